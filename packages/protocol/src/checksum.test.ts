@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { addChecksums, objectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
+
+const MODULUS = 2 ** 52;
+
+describe('checksum', () => {
+  it('[SUM-1] does not depend on the order of attributes', () => {
+    const forward = objectChecksum('1', [
+      ['a', '1'],
+      ['b', '"x"'],
+    ]);
+    const backward = objectChecksum('1', [
+      ['b', '"x"'],
+      ['a', '1'],
+    ]);
+    expect(forward).toBe(backward);
+    expect(objectChecksum('1', [])).toBe(0);
+  });
+
+  it('[SUM-2] tells apart texts that join to the same', () => {
+    const sums = [
+      objectChecksum('ab', [['c', 'd']]),
+      objectChecksum('a', [['bc', 'd']]),
+      objectChecksum('a', [['b', 'cd']]),
+      objectChecksum('', [['abcd', '']]),
+    ];
+    expect(new Set(sums).size).toBe(sums.length);
+  });
+
+  it('[SUM-3] stays a safe whole number below 2^52 and can be taken back', () => {
+    let total = 0;
+    const sums = Array.from({ length: 10_000 }, (_, index) => objectChecksum(`id-${index}`, [['n', String(index)]]));
+    for (const sum of sums) {
+      expect(Number.isSafeInteger(sum) && sum >= 0 && sum < MODULUS).toBe(true);
+      total = addChecksums(total, sum);
+    }
+    expect(new Set(sums).size).toBe(sums.length);
+    for (const sum of sums.reverse()) total = subtractChecksums(total, sum);
+    expect(total).toBe(0);
+  });
+
+  it('[SUM-4] is what other implementations must compute', () => {
+    // Test vectors for device libraries in other languages; they change only with the protocol version.
+    expect(objectChecksum('1', [['name', '"Ada"']])).toBe(VECTORS.ada);
+    expect(objectChecksum('Übung 😀', [['größe', '{"a":[1,null],"b":"ß"}']])).toBe(VECTORS.unicode);
+    expect(textChecksum('tidemark')).toBe(VECTORS.text);
+  });
+
+  it('[SUM-5] spreads single-character differences over all bits', () => {
+    const bits = new Array<number>(52).fill(0);
+    const rounds = 4_000;
+    for (let round = 0; round < rounds; round++) {
+      const left = textChecksum(`value ${round}`);
+      const right = textChecksum(`value ${round}!`);
+      const difference = BigInt(left) ^ BigInt(right);
+      for (let bit = 0; bit < 52; bit++) bits[bit] = (bits[bit] ?? 0) + Number((difference >> BigInt(bit)) & 1n);
+    }
+    for (const flips of bits) expect(Math.abs(flips / rounds - 0.5)).toBeLessThan(0.06);
+  });
+});
+
+// Computed by an implementation in another language.
+const VECTORS = { ada: 1_788_616_941_249_027, unicode: 1_801_756_547_941_231, text: 3_020_337_665_925_026 };

@@ -1,0 +1,51 @@
+/** What a name is for decides how long it may be. */
+export type NameKind = 'login' | 'source' | 'document' | 'client' | 'object' | 'attribute';
+
+export const NAME_BYTES_MAX: Readonly<Record<NameKind, number>> = {
+  login: 255,
+  source: 255,
+  document: 255,
+  client: 255,
+  object: 512,
+  attribute: 512,
+};
+
+/** Never names, whatever they are for: one reads as "all of them", the other is a trap in JavaScript. */
+const NEVER_NAMES: ReadonlySet<string> = new Set(['*', '__proto__']);
+
+/** Would read as the owner of shared data. */
+const NEVER_LOGINS: ReadonlySet<string> = new Set(['__shared__']);
+
+/** What is wrong with a name, in words that complete "the name …", or null when nothing is. */
+export function nameProblem(kind: NameKind, name: string): string | null {
+  if (name.length === 0) return 'is empty';
+  const bytesMax = NAME_BYTES_MAX[kind];
+  // A UTF-16 unit is at most three bytes, so most names need no exact count.
+  if (name.length > bytesMax || (name.length * 3 > bytesMax && utf8Bytes(name) > bytesMax)) {
+    return `is longer than ${bytesMax} bytes`;
+  }
+  if (NEVER_NAMES.has(name) || (kind === 'login' && NEVER_LOGINS.has(name))) return 'is reserved';
+  return characterProblem(name);
+}
+
+function characterProblem(name: string): string | null {
+  let hasSurrogates = false;
+  for (let index = 0; index < name.length; index++) {
+    const unit = name.charCodeAt(index);
+    if (unit < 0x20 || (unit >= 0x7f && unit < 0xa0)) return 'contains a control character';
+    if (unit >= 0xd800 && unit < 0xe000) hasSurrogates = true;
+  }
+  return hasSurrogates && !name.isWellFormed() ? 'is not well-formed Unicode' : null;
+}
+
+/** The length of a well-formed text in UTF-8. */
+export function utf8Bytes(text: string): number {
+  let bytes = text.length;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit < 0x80) continue;
+    // A surrogate pair is two units and four bytes: one extra byte per unit.
+    bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2;
+  }
+  return bytes;
+}

@@ -1,0 +1,72 @@
+/**
+ * The catalogue of refusals: everything that can be wrong with what a caller asked for, or with the world it asked it
+ * in. A code is stable once released. `status` is the HTTP status the edge answers with; `title` is the same for every
+ * occurrence, the particulars go into the detail.
+ */
+export const REFUSALS = {
+  invalid_request: { status: 400, title: 'The request does not have the required form' },
+  forbidden_key: { status: 400, title: 'A key is not allowed' },
+  too_deep: { status: 400, title: 'A value is nested too deeply' },
+  invalid_credentials: { status: 401, title: 'Login or password is wrong' },
+  token_missing: { status: 401, title: 'A token is required' },
+  token_invalid: { status: 401, title: 'The token is not valid' },
+  forbidden: { status: 403, title: 'The caller may not do this' },
+  reset_disabled: { status: 403, title: 'Reset is disabled by configuration' },
+  not_found: { status: 404, title: 'There is nothing at this address' },
+  source_not_found: { status: 404, title: 'No such source' },
+  user_not_found: { status: 404, title: 'No such user' },
+  client_not_found: { status: 404, title: 'No such client' },
+  doc_not_found: { status: 404, title: 'No such document' },
+  metric_not_found: { status: 404, title: 'No such metric' },
+  token_not_found: { status: 404, title: 'No such token' },
+  method_not_allowed: { status: 405, title: 'The address does not take this method' },
+  user_exists: { status: 409, title: 'The login is taken' },
+  client_exists: { status: 409, title: 'The client id is taken' },
+  source_exists: { status: 409, title: 'The source name is taken' },
+  last_admin: { status: 409, title: 'The last administrator cannot go' },
+  type_conflict: { status: 409, title: 'The document holds content of another type' },
+  write_conflict: { status: 409, title: 'Other writers kept changing the same objects' },
+  refresh_stale: { status: 409, title: 'The answer is older than what has been forgotten since' },
+  body_too_large: { status: 413, title: 'The request is too large' },
+  document_too_large: { status: 413, title: 'The document would become too large' },
+  invalid_name: { status: 422, title: 'A name is not allowed' },
+  invalid_value: { status: 422, title: 'A value is not allowed' },
+  unsafe_number: { status: 422, title: 'A number cannot be kept exactly' },
+  limit_exceeded: { status: 422, title: 'A limit is exceeded' },
+  reserved_attribute: { status: 422, title: 'An attribute is reserved' },
+  immutable_attribute: { status: 422, title: 'An attribute cannot change' },
+  url_not_allowed: { status: 422, title: 'The URL is not allowed' },
+  internal: { status: 500, title: 'Something is wrong on our side' },
+  store_unavailable: { status: 503, title: 'The store does not answer' },
+  store_full: { status: 507, title: 'The disk is full' },
+} as const satisfies Record<string, { readonly status: number; readonly title: string }>;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+/** One broken rule inside a request; `pointer` is a JSON pointer (RFC 6901) to the offending place. */
+export interface Flaw {
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+/** A handled no. Bugs are assertions and other errors, never refusals. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: RefusalCode;
+  readonly flaws: readonly Flaw[];
+
+  constructor(code: RefusalCode, detail: string, flaws: readonly Flaw[] = []) {
+    super(detail);
+    this.code = code;
+    this.flaws = flaws;
+  }
+
+  get status(): number {
+    return REFUSALS[this.code].status;
+  }
+}
+
+/** A JSON pointer from its parts. */
+export function pointer(...parts: readonly (string | number)[]): string {
+  return parts.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}

@@ -1,0 +1,76 @@
+import { type Static, Type } from 'typebox';
+
+/**
+ * The shapes that travel. Objects are checked here only as far as being objects: admission must look at every key and
+ * value anyway, and does it once.
+ */
+export const Objects = Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()));
+
+export const PartitionType = Type.Union([Type.Literal('app'), Type.Literal('user')]);
+export type PartitionType = Static<typeof PartitionType>;
+
+export const SyncType = Type.Union([Type.Literal('incremental'), Type.Literal('bulk_only')]);
+export type SyncType = Static<typeof SyncType>;
+
+/** How a ping reaches a device: by its platform's push service, by a request, by an open connection, or not at all. */
+export const DEVICE_TYPES = ['apple', 'ios', 'iphone', 'android', 'web', 'browser', 'webhook', 'live', 'none'] as const;
+export type DeviceType = (typeof DEVICE_TYPES)[number];
+
+/** The attributes of a source (specification 2.3), and which adapter fills it. */
+export const SourceAttributes = Type.Object(
+  {
+    name: Type.String(),
+    poll_interval: Type.Integer({ minimum: -1 }),
+    partition_type: PartitionType,
+    sync_type: SyncType,
+    queue: Type.Union([Type.String(), Type.Null()]),
+    query_queue: Type.Union([Type.String(), Type.Null()]),
+    cud_queue: Type.Union([Type.String(), Type.Null()]),
+    adapter: Type.String(),
+  },
+  { additionalProperties: false },
+);
+export type SourceAttributes = Static<typeof SourceAttributes>;
+
+/** The answer to a pull for one source. */
+export const Page = Type.Object(
+  {
+    token: Type.String(),
+    more: Type.Boolean(),
+    reset: Type.Optional(Type.Literal(true)),
+    delete: Type.Optional(Type.Array(Type.String())),
+    put: Type.Optional(Objects),
+    drop: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+    patch: Type.Optional(Objects),
+    size: Type.Integer({ minimum: 0 }),
+    checksum: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  { additionalProperties: false },
+);
+export type Page = Static<typeof Page>;
+
+/** What became of a write. */
+export const WriteReport = Type.Object(
+  {
+    source: Type.String(),
+    user_id: Type.Union([Type.String(), Type.Null()]),
+    changed: Type.Integer({ minimum: 0 }),
+    unchanged: Type.Integer({ minimum: 0 }),
+    seq: Type.Integer({ minimum: 0 }),
+  },
+  { additionalProperties: false },
+);
+export type WriteReport = Static<typeof WriteReport>;
+
+/** One resolution step of a metric. */
+export const StatStep = Type.Object(
+  {
+    at: Type.Integer(),
+    count: Type.Integer({ minimum: 0 }),
+    sum: Type.Number(),
+    min: Type.Number(),
+    max: Type.Number(),
+  },
+  { additionalProperties: false },
+);
+export type StatStep = Static<typeof StatStep>;
