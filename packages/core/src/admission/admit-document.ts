@@ -1,0 +1,67 @@
+import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import type { DocumentKey, DocumentScope, EntryRef } from '../ports/store.ts';
+import { admitName, quoted } from './admit-name.ts';
+import { admitObjects } from './admit-objects.ts';
+import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
+
+/** What admission must know of the world to let a document in. */
+export interface DocumentDirectory {
+  hasSource(name: string): Promise<boolean>;
+  hasUser(login: string): Promise<boolean>;
+  hasClient(id: string): Promise<boolean>;
+}
+
+export interface DocumentAddress {
+  readonly key: DocumentKey;
+  /** What must still exist when the document is written. */
+  readonly guards: readonly EntryRef[];
+}
+
+/** The content of a document: a string, or a hash of hashes. */
+export type DocumentContent =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'objects'; readonly objects: ObjectTexts };
+
+/** A document whose scope exists and whose name is legal; whether it exists itself is another matter. */
+export async function admitDocument(
+  directory: DocumentDirectory,
+  scope: DocumentScope,
+  name: unknown,
+): Promise<Admitted<DocumentAddress>> {
+  const admittedName = admitName('document', name, pointer('doc'));
+  return asAdmitted({ key: { scope, name: admittedName }, guards: await admitScope(directory, scope) });
+}
+
+/** The owners of a scope, all known to exist. */
+export async function admitScope(directory: DocumentDirectory, scope: DocumentScope): Promise<readonly EntryRef[]> {
+  if (scope.kind === 'server') return [];
+  const owners: EntryRef[] = [{ kind: 'source', key: [admitName('source', scope.source, pointer('source_id'))] }];
+  await demand('source_not_found', 'source', scope.source, directory.hasSource(scope.source));
+  if (scope.kind === 'user') {
+    owners.push({ kind: 'user', key: [admitName('login', scope.user, pointer('user_id'))] });
+    await demand('user_not_found', 'user', scope.user, directory.hasUser(scope.user));
+  } else if (scope.kind === 'client') {
+    owners.push({ kind: 'client', key: [admitName('client', scope.client, pointer('client_id'))] });
+    await demand('client_not_found', 'client', scope.client, directory.hasClient(scope.client));
+  }
+  return owners;
+}
+
+export function admitContent(data: unknown, limits: Limits): Admitted<DocumentContent> {
+  if (typeof data !== 'string') return asAdmitted({ type: 'objects', objects: admitObjects(data, limits, 'data') });
+  const at = [{ pointer: pointer('data'), detail: 'must be well-formed Unicode' }];
+  if (!data.isWellFormed()) throw new Refusal('invalid_value', 'the text is not well-formed Unicode', at);
+  if (data.length > limits.documentUnitsMax) {
+    throw new Refusal('document_too_large', `the text is longer than ${limits.documentUnitsMax} characters`);
+  }
+  return asAdmitted({ type: 'text', text: data });
+}
+
+async function demand(
+  code: 'source_not_found' | 'user_not_found' | 'client_not_found',
+  what: string,
+  name: string,
+  isKnown: Promise<boolean>,
+): Promise<void> {
+  if (!(await isKnown)) throw new Refusal(code, `there is no ${what} ${quoted(name)}`);
+}

@@ -1,0 +1,163 @@
+import { DEFAULT_LIMITS, Refusal, type RefusalCode } from '@tidemark/protocol';
+import { describe, expect, it } from 'vitest';
+import { admitIds, admitObjects } from './admit-objects.ts';
+
+const limits = {
+  ...DEFAULT_LIMITS,
+  objectsPerWriteMax: 3,
+  attributesPerObjectMax: 3,
+  valueDepthMax: 3,
+  writeUnitsMax: 60,
+};
+const admit = (objects: unknown) => admitObjects(objects, limits, 'objects');
+
+function refusal(run: () => unknown): { code: RefusalCode; pointers: string[] } {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof Refusal) return { code: error.code, pointers: error.flaws.map((flaw) => flaw.pointer) };
+    throw error;
+  }
+  throw new Error('it was let in');
+}
+
+describe('admission of objects', () => {
+  it('[VALUE-1] values keep their JSON type exactly', () => {
+    const objects = JSON.parse(
+      '{"1":{"s":"1","n":1,"f":-0.5e-3},"2":{"t":true,"z":null},"é":{"l":[1,"1",[]],"o":{"b":1,"a":{}}}}',
+    );
+    expect(admit(objects)).toEqual(
+      new Map([
+        [
+          '1',
+          new Map([
+            ['s', '"1"'],
+            ['n', '1'],
+            ['f', '-0.0005'],
+          ]),
+        ],
+        [
+          '2',
+          new Map([
+            ['t', 'true'],
+            ['z', 'null'],
+          ]),
+        ],
+        [
+          'é',
+          new Map([
+            ['l', '[1,"1",[]]'],
+            ['o', '{"a":{},"b":1}'],
+          ]),
+        ],
+      ]),
+    );
+  });
+
+  it('[NAME-5] names that JavaScript knows are ordinary data', () => {
+    const objects = JSON.parse('{"constructor":{"toString":"x","hasOwnProperty":1,"id":{"constructor":2}}}');
+    expect(admit(objects)).toEqual(
+      new Map([
+        [
+          'constructor',
+          new Map([
+            ['toString', '"x"'],
+            ['hasOwnProperty', '1'],
+            ['id', '{"constructor":2}'],
+          ]),
+        ],
+      ]),
+    );
+  });
+
+  it('[VALUE-2] numbers that JavaScript cannot hold exactly are refused', () => {
+    const max = Number.MAX_SAFE_INTEGER;
+    expect(
+      admit({ 1: { n: max, m: -max } })
+        .get('1')
+        ?.get('n'),
+    ).toBe(String(max));
+    for (const bad of [max + 1, -max - 1, 1e300, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(refusal(() => admit({ 1: { n: bad } }))).toEqual({ code: 'unsafe_number', pointers: ['/objects/1/n'] });
+      expect(refusal(() => admit({ 1: { n: [{ deep: bad }] } })).code).toBe('unsafe_number');
+    }
+  });
+
+  it('[VALUE-3] the key "__proto__" is refused at every depth', () => {
+    for (const text of [
+      '{"__proto__":{"a":1}}',
+      '{"1":{"__proto__":1}}',
+      '{"1":{"a":{"__proto__":1}}}',
+      '{"1":{"a":[{"__proto__":1}]}}',
+    ]) {
+      expect(refusal(() => admit(JSON.parse(text))).code).toBe('forbidden_key');
+    }
+    expect(refusal(() => admitIds(['__proto__'], limits, 'objects')).code).toBe('forbidden_key');
+  });
+
+  it('[VALUE-4] values may be nested to the limit and no deeper', () => {
+    expect(
+      admit({ 1: { a: [[[1]]] } })
+        .get('1')
+        ?.get('a'),
+    ).toBe('[[[1]]]');
+    expect(refusal(() => admit({ 1: { a: [[[[1]]]] } })).code).toBe('too_deep');
+    expect(refusal(() => admit({ 1: { a: { b: { c: { d: { e: 1 } } } } } })).code).toBe('too_deep');
+    let bottomless: unknown = 1;
+    for (let depth = 0; depth < 100_000; depth++) bottomless = [bottomless];
+    expect(refusal(() => admit({ 1: { a: bottomless } })).code).toBe('too_deep');
+  });
+
+  it('[VALUE-5] text must be well-formed Unicode', () => {
+    expect(refusal(() => admit({ 1: { a: '\ud800' } })).code).toBe('invalid_value');
+    expect(refusal(() => admit({ 1: { a: { '\udc00': 1 } } })).code).toBe('invalid_value');
+  });
+
+  it('[VALUE-6] what is not JSON is refused', () => {
+    for (const bad of [undefined, () => 1, Symbol('x'), 1n, [undefined], new Array(2)]) {
+      expect(refusal(() => admit({ 1: { a: bad } })).code).toBe('invalid_request');
+    }
+  });
+
+  it('[ADMIT-1] objects must be a hash of hashes, and the flaw is pointed at', () => {
+    for (const bad of [null, undefined, 1, 'x', [], true]) {
+      expect(refusal(() => admit(bad))).toEqual({ code: 'invalid_request', pointers: ['/objects'] });
+      expect(refusal(() => admit({ 'a/b~c': bad }))).toEqual({
+        code: 'invalid_request',
+        pointers: ['/objects/a~1b~0c'],
+      });
+    }
+    expect(refusal(() => admit({ 1: { a: 1 }, '': { a: 1 } }))).toEqual({
+      code: 'invalid_name',
+      pointers: ['/objects/'],
+    });
+    expect(refusal(() => admit({ 1: { '*': 1 } }))).toEqual({ code: 'invalid_name', pointers: ['/objects/1/*'] });
+  });
+
+  it('[LIMIT-1] objects, attributes and text are counted, at the limit and one beyond', () => {
+    expect(admit({ 1: {}, 2: {}, 3: {} }).size).toBe(3);
+    expect(refusal(() => admit({ 1: {}, 2: {}, 3: {}, 4: {} })).code).toBe('limit_exceeded');
+    expect(admit({ 1: { a: 1, b: 1, c: 1 } }).get('1')?.size).toBe(3);
+    expect(refusal(() => admit({ 1: { a: 1, b: 1, c: 1, d: 1 } })).code).toBe('limit_exceeded');
+    // One unit for the id, one for the name, two for the quotes: 56 fill it up to 60.
+    expect(admit({ 1: { a: 'x'.repeat(56) } }).size).toBe(1);
+    expect(refusal(() => admit({ 1: { a: 'x'.repeat(57) } })).code).toBe('body_too_large');
+    expect(admitIds(['1', '2', '3'], limits, 'objects').size).toBe(3);
+    expect(refusal(() => admitIds(['1', '2', '3', '4'], limits, 'objects')).code).toBe('limit_exceeded');
+    expect(refusal(() => admitIds(['x'.repeat(61)], limits, 'objects')).code).toBe('body_too_large');
+  });
+
+  it('[ADMIT-2] ids must be a list of names; one given twice counts once', () => {
+    expect(admitIds(['b', 'a', 'b'], limits, 'objects')).toEqual(new Set(['b', 'a']));
+    for (const bad of [null, {}, 'x', 1])
+      expect(refusal(() => admitIds(bad, limits, 'objects')).code).toBe('invalid_request');
+    expect(refusal(() => admitIds([1], limits, 'objects'))).toEqual({
+      code: 'invalid_request',
+      pointers: ['/objects/0'],
+    });
+    expect(refusal(() => admitIds(['a', ''], limits, 'objects'))).toEqual({
+      code: 'invalid_name',
+      pointers: ['/objects/1'],
+    });
+  });
+});

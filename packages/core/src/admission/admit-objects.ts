@@ -1,0 +1,87 @@
+import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import { admitName } from './admit-name.ts';
+import { admitValue } from './admit-value.ts';
+import type { AttributeTexts, ObjectTexts } from './admitted.ts';
+
+/** The part of the limits that objects must keep to. */
+export type ObjectLimits = Pick<
+  Limits,
+  'objectsPerWriteMax' | 'attributesPerObjectMax' | 'valueDepthMax' | 'writeUnitsMax'
+>;
+
+/**
+ * A hash of hashes from outside. One bad object refuses them all. An object without attributes is let in as such:
+ * what it means is for the operation to say. `field` is where the objects stand in the request.
+ */
+export function admitObjects(objects: unknown, limits: ObjectLimits, field: string): ObjectTexts {
+  const given = entriesOf(objects, pointer(field));
+  requireCount(given.length, limits.objectsPerWriteMax, 'objects', pointer(field));
+  const admitted = new Map<string, AttributeTexts>();
+  let units = 0;
+  for (const [id, attributes] of given) {
+    refuseProto(id, pointer(field));
+    admitName('object', id, pointer(field, id));
+    const texts = admitAttributes(attributes, limits, [field, id]);
+    units += id.length;
+    for (const [name, text] of texts) units += name.length + text.length;
+    if (units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
+    admitted.set(id, texts);
+  }
+  return admitted;
+}
+
+export function admitAttributes(attributes: unknown, limits: ObjectLimits, path: readonly string[]): AttributeTexts {
+  const given = entriesOf(attributes, pointer(...path));
+  requireCount(given.length, limits.attributesPerObjectMax, 'attributes', pointer(...path));
+  const texts = new Map<string, string>();
+  for (const [name, value] of given) {
+    refuseProto(name, pointer(...path));
+    admitName('attribute', name, pointer(...path, name));
+    texts.set(
+      name,
+      admitValue(value, limits.valueDepthMax, () => pointer(...path, name)),
+    );
+  }
+  return texts;
+}
+
+/** A list of object ids from outside; an id given twice counts once. */
+export function admitIds(ids: unknown, limits: ObjectLimits, field: string): ReadonlySet<string> {
+  if (!Array.isArray(ids)) {
+    throw new Refusal('invalid_request', `${field} must be a list of object ids`, [
+      { pointer: pointer(field), detail: 'must be a list of object ids' },
+    ]);
+  }
+  requireCount(ids.length, limits.objectsPerWriteMax, 'objects', pointer(field));
+  const admitted = new Set<string>();
+  let units = 0;
+  for (const [index, id] of ids.entries()) {
+    if (id === '__proto__') refuseProto(id, pointer(field, index));
+    const name = admitName('object', id, pointer(field, index));
+    units += name.length;
+    if (units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
+    admitted.add(name);
+  }
+  return admitted;
+}
+
+function entriesOf(value: unknown, at: string): [string, unknown][] {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.entries(value);
+  throw new Refusal('invalid_request', `${at} must be an object`, [{ pointer: at, detail: 'must be an object' }]);
+}
+
+function requireCount(count: number, max: number, what: string, at: string): void {
+  if (count <= max) return;
+  const detail = `${count} ${what} are more than the ${max} allowed`;
+  throw new Refusal('limit_exceeded', detail, [{ pointer: at, detail }]);
+}
+
+function refuseProto(key: string, at: string): void {
+  if (key !== '__proto__') return;
+  const detail = 'the key "__proto__" is not allowed';
+  throw new Refusal('forbidden_key', `${detail} (at ${at})`, [{ pointer: at, detail }]);
+}
+
+function tooLarge(unitsMax: number): Refusal {
+  return new Refusal('body_too_large', `the objects are larger than the ${unitsMax} characters allowed in one write`);
+}

@@ -1,0 +1,63 @@
+import { Refusal } from '@tidemark/protocol';
+import { quoted } from './admit-name.ts';
+
+/**
+ * Checks a value from outside and writes its canonical JSON text, in one pass: every key and every value is looked at
+ * exactly once. `at` is a thunk, because a pointer is only needed when something is wrong.
+ */
+export function admitValue(value: unknown, depthMax: number, at: () => string): string {
+  return textOf(value, depthMax, at);
+}
+
+function textOf(value: unknown, depthLeft: number, at: () => string): string {
+  switch (typeof value) {
+    case 'string':
+      return stringText(value, at);
+    case 'number':
+      return numberText(value, at);
+    case 'boolean':
+      return value ? 'true' : 'false';
+    case 'object':
+      return value === null ? 'null' : nestedText(value, depthLeft, at);
+    default:
+      throw refuse('invalid_request', `a ${typeof value} is not a JSON value`, at);
+  }
+}
+
+function stringText(value: string, at: () => string): string {
+  if (!value.isWellFormed()) throw refuse('invalid_value', 'a text is not well-formed Unicode', at);
+  return JSON.stringify(value);
+}
+
+function numberText(value: number, at: () => string): string {
+  // Above 2^53 neighbouring integers are the same number: what arrived may not be what was sent.
+  if (Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return JSON.stringify(value);
+  throw refuse('unsafe_number', `the number ${value} cannot be kept exactly; send it as a string`, at);
+}
+
+function nestedText(value: object, depthLeft: number, at: () => string): string {
+  if (depthLeft === 0) throw refuse('too_deep', 'a value is nested too deeply', at);
+  if (Array.isArray(value)) {
+    // A plain loop rather than map, which would pass over the holes of a sparse list.
+    const items: string[] = [];
+    for (const item of value) items.push(textOf(item, depthLeft - 1, at));
+    return `[${items.join(',')}]`;
+  }
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => {
+      if (key === '__proto__') throw refuse('forbidden_key', 'the key "__proto__" is not allowed', at);
+      const member = (value as Readonly<Record<string, unknown>>)[key];
+      return `${stringText(key, at)}:${textOf(member, depthLeft - 1, at)}`;
+    });
+  return `{${members.join(',')}}`;
+}
+
+function refuse(
+  code: 'invalid_request' | 'invalid_value' | 'unsafe_number' | 'too_deep' | 'forbidden_key',
+  detail: string,
+  at: () => string,
+): Refusal {
+  const pointer = at();
+  return new Refusal(code, `${detail} (at ${quoted(pointer)})`, [{ pointer, detail }]);
+}

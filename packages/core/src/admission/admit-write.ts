@@ -1,0 +1,115 @@
+import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import type { EntryRef, PartitionKey, PartitionState } from '../ports/store.ts';
+import { admitName, quoted } from './admit-name.ts';
+import { admitIds, admitObjects } from './admit-objects.ts';
+import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
+
+/** What admission must know of the world. */
+export interface Directory {
+  partitionTypeOf(source: string): Promise<'app' | 'user' | null>;
+  hasUser(login: string): Promise<boolean>;
+}
+
+/** What is to happen to the objects of a partition. */
+export type ObjectsChange =
+  /** Attributes are merged into existing objects; missing objects are created. */
+  | { readonly op: 'push_objects'; readonly objects: ObjectTexts }
+  | { readonly op: 'push_deletes'; readonly ids: ReadonlySet<string> }
+  /** Objects are replaced wholesale without a look at what was there. */
+  | { readonly op: 'fast_insert'; readonly objects: ObjectTexts }
+  /** Attributes that still hold the value in `remove` go, then those in `put` are set. */
+  | { readonly op: 'fast_update'; readonly remove: ObjectTexts; readonly put: ObjectTexts }
+  /** Attributes that still hold the given value go; an object without attributes is gone. */
+  | { readonly op: 'fast_delete'; readonly remove: ObjectTexts }
+  /** The objects become the whole document, except that nothing committed after `since` is undone. */
+  | { readonly op: 'replace'; readonly objects: ObjectTexts; readonly since: Moment | null };
+
+/** A state of a partition that was seen once. */
+export type Moment = Pick<PartitionState, 'epoch' | 'head'>;
+
+export interface PartitionWrite {
+  readonly partition: PartitionKey;
+  /** What must still exist when the write is committed. */
+  readonly guards: readonly EntryRef[];
+  readonly change: ObjectsChange;
+}
+
+/** A write as it arrives: nothing about it is known yet. */
+export interface WriteCall {
+  readonly source: unknown;
+  readonly user_id?: unknown;
+}
+
+export type ObjectsCall = WriteCall & { readonly objects: unknown };
+export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readonly data: unknown };
+export type FastDeleteCall = WriteCall & { readonly data: unknown };
+export type ReplaceCall = ObjectsCall & { readonly since: Moment | null };
+
+/** One admission for every kind of write: the call's objects first, since they can be judged without a look-up. */
+export class WriteAdmission {
+  readonly #directory: Directory;
+  readonly #limits: Limits;
+
+  constructor(directory: Directory, limits: Limits) {
+    this.#directory = directory;
+    this.#limits = limits;
+  }
+
+  pushObjects(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, () => ({ op: 'push_objects', objects: this.#objects(call.objects, 'objects') }));
+  }
+
+  pushDeletes(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, () => ({ op: 'push_deletes', ids: admitIds(call.objects, this.#limits, 'objects') }));
+  }
+
+  fastInsert(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, () => ({ op: 'fast_insert', objects: this.#objects(call.objects, 'objects') }));
+  }
+
+  fastUpdate(call: FastUpdateCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, () => ({
+      op: 'fast_update',
+      remove: this.#objects(call.delete_data, 'delete_data'),
+      put: this.#objects(call.data, 'data'),
+    }));
+  }
+
+  fastDelete(call: FastDeleteCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, () => ({ op: 'fast_delete', remove: this.#objects(call.data, 'data') }));
+  }
+
+  replace(call: ReplaceCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, () => ({
+      op: 'replace',
+      objects: this.#objects(call.objects, 'objects'),
+      since: call.since,
+    }));
+  }
+
+  /** The partition a caller means by source and user, known to exist. */
+  async partition(
+    call: WriteCall,
+  ): Promise<{ readonly partition: PartitionKey; readonly guards: readonly EntryRef[] }> {
+    const source = admitName('source', call.source, pointer('source'));
+    const type = await this.#directory.partitionTypeOf(source);
+    if (type === null) throw new Refusal('source_not_found', `there is no source ${quoted(source)}`);
+    const sourceRef: EntryRef = { kind: 'source', key: [source] };
+    if (type === 'app') {
+      if (call.user_id !== undefined && call.user_id !== null) admitName('login', call.user_id, pointer('user_id'));
+      return { partition: { source, user: null }, guards: [sourceRef] };
+    }
+    const user = admitName('login', call.user_id, pointer('user_id'));
+    if (!(await this.#directory.hasUser(user))) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
+    return { partition: { source, user }, guards: [sourceRef, { kind: 'user', key: [user] }] };
+  }
+
+  #objects(objects: unknown, field: string): ObjectTexts {
+    return admitObjects(objects, this.#limits, field);
+  }
+
+  async #admit(call: WriteCall, change: () => ObjectsChange): Promise<Admitted<PartitionWrite>> {
+    const admittedChange = change();
+    return asAdmitted({ ...(await this.partition(call)), change: admittedChange });
+  }
+}

@@ -1,0 +1,76 @@
+import type { ObjectsChange } from '../admission/admit-write.ts';
+import type { AttributeTexts, ObjectTexts } from '../admission/admitted.ts';
+import { bornRecord, changedRecord, type ObjectRecord, readRecord } from '../journal/record.ts';
+import type { Change, StoredObject } from '../ports/store.ts';
+import { deleted, merged, updated, type Verdict } from './verdicts.ts';
+
+/** Changes that look at one object at a time; replacing a whole document is another matter. */
+export type PointChange = Exclude<ObjectsChange, { readonly op: 'replace' | 'fast_insert' }>;
+
+const NO_ATTRIBUTES: AttributeTexts = new Map();
+
+export function idsOf(change: PointChange): readonly string[] {
+  switch (change.op) {
+    case 'push_objects':
+      return [...change.objects.keys()];
+    case 'push_deletes':
+      return [...change.ids];
+    case 'fast_update':
+      return [...new Set([...change.remove.keys(), ...change.put.keys()])];
+    case 'fast_delete':
+      return [...change.remove.keys()];
+  }
+}
+
+/** The difference the change makes to one object, or null when it makes none. */
+export function effectOn(
+  change: PointChange,
+  id: string,
+  stored: StoredObject | undefined,
+  floor: number,
+): Change | null {
+  const current = liveRecord(stored);
+  const verdict = verdictOn(change, id, current?.attributes ?? null);
+  return changeOf(id, stored, current, verdict, floor);
+}
+
+/** A verdict as the store wants it, expecting the object where it was read. */
+export function changeOf(
+  id: string,
+  stored: StoredObject | undefined,
+  current: ObjectRecord | null,
+  verdict: Verdict,
+  floor: number,
+): Change | null {
+  if (verdict === null) return null;
+  const expect = stored?.seq ?? 0;
+  if (verdict === 'gone') return { id, record: null, checksum: 0, expect };
+  const next = current === null ? bornRecord(id, verdict) : changedRecord(current, verdict, floor);
+  return { id, ...next, expect };
+}
+
+export function liveRecord(stored: StoredObject | undefined): ObjectRecord | null {
+  return stored === undefined || stored.record === null ? null : readRecord(stored.record, stored.seq);
+}
+
+/** fast_insert: every object is born anew, whatever was there. An object without attributes is none. */
+export function insertions(objects: ObjectTexts): readonly Change[] {
+  const changes: Change[] = [];
+  for (const [id, attributes] of objects) {
+    if (attributes.size > 0) changes.push({ id, ...bornRecord(id, attributes) });
+  }
+  return changes;
+}
+
+function verdictOn(change: PointChange, id: string, current: AttributeTexts | null): Verdict {
+  switch (change.op) {
+    case 'push_objects':
+      return merged(current, change.objects.get(id) ?? NO_ATTRIBUTES);
+    case 'push_deletes':
+      return deleted(current);
+    case 'fast_update':
+      return updated(current, change.remove.get(id) ?? NO_ATTRIBUTES, change.put.get(id) ?? NO_ATTRIBUTES);
+    case 'fast_delete':
+      return updated(current, change.remove.get(id) ?? NO_ATTRIBUTES, NO_ATTRIBUTES);
+  }
+}

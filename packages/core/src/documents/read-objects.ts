@@ -1,0 +1,27 @@
+import { JournalFollower } from '../journal/follower.ts';
+import { readRecord } from '../journal/record.ts';
+import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+
+export interface ObjectsSnapshot {
+  readonly state: PartitionState;
+  /** Id → attributes as the text of a JSON object. */
+  readonly objects: ReadonlyMap<string, string>;
+}
+
+/** The whole document of a partition as it was at one moment. */
+export async function readObjects(store: Store, partition: PartitionKey): Promise<ObjectsSnapshot> {
+  const objects = new Map<string, string>();
+  const slice = ({ records, seqs, graves }: JournalSlice) => {
+    for (const [index, record] of records.entries()) {
+      const { id, attributes } = readRecord(record, seqs[index] ?? 0);
+      objects.set(id, attributesText(attributes));
+    }
+    for (const id of graves) objects.delete(id);
+  };
+  const state = await new JournalFollower(store, partition).catchUp({ slice, restart: () => objects.clear() });
+  return { state, objects };
+}
+
+export function attributesText(attributes: ReadonlyMap<string, string>): string {
+  return `{${[...attributes].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
+}

@@ -1,0 +1,48 @@
+import type { AttributeTexts } from '../admission/admitted.ts';
+
+/**
+ * What an operation makes of one object: its new attributes, nothing (`gone`), or no change at all (null). Pure, and
+ * the only place where the operations differ. `current` null: there is no such object.
+ */
+export type Verdict = AttributeTexts | 'gone' | null;
+
+/** push_objects: the given attributes are set, the others stay. */
+export function merged(current: AttributeTexts | null, given: AttributeTexts): Verdict {
+  if (current === null) return given.size === 0 ? null : given;
+  if (holdsAll(current, given)) return null;
+  return new Map([...current, ...given]);
+}
+
+/** push_deletes. */
+export function deleted(current: AttributeTexts | null): Verdict {
+  return current === null ? null : 'gone';
+}
+
+/** fast_update and fast_delete: attributes that still hold the value in `remove` go, then those in `put` are set. */
+export function updated(current: AttributeTexts | null, remove: AttributeTexts, put: AttributeTexts): Verdict {
+  if (current === null) return put.size === 0 ? null : put;
+  const next = new Map(current);
+  for (const [name, text] of remove) {
+    if (current.get(name) === text) next.delete(name);
+  }
+  for (const [name, text] of put) next.set(name, text);
+  if (next.size === 0) return 'gone';
+  return isEqual(current, next) ? null : next;
+}
+
+/** replace: the object becomes exactly the given one; null: it is missing there. */
+export function replaced(current: AttributeTexts | null, given: AttributeTexts | null): Verdict {
+  if (given === null || given.size === 0) return deleted(current);
+  return current !== null && isEqual(current, given) ? null : given;
+}
+
+function isEqual(left: AttributeTexts, right: AttributeTexts): boolean {
+  return left.size === right.size && holdsAll(left, right);
+}
+
+function holdsAll(holder: AttributeTexts, given: AttributeTexts): boolean {
+  for (const [name, text] of given) {
+    if (holder.get(name) !== text) return false;
+  }
+  return true;
+}

@@ -1,0 +1,109 @@
+import { COMMIT_ATTEMPTS_MAX, Refusal } from '@tidemark/protocol';
+import type { PartitionWrite } from '../admission/admit-write.ts';
+import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
+import { refuseGone } from '../admission/refuse-gone.ts';
+import type { Change, CommitResult, PartitionState, Store } from '../ports/store.ts';
+import { effectOn, idsOf, insertions, type PointChange } from './effect.ts';
+import { Replacement } from './replacement.ts';
+import { Turns } from './turns.ts';
+
+/** What became of a write. `seq` is the head behind it. */
+export interface WriteOutcome {
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly seq: number;
+}
+
+/** Objects looked up at a time, so that the event loop gets its turn in between. */
+const LOOKUP_CHUNK = 1_000;
+
+/** One try: the difference as it looks now, and what the store says to it. */
+type Attempt = () => Promise<{ readonly result: CommitResult; readonly changed: number; readonly unchanged: number }>;
+
+/** Carries admitted writes into the store: read, decide, commit, and again when somebody was faster. */
+export class Writer {
+  readonly #store: Store;
+  readonly #turns = new Turns();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  write(write: Admitted<PartitionWrite>): Promise<WriteOutcome> {
+    const { partition } = write;
+    const key = JSON.stringify([partition.source, partition.user]);
+    const attempt = this.#attemptAt(write);
+    if (this.#turns.isTaken(key)) return this.#turns.take(key, () => this.#persist(attempt, COMMIT_ATTEMPTS_MAX));
+    return this.#once(attempt, () => this.#turns.take(key, () => this.#persist(attempt, COMMIT_ATTEMPTS_MAX - 1)));
+  }
+
+  async #once(attempt: Attempt, onConflict: () => Promise<WriteOutcome>): Promise<WriteOutcome> {
+    return outcomeOf(await attempt()) ?? onConflict();
+  }
+
+  async #persist(attempt: Attempt, attemptsMax: number): Promise<WriteOutcome> {
+    for (let count = 0; count < attemptsMax; count++) {
+      const outcome = outcomeOf(await attempt());
+      if (outcome !== null) return outcome;
+    }
+    throw new Refusal('write_conflict', `other writers changed the same objects ${COMMIT_ATTEMPTS_MAX} times in a row`);
+  }
+
+  #attemptAt(write: Admitted<PartitionWrite>): Attempt {
+    const { change } = write;
+    if (change.op === 'fast_insert') return () => this.#insert(write, change.objects);
+    if (change.op !== 'replace') return () => this.#change(write, change);
+    const replacement = new Replacement(this.#store, write.partition, change.objects, change.since);
+    return () => this.#replace(write, replacement, change.objects.size);
+  }
+
+  async #insert(write: PartitionWrite, objects: ObjectTexts): ReturnType<Attempt> {
+    const changes = insertions(objects);
+    const state = changes.length === 0 ? await this.#store.partition(write.partition) : null;
+    const result = await this.#commit(write, changes, state);
+    return { result, changed: changes.length, unchanged: objects.size - changes.length };
+  }
+
+  async #change(write: PartitionWrite, change: PointChange): ReturnType<Attempt> {
+    const ids = idsOf(change);
+    const changes: Change[] = [];
+    let state: PartitionState | null = null;
+    for (let start = 0; start < ids.length || state === null; start += LOOKUP_CHUNK) {
+      const chunk = ids.slice(start, start + LOOKUP_CHUNK);
+      const read = await this.#store.readObjects(write.partition, chunk);
+      state = read.state;
+      for (const id of chunk) {
+        const effect = effectOn(change, id, read.objects.get(id), read.state.floor);
+        if (effect !== null) changes.push(effect);
+      }
+    }
+    const result = await this.#commit(write, changes, state);
+    return { result, changed: changes.length, unchanged: ids.length - changes.length };
+  }
+
+  async #replace(write: PartitionWrite, replacement: Replacement, given: number): ReturnType<Attempt> {
+    const { changes, state } = await replacement.changes();
+    const result = await this.#commit(write, changes, state, state.head);
+    const puts = changes.filter((change) => change.record !== null).length;
+    return { result, changed: changes.length, unchanged: given - puts };
+  }
+
+  /** What changes nothing moves nothing: it is not even sent to the store, which would have to flush it. */
+  #commit(
+    write: PartitionWrite,
+    changes: readonly Change[],
+    state: PartitionState | null,
+    expectHead?: number,
+  ): Promise<CommitResult> | CommitResult {
+    if (changes.length === 0 && state !== null) return { status: 'committed', state };
+    const { partition, guards } = write;
+    return this.#store.commit({ partition, changes, guards, ...(expectHead === undefined ? {} : { expectHead }) });
+  }
+}
+
+/** Null: somebody else was faster. */
+function outcomeOf({ result, changed, unchanged }: Awaited<ReturnType<Attempt>>): WriteOutcome | null {
+  if (result.status === 'conflict') return null;
+  if (result.status === 'gone') throw refuseGone(result.guard);
+  return { changed, unchanged, seq: result.state.head };
+}

@@ -1,0 +1,13 @@
+export type { Moment, WriteCall } from './admission/admit-write.ts';
+export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
+export { inspectRecord } from './journal/record.ts';
+export { readToken, type Token, tokenText } from './pages/token.ts';
+export * from './ports/adapter.ts';
+export type { Clock } from './ports/clock.ts';
+export * from './ports/jobs.ts';
+export type { Log, LogFields } from './ports/log.ts';
+export * from './ports/notifier.ts';
+export type { Passwords } from './ports/passwords.ts';
+export type { Random } from './ports/random.ts';
+export * from './ports/store.ts';
+export { type PullAnswer, type PullCall, Tidemark, type TidemarkParts } from './tidemark.ts';

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { eachMember, endOfString, endOfValue } from './json-text.ts';
+
+const HARD = ['', '"', '\\', '\\"', '\\\\', 'a"b', '{', '}', ',', ':', '[', ']', '\n', 'ä😀', 'constructor', '":{'];
+
+function membersOf(text: string): [string, string][] {
+  const members: [string, string][] = [];
+  expect(eachMember(text, 0, (name, value) => members.push([name, value]))).toBe(text.length);
+  return members;
+}
+
+describe('walking over JSON text', () => {
+  it('[JRN-1] finds every member of an object, whatever its names and values contain', () => {
+    const values = [...HARD, null, true, -1.5e-7, [], {}, [[{ a: [']}'] }]], { '}': '{', '"': ['\\'] }];
+    for (const name of HARD) {
+      for (const value of values) {
+        const object = { first: 1, [name]: value, last: [value] };
+        const expected = Object.entries(object).map(([key, member]) => [key, JSON.stringify(member)]);
+        expect(membersOf(JSON.stringify(object))).toEqual(expected);
+      }
+    }
+    expect(membersOf('{}')).toEqual([]);
+  });
+
+  it('[JRN-1] refuses text that ends too early', () => {
+    expect(() => endOfString('"abc', 0)).toThrow();
+    expect(() => endOfString('"abc\\"', 0)).toThrow();
+    expect(() => endOfValue('[1,2', 0)).toThrow();
+    expect(() => eachMember('[]', 0, () => {})).toThrow();
+  });
+});

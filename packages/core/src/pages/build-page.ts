@@ -1,0 +1,69 @@
+import { newsSince, wholeMember } from '../journal/record.ts';
+import type { JournalRange, JournalSlice, PartitionState } from '../ports/store.ts';
+import type { PageStart } from './start-of.ts';
+import type { Foothold, Token } from './token.ts';
+
+/** A page before it is rendered; `put`, `patch` and `drop` are members of JSON objects. */
+export interface PageParts {
+  readonly token: Token;
+  readonly more: boolean;
+  readonly reset: boolean;
+  readonly deletes: readonly string[];
+  readonly puts: readonly string[];
+  readonly patches: readonly string[];
+  readonly drops: readonly string[];
+  readonly size: number;
+  readonly checksum: number;
+}
+
+/** The stretch of the journal a page is made of. */
+export function rangeOf(start: PageStart, bounds: Pick<JournalRange, 'entriesMax' | 'unitsMax'>): JournalRange {
+  // A device that starts over holds nothing, so it needs no tombstone from before.
+  if (start.kind === 'reset') return { after: 0, gravesAfter: Number.MAX_SAFE_INTEGER, ...bounds };
+  const { after, foothold } = start;
+  return { after, gravesAfter: foothold.kind === 'start' ? Math.max(after, foothold.seq) : after, ...bounds };
+}
+
+/** `slice` is what the store gave for `rangeOf(start)`. */
+export function buildPage(start: PageStart, slice: JournalSlice): PageParts {
+  const more = slice.upTo < slice.state.head;
+  const foothold = footholdOf(start, slice.state);
+  return {
+    token: {
+      epoch: slice.state.epoch,
+      seq: slice.upTo,
+      foothold: more ? foothold : { kind: 'base', seq: slice.upTo },
+    },
+    more,
+    reset: start.kind === 'reset',
+    deletes: slice.graves,
+    ...newsOf(slice.records, baseOf(foothold, slice.state)),
+    size: slice.state.size,
+    checksum: slice.state.checksum,
+  };
+}
+
+function footholdOf(start: PageStart, state: PartitionState): Foothold {
+  return start.kind === 'reset' ? { kind: 'start', seq: state.head } : start.foothold;
+}
+
+/** The base to compute differences against. Null: send whole objects, marks from below the floor are not kept. */
+function baseOf(foothold: Foothold, state: PartitionState): number | null {
+  return foothold.kind === 'base' && foothold.seq >= state.floor ? foothold.seq : null;
+}
+
+function newsOf(records: readonly string[], base: number | null): Pick<PageParts, 'puts' | 'patches' | 'drops'> {
+  if (base === null) return { puts: records.map(wholeMember), patches: [], drops: [] };
+  const puts: string[] = [];
+  const patches: string[] = [];
+  const drops: string[] = [];
+  for (const record of records) {
+    const news = newsSince(record, base);
+    if (news.kind === 'whole') puts.push(news.member);
+    else {
+      if (news.patch !== null) patches.push(news.patch);
+      if (news.drop !== null) drops.push(news.drop);
+    }
+  }
+  return { puts, patches, drops };
+}

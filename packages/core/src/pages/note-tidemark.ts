@@ -1,0 +1,40 @@
+import type { DeviceTidemark, EntryRef, PartitionKey, Store } from '../ports/store.ts';
+import type { PageStart } from './start-of.ts';
+import type { Token } from './token.ts';
+
+/** A device at rest is noted again only after this long, so that looking for changes costs no write. */
+export const TIDEMARK_NOTE_EVERY_MS = 3_600_000;
+
+/**
+ * Remembers what the device presented: trimming must not pass it. A device that starts over is noted with the head it
+ * starts from, which its next tokens will depend on.
+ */
+export async function noteTidemark(
+  store: Store,
+  partition: PartitionKey,
+  seen: { readonly client: string; readonly start: PageStart; readonly given: Token; readonly nowMs: number },
+): Promise<void> {
+  const mark = markOf(seen);
+  const known = await store.readTidemark(partition, seen.client);
+  if (known !== null && !isNews(known, mark)) return;
+  const guards: readonly EntryRef[] = [{ kind: 'client', key: [seen.client] }];
+  // A client that is gone by now has nothing to remember, so the result does not matter.
+  await store.noteTidemark(partition, mark, guards);
+}
+
+function markOf({ client, start, given, nowMs }: Parameters<typeof noteTidemark>[2]): DeviceTidemark {
+  const common = { client, epoch: given.epoch, seenAtMs: nowMs };
+  if (start.kind === 'continue') return { ...common, seq: start.after, ...footholdFields(start.foothold) };
+  const startsAt = given.foothold.seq;
+  return { ...common, seq: 0, base: null, start: startsAt };
+}
+
+function footholdFields(foothold: Token['foothold']): Pick<DeviceTidemark, 'base' | 'start'> {
+  return foothold.kind === 'base' ? { base: foothold.seq, start: null } : { base: null, start: foothold.seq };
+}
+
+function isNews(known: DeviceTidemark, mark: DeviceTidemark): boolean {
+  const isSamePlace =
+    known.epoch === mark.epoch && known.seq === mark.seq && known.base === mark.base && known.start === mark.start;
+  return !isSamePlace || mark.seenAtMs - known.seenAtMs >= TIDEMARK_NOTE_EVERY_MS;
+}

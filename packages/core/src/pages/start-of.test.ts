@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import type { PartitionState } from '../ports/store.ts';
+import { startOf } from './start-of.ts';
+import type { Token } from './token.ts';
+
+const state: PartitionState = { epoch: 'e', head: 100, floor: 30, size: 9, checksum: 1 };
+const token = (seq: number, kind: 'base' | 'start', foothold: number, epoch = 'e'): Token => ({
+  epoch,
+  seq,
+  foothold: { kind, seq: foothold },
+});
+
+describe('where a page starts', () => {
+  it('[PAGE-1] no token, an unreadable one, one of another life or from the future start over', () => {
+    expect(startOf(null, state)).toEqual({ kind: 'reset', reason: 'new_device' });
+    expect(startOf('unreadable', state)).toEqual({ kind: 'reset', reason: 'unreadable' });
+    expect(startOf(token(50, 'base', 50, 'other'), state)).toEqual({ kind: 'reset', reason: 'epoch' });
+    expect(startOf(token(101, 'base', 100), state)).toEqual({ kind: 'reset', reason: 'ahead' });
+    expect(startOf(token(50, 'start', 101), state)).toEqual({ kind: 'reset', reason: 'ahead' });
+  });
+
+  it('[PAGE-2] a token is good while its seq is not below the floor', () => {
+    expect(startOf(token(29, 'base', 29), state)).toEqual({ kind: 'reset', reason: 'trimmed' });
+    expect(startOf(token(30, 'base', 2), state)).toEqual({
+      kind: 'continue',
+      after: 30,
+      foothold: { kind: 'base', seq: 2 },
+    });
+    expect(startOf(token(100, 'base', 100), state)).toEqual({
+      kind: 'continue',
+      after: 100,
+      foothold: { kind: 'base', seq: 100 },
+    });
+  });
+
+  it('[PAGE-3] while starting over, as long as the floor has not passed the head at which that began', () => {
+    expect(startOf(token(2, 'start', 30), state)).toEqual({
+      kind: 'continue',
+      after: 2,
+      foothold: { kind: 'start', seq: 30 },
+    });
+    expect(startOf(token(99, 'start', 29), state)).toEqual({ kind: 'reset', reason: 'trimmed' });
+  });
+});

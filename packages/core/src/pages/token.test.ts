@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { readToken, type Token, tokenText } from './token.ts';
+
+const tokens: readonly Token[] = [
+  { epoch: 'abc_-9', seq: 0, foothold: { kind: 'base', seq: 0 } },
+  { epoch: 'e', seq: 12_345, foothold: { kind: 'base', seq: 12_000 } },
+  { epoch: 'e', seq: 7, foothold: { kind: 'start', seq: 99 } },
+  { epoch: 'e'.repeat(64), seq: 2 ** 47, foothold: { kind: 'start', seq: 3 } },
+];
+
+describe('tokens', () => {
+  it('[TOK-1] can be read back exactly', () => {
+    for (const token of tokens) expect(readToken(tokenText(token))).toEqual(token);
+  });
+
+  it('[TOK-2] any damage makes them unreadable instead of pointing elsewhere', () => {
+    for (const text of tokens.map(tokenText)) {
+      for (let index = 0; index < text.length; index++) {
+        expect(readToken(text.slice(0, index))).toBeNull();
+        for (const unit of ['0', '1', 'z', 'Z', '.', ' ']) {
+          const damaged = text.slice(0, index) + unit + text.slice(index + 1);
+          if (damaged !== text) expect(readToken(damaged)).toBeNull();
+        }
+        expect(readToken(`${text.slice(0, index)}0${text.slice(index)}`)).toBeNull();
+      }
+    }
+  });
+
+  it('[TOK-3] what nobody can have been given is unreadable', () => {
+    const baseBeyondSeq: Token = { epoch: 'e', seq: 5, foothold: { kind: 'base', seq: 6 } };
+    const garbage = [
+      '',
+      '.',
+      '1',
+      'null',
+      '1.e.0.b0',
+      '1.e.0.b0.0',
+      '2.e.0.b0.0',
+      'x'.repeat(100_000),
+      '\u0000',
+      tokenText(baseBeyondSeq),
+    ];
+    for (const text of garbage) expect(readToken(text)).toBeNull();
+  });
+});

@@ -1,0 +1,46 @@
+import { textChecksum } from '@tidemark/protocol';
+
+/**
+ * What a device holds: how far its pages went, and what it surely has.
+ *
+ * An object stands in the journal only at its latest change, so a device half-way through catching up has not seen
+ * everything below its seq. What it surely holds is the state at its last complete catch-up, the base. While it starts
+ * over it has no base; the head at which that began stands in for it when tombstones are concerned.
+ */
+export interface Token {
+  readonly epoch: string;
+  readonly seq: number;
+  readonly foothold: Foothold;
+}
+
+export type Foothold =
+  | { readonly kind: 'base'; readonly seq: number }
+  | { readonly kind: 'start'; readonly seq: number };
+
+const FORMAT = /^1\.([\w-]{1,64})\.([0-9a-z]{1,11})\.([bs])([0-9a-z]{1,11})$/;
+const TOKEN_UNITS_MAX = 128;
+
+/** The token as text. The checksum at its end turns damage into a reset instead of a gap. */
+export function tokenText(token: Token): string {
+  const { kind, seq } = token.foothold;
+  const body = `1.${token.epoch}.${token.seq.toString(36)}.${kind === 'base' ? 'b' : 's'}${seq.toString(36)}`;
+  return `${body}.${textChecksum(body).toString(36)}`;
+}
+
+/** Null: unreadable, whoever wrote it. */
+export function readToken(text: string): Token | null {
+  if (text.length > TOKEN_UNITS_MAX) return null;
+  const end = text.lastIndexOf('.');
+  const body = text.slice(0, Math.max(end, 0));
+  const [, epoch, seqText, kind, footholdText] = FORMAT.exec(body) ?? [];
+  if (epoch === undefined || seqText === undefined || footholdText === undefined) return null;
+  const seq = Number.parseInt(seqText, 36);
+  const footholdSeq = Number.parseInt(footholdText, 36);
+  const token: Token = { epoch, seq, foothold: { kind: kind === 'b' ? 'base' : 'start', seq: footholdSeq } };
+  // Writing it again catches damage, foreign spellings of a number, and numbers too large to be exact.
+  return tokenText(token) === text && isPossible(token) ? token : null;
+}
+
+function isPossible({ seq, foothold }: Token): boolean {
+  return foothold.kind === 'start' || foothold.seq <= seq;
+}

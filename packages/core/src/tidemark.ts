@@ -1,0 +1,258 @@
+import { DEFAULT_LIMITS, type JsonValue, type Limits, pointer, Refusal, type WriteReport } from '@tidemark/protocol';
+import { admitContent, admitDocument, admitScope } from './admission/admit-document.ts';
+import {
+  type FastDeleteCall,
+  type FastUpdateCall,
+  type Moment,
+  type ObjectsCall,
+  type PartitionWrite,
+  type ReplaceCall,
+  WriteAdmission,
+  type WriteCall,
+} from './admission/admit-write.ts';
+import type { Admitted } from './admission/admitted.ts';
+import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
+import { readObjects } from './documents/read-objects.ts';
+import { Writer } from './documents/writer.ts';
+import { inspectRecord } from './journal/record.ts';
+import { RETENTION_MS_DEFAULT, trim } from './journal/trim.ts';
+import { noteTidemark } from './pages/note-tidemark.ts';
+import { pull } from './pages/pull.ts';
+import { renderPage } from './pages/render-page.ts';
+import type { PageStart } from './pages/start-of.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Log } from './ports/log.ts';
+import type { Passwords } from './ports/passwords.ts';
+import type { Random } from './ports/random.ts';
+import type { DocumentScope, Finding, PartitionState, Store } from './ports/store.ts';
+import { Clients } from './registry/clients.ts';
+import { Sources } from './registry/sources.ts';
+import { Tokens } from './registry/tokens.ts';
+import { Users } from './registry/users.ts';
+import { Stats } from './stats/stats.ts';
+import { System } from './system/system.ts';
+
+export interface TidemarkParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly passwords: Passwords;
+  readonly log: Log;
+  readonly limits?: Limits;
+  readonly isResetAllowed?: boolean;
+}
+
+export interface PullCall extends WriteCall {
+  /** Remembered as the device's tidemark when given. */
+  readonly client?: string;
+  readonly token: string | null;
+  readonly objectsMax?: number;
+  readonly unitsMax?: number;
+}
+
+export interface PullAnswer {
+  /** The page as JSON text. */
+  readonly json: string;
+  readonly start: PageStart;
+  /** Resolves when the tidemark is noted. It is a hint for trimming: nobody has to wait for it. */
+  readonly noted: Promise<void>;
+}
+
+/** The document that synchronises; all others are kept under their name and stay on the server. */
+const MD = 'md';
+
+/** The product as a library: every operation, in the words of the wire, on whatever engines it is given. */
+export class Tidemark {
+  readonly store: Store;
+  readonly users: Users;
+  readonly clients: Clients;
+  readonly sources: Sources;
+  readonly tokens: Tokens;
+  readonly system: System;
+  readonly stats: Stats;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #limits: Limits;
+  readonly #admission: WriteAdmission;
+  readonly #writer: Writer;
+  readonly #named: NamedDocuments;
+
+  constructor(parts: TidemarkParts) {
+    const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
+    this.store = parts.store;
+    this.users = new Users(ports);
+    this.clients = new Clients(ports);
+    this.sources = new Sources(ports);
+    this.tokens = new Tokens(ports);
+    this.stats = new Stats(ports);
+    this.system = new System({
+      ...ports,
+      users: this.users,
+      clients: this.clients,
+      sources: this.sources,
+      tokens: this.tokens,
+    });
+    this.#clock = parts.clock;
+    this.#log = parts.log;
+    this.#limits = ports.limits;
+    this.#admission = new WriteAdmission(this.#directory, ports.limits);
+    this.#writer = new Writer(parts.store);
+    this.#named = new NamedDocuments(parts.store, ports.limits);
+  }
+
+  // Writing objects
+
+  pushObjects(call: ObjectsCall): Promise<WriteReport> {
+    return this.#write(this.#admission.pushObjects(call));
+  }
+
+  pushDeletes(call: ObjectsCall): Promise<WriteReport> {
+    return this.#write(this.#admission.pushDeletes(call));
+  }
+
+  fastInsert(call: ObjectsCall): Promise<WriteReport> {
+    return this.#write(this.#admission.fastInsert(call));
+  }
+
+  fastUpdate(call: FastUpdateCall): Promise<WriteReport> {
+    return this.#write(this.#admission.fastUpdate(call));
+  }
+
+  fastDelete(call: FastDeleteCall): Promise<WriteReport> {
+    return this.#write(this.#admission.fastDelete(call));
+  }
+
+  /** Makes the document equal to the objects; with `since`, without undoing what was committed after that moment. */
+  replaceObjects(call: ReplaceCall): Promise<WriteReport> {
+    return this.#write(this.#admission.replace(call));
+  }
+
+  // Reading objects
+
+  /** The moment to hand to `replaceObjects` once a query that begins now has its answer. */
+  async head(call: WriteCall): Promise<Moment> {
+    const { epoch, head } = await this.partition(call);
+    return { epoch, head };
+  }
+
+  async partition(call: WriteCall): Promise<PartitionState> {
+    const { partition } = await this.#admission.partition(call);
+    return this.store.partition(partition);
+  }
+
+  async readObjects(call: WriteCall): Promise<ReadonlyMap<string, Readonly<Record<string, JsonValue>>>> {
+    const { partition } = await this.#admission.partition(call);
+    const { objects } = await readObjects(this.store, partition);
+    return new Map([...objects].map(([id, text]) => [id, JSON.parse(text) as Record<string, JsonValue>]));
+  }
+
+  async pull(call: PullCall): Promise<PullAnswer> {
+    const { partition } = await this.#admission.partition(call);
+    const { objectsMax, unitsMax } = this.#pageBounds(call);
+    const { page, start } = await pull(this.store, partition, call.token, { entriesMax: objectsMax, unitsMax });
+    const { client } = call;
+    const seen = client === undefined ? null : { client, start, given: page.token, nowMs: this.#clock.nowMs() };
+    const noted =
+      seen === null ? Promise.resolve() : noteTidemark(this.store, partition, seen).catch(this.#onNoteFailed);
+    return { json: renderPage(page), start, noted };
+  }
+
+  /** Forgets the tombstones that no device seen lately still needs. */
+  async trim(call: WriteCall & { readonly retentionMs?: number }): Promise<PartitionState> {
+    const { partition } = await this.#admission.partition(call);
+    const { retentionMs = RETENTION_MS_DEFAULT } = call;
+    return trim(this.store, partition, { nowMs: this.#clock.nowMs(), retentionMs });
+  }
+
+  // Documents by name
+
+  async readDocument(scope: DocumentScope, name: unknown): Promise<DocumentView> {
+    const address = await admitDocument(this.#directory, scope, name);
+    const call = mdCall(scope, address.key.name);
+    if (call === null) return this.#named.read(address);
+    const { partition } = await this.#admission.partition(call);
+    const { objects } = await readObjects(this.store, partition);
+    return { type: 'objects', objects };
+  }
+
+  async writeDocument(
+    scope: DocumentScope,
+    name: unknown,
+    body: { readonly data: unknown; readonly append?: boolean },
+  ): Promise<DocumentReport> {
+    const { append = false } = body;
+    const address = await admitDocument(this.#directory, scope, name);
+    const call = mdCall(scope, address.key.name);
+    if (call !== null) return this.#writeMd(call, body.data, append);
+    const content = admitContent(body.data, this.#limits);
+    return append ? this.#named.append(address, content) : this.#named.set(address, content);
+  }
+
+  /** Documents the system keeps come first. */
+  async documentNames(scope: DocumentScope): Promise<readonly string[]> {
+    await admitScope(this.#directory, scope);
+    const names = await this.store.documentNames(scope);
+    return mdCall(scope, MD) === null ? names : [MD, ...names];
+  }
+
+  // Care
+
+  /** Recomputes from the records all that is kept beside them. */
+  verify(): AsyncIterable<Finding> {
+    return this.store.verify(inspectRecord);
+  }
+
+  get #directory() {
+    const { sources, users, clients } = this;
+    return {
+      partitionTypeOf: (source: string) => sources.partitionTypeOf(source),
+      hasSource: (source: string) => sources.has(source),
+      hasUser: (login: string) => users.has(login),
+      hasClient: (id: string) => clients.has(id),
+    };
+  }
+
+  async #write(admission: Promise<Admitted<PartitionWrite>>): Promise<WriteReport> {
+    const write = await admission;
+    const outcome = await this.#writer.write(write);
+    return { source: write.partition.source, user_id: write.partition.user, ...outcome };
+  }
+
+  async #writeMd(call: WriteCall, data: unknown, append: boolean): Promise<DocumentReport> {
+    if (typeof data === 'string') {
+      throw new Refusal('type_conflict', 'the document "md" holds a hash of hashes; a string cannot be written to it');
+    }
+    const objects = { ...call, objects: data };
+    await (append ? this.pushObjects(objects) : this.replaceObjects({ ...objects, since: null }));
+    const { size } = await this.partition(call);
+    return { doc: MD, type: 'objects', size };
+  }
+
+  #pageBounds({ objectsMax, unitsMax }: PullCall): { readonly objectsMax: number; readonly unitsMax: number } {
+    const { pageObjectsMax, pageUnitsMax } = this.#limits;
+    return {
+      objectsMax: bounded(objectsMax, pageObjectsMax, 'objectsMax'),
+      unitsMax: bounded(unitsMax, pageUnitsMax, 'unitsMax'),
+    };
+  }
+
+  readonly #onNoteFailed = (error: unknown): void => {
+    this.#log.warn('tidemark_not_noted', { reason: error instanceof Error ? error.message : String(error) });
+  };
+}
+
+/** The partition a document stands for, or null when it is one kept under its name. */
+function mdCall(scope: DocumentScope, name: string): WriteCall | null {
+  if (name !== MD) return null;
+  if (scope.kind === 'user') return { source: scope.source, user_id: scope.user };
+  return scope.kind === 'shared' ? { source: scope.source } : null;
+}
+
+/** What a caller asks for, as far as it may; asking for nothing at all is a mistake. */
+function bounded(asked: number | undefined, max: number, name: string): number {
+  if (asked === undefined) return max;
+  if (Number.isInteger(asked) && asked >= 1) return Math.min(asked, max);
+  throw new Refusal('invalid_value', `${name} must be a whole number from 1`, [
+    { pointer: pointer(name), detail: 'must be a whole number from 1' },
+  ]);
+}
