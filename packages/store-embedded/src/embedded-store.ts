@@ -1,0 +1,226 @@
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type {
+  Commit,
+  CommitResult,
+  DeviceTidemark,
+  DocumentKey,
+  DocumentScope,
+  DocumentWrite,
+  EngineDescription,
+  Entry,
+  EntryBatch,
+  EntryKind,
+  EntryList,
+  EntryRef,
+  Finding,
+  JournalRange,
+  JournalSlice,
+  ObjectsRead,
+  PartitionKey,
+  PartitionState,
+  RecordReader,
+  StatRow,
+  Store,
+  StoredDocument,
+  WriteResult,
+} from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import { documentNames, readDocument } from './documents.ts';
+import { countEntries, listEntries, readEntry } from './entries.ts';
+import { newEpoch, storeEpoch } from './facts.ts';
+import { flushFolder, prepareFolder, writeMark } from './folder.ts';
+import { keptPartition, listPartitions, readJournal, readObjects, stateOf } from './partitions.ts';
+import { readStats, statNames } from './stats.ts';
+import { MAP_BYTES, openTables, STORE_FILE, type Tables } from './tables.ts';
+import type { Task } from './tasks.ts';
+import { listTidemarks, readTidemark } from './tidemarks.ts';
+import { verifyTables } from './verify.ts';
+import { Writer } from './writer.ts';
+
+export interface EmbeddedOptions {
+  /** Made when it does not exist. Several processes may open the same one. */
+  readonly folder: string;
+  /** How large the store may become; address space, not disk. */
+  readonly mapBytes?: number;
+  /** Tombstones, or rows of statistics, forgotten in one step. */
+  readonly trimStepMax?: number;
+}
+
+const TRIM_STEP_MAX = 10_000;
+
+/** A read that touched this many entries gives the event loop its turn before it answers. */
+const LONG_READ_ENTRIES = 200;
+
+export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Store> {
+  const { folder, mapBytes = MAP_BYTES, trimStepMax = TRIM_STEP_MAX } = options;
+  const mark = await prepareFolder(folder);
+  const file = join(folder, STORE_FILE);
+  const tables = openTables(file, { mapBytes });
+  const { state } = mark;
+  if (state !== 'ready') {
+    tables.root.transactionSync(() => beginLife(tables, state));
+    writeMark(folder, 'ready');
+  }
+  // Slots of readers that died with their process would pin old pages for ever.
+  tables.root.readerCheck();
+  const writer = await Writer.start({ file, mapBytes }, () => tables.root.resetReadTxn());
+  return new EmbeddedStore(tables, writer, trimStepMax);
+}
+
+/** A copy begins a life of its own; of several processes that make a new store at once, the first gives it its epoch. */
+function beginLife(tables: Tables, state: 'new' | 'backup'): void {
+  if (state === 'backup' || tables.facts.get('epoch') === undefined) newEpoch(tables);
+}
+
+/** Reads on the calling thread from memory-mapped pages; writes on the writer thread. */
+class EmbeddedStore implements Store {
+  readonly engine: EngineDescription = { name: 'embedded', durability: 'durable' };
+  readonly #tables: Tables;
+  readonly #writer: Writer;
+  readonly #trimStepMax: number;
+  #isOpen = true;
+
+  constructor(tables: Tables, writer: Writer, trimStepMax: number) {
+    this.#tables = tables;
+    this.#writer = writer;
+    this.#trimStepMax = trimStepMax;
+  }
+
+  async epoch(): Promise<string> {
+    return storeEpoch(this.#now());
+  }
+
+  async partition(key: PartitionKey): Promise<PartitionState> {
+    const tables = this.#now();
+    return stateOf(tables, keptPartition(tables, key));
+  }
+
+  async readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
+    const read = readObjects(this.#now(), key, ids);
+    await breatheAfter(ids.length);
+    return read;
+  }
+
+  async readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
+    const slice = readJournal(this.#now(), key, range);
+    await breatheAfter(slice.records.length + slice.graves.length);
+    return slice;
+  }
+
+  commit(commit: Commit): Promise<CommitResult> {
+    return this.#write({ kind: 'commit', commit });
+  }
+
+  trim(partition: PartitionKey, upTo: number): Promise<PartitionState> {
+    return this.#write({ kind: 'trim', partition, upTo, gravesMax: this.#trimStepMax });
+  }
+
+  async partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]> {
+    return listPartitions(this.#now(), list.after, list.limit);
+  }
+
+  async readDocument(key: DocumentKey, parts?: readonly string[]): Promise<StoredDocument | null> {
+    const document = readDocument(this.#now(), key, parts);
+    await breatheAfter(document?.parts.size ?? 0);
+    return document;
+  }
+
+  writeDocument(write: DocumentWrite): Promise<WriteResult> {
+    return this.#write({ kind: 'document', write });
+  }
+
+  async documentNames(scope: DocumentScope): Promise<readonly string[]> {
+    return documentNames(this.#now(), scope);
+  }
+
+  async readEntry(ref: EntryRef): Promise<Entry | null> {
+    return readEntry(this.#now(), ref);
+  }
+
+  async listEntries(list: EntryList): Promise<readonly Entry[]> {
+    return listEntries(this.#now(), list);
+  }
+
+  async countEntries(kind: EntryKind): Promise<number> {
+    return countEntries(this.#now(), kind);
+  }
+
+  writeEntries(batch: EntryBatch): Promise<WriteResult> {
+    return this.#write({ kind: 'entries', batch });
+  }
+
+  async readTidemark(key: PartitionKey, client: string): Promise<DeviceTidemark | null> {
+    return readTidemark(this.#now(), key, client);
+  }
+
+  async listTidemarks(
+    key: PartitionKey,
+    list: { readonly after?: string; readonly limit: number },
+  ): Promise<readonly DeviceTidemark[]> {
+    return listTidemarks(this.#now(), key, list.after, list.limit);
+  }
+
+  noteTidemark(partition: PartitionKey, mark: DeviceTidemark, guards: readonly EntryRef[]): Promise<WriteResult> {
+    return this.#write({ kind: 'tidemark', partition, mark, guards });
+  }
+
+  async addStats(rows: readonly StatRow[]): Promise<void> {
+    await this.#write({ kind: 'stats', rows });
+  }
+
+  async readStats(metric: string, from: 'oldest' | 'newest', limit: number): Promise<readonly StatRow[]> {
+    const rows = readStats(this.#now(), metric, from, limit);
+    await breatheAfter(rows.length);
+    return rows;
+  }
+
+  async statNames(): Promise<readonly string[]> {
+    return statNames(this.#now());
+  }
+
+  trimStats(beforeS: number): Promise<number> {
+    return this.#write({ kind: 'trim_stats', beforeS, rowsMax: this.#trimStepMax });
+  }
+
+  reset(keep: readonly EntryRef[]): Promise<string> {
+    return this.#write({ kind: 'reset', keep });
+  }
+
+  async backup(folder: string): Promise<void> {
+    const { root } = this.#now();
+    mkdirSync(folder, { recursive: true });
+    if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty; a backup needs a folder of its own`);
+    await root.backup(join(folder, STORE_FILE), true);
+    // The mark comes last: a folder without one is no backup, and will not be taken for one.
+    flushFolder(folder);
+    writeMark(folder, 'backup');
+  }
+
+  verify(reader: RecordReader): AsyncIterable<Finding> {
+    return verifyTables(this.#now(), reader);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await this.#writer.close();
+    await this.#tables.root.close();
+  }
+
+  /** The tables as they are now: without this, LMDB would go on showing the state at the begin of the event turn. */
+  #now(): Tables {
+    if (!this.#isOpen) throw new Refusal('store_unavailable', 'the store is closed');
+    this.#tables.root.resetReadTxn();
+    return this.#tables;
+  }
+
+  /** The result of each task is what `applyTask` answers for it. */
+  async #write<T>(task: Task): Promise<T> {
+    return (await this.#writer.run(task)) as T;
+  }
+}
+
+async function breatheAfter(entries: number): Promise<void> {
+  if (entries >= LONG_READ_ENTRIES) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,25 @@
+import { randomBytes } from 'node:crypto';
+import type { Tables } from './tables.ts';
+
+/** What reset empties and what it does not is decided by who keeps it here. */
+export type Counter = 'partition' | 'document' | 'entry_version';
+
+export function storeEpoch(tables: Tables): string {
+  const epoch = tables.facts.get('epoch');
+  if (epoch === undefined) throw new Error('the store has no epoch');
+  return epoch;
+}
+
+/** Begins a new life. Runs in the writer's transaction. */
+export function newEpoch(tables: Tables): string {
+  const epoch = randomBytes(8).toString('base64url');
+  tables.facts.putSync('epoch', epoch);
+  return epoch;
+}
+
+/** Never the same number twice, not even across a reset. Runs in the writer's transaction. */
+export function nextNumber(tables: Tables, counter: Counter): number {
+  const number = Number(tables.facts.get(counter) ?? '0') + 1;
+  tables.facts.putSync(counter, String(number));
+  return number;
+}

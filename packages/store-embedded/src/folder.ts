@@ -1,0 +1,154 @@
+import { execFile } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { STORE_FILE } from './tables.ts';
+
+/**
+ * What a data folder says of itself, in a file anyone can read. It is looked at before LMDB is: LMDB trusts a file it
+ * opens, and a foreign or damaged one can take the whole process down.
+ */
+export interface FolderMark {
+  readonly product: 'tidemark';
+  readonly engine: 'embedded';
+  readonly format: number;
+  /** `new`: being made. `backup`: a copy, which begins a life of its own when it is opened. */
+  readonly state: 'new' | 'ready' | 'backup';
+}
+
+/** The format this version writes, and the newest it can read. */
+export const FORMAT = 1;
+const MARK_FILE = 'tidemark.json';
+
+/** A data folder that cannot be used. The message names it; nothing in it was touched. */
+export class UnusableFolder extends Error {
+  override readonly name = 'UnusableFolder';
+}
+
+/** What the folder is; makes and marks it when there is none or it is empty. */
+export async function prepareFolder(folder: string): Promise<FolderMark> {
+  mkdirSync(folder, { recursive: true });
+  const mark = readMark(folder);
+  if (mark === null) return claimFolder(folder);
+  if (mark.state === 'new') return mark;
+  await requireSoundFile(folder);
+  return mark;
+}
+
+function readMark(folder: string): FolderMark | null {
+  const file = join(folder, MARK_FILE);
+  if (!existsSync(file)) return null;
+  const mark = parseMark(readFileSync(file, 'utf8'));
+  if (mark?.product !== 'tidemark' || mark.engine !== 'embedded' || !Number.isInteger(mark.format)) {
+    throw new UnusableFolder(`${file} is damaged or not of Tidemark's embedded store; the folder was left untouched`);
+  }
+  if (mark.format > FORMAT) {
+    throw new UnusableFolder(
+      `${folder} was written by a newer Tidemark (format ${mark.format}, this version reads up to ${FORMAT}); the folder was left untouched`,
+    );
+  }
+  return mark;
+}
+
+function parseMark(text: string): FolderMark | null {
+  try {
+    return JSON.parse(text) as FolderMark | null;
+  } catch {
+    return null;
+  }
+}
+
+function claimFolder(folder: string): FolderMark {
+  const strangers = readdirSync(folder);
+  if (strangers.length > 0) {
+    throw new UnusableFolder(
+      `${folder} is not a Tidemark data folder (it holds ${strangers.slice(0, 3).join(', ')}); choose an empty one`,
+    );
+  }
+  const mark: FolderMark = { product: 'tidemark', engine: 'embedded', format: FORMAT, state: 'new' };
+  writeMark(folder, mark.state);
+  return mark;
+}
+
+/** Written aside, flushed, then renamed: the mark is never half there. */
+export function writeMark(folder: string, state: FolderMark['state']): void {
+  const mark: FolderMark = { product: 'tidemark', engine: 'embedded', format: FORMAT, state };
+  const aside = join(folder, `${MARK_FILE}.${process.pid}`);
+  const file = openSync(aside, 'w', 0o600);
+  writeSync(file, `${JSON.stringify(mark, null, 2)}\n`);
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(aside, join(folder, MARK_FILE));
+  flushFolder(folder);
+}
+
+export function flushFolder(folder: string): void {
+  const handle = openSync(folder, 'r');
+  fsyncSync(handle);
+  closeSync(handle);
+}
+
+// The head of an LMDB file: two pages that each describe the store; the one with the higher transaction is in force.
+const META_OFFSET = 24;
+const MAGIC = 0xbeefc0de;
+const PAGE_SIZE_OFFSET = META_OFFSET + 24;
+const LAST_PAGE_OFFSET = META_OFFSET + 120;
+const META_BYTES = META_OFFSET + 136;
+
+async function requireSoundFile(folder: string): Promise<void> {
+  const path = join(folder, STORE_FILE);
+  if (!existsSync(path)) {
+    throw new UnusableFolder(`${path} is missing; restore a backup, or choose an empty folder to start anew`);
+  }
+  const needed = bytesNeeded(path);
+  if (needed === null) throw new UnusableFolder(`${path} is damaged: its head is not that of a store`);
+  // LMDB may leave unused pages at the end unwritten, so a short file is suspicious rather than wrong: reading all of
+  // it in another process tells.
+  if (needed.present < needed.expected && !(await survivesReading(path))) {
+    throw new UnusableFolder(
+      `${path} is damaged: ${needed.present} of ${needed.expected} bytes are there, and it cannot be read to its end`,
+    );
+  }
+}
+
+function bytesNeeded(path: string): { readonly present: number; readonly expected: number } | null {
+  const file = openSync(path, 'r');
+  try {
+    const first = readHead(file, 0);
+    const second = first === null ? null : readHead(file, first.pageBytes);
+    if (first === null || second === null) return null;
+    const expected = (Math.min(first.lastPage, second.lastPage) + 1) * first.pageBytes;
+    return { present: fstatSync(file).size, expected };
+  } finally {
+    closeSync(file);
+  }
+}
+
+function readHead(file: number, at: number): { readonly pageBytes: number; readonly lastPage: number } | null {
+  const bytes = Buffer.alloc(META_BYTES);
+  if (readSync(file, bytes, 0, META_BYTES, at) < META_BYTES || bytes.readUInt32LE(META_OFFSET) !== MAGIC) return null;
+  return { pageBytes: bytes.readUInt32LE(PAGE_SIZE_OFFSET), lastPage: Number(bytes.readBigUInt64LE(LAST_PAGE_OFFSET)) };
+}
+
+async function survivesReading(path: string): Promise<boolean> {
+  const script = fileURLToPath(new URL('../dist/read-through.js', import.meta.url));
+  try {
+    await promisify(execFile)(process.execPath, [script, path]);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Keys are tuples. Numbers take six bytes, most significant first; texts are UTF-8, a zero byte inside is followed by
+ * 0xFF, and a zero byte ends them. So tuples sort component by component, a prefix of a tuple is a prefix of its key,
+ * and no two tuples meet, whatever the texts contain.
+ */
+export type KeyPart = string | number;
+
+export const NUMBER_BYTES = 6;
+const HIGH_UNIT = 2 ** 32;
+export const NUMBER_MAX = 2 ** 48 - 1;
+const END = 0x00;
+const ESCAPED_ZERO = 0xff;
+
+export function writeNumber(target: Uint8Array, at: number, value: number): number {
+  if (!Number.isInteger(value) || value < 0 || value > NUMBER_MAX) throw new RangeError(`${value} is no key number`);
+  const high = Math.floor(value / HIGH_UNIT);
+  target[at] = high >>> 8;
+  target[at + 1] = high;
+  target[at + 2] = value >>> 24;
+  target[at + 3] = value >>> 16;
+  target[at + 4] = value >>> 8;
+  target[at + 5] = value;
+  return at + NUMBER_BYTES;
+}
+
+export function readNumber(source: Uint8Array, at: number): number {
+  const high = byte(source, at) * 256 + byte(source, at + 1);
+  const low =
+    byte(source, at + 2) * 2 ** 24 +
+    ((byte(source, at + 3) << 16) | (byte(source, at + 4) << 8) | byte(source, at + 5));
+  return high * HIGH_UNIT + low;
+}
+
+function byte(source: Uint8Array, at: number): number {
+  return source[at] ?? 0;
+}
+
+/** The key of a tuple. */
+export function keyOf(...parts: readonly KeyPart[]): Buffer {
+  return Buffer.concat(parts.map((part) => (typeof part === 'number' ? numberKey(part) : textKey(part))));
+}
+
+function numberKey(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(NUMBER_BYTES);
+  writeNumber(bytes, 0, value);
+  return bytes;
+}
+
+function textKey(text: string): Buffer {
+  if (!text.isWellFormed()) throw new Error('a key text must be well-formed Unicode');
+  const bytes = Buffer.from(`${text}\0`, 'utf8');
+  if (bytes.indexOf(END) === bytes.length - 1) return bytes;
+  const escaped: number[] = [];
+  for (const value of bytes.subarray(0, -1)) escaped.push(...(value === END ? [END, ESCAPED_ZERO] : [value]));
+  return Buffer.from([...escaped, END]);
+}
+
+/** The texts of a key that consists of texts only, from byte `at` on. */
+export function textsOf(key: Uint8Array, at = 0): string[] {
+  const texts: string[] = [];
+  let bytes: number[] = [];
+  for (let index = at; index < key.length; index++) {
+    const value = byte(key, index);
+    if (value !== END) bytes.push(value);
+    else if (key[index + 1] === ESCAPED_ZERO) {
+      bytes.push(END);
+      index++;
+    } else {
+      texts.push(Buffer.from(bytes).toString('utf8'));
+      bytes = [];
+    }
+  }
+  return texts;
+}
+
+/** The first key behind all that begin with `prefix`; undefined when there is none. */
+export function behind(prefix: Buffer): Buffer | undefined {
+  const end = Buffer.from(prefix);
+  for (let index = end.length - 1; index >= 0; index--) {
+    const value = byte(end, index);
+    if (value < 0xff) {
+      end[index] = value + 1;
+      return end.subarray(0, index + 1);
+    }
+  }
+  return undefined;
+}
+
+/** A place in a partition's journal. */
+export type Place = [partition: number, seq: number];
+
+/** Journal keys are on the path of every page: they are written and read without making a buffer. */
+export const placeEncoder = {
+  writeKey([partition, seq]: Place, target: Uint8Array, start: number): number {
+    return writeNumber(target, writeNumber(target, start, partition), seq);
+  },
+  readKey(source: Uint8Array, start: number): Place {
+    return [readNumber(source, start), readNumber(source, start + NUMBER_BYTES)];
+  },
+};
+
+/** All places of a partition behind `seq`. */
+export function placesAfter(partition: number, seq: number): { start: Place; end: Place } {
+  return { start: [partition, seq + 1], end: [partition + 1, 0] };
+}
+
+/** Every place there can be: a range over places needs both ends. */
+export const ALL_PLACES: { readonly start: Place; readonly end: Place } = {
+  start: [0, 0],
+  end: [NUMBER_MAX, NUMBER_MAX],
+};

@@ -1,0 +1,72 @@
+import type { StatRow } from '@tidemark/core';
+import { behind, keyOf, readNumber, textsOf } from './keys.ts';
+import type { Tables } from './tables.ts';
+
+type KeptRow = Pick<StatRow, 'count' | 'sum' | 'min' | 'max'>;
+
+export function readStats(
+  tables: Tables,
+  metric: string,
+  from: 'oldest' | 'newest',
+  limit: number,
+): readonly StatRow[] {
+  const prefix = keyOf(metric);
+  const end = behind(prefix);
+  const ends = end === undefined ? {} : { end };
+  const rows: StatRow[] = [];
+  const range =
+    from === 'oldest'
+      ? tables.stats.getRange({ start: prefix, ...ends, limit })
+      : tables.stats.getRange({ ...(end === undefined ? {} : { start: end }), end: prefix, reverse: true, limit });
+  for (const { key, value } of range)
+    rows.push({ metric, atS: readNumber(key, prefix.length), ...(JSON.parse(value) as KeptRow) });
+  return from === 'oldest' ? rows : rows.reverse();
+}
+
+/** Leaps from metric to metric, so the rows in between cost nothing. */
+export function statNames(tables: Tables): readonly string[] {
+  const names: string[] = [];
+  let start: Buffer | undefined = Buffer.alloc(0);
+  while (start !== undefined) {
+    const [key]: Buffer[] = [...tables.stats.getKeys({ start, limit: 1 })];
+    if (key === undefined) return names;
+    const name = metricOf(key);
+    names.push(name);
+    start = behind(keyOf(name));
+  }
+  return names;
+}
+
+function metricOf(key: Buffer): string {
+  // The step behind the name may look like text: the name is what stands before the first end of a text.
+  return textsOf(key)[0] ?? '';
+}
+
+// Writing: these run in the writer's transaction
+
+export function applyStats(tables: Tables, rows: readonly StatRow[]): void {
+  for (const row of rows) {
+    const key = keyOf(row.metric, row.atS);
+    const text = tables.stats.get(key);
+    const kept: KeptRow = text === undefined ? { count: 0, sum: 0, min: row.min, max: row.max } : JSON.parse(text);
+    const next: KeptRow = {
+      count: kept.count + row.count,
+      sum: kept.sum + row.sum,
+      min: Math.min(kept.min, row.min),
+      max: Math.max(kept.max, row.max),
+    };
+    tables.stats.putSync(key, JSON.stringify(next));
+  }
+}
+
+export function applyStatsTrim(tables: Tables, beforeS: number, rowsMax: number): number {
+  let trimmed = 0;
+  for (const metric of statNames(tables)) {
+    const start = keyOf(metric);
+    const due = [...tables.stats.getKeys({ start, end: keyOf(metric, beforeS), limit: rowsMax - trimmed })];
+    for (const key of due) tables.stats.removeSync(key);
+    trimmed += due.length;
+    if (trimmed >= rowsMax) break;
+  }
+  return trimmed;
+}

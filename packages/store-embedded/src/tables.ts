@@ -1,0 +1,67 @@
+import { type Database, open, type RootDatabase } from 'lmdb';
+import { type Place, placeEncoder } from './keys.ts';
+
+/** All that the store keeps, as LMDB databases in one file. */
+export interface Tables {
+  readonly root: RootDatabase;
+  /** Facts about the store: format, epoch, counters. */
+  readonly facts: Database<string, string>;
+  /** Partition name → state as JSON text. */
+  readonly partitions: Database<string, Buffer>;
+  /** [partition, seq] → record of a live object. */
+  readonly live: Database<string, Place>;
+  /** [partition, seq] → id of a deleted object. */
+  readonly graves: Database<string, Place>;
+  /** [partition, id] → where it stands, whether it lives, its checksum. */
+  readonly index: Database<Buffer, Buffer>;
+  /** [partition, client] → tidemark. */
+  readonly tidemarks: Database<string, Buffer>;
+  /** [client, partition]: which partitions a client has tidemarks on. */
+  readonly marked: Database<string, Buffer>;
+  /** Document name → header as JSON text. */
+  readonly documents: Database<string, Buffer>;
+  /** [document, part] → text. */
+  readonly parts: Database<string, Buffer>;
+  /** [kind, …key] → version and value of a registry entry. */
+  readonly entries: Database<string, Buffer>;
+  /** [metric, step] → row as JSON text. */
+  readonly stats: Database<string, Buffer>;
+}
+
+export const STORE_FILE = 'store.mdb';
+const TABLES_MAX = 16;
+/** Address space, not disk: the file grows as it is filled. Fixed, so that no thread ever has to map it anew. */
+export const MAP_BYTES = 2 ** 38;
+
+export function openTables(
+  file: string,
+  options: { readonly mapBytes: number; readonly isReadOnly?: boolean },
+): Tables {
+  const root = open({
+    path: file,
+    maxDbs: TABLES_MAX,
+    mapSize: options.mapBytes,
+    readOnly: options.isReadOnly ?? false,
+    // A commit must not be visible before it is on the disk: a device could otherwise hold what a power failure takes
+    // back, and its seq would be given to another change later.
+    overlappingSync: false,
+    keyEncoding: 'binary',
+    encoding: 'string',
+  });
+  const texts = { encoding: 'string', keyEncoding: 'binary' } as const;
+  const journal = { encoding: 'string', keyEncoder: placeEncoder } as unknown as typeof texts;
+  return {
+    root,
+    facts: root.openDB('facts', { encoding: 'string' }),
+    partitions: root.openDB('partitions', texts),
+    live: root.openDB('live', journal),
+    graves: root.openDB('graves', journal),
+    index: root.openDB('index', { encoding: 'binary', keyEncoding: 'binary' }),
+    tidemarks: root.openDB('tidemarks', texts),
+    marked: root.openDB('marked', texts),
+    documents: root.openDB('documents', texts),
+    parts: root.openDB('parts', texts),
+    entries: root.openDB('entries', texts),
+    stats: root.openDB('stats', texts),
+  };
+}

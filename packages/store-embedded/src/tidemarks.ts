@@ -1,0 +1,88 @@
+import type { DeviceTidemark, EntryRef, PartitionKey, WriteResult } from '@tidemark/core';
+import { missingGuard } from './entries.ts';
+import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber, textsOf } from './keys.ts';
+import { keptPartition } from './partitions.ts';
+import type { Tables } from './tables.ts';
+
+// A tidemark is kept as a short text, since there is one per device and source: seq.base.start.seen.epoch, numbers to
+// the base 36, and nothing for null.
+
+function markText({ epoch, seq, base, start, seenAtMs }: DeviceTidemark): string {
+  return [short(seq), short(base), short(start), short(seenAtMs), epoch].join('.');
+}
+
+function readMark(client: string, text: string): DeviceTidemark {
+  const [seq = '', base = '', start = '', seen = '', ...epoch] = text.split('.');
+  return {
+    client,
+    epoch: epoch.join('.'),
+    seq: long(seq) ?? 0,
+    base: long(base),
+    start: long(start),
+    seenAtMs: long(seen) ?? 0,
+  };
+}
+
+function short(value: number | null): string {
+  return value === null ? '' : value.toString(36);
+}
+
+function long(text: string): number | null {
+  return text === '' ? null : Number.parseInt(text, 36);
+}
+
+export function readTidemark(tables: Tables, key: PartitionKey, client: string): DeviceTidemark | null {
+  const kept = keptPartition(tables, key);
+  const text = kept === null ? undefined : tables.tidemarks.get(keyOf(kept.number, client));
+  return text === undefined ? null : readMark(client, text);
+}
+
+export function listTidemarks(
+  tables: Tables,
+  key: PartitionKey,
+  after: string | undefined,
+  limit: number,
+): readonly DeviceTidemark[] {
+  const kept = keptPartition(tables, key);
+  if (kept === null) return [];
+  const { number } = kept;
+  const from = after === undefined ? { start: keyOf(number) } : { start: keyOf(number, after), exclusiveStart: true };
+  const found = tables.tidemarks.getRange({ ...from, end: keyOf(number + 1), limit });
+  return [...found].map(({ key: place, value }) => readMark(clientOf(place), value));
+}
+
+function clientOf(place: Uint8Array): string {
+  return textsOf(place, NUMBER_BYTES)[0] ?? '';
+}
+
+// Writing: these run in the writer's transaction
+
+export function applyTidemark(
+  tables: Tables,
+  key: PartitionKey,
+  mark: DeviceTidemark,
+  guards: readonly EntryRef[],
+): WriteResult {
+  const guard = missingGuard(tables, guards);
+  if (guard !== null) return { status: 'gone', guard };
+  const kept = keptPartition(tables, key);
+  if (kept === null) return { status: 'written' };
+  tables.tidemarks.putSync(keyOf(kept.number, mark.client), markText(mark));
+  tables.marked.putSync(keyOf(mark.client, kept.number), '');
+  return { status: 'written' };
+}
+
+export function removeTidemarksOn(tables: Tables, partition: number): void {
+  for (const place of [...tables.tidemarks.getKeys({ start: keyOf(partition), end: keyOf(partition + 1) })]) {
+    tables.tidemarks.removeSync(place);
+    tables.marked.removeSync(keyOf(clientOf(place), partition));
+  }
+}
+
+export function removeTidemarksOf(tables: Tables, client: string): void {
+  const prefix = keyOf(client);
+  for (const place of [...tables.marked.getKeys({ start: prefix, end: keyOf(client, NUMBER_MAX) })]) {
+    tables.marked.removeSync(place);
+    tables.tidemarks.removeSync(keyOf(readNumber(place, prefix.length), client));
+  }
+}

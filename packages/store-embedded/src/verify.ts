@@ -1,0 +1,179 @@
+import type { Finding, PartitionKey, RecordReader } from '@tidemark/core';
+import { addChecksums } from '@tidemark/protocol';
+import type { Transaction } from 'lmdb';
+import type { KeptDocument } from './documents.ts';
+import { ALL_PLACES, keyOf, NUMBER_BYTES, placesAfter, readNumber, textsOf } from './keys.ts';
+import { type KeptPartition, partitionKeyOf, readStanding, type Standing } from './partitions.ts';
+import type { Tables } from './tables.ts';
+
+/** Entries looked at before the event loop gets its turn. */
+const STRIDE = 1_000;
+
+/** Looks at everything in one snapshot, so that writes going on meanwhile are not mistaken for damage. */
+export async function* verifyTables(tables: Tables, reader: RecordReader): AsyncIterable<Finding> {
+  const transaction = tables.root.useReadTransaction();
+  try {
+    const check = new Check(tables, transaction, reader);
+    yield* check.partitions();
+    yield* check.documents();
+  } finally {
+    transaction.done();
+  }
+}
+
+class Check {
+  readonly #tables: Tables;
+  readonly #transaction: Transaction;
+  readonly #reader: RecordReader;
+  #looked = 0;
+
+  constructor(tables: Tables, transaction: Transaction, reader: RecordReader) {
+    this.#tables = tables;
+    this.#transaction = transaction;
+    this.#reader = reader;
+  }
+
+  async *partitions(): AsyncIterable<Finding> {
+    const numbers = new Set<number>();
+    for (const { key, value } of this.#tables.partitions.getRange({ transaction: this.#transaction })) {
+      const kept = JSON.parse(value) as KeptPartition;
+      numbers.add(kept.number);
+      yield* this.#partition(partitionKeyOf(key), kept);
+    }
+    yield* this.#orphans(numbers);
+  }
+
+  async *#partition(partition: PartitionKey, kept: KeptPartition): AsyncIterable<Finding> {
+    const live = { size: 0, checksum: 0 };
+    for await (const finding of this.#live(kept, live)) yield { partition, ...finding };
+    const graves = { count: 0 };
+    for await (const finding of this.#graves(kept, graves)) yield { partition, ...finding };
+    for await (const finding of this.#index(kept)) yield { partition, ...finding };
+    if (live.size !== kept.size) {
+      yield { partition, problem: 'wrong_size', detail: `${kept.size} objects noted, ${live.size} found` };
+    }
+    if (graves.count !== kept.graves) {
+      yield { partition, problem: 'wrong_size', detail: `${kept.graves} tombstones noted, ${graves.count} found` };
+    }
+    if (live.checksum !== kept.checksum) {
+      yield { partition, problem: 'wrong_checksum', detail: `${kept.checksum} noted, ${live.checksum} computed` };
+    }
+  }
+
+  async *#live(kept: KeptPartition, totals: { size: number; checksum: number }): AsyncIterable<PartitionFinding> {
+    for (const { key, value } of this.#tables.live.getRange(this.#journalRange(kept))) {
+      await this.#breathe();
+      if (key[1] > kept.head) yield { problem: 'seq_beyond_head', detail: `an object at ${key[1]}, head ${kept.head}` };
+      const read = this.#read(value);
+      if (read === null) {
+        yield { problem: 'unreadable', detail: `the record at ${key[1]}` };
+        continue;
+      }
+      totals.size++;
+      totals.checksum = addChecksums(totals.checksum, read.checksum);
+      yield* this.#standing(kept, read.id, { seq: key[1], isLive: true, checksum: read.checksum });
+    }
+  }
+
+  async *#graves(kept: KeptPartition, totals: { count: number }): AsyncIterable<PartitionFinding> {
+    for (const { key, value: id } of this.#tables.graves.getRange(this.#journalRange(kept))) {
+      await this.#breathe();
+      totals.count++;
+      if (key[1] > kept.head)
+        yield { problem: 'seq_beyond_head', detail: `a tombstone at ${key[1]}, head ${kept.head}` };
+      if (key[1] <= kept.floor) yield { problem: 'grave_below_floor', detail: `at ${key[1]}, floor ${kept.floor}` };
+      yield* this.#standing(kept, id, { seq: key[1], isLive: false, checksum: 0 });
+    }
+  }
+
+  *#standing(kept: KeptPartition, id: string, found: Standing): Iterable<PartitionFinding> {
+    const bytes = this.#tables.index.get(keyOf(kept.number, id), { transaction: this.#transaction });
+    const standing = bytes === undefined ? null : readStanding(bytes);
+    if (standing === null || standing.seq !== found.seq || standing.isLive !== found.isLive) {
+      yield { problem: 'missing_from_index', detail: `object ${JSON.stringify(id)} at ${found.seq}` };
+    } else if (standing.checksum !== found.checksum) {
+      yield { problem: 'wrong_object_checksum', detail: `object ${JSON.stringify(id)} at ${found.seq}` };
+    }
+  }
+
+  async *#index(kept: KeptPartition): AsyncIterable<PartitionFinding> {
+    const { number: partition } = kept;
+    const range = { start: keyOf(partition), end: keyOf(partition + 1), transaction: this.#transaction };
+    for (const { key, value } of this.#tables.index.getRange(range)) {
+      await this.#breathe();
+      const { seq, isLive } = readStanding(value);
+      const table = isLive ? this.#tables.live : this.#tables.graves;
+      if (table.get([partition, seq], { transaction: this.#transaction }) === undefined) {
+        const id = textsOf(key, NUMBER_BYTES)[0];
+        yield { problem: 'missing_from_journal', detail: `object ${JSON.stringify(id)}, expected at ${seq}` };
+      }
+    }
+  }
+
+  /** What belongs to no partition. */
+  async *#orphans(numbers: ReadonlySet<number>): AsyncIterable<Finding> {
+    for (const [name, table] of [
+      ['live', this.#tables.live],
+      ['graves', this.#tables.graves],
+    ] as const) {
+      for (const [partition] of table.getKeys({ ...ALL_PLACES, transaction: this.#transaction })) {
+        await this.#breathe();
+        if (!numbers.has(partition)) yield orphan(`an entry of "${name}" for the unknown partition ${partition}`);
+      }
+    }
+    for (const [name, table] of [
+      ['index', this.#tables.index],
+      ['tidemarks', this.#tables.tidemarks],
+    ] as const) {
+      for (const key of table.getKeys({ transaction: this.#transaction })) {
+        await this.#breathe();
+        const partition = readNumber(key, 0);
+        if (!numbers.has(partition)) yield orphan(`an entry of "${name}" for the unknown partition ${partition}`);
+      }
+    }
+  }
+
+  async *documents(): AsyncIterable<Finding> {
+    const kept = new Map<number, KeptDocument>();
+    for (const { value } of this.#tables.documents.getRange({ transaction: this.#transaction })) {
+      const document = JSON.parse(value) as KeptDocument;
+      kept.set(document.number, document);
+    }
+    const found = new Map<number, { partCount: number; units: number }>();
+    for (const { key, value } of this.#tables.parts.getRange({ transaction: this.#transaction })) {
+      await this.#breathe();
+      const number = readNumber(key, 0);
+      const totals = found.get(number) ?? { partCount: 0, units: 0 };
+      found.set(number, { partCount: totals.partCount + 1, units: totals.units + value.length });
+      if (!kept.has(number)) yield orphan(`a part of the unknown document ${number}`);
+    }
+    for (const [number, { partCount, units }] of kept) {
+      const totals = found.get(number) ?? { partCount: 0, units: 0 };
+      if (totals.partCount === partCount && totals.units === units) continue;
+      const detail = `document ${number}: ${partCount} parts and ${units} units noted, ${totals.partCount} and ${totals.units} found`;
+      yield { partition: null, problem: 'wrong_size', detail };
+    }
+  }
+
+  #journalRange({ number: partition }: KeptPartition) {
+    return { ...placesAfter(partition, -1), transaction: this.#transaction };
+  }
+
+  #read(record: string): ReturnType<RecordReader> | null {
+    try {
+      return this.#reader(record);
+    } catch {
+      return null;
+    }
+  }
+
+  async #breathe(): Promise<void> {
+    if (++this.#looked % STRIDE === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+type PartitionFinding = Omit<Finding, 'partition'>;
+
+function orphan(detail: string): Finding {
+  return { partition: null, problem: 'orphan', detail };
+}

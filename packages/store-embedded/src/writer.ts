@@ -1,0 +1,120 @@
+import { Worker } from 'node:worker_threads';
+import { Refusal } from '@tidemark/protocol';
+import type { Task } from './tasks.ts';
+import type { Failure, WriterAnswer, WriterData, WriterRequest } from './writer-thread.ts';
+
+/** Changes in one message: copying more at once would hold the event loop. */
+const CHANGES_PER_MESSAGE = 2_000;
+
+interface Waiting {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The way to the writer thread. */
+export class Writer {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #onAnswers: () => void;
+  readonly #ended: Promise<void>;
+  readonly #idle: (() => void)[] = [];
+  #lastId = 0;
+  #closed: string | null = null;
+
+  private constructor(worker: Worker, onAnswers: () => void) {
+    this.#worker = worker;
+    this.#onAnswers = onAnswers;
+    worker.on('message', (answers: readonly WriterAnswer[]) => this.#settle(answers));
+    worker.on('error', (error) => this.#fail(`the writer thread died: ${error.message}`));
+    this.#ended = new Promise((resolve) => {
+      worker.once('exit', () => {
+        this.#fail('the store is closed');
+        resolve();
+      });
+    });
+  }
+
+  /** Resolves when the thread has opened the store. `onAnswers` is called before the answers are given on. */
+  static start(data: WriterData, onAnswers: () => void): Promise<Writer> {
+    // Sources and build lie side by side, so this finds the built thread from either.
+    const worker = new Worker(new URL('../dist/writer-thread.js', import.meta.url), { workerData: data });
+    return new Promise((resolve, reject) => {
+      worker.once('error', reject);
+      worker.once('message', () => {
+        worker.off('error', reject);
+        resolve(new Writer(worker, onAnswers));
+      });
+    });
+  }
+
+  /** Resolves when the task is done and on the disk. */
+  async run(task: Task): Promise<unknown> {
+    if (this.#closed !== null) throw new Refusal('store_unavailable', this.#closed);
+    const id = ++this.#lastId;
+    const done = new Promise<unknown>((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+    });
+    const [, result] = await Promise.all([this.#send(id, task), done]);
+    return result;
+  }
+
+  /** Finishes what was asked before. */
+  async close(): Promise<void> {
+    if (this.#closed === null) {
+      this.#closed = 'the store is closed';
+      if (this.#waiting.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+      this.#post({ kind: 'close' });
+    }
+    await this.#ended;
+  }
+
+  async #send(id: number, task: Task): Promise<void> {
+    if (task.kind !== 'commit' || task.commit.changes.length <= CHANGES_PER_MESSAGE) {
+      this.#post({ kind: 'task', id, task });
+      return;
+    }
+    const { changes } = task.commit;
+    let start = 0;
+    for (; start + CHANGES_PER_MESSAGE < changes.length; start += CHANGES_PER_MESSAGE) {
+      this.#post({ kind: 'part', id, changes: changes.slice(start, start + CHANGES_PER_MESSAGE) });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.#post({
+      kind: 'task',
+      id,
+      task: { kind: 'commit', commit: { ...task.commit, changes: changes.slice(start) } },
+    });
+  }
+
+  #post(request: WriterRequest): void {
+    this.#worker.postMessage(request);
+  }
+
+  #settle(answers: readonly WriterAnswer[]): void {
+    this.#onAnswers();
+    for (const { id, result, failure } of answers) {
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (failure === undefined) waiting?.resolve(result);
+      else waiting?.reject(errorOf(failure));
+    }
+    if (this.#waiting.size === 0) this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    for (const tell of this.#idle.splice(0)) tell();
+  }
+
+  /** Nothing is answered any more, so nobody may go on waiting. */
+  #fail(reason: string): void {
+    this.#closed ??= reason;
+    for (const waiting of this.#waiting.values()) waiting.reject(new Refusal('store_unavailable', reason));
+    this.#waiting.clear();
+    this.#tellIdle();
+  }
+}
+
+function errorOf({ kind, message }: Failure): Error {
+  if (kind === 'bug') return new Error(message);
+  return new Refusal(kind === 'full' ? 'store_full' : 'store_unavailable', `the store could not write: ${message}`);
+}
