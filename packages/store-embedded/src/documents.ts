@@ -6,8 +6,8 @@ import type {
   StoredDocument,
   WriteResult,
 } from '@tidemark/core';
-import { missingGuard } from './entries.ts';
 import { nextNumber } from './facts.ts';
+import { missingGuard } from './guards.ts';
 import { behind, keyOf, NUMBER_BYTES, textsOf } from './keys.ts';
 import { removeRange } from './ranges.ts';
 import type { Tables } from './tables.ts';

@@ -30,7 +30,8 @@ import { documentNames, readDocument } from './documents.ts';
 import { countEntries, listEntries, readEntry } from './entries.ts';
 import { newEpoch, storeEpoch } from './facts.ts';
 import { flushFolder, prepareFolder, writeMark } from './folder.ts';
-import { keptPartition, listPartitions, readJournal, readObjects, stateOf } from './partitions.ts';
+import { readJournal, readObjects } from './journal.ts';
+import { keptPartition, listPartitions, stateOf } from './partitions.ts';
 import { readStats, statNames } from './stats.ts';
 import { MAP_BYTES, openTables, STORE_FILE, type Tables } from './tables.ts';
 import type { Task } from './tasks.ts';
@@ -41,7 +42,7 @@ import { Writer } from './writer.ts';
 export interface EmbeddedOptions {
   /** Made when it does not exist. Several processes may open the same one. */
   readonly folder: string;
-  /** How large the store may become; address space, not disk. */
+  /** Address space set aside for the store, which is not disk. */
   readonly mapBytes?: number;
   /** Tombstones, or rows of statistics, forgotten in one step. */
   readonly trimStepMax?: number;

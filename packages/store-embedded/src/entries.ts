@@ -1,10 +1,9 @@
 import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, WriteResult } from '@tidemark/core';
-import { removeDocuments } from './documents.ts';
+import { erase } from './erase.ts';
 import { nextNumber } from './facts.ts';
+import { missingGuard } from './guards.ts';
 import { behind, keyOf, textsOf } from './keys.ts';
-import { partitionKeyOf, removePartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
-import { removeTidemarksOf } from './tidemarks.ts';
 
 // The value is kept behind its version and a space.
 
@@ -32,11 +31,6 @@ export function countEntries(tables: Tables, kind: EntryKind): number {
   return tables.entries.getKeysCount({ start, ...(end === undefined ? {} : { end }) });
 }
 
-/** The first of these that does not exist. */
-export function missingGuard(tables: Tables, guards: readonly EntryRef[]): EntryRef | null {
-  return guards.find((guard) => !tables.entries.doesExist(keyOf(guard.kind, ...guard.key))) ?? null;
-}
-
 // Writing: these run in the writer's transaction
 
 export function applyEntries(tables: Tables, batch: EntryBatch): WriteResult {
@@ -52,30 +46,6 @@ export function applyEntries(tables: Tables, batch: EntryBatch): WriteResult {
     if (value === null) tables.entries.removeSync(keyOf(kind, ...key));
     else tables.entries.putSync(keyOf(kind, ...key), `${nextNumber(tables, 'entry_version')} ${value}`);
   }
-  for (const user of batch.erase?.users ?? []) eraseUser(tables, user);
-  for (const client of batch.erase?.clients ?? []) eraseClient(tables, client);
-  for (const source of batch.erase?.sources ?? []) eraseSource(tables, source);
+  if (batch.erase !== undefined) erase(tables, batch.erase);
   return { status: 'written' };
-}
-
-function eraseUser(tables: Tables, user: string): void {
-  const start = keyOf('user', user);
-  const end = behind(start);
-  const names = [...tables.partitions.getKeys({ start, ...(end === undefined ? {} : { end }) })];
-  for (const name of names) removePartition(tables, name);
-  removeDocuments(tables, ['user', user]);
-}
-
-function eraseClient(tables: Tables, client: string): void {
-  removeTidemarksOf(tables, client);
-  removeDocuments(tables, ['client', client]);
-}
-
-function eraseSource(tables: Tables, source: string): void {
-  const names = [...tables.partitions.getKeys()].filter((name) => partitionKeyOf(name).source === source);
-  for (const name of names) removePartition(tables, name);
-  removeDocuments(tables, ['shared', source]);
-  // Documents of users and clients stand by owner: sources go so rarely that looking at all of them is fine.
-  removeDocuments(tables, ['user'], ([, , of]) => of === source);
-  removeDocuments(tables, ['client'], ([, , of]) => of === source);
 }

@@ -106,6 +106,7 @@ const META_OFFSET = 24;
 const MAGIC = 0xbeefc0de;
 const PAGE_SIZE_OFFSET = META_OFFSET + 24;
 const LAST_PAGE_OFFSET = META_OFFSET + 120;
+const TRANSACTION_OFFSET = META_OFFSET + 128;
 const META_BYTES = META_OFFSET + 136;
 
 async function requireSoundFile(folder: string): Promise<void> {
@@ -130,17 +131,27 @@ function bytesNeeded(path: string): { readonly present: number; readonly expecte
     const first = readHead(file, 0);
     const second = first === null ? null : readHead(file, first.pageBytes);
     if (first === null || second === null) return null;
-    const expected = (Math.min(first.lastPage, second.lastPage) + 1) * first.pageBytes;
-    return { present: fstatSync(file).size, expected };
+    const { lastPage } = first.transaction > second.transaction ? first : second;
+    return { present: fstatSync(file).size, expected: (lastPage + 1) * first.pageBytes };
   } finally {
     closeSync(file);
   }
 }
 
-function readHead(file: number, at: number): { readonly pageBytes: number; readonly lastPage: number } | null {
+interface Head {
+  readonly pageBytes: number;
+  readonly lastPage: number;
+  readonly transaction: bigint;
+}
+
+function readHead(file: number, at: number): Head | null {
   const bytes = Buffer.alloc(META_BYTES);
   if (readSync(file, bytes, 0, META_BYTES, at) < META_BYTES || bytes.readUInt32LE(META_OFFSET) !== MAGIC) return null;
-  return { pageBytes: bytes.readUInt32LE(PAGE_SIZE_OFFSET), lastPage: Number(bytes.readBigUInt64LE(LAST_PAGE_OFFSET)) };
+  return {
+    pageBytes: bytes.readUInt32LE(PAGE_SIZE_OFFSET),
+    lastPage: Number(bytes.readBigUInt64LE(LAST_PAGE_OFFSET)),
+    transaction: bytes.readBigUInt64LE(TRANSACTION_OFFSET),
+  };
 }
 
 async function survivesReading(path: string): Promise<boolean> {

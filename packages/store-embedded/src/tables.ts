@@ -30,7 +30,7 @@ export interface Tables {
 
 export const STORE_FILE = 'store.mdb';
 const TABLES_MAX = 16;
-/** Address space, not disk: the file grows as it is filled. Fixed, so that no thread ever has to map it anew. */
+/** Address space, not disk: the file grows as it is filled. Large, so that no thread ever has to map it anew. */
 export const MAP_BYTES = 2 ** 38;
 
 export function openTables(

@@ -7,11 +7,11 @@ import type {
   PartitionKey,
   StatRow,
 } from '@tidemark/core';
+import { applyCommit, applyTrim } from './commit.ts';
 import { applyDocument } from './documents.ts';
 import { applyEntries, readEntry } from './entries.ts';
 import { newEpoch } from './facts.ts';
 import { keyOf } from './keys.ts';
-import { applyCommit, applyTrim } from './partitions.ts';
 import { applyStats, applyStatsTrim } from './stats.ts';
 import type { Tables } from './tables.ts';
 import { applyTidemark } from './tidemarks.ts';

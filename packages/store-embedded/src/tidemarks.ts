@@ -1,5 +1,5 @@
 import type { DeviceTidemark, EntryRef, PartitionKey, WriteResult } from '@tidemark/core';
-import { missingGuard } from './entries.ts';
+import { missingGuard } from './guards.ts';
 import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber, textsOf } from './keys.ts';
 import { keptPartition } from './partitions.ts';
 import type { Tables } from './tables.ts';

@@ -3,7 +3,8 @@ import { addChecksums } from '@tidemark/protocol';
 import type { Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
 import { ALL_PLACES, keyOf, NUMBER_BYTES, placesAfter, readNumber, textsOf } from './keys.ts';
-import { type KeptPartition, partitionKeyOf, readStanding, type Standing } from './partitions.ts';
+import { type KeptPartition, partitionKeyOf } from './partitions.ts';
+import { readStanding, type Standing } from './standings.ts';
 import type { Tables } from './tables.ts';
 
 /** Entries looked at before the event loop gets its turn. */

@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type Failure, failureOf, freeBytesAt } from './failure.ts';
 import { openTables, type Tables } from './tables.ts';
 import { applyTask, type Task } from './tasks.ts';
 
@@ -19,11 +20,6 @@ export interface WriterAnswer {
   readonly failure?: Failure;
 }
 
-export interface Failure {
-  readonly kind: 'full' | 'engine' | 'bug';
-  readonly message: string;
-}
-
 export interface WriterData {
   readonly file: string;
   readonly mapBytes: number;
@@ -38,7 +34,7 @@ function serve(port: MessagePort, { file, mapBytes }: WriterData): void {
   const runQueue = () => {
     const batch = queue;
     queue = [];
-    port.postMessage(runBatch(tables, batch));
+    port.postMessage(runBatch(tables, batch, () => freeBytesAt(file)));
   };
   port.on('message', (request: WriterRequest) => {
     if (request.kind === 'part') {
@@ -66,22 +62,14 @@ function whole(task: Task, before: readonly unknown[] | undefined): Task {
   return { kind: 'commit', commit: { ...task.commit, changes } };
 }
 
-function runBatch(tables: Tables, batch: readonly QueuedTask[]): readonly WriterAnswer[] {
+function runBatch(tables: Tables, batch: readonly QueuedTask[], freeBytes: () => number): readonly WriterAnswer[] {
   try {
     return tables.root.transactionSync(() => batch.map(({ id, task }) => ({ id, result: applyTask(tables, task) })));
   } catch (error) {
     // The transaction is undone. One at a time, only the task that cannot be applied fails.
-    if (batch.length > 1) return batch.flatMap((queued) => runBatch(tables, [queued]));
-    return batch.map(({ id }) => ({ id, failure: failureOf(error) }));
+    if (batch.length > 1) return batch.flatMap((queued) => runBatch(tables, [queued], freeBytes));
+    return batch.map(({ id }) => ({ id, failure: failureOf(error, freeBytes) }));
   }
-}
-
-function failureOf(error: unknown): Failure {
-  const message = error instanceof Error ? error.message : String(error);
-  if (/MDB_MAP_FULL|No space left|ENOSPC|Disk quota/i.test(message)) return { kind: 'full', message };
-  // LMDB and the system give their errors a number; ours have none.
-  const isEngine = error instanceof Error && 'code' in error;
-  return { kind: isEngine ? 'engine' : 'bug', message };
 }
 
 if (parentPort !== null) serve(parentPort, workerData as WriterData);

@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { Refusal } from '@tidemark/protocol';
+import type { Failure } from './failure.ts';
 import type { Task } from './tasks.ts';
-import type { Failure, WriterAnswer, WriterData, WriterRequest } from './writer-thread.ts';
+import type { WriterAnswer, WriterData, WriterRequest } from './writer-thread.ts';
 
 /** Changes in one message: copying more at once would hold the event loop. */
 const CHANGES_PER_MESSAGE = 2_000;
@@ -37,7 +38,8 @@ export class Writer {
   /** Resolves when the thread has opened the store. `onAnswers` is called before the answers are given on. */
   static start(data: WriterData, onAnswers: () => void): Promise<Writer> {
     // Sources and build lie side by side, so this finds the built thread from either.
-    const worker = new Worker(new URL('../dist/writer-thread.js', import.meta.url), { workerData: data });
+    // It needs none of the flags this process was started with, and some of them would stop it.
+    const worker = new Worker(new URL('../dist/writer-thread.js', import.meta.url), { workerData: data, execArgv: [] });
     return new Promise((resolve, reject) => {
       worker.once('error', reject);
       worker.once('message', () => {

@@ -51,9 +51,6 @@ export function admitContent(data: unknown, limits: Limits): Admitted<DocumentCo
   if (typeof data !== 'string') return asAdmitted({ type: 'objects', objects: admitObjects(data, limits, 'data') });
   const at = [{ pointer: pointer('data'), detail: 'must be well-formed Unicode' }];
   if (!data.isWellFormed()) throw new Refusal('invalid_value', 'the text is not well-formed Unicode', at);
-  if (data.length > limits.documentUnitsMax) {
-    throw new Refusal('document_too_large', `the text is longer than ${limits.documentUnitsMax} characters`);
-  }
   return asAdmitted({ type: 'text', text: data });
 }
 

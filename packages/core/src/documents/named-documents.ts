@@ -40,9 +40,11 @@ export class NamedDocuments {
   /** The content becomes all there is. */
   async set({ key, guards }: Admitted<DocumentAddress>, content: Admitted<DocumentContent>): Promise<DocumentReport> {
     const parts = content.type === 'text' ? new Map([[partName(0), content.text]]) : partsOf(content.objects);
+    const { partCount, units } = growth(null, parts);
+    this.#requireRoom(units);
     const result = await this.#write({ key, type: content.type, replace: true, parts, guards });
     if (result === 'conflict') throw new Error('a write that expects nothing cannot conflict');
-    return { doc: key.name, type: content.type, size: sizeOf(content.type, parts.size, unitsOf(parts)) };
+    return { doc: key.name, type: content.type, size: sizeOf(content.type, partCount, units) };
   }
 
   /** The content is added to what is there: texts behind each other, objects attribute by attribute. */
@@ -61,17 +63,18 @@ export class NamedDocuments {
     const parts =
       content.type === 'text' ? textAppended(present, content.text) : objectsAppended(present, content.objects);
     const added = growth(present, parts);
-    if (added.units > this.#limits.documentUnitsMax) {
-      throw new Refusal(
-        'document_too_large',
-        `the document would be longer than ${this.#limits.documentUnitsMax} characters`,
-      );
-    }
+    this.#requireRoom(added.units);
     const report = { doc: key.name, type: content.type, size: sizeOf(content.type, added.partCount, added.units) };
     if (parts.size === 0 && present !== null) return report;
     const expect = present?.version ?? 0;
     const result = await this.#write({ key, type: content.type, replace: false, parts, expect, guards });
     return result === 'conflict' ? 'conflict' : report;
+  }
+
+  #requireRoom(units: number): void {
+    const { documentUnitsMax } = this.#limits;
+    if (units <= documentUnitsMax) return;
+    throw new Refusal('document_too_large', `the document would be longer than ${documentUnitsMax} characters`);
   }
 
   async #write(write: DocumentWrite): Promise<'written' | 'conflict'> {
@@ -122,12 +125,6 @@ function attributesOf(text: string): AttributeTexts {
   const attributes = new Map<string, string>();
   eachMember(text, 0, (name, value) => attributes.set(name, value));
   return attributes;
-}
-
-function unitsOf(parts: ReadonlyMap<string, string>): number {
-  let units = 0;
-  for (const text of parts.values()) units += text.length;
-  return units;
 }
 
 function sizeOf(type: DocumentType, partCount: number, units: number): number {

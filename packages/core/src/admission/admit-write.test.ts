@@ -1,0 +1,55 @@
+import { newTidemark, refusalOf } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+
+describe('admission of writes', () => {
+  it('[ADMIT-3] source and user must be known', async () => {
+    const { tidemark } = await newTidemark();
+    const objects = { 1: { a: 1 } };
+    expect(await refusalOf(tidemark.pushObjects({ source: 'Nope', user_id: 'ada', objects }))).toBe('source_not_found');
+    expect(await refusalOf(tidemark.pushObjects({ source: 'Order', user_id: 'eve', objects }))).toBe('user_not_found');
+    for (const user_id of [undefined, null, 1, ['ada'], {}]) {
+      expect(await refusalOf(tidemark.pushObjects({ source: 'Order', user_id, objects }))).toBe('invalid_request');
+    }
+    for (const user_id of ['*', '', '__proto__', 'x'.repeat(256)]) {
+      expect(await refusalOf(tidemark.pushObjects({ source: 'Order', user_id, objects }))).toBe('invalid_name');
+    }
+    for (const source of ['*', '', 'x'.repeat(300)]) {
+      expect(await refusalOf(tidemark.pushObjects({ source, user_id: 'ada', objects }))).toBe('invalid_name');
+    }
+    expect(await refusalOf(tidemark.pushObjects({ source: 7, user_id: 'ada', objects }))).toBe('invalid_request');
+  });
+
+  it('[ADMIT-4] an app source has one document for all, whatever user is named', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 } } });
+    await tidemark.pushObjects({ source: 'Product', user_id: 'ada', objects: { 2: { a: 2 } } });
+    const report = await tidemark.pushObjects({ source: 'Product', user_id: 'nobody', objects: { 3: { a: 3 } } });
+    expect(report).toEqual({ source: 'Product', user_id: null, changed: 1, unchanged: 0, seq: 3 });
+    expect([...(await tidemark.readObjects({ source: 'Product', user_id: 'bob' })).keys()]).toEqual(['1', '2', '3']);
+    expect(await refusalOf(tidemark.pushObjects({ source: 'Product', user_id: '*', objects: {} }))).toBe(
+      'invalid_name',
+    );
+  });
+
+  it('[ADMIT-5] one bad object among many refuses the call and changes nothing', async () => {
+    const { tidemark } = await newTidemark();
+    const target = { source: 'Order', user_id: 'ada' };
+    await tidemark.pushObjects({ ...target, objects: { kept: { a: 1 } } });
+    const before = await tidemark.partition(target);
+    const many: Record<string, unknown> = Object.fromEntries(
+      Array.from({ length: 500 }, (_, index) => [`o${index}`, { n: index }]),
+    );
+    const bad = { ...many, last: { n: Number.NaN } };
+    const calls = [
+      tidemark.pushObjects({ ...target, objects: bad }),
+      tidemark.fastInsert({ ...target, objects: bad }),
+      tidemark.fastUpdate({ ...target, delete_data: many, data: bad }),
+      tidemark.fastUpdate({ ...target, delete_data: bad, data: many }),
+      tidemark.fastDelete({ ...target, data: bad }),
+      tidemark.replaceObjects({ ...target, objects: bad, since: null }),
+    ];
+    for (const call of calls) expect(await refusalOf(call)).toBe('unsafe_number');
+    expect(await refusalOf(tidemark.pushDeletes({ ...target, objects: ['kept', ''] }))).toBe('invalid_name');
+    expect(await tidemark.partition(target)).toEqual(before);
+  });
+});

@@ -1,0 +1,127 @@
+import { newTidemark, refusalOf } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { DocumentScope } from '../ports/store.ts';
+
+const server: DocumentScope = { kind: 'server' };
+const objectsOf = (objects: Record<string, string>) => ({ type: 'objects', objects: new Map(Object.entries(objects)) });
+
+describe('named documents', () => {
+  it('[DOC-1] hold a string or a hash of hashes, and setting one replaces whatever was there', async () => {
+    const { tidemark } = await newTidemark();
+    expect(await tidemark.writeDocument(server, 'd', { data: 'hello' })).toEqual({ doc: 'd', type: 'text', size: 5 });
+    expect(await tidemark.readDocument(server, 'd')).toEqual({ type: 'text', text: 'hello' });
+    expect(await tidemark.writeDocument(server, 'd', { data: { 1: { a: 1 }, 2: {} } })).toEqual({
+      doc: 'd',
+      type: 'objects',
+      size: 2,
+    });
+    expect(await tidemark.readDocument(server, 'd')).toEqual(objectsOf({ 1: '{"a":1}', 2: '{}' }));
+    await tidemark.writeDocument(server, 'd', { data: '' });
+    expect(await tidemark.readDocument(server, 'd')).toEqual({ type: 'text', text: '' });
+  });
+
+  it('[DOC-2] appending concatenates strings and merges hashes object by object, attribute by attribute', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.writeDocument(server, 't', { data: 'a', append: true });
+    for (const data of ['b', '', 'ç😀']) await tidemark.writeDocument(server, 't', { data, append: true });
+    expect(await tidemark.readDocument(server, 't')).toEqual({ type: 'text', text: 'abç😀' });
+    await tidemark.writeDocument(server, 'h', { data: { 1: { a: 1, b: 1 } }, append: true });
+    const report = await tidemark.writeDocument(server, 'h', { data: { 1: { b: 2 }, 2: { c: 3 } }, append: true });
+    expect(report).toEqual({ doc: 'h', type: 'objects', size: 2 });
+    expect(await tidemark.readDocument(server, 'h')).toEqual(objectsOf({ 1: '{"a":1,"b":2}', 2: '{"c":3}' }));
+  });
+
+  it('[DOC-2] many appends at once all arrive, each once', async () => {
+    const { tidemark } = await newTidemark();
+    const words = Array.from({ length: 16 }, (_, index) => `<${index}>`);
+    await Promise.all(words.map((data) => tidemark.writeDocument(server, 't', { data, append: true })));
+    const view = await tidemark.readDocument(server, 't');
+    if (view.type !== 'text') throw new Error('not a text');
+    expect(words.every((word) => view.text.split(word).length === 2)).toBe(true);
+    expect(view.text.length).toBe(words.join('').length);
+  });
+
+  it('[DOC-3] appending one kind to the other is refused and changes nothing', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.writeDocument(server, 't', { data: 'a' });
+    expect(await refusalOf(tidemark.writeDocument(server, 't', { data: { 1: { a: 1 } }, append: true }))).toBe(
+      'type_conflict',
+    );
+    expect(await tidemark.readDocument(server, 't')).toEqual({ type: 'text', text: 'a' });
+    await tidemark.writeDocument(server, 'h', { data: {} });
+    expect(await refusalOf(tidemark.writeDocument(server, 'h', { data: 'x', append: true }))).toBe('type_conflict');
+    expect(await tidemark.readDocument(server, 'h')).toEqual(objectsOf({}));
+  });
+
+  it('[DOC-4] what is absent, illegal or too large is refused', async () => {
+    const { tidemark } = await newTidemark({ limits: { documentUnitsMax: 10 } });
+    expect(await refusalOf(tidemark.readDocument(server, 'nope'))).toBe('doc_not_found');
+    for (const name of ['*', '', '__proto__'])
+      expect(await refusalOf(tidemark.readDocument(server, name))).toBe('invalid_name');
+    for (const data of [1, null, [], { 1: 'x' }]) {
+      expect(await refusalOf(tidemark.writeDocument(server, 'd', { data }))).toBe('invalid_request');
+    }
+    expect(await refusalOf(tidemark.writeDocument(server, 'd', { data: '\ud800' }))).toBe('invalid_value');
+    await tidemark.writeDocument(server, 'd', { data: 'x'.repeat(10) });
+    expect(await refusalOf(tidemark.writeDocument(server, 'd', { data: 'x'.repeat(11) }))).toBe('document_too_large');
+    expect(await refusalOf(tidemark.writeDocument(server, 'd', { data: 'x', append: true }))).toBe(
+      'document_too_large',
+    );
+    expect(await tidemark.readDocument(server, 'd')).toEqual({ type: 'text', text: 'x'.repeat(10) });
+    await tidemark.writeDocument(server, 'h', { data: { 1: { a: 1 } } });
+    expect(await refusalOf(tidemark.writeDocument(server, 'h', { data: { 2: { a: 1 } }, append: true }))).toBe(
+      'document_too_large',
+    );
+    expect(await refusalOf(tidemark.writeDocument(server, 'h', { data: { 1: { a: 12345678 } } }))).toBe(
+      'document_too_large',
+    );
+  });
+
+  it('[DOC-5] every scope has its own documents, and its owners must exist', async () => {
+    const { tidemark } = await newTidemark();
+    const { client_id } = await tidemark.clients.register('ada', {});
+    const scopes: DocumentScope[] = [
+      server,
+      { kind: 'shared', source: 'Product' },
+      { kind: 'user', source: 'Order', user: 'ada' },
+      { kind: 'user', source: 'Order', user: 'bob' },
+      { kind: 'user', source: 'Product', user: 'ada' },
+      { kind: 'client', source: 'Order', client: client_id },
+    ];
+    for (const [index, scope] of scopes.entries()) await tidemark.writeDocument(scope, 'd', { data: String(index) });
+    for (const [index, scope] of scopes.entries()) {
+      expect(await tidemark.readDocument(scope, 'd')).toEqual({ type: 'text', text: String(index) });
+    }
+    const strangers: [DocumentScope, string][] = [
+      [{ kind: 'shared', source: 'X' }, 'source_not_found'],
+      [{ kind: 'user', source: 'Order', user: 'eve' }, 'user_not_found'],
+      [{ kind: 'client', source: 'Order', client: 'x' }, 'client_not_found'],
+      [{ kind: 'user', source: 'Order', user: '*' }, 'invalid_name'],
+    ];
+    for (const [scope, code] of strangers) {
+      expect(await refusalOf(tidemark.writeDocument(scope, 'd', { data: 'x' }))).toBe(code);
+      expect(await refusalOf(tidemark.readDocument(scope, 'd'))).toBe(code);
+      expect(await refusalOf(tidemark.documentNames(scope))).toBe(code);
+    }
+  });
+
+  it('[DOC-6] md is the objects of the partition: setting replaces them, appending merges', async () => {
+    const { tidemark } = await newTidemark();
+    const scope: DocumentScope = { kind: 'user', source: 'Order', user: 'ada' };
+    expect(await tidemark.readDocument(scope, 'md')).toEqual(objectsOf({}));
+    expect(await tidemark.writeDocument(scope, 'md', { data: { 1: { a: 1 }, 2: { a: 2 } } })).toEqual({
+      doc: 'md',
+      type: 'objects',
+      size: 2,
+    });
+    await tidemark.writeDocument(scope, 'md', { data: { 2: { b: 2 } }, append: true });
+    expect(await tidemark.readDocument(scope, 'md')).toEqual(objectsOf({ 1: '{"a":1}', 2: '{"a":2,"b":2}' }));
+    await tidemark.writeDocument(scope, 'md', { data: { 3: { a: 3 } } });
+    expect(await tidemark.readObjects({ source: 'Order', user_id: 'ada' })).toEqual(new Map([['3', { a: 3 }]]));
+    expect(await refusalOf(tidemark.writeDocument(scope, 'md', { data: 'text' }))).toBe('type_conflict');
+    await tidemark.writeDocument(scope, 'zebra', { data: '' });
+    expect(await tidemark.documentNames(scope)).toEqual(['md', 'zebra']);
+    await tidemark.writeDocument({ kind: 'shared', source: 'Product' }, 'md', { data: { p: { a: 1 } } });
+    expect(await tidemark.readObjects({ source: 'Product' })).toEqual(new Map([['p', { a: 1 }]]));
+  });
+});

@@ -1,0 +1,257 @@
+import { COMMIT_ATTEMPTS_MAX } from '@tidemark/protocol';
+import { newTidemark, openMemoryStore, refusalOf, seededRandom } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { Commit, Store } from '../ports/store.ts';
+
+const ada = { source: 'Order', user_id: 'ada' };
+
+/** A store that lets somebody else write just before each of the first `times` commits. */
+function overtaken(times: number, rival: (store: Store, commit: Commit) => Promise<unknown>): Store {
+  const store = openMemoryStore({ random: seededRandom(7) });
+  const commit = store.commit.bind(store);
+  let left = times;
+  let isRivalAtWork = false;
+  store.commit = async (request) => {
+    if (!isRivalAtWork && left > 0) {
+      left--;
+      isRivalAtWork = true;
+      await rival(store, request);
+      isRivalAtWork = false;
+    }
+    return commit(request);
+  };
+  return store;
+}
+
+describe('writes', () => {
+  it('[WRITE-1] push_objects merges attributes into existing objects and creates missing ones', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: [1] } } });
+    const report = await tidemark.pushObjects({ ...ada, objects: { 1: { b: [2], c: null }, 2: { a: 'x' } } });
+    expect(report).toEqual({ source: 'Order', user_id: 'ada', changed: 2, unchanged: 0, seq: 3 });
+    expect(await tidemark.readObjects(ada)).toEqual(
+      new Map([
+        ['1', { a: 1, b: [2], c: null }],
+        ['2', { a: 'x' }],
+      ]),
+    );
+  });
+
+  it('[WRITE-2] a write that changes nothing moves nothing', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, o: { x: 1, y: 2 } } } });
+    const before = await tidemark.partition(ada);
+    const calls = [
+      await tidemark.pushObjects({ ...ada, objects: { 1: { o: { y: 2, x: 1 } } } }),
+      await tidemark.pushDeletes({ ...ada, objects: ['nope'] }),
+      await tidemark.fastUpdate({ ...ada, delete_data: { 1: { a: 2 } }, data: {} }),
+      await tidemark.fastDelete({ ...ada, data: { 1: { zzz: 1 } } }),
+      await tidemark.replaceObjects({ ...ada, objects: { 1: { o: { x: 1, y: 2 }, a: 1 } }, since: null }),
+      await tidemark.pushObjects({ ...ada, objects: {} }),
+    ];
+    expect(calls.map(({ changed, seq }) => [changed, seq])).toEqual(calls.map(() => [0, before.head]));
+    expect(await tidemark.partition(ada)).toEqual(before);
+  });
+
+  it('[WRITE-3] push_deletes removes what is there and is content with what is not', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
+    const report = await tidemark.pushDeletes({ ...ada, objects: ['1', 'nope', '1'] });
+    expect(report).toEqual({ source: 'Order', user_id: 'ada', changed: 1, unchanged: 1, seq: 3 });
+    expect([...(await tidemark.readObjects(ada)).keys()]).toEqual(['2']);
+  });
+
+  it('[WRITE-4] fast_insert replaces the object wholesale without a look at what was there', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 1 } } });
+    expect(await tidemark.fastInsert({ ...ada, objects: { 1: { b: 1 } } })).toMatchObject({ changed: 1, seq: 2 });
+    expect(await tidemark.fastInsert({ ...ada, objects: { 1: { b: 1 } } })).toMatchObject({ changed: 1, seq: 3 });
+    expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { b: 1 }]]));
+    expect(await tidemark.partition(ada)).toMatchObject({ size: 1 });
+  });
+
+  it('[WRITE-5] fast_update removes what still holds the previous value, then sets the new one', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 2, c: { y: 1, x: 2 } } } });
+    await tidemark.fastUpdate({
+      ...ada,
+      delete_data: { 1: { b: 99, c: { x: 2, y: 1 }, a: 1 } },
+      data: { 1: { d: 4 }, 2: { n: 1 } },
+    });
+    expect(await tidemark.readObjects(ada)).toEqual(
+      new Map([
+        ['1', { b: 2, d: 4 }],
+        ['2', { n: 1 }],
+      ]),
+    );
+  });
+
+  it('[WRITE-6] fast_delete removes matching attributes, and the object with the last of them', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } });
+    await tidemark.fastDelete({ ...ada, data: { 1: { a: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
+    expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { b: 2 }]]));
+    expect(await tidemark.partition(ada)).toMatchObject({ size: 1 });
+  });
+
+  it('[WRITE-7] an object without attributes is none', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: {} } });
+    await tidemark.fastInsert({ ...ada, objects: { 1: {}, 3: {} } });
+    expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { a: 1 }]]));
+    await tidemark.replaceObjects({ ...ada, objects: { 1: {}, 4: {} }, since: null });
+    expect(await tidemark.readObjects(ada)).toEqual(new Map());
+  });
+
+  it('[WRITE-11] of many writers on one object, every one succeeds and no attribute is lost', async () => {
+    const { tidemark } = await newTidemark();
+    const writers = Array.from({ length: 64 }, (_, index) =>
+      tidemark.pushObjects({ ...ada, objects: { 1: { [`w${index}`]: index, shared: index } } }),
+    );
+    const reports = await Promise.all(writers);
+    expect(new Set(reports.map((report) => report.seq)).size).toBe(64);
+    const object = (await tidemark.readObjects(ada)).get('1') ?? {};
+    expect(Object.keys(object).length).toBe(65);
+  });
+
+  it('[WRITE-12] a write whose user or source is deleted meanwhile is refused and leaves nothing behind', async () => {
+    for (const [kind, key, code] of [
+      ['user', 'ada', 'user_not_found'],
+      ['source', 'Order', 'source_not_found'],
+    ] as const) {
+      const store = overtaken(1, (inner) =>
+        inner.writeEntries({ writes: [{ kind, key: [key], value: null }], guards: [], erase: { users: ['ada'] } }),
+      );
+      const { tidemark } = await newTidemark({ store });
+      expect(await refusalOf(tidemark.fastInsert({ ...ada, objects: { 1: { a: 1 } } }))).toBe(code);
+      expect(await store.partitions({ limit: 10 })).toEqual([]);
+    }
+  });
+
+  it('[WRITE-13] who is overtaken tries again, a bounded number of times', async () => {
+    let round = 0;
+    const rival = (store: Store, commit: Commit) => {
+      const change = { id: '1', record: `"1":{"round":${round++}}`, checksum: 5 };
+      return store.commit({ partition: commit.partition, changes: [change], guards: [] });
+    };
+    const patient = await newTidemark({ store: overtaken(COMMIT_ATTEMPTS_MAX - 1, rival) });
+    expect(await patient.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } })).toMatchObject({ changed: 1 });
+    expect(await patient.tidemark.readObjects(ada)).toEqual(new Map([['1', { a: 1, round: COMMIT_ATTEMPTS_MAX - 2 }]]));
+    const hopeless = await newTidemark({ store: overtaken(COMMIT_ATTEMPTS_MAX, rival) });
+    expect(await refusalOf(hopeless.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } }))).toBe('write_conflict');
+  });
+});
+
+describe('replacing a whole document', () => {
+  it('[WRITE-8] what is missing goes, what is equal stays where it is', async () => {
+    const { tidemark, store } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 2 }, 3: { a: 3 } } });
+    const report = await tidemark.replaceObjects({
+      ...ada,
+      objects: { 2: { a: 2 }, 3: { a: 9 }, 4: { a: 4 } },
+      since: null,
+    });
+    expect(report).toEqual({ source: 'Order', user_id: 'ada', changed: 3, unchanged: 1, seq: 6 });
+    expect(await tidemark.readObjects(ada)).toEqual(
+      new Map([
+        ['2', { a: 2 }],
+        ['3', { a: 9 }],
+        ['4', { a: 4 }],
+      ]),
+    );
+    const { objects } = await store.readObjects({ source: 'Order', user: 'ada' }, ['2']);
+    expect(objects.get('2')?.seq).toBe(2);
+  });
+
+  it('[WRITE-9] an answer never undoes what was committed after its query began', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.pushObjects({
+      ...ada,
+      objects: { changed: { a: 1 }, deleted: { a: 1 }, old: { a: 1 }, same: { a: 1 } },
+    });
+    const since = await tidemark.head(ada);
+    await tidemark.pushObjects({ ...ada, objects: { changed: { a: 2 }, created: { a: 2 } } });
+    await tidemark.pushDeletes({ ...ada, objects: ['deleted'] });
+    const answer = { changed: { a: 1 }, deleted: { a: 1 }, same: { a: 1 }, fresh: { a: 1 } };
+    await tidemark.replaceObjects({ ...ada, objects: answer, since });
+    expect(await tidemark.readObjects(ada)).toEqual(
+      new Map([
+        ['same', { a: 1 }],
+        ['changed', { a: 2 }],
+        ['created', { a: 2 }],
+        ['fresh', { a: 1 }],
+      ]),
+    );
+  });
+
+  it('[WRITE-10] an answer older than what is remembered is refused and changes nothing', async () => {
+    const { tidemark, store } = await newTidemark();
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
+    const since = await tidemark.head(ada);
+    await tidemark.pushDeletes({ ...ada, objects: ['1'] });
+    const { head } = await tidemark.head(ada);
+    await store.trim({ source: 'Order', user: 'ada' }, head);
+    expect(await refusalOf(tidemark.replaceObjects({ ...ada, objects: { 1: { a: 1 } }, since }))).toBe('refresh_stale');
+    await tidemark.users.delete('ada');
+    await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 5 } } });
+    expect(await refusalOf(tidemark.replaceObjects({ ...ada, objects: { 1: { a: 1 } }, since }))).toBe('refresh_stale');
+    expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { a: 5 }]]));
+  });
+
+  it('[WRITE-9] a query begun before anything was written undoes nothing that came later', async () => {
+    const { tidemark } = await newTidemark();
+    const since = await tidemark.head(ada);
+    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });
+    await tidemark.replaceObjects({ ...ada, objects: { 1: { a: 0 }, 2: { a: 0 } }, since });
+    expect(await tidemark.readObjects(ada)).toEqual(
+      new Map([
+        ['1', { a: 1 }],
+        ['2', { a: 0 }],
+      ]),
+    );
+  });
+
+  it('[WRITE-14] a writer in between is taken into account, by reading only what it changed', async () => {
+    const store = overtaken(1, (inner, { partition }) =>
+      inner.commit({
+        partition,
+        guards: [],
+        changes: [
+          { id: '1', record: null, checksum: 0 },
+          { id: '2', record: '"2":{"by":"rival"}', checksum: 3 },
+          { id: 'new', record: '"new":{"by":"rival"}', checksum: 4 },
+        ],
+      }),
+    );
+    const { tidemark } = await newTidemark({ store });
+    await tidemark.replaceObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 2 } }, since: null });
+    expect(await tidemark.readObjects(ada)).toEqual(
+      new Map([
+        ['1', { a: 1 }],
+        ['2', { a: 2 }],
+      ]),
+    );
+  });
+
+  it('[WRITE-15] documents of many slices are replaced exactly', async () => {
+    const { tidemark } = await newTidemark();
+    const objects = (from: number, to: number, value: number) =>
+      Object.fromEntries(Array.from({ length: to - from }, (_, index) => [`o${from + index}`, { value }]));
+    await tidemark.pushObjects({ ...ada, objects: objects(0, 5_000, 1) });
+    const report = await tidemark.replaceObjects({
+      ...ada,
+      objects: { ...objects(1_000, 3_000, 1), ...objects(3_000, 6_000, 2) },
+      since: null,
+    });
+    expect(report).toMatchObject({ changed: 1_000 + 2_000 + 1_000, unchanged: 2_000 });
+    const after = await tidemark.readObjects(ada);
+    expect(after.size).toBe(5_000);
+    expect([after.get('o999'), after.get('o1000'), after.get('o3000'), after.get('o5999')]).toEqual([
+      undefined,
+      { value: 1 },
+      { value: 2 },
+      { value: 2 },
+    ]);
+  });
+});

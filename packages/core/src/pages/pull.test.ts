@@ -1,0 +1,236 @@
+import type { Page } from '@tidemark/protocol';
+import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+
+const ada = { source: 'Order', user_id: 'ada' };
+
+async function page(
+  { tidemark }: TestTidemark,
+  token: string | null,
+  objectsMax = 100,
+  unitsMax?: number,
+): Promise<Page> {
+  const bounds = unitsMax === undefined ? { objectsMax } : { objectsMax, unitsMax };
+  return JSON.parse((await tidemark.pull({ ...ada, token, ...bounds })).json) as Page;
+}
+
+const many = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${index}`, { n: index }]));
+
+describe('pages', () => {
+  it('[PAGE-4] a first page says reset and ends with size and checksum', async () => {
+    const test = await newTidemark();
+    const empty = await page(test, null);
+    expect(empty).toEqual({ token: expect.any(String), more: false, reset: true, size: 0, checksum: 0 });
+    await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });
+    const { checksum } = await test.tidemark.partition(ada);
+    const full = { token: expect.any(String), more: false, reset: true, put: { 1: { a: 1 } }, size: 1, checksum };
+    expect(await page(test, empty.token)).toEqual(full);
+    expect(await page(test, null)).toEqual(full);
+  });
+
+  it('[PAGE-5] when nothing changed, the page is empty and the token the same', async () => {
+    const test = await newTidemark();
+    await test.tidemark.pushObjects({ ...ada, objects: many(3) });
+    const { token } = await page(test, null);
+    const { checksum } = await test.tidemark.partition(ada);
+    expect(await page(test, token)).toEqual({ token, more: false, size: 3, checksum });
+  });
+
+  it('[PAGE-6] what changed since is told by attribute: put, patch, drop and delete', async () => {
+    const test = await newTidemark();
+    await test.tidemark.pushObjects({
+      ...ada,
+      objects: { 1: { a: 1, b: 1 }, 2: { a: 1, b: 1 }, 3: { a: 1 }, 4: { a: 1 } },
+    });
+    const { token } = await page(test, null);
+    await test.tidemark.pushObjects({ ...ada, objects: { 1: { b: 2 }, 5: { a: 5 } } });
+    await test.tidemark.fastUpdate({ ...ada, delete_data: { 2: { a: 1 } }, data: { 2: { c: 3 } } });
+    await test.tidemark.pushDeletes({ ...ada, objects: ['3'] });
+    await test.tidemark.fastInsert({ ...ada, objects: { 4: { z: 1 } } });
+    expect(await page(test, token)).toMatchObject({
+      more: false,
+      delete: ['3'],
+      put: { 4: { z: 1 }, 5: { a: 5 } },
+      patch: { 1: { b: 2 }, 2: { c: 3 } },
+      drop: { 2: ['a'] },
+      size: 4,
+    });
+  });
+
+  it.each([0, 1, 4, 5, 6, 11])(
+    '[PAGE-7] %i objects in pages of 5: bounded, none missing, none torn, checksum last',
+    async (count) => {
+      const test = await newTidemark();
+      await test.tidemark.pushObjects({ ...ada, objects: many(count) });
+      const held: Record<string, unknown> = {};
+      let token: string | null = null;
+      let pages = 0;
+      for (let more = true; more; pages++) {
+        const next: Page = await page(test, token, 5);
+        expect(Object.keys(next.put ?? {}).length).toBeLessThanOrEqual(5);
+        expect([next.reset ?? false, next.size, 'checksum' in next]).toEqual([pages === 0, count, !next.more]);
+        Object.assign(held, next.put);
+        ({ token, more } = next);
+      }
+      expect(held).toEqual(many(count));
+      expect(pages).toBe(Math.max(1, Math.ceil(count / 5)));
+    },
+  );
+
+  it('[PAGE-8] a page is bounded in text too, but always carries something', async () => {
+    const test = await newTidemark();
+    await test.tidemark.pushObjects({ ...ada, objects: { 1: { t: 'x'.repeat(500) }, 2: { t: 'y' }, 3: { t: 'z' } } });
+    const first = await page(test, null, 100, 50);
+    expect([Object.keys(first.put ?? {}), first.more]).toEqual([['1'], true]);
+    const second = await page(test, first.token, 100, 50);
+    expect([Object.keys(second.put ?? {}), second.more]).toEqual([['2', '3'], false]);
+  });
+
+  it('[PAGE-9] differences are counted from the last complete catch-up, not from the last page', async () => {
+    const test = await newTidemark();
+    await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 1, b: 1 } } });
+    const caughtUp = await page(test, null);
+    await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 2 } } });
+    await test.tidemark.pushObjects({ ...ada, objects: { other: { a: 1 }, another: { a: 1 } } });
+    // Before the device comes to "moved", it changes again and stands behind the others.
+    const between = await page(test, caughtUp.token, 1);
+    expect(between.patch).toEqual({ moved: { a: 2 } });
+    await test.tidemark.pushObjects({ ...ada, objects: { moved: { b: 2 } } });
+    const rest = await page(test, between.token, 10);
+    expect(rest.patch).toEqual({ moved: { a: 2, b: 2 } });
+    // While starting over there is no such state, so objects come whole.
+    const start = await page(test, null, 1);
+    await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 3 } } });
+    expect((await page(test, start.token, 10)).put).toMatchObject({ moved: { a: 3, b: 2 } });
+  });
+
+  it('[PAGE-10] whoever starts over gets live objects only, and the deletions made since', async () => {
+    const test = await newTidemark();
+    await test.tidemark.pushObjects({ ...ada, objects: many(6) });
+    await test.tidemark.pushDeletes({ ...ada, objects: ['o0', 'o1'] });
+    const first = await page(test, null, 2);
+    expect([first.put, first.delete]).toEqual([{ o2: { n: 2 }, o3: { n: 3 } }, undefined]);
+    await test.tidemark.pushDeletes({ ...ada, objects: ['o2'] });
+    const rest = await page(test, first.token, 10);
+    expect([rest.put, rest.delete, rest.more]).toEqual([{ o4: { n: 4 }, o5: { n: 5 } }, ['o2'], false]);
+  });
+
+  it('[PAGE-11] below the floor objects come whole; behind it a device starts over', async () => {
+    const test = await newTidemark();
+    await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
+    const { token } = await page(test, null);
+    await test.tidemark.fastDelete({ ...ada, data: { 1: { b: 1 } } });
+    await test.tidemark.pushDeletes({ ...ada, objects: ['2'] });
+    await test.tidemark.pushObjects({ ...ada, objects: { 3: { a: 2 } } });
+    const half = await page(test, token, 2);
+    expect([half.drop, half.delete, half.more]).toEqual([{ 1: ['b'] }, ['2'], true]);
+    await test.store.trim({ source: 'Order', user: 'ada' }, 5);
+    expect(await page(test, half.token)).toMatchObject({ put: { 3: { a: 2 } }, more: false });
+    expect(await page(test, token)).toMatchObject({ reset: true, put: { 1: { a: 1 }, 3: { a: 2 } } });
+  });
+
+  it('[PAGE-12] a token of another partition, or one that was tampered with, starts over and tells nothing else', async () => {
+    const test = await newTidemark();
+    await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });
+    await test.tidemark.pushObjects({ source: 'Order', user_id: 'bob', objects: { 2: { b: 1 } } });
+    const { token } = JSON.parse(
+      (await test.tidemark.pull({ source: 'Order', user_id: 'bob', token: null })).json,
+    ) as Page;
+    for (const foreign of [token, `${token}x`, 'x', '', token.toUpperCase(), token.slice(1)]) {
+      expect(await page(test, foreign)).toMatchObject({ reset: true, put: { 1: { a: 1 } }, size: 1 });
+    }
+  });
+
+  it('[PAGE-13] a page size must be a whole number from 1, and is capped', async () => {
+    const test = await newTidemark({ limits: { pageObjectsMax: 4 } });
+    await test.tidemark.pushObjects({ ...ada, objects: many(9) });
+    expect(Object.keys((await page(test, null, 1_000)).put ?? {}).length).toBe(4);
+    for (const objectsMax of [0, -1, 1.5, Number.NaN]) {
+      expect(await refusalOf(test.tidemark.pull({ ...ada, token: null, objectsMax }))).toBe('invalid_value');
+    }
+  });
+
+  it('[NAME-6] hard names and values travel to the device exactly', async () => {
+    const test = await newTidemark();
+    const names = [
+      'constructor',
+      'toString',
+      'hasOwnProperty',
+      'id',
+      'a:b',
+      '*a*',
+      '/',
+      ' ',
+      '😀',
+      'quote"',
+      'back\\slash',
+      'ünï',
+    ];
+    const object = Object.fromEntries(names.map((name) => [name, { [name]: [name, null, 1.5] }]));
+    const objects = Object.fromEntries(names.map((name) => [name, object]));
+    await test.tidemark.pushObjects({ ...ada, objects });
+    const first = await page(test, null);
+    expect(first.put).toEqual(objects);
+    const patch = Object.fromEntries(names.map((name) => [name, { [name]: 'new' }]));
+    await test.tidemark.pushObjects({ ...ada, objects: patch });
+    await test.tidemark.fastDelete({
+      ...ada,
+      data: { constructor: { toString: { toString: ['toString', null, 1.5] } } },
+    });
+    const next = await page(test, first.token);
+    expect(next.patch).toEqual(patch);
+    expect(next.drop).toEqual({ constructor: ['toString'] });
+  });
+});
+
+describe('tidemarks', () => {
+  it('[TIDE-1] the place a device presented is remembered, and a device at rest costs no write', async () => {
+    const test = await newTidemark();
+    const { tidemark, store, clock } = test;
+    const { client_id: client } = await tidemark.clients.register('ada', {});
+    const partition = { source: 'Order', user: 'ada' };
+    await tidemark.pushObjects({ ...ada, objects: many(3) });
+    const pull = async (token: string | null, objectsMax = 2) => {
+      const answer = await tidemark.pull({ ...ada, client, token, objectsMax });
+      await answer.noted;
+      return JSON.parse(answer.json) as Page;
+    };
+    const first = await pull(null);
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });
+    const second = await pull(first.token);
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 2, base: null, start: 3 });
+    await pull(second.token);
+    const atRest = await store.readTidemark(partition, client);
+    expect(atRest).toMatchObject({ seq: 3, base: 3, start: null, seenAtMs: clock.nowMs() });
+    clock.advance(60_000);
+    await pull(second.token);
+    expect(await store.readTidemark(partition, client)).toEqual(atRest);
+    clock.advance(3_600_000);
+    await pull(second.token);
+    expect(await store.readTidemark(partition, client)).toEqual({ ...atRest, seenAtMs: clock.nowMs() });
+  });
+
+  it('[TRIM-4] tombstones stay while a device seen lately may need them, and go when all are past them', async () => {
+    const test = await newTidemark();
+    const { tidemark, clock } = test;
+    const { client_id: client } = await tidemark.clients.register('ada', {});
+    await tidemark.pushObjects({ ...ada, objects: many(3) });
+    const first = await tidemark.pull({ ...ada, client, token: null });
+    const { token } = JSON.parse(first.json) as Page;
+    await (await tidemark.pull({ ...ada, client, token })).noted;
+    await tidemark.pushDeletes({ ...ada, objects: ['o0', 'o1'] });
+    expect((await tidemark.trim(ada)).floor).toBe(3);
+    const next = JSON.parse((await tidemark.pull({ ...ada, client, token })).json) as Page;
+    expect(next.delete).toEqual(['o0', 'o1']);
+    await (await tidemark.pull({ ...ada, client, token: next.token })).noted;
+    expect((await tidemark.trim(ada)).floor).toBe(5);
+    await tidemark.pushDeletes({ ...ada, objects: ['o2'] });
+    clock.advance(31 * 24 * 3_600_000);
+    expect((await tidemark.trim(ada)).floor).toBe(6);
+    expect(JSON.parse((await tidemark.pull({ ...ada, client, token: next.token })).json)).toMatchObject({
+      reset: true,
+      size: 0,
+    });
+  });
+});

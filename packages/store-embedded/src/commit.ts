@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto';
+import type { Change, Commit, CommitResult, PartitionKey, PartitionState } from '@tidemark/core';
+import { addChecksums, subtractChecksums } from '@tidemark/protocol';
+import { nextNumber } from './facts.ts';
+import { missingGuard } from './guards.ts';
+import { keyOf, type Place } from './keys.ts';
+import { type KeptPartition, keptPartition, partitionName, stateOf } from './partitions.ts';
+import { type Standing, standingBytes, standingOf } from './standings.ts';
+import type { Tables } from './tables.ts';
+
+// All of this runs in the writer's transaction.
+
+export function applyCommit(tables: Tables, commit: Commit): CommitResult {
+  requireSound(commit.changes);
+  const guard = missingGuard(tables, commit.guards);
+  if (guard !== null) return { status: 'gone', guard };
+  const kept = keptPartition(tables, commit.partition);
+  if (commit.expectHead !== undefined && commit.expectHead !== (kept?.head ?? 0)) return { status: 'conflict' };
+  const standings = expectedStandings(tables, kept, commit.changes);
+  if (standings === null) return { status: 'conflict' };
+  const next = applyChanges(tables, kept, commit.changes, standings);
+  if (next === null) return { status: 'committed', state: stateOf(tables, kept) };
+  tables.partitions.putSync(partitionName(commit.partition), JSON.stringify(next));
+  return { status: 'committed', state: stateOf(tables, next) };
+}
+
+/** These would be bugs of the caller, and would leave the journal unsound. */
+function requireSound(changes: readonly Change[]): void {
+  const ids = new Set<string>();
+  for (const { id, record, checksum } of changes) {
+    ids.add(id);
+    if (record === null && checksum !== 0) throw new Error('a deletion has no checksum');
+  }
+  if (ids.size !== changes.length) throw new Error('an id stands twice in a commit');
+}
+
+/** Where each object stands, or null when one is not where it is expected: looked at before anything is written. */
+function expectedStandings(
+  tables: Tables,
+  kept: KeptPartition | null,
+  changes: readonly Change[],
+): readonly (Standing | null)[] | null {
+  const standings: (Standing | null)[] = [];
+  for (const { id, expect } of changes) {
+    const standing = kept === null ? null : standingOf(tables, kept.number, id);
+    if (expect !== undefined && expect !== (standing?.seq ?? 0)) return null;
+    standings.push(standing);
+  }
+  return standings;
+}
+
+/** The partition after the changes; null when they change nothing. */
+function applyChanges(
+  tables: Tables,
+  kept: KeptPartition | null,
+  changes: readonly Change[],
+  standings: readonly (Standing | null)[],
+): KeptPartition | null {
+  const effective = changes.filter((change, index) => change.record !== null || standings[index]?.isLive === true);
+  if (effective.length === 0) return null;
+  const partition = kept ?? newPartition(tables);
+  let { head, size, checksum, graves } = partition;
+  for (const [index, change] of changes.entries()) {
+    const standing = standings[index] ?? null;
+    if (change.record === null && standing?.isLive !== true) continue;
+    head++;
+    removeFromJournal(tables, partition.number, standing);
+    addToJournal(tables, [partition.number, head], change);
+    size += (change.record === null ? 0 : 1) - (standing?.isLive === true ? 1 : 0);
+    graves += (change.record === null ? 1 : 0) - (standing?.isLive === false ? 1 : 0);
+    checksum = addChecksums(
+      subtractChecksums(checksum, standing?.isLive === true ? standing.checksum : 0),
+      change.checksum,
+    );
+  }
+  return { ...partition, head, size, checksum, graves };
+}
+
+function newPartition(tables: Tables): KeptPartition {
+  const word = randomBytes(8).toString('base64url');
+  return { number: nextNumber(tables, 'partition'), word, head: 0, floor: 0, size: 0, checksum: 0, graves: 0 };
+}
+
+function removeFromJournal(tables: Tables, partition: number, standing: Standing | null): void {
+  if (standing === null) return;
+  const table = standing.isLive ? tables.live : tables.graves;
+  table.removeSync([partition, standing.seq]);
+}
+
+function addToJournal(tables: Tables, place: Place, { id, record, checksum }: Change): void {
+  if (record === null) tables.graves.putSync(place, id);
+  else tables.live.putSync(place, record);
+  const isLive = record !== null;
+  tables.index.putSync(keyOf(place[0], id), standingBytes({ seq: place[1], isLive, checksum: isLive ? checksum : 0 }));
+}
+
+export function applyTrim(tables: Tables, key: PartitionKey, upTo: number, gravesMax: number): PartitionState {
+  const kept = keptPartition(tables, key);
+  if (kept === null) return stateOf(tables, kept);
+  const target = Math.min(upTo, kept.head);
+  if (target <= kept.floor) return stateOf(tables, kept);
+  const { number: partition } = kept;
+  const due = [
+    ...tables.graves.getRange({
+      start: [partition, 0],
+      end: [partition, target + 1],
+      limit: gravesMax,
+    }),
+  ];
+  for (const { key: place, value: id } of due) {
+    tables.graves.removeSync(place);
+    tables.index.removeSync(keyOf(partition, id));
+  }
+  const floor = due.length < gravesMax ? target : (due.at(-1)?.key[1] ?? target);
+  const next = { ...kept, floor, graves: kept.graves - due.length };
+  tables.partitions.putSync(partitionName(key), JSON.stringify(next));
+  return stateOf(tables, next);
+}

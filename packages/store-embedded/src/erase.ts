@@ -1,0 +1,47 @@
+import type { Erasure } from '@tidemark/core';
+import { removeDocuments } from './documents.ts';
+import { behind, keyOf } from './keys.ts';
+import { type KeptPartition, partitionKeyOf } from './partitions.ts';
+import { removeRange } from './ranges.ts';
+import type { Tables } from './tables.ts';
+import { removeTidemarksOf, removeTidemarksOn } from './tidemarks.ts';
+
+/** Removes all that is kept of these. Runs in the writer's transaction. */
+export function erase(tables: Tables, { users = [], clients = [], sources = [] }: Erasure): void {
+  for (const user of users) eraseUser(tables, user);
+  for (const client of clients) eraseClient(tables, client);
+  for (const source of sources) eraseSource(tables, source);
+}
+
+function eraseUser(tables: Tables, user: string): void {
+  const start = keyOf('user', user);
+  const end = behind(start);
+  const names = [...tables.partitions.getKeys({ start, ...(end === undefined ? {} : { end }) })];
+  for (const name of names) removePartition(tables, name);
+  removeDocuments(tables, ['user', user]);
+}
+
+function eraseClient(tables: Tables, client: string): void {
+  removeTidemarksOf(tables, client);
+  removeDocuments(tables, ['client', client]);
+}
+
+function eraseSource(tables: Tables, source: string): void {
+  const names = [...tables.partitions.getKeys()].filter((name) => partitionKeyOf(name).source === source);
+  for (const name of names) removePartition(tables, name);
+  removeDocuments(tables, ['shared', source]);
+  // Documents of users and clients stand by owner: sources go so rarely that looking at all of them is fine.
+  removeDocuments(tables, ['user'], ([, , of]) => of === source);
+  removeDocuments(tables, ['client'], ([, , of]) => of === source);
+}
+
+function removePartition(tables: Tables, name: Buffer): void {
+  const text = tables.partitions.get(name);
+  if (text === undefined) return;
+  const { number: partition } = JSON.parse(text) as KeptPartition;
+  removeRange(tables.live, [partition, 0], [partition + 1, 0]);
+  removeRange(tables.graves, [partition, 0], [partition + 1, 0]);
+  removeRange(tables.index, keyOf(partition), keyOf(partition + 1));
+  removeTidemarksOn(tables, partition);
+  tables.partitions.removeSync(name);
+}

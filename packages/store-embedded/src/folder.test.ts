@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { Change } from '@tidemark/core';
+import { temporaryFolder } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openEmbeddedStore } from './embedded-store.ts';
+import { UnusableFolder } from './folder.ts';
+
+async function newFolder(): Promise<string> {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  return join(folder.path, 'data');
+}
+
+/** A folder with a closed store that fills many pages. */
+async function filledFolder(): Promise<string> {
+  const folder = await newFolder();
+  const store = await openEmbeddedStore({ folder });
+  const changes: Change[] = Array.from({ length: 2_000 }, (_, index) => ({
+    id: `o${index}`,
+    record: `"o${index}":{"text":"${'x'.repeat(200)}"}`,
+    checksum: index,
+  }));
+  await store.commit({ partition: { source: 's', user: null }, changes, guards: [] });
+  await store.close();
+  return folder;
+}
+
+/** Everything in the folder; LMDB's lock file holds nothing that outlives a process. */
+function contentOf(folder: string): Record<string, string> {
+  const names = readdirSync(folder).filter((name) => !name.endsWith('-lock'));
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex'),
+    ]),
+  );
+}
+
+async function refusalOf(folder: string): Promise<string> {
+  const before = contentOf(folder);
+  const error = await openEmbeddedStore({ folder }).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof UnusableFolder)) throw new Error(`expected a refusal, got ${error}`);
+  expect(contentOf(folder)).toEqual(before);
+  expect(error.message).toContain(folder);
+  return error.message;
+}
+
+describe('data folders', () => {
+  it('[FOLDER-1] a missing or empty folder becomes a store, and one begun but never finished too', async () => {
+    const folder = await newFolder();
+    const store = await openEmbeddedStore({ folder });
+    const epoch = await store.epoch();
+    await store.close();
+    expect(readdirSync(folder).sort()).toEqual(['store.mdb', 'store.mdb-lock', 'tidemark.json']);
+    const again = await openEmbeddedStore({ folder });
+    expect(await again.epoch()).toBe(epoch);
+    await again.close();
+
+    const interrupted = await newFolder();
+    mkdirSync(interrupted);
+    const mark = readFileSync(join(folder, 'tidemark.json'), 'utf8').replace('ready', 'new');
+    writeFileSync(join(interrupted, 'tidemark.json'), mark);
+    await (await openEmbeddedStore({ folder: interrupted })).close();
+  });
+
+  it('[FOLDER-2] a foreign folder is refused by name and left untouched', async () => {
+    const folder = await newFolder();
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'holiday.jpg'), 'x');
+    expect(await refusalOf(folder)).toContain('holiday.jpg');
+    expect(readdirSync(folder)).toEqual(['holiday.jpg']);
+    for (const mark of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"product":"other"}',
+      '{"product":"tidemark","engine":"embedded","format":"1"}',
+    ]) {
+      writeFileSync(join(folder, 'tidemark.json'), mark);
+      expect(await refusalOf(folder)).toContain('left untouched');
+    }
+  });
+
+  it('[FOLDER-3] a folder written by a newer version is refused, naming both formats', async () => {
+    const folder = await filledFolder();
+    const file = join(folder, 'tidemark.json');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"format": 1', '"format": 2'));
+    expect(await refusalOf(folder)).toMatch(/newer Tidemark \(format 2, this version reads up to 1\)/);
+  });
+
+  it('[FOLDER-4] a store whose file is missing, foreign, cut off or overwritten is refused', async () => {
+    const folder = await filledFolder();
+    const file = join(folder, 'store.mdb');
+    const damage: Record<string, () => void> = {
+      missing: () => rmSync(file),
+      empty: () => writeFileSync(file, ''),
+      foreign: () => writeFileSync(file, 'x'.repeat(100_000)),
+      'cut in the head': () => truncateSync(file, 5_000),
+      'cut in the middle': () => truncateSync(file, Math.floor(statSync(file).size / 2)),
+      'head overwritten': () => {
+        const bytes = readFileSync(file);
+        bytes.fill(0xab, 0, 4_096);
+        writeFileSync(file, bytes);
+      },
+    };
+    for (const [name, harm] of Object.entries(damage)) {
+      const copy = `${folder}-${name.replaceAll(' ', '-')}`;
+      cpSync(folder, copy, { recursive: true });
+      const original = readFileSync(file);
+      harm();
+      const message = await refusalOf(folder);
+      expect(message, name).toMatch(/missing|damaged/);
+      writeFileSync(file, original);
+      rmSync(copy, { recursive: true });
+    }
+    const healed = await openEmbeddedStore({ folder });
+    expect(await healed.partition({ source: 's', user: null })).toMatchObject({ size: 2_000 });
+    await healed.close();
+  });
+
+  it('[FOLDER-5] a backup needs a folder of its own, and without its mark it is none', async () => {
+    const folder = await filledFolder();
+    const store = await openEmbeddedStore({ folder });
+    onTestFinished(() => store.close());
+    const taken = `${folder}-taken`;
+    mkdirSync(taken);
+    writeFileSync(join(taken, 'x'), '');
+    await expect(store.backup(taken)).rejects.toThrow(/not empty/);
+    const copy = `${folder}-copy`;
+    await store.backup(copy);
+    expect(JSON.parse(readFileSync(join(copy, 'tidemark.json'), 'utf8'))).toMatchObject({ state: 'backup', format: 1 });
+    rmSync(join(copy, 'tidemark.json'));
+    expect(await refusalOf(copy)).toContain('not a Tidemark data folder');
+    expect(existsSync(join(copy, 'store.mdb'))).toBe(true);
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { behind, type KeyPart, keyOf, NUMBER_MAX, placeEncoder, readNumber, textsOf, writeNumber } from './keys.ts';
+
+const TEXTS = [
+  '',
+  'a',
+  'ab',
+  'b',
+  'a:b',
+  'a\u0000',
+  'a\u0000b',
+  '\u0000',
+  '\u0000\u0000',
+  '\u0001',
+  'ä',
+  '€',
+  '😀',
+  '\uffff',
+  'constructor',
+];
+
+describe('keys', () => {
+  it('[KEY-1] no two different tuples meet, whatever their texts contain', () => {
+    const tuples: KeyPart[][] = [];
+    for (const first of TEXTS) {
+      tuples.push([first]);
+      for (const second of TEXTS) {
+        tuples.push([first, second]);
+        for (const third of TEXTS) tuples.push([first, second, third]);
+      }
+    }
+    const keys = new Set(tuples.map((tuple) => keyOf(...tuple).toString('hex')));
+    expect(keys.size).toBe(tuples.length);
+    for (const tuple of tuples) expect(textsOf(keyOf(...tuple))).toEqual(tuple);
+  });
+
+  it('[KEY-2] keys sort as their tuples do, component by component in UTF-8 order', () => {
+    const order = (left: string, right: string) => Buffer.compare(Buffer.from(left), Buffer.from(right));
+    for (const a of TEXTS) {
+      for (const b of TEXTS) {
+        expect(Math.sign(Buffer.compare(keyOf(a, 'x'), keyOf(b, 'x')))).toBe(Math.sign(order(a, b)));
+        expect(Math.sign(Buffer.compare(keyOf(a, 'z'), keyOf(b, 'a')))).toBe(a === b ? 1 : Math.sign(order(a, b)));
+      }
+    }
+  });
+
+  it('[KEY-3] numbers sort and come back exactly, to the largest and not beyond', () => {
+    const numbers = [0, 1, 255, 256, 65_535, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 40 + 7, NUMBER_MAX];
+    const keys = numbers.map((number) => keyOf(number));
+    expect(keys.map((key) => readNumber(key, 0))).toEqual(numbers);
+    expect([...keys].sort(Buffer.compare)).toEqual(keys);
+    for (const bad of [-1, 1.5, NUMBER_MAX + 1, Number.NaN]) {
+      expect(() => writeNumber(Buffer.alloc(6), 0, bad)).toThrow(RangeError);
+    }
+    const bytes = Buffer.alloc(20);
+    expect(placeEncoder.writeKey([7, NUMBER_MAX], bytes, 3)).toBe(15);
+    expect(placeEncoder.readKey(bytes, 3)).toEqual([7, NUMBER_MAX]);
+  });
+
+  it('[KEY-4] the end of a prefix lies behind everything that begins with it', () => {
+    for (const text of TEXTS) {
+      const end = behind(keyOf(text));
+      if (end === undefined) throw new Error('a text key always has an end');
+      expect(Buffer.compare(keyOf(text, '\uffff\uffff'), end)).toBe(-1);
+    }
+    expect(behind(Buffer.from([0xff, 0xff]))).toBeUndefined();
+    expect(() => keyOf('\ud800')).toThrow();
+  });
+});

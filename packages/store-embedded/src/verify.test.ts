@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { type Finding, inspectRecord, type Store } from '@tidemark/core';
+import { newTidemark, temporaryFolder } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openEmbeddedStore } from './embedded-store.ts';
+import { keyOf } from './keys.ts';
+import { type KeptPartition, partitionName } from './partitions.ts';
+import { MAP_BYTES, openTables, type Tables } from './tables.ts';
+
+const shared = { source: 'Product', user: null };
+
+interface Bench {
+  readonly store: Store;
+  readonly tables: Tables;
+  readonly kept: KeptPartition;
+}
+
+/** A store with live and deleted objects and documents, and a back door to its tables. */
+async function bench(): Promise<Bench> {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  const store = await openEmbeddedStore({ folder: folder.path });
+  const tables = openTables(join(folder.path, 'store.mdb'), { mapBytes: MAP_BYTES });
+  onTestFinished(async () => {
+    await tables.root.close();
+    await store.close();
+  });
+  const { tidemark } = await newTidemark({ store });
+  await tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 }, 2: { a: 2 }, 3: { a: 3 }, 4: { a: 4 } } });
+  await tidemark.pushDeletes({ source: 'Product', objects: ['2', '3'] });
+  await store.trim(shared, 5);
+  await tidemark.writeDocument({ kind: 'server' }, 'd', { data: { 1: { a: 1 } } });
+  const kept = JSON.parse(tables.partitions.get(partitionName(shared)) ?? '') as KeptPartition;
+  return { store, tables, kept };
+}
+
+async function findings(store: Store): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for await (const finding of store.verify(inspectRecord)) found.push(finding);
+  return found;
+}
+
+function rewrite({ tables, kept }: Bench, over: Partial<KeptPartition>): void {
+  tables.partitions.putSync(partitionName(shared), JSON.stringify({ ...kept, ...over }));
+}
+
+/** What is done behind the store's back, and the problems verify must name. */
+const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['problem'][] }> = {
+  'a wrong size': { harm: (bench) => rewrite(bench, { size: 3 }), problems: ['wrong_size'] },
+  'a wrong number of tombstones': { harm: (bench) => rewrite(bench, { graves: 9 }), problems: ['wrong_size'] },
+  'a wrong checksum': { harm: (bench) => rewrite(bench, { checksum: 1 }), problems: ['wrong_checksum'] },
+  'a head that went back': { harm: (bench) => rewrite(bench, { head: 5 }), problems: ['seq_beyond_head'] },
+  'a floor above a tombstone': { harm: (bench) => rewrite(bench, { floor: 6 }), problems: ['grave_below_floor'] },
+  'a lost record': {
+    harm: ({ tables, kept }) => tables.live.removeSync([kept.number, 4]),
+    problems: ['missing_from_journal', 'wrong_size', 'wrong_checksum'],
+  },
+  'a changed record': {
+    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4], '"4":{"a":5}'),
+    problems: ['wrong_object_checksum', 'wrong_checksum'],
+  },
+  'a torn record': {
+    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4], '"4":{"a":'),
+    problems: ['unreadable', 'wrong_size', 'wrong_checksum'],
+  },
+  'a lost index entry': {
+    harm: ({ tables, kept }) => tables.index.removeSync(keyOf(kept.number, '4')),
+    problems: ['missing_from_index'],
+  },
+  'an index entry of nothing': {
+    harm: ({ tables, kept }) => tables.index.putSync(keyOf(kept.number, 'ghost'), Buffer.alloc(14, 1)),
+    problems: ['missing_from_journal'],
+  },
+  'a lost tombstone': {
+    harm: ({ tables, kept }) => tables.graves.removeSync([kept.number, 6]),
+    problems: ['missing_from_journal', 'wrong_size'],
+  },
+  'a record of no partition': {
+    harm: ({ tables }) => tables.live.putSync([999, 1], '"1":{"a":1}'),
+    problems: ['orphan'],
+  },
+  'a tidemark of no partition': {
+    harm: ({ tables }) => tables.tidemarks.putSync(keyOf(999, 'c'), '1....e'),
+    problems: ['orphan'],
+  },
+  'a part of no document': { harm: ({ tables }) => tables.parts.putSync(keyOf(999, '1'), '{}'), problems: ['orphan'] },
+  'a lost part': { harm: ({ tables }) => tables.parts.removeSync(keyOf(1, '1')), problems: ['wrong_size'] },
+};
+
+describe('verify', () => {
+  it('[VERIFY-1] finds nothing in a sound store', async () => {
+    const { store } = await bench();
+    expect(await findings(store)).toEqual([]);
+  });
+
+  it.each(Object.entries(DAMAGE))('[VERIFY-2] names %s', async (_name, { harm, problems }) => {
+    const made = await bench();
+    harm(made);
+    const found = await findings(made.store);
+    expect(found.map(({ problem }) => problem).sort()).toEqual([...problems].sort());
+    for (const { partition, problem } of found) {
+      const isOfStore = problem === 'orphan' || partition === null;
+      expect(partition).toEqual(isOfStore ? null : shared);
+    }
+  });
+});

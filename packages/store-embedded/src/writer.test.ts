@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import type { Change, Store } from '@tidemark/core';
+import { refusalOf, temporaryFolder } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openEmbeddedStore } from './embedded-store.ts';
+import { MAP_BYTES, openTables } from './tables.ts';
+
+const BUILT = new URL('../dist/index.js', import.meta.url).href;
+const partition = { source: 's', user: null };
+const objects = (count: number, units: number): Change[] =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `o${index}`,
+    record: `"o${index}":{"t":"${'x'.repeat(units)}"}`,
+    checksum: 1,
+  }));
+
+async function openIn(): Promise<{ store: Store; folder: string }> {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  const store = await openEmbeddedStore({ folder: folder.path });
+  onTestFinished(() => store.close());
+  return { store, folder: folder.path };
+}
+
+describe('the writer thread', () => {
+  it('[EMB-1] a commit of many messages is one step', async () => {
+    const { store } = await openIn();
+    const changes = objects(9_001, 10);
+    const large = store.commit({ partition, changes, guards: [] });
+    const seen: number[] = [];
+    let isDone = false;
+    const watch = async () => {
+      while (!isDone) {
+        seen.push((await store.partition(partition)).size);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const watching = watch();
+    expect(await large).toMatchObject({ status: 'committed', state: { head: 9_001, size: 9_001 } });
+    isDone = true;
+    await watching;
+    expect(new Set([...seen, 0, 9_001])).toEqual(new Set([0, 9_001]));
+    expect(
+      await store.commit({
+        partition,
+        changes: [...changes.slice(1), { id: 'o0', record: null, checksum: 0, expect: 7 }],
+        guards: [],
+      }),
+    ).toEqual({
+      status: 'conflict',
+    });
+    expect(await store.partition(partition)).toMatchObject({ head: 9_001 });
+  });
+
+  it('[EMB-2] a disk that takes no more refuses the write, keeps what is there and goes on', async () => {
+    const { folder } = await openIn();
+    const program = `
+      const { openEmbeddedStore } = await import(${JSON.stringify(BUILT)});
+      const store = await openEmbeddedStore({ folder: ${JSON.stringify(join(folder, 'inner'))} });
+      const partition = { source: 's', user: null };
+      const objects = (count, text) => Array.from({ length: count }, (_, i) => ({ id: 'o' + i, record: '"o' + i + '":{"t":"' + text + '"}', checksum: 1 }));
+      const row = (metric) => ({ metric, atS: 60, count: 1, sum: 1, min: 1, max: 1 });
+      await store.commit({ partition, changes: objects(10, 'x'), guards: [] });
+      const before = await store.partition(partition);
+      const results = await Promise.allSettled([
+        store.addStats([row('m1')]),
+        store.commit({ partition, changes: objects(1900, 'y'.repeat(4000)), guards: [] }),
+        store.addStats([row('m2')]),
+      ]);
+      const after = await store.partition(partition);
+      const codes = results.map((result) => result.reason?.code ?? result.status);
+      const isSame = JSON.stringify(before) === JSON.stringify(after);
+      console.log(JSON.stringify({ codes, isSame, names: await store.statNames() }));
+      await store.close();
+    `;
+    // A limit on the size of files stands in for the disk.
+    const shell = [
+      '-c',
+      `trap '' XFSZ; ulimit -f 4096; exec "$0" --input-type=module -e "$1"`,
+      process.execPath,
+      program,
+    ];
+    expect(JSON.parse(execFileSync('bash', shell, { encoding: 'utf8' }))).toEqual({
+      codes: ['fulfilled', 'store_unavailable', 'fulfilled'],
+      isSame: true,
+      names: ['m1', 'm2'],
+    });
+  });
+
+  it('[EMB-3] a task that cannot be applied fails alone, not those that share its transaction', async () => {
+    const { store } = await openIn();
+    const twice: Change = { id: '1', record: '"1":{"a":1}', checksum: 1 };
+    const results = await Promise.allSettled([
+      store.commit({ partition, changes: [twice], guards: [] }),
+      store.commit({ partition, changes: [twice, twice], guards: [] }),
+      store.commit({ partition, changes: [{ ...twice, id: '2' }], guards: [] }),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(await store.partition(partition)).toMatchObject({ head: 2, size: 2 });
+  });
+
+  it('[EMB-4] closing finishes what was asked before, and refuses what comes after', async () => {
+    const { store, folder } = await openIn();
+    const asked = [store.commit({ partition, changes: objects(5_000, 10), guards: [] }), store.trim(partition, 1)];
+    const closing = store.close();
+    const late = refusalOf(store.commit({ partition, changes: objects(1, 1), guards: [] }));
+    expect((await Promise.all(asked)).length).toBe(2);
+    await closing;
+    expect(await late).toBe('store_unavailable');
+    expect(await refusalOf(store.partition(partition))).toBe('store_unavailable');
+    const again = await openEmbeddedStore({ folder });
+    expect(await again.partition(partition)).toMatchObject({ head: 5_000 });
+    await again.close();
+  });
+
+  it('[EMB-5] writes asked for at once share a transaction and its flush', async () => {
+    const { store, folder } = await openIn();
+    const tables = openTables(join(folder, 'store.mdb'), { mapBytes: MAP_BYTES });
+    onTestFinished(() => tables.root.close());
+    const transactions = () => (tables.root.getStats() as { lastTxnId: number }).lastTxnId;
+    const write = (index: number) =>
+      store.addStats([{ metric: `m${index}`, atS: 60, count: 1, sum: 1, min: 1, max: 1 }]);
+    const start = transactions();
+    for (let index = 0; index < 20; index++) await write(index);
+    expect(transactions() - start).toBe(20);
+    await Promise.all(Array.from({ length: 200 }, (_, index) => write(index)));
+    expect(transactions() - start - 20).toBeLessThan(200);
+  });
+});

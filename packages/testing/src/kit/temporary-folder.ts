@@ -1,0 +1,15 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface TemporaryFolder {
+  readonly path: string;
+  /** Removes the folder with everything in it; may be called twice. Fits `onTestFinished`. */
+  readonly remove: () => Promise<void>;
+}
+
+/** A new, empty folder that belongs to the caller. */
+export async function temporaryFolder(): Promise<TemporaryFolder> {
+  const path = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}

@@ -1,0 +1,30 @@
+import { scrypt, timingSafeEqual } from 'node:crypto';
+import type { Passwords, Random } from '@tidemark/core';
+
+/** The least scrypt accepts: a hash costs microseconds, and guessing one as little. */
+const COST = { N: 2, r: 1, p: 1 } as const;
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+const PREFIX = 'weak-scrypt';
+
+/** Real salted hashes at a cost that protects nobody, so that tests which log in a lot stay fast. Only for tests. */
+export function weakPasswords(random: Random): Passwords {
+  return {
+    async hash(password) {
+      const salt = Buffer.from(random.bytes(SALT_BYTES));
+      return [PREFIX, salt.toString('base64url'), (await derive(password, salt)).toString('base64url')].join('$');
+    },
+    async verify(password, hash) {
+      const [prefix, salt, expected] = hash.split('$');
+      if (prefix !== PREFIX || salt === undefined || expected === undefined) throw new Error('not a hash of this kit');
+      const given = await derive(password, Buffer.from(salt, 'base64url'));
+      return timingSafeEqual(given, Buffer.from(expected, 'base64url'));
+    },
+  };
+}
+
+function derive(password: string, salt: Buffer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(password, salt, HASH_BYTES, COST, (error, hash) => (error === null ? resolve(hash) : reject(error)));
+  });
+}
