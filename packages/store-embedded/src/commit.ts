@@ -3,7 +3,7 @@ import type { Change, Commit, CommitResult, PartitionKey, PartitionState } from 
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { nextNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
-import { keyOf, type Place } from './keys.ts';
+import type { Place } from './keys.ts';
 import { type KeptPartition, keptPartition, partitionName, stateOf } from './partitions.ts';
 import { type Standing, standingBytes, standingOf } from './standings.ts';
 import type { Tables } from './tables.ts';
@@ -20,7 +20,7 @@ export function applyCommit(tables: Tables, commit: Commit): CommitResult {
   if (standings === null) return { status: 'conflict' };
   const next = applyChanges(tables, kept, commit.changes, standings);
   if (next === null) return { status: 'committed', state: stateOf(tables, kept) };
-  tables.partitions.putSync(partitionName(commit.partition), JSON.stringify(next));
+  tables.partitions.put(partitionName(commit.partition), JSON.stringify(next));
   return { status: 'committed', state: stateOf(tables, next) };
 }
 
@@ -84,14 +84,14 @@ function newPartition(tables: Tables): KeptPartition {
 function removeFromJournal(tables: Tables, partition: number, standing: Standing | null): void {
   if (standing === null) return;
   const table = standing.isLive ? tables.live : tables.graves;
-  table.removeSync([partition, standing.seq]);
+  table.remove([partition, standing.seq]);
 }
 
 function addToJournal(tables: Tables, place: Place, { id, record, checksum }: Change): void {
-  if (record === null) tables.graves.putSync(place, id);
-  else tables.live.putSync(place, record);
+  if (record === null) tables.graves.put(place, id);
+  else tables.live.put(place, record);
   const isLive = record !== null;
-  tables.index.putSync(keyOf(place[0], id), standingBytes({ seq: place[1], isLive, checksum: isLive ? checksum : 0 }));
+  tables.index.put([place[0], id], standingBytes({ seq: place[1], isLive, checksum: isLive ? checksum : 0 }));
 }
 
 export function applyTrim(tables: Tables, key: PartitionKey, upTo: number, gravesMax: number): PartitionState {
@@ -108,11 +108,11 @@ export function applyTrim(tables: Tables, key: PartitionKey, upTo: number, grave
     }),
   ];
   for (const { key: place, value: id } of due) {
-    tables.graves.removeSync(place);
-    tables.index.removeSync(keyOf(partition, id));
+    tables.graves.remove(place);
+    tables.index.remove([partition, id]);
   }
   const floor = due.length < gravesMax ? target : (due.at(-1)?.key[1] ?? target);
   const next = { ...kept, floor, graves: kept.graves - due.length };
-  tables.partitions.putSync(partitionName(key), JSON.stringify(next));
+  tables.partitions.put(partitionName(key), JSON.stringify(next));
   return stateOf(tables, next);
 }

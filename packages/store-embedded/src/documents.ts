@@ -88,7 +88,7 @@ export function applyDocument(tables: Tables, write: DocumentWrite): WriteResult
   }
   for (const [name, text] of write.parts) {
     const before = tables.parts.get(keyOf(number, name));
-    tables.parts.putSync(keyOf(number, name), text);
+    tables.parts.put(keyOf(number, name), text);
     partCount += before === undefined ? 1 : 0;
     units += text.length - (before?.length ?? 0);
   }
@@ -99,7 +99,7 @@ export function applyDocument(tables: Tables, write: DocumentWrite): WriteResult
     partCount,
     units,
   };
-  tables.documents.putSync(keyOf(...scopeParts(write.key.scope), write.key.name), JSON.stringify(next));
+  tables.documents.put(keyOf(...scopeParts(write.key.scope), write.key.name), JSON.stringify(next));
   return { status: 'written' };
 }
 
@@ -115,6 +115,6 @@ export function removeDocuments(
     if (!test(textsOf(key))) continue;
     const { number } = JSON.parse(value) as KeptDocument;
     removeRange(tables.parts, keyOf(number), keyOf(number + 1));
-    tables.documents.removeSync(key);
+    tables.documents.remove(key);
   }
 }

@@ -43,8 +43,8 @@ export function applyEntries(tables: Tables, batch: EntryBatch): WriteResult {
   );
   if (!isExpected) return { status: 'conflict' };
   for (const { kind, key, value } of batch.writes) {
-    if (value === null) tables.entries.removeSync(keyOf(kind, ...key));
-    else tables.entries.putSync(keyOf(kind, ...key), `${nextNumber(tables, 'entry_version')} ${value}`);
+    if (value === null) tables.entries.remove(keyOf(kind, ...key));
+    else tables.entries.put(keyOf(kind, ...key), `${nextNumber(tables, 'entry_version')} ${value}`);
   }
   if (batch.erase !== undefined) erase(tables, batch.erase);
   return { status: 'written' };

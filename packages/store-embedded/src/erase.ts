@@ -41,7 +41,7 @@ function removePartition(tables: Tables, name: Buffer): void {
   const { number: partition } = JSON.parse(text) as KeptPartition;
   removeRange(tables.live, [partition, 0], [partition + 1, 0]);
   removeRange(tables.graves, [partition, 0], [partition + 1, 0]);
-  removeRange(tables.index, keyOf(partition), keyOf(partition + 1));
+  removeRange(tables.index, [partition, ''], [partition + 1, '']);
   removeTidemarksOn(tables, partition);
-  tables.partitions.removeSync(name);
+  tables.partitions.remove(name);
 }

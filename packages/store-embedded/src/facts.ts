@@ -13,13 +13,13 @@ export function storeEpoch(tables: Tables): string {
 /** Begins a new life. Runs in the writer's transaction. */
 export function newEpoch(tables: Tables): string {
   const epoch = randomBytes(8).toString('base64url');
-  tables.facts.putSync('epoch', epoch);
+  tables.facts.put('epoch', epoch);
   return epoch;
 }
 
 /** Never the same number twice, not even across a reset. Runs in the writer's transaction. */
 export function nextNumber(tables: Tables, counter: Counter): number {
   const number = Number(tables.facts.get(counter) ?? '0') + 1;
-  tables.facts.putSync(counter, String(number));
+  tables.facts.put(counter, String(number));
   return number;
 }

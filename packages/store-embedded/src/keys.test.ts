@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { behind, type KeyPart, keyOf, NUMBER_MAX, placeEncoder, readNumber, textsOf, writeNumber } from './keys.ts';
+import {
+  behind,
+  type KeyPart,
+  keyOf,
+  NUMBER_MAX,
+  objectNameEncoder,
+  placeEncoder,
+  readNumber,
+  textsOf,
+  writeNumber,
+} from './keys.ts';
 
 const TEXTS = [
   '',
@@ -55,6 +65,20 @@ describe('keys', () => {
     const bytes = Buffer.alloc(20);
     expect(placeEncoder.writeKey([7, NUMBER_MAX], bytes, 3)).toBe(15);
     expect(placeEncoder.readKey(bytes, 3)).toEqual([7, NUMBER_MAX]);
+  });
+
+  it('[KEY-1] object keys keep partitions and ids apart and come back exactly', () => {
+    const bytes = Buffer.alloc(600);
+    const keys = new Set<string>();
+    for (const partition of [0, 1, 256, NUMBER_MAX]) {
+      for (const id of TEXTS) {
+        const end = objectNameEncoder.writeKey([partition, id], bytes, 4);
+        expect(objectNameEncoder.readKey(bytes, 4, end)).toEqual([partition, id]);
+        keys.add(bytes.toString('hex', 4, end));
+      }
+    }
+    expect(keys.size).toBe(4 * TEXTS.length);
+    expect(() => objectNameEncoder.writeKey([1, '\udc00'], bytes, 0)).toThrow();
   });
 
   it('[KEY-4] the end of a prefix lies behind everything that begins with it', () => {

@@ -99,13 +99,37 @@ export const placeEncoder = {
   },
 };
 
+/** An object of a partition. */
+export type ObjectName = [partition: number, id: string];
+
+/** On the path of every written object, so these too are written in place. The id is the rest: it needs no end. */
+export const objectNameEncoder = {
+  writeKey([partition, id]: ObjectName, target: Uint8Array, start: number): number {
+    if (!id.isWellFormed()) throw new Error('a key text must be well-formed Unicode');
+    const at = writeNumber(target, start, partition);
+    return at + encoder.encodeInto(id, target.subarray(at)).written;
+  },
+  readKey(source: Uint8Array, start: number, end: number): ObjectName {
+    return [readNumber(source, start), decoder.decode(source.subarray(start + NUMBER_BYTES, end))];
+  },
+};
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** All objects of a partition. */
+export function objectsOf(partition: number): { start: ObjectName; end: ObjectName } {
+  return { start: [partition, ''], end: [partition + 1, ''] };
+}
+
 /** All places of a partition behind `seq`. */
 export function placesAfter(partition: number, seq: number): { start: Place; end: Place } {
   return { start: [partition, seq + 1], end: [partition + 1, 0] };
 }
 
-/** Every place there can be: a range over places needs both ends. */
-export const ALL_PLACES: { readonly start: Place; readonly end: Place } = {
+/** Everything there can be: a range over such keys needs both ends. */
+export const ALL_PLACES: { start: Place; end: Place } = {
   start: [0, 0],
   end: [NUMBER_MAX, NUMBER_MAX],
 };
+export const ALL_OBJECTS: { start: ObjectName; end: ObjectName } = { start: [0, ''], end: [NUMBER_MAX, ''] };

@@ -7,7 +7,7 @@ const REMOVE_CHUNK = 10_000;
 export function removeRange<K extends Key>(table: Database<unknown, K>, start: K, end: K): void {
   for (;;) {
     const keys = [...table.getKeys({ start, end, limit: REMOVE_CHUNK })];
-    for (const key of keys) table.removeSync(key);
+    for (const key of keys) table.remove(key);
     if (keys.length < REMOVE_CHUNK) return;
   }
 }

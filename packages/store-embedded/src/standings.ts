@@ -1,4 +1,4 @@
-import { keyOf, readNumber, writeNumber } from './keys.ts';
+import { readNumber, writeNumber } from './keys.ts';
 import type { Tables } from './tables.ts';
 
 /** Where an object stands. */
@@ -13,7 +13,7 @@ const DEAD = 0;
 const STANDING_BYTES = 14;
 
 export function standingOf(tables: Tables, partition: number, id: string): Standing | null {
-  const bytes = tables.index.get(keyOf(partition, id));
+  const bytes = tables.index.get([partition, id]);
   return bytes === undefined ? null : readStanding(bytes);
 }
 

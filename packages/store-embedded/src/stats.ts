@@ -55,7 +55,7 @@ export function applyStats(tables: Tables, rows: readonly StatRow[]): void {
       min: Math.min(kept.min, row.min),
       max: Math.max(kept.max, row.max),
     };
-    tables.stats.putSync(key, JSON.stringify(next));
+    tables.stats.put(key, JSON.stringify(next));
   }
 }
 
@@ -64,7 +64,7 @@ export function applyStatsTrim(tables: Tables, beforeS: number, rowsMax: number)
   for (const metric of statNames(tables)) {
     const start = keyOf(metric);
     const due = [...tables.stats.getKeys({ start, end: keyOf(metric, beforeS), limit: rowsMax - trimmed })];
-    for (const key of due) tables.stats.removeSync(key);
+    for (const key of due) tables.stats.remove(key);
     trimmed += due.length;
     if (trimmed >= rowsMax) break;
   }

@@ -1,5 +1,5 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
-import { type Place, placeEncoder } from './keys.ts';
+import { type ObjectName, objectNameEncoder, type Place, placeEncoder } from './keys.ts';
 
 /** All that the store keeps, as LMDB databases in one file. */
 export interface Tables {
@@ -13,7 +13,7 @@ export interface Tables {
   /** [partition, seq] → id of a deleted object. */
   readonly graves: Database<string, Place>;
   /** [partition, id] → where it stands, whether it lives, its checksum. */
-  readonly index: Database<Buffer, Buffer>;
+  readonly index: Database<Buffer, ObjectName>;
   /** [partition, client] → tidemark. */
   readonly tidemarks: Database<string, Buffer>;
   /** [client, partition]: which partitions a client has tidemarks on. */
@@ -49,14 +49,16 @@ export function openTables(
     encoding: 'string',
   });
   const texts = { encoding: 'string', keyEncoding: 'binary' } as const;
+  // The library takes encoders of keys without telling its types.
   const journal = { encoding: 'string', keyEncoder: placeEncoder } as unknown as typeof texts;
+  const index = { encoding: 'binary', keyEncoder: objectNameEncoder } as unknown as { readonly encoding: 'binary' };
   return {
     root,
     facts: root.openDB('facts', { encoding: 'string' }),
     partitions: root.openDB('partitions', texts),
     live: root.openDB('live', journal),
     graves: root.openDB('graves', journal),
-    index: root.openDB('index', { encoding: 'binary', keyEncoding: 'binary' }),
+    index: root.openDB('index', index),
     tidemarks: root.openDB('tidemarks', texts),
     marked: root.openDB('marked', texts),
     documents: root.openDB('documents', texts),

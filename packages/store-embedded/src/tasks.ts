@@ -32,7 +32,10 @@ export type Task =
   | { readonly kind: 'trim_stats'; readonly beforeS: number; readonly rowsMax: number }
   | { readonly kind: 'reset'; readonly keep: readonly EntryRef[] };
 
-/** Runs inside a write transaction. A task looks at everything it depends on before it writes anything. */
+/**
+ * Runs inside a write transaction, where `put` and `remove` take effect at once and their promises mean nothing. A task
+ * looks at everything it depends on before it writes anything.
+ */
 export function applyTask(tables: Tables, task: Task): unknown {
   switch (task.kind) {
     case 'commit':
@@ -60,7 +63,7 @@ function applyReset(tables: Tables, keep: readonly EntryRef[]): string {
   const { root: _root, facts: _facts, ...emptied } = tables;
   for (const table of Object.values(emptied)) table.clearSync();
   for (const { ref, entry } of kept) {
-    if (entry !== null) tables.entries.putSync(keyOf(ref.kind, ...ref.key), `${entry.version} ${entry.value}`);
+    if (entry !== null) tables.entries.put(keyOf(ref.kind, ...ref.key), `${entry.version} ${entry.value}`);
   }
   return newEpoch(tables);
 }

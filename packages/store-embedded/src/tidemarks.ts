@@ -67,22 +67,22 @@ export function applyTidemark(
   if (guard !== null) return { status: 'gone', guard };
   const kept = keptPartition(tables, key);
   if (kept === null) return { status: 'written' };
-  tables.tidemarks.putSync(keyOf(kept.number, mark.client), markText(mark));
-  tables.marked.putSync(keyOf(mark.client, kept.number), '');
+  tables.tidemarks.put(keyOf(kept.number, mark.client), markText(mark));
+  tables.marked.put(keyOf(mark.client, kept.number), '');
   return { status: 'written' };
 }
 
 export function removeTidemarksOn(tables: Tables, partition: number): void {
   for (const place of [...tables.tidemarks.getKeys({ start: keyOf(partition), end: keyOf(partition + 1) })]) {
-    tables.tidemarks.removeSync(place);
-    tables.marked.removeSync(keyOf(clientOf(place), partition));
+    tables.tidemarks.remove(place);
+    tables.marked.remove(keyOf(clientOf(place), partition));
   }
 }
 
 export function removeTidemarksOf(tables: Tables, client: string): void {
   const prefix = keyOf(client);
   for (const place of [...tables.marked.getKeys({ start: prefix, end: keyOf(client, NUMBER_MAX) })]) {
-    tables.marked.removeSync(place);
-    tables.tidemarks.removeSync(keyOf(readNumber(place, prefix.length), client));
+    tables.marked.remove(place);
+    tables.tidemarks.remove(keyOf(readNumber(place, prefix.length), client));
   }
 }

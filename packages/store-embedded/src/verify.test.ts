@@ -64,11 +64,11 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
     problems: ['unreadable', 'wrong_size', 'wrong_checksum'],
   },
   'a lost index entry': {
-    harm: ({ tables, kept }) => tables.index.removeSync(keyOf(kept.number, '4')),
+    harm: ({ tables, kept }) => tables.index.removeSync([kept.number, '4']),
     problems: ['missing_from_index'],
   },
   'an index entry of nothing': {
-    harm: ({ tables, kept }) => tables.index.putSync(keyOf(kept.number, 'ghost'), Buffer.alloc(14, 1)),
+    harm: ({ tables, kept }) => tables.index.putSync([kept.number, 'ghost'], Buffer.alloc(14, 1)),
     problems: ['missing_from_journal'],
   },
   'a lost tombstone': {

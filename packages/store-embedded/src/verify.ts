@@ -1,8 +1,8 @@
 import type { Finding, PartitionKey, RecordReader } from '@tidemark/core';
 import { addChecksums } from '@tidemark/protocol';
-import type { Transaction } from 'lmdb';
+import type { Database, Key, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
-import { ALL_PLACES, keyOf, NUMBER_BYTES, placesAfter, readNumber, textsOf } from './keys.ts';
+import { ALL_OBJECTS, ALL_PLACES, objectsOf, placesAfter, readNumber } from './keys.ts';
 import { type KeptPartition, partitionKeyOf } from './partitions.ts';
 import { readStanding, type Standing } from './standings.ts';
 import type { Tables } from './tables.ts';
@@ -88,7 +88,7 @@ class Check {
   }
 
   *#standing(kept: KeptPartition, id: string, found: Standing): Iterable<PartitionFinding> {
-    const bytes = this.#tables.index.get(keyOf(kept.number, id), { transaction: this.#transaction });
+    const bytes = this.#tables.index.get([kept.number, id], { transaction: this.#transaction });
     const standing = bytes === undefined ? null : readStanding(bytes);
     if (standing === null || standing.seq !== found.seq || standing.isLive !== found.isLive) {
       yield { problem: 'missing_from_index', detail: `object ${JSON.stringify(id)} at ${found.seq}` };
@@ -99,39 +99,39 @@ class Check {
 
   async *#index(kept: KeptPartition): AsyncIterable<PartitionFinding> {
     const { number: partition } = kept;
-    const range = { start: keyOf(partition), end: keyOf(partition + 1), transaction: this.#transaction };
+    const range = { ...objectsOf(partition), transaction: this.#transaction };
     for (const { key, value } of this.#tables.index.getRange(range)) {
       await this.#breathe();
       const { seq, isLive } = readStanding(value);
       const table = isLive ? this.#tables.live : this.#tables.graves;
       if (table.get([partition, seq], { transaction: this.#transaction }) === undefined) {
-        const id = textsOf(key, NUMBER_BYTES)[0];
-        yield { problem: 'missing_from_journal', detail: `object ${JSON.stringify(id)}, expected at ${seq}` };
+        yield { problem: 'missing_from_journal', detail: `object ${JSON.stringify(key[1])}, expected at ${seq}` };
       }
     }
   }
 
   /** What belongs to no partition. */
   async *#orphans(numbers: ReadonlySet<number>): AsyncIterable<Finding> {
-    for (const [name, table] of [
-      ['live', this.#tables.live],
-      ['graves', this.#tables.graves],
-    ] as const) {
-      for (const [partition] of table.getKeys({ ...ALL_PLACES, transaction: this.#transaction })) {
+    const keys: readonly (readonly [string, Iterable<number>])[] = [
+      ['live', this.#firsts(this.#tables.live, ALL_PLACES)],
+      ['graves', this.#firsts(this.#tables.graves, ALL_PLACES)],
+      ['index', this.#firsts(this.#tables.index, ALL_OBJECTS)],
+      ['tidemarks', this.#tidemarkPartitions()],
+    ];
+    for (const [name, partitions] of keys) {
+      for (const partition of partitions) {
         await this.#breathe();
         if (!numbers.has(partition)) yield orphan(`an entry of "${name}" for the unknown partition ${partition}`);
       }
     }
-    for (const [name, table] of [
-      ['index', this.#tables.index],
-      ['tidemarks', this.#tables.tidemarks],
-    ] as const) {
-      for (const key of table.getKeys({ transaction: this.#transaction })) {
-        await this.#breathe();
-        const partition = readNumber(key, 0);
-        if (!numbers.has(partition)) yield orphan(`an entry of "${name}" for the unknown partition ${partition}`);
-      }
-    }
+  }
+
+  *#firsts<K extends [number, ...Key[]]>(table: Database<unknown, K>, range: { start: K; end: K }): Iterable<number> {
+    for (const [partition] of table.getKeys({ ...range, transaction: this.#transaction })) yield partition;
+  }
+
+  *#tidemarkPartitions(): Iterable<number> {
+    for (const key of this.#tables.tidemarks.getKeys({ transaction: this.#transaction })) yield readNumber(key, 0);
   }
 
   async *documents(): AsyncIterable<Finding> {

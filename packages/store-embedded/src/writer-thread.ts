@@ -1,5 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { Change } from '@tidemark/core';
 import { type Failure, failureOf, freeBytesAt } from './failure.ts';
+import { type PackedChanges, unpackChanges } from './packed-changes.ts';
 import { openTables, type Tables } from './tables.ts';
 import { applyTask, type Task } from './tasks.ts';
 
@@ -10,8 +12,8 @@ import { applyTask, type Task } from './tasks.ts';
  */
 export type WriterRequest =
   | { readonly kind: 'task'; readonly id: number; readonly task: Task }
-  /** The first changes of a commit too large for one message; the task with the rest follows. */
-  | { readonly kind: 'part'; readonly id: number; readonly changes: readonly unknown[] }
+  /** Changes of a commit, which follows as a task without any. */
+  | { readonly kind: 'changes'; readonly id: number; readonly changes: PackedChanges }
   | { readonly kind: 'close' };
 
 export interface WriterAnswer {
@@ -29,36 +31,34 @@ type QueuedTask = { readonly id: number; readonly task: Task };
 
 function serve(port: MessagePort, { file, mapBytes }: WriterData): void {
   const tables = openTables(file, { mapBytes });
-  const parts = new Map<number, unknown[]>();
+  const gathered = new Map<number, Change[]>();
   let queue: QueuedTask[] = [];
   const runQueue = () => {
     const batch = queue;
     queue = [];
     port.postMessage(runBatch(tables, batch, () => freeBytesAt(file)));
   };
-  port.on('message', (request: WriterRequest) => {
-    if (request.kind === 'part') {
-      const gathered = parts.get(request.id) ?? [];
-      parts.set(request.id, gathered);
-      gathered.push(...request.changes);
-      return;
-    }
-    if (request.kind === 'close') {
-      setImmediate(() => {
-        void tables.root.close().then(() => port.close());
-      });
-      return;
-    }
-    if (queue.length === 0) setImmediate(runQueue);
-    queue.push({ id: request.id, task: whole(request.task, parts.get(request.id)) });
-    parts.delete(request.id);
-  });
+  const handle: { [K in WriterRequest['kind']]: (request: Extract<WriterRequest, { kind: K }>) => void } = {
+    changes({ id, changes }) {
+      const before = gathered.get(id) ?? [];
+      for (const change of unpackChanges(changes)) before.push(change);
+      gathered.set(id, before);
+    },
+    task({ id, task }) {
+      if (queue.length === 0) setImmediate(runQueue);
+      queue.push({ id, task: withChanges(task, gathered.get(id)) });
+      gathered.delete(id);
+    },
+    close() {
+      setImmediate(() => void tables.root.close().then(() => port.close()));
+    },
+  };
+  port.on('message', (request: WriterRequest) => (handle[request.kind] as (request: WriterRequest) => void)(request));
   port.postMessage([]);
 }
 
-function whole(task: Task, before: readonly unknown[] | undefined): Task {
-  if (before === undefined || task.kind !== 'commit') return task;
-  const changes = [...before, ...task.commit.changes] as typeof task.commit.changes;
+function withChanges(task: Task, changes: readonly Change[] | undefined): Task {
+  if (changes === undefined || task.kind !== 'commit') return task;
   return { kind: 'commit', commit: { ...task.commit, changes } };
 }
 

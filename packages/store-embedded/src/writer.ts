@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { Refusal } from '@tidemark/protocol';
 import type { Failure } from './failure.ts';
+import { packChanges } from './packed-changes.ts';
 import type { Task } from './tasks.ts';
 import type { WriterAnswer, WriterData, WriterRequest } from './writer-thread.ts';
 
@@ -71,21 +72,14 @@ export class Writer {
   }
 
   async #send(id: number, task: Task): Promise<void> {
-    if (task.kind !== 'commit' || task.commit.changes.length <= CHANGES_PER_MESSAGE) {
-      this.#post({ kind: 'task', id, task });
-      return;
-    }
+    if (task.kind !== 'commit') return this.#post({ kind: 'task', id, task });
     const { changes } = task.commit;
-    let start = 0;
-    for (; start + CHANGES_PER_MESSAGE < changes.length; start += CHANGES_PER_MESSAGE) {
-      this.#post({ kind: 'part', id, changes: changes.slice(start, start + CHANGES_PER_MESSAGE) });
-      await new Promise((resolve) => setImmediate(resolve));
+    for (let start = 0; start < changes.length; start += CHANGES_PER_MESSAGE) {
+      if (start > 0) await new Promise((resolve) => setImmediate(resolve));
+      const some = changes.length <= CHANGES_PER_MESSAGE ? changes : changes.slice(start, start + CHANGES_PER_MESSAGE);
+      this.#post({ kind: 'changes', id, changes: packChanges(some) });
     }
-    this.#post({
-      kind: 'task',
-      id,
-      task: { kind: 'commit', commit: { ...task.commit, changes: changes.slice(start) } },
-    });
+    this.#post({ kind: 'task', id, task: { kind: 'commit', commit: { ...task.commit, changes: [] } } });
   }
 
   #post(request: WriterRequest): void {

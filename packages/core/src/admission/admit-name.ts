@@ -1,18 +1,24 @@
 import { type NameKind, nameProblem, Refusal } from '@tidemark/protocol';
 
-/** A name of the given kind, or a refusal that says what is wrong with it. `at` is a JSON pointer into the request. */
-export function admitName(kind: NameKind, name: unknown, at: string): string {
+/** A JSON pointer into the request. Given as a thunk where it is rarely needed and would cost more than the check. */
+export type Where = string | (() => string);
+
+/** A name of the given kind, or a refusal that says what is wrong with it. */
+export function admitName(kind: NameKind, name: unknown, at: Where): string {
   if (typeof name !== 'string') {
-    throw new Refusal('invalid_request', `${kind} name must be a string`, [
-      { pointer: at, detail: 'must be a string' },
-    ]);
+    const flaw = { pointer: pointerOf(at), detail: 'must be a string' };
+    throw new Refusal('invalid_request', `the ${kind} name must be a string`, [flaw]);
   }
   const problem = nameProblem(kind, name);
   if (problem !== null) {
     const detail = `the ${kind} name ${quoted(name)} ${problem}`;
-    throw new Refusal('invalid_name', detail, [{ pointer: at, detail: problem }]);
+    throw new Refusal('invalid_name', detail, [{ pointer: pointerOf(at), detail: problem }]);
   }
   return name;
+}
+
+function pointerOf(at: Where): string {
+  return typeof at === 'string' ? at : at();
 }
 
 const QUOTED_UNITS_MAX = 80;

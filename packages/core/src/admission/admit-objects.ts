@@ -14,14 +14,16 @@ export type ObjectLimits = Pick<
  * what it means is for the operation to say. `field` is where the objects stand in the request.
  */
 export function admitObjects(objects: unknown, limits: ObjectLimits, field: string): ObjectTexts {
-  const given = entriesOf(objects, pointer(field));
-  requireCount(given.length, limits.objectsPerWriteMax, 'objects', pointer(field));
+  const given = entriesOf(objects, () => pointer(field));
+  requireCount(given.length, limits.objectsPerWriteMax, 'objects', () => pointer(field));
   const admitted = new Map<string, AttributeTexts>();
+  // Objects of one source mostly have the same attributes, so most names have been looked at before.
+  const goodNames = new Set<string>();
   let units = 0;
   for (const [id, attributes] of given) {
-    refuseProto(id, pointer(field));
-    admitName('object', id, pointer(field, id));
-    const texts = admitAttributes(attributes, limits, [field, id]);
+    refuseProto(id, () => pointer(field));
+    admitName('object', id, () => pointer(field, id));
+    const texts = admitAttributes(attributes, limits, [field, id], goodNames);
     units += id.length;
     for (const [name, text] of texts) units += name.length + text.length;
     if (units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
@@ -30,17 +32,24 @@ export function admitObjects(objects: unknown, limits: ObjectLimits, field: stri
   return admitted;
 }
 
-export function admitAttributes(attributes: unknown, limits: ObjectLimits, path: readonly string[]): AttributeTexts {
-  const given = entriesOf(attributes, pointer(...path));
-  requireCount(given.length, limits.attributesPerObjectMax, 'attributes', pointer(...path));
+/** The attributes of one object. `goodNames` gathers the names that need not be looked at again. */
+export function admitAttributes(
+  attributes: unknown,
+  limits: ObjectLimits,
+  path: readonly string[],
+  goodNames: Set<string> = new Set(),
+): AttributeTexts {
+  const here = () => pointer(...path);
+  const given = entriesOf(attributes, here);
+  requireCount(given.length, limits.attributesPerObjectMax, 'attributes', here);
   const texts = new Map<string, string>();
   for (const [name, value] of given) {
-    refuseProto(name, pointer(...path));
-    admitName('attribute', name, pointer(...path, name));
-    texts.set(
-      name,
-      admitValue(value, limits.valueDepthMax, () => pointer(...path, name)),
-    );
+    const there = () => pointer(...path, name);
+    if (!goodNames.has(name)) {
+      refuseProto(name, here);
+      goodNames.add(admitName('attribute', name, there));
+    }
+    texts.set(name, admitValue(value, limits.valueDepthMax, there));
   }
   return texts;
 }
@@ -52,12 +61,13 @@ export function admitIds(ids: unknown, limits: ObjectLimits, field: string): Rea
       { pointer: pointer(field), detail: 'must be a list of object ids' },
     ]);
   }
-  requireCount(ids.length, limits.objectsPerWriteMax, 'objects', pointer(field));
+  requireCount(ids.length, limits.objectsPerWriteMax, 'objects', () => pointer(field));
   const admitted = new Set<string>();
   let units = 0;
   for (const [index, id] of ids.entries()) {
-    if (id === '__proto__') refuseProto(id, pointer(field, index));
-    const name = admitName('object', id, pointer(field, index));
+    const here = () => pointer(field, index);
+    if (id === '__proto__') refuseProto(id, here);
+    const name = admitName('object', id, here);
     units += name.length;
     if (units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
     admitted.add(name);
@@ -65,21 +75,21 @@ export function admitIds(ids: unknown, limits: ObjectLimits, field: string): Rea
   return admitted;
 }
 
-function entriesOf(value: unknown, at: string): [string, unknown][] {
+function entriesOf(value: unknown, at: () => string): [string, unknown][] {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.entries(value);
-  throw new Refusal('invalid_request', `${at} must be an object`, [{ pointer: at, detail: 'must be an object' }]);
+  throw new Refusal('invalid_request', `${at()} must be an object`, [{ pointer: at(), detail: 'must be an object' }]);
 }
 
-function requireCount(count: number, max: number, what: string, at: string): void {
+function requireCount(count: number, max: number, what: string, at: () => string): void {
   if (count <= max) return;
   const detail = `${count} ${what} are more than the ${max} allowed`;
-  throw new Refusal('limit_exceeded', detail, [{ pointer: at, detail }]);
+  throw new Refusal('limit_exceeded', detail, [{ pointer: at(), detail }]);
 }
 
-function refuseProto(key: string, at: string): void {
+function refuseProto(key: string, at: () => string): void {
   if (key !== '__proto__') return;
   const detail = 'the key "__proto__" is not allowed';
-  throw new Refusal('forbidden_key', `${detail} (at ${at})`, [{ pointer: at, detail }]);
+  throw new Refusal('forbidden_key', `${detail} (at ${at()})`, [{ pointer: at(), detail }]);
 }
 
 function tooLarge(unitsMax: number): Refusal {

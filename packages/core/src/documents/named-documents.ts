@@ -3,9 +3,8 @@ import type { DocumentAddress, DocumentContent } from '../admission/admit-docume
 import { quoted } from '../admission/admit-name.ts';
 import type { Admitted, AttributeTexts } from '../admission/admitted.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { eachMember } from '../journal/json-text.ts';
+import { eachMember, objectText } from '../journal/json-text.ts';
 import type { DocumentKey, DocumentType, DocumentWrite, Store, StoredDocument } from '../ports/store.ts';
-import { attributesText } from './read-objects.ts';
 import { merged } from './verdicts.ts';
 
 /** A named document as its readers get it; objects: id → attributes as the text of a JSON object. */
@@ -97,7 +96,7 @@ function objectsAppended(
   for (const [id, given] of objects) {
     const text = present?.parts.get(id);
     const verdict = text === undefined ? given : merged(attributesOf(text), given);
-    if (verdict !== null && verdict !== 'gone') parts.set(id, attributesText(verdict));
+    if (verdict !== null && verdict !== 'gone') parts.set(id, objectText(verdict));
   }
   return parts;
 }
@@ -118,7 +117,7 @@ function growth(
 }
 
 function partsOf(objects: ReadonlyMap<string, AttributeTexts>): ReadonlyMap<string, string> {
-  return new Map([...objects].map(([id, attributes]) => [id, attributesText(attributes)]));
+  return new Map([...objects].map(([id, attributes]) => [id, objectText(attributes)]));
 }
 
 function attributesOf(text: string): AttributeTexts {

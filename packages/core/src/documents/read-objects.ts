@@ -1,4 +1,5 @@
 import { JournalFollower } from '../journal/follower.ts';
+import { objectText } from '../journal/json-text.ts';
 import { readRecord } from '../journal/record.ts';
 import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 
@@ -14,14 +15,10 @@ export async function readObjects(store: Store, partition: PartitionKey): Promis
   const slice = ({ records, seqs, graves }: JournalSlice) => {
     for (const [index, record] of records.entries()) {
       const { id, attributes } = readRecord(record, seqs[index] ?? 0);
-      objects.set(id, attributesText(attributes));
+      objects.set(id, objectText(attributes));
     }
     for (const id of graves) objects.delete(id);
   };
   const state = await new JournalFollower(store, partition).catchUp({ slice, restart: () => objects.clear() });
   return { state, objects };
-}
-
-export function attributesText(attributes: ReadonlyMap<string, string>): string {
-  return `{${[...attributes].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }

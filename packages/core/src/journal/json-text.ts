@@ -61,3 +61,29 @@ export function nameOf(text: string, start: number, end: number): string {
   const inner = text.slice(start + 1, end - 1);
   return inner.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : inner;
 }
+
+/** Attributes recur with every object, so the texts of their names are kept. */
+const NAME_TEXTS_MAX = 10_000;
+const nameTexts = new Map<string, string>();
+
+/** The name of an attribute as JSON text. */
+export function nameText(name: string): string {
+  const known = nameTexts.get(name);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(name);
+  // Starting over is crude, but it is rare, bounded, and cheaper than keeping book of what was used last.
+  if (nameTexts.size >= NAME_TEXTS_MAX) nameTexts.clear();
+  nameTexts.set(name, text);
+  return text;
+}
+
+/** Attributes as the text of a JSON object. */
+export function objectText(attributes: ReadonlyMap<string, string>): string {
+  let text = '{';
+  let separator = '';
+  for (const [name, value] of attributes) {
+    text += `${separator}${nameText(name)}:${value}`;
+    separator = ',';
+  }
+  return `${text}}`;
+}

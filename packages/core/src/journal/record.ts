@@ -1,5 +1,5 @@
 import { GONE_MARKS_MAX, objectChecksum } from '@tidemark/protocol';
-import { eachMember, endOfString, nameOf } from './json-text.ts';
+import { eachMember, endOfString, nameOf, nameText, objectText } from './json-text.ts';
 
 /**
  * The record of an object, as it stands in the journal under its seq:
@@ -116,20 +116,18 @@ export function newsSince(record: string, base: number | null): RecordNews {
 function patchMember(record: string, idEnd: number, touched: ReadonlyMap<string, number>, base: number): string | null {
   const members: string[] = [];
   eachMember(record, idEnd + 1, (name, text) => {
-    if ((touched.get(name) ?? 0) > base) members.push(`${JSON.stringify(name)}:${text}`);
+    if ((touched.get(name) ?? 0) > base) members.push(`${nameText(name)}:${text}`);
   });
   return members.length === 0 ? null : `${record.slice(0, idEnd)}:{${members.join(',')}}`;
 }
 
 function dropMember(id: string, gone: ReadonlyMap<string, number>, base: number): string | null {
-  const names = [...gone].filter(([, seq]) => seq > base).map(([name]) => JSON.stringify(name));
+  const names = [...gone].filter(([, seq]) => seq > base).map(([name]) => nameText(name));
   return names.length === 0 ? null : `${id}:[${names.join(',')}]`;
 }
 
 function memberText(id: string, attributes: ReadonlyMap<string, string>): string {
-  let text = '';
-  for (const [name, value] of attributes) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${value}`;
-  return `${JSON.stringify(id)}:{${text}}`;
+  return `${JSON.stringify(id)}:${objectText(attributes)}`;
 }
 
 function marksText(born: number, touched: ReadonlyMap<string, number>, gone: ReadonlyMap<string, number>): string {
@@ -138,7 +136,7 @@ function marksText(born: number, touched: ReadonlyMap<string, number>, gone: Rea
 }
 
 function seqsText(seqs: ReadonlyMap<string, number>): string {
-  return `{${[...seqs].map(([name, seq]) => `${JSON.stringify(name)}:${seq}`).join(',')}}`;
+  return `{${[...seqs].map(([name, seq]) => `${nameText(name)}:${seq}`).join(',')}}`;
 }
 
 function readMarks(record: string, marksAt: number, ownSeq: number): Marks {

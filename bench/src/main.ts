@@ -1,0 +1,65 @@
+import { parseArgs } from 'node:util';
+import { isKept, type Row } from './row.ts';
+import { batchWrite } from './scenarios/batch-write.ts';
+import { deviceBytes } from './scenarios/device-bytes.ts';
+import { firstSync } from './scenarios/first-sync.ts';
+import { noChange } from './scenarios/no-change.ts';
+import { opening } from './scenarios/opening.ts';
+import { pageOfTen } from './scenarios/page-of-ten.ts';
+import { pushOne } from './scenarios/push-one.ts';
+import { tableOf } from './table.ts';
+import { buildWorld, endWorld } from './world.ts';
+
+const HELP = `Examples
+  npm run bench                        all of it, with a document of 1,000,000 objects
+  npm run bench -- --objects 200000    a smaller one
+  npm run bench -- --json              for machines
+
+Ratios compare two things measured in the same run; absolute times mean little on a shared machine.
+The exit code is 1 when a bound is broken.
+`;
+
+const { values } = parseArgs({
+  options: {
+    objects: { type: 'string', default: '1000000' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+async function measureAll(objects: number): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  const measured = (row: Row) => {
+    rows.push(row);
+    say(`${row.name}: ${row.measured}, against ${row.against}`);
+  };
+  say('bare library and batches');
+  measured(await batchWrite(say));
+  say(`filling a document with ${objects} objects`);
+  const large = await buildWorld(objects, say);
+  const small = await buildWorld(1_000, say);
+  measured(await pushOne(small, large));
+  measured(await pageOfTen(small, large));
+  measured(await noChange(small, large));
+  measured(await firstSync(large));
+  measured(await deviceBytes(large));
+  measured((await opening(large)).row);
+  await endWorld(large);
+  await endWorld(small);
+  return rows;
+}
+
+const objects = Number(values.objects);
+if (values.help) process.stdout.write(HELP);
+else if (!Number.isInteger(objects) || objects < 100_000) {
+  say('--objects must be a whole number from 100000');
+  process.exitCode = 2;
+} else {
+  const rows = await measureAll(objects);
+  process.stdout.write(values.json ? `${JSON.stringify(rows, null, 2)}\n` : `\n${tableOf(rows)}\n`);
+  if (!rows.every(isKept)) process.exitCode = 1;
+}

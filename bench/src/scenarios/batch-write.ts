@@ -1,0 +1,72 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { open } from 'lmdb';
+import { compare } from '../measure.ts';
+import type { Row } from '../row.ts';
+import { buildWorld, endWorld, newFolder, objectsFrom, SOURCE } from '../world.ts';
+
+const BATCH = 1_000;
+
+const ROUNDS = 40;
+/** A round more for warming up. */
+const BATCHES = ROUNDS + 1;
+
+/**
+ * Batches of 1,000 objects, from the parsed request to the disk, against the bare library writing the same bytes, ready
+ * as text, under keys of the same size: each object under its place in the journal, its place under its id, one
+ * transaction a batch, flushed before the next.
+ */
+export async function batchWrite(say: (line: string) => void): Promise<Row> {
+  const world = await buildWorld(0, say);
+  const raw = rawWriter();
+  const batches = Array.from({ length: BATCHES }, (_, batch) => objectsFrom(batch * BATCH, BATCH));
+  const texts = batches.map((batch) =>
+    Object.entries(batch).map(([id, object]) => [id, memberText(id, object)] as const),
+  );
+  let ourTurn = 0;
+  let rawTurn = 0;
+  const ours = () => world.tidemark.pushObjects({ source: SOURCE, objects: batches[ourTurn++] });
+  const bare = () => raw.write(texts[rawTurn++] ?? []);
+  const { medianMs } = await compare([ours, bare], { count: ROUNDS, runs: 1 });
+  const [oursMs = 0, bareMs = 0] = medianMs;
+  await raw.close();
+  await endWorld(world);
+  return {
+    name: 'durable batches of 1,000, objects/s',
+    measured: perSecond(oursMs),
+    against: `${perSecond(bareMs)} by bare lmdb`,
+    ratio: bareMs / oursMs,
+    bound: { atLeast: 0.5 },
+  };
+}
+
+function memberText(id: string, object: unknown): string {
+  return `${JSON.stringify(id)}:${JSON.stringify(object)}`;
+}
+
+function perSecond(batchMs: number): string {
+  return Math.round((BATCH / batchMs) * 1_000).toLocaleString('en');
+}
+
+function rawWriter() {
+  const folder = newFolder();
+  const root = open({ path: join(folder, 'raw.mdb'), maxDbs: 4, overlappingSync: false });
+  const records = root.openDB<string, Buffer>('records', { encoding: 'string', keyEncoding: 'binary' });
+  const index = root.openDB<Buffer, Buffer>('index', { encoding: 'binary', keyEncoding: 'binary' });
+  let seq = 0;
+  return {
+    write: (objects: readonly (readonly [id: string, text: string])[]) =>
+      root.transaction(() => {
+        for (const [id, text] of objects) {
+          const place = Buffer.alloc(12);
+          place.writeUIntBE(++seq, 6, 6);
+          records.put(place, text);
+          index.put(Buffer.from(`000000${id}`), Buffer.alloc(14, 1));
+        }
+      }),
+    close: async () => {
+      await root.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

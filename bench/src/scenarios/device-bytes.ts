@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { open } from 'lmdb';
+import type { Row } from '../row.ts';
+import { SOURCE, type World } from '../world.ts';
+
+const DEVICES = 5_000;
+const BYTES_MAX = 300;
+
+/** What a device at rest costs: the pages of the file that its tidemarks fill, however large the document is. */
+export async function deviceBytes(world: World): Promise<Row> {
+  const partition = { source: SOURCE, user: null };
+  const state = await world.store.partition(partition);
+  const before = await usedBytes(world);
+  for (let device = 0; device < DEVICES; device += 500) {
+    const notes = Array.from({ length: 500 }, () =>
+      world.store.noteTidemark(
+        partition,
+        {
+          client: randomBytes(16).toString('base64url'),
+          epoch: state.epoch,
+          seq: state.head,
+          base: state.head,
+          start: null,
+          seenAtMs: Date.now(),
+        },
+        [],
+      ),
+    );
+    await Promise.all(notes);
+  }
+  const bytes = ((await usedBytes(world)) - before) / DEVICES;
+  return {
+    name: 'a device at rest, bytes of store per source',
+    measured: `${Math.round(bytes)} with ${world.objects} objects`,
+    against: `${BYTES_MAX} allowed`,
+    ratio: bytes / BYTES_MAX,
+    bound: { atMost: 1 },
+  };
+}
+
+interface TreeStats {
+  readonly pageSize: number;
+  readonly treeBranchPageCount: number;
+  readonly treeLeafPageCount: number;
+  readonly overflowPages: number;
+}
+
+/** All pages of all tables; free pages belong to nobody. */
+async function usedBytes({ folder }: World): Promise<number> {
+  const root = open({ path: join(folder, 'store.mdb'), maxDbs: 16, overlappingSync: false });
+  const bytes = ['tidemarks', 'marked'].map((name) => {
+    const stats = root.openDB(name, { encoding: 'string', keyEncoding: 'binary' }).getStats() as TreeStats;
+    return stats.pageSize * (stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages);
+  });
+  await root.close();
+  return bytes.reduce((sum, value) => sum + value, 0);
+}
