@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { isKept, type Row } from './row.ts';
 import { batchWrite } from './scenarios/batch-write.ts';
 import { deviceBytes } from './scenarios/device-bytes.ts';
+import { eventLoop } from './scenarios/event-loop.ts';
 import { firstSync } from './scenarios/first-sync.ts';
 import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
@@ -47,7 +48,8 @@ async function measureAll(objects: number): Promise<readonly Row[]> {
   measured(await noChange(small, large));
   measured(await firstSync(large));
   measured(await deviceBytes(large));
-  measured((await opening(large)).row);
+  measured(await eventLoop(small));
+  measured(await opening(large));
   await endWorld(large);
   await endWorld(small);
   return rows;
