@@ -1,0 +1,151 @@
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addServiceRoutes, buildHttp } from './http.ts';
+
+let app: FastifyInstance;
+let base: string;
+
+function addRoutes(to: FastifyInstance): void {
+  addServiceRoutes(to);
+  to.post('/things/:id', () => ({ stored: true }));
+  to.get('/broken', () => {
+    throw new Error('the secret of the house');
+  });
+}
+
+beforeAll(async () => {
+  app = buildHttp(addRoutes);
+  app.log.level = 'silent';
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+});
+
+afterAll(() => app.close());
+
+async function answer(path: string, init: RequestInit = {}) {
+  const response = await fetch(base + path, init);
+  const text = await response.text();
+  return { status: response.status, type: response.headers.get('content-type'), text, headers: response.headers };
+}
+
+/** The problem in an answer, with its shape held and its request id taken out. */
+async function problem(path: string, init?: RequestInit) {
+  const { status, type, text } = await answer(path, init);
+  const { request_id, ...rest } = JSON.parse(text) as Record<string, unknown>;
+  expect({ status, type }).toEqual({ status: rest.status, type: 'application/problem+json' });
+  expect(request_id).toMatch(/^[0-9a-f-]{36}$/);
+  return rest;
+}
+
+describe('service routes', () => {
+  it('GET /healthz says that the server is there', async () => {
+    expect(await answer('/healthz')).toMatchObject({ status: 200, text: '{"status":"ok"}' });
+  });
+
+  it('GET /version says which server it is', async () => {
+    expect(await answer('/version')).toMatchObject({ status: 200, text: '{"name":"tidemark","version":"0.1.0"}' });
+  });
+
+  it('HEAD works wherever GET does', async () => {
+    expect(await answer('/healthz', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
+  });
+});
+
+describe('an unknown path', () => {
+  const nothing = (path: string) => ({
+    type: 'urn:tidemark:problem:not_found',
+    title: 'There is nothing at this address',
+    status: 404,
+    detail: `there is nothing at "${path}"`,
+    code: 'not_found',
+    hint: 'check the path for typing errors, and for a prefix that a proxy added or removed',
+  });
+
+  it('is told, without the query', async () => {
+    expect(await problem('/nowhere?token=secret')).toEqual(nothing('/nowhere'));
+  });
+
+  it('is told before the body is looked at', async () => {
+    const headers = { 'content-type': 'application/json' };
+    expect(await problem('/nowhere', { method: 'POST', headers, body: '{"torn' })).toEqual(nothing('/nowhere'));
+    expect(await problem('/nowhere', { method: 'PUT', body: 'x', headers: { 'content-type': 'a/b' } })).toEqual(
+      nothing('/nowhere'),
+    );
+  });
+
+  it('is told shortened when it is very long', async () => {
+    expect(await problem(`/${'x'.repeat(500)}`)).toEqual(nothing(`/${'x'.repeat(199)}…`));
+  });
+
+  it('is told as plain text to whoever prefers that', async () => {
+    expect(await answer('/nowhere', { headers: { accept: 'text/plain' } })).toMatchObject({
+      status: 404,
+      type: 'text/plain; charset=utf-8',
+      text: 'there is nothing at "/nowhere"',
+    });
+  });
+});
+
+describe('a known path with another method', () => {
+  it.each([
+    ['/healthz', 'DELETE', 'GET, HEAD'],
+    ['/healthz', 'OPTIONS', 'GET, HEAD'],
+    ['/things/7', 'GET', 'POST'],
+    ['/things/7', 'PATCH', 'POST'],
+  ])('%s does not take %s and says what it takes', async (path, method, allowed) => {
+    const { status, headers, text } = await answer(path, { method });
+    expect({ status, allow: headers.get('allow') }).toEqual({ status: 405, allow: allowed });
+    expect(JSON.parse(text)).toMatchObject({
+      type: 'urn:tidemark:problem:method_not_allowed',
+      title: 'The address does not take this method',
+      status: 405,
+      detail: `"${path}" takes ${allowed}, not ${method}`,
+      code: 'method_not_allowed',
+    });
+  });
+
+  it('HEAD gets the status and the header without a body', async () => {
+    const { status, headers, text } = await answer('/things/7', { method: 'HEAD' });
+    expect({ status, allow: headers.get('allow'), text }).toEqual({ status: 405, allow: 'POST', text: '' });
+  });
+
+  it('is refused before the body is looked at', async () => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"torn' };
+    expect(await problem('/version', init)).toMatchObject({ code: 'method_not_allowed' });
+  });
+});
+
+describe('other refusals', () => {
+  it('a body that is no JSON is malformed', async () => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"torn' };
+    expect(await problem('/things/7', init)).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
+  it('a path that is not decodable is malformed', async () => {
+    expect(await problem('/things/%zz', { method: 'POST' })).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
+  it('a bug of ours is told without its particulars', async () => {
+    expect(await problem('/broken')).toEqual({
+      type: 'urn:tidemark:problem:internal',
+      title: 'Something is wrong on our side',
+      status: 500,
+      detail: 'something is wrong on our side',
+      code: 'internal',
+      hint: 'report it, with the lines the log has under this request_id',
+    });
+  });
+
+  it('a method the server has never heard of is refused, too', async () => {
+    const { port } = app.server.address() as AddressInfo;
+    const socket = connect(port, '127.0.0.1');
+    socket.end('PROPFIND /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk);
+    expect(Buffer.concat(chunks).toString()).toMatch(
+      /^HTTP\/1\.1 404 .*\r\n\r\n\{"type":"urn:tidemark:problem:not_found"/s,
+    );
+  });
+});

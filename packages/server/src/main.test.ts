@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterEach, expect, it } from 'vitest';
+
+// The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+function start(env: Record<string, string>) {
+  const child = spawn(process.execPath, [MAIN], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const lines = createInterface({ input: child.stdout });
+  return {
+    firstLine: async () => String((await once(lines, 'line'))[0]),
+    end: async (signal?: NodeJS.Signals) => {
+      if (signal !== undefined) child.kill(signal);
+      const [code, killedBy] = (await once(child, 'close')) as [number | null, string | null];
+      return { code, killedBy, stderr };
+    },
+  };
+}
+
+it.each(['SIGTERM', 'SIGINT'] as const)('says where it is ready, answers, and ends well on %s', async (signal) => {
+  const server = start({ TIDEMARK_HOST: '127.0.0.1', TIDEMARK_PORT: '0' });
+  const line = await server.firstLine();
+  const [, url] = /^Tidemark 0\.1\.0 is ready at (http:\/\/127\.0\.0\.1:[0-9]+)$/.exec(line) ?? [];
+  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
+  expect(await server.end(signal)).toEqual({ code: 0, killedBy: null, stderr: '' });
+});
+
+it('a port in use is told in one line', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as { port: number };
+  const server = start({ TIDEMARK_HOST: '127.0.0.1', TIDEMARK_PORT: String(port) });
+  expect(await server.end()).toEqual({
+    code: 1,
+    killedBy: null,
+    stderr: `tidemark: port ${port} on 127.0.0.1 is in use; stop the program that has it, or set TIDEMARK_PORT to another\n`,
+  });
+  other.close();
+});
+
+it('a port that is none is told in one line, and as a fault of the configuration', async () => {
+  expect(await start({ TIDEMARK_PORT: 'many' }).end()).toEqual({
+    code: 78,
+    killedBy: null,
+    stderr: 'tidemark: TIDEMARK_PORT must be a whole number from 0 to 65535, not "many"\n',
+  });
+});
+
+it('a host that is not this machine is told in one line', async () => {
+  expect(await start({ TIDEMARK_HOST: '192.0.2.1', TIDEMARK_PORT: '0' }).end()).toEqual({
+    code: 1,
+    killedBy: null,
+    stderr: 'tidemark: TIDEMARK_HOST "192.0.2.1" is no address of this machine\n',
+  });
+});

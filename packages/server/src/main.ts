@@ -1,0 +1,57 @@
+import { compose, type Running } from './compose.ts';
+import { type Config, ConfigProblem, readConfig } from './config.ts';
+import { readVersion } from './version.ts';
+
+const EXIT_FAILED = 1;
+/** EX_CONFIG of sysexits.h: no restart will help until someone changes the configuration. */
+const EXIT_CONFIG = 78;
+
+function fail(message: string, exitCode: number): never {
+  process.stderr.write(`tidemark: ${message}\n`);
+  process.exit(exitCode);
+}
+
+function configOrExit(): Config {
+  try {
+    return readConfig(process.env);
+  } catch (error) {
+    if (error instanceof ConfigProblem) fail(error.message, EXIT_CONFIG);
+    throw error;
+  }
+}
+
+async function composeOrExit(config: Config): Promise<Running> {
+  try {
+    return await compose(config);
+  } catch (error) {
+    fail(listenProblem(error as NodeJS.ErrnoException, config), EXIT_FAILED);
+  }
+}
+
+function listenProblem(error: NodeJS.ErrnoException, { host, port }: Config): string {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `port ${port} on ${host} is in use; stop the program that has it, or set TIDEMARK_PORT to another`;
+    case 'EACCES':
+      return `port ${port} on ${host} needs more rights than this process has; set TIDEMARK_PORT to one above 1023`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EADDRNOTAVAIL':
+      return `TIDEMARK_HOST ${JSON.stringify(host)} is no address of this machine`;
+    default:
+      return `the server did not start: ${error.stack ?? error.message}`;
+  }
+}
+
+const running = await composeOrExit(configOrExit());
+let isStopping = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // A terminal and npm may both deliver the same Ctrl-C; the second changes nothing.
+  process.on(signal, async () => {
+    if (isStopping) return;
+    isStopping = true;
+    await running.close();
+    process.exit(0);
+  });
+}
+process.stdout.write(`Tidemark ${readVersion()} is ready at ${running.url}\n`);

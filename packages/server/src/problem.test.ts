@@ -1,0 +1,46 @@
+import { Refusal } from '@tidemark/protocol';
+import { expect, it } from 'vitest';
+import { prefersText, problemOf } from './problem.ts';
+
+it('a problem carries the catalogue, the particulars and the request', () => {
+  const flaws = [{ pointer: '/objects/1', detail: 'must be an object' }];
+  expect(problemOf(new Refusal('invalid_request', '/objects/1 must be an object', flaws), 'r-1')).toEqual({
+    type: 'urn:tidemark:problem:invalid_request',
+    title: 'The request does not have the required form',
+    status: 400,
+    detail: '/objects/1 must be an object',
+    code: 'invalid_request',
+    request_id: 'r-1',
+    errors: flaws,
+  });
+});
+
+it('a problem says what to try where the code alone tells', () => {
+  expect(problemOf(new Refusal('not_found', 'there is nothing at "/x"'), 'r-1')).toEqual({
+    type: 'urn:tidemark:problem:not_found',
+    title: 'There is nothing at this address',
+    status: 404,
+    detail: 'there is nothing at "/x"',
+    code: 'not_found',
+    hint: 'check the path for typing errors, and for a prefix that a proxy added or removed',
+    request_id: 'r-1',
+  });
+});
+
+it.each([
+  [undefined, false],
+  ['', false],
+  ['*/*', false],
+  ['application/json', false],
+  ['text/plain', true],
+  ['text/*', true],
+  ['TEXT/Plain; charset=utf-8', true],
+  ['text/plain, application/json', false],
+  ['text/plain, application/json;q=0.9', true],
+  ['text/plain;q=0.5, application/problem+json', false],
+  ['text/html, */*;q=0.1', false],
+  ['text/plain, */*;q=0.1', true],
+  ['text/plain;q=bad', false],
+])('Accept %j prefers text: %s', (accept, expected) => {
+  expect(prefersText(accept)).toBe(expected);
+});
