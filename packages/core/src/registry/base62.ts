@@ -1,0 +1,26 @@
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const BASE = BigInt(DIGITS.length);
+
+/** Letters and digits only: a double click selects all of it, and no shell, URL or header minds it. */
+export function base62(bytes: Uint8Array, width: number): string {
+  const value = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
+  return base62Number(value, width);
+}
+
+/** The last `width` digits of a number. */
+export function base62Number(value: bigint, width: number): string {
+  let text = '';
+  let rest = value;
+  for (let place = 0; place < width; place++) {
+    text = DIGITS.charAt(Number(rest % BASE)) + text;
+    rest /= BASE;
+  }
+  return text;
+}
+
+export function isBase62(text: string): boolean {
+  for (const character of text) {
+    if (!DIGITS.includes(character)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,37 @@
+import type { DeviceType } from '@tidemark/protocol';
+
+/** What a device says about itself. */
+export interface Device {
+  readonly device_type: DeviceType | null;
+  readonly device_pin: string | null;
+  readonly device_port: string | null;
+  readonly device_push_type: string | null;
+  readonly device_app_id: string | null;
+  readonly device_app_version: string | null;
+  readonly phone_id: string | null;
+}
+
+export interface ClientRecord {
+  readonly user: string;
+  readonly device: Device;
+  readonly createdAtMs: number;
+  readonly lastSyncMs: number | null;
+}
+
+export const BLANK_DEVICE: Device = {
+  device_type: null,
+  device_pin: null,
+  device_port: null,
+  device_push_type: null,
+  device_app_id: null,
+  device_app_version: null,
+  phone_id: null,
+};
+
+export function readClientRecord(text: string): ClientRecord {
+  return JSON.parse(text) as ClientRecord;
+}
+
+export function writeClientRecord(record: ClientRecord): string {
+  return JSON.stringify(record);
+}

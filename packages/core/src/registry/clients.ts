@@ -1,0 +1,178 @@
+import { CLIENTS_PER_USER_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { admitName, quoted } from '../admission/admit-name.ts';
+import { refuseGone } from '../admission/refuse-gone.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { Entry, EntryWrite, Store } from '../ports/store.ts';
+import { admitDeviceUpdate, admitRegistration } from './admit-device.ts';
+import { clientsOf, closedRoster, enrolment, markRoster, tokenRemovals, tokensOf } from './belongings.ts';
+import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
+import { isoTime, isoTimeOrNull } from './iso-time.ts';
+import { persist } from './persist.ts';
+import { randomWord } from './random-word.ts';
+import { PRESENT, refs } from './refs.ts';
+
+export interface ClientsPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly clientsPerUserMax?: number;
+}
+
+/** A client as answers show it. `device_pin` is a secret: the edge masks it for those who may not see it. */
+export interface ClientView extends Device {
+  readonly client_id: string;
+  readonly user_id: string;
+  readonly last_sync: string | null;
+  readonly created_at: string;
+}
+
+/** `last_sync` is written again only after this long, so that looking for changes costs no write. */
+export const LAST_SYNC_EVERY_MS = 60_000;
+
+/** The devices; each belongs to one user. */
+export class Clients {
+  readonly #ports: ClientsPorts;
+  readonly #store: Store;
+
+  constructor(ports: ClientsPorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+  }
+
+  /** A new device of the user. A `client_id` among the attributes that is the user's own is registered again. */
+  async register(user: unknown, attributes: unknown): Promise<ClientView> {
+    const login = admitName('login', user, pointer('user_id'));
+    const { clientId, device } = admitRegistration(attributes);
+    const id = clientId ?? randomWord(this.#ports.random);
+    return persist(() => this.#tryRegister(login, id, device));
+  }
+
+  async has(id: string): Promise<boolean> {
+    return (await this.#store.readEntry(refs.client(id))) !== null;
+  }
+
+  async get(id: unknown): Promise<ClientView> {
+    const name = admitName('client', id, pointer('client_id'));
+    const entry = await this.#store.readEntry(refs.client(name));
+    if (entry === null) throw notFound(name);
+    return viewOf(name, readClientRecord(entry.value));
+  }
+
+  async update(user: unknown, id: unknown, attributes: unknown): Promise<ClientView> {
+    const login = admitName('login', user, pointer('user_id'));
+    const name = admitName('client', id, pointer('client_id'));
+    const device = admitDeviceUpdate(name, attributes);
+    return persist(async () => this.#tryChange(name, await this.#own(login, name), device));
+  }
+
+  async listOf(user: unknown): Promise<readonly string[]> {
+    const login = admitName('login', user, pointer('user_id'));
+    await this.#requireUser(login);
+    return clientsOf(this.#store, login);
+  }
+
+  /** The device with its tokens, documents and tidemarks, in one step. */
+  async delete(user: unknown, id: unknown): Promise<{ readonly deleted: string }> {
+    const login = admitName('login', user, pointer('user_id'));
+    const name = admitName('client', id, pointer('client_id'));
+    await this.#requireUser(login);
+    return persist(() => this.#tryDelete(login, name));
+  }
+
+  /** Remembers that the device was here. A device that is gone by now has nothing to remember. */
+  async noteSync(id: string, nowMs: number): Promise<void> {
+    const entry = await this.#store.readEntry(refs.client(id));
+    if (entry === null) return;
+    const record = readClientRecord(entry.value);
+    if (record.lastSyncMs !== null && nowMs - record.lastSyncMs < LAST_SYNC_EVERY_MS) return;
+    // Whoever was faster has just seen the device as well: the next sync will note it.
+    await this.#write(id, entry, { ...record, lastSyncMs: nowMs });
+  }
+
+  async count(): Promise<number> {
+    return this.#store.countEntries('client');
+  }
+
+  async #tryRegister(login: string, id: string, device: Partial<Device>): Promise<ClientView | null> {
+    await this.#requireUser(login);
+    const entry = await this.#store.readEntry(refs.client(id));
+    if (entry === null) return this.#tryAdd(login, id, device);
+    if (readClientRecord(entry.value).user === login) return this.#tryChange(id, entry, device);
+    throw new Refusal('client_exists', `the client id ${quoted(id)} is taken`);
+  }
+
+  async #tryAdd(login: string, id: string, device: Partial<Device>): Promise<ClientView | null> {
+    await this.#requireRoom(login);
+    const record: ClientRecord = {
+      user: login,
+      device: { ...BLANK_DEVICE, ...device },
+      createdAtMs: this.#ports.clock.nowMs(),
+      lastSyncMs: null,
+    };
+    const writes: EntryWrite[] = [
+      { ...refs.client(id), value: writeClientRecord(record), expect: 0 },
+      { ...refs.userClient(login, id), value: PRESENT },
+      enrolment('user', login),
+    ];
+    const result = await this.#store.writeEntries({ writes, guards: [refs.user(login)] });
+    if (result.status === 'gone') throw refuseGone(result.guard);
+    return result.status === 'written' ? viewOf(id, record) : null;
+  }
+
+  async #tryChange(id: string, entry: Entry, device: Partial<Device>): Promise<ClientView | null> {
+    const old = readClientRecord(entry.value);
+    const record = { ...old, device: { ...old.device, ...device } };
+    return (await this.#write(id, entry, record)) ? viewOf(id, record) : null;
+  }
+
+  /** False: somebody else has changed or deleted the entry. */
+  async #write(id: string, entry: Entry, record: ClientRecord): Promise<boolean> {
+    const write = { ...refs.client(id), value: writeClientRecord(record), expect: entry.version };
+    return (await this.#store.writeEntries({ writes: [write], guards: [] })).status === 'written';
+  }
+
+  async #tryDelete(login: string, id: string): Promise<{ readonly deleted: string } | null> {
+    // The roster comes first: a token issued for the device from here on makes the batch fail.
+    const roster = await markRoster(this.#store, 'client', id);
+    const entry = await this.#own(login, id);
+    const tokens = (await tokensOf(this.#store, login)).filter(({ client }) => client === id);
+    const writes: EntryWrite[] = [
+      { ...refs.client(id), value: null, expect: entry.version },
+      { ...refs.userClient(login, id), value: null },
+      closedRoster(roster),
+      ...tokenRemovals(login, tokens),
+    ];
+    const result = await this.#store.writeEntries({ writes, guards: [], erase: { clients: [id] } });
+    return result.status === 'written' ? { deleted: id } : null;
+  }
+
+  /** Somebody else's device is as good as none: its existence is nobody's business. */
+  async #own(login: string, id: string): Promise<Entry> {
+    const entry = await this.#store.readEntry(refs.client(id));
+    if (entry === null || readClientRecord(entry.value).user !== login) throw notFound(id);
+    return entry;
+  }
+
+  async #requireUser(login: string): Promise<void> {
+    if ((await this.#store.readEntry(refs.user(login))) !== null) return;
+    throw new Refusal('user_not_found', `there is no user ${quoted(login)}`);
+  }
+
+  /** Those who register at the same moment may together go a little beyond the limit: it bounds, it does not count. */
+  async #requireRoom(login: string): Promise<void> {
+    const max = this.#ports.clientsPerUserMax ?? CLIENTS_PER_USER_MAX;
+    const list = { kind: 'user_client', prefix: [login], limit: max } as const;
+    if ((await this.#store.listEntries(list)).length < max) return;
+    throw new Refusal('limit_exceeded', `the user ${quoted(login)} has the ${max} clients allowed`);
+  }
+}
+
+function viewOf(id: string, { user, device, createdAtMs, lastSyncMs }: ClientRecord): ClientView {
+  const times = { last_sync: isoTimeOrNull(lastSyncMs), created_at: isoTime(createdAtMs) };
+  return { client_id: id, user_id: user, ...device, ...times };
+}
+
+function notFound(id: string): Refusal {
+  return new Refusal('client_not_found', `there is no client ${quoted(id)}`);
+}

@@ -1,0 +1,31 @@
+import type { EntryRef, PartitionKey } from '../ports/store.ts';
+
+/** What can own other entries, and therefore must find all of them when it goes. */
+export type OwnerKind = 'user' | 'client' | 'source';
+
+/** Where everything of the registry stands. Keys are tuples, so no two names ever meet in one key. */
+export const refs = {
+  user: (login: string): EntryRef => ({ kind: 'user', key: [login] }),
+  client: (id: string): EntryRef => ({ kind: 'client', key: [id] }),
+  userClient: (login: string, id: string): EntryRef => ({ kind: 'user_client', key: [login, id] }),
+  source: (name: string): EntryRef => ({ kind: 'source', key: [name] }),
+  token: (hash: string): EntryRef => ({ kind: 'token', key: [hash] }),
+  userToken: (login: string, hash: string): EntryRef => ({ kind: 'user_token', key: [login, hash] }),
+
+  /** Exists exactly while the user is an administrator: something a guard can stand on. */
+  admin: (login: string): EntryRef => ({ kind: 'setting', key: ['admin', login] }),
+  /**
+   * Rewritten, without a look, by everybody who adds something to an owner. Whoever removes an owner reads its version
+   * first and expects it last, and so knows that nothing was added while the list was made. Adding never collides.
+   */
+  roster: (kind: OwnerKind, name: string): EntryRef => ({ kind: 'setting', key: ['roster', kind, name] }),
+  /** When the partition is due for a refresh. */
+  refreshAt: ({ source, user }: PartitionKey): EntryRef => ({
+    kind: 'setting',
+    key: user === null ? ['refresh_at', source] : ['refresh_at', source, user],
+  }),
+  setting: (name: 'adapter_url' | 'license'): EntryRef => ({ kind: 'setting', key: [name] }),
+} as const;
+
+/** The value of entries whose existence or version is all they have to say. */
+export const PRESENT = 'true';

@@ -1,0 +1,238 @@
+import {
+  INTERVAL_S_MAX,
+  type Limits,
+  type PartitionType,
+  pointer,
+  Refusal,
+  type SourceAttributes,
+} from '@tidemark/protocol';
+import { admitName, quoted } from '../admission/admit-name.ts';
+import { WriteAdmission } from '../admission/admit-write.ts';
+import { refuseGone } from '../admission/refuse-gone.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
+import {
+  admitPartitionType,
+  admitSource,
+  admitSourceUpdate,
+  cannotChange,
+  type SourceDeclaration,
+} from './admit-source.ts';
+import { allEntries } from './all-entries.ts';
+import { closedRoster, enrolment, lastOf, markRoster } from './belongings.ts';
+import { isoTime } from './iso-time.ts';
+import { persist } from './persist.ts';
+import { refs } from './refs.ts';
+import {
+  PLAIN_SOURCE,
+  pollIntervalOf,
+  readSourceRecord,
+  type SourceRecord,
+  writeSourceRecord,
+} from './source-record.ts';
+
+export interface SourcesPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Limits;
+}
+
+/** A source as answers show it. */
+export interface SourceView extends SourceAttributes {
+  readonly configured: boolean;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly updated_by: string | null;
+}
+
+/** The kinds of data the server knows, and when they are due for a refresh. */
+export class Sources {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #admission: WriteAdmission;
+
+  constructor({ store, clock, limits }: SourcesPorts) {
+    this.#store = store;
+    this.#clock = clock;
+    const directory = {
+      partitionTypeOf: (name: string) => this.partitionTypeOf(name),
+      hasUser: async (login: string) => (await store.readEntry(refs.user(login))) !== null,
+    };
+    this.#admission = new WriteAdmission(directory, limits);
+  }
+
+  async declare(call: unknown): Promise<SourceView> {
+    const declaration = admitSource(call);
+    const view = await this.#tryWrite(declaration.name, null, this.#declared(declaration, false));
+    if (view === null) throw new Refusal('source_exists', `there is already a source ${quoted(declaration.name)}`);
+    return view;
+  }
+
+  /**
+   * Makes the sources of the configuration exist as it says: what it gives wins, what it is silent about stays. Those
+   * it no longer names keep their data and become ordinary sources.
+   */
+  async configure(calls: readonly unknown[]): Promise<readonly SourceView[]> {
+    const declarations = calls.map(admitSource);
+    const views: SourceView[] = [];
+    for (const declaration of declarations) views.push(await persist(() => this.#tryConfigure(declaration)));
+    const named = new Set(declarations.map(({ name }) => name));
+    for (const { name, configured } of await this.list()) {
+      if (configured && !named.has(name)) await persist(() => this.#tryRelease(name));
+    }
+    return views;
+  }
+
+  async get(name: unknown): Promise<SourceView> {
+    const source = admitName('source', name, pointer('source_id'));
+    return viewOf(source, readSourceRecord((await this.#require(source)).value));
+  }
+
+  async has(name: string): Promise<boolean> {
+    return (await this.#store.readEntry(refs.source(name))) !== null;
+  }
+
+  async list(): Promise<readonly SourceView[]> {
+    const views: SourceView[] = [];
+    for await (const { key, value } of allEntries(this.#store, 'source', [])) {
+      views.push(viewOf(lastOf(key), readSourceRecord(value)));
+    }
+    return views;
+  }
+
+  async listByType(partitionType: unknown): Promise<readonly string[]> {
+    const wanted = admitPartitionType(partitionType);
+    const sources = await this.list();
+    return sources.filter(({ partition_type }) => partition_type === wanted).map(({ name }) => name);
+  }
+
+  async partitionTypeOf(name: string): Promise<PartitionType | null> {
+    const entry = await this.#store.readEntry(refs.source(name));
+    return entry === null ? null : readSourceRecord(entry.value).partitionType;
+  }
+
+  /** `userName` is who wants the change, as the caller says; it is kept, not checked. */
+  async update(name: unknown, data: unknown, userName?: unknown): Promise<SourceView> {
+    const source = admitName('source', name, pointer('source_id'));
+    const settings = admitSourceUpdate(data);
+    const updatedBy = userName == null ? {} : { updatedBy: admitName('login', userName, pointer('user_name')) };
+    return persist(async () => {
+      const entry = await this.#require(source);
+      const old = readSourceRecord(entry.value);
+      return this.#tryWrite(source, entry, { ...old, ...settings, ...updatedBy, updatedAtMs: this.#clock.nowMs() });
+    });
+  }
+
+  /** The source with all its partitions and documents, in one step. */
+  async drop(name: unknown): Promise<{ readonly deleted: string }> {
+    const source = admitName('source', name, pointer('source_id'));
+    return persist(() => this.#tryDrop(source));
+  }
+
+  /** Says when the partition is due: `refreshTimeS` seconds from now, or at its next sync when absent. */
+  async setRefreshTime(
+    source: unknown,
+    user: unknown,
+    refreshTimeS?: unknown,
+  ): Promise<{ readonly refresh_at: string }> {
+    const delayS = admitRefreshTime(refreshTimeS);
+    const { partition, guards } = await this.#admission.partition({ source, user_id: user });
+    const atMs = this.#clock.nowMs() + delayS * 1_000;
+    const writes: EntryWrite[] = [
+      { ...refs.refreshAt(partition), value: String(atMs) },
+      enrolment('source', partition.source),
+      ...(partition.user === null ? [] : [enrolment('user', partition.user)]),
+    ];
+    const result = await this.#store.writeEntries({ writes, guards });
+    if (result.status === 'gone') throw refuseGone(result.guard);
+    return { refresh_at: isoTime(atMs) };
+  }
+
+  /** Null: nobody has said. */
+  async refreshAtMs(partition: PartitionKey): Promise<number | null> {
+    const entry = await this.#store.readEntry(refs.refreshAt(partition));
+    return entry === null ? null : Number(entry.value);
+  }
+
+  #declared({ partitionType, adapter, settings }: SourceDeclaration, configured: boolean): SourceRecord {
+    const nowMs = this.#clock.nowMs();
+    const given = {
+      ...(partitionType === null ? {} : { partitionType }),
+      ...(adapter === null ? {} : { adapter }),
+      ...settings,
+    };
+    return { ...PLAIN_SOURCE, ...given, configured, createdAtMs: nowMs, updatedAtMs: nowMs };
+  }
+
+  async #tryConfigure(declaration: SourceDeclaration): Promise<SourceView | null> {
+    const { name, partitionType, adapter, settings } = declaration;
+    const entry = await this.#store.readEntry(refs.source(name));
+    if (entry === null) return this.#tryWrite(name, null, this.#declared(declaration, true));
+    const old = readSourceRecord(entry.value);
+    if (partitionType !== null && partitionType !== old.partitionType) {
+      throw cannotChange(`partition_type (${quoted(name)})`, pointer('partition_type'));
+    }
+    const record = { ...old, ...settings, adapter: adapter ?? old.adapter, configured: true };
+    if (writeSourceRecord(record) === entry.value) return viewOf(name, old);
+    return this.#tryWrite(name, entry, { ...record, updatedAtMs: this.#clock.nowMs() });
+  }
+
+  async #tryRelease(name: string): Promise<SourceView | true | null> {
+    const entry = await this.#store.readEntry(refs.source(name));
+    if (entry === null) return true;
+    return this.#tryWrite(name, entry, { ...readSourceRecord(entry.value), configured: false });
+  }
+
+  /** Null: the entry is not what it was. */
+  async #tryWrite(name: string, entry: Entry | null, record: SourceRecord): Promise<SourceView | null> {
+    const write = { ...refs.source(name), value: writeSourceRecord(record), expect: entry?.version ?? 0 };
+    const result = await this.#store.writeEntries({ writes: [write], guards: [] });
+    return result.status === 'written' ? viewOf(name, record) : null;
+  }
+
+  async #tryDrop(name: string): Promise<{ readonly deleted: string } | null> {
+    // The roster comes first: a time of refresh set from here on makes the batch fail.
+    const roster = await markRoster(this.#store, 'source', name);
+    const entry = await this.#require(name);
+    const writes: EntryWrite[] = [{ ...refs.source(name), value: null, expect: entry.version }, closedRoster(roster)];
+    for await (const { key } of allEntries(this.#store, 'setting', ['refresh_at', name])) {
+      writes.push({ kind: 'setting', key, value: null });
+    }
+    const result = await this.#store.writeEntries({ writes, guards: [], erase: { sources: [name] } });
+    return result.status === 'written' ? { deleted: name } : null;
+  }
+
+  async #require(name: string): Promise<Entry> {
+    const entry = await this.#store.readEntry(refs.source(name));
+    if (entry === null) throw new Refusal('source_not_found', `there is no source ${quoted(name)}`);
+    return entry;
+  }
+}
+
+function admitRefreshTime(refreshTimeS: unknown): number {
+  if (refreshTimeS === undefined || refreshTimeS === null) return 0;
+  const at = pointer('refresh_time');
+  const detail = `must be a whole number of seconds from 0 to ${INTERVAL_S_MAX}`;
+  if (typeof refreshTimeS !== 'number') {
+    throw new Refusal('invalid_request', `refresh_time ${detail}`, [{ pointer: at, detail }]);
+  }
+  if (Number.isInteger(refreshTimeS) && refreshTimeS >= 0 && refreshTimeS <= INTERVAL_S_MAX) return refreshTimeS;
+  throw new Refusal('invalid_value', `refresh_time ${detail}`, [{ pointer: at, detail }]);
+}
+
+function viewOf(name: string, record: SourceRecord): SourceView {
+  return {
+    name,
+    poll_interval: pollIntervalOf(record),
+    partition_type: record.partitionType,
+    sync_type: record.syncType,
+    queue: record.queue,
+    query_queue: record.queryQueue,
+    cud_queue: record.cudQueue,
+    adapter: record.adapter,
+    configured: record.configured,
+    created_at: isoTime(record.createdAtMs),
+    updated_at: isoTime(record.updatedAtMs),
+    updated_by: record.updatedBy,
+  };
+}

@@ -1,0 +1,21 @@
+import type { Scope } from './scopes.ts';
+
+/** What is kept of a token, under its hash. It never changes: a token is issued once and goes once. */
+export interface TokenRecord {
+  readonly user: string;
+  readonly name: string | null;
+  readonly scopes: readonly Scope[];
+  /** The device it was made for. */
+  readonly client: string | null;
+  readonly createdAtMs: number;
+  /** Null: it lives until it is revoked. */
+  readonly expiresAtMs: number | null;
+}
+
+export function readTokenRecord(text: string): TokenRecord {
+  return JSON.parse(text) as TokenRecord;
+}
+
+export function writeTokenRecord(record: TokenRecord): string {
+  return JSON.stringify(record);
+}

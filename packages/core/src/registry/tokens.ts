@@ -1,0 +1,214 @@
+import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { admitName, quoted } from '../admission/admit-name.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { Entry, EntryList, EntryRef, EntryWrite, Store } from '../ports/store.ts';
+import { admitToken, type TokenCall } from './admit-token.ts';
+import { enrolment, lastOf, tokenRemovals, tokensOf } from './belongings.ts';
+import { isoTime, isoTimeOrNull } from './iso-time.ts';
+import { persist } from './persist.ts';
+import { refs } from './refs.ts';
+import { ADMIN_SCOPES, type Scope } from './scopes.ts';
+import { readTokenRecord, type TokenRecord, writeTokenRecord } from './token-record.ts';
+import { isTokenId, isTokenText, newTokenText, tokenHash, tokenId } from './token-text.ts';
+import { readUserRecord } from './user-record.ts';
+
+export interface TokensPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A token as answers show it: never the token itself, nor its hash. */
+export interface TokenView {
+  readonly id: string;
+  readonly user: string;
+  readonly name: string | null;
+  readonly scopes: readonly Scope[];
+  readonly client: string | null;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+}
+
+/** The only moment at which the token itself is seen. */
+export interface IssuedToken extends TokenView {
+  readonly token: string;
+}
+
+/** Who carries a valid token, and what for. */
+export interface Bearer {
+  readonly tokenId: string;
+  readonly user: string;
+  readonly name: string | null;
+  readonly scopes: readonly Scope[];
+  readonly client: string | null;
+  readonly expiresAtMs: number | null;
+}
+
+export type IssueCall = TokenCall & {
+  /** The stamp of the password that was right; the token is not issued if the password has changed since. */
+  readonly stamp?: string;
+};
+
+/** What callers prove themselves by. Only hashes are kept. */
+export class Tokens {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor({ store, clock, random }: TokensPorts) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  async issue(call: IssueCall): Promise<IssuedToken> {
+    const record = admitToken(call, this.#clock.nowMs());
+    const token = newTokenText(this.#random);
+    const hash = tokenHash(token);
+    const result = await this.#store.writeEntries({ writes: issueWrites(hash, record), guards: issueGuards(record) });
+    if (result.status === 'gone') throw refusalOf(result.guard);
+    // Nothing is expected of any entry, so there is nothing to conflict with.
+    if (result.status === 'conflict') throw new Error('a write without expectations met a conflict');
+    if (call.stamp !== undefined) await this.#requireStamp(call.stamp, hash, record.user);
+    return { token, ...viewOf(hash, record) };
+  }
+
+  /** Whoever carries this token, or null. One look-up, and none at all for a text that cannot be a token. */
+  async check(token: string, nowMs: number): Promise<Bearer | null> {
+    if (!isTokenText(token)) return null;
+    const hash = tokenHash(token);
+    const entry = await this.#store.readEntry(refs.token(hash));
+    if (entry === null) return null;
+    const { user, name, scopes, client, expiresAtMs } = readTokenRecord(entry.value);
+    if (expiresAtMs !== null && expiresAtMs <= nowMs) return null;
+    return { tokenId: tokenId(hash), user, name, scopes, client, expiresAtMs };
+  }
+
+  async revoke(id: string): Promise<{ readonly revoked: string }> {
+    return persist(async () => {
+      const found = await this.find(id);
+      if (found === null) throw new Refusal('token_not_found', `there is no token ${quoted(id)}`);
+      const { hash, record, version } = found;
+      const writes: EntryWrite[] = [
+        { ...refs.token(hash), value: null, expect: version },
+        { ...refs.userToken(record.user, hash), value: null },
+      ];
+      const result = await this.#store.writeEntries({ writes, guards: [] });
+      return result.status === 'written' ? { revoked: id } : null;
+    });
+  }
+
+  /** Answers how many there were. */
+  async revokeAllOf(user: unknown): Promise<number> {
+    const login = admitName('login', user, pointer('user'));
+    const tokens = await tokensOf(this.#store, login);
+    if (tokens.length > 0) await this.#store.writeEntries({ writes: tokenRemovals(login, tokens), guards: [] });
+    return tokens.length;
+  }
+
+  /** Tokens of a user, or of everybody; `after` is the last id of the previous page. */
+  async list(
+    page: { readonly user?: unknown; readonly after?: string; readonly limit?: number } = {},
+  ): Promise<readonly TokenView[]> {
+    const entries = await this.#store.listEntries(entryListOf(page));
+    return entries.map(({ key, value }) => viewOf(lastOf(key), readTokenRecord(value)));
+  }
+
+  /** Forgets tokens that have expired; answers how many. */
+  async trimExpired(nowMs: number): Promise<number> {
+    let after: readonly string[] | undefined;
+    let gone = 0;
+    for (;;) {
+      const page: EntryList = {
+        kind: 'token',
+        prefix: [],
+        limit: TRIM_PAGE,
+        ...(after === undefined ? {} : { after }),
+      };
+      const entries = await this.#store.listEntries(page);
+      gone += await this.#removeExpired(entries, nowMs);
+      after = entries.at(-1)?.key;
+      if (after === undefined || entries.length < TRIM_PAGE) return gone;
+    }
+  }
+
+  /** The entry behind a short id. The hash must not leave the core. */
+  async find(id: string): Promise<{ hash: string; record: TokenRecord; version: number } | null> {
+    if (!isTokenId(id)) return null;
+    // Entries are ordered by hash, and the id is how the hash begins: the next entry is the one, or there is none.
+    const [entry] = await this.#store.listEntries({ kind: 'token', prefix: [], after: [id], limit: 1 });
+    if (entry === undefined || !lastOf(entry.key).startsWith(id)) return null;
+    return { hash: lastOf(entry.key), record: readTokenRecord(entry.value), version: entry.version };
+  }
+
+  async #removeExpired(entries: readonly Entry[], nowMs: number): Promise<number> {
+    const expired = entries
+      .map(({ key, value }) => ({ hash: lastOf(key), record: readTokenRecord(value) }))
+      .filter(({ record }) => record.expiresAtMs !== null && record.expiresAtMs <= nowMs);
+    const writes = expired.flatMap(({ hash, record }) => tokenRemovals(record.user, [{ hash, client: null }]));
+    if (writes.length > 0) await this.#store.writeEntries({ writes, guards: [] });
+    return expired.length;
+  }
+
+  /**
+   * A password may have changed between being right and the token being written. Then the change has not seen the
+   * token and could not revoke it, so it is taken back here; until now nobody has got it. A change that comes later
+   * sees it, because issuing rewrote the roster.
+   */
+  async #requireStamp(stamp: string, hash: string, login: string): Promise<void> {
+    const entry = await this.#store.readEntry(refs.user(login));
+    if (entry !== null && readUserRecord(entry.value).credential?.stamp === stamp) return;
+    await this.#store.writeEntries({ writes: tokenRemovals(login, [{ hash, client: null }]), guards: [] });
+    throw new Refusal('invalid_credentials', 'login or password is wrong');
+  }
+}
+
+const TRIM_PAGE = 1_000;
+
+/** Sorts behind every hash that begins with the id in front of it. */
+const AFTER_HEX = '~';
+
+function issueWrites(hash: string, record: TokenRecord): EntryWrite[] {
+  const value = writeTokenRecord(record);
+  return [
+    { ...refs.token(hash), value },
+    { ...refs.userToken(record.user, hash), value },
+    enrolment('user', record.user),
+    ...(record.client === null ? [] : [enrolment('client', record.client)]),
+  ];
+}
+
+function issueGuards({ user, client, scopes }: TokenRecord): EntryRef[] {
+  const guards = [refs.user(user)];
+  if (client !== null) guards.push(refs.userClient(user, client));
+  if (scopes.some((scope) => ADMIN_SCOPES.has(scope))) guards.push(refs.admin(user));
+  return guards;
+}
+
+function refusalOf({ kind, key }: EntryRef): Refusal {
+  const name = quoted(lastOf(key));
+  if (kind === 'user') return new Refusal('user_not_found', `there is no user ${name}`);
+  if (kind === 'user_client') return new Refusal('client_not_found', `there is no client ${name}`);
+  return new Refusal('forbidden', `${name} is not an administrator`);
+}
+
+function entryListOf(page: { readonly user?: unknown; readonly after?: string; readonly limit?: number }): EntryList {
+  const { user, after, limit = LIST_MAX } = page;
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > LIST_MAX) throw badPage('limit');
+  if (after !== undefined && !isTokenId(after)) throw badPage('after');
+  const prefix = user === undefined ? [] : [admitName('login', user, pointer('user'))];
+  const from = after === undefined ? {} : { after: [...prefix, after + AFTER_HEX] };
+  return { kind: user === undefined ? 'token' : 'user_token', prefix, limit, ...from };
+}
+
+function badPage(field: 'limit' | 'after'): Refusal {
+  const detail = field === 'limit' ? `must be a whole number from 1 to ${LIST_MAX}` : 'must be the id of a token';
+  return new Refusal('invalid_value', `${field} ${detail}`, [{ pointer: pointer(field), detail }]);
+}
+
+function viewOf(hash: string, record: TokenRecord): TokenView {
+  const { user, name, scopes, client, createdAtMs, expiresAtMs } = record;
+  const times = { created_at: isoTime(createdAtMs), expires_at: isoTimeOrNull(expiresAtMs) };
+  return { id: tokenId(hash), user, name, scopes, client, ...times };
+}

@@ -1,0 +1,36 @@
+import type { Entry, EntryBatch, EntryRef, EntryWrite } from '../ports/store.ts';
+import { closedRoster, type OwnedToken, type RosterMark, tokenRemovals } from './belongings.ts';
+import { refs } from './refs.ts';
+
+export interface DoomedUser {
+  readonly login: string;
+  readonly entry: Entry;
+  readonly roster: RosterMark;
+  readonly clients: readonly string[];
+  readonly tokens: readonly OwnedToken[];
+  /** Every source there is: for each of them the user may have a time of refresh. */
+  readonly sources: readonly string[];
+  /** Another administrator who must still be there, when the user is one; null when the user is none. */
+  readonly successor: EntryRef | null;
+}
+
+/** Everything that goes with a user, as one batch: after it, nothing tells that the user ever was. */
+export function userDeletion(doomed: DoomedUser): EntryBatch {
+  const { login, entry, clients, tokens, sources, roster, successor } = doomed;
+  const writes: EntryWrite[] = [
+    { ...refs.user(login), value: null, expect: entry.version },
+    { ...refs.admin(login), value: null },
+    closedRoster(roster),
+    ...clients.flatMap((id) => clientRemovals(login, id)),
+    ...tokenRemovals(login, tokens),
+    ...sources.map((source) => ({ ...refs.refreshAt({ source, user: login }), value: null })),
+  ];
+  return { writes, guards: successor === null ? [] : [successor], erase: { users: [login], clients } };
+}
+
+function clientRemovals(login: string, id: string): EntryWrite[] {
+  return [refs.client(id), refs.userClient(login, id), refs.roster('client', id)].map((ref) => ({
+    ...ref,
+    value: null,
+  }));
+}

@@ -1,0 +1,96 @@
+import { METRICS_MAX, nameProblem, STAT_ROWS_PENDING_MAX } from '@tidemark/protocol';
+import type { StatRow } from '../ports/store.ts';
+
+export const STEP_S = 60;
+const STEP_MS = STEP_S * 1_000;
+
+/** The step a metric is in. Stays when it is emptied, so that recording never allocates in the usual case. */
+interface OpenStep {
+  atS: number;
+  count: number;
+  sum: number;
+  min: number;
+  max: number;
+}
+
+/** What was measured and is not in the store yet. Bounded in metrics and in rows. */
+export class PendingRows {
+  readonly #open = new Map<string, OpenStep>();
+  #closed: StatRow[] = [];
+  #dropped = 0;
+
+  /** Measurements and rows that were lost because a bound was reached. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  record(metric: string, value: number, nowMs: number): void {
+    const step = this.#open.get(metric) ?? this.#begin(metric);
+    if (step === null || !Number.isFinite(value)) {
+      this.#dropped += 1;
+      return;
+    }
+    const atS = Math.floor(nowMs / STEP_MS) * STEP_S;
+    if (step.atS !== atS) this.#turn(metric, step, atS);
+    step.count += 1;
+    step.sum += value;
+    if (value < step.min) step.min = value;
+    if (value > step.max) step.max = value;
+  }
+
+  /** Everything, once. Whoever takes it must put back what the store did not take. */
+  takeAll(): readonly StatRow[] {
+    for (const [metric, step] of this.#open) this.#turn(metric, step, step.atS);
+    const rows = this.#closed;
+    this.#closed = [];
+    return rows;
+  }
+
+  putBack(rows: readonly StatRow[]): void {
+    const all = [...rows, ...this.#closed];
+    this.#dropped += Math.max(0, all.length - STAT_ROWS_PENDING_MAX);
+    this.#closed = all.slice(0, STAT_ROWS_PENDING_MAX);
+  }
+
+  rowsOf(metric: string): readonly StatRow[] {
+    const rows = this.#closed.filter((row) => row.metric === metric);
+    const step = this.#open.get(metric);
+    return step === undefined || step.count === 0 ? rows : [...rows, { metric, ...step }];
+  }
+
+  metrics(): readonly string[] {
+    const open = [...this.#open].filter(([, step]) => step.count > 0).map(([metric]) => metric);
+    return [...open, ...this.#closed.map(({ metric }) => metric)];
+  }
+
+  /** Gives up the places of metrics that were not recorded since. */
+  forgetIdle(beforeS: number): void {
+    for (const [metric, step] of this.#open) {
+      if (step.count === 0 && step.atS < beforeS) this.#open.delete(metric);
+    }
+  }
+
+  clear(): void {
+    this.#open.clear();
+    this.#closed = [];
+  }
+
+  /** Null: there is no place for another metric. */
+  #begin(metric: string): OpenStep | null {
+    // A metric is named after sources and queues, whose own names are shorter than this.
+    if (this.#open.size >= METRICS_MAX || nameProblem('attribute', metric) !== null) return null;
+    const step: OpenStep = { atS: 0, count: 0, sum: 0, min: Infinity, max: -Infinity };
+    this.#open.set(metric, step);
+    return step;
+  }
+
+  #turn(metric: string, step: OpenStep, atS: number): void {
+    if (step.count > 0 && this.#closed.length < STAT_ROWS_PENDING_MAX) this.#closed.push({ metric, ...step });
+    else if (step.count > 0) this.#dropped += 1;
+    step.atS = atS;
+    step.count = 0;
+    step.sum = 0;
+    step.min = Infinity;
+    step.max = -Infinity;
+  }
+}

@@ -1,0 +1,158 @@
+import { Refusal } from '@tidemark/protocol';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { EntryRef, Store } from '../ports/store.ts';
+import type { Clients } from '../registry/clients.ts';
+import { isoTime } from '../registry/iso-time.ts';
+import { persist } from '../registry/persist.ts';
+import { randomWord } from '../registry/random-word.ts';
+import { refs } from '../registry/refs.ts';
+import type { Sources } from '../registry/sources.ts';
+import type { Tokens } from '../registry/tokens.ts';
+import type { Users } from '../registry/users.ts';
+import { admitUrl, type UrlRules } from './admit-url.ts';
+import { type License, readLicenseRecord, writeLicenseRecord } from './license.ts';
+
+export interface SystemPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly users: Users;
+  readonly clients: Clients;
+  readonly sources: Sources;
+  readonly tokens: Tokens;
+  /** The version of the product, for the licence. */
+  readonly version?: string;
+  /** True unless said otherwise. */
+  readonly isResetAllowed?: boolean;
+  /** Where a backend must not be. */
+  readonly urlRules?: UrlRules;
+  /** Entries of other rooms that outlive a reset. */
+  readonly keptOnReset?: readonly EntryRef[];
+}
+
+export interface BootstrapCall {
+  readonly adminLogin: string;
+  /** Null: one is made and told once. */
+  readonly adminPassword: string | null;
+  readonly configuredSources: readonly unknown[];
+  readonly licensee: string | null;
+}
+
+export interface Bootstrapped {
+  readonly adminLogin: string;
+  readonly adminCreated: boolean;
+  /** Only when it was made just now. It is kept nowhere: whoever does not print it has lost it. */
+  readonly generatedPassword: string | null;
+}
+
+export interface Appserver {
+  readonly adapter_url: string | null;
+}
+
+const ANYWHERE: UrlRules = { ownOrigins: [] };
+
+/** The server as a whole: its first start, its licence, its backend, its reset. */
+export class System {
+  readonly #ports: SystemPorts;
+  readonly #store: Store;
+
+  constructor(ports: SystemPorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+  }
+
+  /** To be called at every start. Only the first one makes the administrator. */
+  async bootstrap(call: BootstrapCall): Promise<Bootstrapped> {
+    await persist(() => this.#tryNoteLicensee(call.licensee));
+    await this.#ports.sources.configure(call.configuredSources);
+    const admins = await this.#ports.users.admins();
+    if (admins.length > 0) return { adminLogin: call.adminLogin, adminCreated: false, generatedPassword: null };
+    return this.#createAdmin(call);
+  }
+
+  /**
+   * Empties everything and begins a new life. Administrators keep their account and password, configured sources stay
+   * as they are, and the token named by `keepTokenId` goes on working.
+   */
+  async reset(call: { readonly keepTokenId?: string } = {}): Promise<{ readonly epoch: string }> {
+    if (this.#ports.isResetAllowed === false) {
+      throw new Refusal('reset_disabled', 'this server is configured not to be reset');
+    }
+    return { epoch: await this.#store.reset(await this.#kept(call.keepTokenId)) };
+  }
+
+  async license(): Promise<License> {
+    const entry = await this.#store.readEntry(refs.setting('license'));
+    const record = entry === null ? null : readLicenseRecord(entry.value);
+    return {
+      license: 'Apache-2.0',
+      edition: 'community',
+      licensee: record?.licensee ?? null,
+      seats: null,
+      devices: await this.#ports.clients.count(),
+      available: null,
+      issued: record === null ? null : isoTime(record.issuedAtMs),
+      expires: null,
+      version: this.#ports.version ?? 'unknown',
+    };
+  }
+
+  async appserver(): Promise<Appserver> {
+    const entry = await this.#store.readEntry(refs.setting('adapter_url'));
+    return { adapter_url: entry?.value ?? null };
+  }
+
+  /** Null takes the backend away. */
+  async setAppserver(call: { readonly adapter_url: unknown }): Promise<Appserver> {
+    const url = call.adapter_url === null ? null : admitUrl(call.adapter_url, this.#ports.urlRules ?? ANYWHERE);
+    await this.#store.writeEntries({ writes: [{ ...refs.setting('adapter_url'), value: url }], guards: [] });
+    return { adapter_url: url };
+  }
+
+  async #createAdmin({ adminLogin, adminPassword }: BootstrapCall): Promise<Bootstrapped> {
+    const generatedPassword = adminPassword === null ? randomWord(this.#ports.random) : null;
+    try {
+      await this.#ports.users.createAdmin({ login: adminLogin, password: adminPassword ?? generatedPassword });
+    } catch (error) {
+      // Another server on the same store has started at the same moment and was faster.
+      const isTaken = error instanceof Refusal && error.code === 'user_exists';
+      if (!isTaken || !(await this.#ports.users.isAdmin(adminLogin))) throw error;
+      return { adminLogin, adminCreated: false, generatedPassword: null };
+    }
+    return { adminLogin, adminCreated: true, generatedPassword };
+  }
+
+  async #tryNoteLicensee(licensee: string | null): Promise<true | null> {
+    const ref = refs.setting('license');
+    const entry = await this.#store.readEntry(ref);
+    const known = entry === null ? null : readLicenseRecord(entry.value);
+    if (known !== null && known.licensee === licensee) return true;
+    const value = writeLicenseRecord({ licensee, issuedAtMs: known?.issuedAtMs ?? this.#ports.clock.nowMs() });
+    const result = await this.#store.writeEntries({
+      writes: [{ ...ref, value, expect: entry?.version ?? 0 }],
+      guards: [],
+    });
+    return result.status === 'written' ? true : null;
+  }
+
+  async #kept(keepTokenId: string | undefined): Promise<readonly EntryRef[]> {
+    const { users, sources, keptOnReset = [] } = this.#ports;
+    const admins = await users.admins();
+    const configured = (await sources.list()).filter((source) => source.configured);
+    return [
+      refs.setting('license'),
+      ...keptOnReset,
+      ...admins.flatMap((login) => [refs.user(login), refs.admin(login)]),
+      ...configured.map(({ name }) => refs.source(name)),
+      ...(keepTokenId === undefined ? [] : await this.#keptToken(keepTokenId, admins)),
+    ];
+  }
+
+  /** A token outlives a reset only together with its user, and never without its device. */
+  async #keptToken(id: string, admins: readonly string[]): Promise<readonly EntryRef[]> {
+    const found = await this.#ports.tokens.find(id);
+    if (found === null || found.record.client !== null || !admins.includes(found.record.user)) return [];
+    return [refs.token(found.hash), refs.userToken(found.record.user, found.hash)];
+  }
+}
