@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { addChecksums } from '@tidemark/protocol';
+import { bury, put, recordOf } from './change.ts';
+import { committed, ORDERS } from './committed.ts';
+import { observeStore } from './observe-store.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+import { wholeJournal } from './whole-journal.ts';
+
+/** What a commit does, and when it does nothing. */
+export const commitCases: readonly StoreCase[] = [
+  storeCase('[STORE-11] every change takes the next seq, in the given order', async ({ store }) => {
+    const state = await committed(store, [put('z'), put('a'), put('m')]);
+    const checksum = ['z', 'a', 'm'].map((id) => put(id).checksum).reduce(addChecksums);
+    assert.deepEqual(state, { epoch: state.epoch, head: 3, floor: 0, size: 3, checksum });
+    assert.deepEqual(await wholeJournal(store, ORDERS), {
+      state,
+      records: [recordOf('z', 'v'), recordOf('a', 'v'), recordOf('m', 'v')],
+      seqs: [1, 2, 3],
+      graves: [],
+      upTo: 3,
+    });
+  }),
+  storeCase('[STORE-11] seqs go on where the last commit ended, also for equal records', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    assert.equal((await committed(store, [put('3')])).head, 3);
+    assert.equal((await committed(store, [put('3'), put('1')])).head, 5);
+    assert.deepEqual((await wholeJournal(store, ORDERS)).seqs, [2, 4, 5]);
+  }),
+  storeCase('[STORE-11] a commit of 10,000 changes is one step like any other', async ({ store }) => {
+    const ids = Array.from({ length: 10_000 }, (_, number) => `object ${number}`);
+    const state = await committed(
+      store,
+      ids.map((id) => put(id)),
+    );
+    assert.equal(state.checksum, ids.map((id) => put(id).checksum).reduce(addChecksums));
+    const { records, seqs } = await wholeJournal(store, ORDERS);
+    assert.deepEqual(
+      records,
+      ids.map((id) => recordOf(id, 'v')),
+    );
+    assert.deepEqual(
+      seqs,
+      ids.map((_, index) => index + 1),
+    );
+  }),
+  storeCase('[STORE-12] an object stands in the journal once, at its latest change', async ({ store }) => {
+    await committed(store, [put('1', 'a'), put('2', 'a'), put('3', 'a')]);
+    await committed(store, [put('2', 'b'), put('1', 'b')]);
+    const state = await committed(store, [put('2', 'c')]);
+    assert.deepEqual(await wholeJournal(store, ORDERS), {
+      state,
+      records: [recordOf('3', 'a'), recordOf('1', 'b'), recordOf('2', 'c')],
+      seqs: [3, 5, 6],
+      graves: [],
+      upTo: 6,
+    });
+    assert.equal(state.size, 3);
+  }),
+  storeCase('[STORE-13] a deletion takes a seq and leaves a tombstone', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    const state = await committed(store, [bury('1')]);
+    const { epoch } = state;
+    assert.deepEqual(state, { epoch, head: 3, floor: 0, size: 1, checksum: put('2').checksum });
+    assert.deepEqual(await wholeJournal(store, ORDERS), {
+      state,
+      records: [recordOf('2', 'v')],
+      seqs: [2],
+      graves: ['1'],
+      upTo: 3,
+    });
+  }),
+  storeCase('[STORE-13] what is made again takes the place of its tombstone', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    await committed(store, [bury('1'), bury('2')]);
+    const state = await committed(store, [put('1', 'again')]);
+    assert.equal(state.size, 1);
+    assert.equal(state.checksum, put('1', 'again').checksum);
+    assert.deepEqual(await wholeJournal(store, ORDERS), {
+      state,
+      records: [recordOf('1', 'again')],
+      seqs: [5],
+      graves: ['2'],
+      upTo: 5,
+    });
+  }),
+  storeCase('[STORE-13] the last object to go leaves size and checksum at zero', async ({ store }) => {
+    await committed(store, [put('1'), put('2', 'b')]);
+    const { size, checksum } = await committed(store, [bury('2'), bury('1')]);
+    assert.deepEqual({ size, checksum }, { size: 0, checksum: 0 });
+  }),
+  storeCase('[STORE-14] deleting what is not live does nothing and takes no seq', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    await committed(store, [bury('1')]);
+    const before = await observeStore(store);
+    await committed(store, [bury('1'), bury('unknown')]);
+    assert.deepEqual(await observeStore(store), before);
+    await committed(store, [bury('unknown'), put('3'), bury('1'), put('4'), bury('2')]);
+    const { seqs, graves } = await wholeJournal(store, ORDERS);
+    assert.deepEqual({ seqs, graves }, { seqs: [4, 5], graves: ['1', '2'] });
+  }),
+  storeCase('[STORE-14] deletions alone do not make a partition', async ({ store }) => {
+    const state = await committed(store, [bury('1'), bury('2')]);
+    assert.deepEqual(state, { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 });
+    assert.deepEqual(await store.partition(ORDERS), state);
+    assert.deepEqual(await store.partitions({ limit: 10 }), []);
+  }),
+  storeCase('[STORE-16] a commit without changes moves nothing', async ({ store }) => {
+    const nothing = await committed(store, []);
+    assert.deepEqual(nothing, { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 });
+    assert.deepEqual(await store.partitions({ limit: 10 }), []);
+    await committed(store, [put('1')]);
+    const before = await observeStore(store);
+    assert.deepEqual(await committed(store, []), before.partitions[0]?.journal.state);
+    assert.deepEqual(await observeStore(store), before);
+  }),
+];

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import type { DocumentScope, Erasure, PartitionKey, Store } from '@tidemark/core';
+import { put } from './change.ts';
+import { committed, ORDERS } from './committed.ts';
+import { FURNISHED_PARTITIONS, furnishStore, tidemark } from './furnish-store.ts';
+import { type Observation, observeStore } from './observe-store.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+import { wholeJournal } from './whole-journal.ts';
+
+/** Users, clients and sources that go, and what goes with them. */
+export const erasureCases: readonly StoreCase[] = [
+  storeCase('[STORE-44] a user goes with partitions, journals, tidemarks and documents', async ({ store }) => {
+    await furnishStore(store);
+    await insistOnErasure(store, { users: ['ann'] });
+    await insistOnErasure(store, { users: ['Order', 'c1', 'nobody'] });
+  }),
+  storeCase('[STORE-45] a client goes with tidemarks and documents', async ({ store }) => {
+    await furnishStore(store);
+    await insistOnErasure(store, { clients: ['c1'] });
+    await insistOnErasure(store, { clients: ['ann', 'Part', 'nobody'] });
+  }),
+  storeCase('[STORE-46] a source goes with all partitions, tidemarks and documents', async ({ store }) => {
+    await furnishStore(store);
+    await insistOnErasure(store, { sources: ['Order'] });
+    await insistOnErasure(store, { sources: ['ann', 'nobody'] });
+  }),
+  storeCase('[STORE-46] users, clients and sources may go together, and with entries', async ({ store }) => {
+    await furnishStore(store);
+    await insistOnErasure(store, { users: ['bob'], clients: ['c2'], sources: ['Part'] });
+    const writes = [{ kind: 'user', key: ['ann'], value: null } as const];
+    await store.writeEntries({ writes, guards: [], erase: { users: ['ann'] } });
+    assert.equal(await store.readEntry({ kind: 'user', key: ['ann'] }), null);
+    assert.equal((await store.partition(ORDERS)).head, 0);
+  }),
+  storeCase('[STORE-47] shared data never goes with a user or a client', async ({ store }) => {
+    await furnishStore(store);
+    const shared: PartitionKey = { source: 'Order', user: null };
+    const scopes: readonly DocumentScope[] = [{ kind: 'server' }, { kind: 'shared', source: 'Order' }];
+    const before = [await wholeJournal(store, shared), (await observeStore(store, scopes)).documents];
+    const everybody = ['ann', 'bob', 'Order', 'c1', 'c2', 'Part', 'null', ''];
+    await store.writeEntries({ writes: [], guards: [], erase: { users: everybody, clients: everybody } });
+    assert.deepEqual([await wholeJournal(store, shared), (await observeStore(store, scopes)).documents], before);
+    const left = await store.partitions({ limit: 100 });
+    assert.deepEqual(new Set(left.map(({ user }) => user)), new Set([null]));
+  }),
+  storeCase('[STORE-47] erasing leaves entries and statistics alone', async ({ store }) => {
+    await furnishStore(store);
+    const { entries, stats } = await observeStore(store);
+    const erase = { users: ['ann'], clients: ['c1'], sources: ['Order'] };
+    await store.writeEntries({ writes: [], guards: [], erase });
+    const after = await observeStore(store);
+    assert.deepEqual([after.entries, after.stats, after.epoch], [entries, stats, await store.epoch()]);
+  }),
+  storeCase('[STORE-48] what was erased reads as if it had never been', async ({ store }) => {
+    await furnishStore(store);
+    await store.writeEntries({ writes: [], guards: [], erase: { users: ['ann'] } });
+    const state = { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 };
+    assert.deepEqual(await store.partition(ORDERS), state);
+    assert.deepEqual(await store.readObjects(ORDERS, ['kept', 'buried']), { state, objects: new Map() });
+    assert.deepEqual(await wholeJournal(store, ORDERS), { state, records: [], seqs: [], graves: [], upTo: 0 });
+    assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
+    assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), []);
+    const scope = { kind: 'user', source: 'Order', user: 'ann' } as const;
+    assert.deepEqual(await store.documentNames(scope), []);
+    assert.equal(await store.readDocument({ scope, name: 'note' }), null);
+    const result = await store.writeDocument({
+      ...{ key: { scope, name: 'things' }, type: 'text', replace: false },
+      ...{ parts: new Map([['9', 'new']]), expect: 0, guards: [] },
+    });
+    assert.deepEqual(result, { status: 'written' });
+    const parts = new Map([['9', 'new']]);
+    const document = (await store.readDocument({ scope, name: 'things' })) ?? assert.fail();
+    assert.deepEqual(document, { type: 'text', version: document.version, partCount: 1, units: 3, parts });
+  }),
+  storeCase('[STORE-48] a partition made again has another epoch and begins at 1', async ({ store }) => {
+    const epochs = [await store.epoch()];
+    for (const erase of [{ users: ['ann'] }, { sources: ['Order'] }, { users: ['ann'] }]) {
+      const { epoch, ...state } = await committed(store, [put('1', 'v', 0)]);
+      assert.deepEqual(state, { head: 1, floor: 0, size: 1, checksum: put('1').checksum });
+      epochs.push(epoch);
+      await store.noteTidemark(ORDERS, tidemark('c1'), []);
+      await store.writeEntries({ writes: [], guards: [], erase });
+      await committed(store, [put('2')]);
+      assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
+      await store.writeEntries({ writes: [], guards: [], erase });
+    }
+    assert.equal(new Set(epochs).size, 4);
+  }),
+];
+
+/** Compares with what the sentence in the port says is left. */
+async function insistOnErasure(store: Store, erase: Erasure): Promise<void> {
+  const before = await observeStore(store);
+  assert.deepEqual(await store.writeEntries({ writes: [], guards: [], erase }), { status: 'written' });
+  assert.deepEqual(await observeStore(store), leftAfter(before, erase));
+  const gone = FURNISHED_PARTITIONS.filter((key) => partitionGoes(key, erase));
+  for (const key of gone) assert.equal((await store.partition(key)).head, 0);
+}
+
+function leftAfter(before: Observation, erase: Erasure): Observation {
+  const { clients = [] } = erase;
+  return {
+    ...before,
+    partitions: before.partitions
+      .filter(({ key }) => !partitionGoes(key, erase))
+      .map((partition) => ({
+        ...partition,
+        tidemarks: partition.tidemarks.filter(({ client }) => !clients.includes(client)),
+      })),
+    documents: before.documents.filter(({ key }) => !scopeGoes(key.scope, erase)),
+  };
+}
+
+function partitionGoes({ source, user }: PartitionKey, { users = [], sources = [] }: Erasure): boolean {
+  return sources.includes(source) || (user !== null && users.includes(user));
+}
+
+function scopeGoes(scope: DocumentScope, { users = [], clients = [], sources = [] }: Erasure): boolean {
+  return (
+    ('source' in scope && sources.includes(scope.source)) ||
+    ('user' in scope && users.includes(scope.user)) ||
+    ('client' in scope && clients.includes(scope.client))
+  );
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import type { Change, Commit, Store } from '@tidemark/core';
+import { bury, put } from './change.ts';
+import { committed, ORDERS } from './committed.ts';
+import { furnishStore } from './furnish-store.ts';
+import { observeStore } from './observe-store.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+
+/** Expectations of a commit: met, it is applied; not met, nothing at all happens. */
+export const expectationCases: readonly StoreCase[] = [
+  storeCase('[STORE-7] a conflict changes nothing, wherever in the commit it is', async ({ store }) => {
+    await furnishStore(store);
+    const before = await observeStore(store);
+    const fine = Array.from({ length: 50 }, (_, number) => put(`new ${number}`));
+    const good = [put('kept', 'other'), bury('moved'), put('buried', 'back'), ...fine];
+    await insistOnConflict(store, [...good, put('last', 'v', 7)]);
+    await insistOnConflict(store, [put('first', 'v', 7), ...good]);
+    await insistOnConflict(store, [...good.slice(0, 20), bury('middle', 1), ...good.slice(20)]);
+    assert.deepEqual(await observeStore(store), before);
+  }),
+  storeCase('[STORE-7] a conflict does not make a partition', async ({ store }) => {
+    await insistOnConflict(store, [put('1'), put('2', 'v', 1)]);
+    assert.deepEqual(await store.partitions({ limit: 10 }), []);
+    assert.equal((await store.partition(ORDERS)).epoch, await store.epoch());
+  }),
+  storeCase('[STORE-17] an object must stand at the seq expected', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    for (const wrong of [0, 2, 3]) await insistOnConflict(store, [put('1', 'new', wrong)]);
+    assert.equal((await committed(store, [put('1', 'new', 1)])).head, 3);
+    await insistOnConflict(store, [put('1', 'newer', 1)]);
+    await insistOnConflict(store, [bury('1', 1)]);
+    assert.equal((await committed(store, [bury('1', 3)])).head, 4);
+  }),
+  storeCase('[STORE-17] a tombstone must stand at the seq expected too', async ({ store }) => {
+    await committed(store, [put('1')]);
+    await committed(store, [bury('1')]);
+    for (const wrong of [0, 1, 3]) await insistOnConflict(store, [put('1', 'again', wrong)]);
+    assert.equal((await committed(store, [put('1', 'again', 2)])).head, 3);
+  }),
+  storeCase('[STORE-17] expecting 0 means that the partition does not know the object', async ({ store }) => {
+    assert.equal((await committed(store, [put('1', 'v', 0)])).head, 1);
+    await insistOnConflict(store, [put('1', 'w', 0)]);
+    assert.equal((await committed(store, [put('2', 'v', 0)])).head, 2);
+    for (const wrong of [1, 2]) await insistOnConflict(store, [put('3', 'v', wrong)]);
+  }),
+  storeCase('[STORE-17] a deletion that does nothing still has its expectation', async ({ store }) => {
+    await committed(store, [put('1')]);
+    await committed(store, [bury('1')]);
+    for (const wrong of [0, 1]) await insistOnConflict(store, [bury('1', wrong)]);
+    await insistOnConflict(store, [bury('unknown', 2)]);
+    assert.equal((await committed(store, [bury('1', 2), bury('unknown', 0)])).head, 2);
+  }),
+  storeCase('[STORE-17] expectations are about the state before the commit', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    const state = await committed(store, [put('2', 'w', 2), put('1', 'w', 1), put('3', 'w', 0)]);
+    assert.equal(state.head, 5);
+    await insistOnConflict(store, [put('a', 'v'), put('b', 'v', 7)]);
+  }),
+  storeCase('[STORE-18] the partition must have the head expected', async ({ store }) => {
+    for (const wrong of [1, 2]) await insistOnConflict(store, [put('1')], { expectHead: wrong });
+    assert.equal((await committed(store, [put('1'), put('2')], { expectHead: 0 })).head, 2);
+    for (const wrong of [0, 1, 3]) await insistOnConflict(store, [put('1')], { expectHead: wrong });
+    assert.equal((await committed(store, [put('1')], { expectHead: 2 })).head, 3);
+    await insistOnConflict(store, [put('1', 'v', 3), put('2', 'v', 2)], { expectHead: 2 });
+  }),
+  storeCase('[STORE-18] a head is expected even when there is nothing to change', async ({ store }) => {
+    await committed(store, [put('1')]);
+    await insistOnConflict(store, [], { expectHead: 0 });
+    await insistOnConflict(store, [bury('unknown')], { expectHead: 2 });
+    assert.equal((await committed(store, [], { expectHead: 1 })).head, 1);
+  }),
+];
+
+async function insistOnConflict(store: Store, changes: readonly Change[], more: Partial<Commit> = {}): Promise<void> {
+  const before = await store.partition(ORDERS);
+  assert.deepEqual(await store.commit({ partition: ORDERS, changes, guards: [], ...more }), { status: 'conflict' });
+  assert.deepEqual(await store.partition(ORDERS), before);
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import type { JournalRange, JournalSlice, PartitionState, Store } from '@tidemark/core';
+import { bury, put, recordOf } from './change.ts';
+import { committed, ORDERS } from './committed.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+import { trimFully } from './trim-fully.ts';
+import { WHOLE, wholeJournal } from './whole-journal.ts';
+
+const D = recordOf('d', 'v');
+const F = recordOf('f', 'v');
+const B = recordOf('b', 'w');
+const G = recordOf('g', 'v');
+
+/** Slices of the journal, and where they are cut. */
+export const journalCases: readonly StoreCase[] = [
+  storeCase('[STORE-22] a slice is ascending and has everything that stands in its stretch', async ({ store }) => {
+    const state = await mixedJournal(store);
+    const all = { state, records: [D, F, B, G], seqs: [4, 6, 8, 10], graves: ['a', 'c', 'e'], upTo: 11 };
+    assert.deepEqual(await wholeJournal(store, ORDERS), all);
+  }),
+  storeCase(
+    '[STORE-22] a slice begins after the given seq, whether something stands there or not',
+    async ({ store }) => {
+      const state = await mixedJournal(store);
+      const rest = { state, records: [F, B, G], seqs: [6, 8, 10], graves: ['a', 'c', 'e'], upTo: 11 };
+      assert.deepEqual(await slice(store, { after: 4 }), rest);
+      assert.deepEqual(await slice(store, { after: 5 }), rest);
+      const shorter = { ...rest, records: [B, G], seqs: [8, 10] };
+      assert.deepEqual(await slice(store, { after: 6 }), shorter);
+      assert.deepEqual(await slice(store, { after: 7 }), { ...shorter, graves: ['c', 'e'] });
+      assert.deepEqual(await slice(store, { after: 10 }), { state, records: [], seqs: [], graves: ['e'], upTo: 11 });
+    },
+  ),
+  storeCase('[STORE-23] records and tombstones together are at most entriesMax', async ({ store }) => {
+    const state = await mixedJournal(store);
+    const cuts = [];
+    for (let entriesMax = 1; entriesMax <= 7; entriesMax++) cuts.push(await slice(store, { after: 5, entriesMax }));
+    assert.deepEqual(cuts, [
+      { state, records: [F], seqs: [6], graves: [], upTo: 6 },
+      { state, records: [F], seqs: [6], graves: ['a'], upTo: 7 },
+      { state, records: [F, B], seqs: [6, 8], graves: ['a'], upTo: 8 },
+      { state, records: [F, B], seqs: [6, 8], graves: ['a', 'c'], upTo: 9 },
+      { state, records: [F, B, G], seqs: [6, 8, 10], graves: ['a', 'c'], upTo: 10 },
+      { state, records: [F, B, G], seqs: [6, 8, 10], graves: ['a', 'c', 'e'], upTo: 11 },
+      { state, records: [F, B, G], seqs: [6, 8, 10], graves: ['a', 'c', 'e'], upTo: 11 },
+    ]);
+  }),
+  storeCase('[STORE-24] records and ids of tombstones together are at most unitsMax', async ({ store }) => {
+    await mixedJournal(store);
+    const one = F.length;
+    const ends = [];
+    for (const unitsMax of [one, one + 1, 2 * one, 2 * one + 1, 2 * one + 2, 3 * one + 1, 3 * one + 2, 3 * one + 3]) {
+      ends.push((await slice(store, { after: 5, unitsMax })).upTo);
+    }
+    assert.deepEqual(ends, [6, 7, 7, 8, 9, 9, 10, 11]);
+  }),
+  storeCase('[STORE-24] units are those of UTF-16, not bytes and not characters', async ({ store }) => {
+    await committed(store, [put('grün😀')]);
+    const changes = [put('1', 'é😀'), put('2', '€'), put('3', '😀😀'), bury('grün😀'), put('4', 'ß')];
+    await committed(store, changes);
+    let units = 0;
+    for (const [index, { id, record }] of changes.entries()) {
+      units += (record ?? id).length;
+      const end = index + 2;
+      assert.equal((await slice(store, { after: 1, unitsMax: units })).upTo, end);
+      assert.equal((await slice(store, { after: 1, unitsMax: units - 1 })).upTo, Math.max(2, end - 1));
+    }
+  }),
+  storeCase('[STORE-24] the first entry is given whatever it weighs', async ({ store }) => {
+    const state = await mixedJournal(store);
+    for (const unitsMax of [0, 1]) {
+      const record = { state, records: [F], seqs: [6], graves: [], upTo: 6 };
+      assert.deepEqual(await slice(store, { after: 5, unitsMax }), record);
+      const last = { state, records: [], seqs: [], graves: ['e'], upTo: 11 };
+      assert.deepEqual(await slice(store, { after: 10, unitsMax }), last);
+    }
+    const grave = { state, records: [], seqs: [], graves: ['a'], upTo: 7 };
+    assert.deepEqual(await slice(store, { after: 6, unitsMax: 0 }), grave);
+    assert.deepEqual(await slice(store, { after: 6, unitsMax: B.length }), grave);
+  }),
+  storeCase('[STORE-25] tombstones up to gravesAfter are skipped, records are not', async ({ store }) => {
+    const state = await mixedJournal(store);
+    const all = { state, records: [D, F, B, G], seqs: [4, 6, 8, 10], upTo: 11 };
+    assert.deepEqual(await slice(store, { gravesAfter: 6 }), { ...all, graves: ['a', 'c', 'e'] });
+    assert.deepEqual(await slice(store, { gravesAfter: 7 }), { ...all, graves: ['c', 'e'] });
+    assert.deepEqual(await slice(store, { gravesAfter: 8 }), { ...all, graves: ['c', 'e'] });
+    assert.deepEqual(await slice(store, { gravesAfter: 10 }), { ...all, graves: ['e'] });
+    assert.deepEqual(await slice(store, { gravesAfter: 11 }), { ...all, graves: [] });
+    assert.deepEqual(await slice(store, { gravesAfter: 1_000 }), { ...all, graves: [] });
+  }),
+  storeCase('[STORE-25] skipped tombstones take no room, and after counts for tombstones too', async ({ store }) => {
+    const state = await mixedJournal(store);
+    const two = { state, records: [F, B], seqs: [6, 8], graves: [] };
+    const cut = await slice(store, { after: 5, gravesAfter: 11, entriesMax: 2 });
+    assert.deepEqual({ ...cut, upTo: 8 }, { ...two, upTo: 8 });
+    assert.ok(cut.upTo === 8 || cut.upTo === 9);
+    const light = await slice(store, { after: 5, gravesAfter: 11, unitsMax: 2 * F.length });
+    assert.deepEqual({ ...light, upTo: 8 }, { ...two, upTo: 8 });
+    const late = { state, records: [B, G], seqs: [8, 10], graves: ['c', 'e'], upTo: 11 };
+    assert.deepEqual(await slice(store, { after: 7, gravesAfter: 3 }), late);
+  }),
+  storeCase('[STORE-26] a slice that leaves nothing out ends at the head', async ({ store }) => {
+    const state = await mixedJournal(store);
+    const none = { state, records: [], seqs: [], graves: [], upTo: 11 };
+    for (const after of [11, 12, 1_000]) assert.deepEqual(await slice(store, { after }), none);
+    assert.equal((await slice(store, { entriesMax: 7 })).upTo, 11);
+    assert.equal((await slice(store, { gravesAfter: 11, entriesMax: 4 })).upTo, 11);
+    assert.equal((await slice(store, { gravesAfter: 11, unitsMax: 4 * F.length })).upTo, 11);
+    assert.deepEqual(await slice(store, { after: 10, gravesAfter: 11, entriesMax: 1 }), none);
+  }),
+  storeCase('[STORE-26] a slice ends at the head also when nothing stands there any more', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    await committed(store, [bury('2')]);
+    const state = await trimFully(store, ORDERS, 3);
+    const one = { state, records: [recordOf('1', 'v')], seqs: [1], graves: [], upTo: 3 };
+    assert.deepEqual(await wholeJournal(store, ORDERS), one);
+    assert.deepEqual(await slice(store, { entriesMax: 1, unitsMax: 0 }), one);
+    assert.deepEqual(await slice(store, { after: 1 }), { state, records: [], seqs: [], graves: [], upTo: 3 });
+  }),
+];
+
+/** Stands afterwards: d 4, f 6, tombstone a 7, b 8, tombstone c 9, g 10, tombstone e 11. */
+async function mixedJournal(store: Store): Promise<PartitionState> {
+  await committed(
+    store,
+    ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => put(id)),
+  );
+  return committed(store, [bury('a'), put('b', 'w'), bury('c'), put('g'), bury('e')]);
+}
+
+function slice(store: Store, range: Partial<JournalRange>): Promise<JournalSlice> {
+  return store.readJournal(ORDERS, { ...WHOLE, ...range });
+}

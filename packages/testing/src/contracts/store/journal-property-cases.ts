@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import type { JournalRange, JournalSlice, Store } from '@tidemark/core';
+import { Dice } from '../../kit/dice.ts';
+import { seededRandom } from '../../kit/seeded-random.ts';
+import { ORDERS } from './committed.ts';
+import { insistOnSlice } from './insist-on-slice.ts';
+import { randomHistory } from './random-history.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+import { trimFully } from './trim-fully.ts';
+import { WHOLE } from './whole-journal.ts';
+
+/** What holds for any slice of any journal. */
+export const journalPropertyCases: readonly StoreCase[] = [
+  storeCase('[STORE-22] random ranges of a random journal hold what the oracle says', async ({ store }) => {
+    const model = await randomHistory(store, { seed: 22, commits: 120, ids: 40 });
+    const dice = new Dice(seededRandom(2_222));
+    for (let round = 0; round < 300; round++) await insistOnSlice(store, model, randomRange(dice, model.head));
+    const upTo = Math.floor(model.head * 0.8);
+    await trimFully(store, ORDERS, upTo);
+    model.trim(upTo);
+    for (let round = 0; round < 200; round++) await insistOnSlice(store, model, randomRange(dice, model.head));
+  }),
+  storeCase('[STORE-27] slices of any size, one after the other, give the same as one', async ({ store }) => {
+    const { head } = await randomHistory(store, { seed: 27, commits: 60, ids: 30 });
+    const dice = new Dice(seededRandom(2_727));
+    for (let round = 0; round < 60; round++) {
+      const { after, gravesAfter } = randomRange(dice, head);
+      const whole = await store.readJournal(ORDERS, { ...WHOLE, after, gravesAfter });
+      const steps = await walk(store, { ...WHOLE, after, gravesAfter }, () => randomRange(dice, head));
+      assert.deepEqual(steps, whole, `after ${after}, gravesAfter ${gravesAfter}`);
+    }
+  }),
+  storeCase('[STORE-27] the smallest slices give every entry once', async ({ store }) => {
+    await randomHistory(store, { seed: 28, commits: 40, ids: 25 });
+    const whole = await store.readJournal(ORDERS, WHOLE);
+    assert.deepEqual(await walk(store, WHOLE, () => ({ ...WHOLE, entriesMax: 1 })), whole);
+    assert.deepEqual(await walk(store, WHOLE, () => ({ ...WHOLE, unitsMax: 0 })), whole);
+  }),
+];
+
+function randomRange(dice: Dice, head: number): JournalRange {
+  return {
+    after: dice.chance(20) ? 0 : dice.below(head + 2),
+    gravesAfter: dice.chance(50) ? 0 : dice.below(head + 2),
+    entriesMax: dice.chance(20) ? 1_000 : dice.between(1, 12),
+    unitsMax: dice.chance(50) ? 1_000_000 : dice.below(300),
+  };
+}
+
+/** Reads slice after slice, each of another size, and puts them together. */
+async function walk(store: Store, from: JournalRange, nextSize: () => JournalRange): Promise<JournalSlice> {
+  const { gravesAfter } = from;
+  const records: string[] = [];
+  const seqs: number[] = [];
+  const graves: string[] = [];
+  let after = from.after;
+  for (;;) {
+    const { entriesMax, unitsMax } = nextSize();
+    const slice = await store.readJournal(ORDERS, { after, gravesAfter, entriesMax, unitsMax });
+    records.push(...slice.records);
+    seqs.push(...slice.seqs);
+    graves.push(...slice.graves);
+    if (slice.upTo === slice.state.head) return { state: slice.state, records, seqs, graves, upTo: slice.upTo };
+    assert.ok(slice.upTo > after, `a slice after ${after} ended at ${slice.upTo}`);
+    after = slice.upTo;
+  }
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import type { DocumentScope, EntryKind, PartitionKey, Store } from '@tidemark/core';
+import { AWKWARD_NAMES, JOINING_NAMES, LONG_IDS, LONG_NAMES } from './awkward-names.ts';
+import { bury, put, recordOf } from './change.ts';
+import { committed, ORDERS } from './committed.ts';
+import { statRow, tidemark } from './furnish-store.ts';
+import { sortByBytes } from './sort-by-bytes.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+import { wholeJournal } from './whole-journal.ts';
+
+const NAMES = [...AWKWARD_NAMES, ...LONG_NAMES];
+
+/** Different names never meet, whatever they contain. */
+export const nameCases: readonly StoreCase[] = [
+  storeCase('[STORE-1] different sources and users never share a partition', async ({ store }) => {
+    const keys = JOINING_NAMES.flatMap((source) => [null, ...JOINING_NAMES].map((user) => ({ source, user })));
+    await insistOnOwnPartitions(store, keys);
+  }),
+  storeCase('[STORE-1] every name may be a source or a user', async ({ store }) => {
+    const keys = NAMES.flatMap((name) => [
+      { source: name, user: null },
+      { source: 'a', user: name },
+    ]);
+    const distinct = new Map(keys.map((key) => [JSON.stringify(key), key]));
+    await insistOnOwnPartitions(store, [...distinct.values()]);
+  }),
+  storeCase('[STORE-1] every id may be that of an object', async ({ store }) => {
+    const ids = [...AWKWARD_NAMES, ...LONG_IDS];
+    assert.equal(
+      (
+        await committed(
+          store,
+          ids.map((id) => put(id, id, 0)),
+        )
+      ).size,
+      ids.length,
+    );
+    const { objects } = await store.readObjects(ORDERS, ids);
+    assert.deepEqual(objects, new Map(ids.map((id, index) => [id, { seq: index + 1, record: recordOf(id, id) }])));
+    await committed(
+      store,
+      ids.map((id, index) => bury(id, index + 1)),
+    );
+    const { records, graves } = await wholeJournal(store, ORDERS);
+    assert.deepEqual({ records, graves }, { records: [], graves: ids });
+  }),
+  storeCase('[STORE-1] different scopes, names and parts never share a document', async ({ store }) => {
+    const few = JOINING_NAMES.slice(0, 10);
+    const scopes: readonly DocumentScope[] = [
+      { kind: 'server' },
+      ...few.map((source) => ({ kind: 'shared', source }) as const),
+      ...few.flatMap((source) => few.map((user) => ({ kind: 'user', source, user }) as const)),
+      ...few.flatMap((source) => few.map((client) => ({ kind: 'client', source, client }) as const)),
+    ];
+    const keys = scopes.flatMap((scope) => few.slice(0, 4).map((name) => ({ scope, name })));
+    const write = { type: 'objects', replace: false, expect: 0, guards: [] } as const;
+    await Promise.all(
+      keys.map(async (key) => {
+        const parts = new Map(few.map((part) => [part, JSON.stringify([key, part])]));
+        assert.deepEqual(await store.writeDocument({ ...write, key, parts }), { status: 'written' });
+      }),
+    );
+    for (const key of keys) {
+      const parts = new Map(few.map((part) => [part, JSON.stringify([key, part])]));
+      assert.deepEqual((await store.readDocument(key))?.parts, parts);
+    }
+    for (const scope of scopes) assert.deepEqual(await store.documentNames(scope), sortByBytes(few.slice(0, 4)));
+  }),
+  storeCase('[STORE-1] every name may be that of a document, every id that of a part', async ({ store }) => {
+    const scope = { kind: 'client', source: 'x'.repeat(255), client: 'y'.repeat(255) } as const;
+    for (const name of NAMES) {
+      const parts = new Map([[name, name]]);
+      await store.writeDocument({ key: { scope, name }, type: 'text', replace: true, parts, expect: 0, guards: [] });
+    }
+    assert.deepEqual(await store.documentNames(scope), sortByBytes(NAMES));
+    const key = { scope, name: 'x'.repeat(255) };
+    const parts = new Map([...AWKWARD_NAMES, ...LONG_IDS].map((id) => [id, `<${id}>`]));
+    await store.writeDocument({ key, type: 'objects', replace: true, parts, guards: [] });
+    assert.deepEqual((await store.readDocument(key))?.parts, parts);
+    assert.deepEqual((await store.readDocument(key, [...parts.keys()]))?.parts, parts);
+    for (const name of NAMES.filter((other) => other !== key.name)) {
+      assert.deepEqual((await store.readDocument({ scope, name }))?.parts, new Map([[name, name]]));
+    }
+  }),
+  storeCase('[STORE-1] different keys and kinds never share an entry', async ({ store }) => {
+    const pairs = JOINING_NAMES.flatMap((login) => JOINING_NAMES.map((other) => [login, other]));
+    const refs = [
+      ...pairs.flatMap((key) => (['user_client', 'user_token'] as const).map((kind) => ({ kind, key }))),
+      ...NAMES.flatMap((name) => SINGLE_KINDS.map((kind) => ({ kind, key: [name] }))),
+    ];
+    const writes = refs.map((ref) => ({ ...ref, value: JSON.stringify(ref), expect: 0 }));
+    assert.deepEqual(await store.writeEntries({ writes, guards: [] }), { status: 'written' });
+    for (const ref of refs) assert.equal((await store.readEntry(ref))?.value, JSON.stringify(ref));
+    for (const login of JOINING_NAMES) {
+      const listed = await store.listEntries({ kind: 'user_client', prefix: [login], limit: 1_000 });
+      assert.deepEqual(
+        listed.map(({ key }) => key),
+        sortByBytes(JOINING_NAMES).map((client) => [login, client]),
+      );
+    }
+    assert.equal(await store.countEntries('user'), NAMES.length);
+  }),
+  storeCase('[STORE-1] different partitions and clients never share a tidemark', async ({ store }) => {
+    const few = JOINING_NAMES.slice(0, 9);
+    const keys = few.flatMap((source) => [null, ...few].map((user) => ({ source, user })));
+    for (const partition of keys) await committed(store, [put('1')], { partition });
+    const epoch = ({ source, user }: PartitionKey, client: string) => JSON.stringify([source, user, client]);
+    const mark = (key: PartitionKey, client: string) => ({ ...tidemark(client), epoch: epoch(key, client) });
+    await Promise.all(keys.flatMap((key) => few.map((client) => store.noteTidemark(key, mark(key, client), []))));
+    for (const key of keys) {
+      for (const client of few) assert.deepEqual(await store.readTidemark(key, client), mark(key, client));
+      assert.equal((await store.listTidemarks(key, { limit: 100 })).length, few.length);
+    }
+  }),
+  storeCase('[STORE-1] every name may be that of a client with a tidemark', async ({ store }) => {
+    await committed(store, [put('1')]);
+    for (const name of NAMES) await store.noteTidemark(ORDERS, { ...tidemark(name), epoch: name }, []);
+    for (const name of NAMES) {
+      assert.deepEqual(await store.readTidemark(ORDERS, name), { ...tidemark(name), epoch: name });
+    }
+    const listed = await store.listTidemarks(ORDERS, { limit: 1_000 });
+    assert.deepEqual(new Set(listed.map(({ client }) => client)), new Set(NAMES));
+  }),
+  storeCase('[STORE-1] different metrics never share a row', async ({ store }) => {
+    await store.addStats(NAMES.map((metric, index) => statRow(metric, 60, index)));
+    assert.deepEqual(await store.statNames(), sortByBytes(NAMES));
+    for (const [index, metric] of NAMES.entries()) {
+      assert.deepEqual(await store.readStats(metric, 'newest', 10), [statRow(metric, 60, index)]);
+    }
+  }),
+  storeCase('[STORE-1] erasing takes nothing from lookalikes', async ({ store }) => {
+    const keys = JOINING_NAMES.flatMap((name) => [
+      { source: name, user: 'u' },
+      { source: 's', user: name },
+    ]);
+    for (const partition of keys) await committed(store, [put('1')], { partition });
+    const erase = { users: ['a', 'a:b'], sources: ['b', 'é'] };
+    await store.writeEntries({ writes: [], guards: [], erase });
+    const left = keys.filter(({ source, user }) => !erase.users.includes(user) && !erase.sources.includes(source));
+    const listed = await store.partitions({ limit: 1_000 });
+    assert.deepEqual(
+      new Set(listed.map((key) => JSON.stringify(key))),
+      new Set(left.map((key) => JSON.stringify(key))),
+    );
+  }),
+];
+
+const SINGLE_KINDS: readonly EntryKind[] = ['user', 'client', 'source', 'token', 'setting'];
+
+async function insistOnOwnPartitions(store: Store, keys: readonly PartitionKey[]): Promise<void> {
+  const changes = (key: PartitionKey) => [put('1', JSON.stringify(key), 0)];
+  await Promise.all(keys.map((partition) => committed(store, changes(partition), { partition, expectHead: 0 })));
+  for (const key of keys) {
+    const objects = new Map([['1', { seq: 1, record: recordOf('1', JSON.stringify(key)) }]]);
+    assert.deepEqual((await store.readObjects(key, ['1'])).objects, objects);
+  }
+  const listed = await store.partitions({ limit: 10_000 });
+  assert.equal(listed.length, keys.length);
+  assert.deepEqual(new Set(listed.map(tupleText)), new Set(keys.map(tupleText)));
+}
+
+function tupleText({ source, user }: PartitionKey): string {
+  return JSON.stringify([source, user]);
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import type { PartitionKey } from '@tidemark/core';
+import { bury, put, recordOf } from './change.ts';
+import { committed, ORDERS } from './committed.ts';
+import { FURNISHED_PARTITIONS, furnishStore } from './furnish-store.ts';
+import { insistOnPaging } from './insist-on-paging.ts';
+import { randomHistory } from './random-history.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+import { WHOLE, wholeJournal } from './whole-journal.ts';
+
+/** What a partition is, how it is read and how it is found again. */
+export const partitionCases: readonly StoreCase[] = [
+  storeCase('[STORE-9] a partition never written to has the epoch of the store and nothing else', async ({ store }) => {
+    const state = { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 };
+    assert.deepEqual(await store.partition(ORDERS), state);
+    assert.deepEqual(await store.readObjects(ORDERS, ['1', '2']), { state, objects: new Map() });
+    assert.deepEqual(await store.readJournal(ORDERS, WHOLE), { state, records: [], seqs: [], graves: [], upTo: 0 });
+    assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), []);
+    assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
+  }),
+  storeCase('[STORE-9] reading a partition does not make one', async ({ store }) => {
+    await store.partition(ORDERS);
+    await store.readObjects(ORDERS, ['1']);
+    await store.readJournal(ORDERS, WHOLE);
+    await store.listTidemarks(ORDERS, { limit: 10 });
+    assert.deepEqual(await store.partitions({ limit: 10 }), []);
+    assert.equal((await store.partition(ORDERS)).epoch, await store.epoch());
+  }),
+  storeCase(
+    '[STORE-10] the first write gives a partition an epoch of its own, and no later one does',
+    async ({ store }) => {
+      const { epoch } = await committed(store, [put('1')]);
+      assert.notEqual(epoch, await store.epoch());
+      const later = [
+        await committed(store, [put('1', 'again'), put('2')]),
+        await committed(store, [bury('1'), bury('2')]),
+        await store.trim(ORDERS, 4),
+        await store.partition(ORDERS),
+        (await store.readObjects(ORDERS, [])).state,
+        (await store.readJournal(ORDERS, WHOLE)).state,
+      ];
+      assert.deepEqual(new Set(later.map((state) => state.epoch)), new Set([epoch]));
+    },
+  ),
+  storeCase('[STORE-10] the epoch of the store stays while it is written to', async ({ store }) => {
+    const epoch = await store.epoch();
+    assert.notEqual(epoch, '');
+    await furnishStore(store);
+    assert.equal(await store.epoch(), epoch);
+  }),
+  storeCase(
+    '[STORE-15] size, checksum and head are exact after every one of many random commits',
+    async ({ store }) => {
+      const check = async (model: { state(): object }) => {
+        const { epoch, ...state } = await store.partition(ORDERS);
+        assert.notEqual(epoch, '');
+        assert.deepEqual(state, model.state());
+      };
+      await randomHistory(store, { seed: 15, commits: 150, ids: 12, check });
+    },
+  ),
+  storeCase('[STORE-15] every answer that carries a state carries the same one', async ({ store }) => {
+    const model = await randomHistory(store, { seed: 16, commits: 20, ids: 5 });
+    const state = await store.partition(ORDERS);
+    assert.deepEqual(state, { epoch: state.epoch, ...model.state() });
+    assert.deepEqual((await store.readObjects(ORDERS, ['id 1'])).state, state);
+    assert.deepEqual((await wholeJournal(store, ORDERS)).state, state);
+    assert.deepEqual(await committed(store, []), state);
+    assert.deepEqual(await store.trim(ORDERS, 0), state);
+  }),
+  storeCase('[STORE-15] partitions count for themselves', async ({ store }) => {
+    const other = { source: 'Order', user: null };
+    const model = await randomHistory(store, { seed: 17, commits: 10, ids: 5 });
+    const otherModel = await randomHistory(store, { seed: 18, commits: 10, ids: 5, partition: other });
+    const { epoch, ...state } = await store.partition(ORDERS);
+    const { epoch: otherEpoch, ...otherState } = await store.partition(other);
+    assert.deepEqual([state, otherState], [model.state(), otherModel.state()]);
+    assert.ok(epoch !== '' && otherEpoch !== '');
+  }),
+  storeCase('[STORE-20] objects are looked up live or deleted, and unknown ids are missing', async ({ store }) => {
+    await committed(store, [put('live', 'old'), put('dead'), put('other')]);
+    const state = await committed(store, [put('live', 'new'), bury('dead')]);
+    assert.deepEqual(await store.readObjects(ORDERS, ['unknown', 'dead', 'live', 'live']), {
+      state,
+      objects: new Map([
+        ['live', { seq: 4, record: recordOf('live', 'new') }],
+        ['dead', { seq: 5, record: null }],
+      ]),
+    });
+    assert.deepEqual(await store.readObjects(ORDERS, []), { state, objects: new Map() });
+  }),
+  storeCase('[STORE-21] every partition that was written to is listed once', async ({ store }) => {
+    await furnishStore(store);
+    const listed = await store.partitions({ limit: 1_000 });
+    assert.equal(listed.length, FURNISHED_PARTITIONS.length);
+    assert.deepEqual(new Set(listed.map(asText)), new Set(FURNISHED_PARTITIONS.map(asText)));
+  }),
+  storeCase('[STORE-21] listings of any length, one after the other, give the same order', async ({ store }) => {
+    await furnishStore(store);
+    const all = await store.partitions({ limit: 1_000 });
+    await insistOnPaging(all, (after, limit) => store.partitions(after === undefined ? { limit } : { after, limit }));
+  }),
+  storeCase('[STORE-21] a listing goes on after a partition that is gone by now', async ({ store }) => {
+    await furnishStore(store);
+    const all = await store.partitions({ limit: 1_000 });
+    const after = all.find(({ user }) => user === 'bob') ?? assert.fail();
+    await store.writeEntries({ writes: [], guards: [], erase: { users: ['bob'] } });
+    const rest = all.slice(all.indexOf(after)).filter(({ user }) => user !== 'bob');
+    assert.deepEqual(await store.partitions({ after, limit: 1_000 }), rest);
+  }),
+];
+
+function asText({ source, user }: PartitionKey): string {
+  return JSON.stringify([source, user]);
+}

@@ -1,0 +1,74 @@
+import type { Change, JournalRange, PartitionState } from '@tidemark/core';
+
+interface Standing {
+  readonly id: string;
+  readonly seq: number;
+  readonly record: string | null;
+  readonly checksum: number;
+}
+
+/**
+ * The oracle: a list of everything that stands, recomputed from scratch at every question. It shares no code with any
+ * engine; even the checksum is summed up in another arithmetic.
+ */
+export class PartitionModel {
+  standing: readonly Standing[] = [];
+  head = 0;
+  floor = 0;
+
+  commit(changes: readonly Change[]): void {
+    for (const { id, record, checksum } of changes) {
+      const old = this.standing.find((entry) => entry.id === id);
+      if (record === null && (old?.record ?? null) === null) continue;
+      this.head += 1;
+      const others = this.standing.filter((entry) => entry.id !== id);
+      this.standing = [...others, { id, seq: this.head, record, checksum }];
+    }
+  }
+
+  trim(upTo: number): void {
+    this.standing = this.standing.filter(({ seq, record }) => record !== null || seq > upTo);
+    this.floor = Math.max(this.floor, Math.min(upTo, this.head));
+  }
+
+  seqOf(id: string): number {
+    return this.standing.find((entry) => entry.id === id)?.seq ?? 0;
+  }
+
+  /** Without the epoch, which nobody can foresee. */
+  state(): Omit<PartitionState, 'epoch'> {
+    const live = this.standing.filter(({ record }) => record !== null);
+    const sum = live.reduce((total, { checksum }) => total + BigInt(checksum), 0n);
+    return { head: this.head, floor: this.floor, size: live.length, checksum: Number(sum % 2n ** 52n) };
+  }
+
+  /** What a slice of the range must hold, and the seq of the first entry that had to be left out, if any. */
+  slice(range: JournalRange): ModelSlice {
+    const { after, gravesAfter, entriesMax, unitsMax } = range;
+    const wanted = this.standing.filter(({ seq, record }) => {
+      return seq > after && (record !== null || seq > gravesAfter);
+    });
+    let room = wanted.length;
+    while (room > 1 && (room > entriesMax || unitsOf(wanted.slice(0, room)) > unitsMax)) room -= 1;
+    const given = wanted.slice(0, room);
+    return {
+      records: given.flatMap(({ record }) => (record === null ? [] : [record])),
+      seqs: given.flatMap(({ record, seq }) => (record === null ? [] : [seq])),
+      graves: given.flatMap(({ record, id }) => (record === null ? [id] : [])),
+      lastSeq: given.at(-1)?.seq ?? null,
+      nextSeq: wanted[room]?.seq ?? null,
+    };
+  }
+}
+
+export interface ModelSlice {
+  readonly records: readonly string[];
+  readonly seqs: readonly number[];
+  readonly graves: readonly string[];
+  readonly lastSeq: number | null;
+  readonly nextSeq: number | null;
+}
+
+function unitsOf(entries: readonly Standing[]): number {
+  return entries.reduce((units, { id, record }) => units + (record ?? id).length, 0);
+}

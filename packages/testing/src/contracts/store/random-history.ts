@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import type { Change, PartitionKey, Store } from '@tidemark/core';
+import { Dice } from '../../kit/dice.ts';
+import { seededRandom } from '../../kit/seeded-random.ts';
+import { bury, recordOf } from './change.ts';
+import { ORDERS } from './committed.ts';
+import { PartitionModel } from './partition-model.ts';
+
+export interface RandomHistory {
+  readonly seed: number;
+  readonly commits: number;
+  /** A small number of ids makes objects come and go often. */
+  readonly ids: number;
+  readonly partition?: PartitionKey;
+  /** Called after every commit. */
+  readonly check?: (model: PartitionModel) => Promise<void>;
+}
+
+const CHECKSUM_LIMIT = 2 ** 52;
+const TEXTS = ['', 'é', '😀', 'plain', 'x'.repeat(40)];
+
+/** Commits random changes to a store and to the oracle alike. */
+export async function randomHistory(store: Store, history: RandomHistory): Promise<PartitionModel> {
+  const dice = new Dice(seededRandom(history.seed));
+  const model = new PartitionModel();
+  const ids = Array.from({ length: history.ids }, (_, number) => `id ${number}`);
+  for (let round = 0; round < history.commits; round++) {
+    const changed = dice.shuffle(ids).slice(0, dice.between(1, 4));
+    const changes = changed.map((id) => randomChange(dice, model, id, `${round}`));
+    const { status } = await store.commit({ partition: history.partition ?? ORDERS, changes, guards: [] });
+    assert.equal(status, 'committed', `seed ${history.seed}, round ${round}`);
+    model.commit(changes);
+    await history.check?.(model);
+  }
+  return model;
+}
+
+function randomChange(dice: Dice, model: PartitionModel, id: string, label: string): Change {
+  const expectation = dice.chance(30) ? { expect: model.seqOf(id) } : {};
+  if (dice.chance(35)) return { ...bury(id), ...expectation };
+  // The largest checksums make a sum that forgets its modulus show at once.
+  const checksum = dice.chance(30) ? CHECKSUM_LIMIT - 1 : dice.below(2 ** 32) * 2 ** 20;
+  return { id, record: recordOf(id, label + dice.pick(TEXTS)), checksum, ...expectation };
+}

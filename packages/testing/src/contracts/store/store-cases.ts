@@ -1,0 +1,43 @@
+import { answerCases } from './answer-cases.ts';
+import { commitCases } from './commit-cases.ts';
+import { concurrencyCases } from './concurrency-cases.ts';
+import { copyCases } from './copy-cases.ts';
+import { documentCases } from './document-cases.ts';
+import { entryCases } from './entry-cases.ts';
+import { erasureCases } from './erasure-cases.ts';
+import { expectationCases } from './expectation-cases.ts';
+import { guardCases } from './guard-cases.ts';
+import { journalCases } from './journal-cases.ts';
+import { journalPropertyCases } from './journal-property-cases.ts';
+import { lifeCases } from './life-cases.ts';
+import { nameCases } from './name-cases.ts';
+import { partitionCases } from './partition-cases.ts';
+import { statsCases } from './stats-cases.ts';
+import type { StoreCase } from './store-case.ts';
+import { textCases } from './text-cases.ts';
+import { tidemarkCases } from './tidemark-cases.ts';
+import { trimCases } from './trim-cases.ts';
+import { verifyCases } from './verify-cases.ts';
+
+/** Everything that is true of every engine. */
+export const storeCases: readonly StoreCase[] = [
+  ...partitionCases,
+  ...commitCases,
+  ...expectationCases,
+  ...guardCases,
+  ...journalCases,
+  ...journalPropertyCases,
+  ...trimCases,
+  ...documentCases,
+  ...entryCases,
+  ...erasureCases,
+  ...tidemarkCases,
+  ...statsCases,
+  ...nameCases,
+  ...textCases,
+  ...concurrencyCases,
+  ...answerCases,
+  ...verifyCases,
+  ...lifeCases,
+  ...copyCases,
+];

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import type { DeviceTidemark } from '@tidemark/core';
+import { bury, put } from './change.ts';
+import { committed, ORDERS } from './committed.ts';
+import { furnishStore, tidemark } from './furnish-store.ts';
+import { insistOnPaging } from './insist-on-paging.ts';
+import { observeStore } from './observe-store.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+import { trimFully } from './trim-fully.ts';
+
+const WRITTEN = { status: 'written' };
+
+/** The last token each device presented. */
+export const tidemarkCases: readonly StoreCase[] = [
+  storeCase('[STORE-49] a tidemark is read back as it was noted, and the last one counts', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
+    const marks: readonly DeviceTidemark[] = [
+      { client: 'c1', epoch: 'e', seq: 2, base: 1, start: null, seenAtMs: 1_700_000_000_123 },
+      { client: 'c1', epoch: 'another', seq: 1, base: null, start: 2, seenAtMs: 1_700_000_000_001 },
+      { client: 'c1', epoch: 'another', seq: 0, base: 0, start: null, seenAtMs: 0 },
+    ];
+    for (const mark of marks) {
+      assert.deepEqual(await store.noteTidemark(ORDERS, mark, []), WRITTEN);
+      assert.deepEqual(await store.readTidemark(ORDERS, 'c1'), mark);
+      assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), [mark]);
+    }
+    assert.equal(await store.readTidemark(ORDERS, 'c2'), null);
+    assert.equal(await store.readTidemark({ source: 'Order', user: null }, 'c1'), null);
+  }),
+  storeCase('[STORE-49] a note moves nothing in the partition', async ({ store }) => {
+    await furnishStore(store);
+    const before = await observeStore(store);
+    await store.noteTidemark(ORDERS, tidemark('new'), []);
+    const after = await observeStore(store);
+    const withoutNote = after.partitions.map((partition) => ({
+      ...partition,
+      tidemarks: partition.tidemarks.filter(({ client }) => client !== 'new'),
+    }));
+    assert.deepEqual({ ...after, partitions: withoutNote }, before);
+  }),
+  storeCase('[STORE-50] tidemarks of a partition are listed once each, in any steps', async ({ store }) => {
+    await committed(store, [put('1')]);
+    await committed(store, [put('1')], { partition: { ...ORDERS, user: 'bob' } });
+    const clients = ['b', 'a', 'A', 'aa', 'a b', '\u{1F600}', '\uFF5E', 'é', 'constructor', '10', '9'];
+    for (const client of clients) await store.noteTidemark(ORDERS, tidemark(client, client.length), []);
+    await store.noteTidemark({ ...ORDERS, user: 'bob' }, tidemark('elsewhere'), []);
+    const all = await store.listTidemarks(ORDERS, { limit: 1_000 });
+    assert.equal(all.length, clients.length);
+    for (const client of clients) {
+      assert.deepEqual(
+        all.find((mark) => mark.client === client),
+        tidemark(client, client.length),
+      );
+    }
+    await insistOnPaging(all, (last, limit) => {
+      return store.listTidemarks(ORDERS, last === undefined ? { limit } : { after: last.client, limit });
+    });
+  }),
+  storeCase('[STORE-50] a listing goes on after a client that is gone by now', async ({ store }) => {
+    await committed(store, [put('1')]);
+    for (const client of ['a', 'b', 'c', 'd']) await store.noteTidemark(ORDERS, tidemark(client), []);
+    const all = await store.listTidemarks(ORDERS, { limit: 10 });
+    const after = all[1]?.client ?? assert.fail();
+    await store.writeEntries({ writes: [], guards: [], erase: { clients: [after] } });
+    assert.deepEqual(await store.listTidemarks(ORDERS, { after, limit: 10 }), all.slice(2));
+  }),
+  storeCase('[STORE-51] a partition never written to keeps no tidemarks', async ({ store }) => {
+    assert.deepEqual(await store.noteTidemark(ORDERS, tidemark('c1'), []), WRITTEN);
+    assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
+    assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), []);
+    assert.deepEqual(await store.partitions({ limit: 10 }), []);
+    await committed(store, [put('1')]);
+    assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
+  }),
+  storeCase('[STORE-52] tidemarks stay when the partition goes on, even empty', async ({ store }) => {
+    await committed(store, [put('1')]);
+    await store.noteTidemark(ORDERS, tidemark('c1', 1), []);
+    const { head } = await committed(store, [put('2'), bury('1')]);
+    await committed(store, [bury('2')]);
+    await trimFully(store, ORDERS, head + 1);
+    assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), [tidemark('c1', 1)]);
+    assert.deepEqual(await store.partitions({ limit: 10 }), [ORDERS]);
+  }),
+];

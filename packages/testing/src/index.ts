@@ -1,0 +1,13 @@
+export { runStoreCase } from './contracts/store/run-store-case.ts';
+export type { StoreBench, StoreCapabilities, StoreCase, StoreEngine } from './contracts/store/store-case.ts';
+export { storeCases } from './contracts/store/store-cases.ts';
+export { storeContract } from './contracts/store-contract.ts';
+export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
+export { Dice } from './kit/dice.ts';
+export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
+export { refusalOf } from './kit/refusal-of.ts';
+export { seededRandom } from './kit/seeded-random.ts';
+export { type SettableClock, settableClock } from './kit/settable-clock.ts';
+export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
+export { weakPasswords } from './kit/weak-passwords.ts';
+export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';

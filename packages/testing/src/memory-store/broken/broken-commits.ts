@@ -1,0 +1,200 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Change, Commit, PartitionKey, PartitionState, Store } from '@tidemark/core';
+import type { BrokenStore } from './broken-store.ts';
+
+export const brokenCommits: readonly BrokenStore[] = [
+  {
+    flaw: 'checks expectations in one step and applies in another',
+    caughtBy: 'STORE-3',
+    breaks: (store) => ({
+      commit: async (commit) => {
+        if (await conflicts(store, commit)) return { status: 'conflict' };
+        await nextTurn();
+        return store.commit({ ...commit, changes: commit.changes.map(withoutExpectation) });
+      },
+    }),
+  },
+  {
+    flaw: 'lets the last of doubled ids win',
+    caughtBy: 'STORE-6',
+    breaks: (store) => ({
+      commit: (commit) => {
+        const changes = [...new Map(commit.changes.map((change) => [change.id, change])).values()];
+        return store.commit({ ...commit, changes });
+      },
+    }),
+  },
+  {
+    flaw: 'applies the changes before the one that conflicts',
+    caughtBy: 'STORE-7',
+    breaks: (store) => ({
+      commit: async (commit) => {
+        for (const change of commit.changes.slice(0, -1)) {
+          const { status } = await store.commit({ ...commit, changes: [change] });
+          if (status === 'conflict') return { status };
+        }
+        return store.commit({ ...commit, changes: commit.changes.slice(-1) });
+      },
+    }),
+  },
+  {
+    flaw: 'gives a partition the epoch of the store',
+    caughtBy: 'STORE-10',
+    breaks: (store) => ({
+      commit: async (commit) => {
+        const result = await store.commit(commit);
+        if (result.status !== 'committed') return result;
+        return { ...result, state: { ...result.state, epoch: await store.epoch() } };
+      },
+      partition: async (key) => ({ ...(await store.partition(key)), epoch: await store.epoch() }),
+    }),
+  },
+  {
+    flaw: 'gives out seqs in the order of ids',
+    caughtBy: 'STORE-11',
+    breaks: (store) => ({
+      commit: (commit) => {
+        const changes = [...commit.changes].sort((left, right) => (left.id < right.id ? -1 : 1));
+        return store.commit({ ...commit, changes });
+      },
+    }),
+  },
+  {
+    flaw: 'gives a seq to the deletion of what is not live',
+    caughtBy: 'STORE-14',
+    breaks: (store) => ({
+      commit: async (commit) => {
+        for (const { id, record } of commit.changes) {
+          const live = (await store.readObjects(commit.partition, [id])).objects.get(id)?.record ?? null;
+          if (record === null && live === null) await put(store, commit.partition, id);
+        }
+        return store.commit(commit);
+      },
+    }),
+  },
+  {
+    flaw: 'does not subtract the checksum of what was replaced or deleted',
+    caughtBy: 'STORE-15',
+    breaks: (store) => {
+      let neverSubtracted = 0;
+      return {
+        commit: async (commit) => {
+          const before = await store.partition(commit.partition);
+          const result = await store.commit(commit);
+          if (result.status !== 'committed') return result;
+          const given = commit.changes.reduce((sum, { checksum }) => (sum + checksum) % 2 ** 52, before.checksum);
+          neverSubtracted += (given - result.state.checksum + 2 ** 52) % 2 ** 52;
+          return result;
+        },
+        partition: async (key) => changeState(await store.partition(key), 'checksum', neverSubtracted),
+      };
+    },
+  },
+  {
+    flaw: 'counts an object again when it is replaced',
+    caughtBy: 'STORE-15',
+    breaks: (store) => ({
+      partition: async (key) => {
+        const state = await store.partition(key);
+        return changeState(state, 'size', state.head - state.size);
+      },
+    }),
+  },
+  {
+    flaw: 'moves the head when there is nothing to change',
+    caughtBy: 'STORE-16',
+    breaks: (store) => ({
+      commit: async (commit) => {
+        if (commit.changes.length === 0) await put(store, commit.partition, 'nothing');
+        return store.commit(commit);
+      },
+    }),
+  },
+  {
+    flaw: 'expects nothing of tombstones',
+    caughtBy: 'STORE-17',
+    breaks: (store) => ({
+      commit: async (commit) => {
+        const { objects } = await store.readObjects(
+          commit.partition,
+          commit.changes.map(({ id }) => id),
+        );
+        const changes = commit.changes.map((change) => {
+          return objects.get(change.id)?.record === null ? withoutExpectation(change) : change;
+        });
+        return store.commit({ ...commit, changes });
+      },
+    }),
+  },
+  {
+    flaw: 'takes an expectation of 0 for none',
+    caughtBy: 'STORE-17',
+    breaks: (store) => ({
+      commit: (commit) => {
+        const changes = commit.changes.map((change) => (change.expect === 0 ? withoutExpectation(change) : change));
+        return store.commit({ ...commit, changes });
+      },
+    }),
+  },
+  {
+    flaw: 'ignores the head expected',
+    caughtBy: 'STORE-18',
+    breaks: (store) => ({ commit: ({ partition, changes, guards }) => store.commit({ partition, changes, guards }) }),
+  },
+  {
+    flaw: 'ignores the guards of a commit',
+    caughtBy: 'STORE-19',
+    breaks: (store) => ({ commit: (commit) => store.commit({ ...commit, guards: [] }) }),
+  },
+  {
+    flaw: 'looks only at the first guard',
+    caughtBy: 'STORE-19',
+    breaks: (store) => ({ commit: (commit) => store.commit({ ...commit, guards: commit.guards.slice(0, 1) }) }),
+  },
+  {
+    flaw: 'names the last guard that is gone',
+    caughtBy: 'STORE-19',
+    breaks: (store) => ({ commit: (commit) => store.commit({ ...commit, guards: [...commit.guards].reverse() }) }),
+  },
+  {
+    flaw: 'forgets tidemarks at every commit',
+    caughtBy: 'STORE-52',
+    breaks: (store) => ({
+      commit: async (commit) => {
+        await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1'] } });
+        return store.commit(commit);
+      },
+    }),
+  },
+  {
+    flaw: 'drops the commits under way when it is closed',
+    caughtBy: 'STORE-62',
+    breaks: (store) => ({
+      commit: async (commit) => {
+        await nextTurn();
+        return store.commit(commit);
+      },
+    }),
+  },
+];
+
+async function conflicts(store: Store, { partition, changes, expectHead }: Commit): Promise<boolean> {
+  const { objects, state } = await store.readObjects(
+    partition,
+    changes.map(({ id }) => id),
+  );
+  if (expectHead !== undefined && expectHead !== state.head) return true;
+  return changes.some(({ id, expect }) => expect !== undefined && expect !== (objects.get(id)?.seq ?? 0));
+}
+
+function withoutExpectation({ id, record, checksum }: Change): Change {
+  return { id, record, checksum };
+}
+
+function put(store: Store, partition: PartitionKey, id: string) {
+  return store.commit({ partition, changes: [{ id, record: 'record', checksum: 1 }], guards: [] });
+}
+
+function changeState(state: PartitionState, name: 'size' | 'checksum', by: number): PartitionState {
+  return { ...state, [name]: (state[name] + by) % 2 ** 52 };
+}

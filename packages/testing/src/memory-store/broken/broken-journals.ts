@@ -1,0 +1,148 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { JournalRange, JournalSlice, PartitionKey, Store, StoredObject } from '@tidemark/core';
+import type { BrokenStore } from './broken-store.ts';
+
+/** A store that changes either the range asked for or the slice given. */
+function brokenSlice(
+  change: (slice: JournalSlice, range: JournalRange) => JournalSlice,
+  ask: (range: JournalRange) => JournalRange = (range) => range,
+): BrokenStore['breaks'] {
+  return (store: Store) => ({
+    readJournal: async (key, range) => change(await store.readJournal(key, ask(range)), range),
+  });
+}
+
+const asItIs = (slice: JournalSlice) => slice;
+
+export const brokenJournals: readonly BrokenStore[] = [
+  {
+    flaw: 'answers with a state from a later moment',
+    caughtBy: 'STORE-5',
+    breaks: (store) => ({
+      readJournal: async (key, range) => {
+        const slice = await store.readJournal(key, range);
+        await nextTurn();
+        return { ...slice, state: await store.partition(key) };
+      },
+    }),
+  },
+  {
+    flaw: 'leaves an object at its old place too',
+    caughtBy: 'STORE-12',
+    breaks: brokenSlice((slice) => ({ ...slice, records: [...slice.records.slice(-1), ...slice.records] })),
+  },
+  {
+    flaw: 'leaves no tombstones',
+    caughtBy: 'STORE-13',
+    breaks: brokenSlice((slice) => ({ ...slice, graves: [] })),
+  },
+  {
+    flaw: 'skips a tombstone where it cuts',
+    caughtBy: 'STORE-22',
+    breaks: brokenSlice((slice) => {
+      const cutAtGrave = slice.upTo < slice.state.head && slice.upTo > (slice.seqs.at(-1) ?? 0);
+      return cutAtGrave ? { ...slice, graves: slice.graves.slice(0, -1) } : slice;
+    }),
+  },
+  {
+    flaw: 'begins at the seq given instead of after it',
+    caughtBy: 'STORE-22',
+    breaks: brokenSlice(asItIs, (range) => ({ ...range, after: Math.max(0, range.after - 1) })),
+  },
+  {
+    flaw: 'gives one entry too many',
+    caughtBy: 'STORE-23',
+    breaks: brokenSlice(asItIs, (range) => ({ ...range, entriesMax: range.entriesMax + 1 })),
+  },
+  {
+    flaw: 'gives entries without looking at their units',
+    caughtBy: 'STORE-24',
+    breaks: brokenSlice(asItIs, (range) => ({ ...range, unitsMax: Number.MAX_SAFE_INTEGER })),
+  },
+  {
+    flaw: 'cuts one unit early',
+    caughtBy: 'STORE-24',
+    breaks: brokenSlice(asItIs, (range) => ({ ...range, unitsMax: range.unitsMax - 1 })),
+  },
+  {
+    flaw: 'gives nothing when the first entry is too heavy',
+    caughtBy: 'STORE-24',
+    breaks: brokenSlice((slice, { after, unitsMax }) => {
+      const heavy = [...slice.records, ...slice.graves].join('').length > unitsMax;
+      return heavy ? { ...slice, records: [], seqs: [], graves: [], upTo: after } : slice;
+    }),
+  },
+  {
+    flaw: 'gives all tombstones',
+    caughtBy: 'STORE-25',
+    breaks: brokenSlice(asItIs, (range) => ({ ...range, gravesAfter: 0 })),
+  },
+  {
+    flaw: 'skips records together with the tombstones',
+    caughtBy: 'STORE-25',
+    breaks: brokenSlice(asItIs, (range) => ({ ...range, after: Math.max(range.after, range.gravesAfter) })),
+  },
+  {
+    flaw: 'ends at the last record instead of the head',
+    caughtBy: 'STORE-26',
+    breaks: brokenSlice((slice, { after }) => {
+      return slice.graves.length === 0 ? { ...slice, upTo: slice.seqs.at(-1) ?? after } : slice;
+    }),
+  },
+  {
+    flaw: 'says that it came one seq further than it did',
+    caughtBy: 'STORE-27',
+    breaks: brokenSlice((slice) => ({ ...slice, upTo: Math.min(slice.upTo + 1, slice.state.head) })),
+  },
+  {
+    flaw: 'trims without raising the floor',
+    caughtBy: 'STORE-28',
+    breaks: (store) => ({
+      trim: async (key, upTo) => ({ ...(await store.trim(key, upTo)), floor: 0 }),
+      partition: async (key) => ({ ...(await store.partition(key)), floor: 0 }),
+    }),
+  },
+  {
+    flaw: 'trims the tombstone after the seq given as well',
+    caughtBy: 'STORE-28',
+    breaks: (store) => ({ trim: (key, upTo) => store.trim(key, upTo + 1) }),
+  },
+  {
+    flaw: 'trims everything in one call',
+    caughtBy: 'STORE-29',
+    breaks: (store) => ({ trim: (key, upTo) => trimToTheEnd(store, key, upTo) }),
+  },
+  {
+    flaw: 'raises the floor beyond the head',
+    caughtBy: 'STORE-30',
+    breaks: (store) => ({ trim: async (key, upTo) => ({ ...(await store.trim(key, upTo)), floor: upTo }) }),
+  },
+  {
+    flaw: 'remembers in the index what it trimmed',
+    caughtBy: 'STORE-31',
+    breaks: (store) => {
+      const seen = new Map<string, StoredObject>();
+      return {
+        commit: async (commit) => {
+          const result = await store.commit(commit);
+          const { objects } = await store.readObjects(
+            commit.partition,
+            commit.changes.map(({ id }) => id),
+          );
+          for (const [id, object] of objects) seen.set(id, object);
+          return result;
+        },
+        readObjects: async (key, ids) => {
+          const { state } = await store.readObjects(key, ids);
+          return { state, objects: new Map([...seen].filter(([id]) => ids.includes(id))) };
+        },
+      };
+    },
+  },
+];
+
+async function trimToTheEnd(store: Store, key: PartitionKey, upTo: number) {
+  let state = await store.trim(key, upTo);
+  while (state.floor < Math.min(upTo, state.head)) state = await store.trim(key, upTo);
+  return state;
+}

@@ -1,0 +1,101 @@
+import type { DeviceTidemark, StatRow } from '@tidemark/core';
+import type { BrokenStore } from './broken-store.ts';
+
+export const brokenNotes: readonly BrokenStore[] = [
+  {
+    flaw: 'ignores the guards of a tidemark',
+    caughtBy: 'STORE-19',
+    breaks: (store) => ({ noteTidemark: (key, mark) => store.noteTidemark(key, mark, []) }),
+  },
+  {
+    flaw: 'keeps the highest tidemark instead of the last',
+    caughtBy: 'STORE-49',
+    breaks: (store) => ({
+      noteTidemark: async (key, mark, guards) => {
+        const old = await store.readTidemark(key, mark.client);
+        return store.noteTidemark(key, old !== null && old.seq > mark.seq ? old : mark, guards);
+      },
+    }),
+  },
+  {
+    flaw: 'lists tidemarks from the beginning every time',
+    caughtBy: 'STORE-50',
+    breaks: (store) => ({ listTidemarks: (key, { limit }) => store.listTidemarks(key, { limit }) }),
+  },
+  {
+    flaw: 'lists all tidemarks whatever the limit',
+    caughtBy: 'STORE-50',
+    breaks: (store) => ({ listTidemarks: (key, list) => store.listTidemarks(key, { ...list, limit: 1_000 }) }),
+  },
+  {
+    flaw: 'keeps tidemarks for partitions never written to',
+    caughtBy: 'STORE-51',
+    breaks: () => {
+      const marks = new Map<string, DeviceTidemark>();
+      return {
+        noteTidemark: async (_key, mark) => {
+          marks.set(mark.client, mark);
+          return { status: 'written' };
+        },
+        readTidemark: async (_key, client) => marks.get(client) ?? null,
+        listTidemarks: async () => [...marks.values()],
+      };
+    },
+  },
+  {
+    flaw: 'lets the last row of a step win',
+    caughtBy: 'STORE-53',
+    breaks: (store) => ({
+      addStats: (rows) => {
+        const last = new Map(rows.map((row) => [JSON.stringify([row.metric, row.atS]), row]));
+        return store.addStats([...last.values()]);
+      },
+    }),
+  },
+  {
+    flaw: 'begins extremes at zero',
+    caughtBy: 'STORE-53',
+    breaks: (store) => ({
+      readStats: async (metric, from, limit) => {
+        const widened = (row: StatRow) => ({ ...row, min: Math.min(0, row.min), max: Math.max(0, row.max) });
+        return (await store.readStats(metric, from, limit)).map(widened);
+      },
+    }),
+  },
+  {
+    flaw: 'answers the newest rows newest first',
+    caughtBy: 'STORE-54',
+    breaks: (store) => ({
+      readStats: async (metric, from, limit) => {
+        const rows = [...(await store.readStats(metric, from, limit))];
+        return from === 'newest' ? rows.reverse() : rows;
+      },
+    }),
+  },
+  {
+    flaw: 'counts rows from the wrong end',
+    caughtBy: 'STORE-54',
+    breaks: (store) => ({ readStats: (metric, _from, limit) => store.readStats(metric, 'oldest', limit) }),
+  },
+  {
+    flaw: 'sorts metrics by UTF-16 units',
+    caughtBy: 'STORE-55',
+    breaks: (store) => ({ statNames: async () => [...(await store.statNames())].sort() }),
+  },
+  {
+    flaw: 'forgets the rows of the time given too',
+    caughtBy: 'STORE-56',
+    breaks: (store) => ({ trimStats: (beforeS) => store.trimStats(beforeS + 1) }),
+  },
+  {
+    flaw: 'forgets all old rows in one call',
+    caughtBy: 'STORE-56',
+    breaks: (store) => ({
+      trimStats: async (beforeS) => {
+        let gone = 0;
+        for (let more = -1; more !== 0; gone += more) more = await store.trimStats(beforeS);
+        return gone;
+      },
+    }),
+  },
+];

@@ -1,0 +1,64 @@
+import type { Change, Commit, CommitResult } from '@tidemark/core';
+import { addChecksums, subtractChecksums } from '@tidemark/protocol';
+import { type MemoryLife, type MemoryPartition, newPartition, partitionOf } from './memory-life.ts';
+import { missingGuard } from './missing-guard.ts';
+import { stateOf } from './state-of.ts';
+import { tupleKey } from './tuple-key.ts';
+
+/** Checks everything first and applies afterwards, so nothing is ever half applied. */
+export function commitChanges(life: MemoryLife, commit: Commit, newWord: () => string): CommitResult {
+  assertAdmitted(commit.changes);
+  const guard = missingGuard(life, commit.guards);
+  if (guard !== null) return { status: 'gone', guard };
+  const before = partitionOf(life, commit.partition);
+  if (conflicts(before, commit)) return { status: 'conflict' };
+  const changes = commit.changes.filter((change) => takesSeq(before, change));
+  if (changes.length === 0) return { status: 'committed', state: stateOf(before) };
+  const partition = writablePartition(life, commit, newWord);
+  for (const change of changes) applyChange(partition, change);
+  return { status: 'committed', state: stateOf(partition) };
+}
+
+function assertAdmitted(changes: readonly Change[]): void {
+  const ids = new Set(changes.map(({ id }) => id));
+  if (ids.size !== changes.length) throw new Error('an id stands twice in a commit');
+  const odd = changes.find(({ record, checksum }) => record === null && checksum !== 0);
+  if (odd !== undefined) throw new Error('a deletion has a checksum');
+}
+
+function conflicts(partition: MemoryPartition, commit: Commit): boolean {
+  if (commit.expectHead !== undefined && commit.expectHead !== partition.head) return true;
+  return commit.changes.some(({ id, expect }) => {
+    return expect !== undefined && expect !== (partition.index.get(id)?.seq ?? 0);
+  });
+}
+
+function takesSeq(partition: MemoryPartition, change: Change): boolean {
+  return change.record !== null || partition.index.get(change.id)?.live === true;
+}
+
+/** The first seq ever taken is what makes a partition, with an epoch word of its own. */
+function writablePartition(life: MemoryLife, commit: Commit, newWord: () => string): MemoryPartition {
+  const place = tupleKey(commit.partition.source, commit.partition.user);
+  const known = life.partitions.get(place);
+  if (known !== undefined) return known;
+  const partition = newPartition(commit.partition, life.epoch + newWord());
+  life.partitions.set(place, partition);
+  return partition;
+}
+
+function applyChange(partition: MemoryPartition, { id, record, checksum }: Change): void {
+  const old = partition.index.get(id);
+  if (old !== undefined) partition.journal.delete(old.seq);
+  if (old?.live === true) {
+    partition.size -= 1;
+    partition.checksum = subtractChecksums(partition.checksum, old.checksum);
+  }
+  partition.head += 1;
+  partition.index.set(id, { seq: partition.head, live: record !== null, checksum });
+  partition.journal.set(partition.head, { id, record });
+  if (record !== null) {
+    partition.size += 1;
+    partition.checksum = addChecksums(partition.checksum, checksum);
+  }
+}

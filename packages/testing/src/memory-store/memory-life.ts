@@ -1,0 +1,69 @@
+import type { DeviceTidemark, DocumentScope, DocumentType, EntryKind, PartitionKey, StatRow } from '@tidemark/core';
+import { tupleKey } from './tuple-key.ts';
+
+/** Everything a store holds between two resets. Every map is keyed by `tupleKey` unless it says otherwise. */
+export interface MemoryLife {
+  readonly epoch: string;
+  readonly partitions: Map<string, MemoryPartition>;
+  readonly documents: Map<string, MemoryDocument>;
+  readonly entries: Map<string, MemoryEntry>;
+  /** Metric → begin of the step → row. */
+  readonly stats: Map<string, Map<number, StatRow>>;
+}
+
+export interface MemoryPartition {
+  readonly key: PartitionKey;
+  readonly epoch: string;
+  head: number;
+  floor: number;
+  size: number;
+  checksum: number;
+  /** Object id → where it stands. */
+  readonly index: Map<string, IndexEntry>;
+  /** Seq → what stands there. A map keeps the order of insertion, and seqs only grow: iterating is ascending. */
+  readonly journal: Map<number, JournalEntry>;
+  /** By client. */
+  readonly tidemarks: Map<string, DeviceTidemark>;
+}
+
+export interface IndexEntry {
+  readonly seq: number;
+  readonly live: boolean;
+  readonly checksum: number;
+}
+
+export interface JournalEntry {
+  readonly id: string;
+  /** Null: a tombstone. */
+  readonly record: string | null;
+}
+
+export interface MemoryDocument {
+  readonly scope: DocumentScope;
+  readonly name: string;
+  readonly type: DocumentType;
+  readonly version: number;
+  readonly parts: ReadonlyMap<string, string>;
+}
+
+export interface MemoryEntry {
+  readonly kind: EntryKind;
+  readonly key: readonly string[];
+  readonly value: string;
+  readonly version: number;
+}
+
+export function newLife(epoch: string): MemoryLife {
+  return { epoch, partitions: new Map(), documents: new Map(), entries: new Map(), stats: new Map() };
+}
+
+/** The partition as it stands, or an empty one that nobody keeps: reading never writes. */
+export function partitionOf(life: MemoryLife, key: PartitionKey): MemoryPartition {
+  return life.partitions.get(tupleKey(key.source, key.user)) ?? newPartition(key, life.epoch);
+}
+
+export function newPartition(key: PartitionKey, epoch: string): MemoryPartition {
+  const { source, user } = key;
+  const empty = { head: 0, floor: 0, size: 0, checksum: 0 };
+  return { key: { source, user }, epoch, ...empty, index: new Map(), journal: new Map(), tidemarks: new Map() };
+}
