@@ -13,8 +13,8 @@ const BATCHES = ROUNDS + 1;
 
 /**
  * Batches of 1,000 objects, from the parsed request to the disk, against the bare library writing the same bytes, ready
- * as text, under keys of the same size: each object under its place in the journal, its place under its id, one
- * transaction a batch, flushed before the next.
+ * as text, under keys of the same size and in the same way: a look whether the object is there, the object under its
+ * place in the journal, its place under its id, one transaction a batch, flushed before the next.
  */
 export async function batchWrite(say: (line: string) => void): Promise<Row> {
   const world = await buildWorld(0, say);
@@ -58,10 +58,12 @@ function rawWriter() {
     write: (objects: readonly (readonly [id: string, text: string])[]) =>
       root.transaction(() => {
         for (const [id, text] of objects) {
+          const name = Buffer.from(`000000${id}`);
+          if (index.get(name) !== undefined) throw new Error('every object is new');
           const place = Buffer.alloc(12);
           place.writeUIntBE(++seq, 6, 6);
           records.put(place, text);
-          index.put(Buffer.from(`000000${id}`), Buffer.alloc(14, 1));
+          index.put(name, Buffer.alloc(14, 1));
         }
       }),
     close: async () => {

@@ -16,7 +16,7 @@ export function applyCommit(tables: Tables, commit: Commit): CommitResult {
   if (guard !== null) return { status: 'gone', guard };
   const kept = keptPartition(tables, commit.partition);
   if (commit.expectHead !== undefined && commit.expectHead !== (kept?.head ?? 0)) return { status: 'conflict' };
-  const standings = expectedStandings(tables, kept, commit.changes);
+  const standings = expectedStandings(tables, kept, commit);
   if (standings === null) return { status: 'conflict' };
   const next = applyChanges(tables, kept, commit.changes, standings);
   if (next === null) return { status: 'committed', state: stateOf(tables, kept) };
@@ -38,15 +38,22 @@ function requireSound(changes: readonly Change[]): void {
 function expectedStandings(
   tables: Tables,
   kept: KeptPartition | null,
-  changes: readonly Change[],
+  { changes, seen }: Commit,
 ): readonly (Standing | null)[] | null {
+  const isAsSeen = seen !== undefined && isIn(stateOf(tables, kept), seen);
   const standings: (Standing | null)[] = [];
   for (const { id, expect } of changes) {
-    const standing = kept === null ? null : standingOf(tables, kept.number, id);
+    const isKnownToBeAbsent = kept === null || (isAsSeen && expect === 0);
+    const standing = isKnownToBeAbsent ? null : standingOf(tables, kept.number, id);
     if (expect !== undefined && expect !== (standing?.seq ?? 0)) return null;
     standings.push(standing);
   }
   return standings;
+}
+
+/** Whether nothing was committed since that state was seen. */
+function isIn({ epoch, head }: PartitionState, seen: NonNullable<Commit['seen']>): boolean {
+  return epoch === seen.epoch && head === seen.head;
 }
 
 /** The partition after the changes; null when they change nothing. */

@@ -14,42 +14,49 @@ export type ObjectLimits = Pick<
  * what it means is for the operation to say. `field` is where the objects stand in the request.
  */
 export function admitObjects(objects: unknown, limits: ObjectLimits, field: string): ObjectTexts {
-  const given = entriesOf(objects, () => pointer(field));
-  requireCount(given.length, limits.objectsPerWriteMax, 'objects', () => pointer(field));
+  const given = requireObject(objects, () => pointer(field));
+  const ids = Object.keys(given);
+  requireCount(ids.length, limits.objectsPerWriteMax, 'objects', () => pointer(field));
   const admitted = new Map<string, AttributeTexts>();
-  // Objects of one source mostly have the same attributes, so most names have been looked at before.
-  const goodNames = new Set<string>();
-  let units = 0;
-  for (const [id, attributes] of given) {
+  const tally: Tally = { units: 0, goodNames: new Set() };
+  for (const id of ids) {
     refuseProto(id, () => pointer(field));
     admitName('object', id, () => pointer(field, id));
-    const texts = admitAttributes(attributes, limits, [field, id], goodNames);
-    units += id.length;
-    for (const [name, text] of texts) units += name.length + text.length;
-    if (units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
-    admitted.set(id, texts);
+    tally.units += id.length;
+    admitted.set(id, admitAttributes(given[id], limits, [field, id], tally));
+    if (tally.units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
   }
   return admitted;
 }
 
-/** The attributes of one object. `goodNames` gathers the names that need not be looked at again. */
+/** What is gathered over the objects of one write. */
+interface Tally {
+  units: number;
+  /** Objects of one source mostly have the same attributes, so most names have been looked at before. */
+  readonly goodNames: Set<string>;
+}
+
+/** The attributes of one object. */
 export function admitAttributes(
   attributes: unknown,
   limits: ObjectLimits,
   path: readonly string[],
-  goodNames: Set<string> = new Set(),
+  tally: Tally = { units: 0, goodNames: new Set() },
 ): AttributeTexts {
   const here = () => pointer(...path);
-  const given = entriesOf(attributes, here);
-  requireCount(given.length, limits.attributesPerObjectMax, 'attributes', here);
+  const given = requireObject(attributes, here);
+  const names = Object.keys(given);
+  requireCount(names.length, limits.attributesPerObjectMax, 'attributes', here);
   const texts = new Map<string, string>();
-  for (const [name, value] of given) {
+  for (const name of names) {
     const there = () => pointer(...path, name);
-    if (!goodNames.has(name)) {
+    if (!tally.goodNames.has(name)) {
       refuseProto(name, here);
-      goodNames.add(admitName('attribute', name, there));
+      tally.goodNames.add(admitName('attribute', name, there));
     }
-    texts.set(name, admitValue(value, limits.valueDepthMax, there));
+    const text = admitValue(given[name], limits.valueDepthMax, there);
+    tally.units += name.length + text.length;
+    texts.set(name, text);
   }
   return texts;
 }
@@ -75,8 +82,8 @@ export function admitIds(ids: unknown, limits: ObjectLimits, field: string): Rea
   return admitted;
 }
 
-function entriesOf(value: unknown, at: () => string): [string, unknown][] {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.entries(value);
+function requireObject(value: unknown, at: () => string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw new Refusal('invalid_request', `${at()} must be an object`, [{ pointer: at(), detail: 'must be an object' }]);
 }
 

@@ -45,8 +45,8 @@ export function changeOf(
   if (verdict === null) return null;
   const expect = stored?.seq ?? 0;
   if (verdict === 'gone') return { id, record: null, checksum: 0, expect };
-  const next = current === null ? bornRecord(id, verdict) : changedRecord(current, verdict, floor);
-  return { id, ...next, expect };
+  const { record, checksum } = current === null ? bornRecord(id, verdict) : changedRecord(current, verdict, floor);
+  return { id, record, checksum, expect };
 }
 
 export function liveRecord(stored: StoredObject | undefined): ObjectRecord | null {

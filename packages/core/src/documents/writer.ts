@@ -2,7 +2,7 @@ import { COMMIT_ATTEMPTS_MAX, Refusal } from '@tidemark/protocol';
 import type { PartitionWrite } from '../admission/admit-write.ts';
 import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import type { Change, CommitResult, PartitionState, Store } from '../ports/store.ts';
+import type { Change, Commit, CommitResult, PartitionState, Store } from '../ports/store.ts';
 import { effectOn, idsOf, insertions, type PointChange } from './effect.ts';
 import { Replacement } from './replacement.ts';
 import { Turns } from './turns.ts';
@@ -67,23 +67,27 @@ export class Writer {
   async #change(write: PartitionWrite, change: PointChange): ReturnType<Attempt> {
     const ids = idsOf(change);
     const changes: Change[] = [];
+    let first: PartitionState | null = null;
     let state: PartitionState | null = null;
     for (let start = 0; start < ids.length || state === null; start += LOOKUP_CHUNK) {
       const chunk = ids.slice(start, start + LOOKUP_CHUNK);
       const read = await this.#store.readObjects(write.partition, chunk);
+      first ??= read.state;
       state = read.state;
       for (const id of chunk) {
         const effect = effectOn(change, id, read.objects.get(id), read.state.floor);
         if (effect !== null) changes.push(effect);
       }
     }
-    const result = await this.#commit(write, changes, state);
+    // Heads only grow, so when the first and the last look saw the same one, all of them saw the same state.
+    const isOneState = first?.epoch === state.epoch && first.head === state.head;
+    const result = await this.#commit(write, changes, state, isOneState ? { seen: state } : {});
     return { result, changed: changes.length, unchanged: ids.length - changes.length };
   }
 
   async #replace(write: PartitionWrite, replacement: Replacement, given: number): ReturnType<Attempt> {
     const { changes, state } = await replacement.changes();
-    const result = await this.#commit(write, changes, state, state.head);
+    const result = await this.#commit(write, changes, state, { expectHead: state.head });
     const puts = changes.filter((change) => change.record !== null).length;
     return { result, changed: changes.length, unchanged: given - puts };
   }
@@ -93,11 +97,11 @@ export class Writer {
     write: PartitionWrite,
     changes: readonly Change[],
     state: PartitionState | null,
-    expectHead?: number,
+    terms: Pick<Commit, 'expectHead' | 'seen'> = {},
   ): Promise<CommitResult> | CommitResult {
     if (changes.length === 0 && state !== null) return { status: 'committed', state };
     const { partition, guards } = write;
-    return this.#store.commit({ partition, changes, guards, ...(expectHead === undefined ? {} : { expectHead }) });
+    return this.#store.commit({ partition, changes, guards, ...terms });
   }
 }
 

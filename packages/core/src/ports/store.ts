@@ -160,6 +160,11 @@ export interface Commit {
   readonly changes: readonly Change[];
   /** The head the partition must have. Absent: whatever. */
   readonly expectHead?: number;
+  /**
+   * The state in which every expectation was seen to hold, if it was one. While the partition is still in it, an engine
+   * may take the expectations for granted.
+   */
+  readonly seen?: Pick<PartitionState, 'epoch' | 'head'>;
   /** Only while all of these exist. */
   readonly guards: readonly EntryRef[];
 }
@@ -203,7 +208,10 @@ export type DocumentType = 'text' | 'objects';
 export interface DocumentWrite {
   readonly key: DocumentKey;
   readonly type: DocumentType;
-  /** True: the parts given become all there is. False: they are added to, or replace, those with the same key. */
+  /**
+   * True: the parts given become all there is. False: they are added to, or replace, those with the same key; added to
+   * a document of the other type, they are a conflict.
+   */
   readonly replace: boolean;
   readonly parts: ReadonlyMap<string, string>;
   /** The version the document must have; 0: it must not exist. Absent: whatever. */

@@ -9,9 +9,7 @@ export function writeDocument(life: MemoryLife, write: DocumentWrite, newVersion
   const place = documentPlace(write.key);
   const old = life.documents.get(place);
   if (write.expect !== undefined && write.expect !== (old?.version ?? 0)) return { status: 'conflict' };
-  if (!write.replace && old !== undefined && old.type !== write.type) {
-    throw new Error(`a document of type ${old.type} cannot take parts of type ${write.type}`);
-  }
+  if (!write.replace && old !== undefined && old.type !== write.type) return { status: 'conflict' };
   const kept = write.replace || old === undefined ? [] : old.parts;
   const parts = new Map([...kept, ...write.parts]);
   life.documents.set(place, { ...write.key, type: write.type, version: newVersion(), parts });

@@ -76,8 +76,7 @@ export const documentCases: readonly StoreCase[] = [
     ] as const) {
       await write(store, type, { 0: '{}' });
       const before = await store.readDocument(NOTE);
-      const result = await append(store, other, { 1: '{}' }).catch(() => CONFLICT);
-      assert.deepEqual(result, CONFLICT);
+      assert.deepEqual(await append(store, other, { 1: '{}' }), CONFLICT);
       assert.deepEqual(await store.readDocument(NOTE), before);
     }
   }),

@@ -1,0 +1,41 @@
+import type { Change, PartitionState, Store } from '@tidemark/core';
+import { temporaryFolder } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openEmbeddedStore } from './embedded-store.ts';
+
+const partition = { source: 's', user: null };
+const born = (id: string): Change => ({ id, record: `"${id}":{"a":1}`, checksum: 1, expect: 0 });
+
+async function openStore(): Promise<Store> {
+  const folder = await temporaryFolder();
+  const store = await openEmbeddedStore({ folder: folder.path });
+  onTestFinished(async () => {
+    await store.close();
+    await folder.remove();
+  });
+  return store;
+}
+
+async function commit(store: Store, changes: Change[], seen?: PartitionState) {
+  return store.commit({ partition, changes, guards: [], ...(seen === undefined ? {} : { seen }) });
+}
+
+describe('commits that say what state they saw', () => {
+  it('[EMB-7] are believed only while the partition is still in that state', async () => {
+    const store = await openStore();
+    const empty = await store.partition(partition);
+    expect(await commit(store, [born('1')], empty)).toMatchObject({ status: 'committed', state: { size: 1 } });
+    // Somebody else was faster: the same objects must be looked at.
+    expect(await commit(store, [born('2'), born('1')], empty)).toEqual({ status: 'conflict' });
+    const one = await store.partition(partition);
+    expect(await commit(store, [born('2')], one)).toMatchObject({
+      status: 'committed',
+      state: { size: 2, checksum: 2 },
+    });
+    expect(await commit(store, [born('2')], { ...one, epoch: 'other' })).toEqual({ status: 'conflict' });
+    const two = await store.partition(partition);
+    const change: Change = { id: '1', record: '"1":{"a":2}', checksum: 5, expect: 1 };
+    expect(await commit(store, [change], two)).toMatchObject({ status: 'committed', state: { size: 2, checksum: 6 } });
+    expect(await commit(store, [change], await store.partition(partition))).toEqual({ status: 'conflict' });
+  });
+});
