@@ -22,6 +22,7 @@ import { renderPage } from './pages/render-page.ts';
 import type { PageStart } from './pages/start-of.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Log } from './ports/log.ts';
+import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
 import type { DocumentScope, Finding, PartitionState, Store } from './ports/store.ts';
@@ -30,6 +31,8 @@ import { Sources } from './registry/sources.ts';
 import { Tokens } from './registry/tokens.ts';
 import { Users } from './registry/users.ts';
 import { Stats } from './stats/stats.ts';
+import type { UrlRules } from './system/admit-url.ts';
+import { Audit } from './system/audit.ts';
 import { System } from './system/system.ts';
 
 export interface TidemarkParts {
@@ -39,7 +42,13 @@ export interface TidemarkParts {
   readonly passwords: Passwords;
   readonly log: Log;
   readonly limits?: Limits;
+  /** Absent: long work is done without a pause. */
+  readonly pace?: Pace;
   readonly isResetAllowed?: boolean;
+  /** The version of the product, for the licence. */
+  readonly version?: string;
+  /** Where a backend must not be. */
+  readonly urlRules?: UrlRules;
 }
 
 export interface PullCall extends WriteCall {
@@ -69,6 +78,7 @@ export class Tidemark {
   readonly sources: Sources;
   readonly tokens: Tokens;
   readonly system: System;
+  readonly audit: Audit;
   readonly stats: Stats;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -85,6 +95,7 @@ export class Tidemark {
     this.sources = new Sources(ports);
     this.tokens = new Tokens(ports);
     this.stats = new Stats(ports);
+    this.audit = new Audit(ports);
     this.system = new System({
       ...ports,
       users: this.users,
@@ -95,7 +106,7 @@ export class Tidemark {
     this.#clock = parts.clock;
     this.#log = parts.log;
     this.#limits = ports.limits;
-    this.#admission = new WriteAdmission(this.#directory, ports.limits);
+    this.#admission = new WriteAdmission(this.#directory, ports.limits, parts.pace);
     this.#writer = new Writer(parts.store);
     this.#named = new NamedDocuments(parts.store, ports.limits);
   }
@@ -196,6 +207,13 @@ export class Tidemark {
   }
 
   // Care
+
+  /** Empties everything and begins a new life, as `System.reset` says; measurements not yet kept go too. */
+  async reset(call: { readonly keepTokenId?: string } = {}): Promise<{ readonly epoch: string }> {
+    const answer = await this.system.reset(call);
+    this.stats.clear();
+    return answer;
+  }
 
   /** Recomputes from the records all that is kept beside them. */
   verify(): AsyncIterable<Finding> {

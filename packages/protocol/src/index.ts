@@ -9,6 +9,7 @@ export {
   Objects,
   Page,
   PartitionType,
+  Problem,
   SourceAttributes,
   StatStep,
   SyncType,

@@ -23,6 +23,8 @@ export interface Limits {
   readonly userAttributesMax: number;
   /** All attributes of one user as JSON text. Exceeded: `limit_exceeded`. */
   readonly userAttributesUnitsMax: number;
+  /** Pings one caller may send in a minute, all of them at once or spread out. Exceeded: `rate_limited`. */
+  readonly pingsPerMinuteMax: number;
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -35,6 +37,7 @@ export const DEFAULT_LIMITS: Limits = {
   pageUnitsMax: 1_000_000,
   userAttributesMax: 1_000,
   userAttributesUnitsMax: 100_000,
+  pingsPerMinuteMax: 600,
 };
 
 /** Stars in the pattern of `stats?names=`. Exceeded: `invalid_value`. */
@@ -63,3 +66,35 @@ export const URL_UNITS_MAX = 2_048;
 export const STAT_ROWS_MAX = 100_000;
 /** Rows of statistics waiting for the store; beyond it the newer ones are dropped. */
 export const STAT_ROWS_PENDING_MAX = 100_000;
+/** Jobs enqueued in one call. More is a bug of the caller and thrown out. */
+export const JOBS_PER_CALL_MAX = 10_000;
+/** Jobs of one queue that are not dead. Exceeded: `queue_full`. */
+export const JOBS_PER_QUEUE_MAX = 1_000_000;
+/** Dead jobs of one queue; beyond it the one that died first is forgotten. */
+export const DEAD_JOBS_PER_QUEUE_MAX = 100_000;
+/** Attempts a job may be given. More is a bug of the caller and thrown out. */
+export const JOB_ATTEMPTS_MAX = 1_000;
+/** What a job carries. More is a bug of the caller and thrown out. */
+export const JOB_PAYLOAD_UNITS_MAX = 10_000_000;
+/** The name of an order that jobs keep. More is a bug of the caller and thrown out. */
+export const JOB_ORDER_UNITS_MAX = 2_048;
+/** Why an attempt failed, as it is kept; the rest is cut off. */
+export const JOB_REASON_UNITS_MAX = 1_000;
+/** The longest lease: a day. More is a bug of the caller and thrown out. */
+export const JOB_LEASE_MS_MAX = 86_400_000;
+/** Users in one ping. Exceeded: `limit_exceeded`. */
+export const PING_USERS_MAX = 1_000;
+/** Devices of all users of one ping, skipped ones included. Exceeded: `limit_exceeded`. */
+export const PING_DEVICES_MAX = 10_000;
+/** Sources in one ping. Exceeded: `limit_exceeded`. */
+export const PING_SOURCES_MAX = 100;
+/** The text of a ping; push services take about as much. Exceeded: `body_too_large`. */
+export const PING_MESSAGE_UNITS_MAX = 4_096;
+/** Badge and sound of a ping, where they are texts. Exceeded: `invalid_value`. */
+export const PING_TEXT_UNITS_MAX = 255;
+/** How long a ping may make a device vibrate. Exceeded: `invalid_value`. */
+export const PING_VIBRATE_S_MAX = 3_600;
+/** Attempts to carry a ping to one device; beyond it the job is dead. */
+export const PING_ATTEMPTS_MAX = 8;
+/** Callers whose pings are counted; beyond it the one not heard of for longest is forgotten. */
+export const PING_CALLERS_MAX = 10_000;

@@ -5,6 +5,7 @@
  */
 export const REFUSALS = {
   invalid_request: { status: 400, title: 'The request does not have the required form' },
+  invalid_json: { status: 400, title: 'The body is not JSON' },
   forbidden_key: { status: 400, title: 'A key is not allowed' },
   too_deep: { status: 400, title: 'A value is nested too deeply' },
   invalid_credentials: { status: 401, title: 'Login or password is wrong' },
@@ -20,6 +21,7 @@ export const REFUSALS = {
   metric_not_found: { status: 404, title: 'No such metric' },
   token_not_found: { status: 404, title: 'No such token' },
   method_not_allowed: { status: 405, title: 'The address does not take this method' },
+  request_timeout: { status: 408, title: 'The request took too long' },
   user_exists: { status: 409, title: 'The login is taken' },
   client_exists: { status: 409, title: 'The client id is taken' },
   source_exists: { status: 409, title: 'The source name is taken' },
@@ -28,6 +30,8 @@ export const REFUSALS = {
   write_conflict: { status: 409, title: 'Other writers kept changing the same objects' },
   refresh_stale: { status: 409, title: 'The answer is older than what has been forgotten since' },
   body_too_large: { status: 413, title: 'The request is too large' },
+  uri_too_long: { status: 414, title: 'The address is too long' },
+  unsupported_media_type: { status: 415, title: 'The body is in a format that is not accepted' },
   document_too_large: { status: 413, title: 'The document would become too large' },
   invalid_name: { status: 422, title: 'A name is not allowed' },
   invalid_value: { status: 422, title: 'A value is not allowed' },
@@ -36,7 +40,11 @@ export const REFUSALS = {
   reserved_attribute: { status: 422, title: 'An attribute is reserved' },
   immutable_attribute: { status: 422, title: 'An attribute cannot change' },
   url_not_allowed: { status: 422, title: 'The URL is not allowed' },
+  rate_limited: { status: 429, title: 'Too many requests' },
+  headers_too_large: { status: 431, title: 'The headers are too large' },
   internal: { status: 500, title: 'Something is wrong on our side' },
+  overloaded: { status: 503, title: 'The server has too much to do' },
+  queue_full: { status: 503, title: 'Too much work is waiting' },
   store_unavailable: { status: 503, title: 'The store does not answer' },
   store_full: { status: 507, title: 'The disk is full' },
 } as const satisfies Record<string, { readonly status: number; readonly title: string }>;
@@ -54,11 +62,14 @@ export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
   readonly flaws: readonly Flaw[];
+  /** When to try again, where that is known. */
+  readonly retryAfterS: number | null;
 
-  constructor(code: RefusalCode, detail: string, flaws: readonly Flaw[] = []) {
+  constructor(code: RefusalCode, detail: string, flaws: readonly Flaw[] = [], retryAfterS: number | null = null) {
     super(detail);
     this.code = code;
     this.flaws = flaws;
+    this.retryAfterS = retryAfterS;
   }
 
   get status(): number {

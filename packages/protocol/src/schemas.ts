@@ -74,3 +74,21 @@ export const StatStep = Type.Object(
   { additionalProperties: false },
 );
 export type StatStep = Static<typeof StatStep>;
+
+/** RFC 9457, the one shape of everything that is refused. */
+export const Problem = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    code: Type.String(),
+    hint: Type.Optional(Type.String()),
+    request_id: Type.String(),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() }, { additionalProperties: false })),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type Problem = Static<typeof Problem>;

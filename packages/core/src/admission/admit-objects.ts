@@ -1,4 +1,5 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import type { Pace } from '../ports/pace.ts';
 import { admitName } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
@@ -9,11 +10,37 @@ export type ObjectLimits = Pick<
   'objectsPerWriteMax' | 'attributesPerObjectMax' | 'valueDepthMax' | 'writeUnitsMax'
 >;
 
+/** Objects looked at before others get their turn. */
+const STRIDE = 1_000;
+
 /**
  * A hash of hashes from outside. One bad object refuses them all. An object without attributes is let in as such:
  * what it means is for the operation to say. `field` is where the objects stand in the request.
  */
 export function admitObjects(objects: unknown, limits: ObjectLimits, field: string): ObjectTexts {
+  const admitting = admitInStrides(objects, limits, field);
+  for (;;) {
+    const { done, value } = admitting.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same for writes that may be large: others get their turn in between. */
+export async function admitManyObjects(
+  objects: unknown,
+  limits: ObjectLimits,
+  field: string,
+  pace: Pace,
+): Promise<ObjectTexts> {
+  const admitting = admitInStrides(objects, limits, field);
+  for (;;) {
+    const { done, value } = admitting.next();
+    if (done === true) return value;
+    await pace.turn();
+  }
+}
+
+function* admitInStrides(objects: unknown, limits: ObjectLimits, field: string): Generator<void, ObjectTexts> {
   const given = requireObject(objects, () => pointer(field));
   const ids = Object.keys(given);
   requireCount(ids.length, limits.objectsPerWriteMax, 'objects', () => pointer(field));
@@ -25,6 +52,7 @@ export function admitObjects(objects: unknown, limits: ObjectLimits, field: stri
     tally.units += id.length;
     admitted.set(id, admitAttributes(given[id], limits, [field, id], tally));
     if (tally.units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
+    if (admitted.size % STRIDE === 0) yield;
   }
   return admitted;
 }

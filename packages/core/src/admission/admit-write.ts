@@ -1,7 +1,8 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import type { Pace } from '../ports/pace.ts';
 import type { EntryRef, PartitionKey, PartitionState } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
-import { admitIds, admitObjects } from './admit-objects.ts';
+import { admitIds, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
 
 /** What admission must know of the world. */
@@ -45,46 +46,44 @@ export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readon
 export type FastDeleteCall = WriteCall & { readonly data: unknown };
 export type ReplaceCall = ObjectsCall & { readonly since: Moment | null };
 
+const WITHOUT_PAUSE: Pace = { turn: async () => {} };
+
 /** One admission for every kind of write: the call's objects first, since they can be judged without a look-up. */
 export class WriteAdmission {
   readonly #directory: Directory;
   readonly #limits: Limits;
+  readonly #pace: Pace;
 
-  constructor(directory: Directory, limits: Limits) {
+  constructor(directory: Directory, limits: Limits, pace: Pace = WITHOUT_PAUSE) {
     this.#directory = directory;
     this.#limits = limits;
+    this.#pace = pace;
   }
 
-  pushObjects(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, () => ({ op: 'push_objects', objects: this.#objects(call.objects, 'objects') }));
+  async pushObjects(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, { op: 'push_objects', objects: await this.#objects(call.objects, 'objects') });
   }
 
-  pushDeletes(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, () => ({ op: 'push_deletes', ids: admitIds(call.objects, this.#limits, 'objects') }));
+  async pushDeletes(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, { op: 'push_deletes', ids: admitIds(call.objects, this.#limits, 'objects') });
   }
 
-  fastInsert(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, () => ({ op: 'fast_insert', objects: this.#objects(call.objects, 'objects') }));
+  async fastInsert(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, { op: 'fast_insert', objects: await this.#objects(call.objects, 'objects') });
   }
 
-  fastUpdate(call: FastUpdateCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, () => ({
-      op: 'fast_update',
-      remove: this.#objects(call.delete_data, 'delete_data'),
-      put: this.#objects(call.data, 'data'),
-    }));
+  async fastUpdate(call: FastUpdateCall): Promise<Admitted<PartitionWrite>> {
+    const remove = await this.#objects(call.delete_data, 'delete_data');
+    return this.#admit(call, { op: 'fast_update', remove, put: await this.#objects(call.data, 'data') });
   }
 
-  fastDelete(call: FastDeleteCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, () => ({ op: 'fast_delete', remove: this.#objects(call.data, 'data') }));
+  async fastDelete(call: FastDeleteCall): Promise<Admitted<PartitionWrite>> {
+    return this.#admit(call, { op: 'fast_delete', remove: await this.#objects(call.data, 'data') });
   }
 
-  replace(call: ReplaceCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, () => ({
-      op: 'replace',
-      objects: this.#objects(call.objects, 'objects'),
-      since: call.since,
-    }));
+  async replace(call: ReplaceCall): Promise<Admitted<PartitionWrite>> {
+    const objects = await this.#objects(call.objects, 'objects');
+    return this.#admit(call, { op: 'replace', objects, since: call.since });
   }
 
   /** The partition a caller means by source and user, known to exist. */
@@ -104,12 +103,11 @@ export class WriteAdmission {
     return { partition: { source, user }, guards: [sourceRef, { kind: 'user', key: [user] }] };
   }
 
-  #objects(objects: unknown, field: string): ObjectTexts {
-    return admitObjects(objects, this.#limits, field);
+  #objects(objects: unknown, field: string): Promise<ObjectTexts> {
+    return admitManyObjects(objects, this.#limits, field, this.#pace);
   }
 
-  async #admit(call: WriteCall, change: () => ObjectsChange): Promise<Admitted<PartitionWrite>> {
-    const admittedChange = change();
-    return asAdmitted({ ...(await this.partition(call)), change: admittedChange });
+  async #admit(call: WriteCall, change: ObjectsChange): Promise<Admitted<PartitionWrite>> {
+    return asAdmitted({ ...(await this.partition(call)), change });
   }
 }

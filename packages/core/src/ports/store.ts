@@ -221,9 +221,9 @@ export interface DocumentWrite {
 
 /**
  * user [login] · client [client id] · user_client [login, client id] · source [name] · token [hash] ·
- * user_token [login, hash] · setting [name]
+ * user_token [login, hash] · setting [name] · audit [moment]
  */
-export type EntryKind = 'user' | 'client' | 'user_client' | 'source' | 'token' | 'user_token' | 'setting';
+export type EntryKind = 'user' | 'client' | 'user_client' | 'source' | 'token' | 'user_token' | 'setting' | 'audit';
 
 export interface EntryRef {
   readonly kind: EntryKind;

@@ -22,6 +22,7 @@ import { allEntries } from './all-entries.ts';
 import { closedRoster, enrolment, lastOf, markRoster } from './belongings.ts';
 import { isoTime } from './iso-time.ts';
 import { persist } from './persist.ts';
+import { ReadOnce } from './read-once.ts';
 import { refs } from './refs.ts';
 import {
   PLAIN_SOURCE,
@@ -50,6 +51,8 @@ export class Sources {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #admission: WriteAdmission;
+
+  readonly #views = new ReadOnce((name, { value }) => viewOf(name, readSourceRecord(value)));
 
   constructor({ store, clock, limits }: SourcesPorts) {
     this.#store = store;
@@ -85,7 +88,7 @@ export class Sources {
 
   async get(name: unknown): Promise<SourceView> {
     const source = admitName('source', name, pointer('source_id'));
-    return viewOf(source, readSourceRecord((await this.#require(source)).value));
+    return this.#views.of(source, await this.#require(source));
   }
 
   async has(name: string): Promise<boolean> {
@@ -108,7 +111,7 @@ export class Sources {
 
   async partitionTypeOf(name: string): Promise<PartitionType | null> {
     const entry = await this.#store.readEntry(refs.source(name));
-    return entry === null ? null : readSourceRecord(entry.value).partitionType;
+    return entry === null ? null : this.#views.of(name, entry).partition_type;
   }
 
   /** `userName` is who wants the change, as the caller says; it is kept, not checked. */

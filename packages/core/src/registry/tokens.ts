@@ -7,6 +7,7 @@ import { admitToken, type TokenCall } from './admit-token.ts';
 import { enrolment, lastOf, tokenRemovals, tokensOf } from './belongings.ts';
 import { isoTime, isoTimeOrNull } from './iso-time.ts';
 import { persist } from './persist.ts';
+import { ReadOnce } from './read-once.ts';
 import { refs } from './refs.ts';
 import { ADMIN_SCOPES, type Scope } from './scopes.ts';
 import { readTokenRecord, type TokenRecord, writeTokenRecord } from './token-record.ts';
@@ -56,6 +57,8 @@ export class Tokens {
   readonly #clock: Clock;
   readonly #random: Random;
 
+  readonly #bearers = new ReadOnce(bearerOf);
+
   constructor({ store, clock, random }: TokensPorts) {
     this.#store = store;
     this.#clock = clock;
@@ -80,9 +83,8 @@ export class Tokens {
     const hash = tokenHash(token);
     const entry = await this.#store.readEntry(refs.token(hash));
     if (entry === null) return null;
-    const { user, name, scopes, client, expiresAtMs } = readTokenRecord(entry.value);
-    if (expiresAtMs !== null && expiresAtMs <= nowMs) return null;
-    return { tokenId: tokenId(hash), user, name, scopes, client, expiresAtMs };
+    const bearer = this.#bearers.of(hash, entry);
+    return bearer.expiresAtMs !== null && bearer.expiresAtMs <= nowMs ? null : bearer;
   }
 
   async revoke(id: string): Promise<{ readonly revoked: string }> {
@@ -205,6 +207,11 @@ function entryListOf(page: { readonly user?: unknown; readonly after?: string; r
 function badPage(field: 'limit' | 'after'): Refusal {
   const detail = field === 'limit' ? `must be a whole number from 1 to ${LIST_MAX}` : 'must be the id of a token';
   return new Refusal('invalid_value', `${field} ${detail}`, [{ pointer: pointer(field), detail }]);
+}
+
+function bearerOf(hash: string, { value }: Entry): Bearer {
+  const { user, name, scopes, client, expiresAtMs } = readTokenRecord(value);
+  return { tokenId: tokenId(hash), user, name, scopes, client, expiresAtMs };
 }
 
 function viewOf(hash: string, record: TokenRecord): TokenView {
