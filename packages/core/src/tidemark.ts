@@ -142,8 +142,9 @@ export class Tidemark {
 
   /** The moment to hand to `replaceObjects` once a query that begins now has its answer. */
   async head(call: WriteCall): Promise<Moment> {
-    const { epoch, head } = await this.partition(call);
-    return { epoch, head };
+    const { partition, life } = await this.#admission.partition(call);
+    const { epoch, head } = await this.store.partition(partition);
+    return { epoch, head, life };
   }
 
   async partition(call: WriteCall): Promise<PartitionState> {
@@ -225,7 +226,7 @@ export class Tidemark {
     return {
       partitionTypeOf: (source: string) => sources.partitionTypeOf(source),
       hasSource: (source: string) => sources.has(source),
-      hasUser: (login: string) => users.has(login),
+      lifeOf: (login: string) => users.lifeOf(login),
       hasClient: (id: string) => clients.has(id),
     };
   }

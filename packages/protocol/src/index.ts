@@ -1,12 +1,12 @@
 export { addChecksums, objectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
+export { DEVICE_TYPES, type DeviceType } from './device-types.ts';
 export { canonicalJson, type JsonValue } from './json.ts';
 export * from './limits.ts';
 export { NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';
 export { type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refusals.ts';
-export {
-  DEVICE_TYPES,
-  type DeviceType,
-  Objects,
+// Only the types: the schemas themselves bring a library along that takes longer to load than all the rest, and most
+// of those who import this package, writer threads and devices among them, have no use for it.
+export type {
   Page,
   PartitionType,
   Problem,

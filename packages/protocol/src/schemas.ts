@@ -12,10 +12,6 @@ export type PartitionType = Static<typeof PartitionType>;
 export const SyncType = Type.Union([Type.Literal('incremental'), Type.Literal('bulk_only')]);
 export type SyncType = Static<typeof SyncType>;
 
-/** How a ping reaches a device: by its platform's push service, by a request, by an open connection, or not at all. */
-export const DEVICE_TYPES = ['apple', 'ios', 'iphone', 'android', 'web', 'browser', 'webhook', 'live', 'none'] as const;
-export type DeviceType = (typeof DEVICE_TYPES)[number];
-
 /** The attributes of a source (specification 2.3), and which adapter fills it. */
 export const SourceAttributes = Type.Object(
   {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Change, Commit, CommitResult, PartitionKey, PartitionState } from '@tidemark/core';
+import type { Change, Commit, CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { nextNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
@@ -38,9 +38,11 @@ function requireSound(changes: readonly Change[]): void {
 function expectedStandings(
   tables: Tables,
   kept: KeptPartition | null,
-  { changes, seen }: Commit,
+  { changes, kept: leftAlone = [], seen }: Commit,
 ): readonly (Standing | null)[] | null {
-  const isAsSeen = seen !== undefined && isIn(stateOf(tables, kept), seen);
+  const state = stateOf(tables, kept);
+  if (seen !== undefined && seen.epoch !== state.epoch) return null;
+  const isAsSeen = seen?.head === state.head;
   const standings: (Standing | null)[] = [];
   for (const { id, expect } of changes) {
     const isKnownToBeAbsent = kept === null || (isAsSeen && expect === 0);
@@ -48,12 +50,12 @@ function expectedStandings(
     if (expect !== undefined && expect !== (standing?.seq ?? 0)) return null;
     standings.push(standing);
   }
-  return standings;
+  return isAsSeen || leftAlone.every((object) => standsAsExpected(tables, kept, object)) ? standings : null;
 }
 
-/** Whether nothing was committed since that state was seen. */
-function isIn({ epoch, head }: PartitionState, seen: NonNullable<Commit['seen']>): boolean {
-  return epoch === seen.epoch && head === seen.head;
+function standsAsExpected(tables: Tables, kept: KeptPartition | null, { id, expect }: Kept): boolean {
+  const standing = kept === null ? null : standingOf(tables, kept.number, id);
+  return expect === (standing?.seq ?? 0);
 }
 
 /** The partition after the changes; null when they change nothing. */

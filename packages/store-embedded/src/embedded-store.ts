@@ -14,6 +14,8 @@ import type {
   EntryList,
   EntryRef,
   Finding,
+  Guard,
+  Jobs,
   JournalRange,
   JournalSlice,
   ObjectsRead,
@@ -30,6 +32,8 @@ import { documentNames, readDocument } from './documents.ts';
 import { countEntries, listEntries, readEntry } from './entries.ts';
 import { newEpoch, storeEpoch } from './facts.ts';
 import { flushFolder, prepareFolder, writeMark } from './folder.ts';
+import { EmbeddedJobs, type EmbeddedJobsOptions } from './jobs/embedded-jobs.ts';
+import type { JobsTask } from './jobs/jobs-task.ts';
 import { readJournal, readObjects } from './journal.ts';
 import { keptPartition, listPartitions, stateOf } from './partitions.ts';
 import { readStats, statNames } from './stats.ts';
@@ -46,15 +50,18 @@ export interface EmbeddedOptions {
   readonly mapBytes?: number;
   /** Tombstones, or rows of statistics, forgotten in one step. */
   readonly trimStepMax?: number;
+  /** How often to look for readers that died with their process. */
+  readonly readerCheckMs?: number;
 }
 
 const TRIM_STEP_MAX = 10_000;
+const READER_CHECK_MS = 30_000;
 
 /** A read that touched this many entries gives the event loop its turn before it answers. */
 const LONG_READ_ENTRIES = 200;
 
-export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Store> {
-  const { folder, mapBytes = MAP_BYTES, trimStepMax = TRIM_STEP_MAX } = options;
+export async function openEmbeddedStore(options: EmbeddedOptions): Promise<EmbeddedStore> {
+  const { folder, mapBytes = MAP_BYTES, trimStepMax = TRIM_STEP_MAX, readerCheckMs = READER_CHECK_MS } = options;
   const mark = await prepareFolder(folder);
   const file = join(folder, STORE_FILE);
   const tables = openTables(file, { mapBytes });
@@ -63,9 +70,8 @@ export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Store
     tables.root.transactionSync(() => beginLife(tables, state));
     writeMark(folder, 'ready');
   }
-  // Slots of readers that died with their process would pin old pages for ever.
   tables.root.readerCheck();
-  const writer = await Writer.start({ file, mapBytes }, () => tables.root.resetReadTxn());
+  const writer = await Writer.start({ file, mapBytes, readerCheckMs }, () => tables.root.resetReadTxn());
   return new EmbeddedStore(tables, writer, trimStepMax);
 }
 
@@ -75,7 +81,7 @@ function beginLife(tables: Tables, state: 'new' | 'backup'): void {
 }
 
 /** Reads on the calling thread from memory-mapped pages; writes on the writer thread. */
-class EmbeddedStore implements Store {
+export class EmbeddedStore implements Store {
   readonly engine: EngineDescription = { name: 'embedded', durability: 'durable' };
   readonly #tables: Tables;
   readonly #writer: Writer;
@@ -162,7 +168,7 @@ class EmbeddedStore implements Store {
     return listTidemarks(this.#now(), key, list.after, list.limit);
   }
 
-  noteTidemark(partition: PartitionKey, mark: DeviceTidemark, guards: readonly EntryRef[]): Promise<WriteResult> {
+  noteTidemark(partition: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult> {
     return this.#write({ kind: 'tidemark', partition, mark, guards });
   }
 
@@ -196,6 +202,16 @@ class EmbeddedStore implements Store {
     // The mark comes last: a folder without one is no backup, and will not be taken for one.
     flushFolder(folder);
     writeMark(folder, 'backup');
+  }
+
+  /**
+   * The jobs that live in this store: its file, its writer, its backups, its resets, its end. They come from the store
+   * because they share all of that; the clock is given, because the store itself has no use for one. One call per
+   * process is enough: those who watch a queue hear of what is done through the same value only.
+   */
+  jobs(options: EmbeddedJobsOptions): Jobs {
+    const write = (task: JobsTask) => this.#write({ kind: 'jobs', task });
+    return new EmbeddedJobs({ read: () => this.#now(), write }, options);
   }
 
   verify(reader: RecordReader): AsyncIterable<Finding> {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   existsSync,
@@ -71,8 +72,12 @@ function parseMark(text: string): FolderMark | null {
   }
 }
 
+/** Of several processes that find a new folder at once, all claim it, and none takes the marks of the others for strangers. */
 function claimFolder(folder: string): FolderMark {
-  const strangers = readdirSync(folder);
+  const names = readdirSync(folder);
+  const marked = names.includes(MARK_FILE) ? readMark(folder) : null;
+  if (marked !== null) return marked;
+  const strangers = names.filter((name) => !name.startsWith(`${MARK_FILE}.`));
   if (strangers.length > 0) {
     throw new UnusableFolder(
       `${folder} is not a Tidemark data folder (it holds ${strangers.slice(0, 3).join(', ')}); choose an empty one`,
@@ -86,7 +91,7 @@ function claimFolder(folder: string): FolderMark {
 /** Written aside, flushed, then renamed: the mark is never half there. */
 export function writeMark(folder: string, state: FolderMark['state']): void {
   const mark: FolderMark = { product: 'tidemark', engine: 'embedded', format: FORMAT, state };
-  const aside = join(folder, `${MARK_FILE}.${process.pid}`);
+  const aside = join(folder, `${MARK_FILE}.${randomBytes(6).toString('hex')}`);
   const file = openSync(aside, 'w', 0o600);
   writeSync(file, `${JSON.stringify(mark, null, 2)}\n`);
   fsyncSync(file);

@@ -1,4 +1,4 @@
-import type { Change } from '@tidemark/core';
+import type { Change, Kept } from '@tidemark/core';
 
 /**
  * Changes on their way to the writer thread. Copying four long lists between threads costs a fraction of copying a
@@ -30,4 +30,18 @@ export function unpackChanges({ ids, records, checksums, expects }: PackedChange
     const expect = expects[index] ?? NOTHING_EXPECTED;
     return expect === NOTHING_EXPECTED ? { id, record, checksum } : { id, record, checksum, expect };
   });
+}
+
+/** Objects that are left alone, on the same way. */
+export interface PackedKept {
+  readonly ids: readonly string[];
+  readonly expects: Float64Array;
+}
+
+export function packKept(kept: readonly Kept[]): PackedKept {
+  return { ids: kept.map(({ id }) => id), expects: Float64Array.from(kept, ({ expect }) => expect) };
+}
+
+export function unpackKept({ ids, expects }: PackedKept): Kept[] {
+  return ids.map((id, index) => ({ id, expect: expects[index] ?? 0 }));
 }

@@ -76,7 +76,8 @@ class Neighbour {
     const record = (): LaneRecord => ({ done: [], seqs: [], underWay: null });
     this.name = name;
     this.lanes = { merge: record(), swap: record(), append: record(), batch: record() };
-    this.child = new Child('neighbour', { folder, name }, (line: NeighbourLine) => {
+    const orders = { folder, name, lanes: LANES, batchObjects: BATCH_OBJECTS };
+    this.child = new Child('neighbour', orders, (line: NeighbourLine) => {
       this.#note(line);
       onLine(this, line);
     });
@@ -225,7 +226,7 @@ async function openReader(folder: string): Promise<Reader> {
   return new Reader(tidemark);
 }
 
-const KILLS = 4;
+const KILLS = 3;
 
 /** Two processes that write to the end, beside others that are killed one after the other. */
 class Neighbourhood {
@@ -386,8 +387,40 @@ describe('processes that work on one store', () => {
   });
 });
 
+const HUGE_BATCH_OBJECTS = 30_000;
+/** A small write that takes this long waits for somebody. */
+const STUCK_MS = 150;
+
+describe('a process that is killed while all others wait for it', () => {
+  it(
+    '[PROC-4] holds nobody up: their writes go on at once',
+    async () => {
+      const folder = await temporaryFolder();
+      onTestFinished(folder.remove);
+      const { tidemark } = await openReader(folder.path);
+      onTestFinished(() => tidemark.store.close());
+      const orders = { folder: folder.path, name: 'holder', lanes: ['batch'], batchObjects: HUGE_BATCH_OBJECTS };
+      const begun: number[] = [];
+      const holder = new Child<NeighbourLine>('neighbour', orders, ({ number }) => begun.push(number));
+      onTestFinished(() => holder.kill());
+      const write = (number: number) => tidemark.pushObjects({ source: SHARED.source, objects: { small: { number } } });
+      let stuck: ReturnType<typeof write> | null = null;
+      for (let number = 1; stuck === null; number++) {
+        const writing = write(number);
+        const isStuck = await Promise.race([writing.then(() => false), pass(STUCK_MS, true)]);
+        stuck = isStuck && begun.length > 0 ? writing : null;
+      }
+      await holder.kill();
+      expect(await stuck).toMatchObject({ source: SHARED.source, changed: 1 });
+      expect(await write(0)).toMatchObject({ changed: 1 });
+      expect((await tidemark.partition({ source: SHARED.source })).size % HUGE_BATCH_OBJECTS).toBe(2);
+    },
+    PATIENCE_MS,
+  );
+});
+
 const NEWCOMERS = 2;
-const NEW_FOLDERS = 24;
+const NEW_FOLDERS = 12;
 const LEAD_MS = 3;
 
 type NewcomerLine = { readonly say: 'open'; readonly epoch: string } | { readonly say: 'closed' | 'failed' };

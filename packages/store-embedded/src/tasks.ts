@@ -4,6 +4,7 @@ import type {
   DocumentWrite,
   EntryBatch,
   EntryRef,
+  Guard,
   PartitionKey,
   StatRow,
 } from '@tidemark/core';
@@ -11,6 +12,8 @@ import { applyCommit, applyTrim } from './commit.ts';
 import { applyDocument } from './documents.ts';
 import { applyEntries, readEntry } from './entries.ts';
 import { newEpoch } from './facts.ts';
+import { applyJobs } from './jobs/apply-jobs.ts';
+import type { JobsTask } from './jobs/jobs-task.ts';
 import { keyOf } from './keys.ts';
 import { applyStats, applyStatsTrim } from './stats.ts';
 import type { Tables } from './tables.ts';
@@ -26,10 +29,11 @@ export type Task =
       readonly kind: 'tidemark';
       readonly partition: PartitionKey;
       readonly mark: DeviceTidemark;
-      readonly guards: readonly EntryRef[];
+      readonly guards: readonly Guard[];
     }
   | { readonly kind: 'stats'; readonly rows: readonly StatRow[] }
   | { readonly kind: 'trim_stats'; readonly beforeS: number; readonly rowsMax: number }
+  | { readonly kind: 'jobs'; readonly task: JobsTask }
   | { readonly kind: 'reset'; readonly keep: readonly EntryRef[] };
 
 /**
@@ -52,6 +56,8 @@ export function applyTask(tables: Tables, task: Task): unknown {
       return applyStats(tables, task.rows);
     case 'trim_stats':
       return applyStatsTrim(tables, task.beforeS, task.rowsMax);
+    case 'jobs':
+      return applyJobs(tables, task.task);
     case 'reset':
       return applyReset(tables, task.keep);
   }

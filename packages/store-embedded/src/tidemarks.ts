@@ -1,4 +1,4 @@
-import type { DeviceTidemark, EntryRef, PartitionKey, WriteResult } from '@tidemark/core';
+import type { DeviceTidemark, Guard, PartitionKey, WriteResult } from '@tidemark/core';
 import { missingGuard } from './guards.ts';
 import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber, textsOf } from './keys.ts';
 import { keptPartition } from './partitions.ts';
@@ -61,7 +61,7 @@ export function applyTidemark(
   tables: Tables,
   key: PartitionKey,
   mark: DeviceTidemark,
-  guards: readonly EntryRef[],
+  guards: readonly Guard[],
 ): WriteResult {
   const guard = missingGuard(tables, guards);
   if (guard !== null) return { status: 'gone', guard };

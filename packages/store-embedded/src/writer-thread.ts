@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { Change } from '@tidemark/core';
+import type { Change, Commit, Kept } from '@tidemark/core';
 import { type Failure, failureOf, freeBytesAt } from './failure.ts';
-import { type PackedChanges, unpackChanges } from './packed-changes.ts';
+import { type PackedChanges, type PackedKept, unpackChanges, unpackKept } from './packed-changes.ts';
 import { openTables, type Tables } from './tables.ts';
 import { applyTask, type Task } from './tasks.ts';
 
@@ -12,8 +12,9 @@ import { applyTask, type Task } from './tasks.ts';
  */
 export type WriterRequest =
   | { readonly kind: 'task'; readonly id: number; readonly task: Task }
-  /** Changes of a commit, which follows as a task without any. */
+  /** Changes of a commit, and what it leaves alone; the task follows without either. */
   | { readonly kind: 'changes'; readonly id: number; readonly changes: PackedChanges }
+  | { readonly kind: 'kept'; readonly id: number; readonly kept: PackedKept }
   | { readonly kind: 'close' };
 
 export interface WriterAnswer {
@@ -25,13 +26,22 @@ export interface WriterAnswer {
 export interface WriterData {
   readonly file: string;
   readonly mapBytes: number;
+  /** How often to look for readers that died. */
+  readonly readerCheckMs: number;
 }
 
 type QueuedTask = { readonly id: number; readonly task: Task };
 
-function serve(port: MessagePort, { file, mapBytes }: WriterData): void {
+function serve(port: MessagePort, { file, mapBytes, readerCheckMs }: WriterData): void {
   const tables = openTables(file, { mapBytes });
-  const gathered = new Map<number, Change[]>();
+  // The place of a reader that died with its process pins old pages, and the file grows, until somebody clears it.
+  const checking = setInterval(() => tables.root.readerCheck(), readerCheckMs);
+  const gathered = new Map<number, { readonly changes: Change[]; readonly kept: Kept[] }>();
+  const gather = (id: number) => {
+    const parts = gathered.get(id) ?? { changes: [], kept: [] };
+    gathered.set(id, parts);
+    return parts;
+  };
   let queue: QueuedTask[] = [];
   const runQueue = () => {
     const batch = queue;
@@ -40,16 +50,20 @@ function serve(port: MessagePort, { file, mapBytes }: WriterData): void {
   };
   const handle: { [K in WriterRequest['kind']]: (request: Extract<WriterRequest, { kind: K }>) => void } = {
     changes({ id, changes }) {
-      const before = gathered.get(id) ?? [];
-      for (const change of unpackChanges(changes)) before.push(change);
-      gathered.set(id, before);
+      const parts = gather(id);
+      for (const change of unpackChanges(changes)) parts.changes.push(change);
+    },
+    kept({ id, kept }) {
+      const parts = gather(id);
+      for (const object of unpackKept(kept)) parts.kept.push(object);
     },
     task({ id, task }) {
       if (queue.length === 0) setImmediate(runQueue);
-      queue.push({ id, task: withChanges(task, gathered.get(id)) });
+      queue.push({ id, task: withParts(task, gathered.get(id)) });
       gathered.delete(id);
     },
     close() {
+      clearInterval(checking);
       setImmediate(() => void tables.root.close().then(() => port.close()));
     },
   };
@@ -57,9 +71,9 @@ function serve(port: MessagePort, { file, mapBytes }: WriterData): void {
   port.postMessage([]);
 }
 
-function withChanges(task: Task, changes: readonly Change[] | undefined): Task {
-  if (changes === undefined || task.kind !== 'commit') return task;
-  return { kind: 'commit', commit: { ...task.commit, changes } };
+function withParts(task: Task, parts: Pick<Commit, 'changes' | 'kept'> | undefined): Task {
+  if (parts === undefined || task.kind !== 'commit') return task;
+  return { kind: 'commit', commit: { ...task.commit, ...parts } };
 }
 
 function runBatch(tables: Tables, batch: readonly QueuedTask[], freeBytes: () => number): readonly WriterAnswer[] {

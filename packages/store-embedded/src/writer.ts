@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { Refusal } from '@tidemark/protocol';
 import type { Failure } from './failure.ts';
-import { packChanges } from './packed-changes.ts';
+import { packChanges, packKept } from './packed-changes.ts';
 import type { Task } from './tasks.ts';
 import type { WriterAnswer, WriterData, WriterRequest } from './writer-thread.ts';
 
@@ -73,13 +73,16 @@ export class Writer {
 
   async #send(id: number, task: Task): Promise<void> {
     if (task.kind !== 'commit') return this.#post({ kind: 'task', id, task });
-    const { changes } = task.commit;
-    for (let start = 0; start < changes.length; start += CHANGES_PER_MESSAGE) {
-      if (start > 0) await new Promise((resolve) => setImmediate(resolve));
-      const some = changes.length <= CHANGES_PER_MESSAGE ? changes : changes.slice(start, start + CHANGES_PER_MESSAGE);
+    const { changes, kept = [] } = task.commit;
+    for (const [index, some] of portions(changes).entries()) {
+      if (index > 0) await new Promise((resolve) => setImmediate(resolve));
       this.#post({ kind: 'changes', id, changes: packChanges(some) });
     }
-    this.#post({ kind: 'task', id, task: { kind: 'commit', commit: { ...task.commit, changes: [] } } });
+    for (const some of portions(kept)) {
+      await new Promise((resolve) => setImmediate(resolve));
+      this.#post({ kind: 'kept', id, kept: packKept(some) });
+    }
+    this.#post({ kind: 'task', id, task: { kind: 'commit', commit: { ...task.commit, changes: [], kept: [] } } });
   }
 
   #post(request: WriterRequest): void {
@@ -113,4 +116,13 @@ export class Writer {
 function errorOf({ kind, message }: Failure): Error {
   if (kind === 'bug') return new Error(message);
   return new Refusal(kind === 'full' ? 'store_full' : 'store_unavailable', `the store could not write: ${message}`);
+}
+
+/** What fits into one message each. */
+function portions<T>(items: readonly T[]): readonly (readonly T[])[] {
+  if (items.length <= CHANGES_PER_MESSAGE) return items.length === 0 ? [] : [items];
+  const count = Math.ceil(items.length / CHANGES_PER_MESSAGE);
+  return Array.from({ length: count }, (_, index) =>
+    items.slice(index * CHANGES_PER_MESSAGE, (index + 1) * CHANGES_PER_MESSAGE),
+  );
 }

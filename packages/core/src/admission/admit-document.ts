@@ -1,20 +1,21 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
-import type { DocumentKey, DocumentScope, EntryRef } from '../ports/store.ts';
+import type { DocumentKey, DocumentScope, Guard } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitObjects } from './admit-objects.ts';
+import { lifeGuard } from './admit-write.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
 
 /** What admission must know of the world to let a document in. */
 export interface DocumentDirectory {
   hasSource(name: string): Promise<boolean>;
-  hasUser(login: string): Promise<boolean>;
+  lifeOf(login: string): Promise<number | null>;
   hasClient(id: string): Promise<boolean>;
 }
 
 export interface DocumentAddress {
   readonly key: DocumentKey;
   /** What must still exist when the document is written. */
-  readonly guards: readonly EntryRef[];
+  readonly guards: readonly Guard[];
 }
 
 /** The content of a document: a string, or a hash of hashes. */
@@ -33,13 +34,14 @@ export async function admitDocument(
 }
 
 /** The owners of a scope, all known to exist. */
-export async function admitScope(directory: DocumentDirectory, scope: DocumentScope): Promise<readonly EntryRef[]> {
+export async function admitScope(directory: DocumentDirectory, scope: DocumentScope): Promise<readonly Guard[]> {
   if (scope.kind === 'server') return [];
-  const owners: EntryRef[] = [{ kind: 'source', key: [admitName('source', scope.source, pointer('source_id'))] }];
+  const owners: Guard[] = [{ kind: 'source', key: [admitName('source', scope.source, pointer('source_id'))] }];
   await demand('source_not_found', 'source', scope.source, directory.hasSource(scope.source));
   if (scope.kind === 'user') {
-    owners.push({ kind: 'user', key: [admitName('login', scope.user, pointer('user_id'))] });
-    await demand('user_not_found', 'user', scope.user, directory.hasUser(scope.user));
+    const life = await directory.lifeOf(admitName('login', scope.user, pointer('user_id')));
+    if (life === null) throw new Refusal('user_not_found', `there is no user ${quoted(scope.user)}`);
+    owners.push(lifeGuard(scope.user, life));
   } else if (scope.kind === 'client') {
     owners.push({ kind: 'client', key: [admitName('client', scope.client, pointer('client_id'))] });
     await demand('client_not_found', 'client', scope.client, directory.hasClient(scope.client));
@@ -55,7 +57,7 @@ export function admitContent(data: unknown, limits: Limits): Admitted<DocumentCo
 }
 
 async function demand(
-  code: 'source_not_found' | 'user_not_found' | 'client_not_found',
+  code: 'source_not_found' | 'client_not_found',
   what: string,
   name: string,
   isKnown: Promise<boolean>,

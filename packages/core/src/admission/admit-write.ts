@@ -1,6 +1,6 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
 import type { Pace } from '../ports/pace.ts';
-import type { EntryRef, PartitionKey, PartitionState } from '../ports/store.ts';
+import type { Guard, PartitionKey, PartitionState } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
@@ -8,7 +8,8 @@ import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
 /** What admission must know of the world. */
 export interface Directory {
   partitionTypeOf(source: string): Promise<'app' | 'user' | null>;
-  hasUser(login: string): Promise<boolean>;
+  /** What tells this user from any other of the same login, before or after; null when there is none. */
+  lifeOf(login: string): Promise<number | null>;
 }
 
 /** What is to happen to the objects of a partition. */
@@ -25,13 +26,22 @@ export type ObjectsChange =
   /** The objects become the whole document, except that nothing committed after `since` is undone. */
   | { readonly op: 'replace'; readonly objects: ObjectTexts; readonly since: Moment | null };
 
-/** A state of a partition that was seen once. */
-export type Moment = Pick<PartitionState, 'epoch' | 'head'>;
+/** A state of a partition that was seen once, and whose it was then. */
+export type Moment = Pick<PartitionState, 'epoch' | 'head'> & { readonly life: number | null };
+
+/** The partition a caller means, known to exist. */
+export interface Target {
+  readonly partition: PartitionKey;
+  /** What must still be there when something is written. */
+  readonly guards: readonly Guard[];
+  /** Of the user whose it is; null when it is shared. */
+  readonly life: number | null;
+}
 
 export interface PartitionWrite {
   readonly partition: PartitionKey;
   /** What must still exist when the write is committed. */
-  readonly guards: readonly EntryRef[];
+  readonly guards: readonly Guard[];
   readonly change: ObjectsChange;
 }
 
@@ -86,21 +96,19 @@ export class WriteAdmission {
     return this.#admit(call, { op: 'replace', objects, since: call.since });
   }
 
-  /** The partition a caller means by source and user, known to exist. */
-  async partition(
-    call: WriteCall,
-  ): Promise<{ readonly partition: PartitionKey; readonly guards: readonly EntryRef[] }> {
+  async partition(call: WriteCall): Promise<Target> {
     const source = admitName('source', call.source, pointer('source'));
     const type = await this.#directory.partitionTypeOf(source);
     if (type === null) throw new Refusal('source_not_found', `there is no source ${quoted(source)}`);
-    const sourceRef: EntryRef = { kind: 'source', key: [source] };
+    const sourceGuard: Guard = { kind: 'source', key: [source] };
     if (type === 'app') {
       if (call.user_id !== undefined && call.user_id !== null) admitName('login', call.user_id, pointer('user_id'));
-      return { partition: { source, user: null }, guards: [sourceRef] };
+      return { partition: { source, user: null }, guards: [sourceGuard], life: null };
     }
     const user = admitName('login', call.user_id, pointer('user_id'));
-    if (!(await this.#directory.hasUser(user))) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
-    return { partition: { source, user }, guards: [sourceRef, { kind: 'user', key: [user] }] };
+    const life = await this.#directory.lifeOf(user);
+    if (life === null) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
+    return { partition: { source, user }, guards: [sourceGuard, lifeGuard(user, life)], life };
   }
 
   #objects(objects: unknown, field: string): Promise<ObjectTexts> {
@@ -108,6 +116,14 @@ export class WriteAdmission {
   }
 
   async #admit(call: WriteCall, change: ObjectsChange): Promise<Admitted<PartitionWrite>> {
-    return asAdmitted({ ...(await this.partition(call)), change });
+    const { partition, guards, life } = await this.partition(call);
+    const isOfAnother = change.op === 'replace' && change.since !== null && change.since.life !== life;
+    if (isOfAnother) throw new Refusal('refresh_stale', 'the user has been deleted and made again since; query again');
+    return asAdmitted({ partition, guards, change });
   }
+}
+
+/** Holds while this very user lives. */
+export function lifeGuard(login: string, version: number): Guard {
+  return { kind: 'setting', key: ['life', login], version };
 }

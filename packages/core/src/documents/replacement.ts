@@ -68,8 +68,9 @@ export class Replacement {
   /** Whether something was deleted after `since` cannot be told any more once its tombstone is forgotten. */
   #refuseStale(state: PartitionState): void {
     if (this.#since === null) return;
-    // When nothing had ever been written, everything there is now came later, whatever life it belongs to.
-    const isOtherLife = this.#since.head > 0 && this.#since.epoch !== state.epoch;
+    // A partition gets its own word with its first write, so then only the store's word can be compared.
+    const { epoch, head } = this.#since;
+    const isOtherLife = head > 0 ? epoch !== state.epoch : !state.epoch.startsWith(epoch);
     if (!isOtherLife && state.floor <= this.#since.head) return;
     throw new Refusal('refresh_stale', 'the document is older than what the partition remembers; query again');
   }

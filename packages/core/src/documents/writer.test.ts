@@ -116,16 +116,51 @@ describe('writes', () => {
 
   it('[WRITE-12] a write whose user or source is deleted meanwhile is refused and leaves nothing behind', async () => {
     for (const [kind, key, code] of [
-      ['user', 'ada', 'user_not_found'],
-      ['source', 'Order', 'source_not_found'],
+      ['setting', ['life', 'ada'], 'user_not_found'],
+      ['source', ['Order'], 'source_not_found'],
     ] as const) {
       const store = overtaken(1, (inner) =>
-        inner.writeEntries({ writes: [{ kind, key: [key], value: null }], guards: [], erase: { users: ['ada'] } }),
+        inner.writeEntries({ writes: [{ kind, key: [...key], value: null }], guards: [], erase: { users: ['ada'] } }),
       );
       const { tidemark } = await newTidemark({ store });
       expect(await refusalOf(tidemark.fastInsert({ ...ada, objects: { 1: { a: 1 } } }))).toBe(code);
       expect(await store.partitions({ limit: 10 })).toEqual([]);
     }
+  });
+
+  it('[WRITE-16] writes that each leave alone what the other changes are still done one after the other', async () => {
+    for (let round = 0; round < 50; round++) {
+      const { tidemark } = await newTidemark();
+      await tidemark.pushObjects({ ...ada, objects: { x: { v: 1 }, y: { v: 2 } } });
+      await Promise.all([
+        tidemark.pushObjects({ ...ada, objects: { x: { v: 1 }, y: { v: 1 } } }),
+        tidemark.pushObjects({ ...ada, objects: { x: { v: 2 }, y: { v: 2 } } }),
+      ]);
+      const after = await tidemark.readObjects(ada);
+      expect(after.get('x')).toEqual(after.get('y'));
+    }
+  });
+
+  it('[WRITE-17] what was begun for a user is not finished for the next one of the same login', async () => {
+    const { tidemark } = await newTidemark();
+    const remake = async () => {
+      await tidemark.users.delete('ada');
+      await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+    };
+    const since = await tidemark.head(ada);
+    await remake();
+    const late = tidemark.replaceObjects({ ...ada, objects: { old: { secret: 1 } }, since });
+    expect(await refusalOf(late)).toBe('refresh_stale');
+
+    const store = overtaken(1, async () => {
+      await other.tidemark.users.delete('ada');
+      await other.tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+    });
+    const other = await newTidemark({ store });
+    expect(await refusalOf(other.tidemark.fastInsert({ ...ada, objects: { old: { secret: 1 } } }))).toBe(
+      'user_not_found',
+    );
+    expect(await other.tidemark.readObjects(ada)).toEqual(new Map());
   });
 
   it('[WRITE-13] who is overtaken tries again, a bounded number of times', async () => {

@@ -2,7 +2,7 @@ import { COMMIT_ATTEMPTS_MAX, Refusal } from '@tidemark/protocol';
 import type { PartitionWrite } from '../admission/admit-write.ts';
 import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import type { Change, Commit, CommitResult, PartitionState, Store } from '../ports/store.ts';
+import type { Change, Commit, CommitResult, Kept, PartitionState, Store } from '../ports/store.ts';
 import { effectOn, idsOf, insertions, type PointChange } from './effect.ts';
 import { Replacement } from './replacement.ts';
 import { Turns } from './turns.ts';
@@ -67,37 +67,44 @@ export class Writer {
   async #change(write: PartitionWrite, change: PointChange): ReturnType<Attempt> {
     const ids = idsOf(change);
     const changes: Change[] = [];
-    let first: PartitionState | null = null;
-    let state: PartitionState | null = null;
-    for (let start = 0; start < ids.length || state === null; start += LOOKUP_CHUNK) {
+    const kept: Kept[] = [];
+    let seen: PartitionState | null = null;
+    let last: PartitionState | null = null;
+    for (let start = 0; start < ids.length || last === null; start += LOOKUP_CHUNK) {
       const chunk = ids.slice(start, start + LOOKUP_CHUNK);
-      const read = await this.#store.readObjects(write.partition, chunk);
-      first ??= read.state;
-      state = read.state;
+      const { state, objects } = await this.#store.readObjects(write.partition, chunk);
+      seen ??= state;
+      last = state;
       for (const id of chunk) {
-        const effect = effectOn(change, id, read.objects.get(id), read.state.floor);
-        if (effect !== null) changes.push(effect);
+        const stored = objects.get(id);
+        const effect = effectOn(change, id, stored, state.floor);
+        if (effect === null) kept.push({ id, expect: stored?.seq ?? 0 });
+        else changes.push(effect);
       }
     }
-    // Heads only grow, so when the first and the last look saw the same one, all of them saw the same state.
-    const isOneState = first?.epoch === state.epoch && first.head === state.head;
-    const result = await this.#commit(write, changes, state, isOneState ? { seen: state } : {});
-    return { result, changed: changes.length, unchanged: ids.length - changes.length };
+    const isOneState = seen?.epoch === last.epoch && seen.head === last.head;
+    const terms = { kept, ...(seen === null ? {} : { seen }) };
+    const result = await this.#commit(write, changes, isOneState ? last : null, terms);
+    return { result, changed: changes.length, unchanged: kept.length };
   }
 
   async #replace(write: PartitionWrite, replacement: Replacement, given: number): ReturnType<Attempt> {
     const { changes, state } = await replacement.changes();
-    const result = await this.#commit(write, changes, state, { expectHead: state.head });
+    const result = await this.#commit(write, changes, state, { expectHead: state.head, seen: state });
     const puts = changes.filter((change) => change.record !== null).length;
     return { result, changed: changes.length, unchanged: given - puts };
   }
 
-  /** What changes nothing moves nothing: it is not even sent to the store, which would have to flush it. */
+  /**
+   * What changes nothing moves nothing: when that was seen in one state, the store, which would have to flush, is not
+   * even asked. `state` null: the objects were seen in several states, and only the store can tell whether all still
+   * stand as they were seen.
+   */
   #commit(
     write: PartitionWrite,
     changes: readonly Change[],
     state: PartitionState | null,
-    terms: Pick<Commit, 'expectHead' | 'seen'> = {},
+    terms: Pick<Commit, 'expectHead' | 'kept' | 'seen'> = {},
   ): Promise<CommitResult> | CommitResult {
     if (changes.length === 0 && state !== null) return { status: 'committed', state };
     const { partition, guards } = write;

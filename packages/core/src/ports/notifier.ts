@@ -13,6 +13,8 @@ export interface PingTarget {
 
 /** The fields of specification 2.5 that travel to the device. */
 export interface PingMessage {
+  /** Names this ping to this device in ASCII, the same at every attempt, so that whoever gets it can tell a repetition. */
+  readonly id: string;
   readonly sources: readonly string[];
   readonly message?: string;
   readonly badge?: number | string;
@@ -24,4 +26,10 @@ export type PingOutcome =
   | { readonly status: 'accepted' }
   /** The address is dead: the device must register anew. */
   | { readonly status: 'retired'; readonly reason: string }
-  | { readonly status: 'failed'; readonly reason: string; readonly retryAfterMs: number | null };
+  /** Reasons never contain an address. `isFinal`: another attempt would not help. */
+  | {
+      readonly status: 'failed';
+      readonly reason: string;
+      readonly retryAfterMs: number | null;
+      readonly isFinal: boolean;
+    };

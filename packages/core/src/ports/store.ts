@@ -56,7 +56,7 @@ export interface Store {
     list: { readonly after?: string; readonly limit: number },
   ): Promise<readonly DeviceTidemark[]>;
   /** A partition that was never written to has nothing to trim, so it keeps no tidemarks: the note is dropped. */
-  noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly EntryRef[]): Promise<WriteResult>;
+  noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult>;
 
   // Statistics
 
@@ -94,7 +94,10 @@ export interface PartitionKey {
 }
 
 export interface PartitionState {
-  /** Changes when the store or the partition begins a new life. A partition never written to has the store's. */
+  /**
+   * Begins with the store's epoch, and is nothing else while the partition was never written to. Changes when either
+   * begins a new life.
+   */
   readonly epoch: string;
   /** The newest seq; 0 when nothing was ever written. */
   readonly head: number;
@@ -161,23 +164,30 @@ export interface Commit {
   /** The head the partition must have. Absent: whatever. */
   readonly expectHead?: number;
   /**
-   * The state in which every expectation was seen to hold, if it was one. While the partition is still in it, an engine
-   * may take the expectations for granted.
+   * Objects that are left alone because of what they are, and must still stand where they were seen. Without them, two
+   * writes that each leave alone what the other changes would both be half done.
+   */
+  readonly kept?: readonly Kept[];
+  /**
+   * The state in which the expectations were first seen to hold. Another epoch is a conflict: seqs of another life mean
+   * nothing. While the head is the same, too, an engine may take the expectations for granted.
    */
   readonly seen?: Pick<PartitionState, 'epoch' | 'head'>;
   /** Only while all of these exist. */
-  readonly guards: readonly EntryRef[];
+  readonly guards: readonly Guard[];
 }
+
+export type Kept = Required<Pick<Change, 'id' | 'expect'>>;
 
 export type CommitResult =
   | { readonly status: 'committed'; readonly state: PartitionState }
   | { readonly status: 'conflict' }
-  | { readonly status: 'gone'; readonly guard: EntryRef };
+  | { readonly status: 'gone'; readonly guard: Guard };
 
 export type WriteResult =
   | { readonly status: 'written' }
   | { readonly status: 'conflict' }
-  | { readonly status: 'gone'; readonly guard: EntryRef };
+  | { readonly status: 'gone'; readonly guard: Guard };
 
 export type DocumentScope =
   | { readonly kind: 'server' }
@@ -216,7 +226,7 @@ export interface DocumentWrite {
   readonly parts: ReadonlyMap<string, string>;
   /** The version the document must have; 0: it must not exist. Absent: whatever. */
   readonly expect?: number;
-  readonly guards: readonly EntryRef[];
+  readonly guards: readonly Guard[];
 }
 
 /**
@@ -228,6 +238,12 @@ export type EntryKind = 'user' | 'client' | 'user_client' | 'source' | 'token' |
 export interface EntryRef {
   readonly kind: EntryKind;
   readonly key: readonly string[];
+}
+
+/** An entry that must exist for something to be written. */
+export interface Guard extends EntryRef {
+  /** The version it must have. Absent: any. */
+  readonly version?: number;
 }
 
 export interface Entry {
@@ -253,7 +269,7 @@ export interface EntryWrite extends EntryRef {
 
 export interface EntryBatch {
   readonly writes: readonly EntryWrite[];
-  readonly guards: readonly EntryRef[];
+  readonly guards: readonly Guard[];
   readonly erase?: Erasure;
 }
 

@@ -12,6 +12,11 @@ export const refs = {
   token: (hash: string): EntryRef => ({ kind: 'token', key: [hash] }),
   userToken: (login: string, hash: string): EntryRef => ({ kind: 'user_token', key: [login, hash] }),
 
+  /**
+   * Written once when the user is made, and gone with the user: its version is the same for as long as this user lives
+   * and never again. Whatever was begun for one user is not finished for the next one of the same login.
+   */
+  life: (login: string): EntryRef => ({ kind: 'setting', key: ['life', login] }),
   /** Exists exactly while the user is an administrator: something a guard can stand on. */
   admin: (login: string): EntryRef => ({ kind: 'setting', key: ['admin', login] }),
   /**

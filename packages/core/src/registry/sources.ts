@@ -59,7 +59,7 @@ export class Sources {
     this.#clock = clock;
     const directory = {
       partitionTypeOf: (name: string) => this.partitionTypeOf(name),
-      hasUser: async (login: string) => (await store.readEntry(refs.user(login))) !== null,
+      lifeOf: async (login: string) => (await store.readEntry(refs.life(login)))?.version ?? null,
     };
     this.#admission = new WriteAdmission(directory, limits);
   }

@@ -19,6 +19,7 @@ export function userDeletion(doomed: DoomedUser): EntryBatch {
   const { login, entry, clients, tokens, sources, roster, successor } = doomed;
   const writes: EntryWrite[] = [
     { ...refs.user(login), value: null, expect: entry.version },
+    { ...refs.life(login), value: null },
     { ...refs.admin(login), value: null },
     closedRoster(roster),
     ...clients.flatMap((id) => clientRemovals(login, id)),

@@ -271,7 +271,7 @@ describe('update', () => {
         get: (target, name) => {
           if (name !== 'writeEntries') return Reflect.get(target, name).bind(target);
           return (batch: Parameters<Store['writeEntries']>[0]) => {
-            if (batch.writes.every(({ expect }) => expect === 0)) return target.writeEntries(batch);
+            if (batch.writes.some(({ expect }) => expect === 0)) return target.writeEntries(batch);
             attempts += 1;
             return Promise.resolve({ status: 'conflict' });
           };

@@ -88,6 +88,11 @@ export class Users {
     return (await this.#store.readEntry(refs.user(login))) !== null;
   }
 
+  /** What tells this user from any other who ever had or will have the login; null when there is none. */
+  async lifeOf(login: string): Promise<number | null> {
+    return (await this.#store.readEntry(refs.life(login)))?.version ?? null;
+  }
+
   async get(login: unknown): Promise<UserView> {
     const name = admitName('login', login, pointer('user_id'));
     return this.#view(name, readUserRecord((await this.#require(name)).value));
@@ -160,7 +165,10 @@ export class Users {
 
   /** False: the login was taken meanwhile. */
   async #write(login: string, record: UserRecord): Promise<boolean> {
-    const writes: EntryWrite[] = [{ ...refs.user(login), value: writeUserRecord(record), expect: 0 }];
+    const writes: EntryWrite[] = [
+      { ...refs.user(login), value: writeUserRecord(record), expect: 0 },
+      { ...refs.life(login), value: PRESENT },
+    ];
     if (record.admin) writes.push({ ...refs.admin(login), value: PRESENT });
     return (await this.#store.writeEntries({ writes, guards: [] })).status === 'written';
   }

@@ -125,7 +125,7 @@ describe('reset', () => {
     expect(await system.appserver()).toEqual({ adapter_url: null });
     expect(await system.license()).toMatchObject({ licensee: 'Example Ltd', devices: 0 });
     const settings = await store.listEntries({ kind: 'setting', prefix: [], limit: 99 });
-    expect(settings.map(({ key }) => key)).toEqual([['admin', 'root'], ['license'], ['secret']]);
+    expect(settings.map(({ key }) => key)).toEqual([['admin', 'root'], ['license'], ['life', 'root'], ['secret']]);
     for (const [kind, count] of [
       ['token', 1],
       ['user_token', 1],

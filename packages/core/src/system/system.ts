@@ -143,7 +143,7 @@ export class System {
     return [
       refs.setting('license'),
       ...keptOnReset,
-      ...admins.flatMap((login) => [refs.user(login), refs.admin(login)]),
+      ...admins.flatMap((login) => [refs.user(login), refs.life(login), refs.admin(login)]),
       ...configured.map(({ name }) => refs.source(name)),
       ...(keepTokenId === undefined ? [] : await this.#keptToken(keepTokenId, admins)),
     ];

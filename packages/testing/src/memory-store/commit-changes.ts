@@ -28,7 +28,8 @@ function assertAdmitted(changes: readonly Change[]): void {
 
 function conflicts(partition: MemoryPartition, commit: Commit): boolean {
   if (commit.expectHead !== undefined && commit.expectHead !== partition.head) return true;
-  return commit.changes.some(({ id, expect }) => {
+  if (commit.seen !== undefined && commit.seen.epoch !== partition.epoch) return true;
+  return [...commit.changes, ...(commit.kept ?? [])].some(({ id, expect }) => {
     return expect !== undefined && expect !== (partition.index.get(id)?.seq ?? 0);
   });
 }

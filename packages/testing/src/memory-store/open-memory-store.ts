@@ -12,6 +12,7 @@ import type {
   EntryList,
   EntryRef,
   Finding,
+  Guard,
   JournalRange,
   JournalSlice,
   ObjectsRead,
@@ -173,7 +174,7 @@ class MemoryStore implements Store {
       .map((mark) => ({ ...mark }));
   }
 
-  async noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly EntryRef[]): Promise<WriteResult> {
+  async noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult> {
     const guard = missingGuard(this.#life(), guards);
     if (guard !== null) return { status: 'gone', guard };
     // The note for a partition never written to lands on one that nobody keeps.

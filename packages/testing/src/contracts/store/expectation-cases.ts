@@ -69,6 +69,29 @@ export const expectationCases: readonly StoreCase[] = [
     await insistOnConflict(store, [bury('unknown')], { expectHead: 2 });
     assert.equal((await committed(store, [], { expectHead: 1 })).head, 1);
   }),
+  storeCase('[STORE-65] objects left alone must still stand where they were seen', async ({ store }) => {
+    await committed(store, [put('1'), put('2'), put('3')]);
+    await committed(store, [bury('3')]);
+    const kept = (id: string, expect: number) => ({ kept: [{ id, expect }] });
+    for (const wrong of [kept('2', 1), kept('2', 0), kept('3', 3), kept('3', 0), kept('new', 1)]) {
+      await insistOnConflict(store, [put('1', 'other', 1)], wrong);
+      await insistOnConflict(store, [], wrong);
+    }
+    const all = [...kept('2', 2).kept, ...kept('3', 4).kept, ...kept('new', 0).kept];
+    assert.deepEqual((await committed(store, [put('1', 'other', 1)], { kept: all })).head, 5);
+    assert.deepEqual((await committed(store, [], { kept: all })).head, 5);
+  }),
+  storeCase('[STORE-66] expectations of another life are a conflict', async ({ store }) => {
+    const absent = await store.partition(ORDERS);
+    assert.equal((await committed(store, [put('1', 'v', 0)], { seen: absent })).head, 1);
+    await insistOnConflict(store, [put('2', 'v', 0)], { seen: absent });
+    const present = await store.partition(ORDERS);
+    await insistOnConflict(store, [put('2', 'v', 0)], { seen: { ...present, epoch: `${present.epoch}x` } });
+    assert.equal((await committed(store, [put('2', 'v', 0)], { seen: present })).head, 2);
+    // The head may have moved on: then the expectations are looked at one by one.
+    assert.equal((await committed(store, [put('3', 'v', 0)], { seen: present })).head, 3);
+    await insistOnConflict(store, [put('3', 'v', 0)], { seen: present });
+  }),
 ];
 
 async function insistOnConflict(store: Store, changes: readonly Change[], more: Partial<Commit> = {}): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DocumentWrite, EntryRef, Store } from '@tidemark/core';
+import type { DocumentWrite, EntryRef, Guard, Store } from '@tidemark/core';
 import { put } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
 import { furnishStore, tidemark } from './furnish-store.ts';
@@ -21,6 +21,17 @@ const NOTE: DocumentWrite = {
 
 /** Guards: a write happens only while all of its guards exist. */
 export const guardCases: readonly StoreCase[] = [
+  storeCase('[STORE-67] a guard with a version is gone as soon as its entry was written again', async ({ store }) => {
+    await furnishStore(store);
+    const versionOf = async () => (await store.readEntry(ANN))?.version ?? assert.fail();
+    const guard = { ...ANN, version: await versionOf() };
+    assert.equal((await committed(store, [put('1')], { guards: [guard] })).head, 6);
+    await store.writeEntries({ writes: [{ ...ANN, value: 'again' }], guards: [guard] });
+    await insistOnGone(store, [guard], guard);
+    await insistOnGone(store, [ORDER, guard], guard);
+    const renewed = { ...ANN, version: await versionOf() };
+    assert.equal((await committed(store, [put('1')], { guards: [renewed] })).head, 7);
+  }),
   storeCase('[STORE-19] with all guards there, every kind of write happens', async ({ store }) => {
     await furnishStore(store);
     const guards = [ANN, ORDER];
@@ -88,7 +99,7 @@ export const guardCases: readonly StoreCase[] = [
   }),
 ];
 
-async function insistOnGone(store: Store, guards: readonly EntryRef[], guard: EntryRef): Promise<void> {
+async function insistOnGone(store: Store, guards: readonly Guard[], guard: Guard): Promise<void> {
   const gone = { status: 'gone', guard };
   assert.deepEqual(await store.commit({ partition: ORDERS, changes: [put('kept', 'new')], guards }), gone);
   assert.deepEqual(await store.writeDocument({ ...NOTE, guards }), gone);

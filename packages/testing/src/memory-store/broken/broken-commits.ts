@@ -4,6 +4,27 @@ import type { BrokenStore } from './broken-store.ts';
 
 export const brokenCommits: readonly BrokenStore[] = [
   {
+    flaw: 'does not look at objects left alone',
+    caughtBy: 'STORE-65',
+    breaks: (store) => ({
+      commit: ({ kept: _kept, ...commit }) => store.commit(commit),
+    }),
+  },
+  {
+    flaw: 'does not look at the versions of guards',
+    caughtBy: 'STORE-67',
+    breaks: (store) => ({
+      commit: (commit) => store.commit({ ...commit, guards: commit.guards.map(({ kind, key }) => ({ kind, key })) }),
+    }),
+  },
+  {
+    flaw: 'takes expectations of another life for its own',
+    caughtBy: 'STORE-66',
+    breaks: (store) => ({
+      commit: ({ seen: _seen, ...commit }) => store.commit(commit),
+    }),
+  },
+  {
     flaw: 'checks expectations in one step and applies in another',
     caughtBy: 'STORE-3',
     breaks: (store) => ({

@@ -1,0 +1,83 @@
+import type { ClientRecord } from '../registry/client-record.ts';
+
+export interface PingDevice {
+  readonly client: string;
+  readonly record: ClientRecord;
+}
+
+/** Why a device of a user gets no ping. */
+export type SkipReason = 'no_device_type' | 'device_type_none' | 'no_device_pin' | 'duplicate';
+
+export interface SkippedDevice {
+  readonly client_id: string;
+  readonly reason: SkipReason;
+}
+
+export interface DeviceChoice {
+  readonly chosen: readonly PingDevice[];
+  readonly skipped: readonly SkippedDevice[];
+}
+
+/**
+ * The devices a ping goes to, each piece of hardware once. Two registrations are of the same device when they name the
+ * same phone and app; where one of them names none, when they have the same address. The one that synced last counts:
+ * the others are what a reinstalled app has left behind.
+ */
+export function chooseDevices(devices: readonly PingDevice[]): DeviceChoice {
+  const chosen: PingDevice[] = [];
+  const skipped: SkippedDevice[] = [];
+  const seen = new SeenDevices();
+  for (const device of [...devices].sort(newestFirst)) {
+    const reason = unreachable(device) ?? (seen.has(device) ? 'duplicate' : null);
+    if (reason !== null) skipped.push({ client_id: device.client, reason });
+    else {
+      seen.add(device);
+      chosen.push(device);
+    }
+  }
+  return { chosen, skipped };
+}
+
+export function unreachable({ record: { device } }: PingDevice): SkipReason | null {
+  if (device.device_type === null) return 'no_device_type';
+  if (device.device_type === 'none') return 'device_type_none';
+  return device.device_pin === null || device.device_pin === '' ? 'no_device_pin' : null;
+}
+
+class SeenDevices {
+  readonly #phones = new Set<string>();
+  readonly #pins = new Set<string>();
+  readonly #pinsWithoutPhone = new Set<string>();
+
+  has(device: PingDevice): boolean {
+    const phone = phoneOf(device);
+    const pin = pinOf(device);
+    return phone === null ? this.#pins.has(pin) : this.#phones.has(phone) || this.#pinsWithoutPhone.has(pin);
+  }
+
+  add(device: PingDevice): void {
+    const phone = phoneOf(device);
+    this.#pins.add(pinOf(device));
+    if (phone === null) this.#pinsWithoutPhone.add(pinOf(device));
+    else this.#phones.add(phone);
+  }
+}
+
+function pinOf({ record }: PingDevice): string {
+  return record.device.device_pin ?? '';
+}
+
+/** Phone and app as one text that no other two make; null when one of them is missing. */
+function phoneOf({ record }: PingDevice): string | null {
+  const { phone_id: phone, device_app_id: app } = record.device;
+  return phone === null || phone === '' || app === null || app === '' ? null : JSON.stringify([phone, app]);
+}
+
+function newestFirst(left: PingDevice, right: PingDevice): number {
+  const never = Number.NEGATIVE_INFINITY;
+  const leftSync = left.record.lastSyncMs ?? never;
+  const rightSync = right.record.lastSyncMs ?? never;
+  if (leftSync !== rightSync) return leftSync > rightSync ? -1 : 1;
+  if (left.record.createdAtMs !== right.record.createdAtMs) return right.record.createdAtMs - left.record.createdAtMs;
+  return left.client < right.client ? -1 : 1;
+}

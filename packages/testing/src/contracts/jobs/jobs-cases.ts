@@ -1,0 +1,15 @@
+import { failureCases } from './failure-cases.ts';
+import { historyCases } from './history-cases.ts';
+import type { JobsCase } from './jobs-case.ts';
+import { leaseCases } from './lease-cases.ts';
+import { operatorCases } from './operator-cases.ts';
+import { orderCases } from './order-cases.ts';
+
+/** Everything that is true of every engine. */
+export const jobsCases: readonly JobsCase[] = [
+  ...leaseCases,
+  ...failureCases,
+  ...orderCases,
+  ...operatorCases,
+  ...historyCases,
+];

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { JOB_STATES, type Jobs, type LeasedJob, type NewJob } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import type { Dice } from '../../kit/dice.ts';
+import type { SettableClock } from '../../kit/settable-clock.ts';
+
+const QUEUES = ['one', 'two'] as const;
+const ORDERS = [undefined, undefined, 'a', 'b'] as const;
+const HELD_MAX = 12;
+
+/** The same job, or the same lease, on both sides. */
+interface Pair<T> {
+  readonly left: T;
+  readonly right: T;
+}
+
+/**
+ * Does the same to two engines, and insists that they answer the same. Ids and lease words are the engines' own, so
+ * everything is compared by what it stands for.
+ */
+export class RandomJobsHistory {
+  readonly #engines: Pair<Jobs>;
+  readonly #clock: SettableClock;
+  readonly #dice: Dice;
+  readonly #ids: Pair<string>[] = [];
+  /** Leases under way and some that have ended: an engine must tell them apart. */
+  #held: Pair<LeasedJob>[] = [];
+
+  constructor(engines: Pair<Jobs>, clock: SettableClock, dice: Dice) {
+    this.#engines = engines;
+    this.#clock = clock;
+    this.#dice = dice;
+  }
+
+  async run(steps: number): Promise<void> {
+    for (let step = 0; step < steps; step++) {
+      await this.#step();
+      if (step % 10 === 9) await this.#compare();
+    }
+    await this.#compare();
+  }
+
+  async #step(): Promise<void> {
+    const roll = this.#dice.below(100);
+    if (roll < 25) return this.#enqueue();
+    if (roll < 55) return this.#lease();
+    if (roll < 85) return this.#settle();
+    if (roll < 93) return this.#operate();
+    this.#clock.advance(this.#dice.pick([0, 1, 5, 20, 100]));
+  }
+
+  async #enqueue(): Promise<void> {
+    const queue = this.#dice.pick(QUEUES);
+    const jobs = Array.from({ length: this.#dice.between(1, 4) }, () => this.#drawJob());
+    const { left, right } = await this.#both((engine) => engine.enqueueAll(queue, jobs).catch(codeOf));
+    if (typeof left === 'string' || typeof right === 'string') return assert.equal(left, right);
+    for (const [index, id] of left.entries()) this.#ids.push({ left: id, right: right[index] ?? '' });
+  }
+
+  #drawJob(): NewJob {
+    // Picked from indexes, since an absent order is nothing to pick.
+    const order = ORDERS[this.#dice.below(ORDERS.length)];
+    return {
+      kind: this.#dice.pick(['ping', 'query']),
+      payload: `payload ${this.#dice.below(1_000)}`,
+      attemptsMax: this.#dice.between(1, 3),
+      ...(order === undefined ? {} : { order }),
+      ...(this.#dice.chance(40) ? { dueAtMs: this.#clock.nowMs() + this.#dice.between(-20, 40) } : {}),
+    };
+  }
+
+  async #lease(): Promise<void> {
+    const queue = this.#dice.pick(QUEUES);
+    const leaseMs = this.#dice.pick([1, 10, 50]);
+    const { left, right } = await this.#both((engine) => engine.lease(queue, leaseMs));
+    assert.deepEqual(left && this.#plain('left', left), right && this.#plain('right', right));
+    if (left !== null && right !== null) this.#held = [...this.#held, { left, right }].slice(-HELD_MAX);
+  }
+
+  #plain(side: keyof Pair<string>, { lease: _lease, id, ...job }: LeasedJob) {
+    return { ...job, handle: this.#handle(side, id) };
+  }
+
+  #handle(side: keyof Pair<string>, id: string): number {
+    return this.#ids.findIndex((pair) => pair[side] === id);
+  }
+
+  async #settle(): Promise<void> {
+    if (this.#held.length === 0) return;
+    const held = this.#dice.pick(this.#held);
+    const atMs = this.#clock.nowMs() + this.#dice.below(30);
+    const verdict = this.#dice.pick<(engine: Jobs, job: LeasedJob) => Promise<unknown>>([
+      (engine, job) => engine.acknowledge(job),
+      (engine, job) => engine.acknowledge(job),
+      (engine, job) => engine.renew(job, 20),
+      (engine, job) => engine.retry(job, atMs, 'again'),
+      (engine, job) => engine.bury(job, 'never'),
+      (engine, job) => engine.giveBack(job),
+    ]);
+    await this.#insistOnSame((engine, side) => verdict(engine, held[side]));
+  }
+
+  async #operate(): Promise<void> {
+    const queue = this.#dice.pick(QUEUES);
+    if (this.#dice.chance(40)) return this.#insistOnSame((engine) => engine.resume(queue));
+    if (this.#dice.chance(15)) return this.#insistOnSame((engine) => engine.pause(queue));
+    if (this.#ids.length === 0) return;
+    const id = this.#dice.pick(this.#ids);
+    const isRevival = this.#dice.chance(60);
+    await this.#insistOnSame((engine, side) => engine[isRevival ? 'revive' : 'remove'](queue, id[side]));
+  }
+
+  async #compare(): Promise<void> {
+    await this.#insistOnSame((engine) => engine.queues());
+    for (const queue of QUEUES) {
+      await this.#insistOnSame((engine) => engine.describe(queue));
+      for (const state of JOB_STATES) {
+        await this.#insistOnSame(async (engine, side) => {
+          const { jobs, next } = await engine.inspect(queue, state, { limit: 1_000 });
+          const rows = jobs.map(({ id, ...job }) => ({ ...job, handle: this.#handle(side, id) }));
+          // The port says nothing about the order of those that wait.
+          if (state === 'waiting') rows.sort((one, other) => one.handle - other.handle);
+          return { rows, next };
+        });
+      }
+    }
+  }
+
+  async #insistOnSame(call: (engine: Jobs, side: keyof Pair<Jobs>) => Promise<unknown>): Promise<void> {
+    const { left, right } = await this.#both(call);
+    assert.deepEqual(left, right);
+  }
+
+  async #both<T>(call: (engine: Jobs, side: keyof Pair<Jobs>) => Promise<T>): Promise<Pair<T>> {
+    return { left: await call(this.#engines.left, 'left'), right: await call(this.#engines.right, 'right') };
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Refusal) return error.code;
+  throw error;
+}

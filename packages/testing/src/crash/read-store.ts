@@ -1,0 +1,147 @@
+import type { DocumentKey, PartitionKey, PartitionState, Tidemark } from '@tidemark/core';
+import { addChecksums, canonicalJson, type JsonValue, objectChecksum } from '@tidemark/protocol';
+import { clientText } from './effect-of.ts';
+import { type Facts, factKey, factText, markText, placeOf, statText } from './facts.ts';
+import { documentOf, WRITERS } from './names.ts';
+import type { Attributes } from './unfold-bunch.ts';
+
+/** Everything a store holds, as found. */
+export interface StoreReading {
+  readonly epoch: string;
+  readonly facts: Facts;
+  /** By place. */
+  readonly partitions: ReadonlyMap<string, PartitionReading>;
+  /** What `verify` found. */
+  readonly findings: readonly string[];
+}
+
+export interface PartitionReading {
+  readonly key: PartitionKey;
+  readonly state: PartitionState;
+  /** What stands at each seq: a record, or the id of a deleted object. */
+  readonly journal: ReadonlyMap<number, string>;
+  /** Computed from the records. */
+  readonly size: number;
+  readonly checksum: number;
+}
+
+const ALL = 1_000_000;
+const SLICE = { entriesMax: 2_000, unitsMax: 10_000_000 } as const;
+
+export async function readStore(tidemark: Tidemark): Promise<StoreReading> {
+  const facts = new Map<string, string>();
+  const partitions = new Map<string, PartitionReading>();
+  for (const key of await tidemark.store.partitions({ limit: ALL })) {
+    partitions.set(placeOf(key), await readPartition(tidemark, key, facts));
+  }
+  await readRegistry(tidemark, facts);
+  await readDocuments(tidemark, facts);
+  await readStats(tidemark, facts);
+  const findings: string[] = [];
+  for await (const finding of tidemark.verify()) findings.push(JSON.stringify(finding));
+  return { epoch: await tidemark.store.epoch(), facts, partitions, findings };
+}
+
+/** Reads the journal from its begin to its end; nobody else writes meanwhile. */
+async function readPartition(
+  tidemark: Tidemark,
+  key: PartitionKey,
+  facts: Map<string, string>,
+): Promise<PartitionReading> {
+  const journal = new Map<number, string>();
+  const graves: string[] = [];
+  let checksum = 0;
+  for (let after = 0; ; ) {
+    const slice = await tidemark.store.readJournal(key, { after, gravesAfter: 0, ...SLICE });
+    for (const [index, record] of slice.records.entries()) {
+      const { id, attributes } = readRecord(record);
+      journal.set(slice.seqs[index] ?? 0, record);
+      facts.set(factKey.object(key, id), factText(attributes));
+      checksum = addChecksums(checksum, checksumOf(id, attributes));
+    }
+    graves.push(...slice.graves);
+    after = slice.upTo;
+    if (after < slice.state.head) continue;
+    const size = journal.size;
+    await addGraves(tidemark, key, graves, journal);
+    await readMarks(tidemark, key, facts);
+    return { key, state: slice.state, journal, size, checksum };
+  }
+}
+
+/** A record begins with a member of a JSON object; what the server notes for itself follows on another line. */
+function readRecord(record: string): { readonly id: string; readonly attributes: Attributes } {
+  const [member = ''] = record.split('\n');
+  const [[id, attributes] = ['', {}]] = Object.entries(JSON.parse(`{${member}}`) as Record<string, Attributes>);
+  return { id, attributes };
+}
+
+/** The way a device computes it: this much of the protocol is shared with every device. */
+export function checksumOf(id: string, attributes: Attributes): number {
+  return objectChecksum(
+    id,
+    Object.entries(attributes).map(([name, value]) => [name, canonicalJson(value)]),
+  );
+}
+
+async function addGraves(
+  tidemark: Tidemark,
+  key: PartitionKey,
+  ids: readonly string[],
+  journal: Map<number, string>,
+): Promise<void> {
+  const { objects } = await tidemark.store.readObjects(key, ids);
+  for (const id of ids) journal.set(objects.get(id)?.seq ?? -1, `deleted ${id}`);
+}
+
+async function readMarks(tidemark: Tidemark, key: PartitionKey, facts: Map<string, string>): Promise<void> {
+  for (const mark of await tidemark.store.listTidemarks(key, { limit: ALL })) {
+    facts.set(factKey.mark(key, mark.client), markText(mark));
+  }
+}
+
+async function readRegistry(tidemark: Tidemark, facts: Map<string, string>): Promise<void> {
+  const { store } = tidemark;
+  for (const { name, partition_type } of await tidemark.sources.list()) facts.set(factKey.source(name), partition_type);
+  for (const login of await tidemark.users.list()) {
+    facts.set(factKey.user(login), factText((await tidemark.users.get(login)).attributes));
+  }
+  const listed = await store.listEntries({ kind: 'user_client', prefix: [], limit: ALL });
+  for (const { key } of await store.listEntries({ kind: 'client', prefix: [], limit: ALL })) {
+    const { client_id, user_id, device_app_version } = await tidemark.clients.get(key[0]);
+    const isListed = listed.some((entry) => entry.key[0] === user_id && entry.key[1] === client_id);
+    facts.set(factKey.client(client_id), isListed ? clientText(user_id, device_app_version) : 'unknown to its user');
+  }
+  for (const { key, value } of await store.listEntries({ kind: 'setting', prefix: ['crash'], limit: ALL })) {
+    facts.set(factKey.entry(key[1] ?? '', key[2] ?? ''), value);
+  }
+}
+
+/** Asks the store itself: documents of users that are gone must be gone too, and the server would not even look. */
+async function readDocuments(tidemark: Tidemark, facts: Map<string, string>): Promise<void> {
+  const rooms = ['server', 'shared', 'user', 'client'] as const;
+  const keys = WRITERS.flatMap((writer) => rooms.map((where) => documentOf(writer, where, 'text')));
+  const scopes = new Map(keys.map(({ scope }) => [JSON.stringify(scope), scope]));
+  for (const scope of scopes.values()) {
+    for (const name of await tidemark.store.documentNames(scope)) await readDocument(tidemark, { scope, name }, facts);
+  }
+}
+
+async function readDocument(tidemark: Tidemark, key: DocumentKey, facts: Map<string, string>): Promise<void> {
+  const document = await tidemark.store.readDocument(key);
+  if (document === null) return;
+  const parts = [...document.parts];
+  const value: JsonValue =
+    document.type === 'text'
+      ? parts.map(([, text]) => text).join('')
+      : Object.fromEntries(parts.map(([id, text]) => [id, JSON.parse(text) as JsonValue]));
+  facts.set(factKey.document(key), factText(value));
+}
+
+async function readStats(tidemark: Tidemark, facts: Map<string, string>): Promise<void> {
+  for (const metric of await tidemark.store.statNames()) {
+    for (const row of await tidemark.store.readStats(metric, 'oldest', ALL)) {
+      facts.set(factKey.stat(metric, row.atS), statText(row));
+    }
+  }
+}
