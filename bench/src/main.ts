@@ -8,6 +8,7 @@ import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pushOne } from './scenarios/push-one.ts';
+import { rest } from './scenarios/rest.ts';
 import { tableOf } from './table.ts';
 import { buildWorld, endWorld } from './world.ts';
 
@@ -52,6 +53,8 @@ async function measureAll(objects: number): Promise<readonly Row[]> {
   measured(await opening(large));
   await endWorld(large);
   await endWorld(small);
+  say('the REST API');
+  for (const row of await rest()) measured(row);
   return rows;
 }
 

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { compose } from './compose.ts';
-
-const CONFIG = { host: '127.0.0.1', port: 0, shutdownGraceMs: 10_000 };
+import { startTestServer } from './test-server.ts';
 
 it('names the address it really has', async () => {
-  const running = await compose(CONFIG);
+  const running = await startTestServer();
   expect(running.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9][0-9]*$/);
   expect((await fetch(`${running.url}/healthz`)).status).toBe(200);
   await running.close();
@@ -14,15 +12,14 @@ it('names the address it really has', async () => {
 });
 
 it('a connection that is kept alive does not hold up the end', async () => {
-  const running = await compose(CONFIG);
+  const running = await startTestServer({ shutdownGraceMs: 3_600_000 });
   await (await fetch(`${running.url}/healthz`)).text();
-  const started = performance.now();
+  // The grace lies far beyond the time this test has.
   await running.close();
-  expect(performance.now() - started).toBeLessThan(5_000);
 });
 
 it('a request that never ends is cut off after the grace', async () => {
-  const running = await compose({ ...CONFIG, shutdownGraceMs: 50 });
+  const running = await startTestServer({ shutdownGraceMs: 50 });
   const socket = connect(Number(new URL(running.url).port), '127.0.0.1');
   socket.on('error', () => {});
   socket.write('POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n');

@@ -1,4 +1,5 @@
 export { compose, type Running } from './compose.ts';
-export { type Config, ConfigProblem, readConfig } from './config.ts';
-export { buildHttp } from './http.ts';
-export { type Problem, prefersText, problemOf } from './problem.ts';
+export type { Config } from './config/config.ts';
+export { ConfigProblem } from './config/config-problem.ts';
+export { readConfig } from './config/read-config.ts';
+export { buildHttp } from './http/app.ts';

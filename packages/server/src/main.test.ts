@@ -3,19 +3,30 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, it } from 'vitest';
+import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 
 // The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
 const children: ChildProcess[] = [];
+let folder: TemporaryFolder;
 
-afterEach(() => {
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+
+afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
+  await folder.remove();
 });
 
 function start(env: Record<string, string>) {
-  const child = spawn(process.execPath, [MAIN], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const settings = { TIDEMARK_DATA: folder.path, TIDEMARK_ADMIN_PASSWORD: 'kelp-forest-9341', ...env };
+  const child = spawn(process.execPath, [MAIN], {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   children.push(child);
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

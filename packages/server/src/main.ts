@@ -1,6 +1,16 @@
+import type { Log, LogFields } from '@tidemark/core';
 import { compose, type Running } from './compose.ts';
-import { type Config, ConfigProblem, readConfig } from './config.ts';
+import type { Config } from './config/config.ts';
+import { ConfigProblem } from './config/config-problem.ts';
+import { readConfig } from './config/read-config.ts';
 import { readVersion } from './version.ts';
+
+const jsonLog: Log = Object.fromEntries(
+  (['debug', 'info', 'warn', 'error'] as const).map((level) => [
+    level,
+    (event: string, fields: LogFields = {}) => process.stderr.write(`${JSON.stringify({ level, event, ...fields })}\n`),
+  ]),
+) as unknown as Log;
 
 const EXIT_FAILED = 1;
 /** EX_CONFIG of sysexits.h: no restart will help until someone changes the configuration. */
@@ -22,7 +32,7 @@ function configOrExit(): Config {
 
 async function composeOrExit(config: Config): Promise<Running> {
   try {
-    return await compose(config);
+    return await compose(config, jsonLog);
   } catch (error) {
     fail(listenProblem(error as NodeJS.ErrnoException, config), EXIT_FAILED);
   }
@@ -53,5 +63,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     await running.close();
     process.exit(0);
   });
+}
+if (running.generatedPassword !== null) {
+  const { adminLogin, generatedPassword } = running;
+  process.stdout.write(
+    `The administrator is ${adminLogin}, the password ${generatedPassword} (shown only this once)\n`,
+  );
 }
 process.stdout.write(`Tidemark ${readVersion()} is ready at ${running.url}\n`);

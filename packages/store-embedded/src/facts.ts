@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Tables } from './tables.ts';
 
 /** What reset empties and what it does not is decided by who keeps it here. */
-export type Counter = 'partition' | 'document' | 'entry_version';
+export type Counter = 'partition' | 'document' | 'entry_version' | 'job' | 'lease';
 
 export function storeEpoch(tables: Tables): string {
   const epoch = tables.facts.get('epoch');
@@ -19,7 +19,12 @@ export function newEpoch(tables: Tables): string {
 
 /** Never the same number twice, not even across a reset. Runs in the writer's transaction. */
 export function nextNumber(tables: Tables, counter: Counter): number {
-  const number = Number(tables.facts.get(counter) ?? '0') + 1;
-  tables.facts.put(counter, String(number));
-  return number;
+  return nextNumbers(tables, counter, 1);
+}
+
+/** The first of so many numbers in a row. */
+export function nextNumbers(tables: Tables, counter: Counter, count: number): number {
+  const last = Number(tables.facts.get(counter) ?? '0');
+  tables.facts.put(counter, String(last + count));
+  return last + 1;
 }

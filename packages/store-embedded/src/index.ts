@@ -1,2 +1,4 @@
-export { type EmbeddedOptions, openEmbeddedStore } from './embedded-store.ts';
+export { type EmbeddedOptions, type EmbeddedStore, openEmbeddedStore } from './embedded-store.ts';
 export { FORMAT, UnusableFolder } from './folder.ts';
+export type { EmbeddedJobsOptions } from './jobs/embedded-jobs.ts';
+export type { JobsBounds } from './jobs/jobs-task.ts';

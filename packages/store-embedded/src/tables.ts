@@ -26,10 +26,18 @@ export interface Tables {
   readonly entries: Database<string, Buffer>;
   /** [metric, step] → row as JSON text. */
   readonly stats: Database<string, Buffer>;
+  /** Job number → all about a job but what it carries, as JSON text. */
+  readonly jobs: Database<string, Buffer>;
+  /** Job number → what the job carries. It stands apart, so that a lease does not write it again. */
+  readonly payloads: Database<string, Buffer>;
+  /** [queue, kind of place, …, job number]: where each job stands, and who is first in each order. */
+  readonly jobPlaces: Database<string, Buffer>;
+  /** Queue → whether it is paused, and its counts, as JSON text. */
+  readonly queues: Database<string, Buffer>;
 }
 
 export const STORE_FILE = 'store.mdb';
-const TABLES_MAX = 16;
+const TABLES_MAX = 32;
 /** Address space, not disk: the file grows as it is filled. Large, so that no thread ever has to map it anew. */
 export const MAP_BYTES = 2 ** 38;
 
@@ -65,5 +73,9 @@ export function openTables(
     parts: root.openDB('parts', texts),
     entries: root.openDB('entries', texts),
     stats: root.openDB('stats', texts),
+    jobs: root.openDB('jobs', texts),
+    payloads: root.openDB('payloads', texts),
+    jobPlaces: root.openDB('job_places', texts),
+    queues: root.openDB('queues', texts),
   };
 }

@@ -2,6 +2,7 @@ import type { Finding, PartitionKey, RecordReader } from '@tidemark/core';
 import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
+import { verifyJobs } from './jobs/verify-jobs.ts';
 import { ALL_OBJECTS, ALL_PLACES, objectsOf, placesAfter, readNumber } from './keys.ts';
 import { type KeptPartition, partitionKeyOf } from './partitions.ts';
 import { readStanding, type Standing } from './standings.ts';
@@ -17,6 +18,7 @@ export async function* verifyTables(tables: Tables, reader: RecordReader): Async
     const check = new Check(tables, transaction, reader);
     yield* check.partitions();
     yield* check.documents();
+    yield* check.jobs();
   } finally {
     transaction.done();
   }
@@ -154,6 +156,10 @@ class Check {
       const detail = `document ${number}: ${partCount} parts and ${units} units noted, ${totals.partCount} and ${totals.units} found`;
       yield { partition: null, problem: 'wrong_size', detail };
     }
+  }
+
+  jobs(): AsyncIterable<Finding> {
+    return verifyJobs(this.#tables, this.#transaction, () => this.#breathe());
   }
 
   #journalRange({ number: partition }: KeptPartition) {

@@ -1,3 +1,22 @@
+export { AnswerChecker } from './conformance/answer-checker.ts';
+export {
+  type ApiDocument,
+  type ApiOperation,
+  type Endpoint,
+  endpointsOf,
+  type Schema,
+} from './conformance/api-document.ts';
+export { Caller, type Reply } from './conformance/caller.ts';
+export type { ConformanceCase, ServerUnderTest } from './conformance/conformance-case.ts';
+export { conformanceCases } from './conformance/conformance-cases.ts';
+export { type Library, openLibrary } from './conformance/library.ts';
+export { openRaw, readToEnd, readUntil, sendRaw } from './conformance/raw-socket.ts';
+export { reasonToSkip, runConformanceCase } from './conformance/run-conformance-case.ts';
+export { type Answer, type Outgoing, Sender } from './conformance/sender.ts';
+export type { JobsBench, JobsCase, JobsEngine, JobsOptions, OpenJobs } from './contracts/jobs/jobs-case.ts';
+export { jobsCases } from './contracts/jobs/jobs-cases.ts';
+export { runJobsCase } from './contracts/jobs/run-jobs-case.ts';
+export { jobsContract } from './contracts/jobs-contract.ts';
 export { runStoreCase } from './contracts/store/run-store-case.ts';
 export type { StoreBench, StoreCapabilities, StoreCase, StoreEngine } from './contracts/store/store-case.ts';
 export { storeCases } from './contracts/store/store-cases.ts';
@@ -10,4 +29,5 @@ export { seededRandom } from './kit/seeded-random.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
 export { weakPasswords } from './kit/weak-passwords.ts';
+export { type MemoryJobsOptions, openMemoryJobs } from './memory-jobs/open-memory-jobs.ts';
 export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';

@@ -1,5 +1,5 @@
 import { JobFailure, type JobHandler } from '../ports/jobs.ts';
-import type { Notifier, PingMessage, PingTarget } from '../ports/notifier.ts';
+import type { Notifier, PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import { readClientRecord } from '../registry/client-record.ts';
 import { refs } from '../registry/refs.ts';
@@ -22,11 +22,17 @@ export function deliverPing({ store, notifier, onOutcome }: DeliveryPorts): JobH
     // Nobody is there any more, or nowhere to be reached: there is nothing left to do.
     if (target === null) return;
     const message: PingMessage = { id: payload.id, ...payload.content };
-    const outcome = await notifier.notify(target, message);
+    const outcome = await notifier.notify(target, message).catch(failedBy);
     onOutcome?.(target.deviceType, outcome.status);
     if (outcome.status === 'retired') await retirePin(store, target.client, target.devicePin);
     if (outcome.status === 'failed') throw new JobFailure(outcome.reason, outcome);
   };
+}
+
+/** A notifier should answer; one that throws has failed all the same, and its message may contain anything. */
+function failedBy(error: unknown): PingOutcome {
+  const name = error instanceof Error ? error.name : typeof error;
+  return { status: 'failed', reason: `the notifier broke: ${name}`, retryAfterMs: null, isFinal: false };
 }
 
 /** Where the device is reached now. Null: it is gone, is another one by now, or has no address. */

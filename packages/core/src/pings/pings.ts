@@ -67,10 +67,10 @@ export class Pings {
   }
 
   async #requireSources({ content }: PingCall): Promise<void> {
-    for (const [index, name] of content.sources.entries()) {
+    for (const name of content.sources) {
       if ((await this.#ports.store.readEntry(refs.source(name))) !== null) continue;
       const detail = `there is no source ${JSON.stringify(name)}`;
-      throw new Refusal('source_not_found', detail, [{ pointer: pointer('sources', index), detail }]);
+      throw new Refusal('source_not_found', detail, [{ pointer: pointer('sources'), detail }]);
     }
   }
 

@@ -2,13 +2,13 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addServiceRoutes, buildHttp } from './http.ts';
+import { buildHttp } from './app.ts';
 
 let app: FastifyInstance;
 let base: string;
 
 function addRoutes(to: FastifyInstance): void {
-  addServiceRoutes(to);
+  to.get('/healthz', () => ({ status: 'ok' }));
   to.post('/things/:id', () => ({ stored: true }));
   to.get('/broken', () => {
     throw new Error('the secret of the house');
@@ -16,7 +16,7 @@ function addRoutes(to: FastifyInstance): void {
 }
 
 beforeAll(async () => {
-  app = buildHttp(addRoutes);
+  app = await buildHttp({ bodyBytesMax: 1_000 }, addRoutes);
   app.log.level = 'silent';
   await app.listen({ host: '127.0.0.1', port: 0 });
   base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
@@ -39,13 +39,9 @@ async function problem(path: string, init?: RequestInit) {
   return rest;
 }
 
-describe('service routes', () => {
-  it('GET /healthz says that the server is there', async () => {
+describe('a route', () => {
+  it('answers', async () => {
     expect(await answer('/healthz')).toMatchObject({ status: 200, text: '{"status":"ok"}' });
-  });
-
-  it('GET /version says which server it is', async () => {
-    expect(await answer('/version')).toMatchObject({ status: 200, text: '{"name":"tidemark","version":"0.1.0"}' });
   });
 
   it('HEAD works wherever GET does', async () => {
@@ -113,14 +109,14 @@ describe('a known path with another method', () => {
 
   it('is refused before the body is looked at', async () => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"torn' };
-    expect(await problem('/version', init)).toMatchObject({ code: 'method_not_allowed' });
+    expect(await problem('/healthz', init)).toMatchObject({ code: 'method_not_allowed' });
   });
 });
 
 describe('other refusals', () => {
   it('a body that is no JSON is malformed', async () => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"torn' };
-    expect(await problem('/things/7', init)).toMatchObject({ status: 400, code: 'invalid_request' });
+    expect(await problem('/things/7', init)).toMatchObject({ status: 400, code: 'invalid_json' });
   });
 
   it('a path that is not decodable is malformed', async () => {
@@ -145,7 +141,7 @@ describe('other refusals', () => {
     const chunks: Buffer[] = [];
     for await (const chunk of socket) chunks.push(chunk);
     expect(Buffer.concat(chunks).toString()).toMatch(
-      /^HTTP\/1\.1 404 .*\r\n\r\n\{"type":"urn:tidemark:problem:not_found"/s,
+      /^HTTP\/1\.1 405 .*\r\nallow: DELETE, GET, HEAD, POST, PUT\r\n.*\r\n\r\n\{"type":"urn:tidemark:problem:method_not_allowed"/s,
     );
   });
 });

@@ -1,50 +1,130 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@tidemark/protocol';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { prefersText, problemOf } from './problem.ts';
-import { readVersion } from './version.ts';
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+  fastify,
+} from 'fastify';
+import { VIEWER_PATH } from './description.ts';
+import { parseJsonBody } from './json-body.ts';
+import { prefersText } from './negotiate.ts';
+import { problemOf } from './problem.ts';
+import { refusalOf } from './refusal-of.ts';
+import { answerSocketError, guardSockets, METHODS_TAKEN, unknownMethod } from './sockets.ts';
 
 const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'] as const;
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 const TOLD_PATH_UNITS_MAX = 200;
 
+/** Bounds of what is read from a socket. */
+const HEADER_BYTES_MAX = 16_384;
+const URL_BYTES_MAX = 8_192;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+const KEEP_ALIVE_MS = 72_000;
+/** Sockets are looked at this often: whoever is too slow is found at most so much later. */
+const SOCKETS_CHECK_MS = 1_000;
+/** A name of 255 bytes may be percent-encoded, three characters a byte. */
+const PARAM_UNITS_MAX = 1_024;
+
+export interface HttpOptions {
+  readonly bodyBytesMax: number;
+  readonly trustProxy?: boolean;
+  readonly logger?: NonNullable<FastifyServerOptions['loggerInstance']>;
+  /** How long a caller may take to send; for tests, which have no time. */
+  readonly patience?: { readonly headersMs: number; readonly requestMs: number; readonly checkMs: number };
+}
+
+const PATIENCE = { headersMs: HEADERS_TIMEOUT_MS, requestMs: REQUEST_TIMEOUT_MS, checkMs: SOCKETS_CHECK_MS };
+
 /**
- * The HTTP edge: every route there is, and one shape for everything that is refused. Routes are added to the app
- * itself, not by `register`, which would add them later than the answers to the other methods.
+ * The HTTP edge without its routes: what is read and how much of it, and one shape for everything that is refused.
+ * Routes are added to the app itself, not by `register`, which would add them later than the answers to other methods.
  */
-export function buildHttp(addRoutes: (app: FastifyInstance) => void = addServiceRoutes): FastifyInstance {
+export async function buildHttp(
+  options: HttpOptions,
+  addRoutes: (app: FastifyInstance) => Promise<void> | void,
+): Promise<FastifyInstance> {
+  const { bodyBytesMax, patience = PATIENCE } = options;
   const app = fastify({
-    logger: { level: 'error', stream: process.stderr },
+    ...(options.logger === undefined
+      ? { logger: { level: 'error', stream: process.stderr } }
+      : { loggerInstance: options.logger }),
     genReqId: () => randomUUID(),
+    bodyLimit: bodyBytesMax,
+    trustProxy: options.trustProxy ?? false,
+    requestTimeout: patience.requestMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // What arrives on an open connection while the server stops is answered like everything else.
+    return503OnClosing: false,
+    http: {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: patience.headersMs,
+      connectionsCheckingInterval: patience.checkMs,
+      // Looked for by a hook, which answers in our own shape.
+      requireHostHeader: false,
+    },
+    routerOptions: { maxParamLength: PARAM_UNITS_MAX },
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false } },
     frameworkErrors: answerError,
-  });
+    clientErrorHandler: answerSocketError,
+  }) as FastifyInstance;
+  app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
-  refuseUnknownPaths(app);
+  guardSockets(app, bodyBytesMax);
+  readJsonOnly(app);
+  guardRequests(app, bodyBytesMax);
   const methodsByUrl = collectRoutes(app);
-  addRoutes(app);
+  await addRoutes(app);
   refuseOtherMethods(app, methodsByUrl);
   return app;
 }
 
-/** What says that the server is there, and which one. */
-export function addServiceRoutes(app: FastifyInstance): void {
-  const version = { name: 'tidemark', version: readVersion() };
-  app.get('/healthz', () => ({ status: 'ok' }));
-  app.get('/version', () => version);
+function readJsonOnly(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
+    // Many clients name a type with every request. Of a request that needs no body, none is expected.
+    request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body),
+  );
 }
 
-/** In a hook before the body is read, so that a path nobody serves costs no parsing and is never called malformed. */
-function refuseUnknownPaths(app: FastifyInstance): void {
+/** In hooks before the body is read, so that what is refused anyway costs no parsing and is never called malformed. */
+function guardRequests(app: FastifyInstance, bodyBytesMax: number): void {
   app.setNotFoundHandler(() => {
     throw new Error('the hook before this handler refuses every unknown path');
   });
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    if (!KNOWN_METHODS.has(request.method)) {
+      reply.header('allow', METHODS_TAKEN);
+      throw unknownMethod(request.method);
+    }
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      throw new Refusal('invalid_request', 'a request needs a Host header');
+    }
+    if (request.url.length > URL_BYTES_MAX) {
+      throw new Refusal('uri_too_long', `the address is longer than ${URL_BYTES_MAX} characters`);
+    }
     if (request.is404) throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
+    const encoding = request.headers['content-encoding'] ?? 'identity';
+    if (encoding.toLowerCase() !== 'identity') {
+      throw new Refusal('unsupported_media_type', `a body compressed with ${JSON.stringify(encoding)} is not accepted`);
+    }
+    // Refused here, the body is never read into memory, and the connection lives on.
+    const announced = request.headers['content-length'];
+    if (announced !== undefined && Number(announced) > (request.routeOptions.bodyLimit ?? bodyBytesMax)) {
+      throw new Refusal('body_too_large', 'the body is larger than the server reads');
+    }
   });
 }
 
 function collectRoutes(app: FastifyInstance): ReadonlyMap<string, Set<string>> {
   const methodsByUrl = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
+    // The viewer looks after its own paths.
+    if (url.startsWith(VIEWER_PATH)) return;
     const methods = methodsByUrl.get(url) ?? new Set();
     for (const name of [method].flat()) methods.add(name);
     methodsByUrl.set(url, methods);
@@ -61,6 +141,7 @@ function refuseOtherMethods(app: FastifyInstance, methodsByUrl: ReadonlyMap<stri
     app.route({
       method,
       url,
+      schema: { hide: true },
       onRequest: async (request, reply) => {
         reply.header('allow', allowed);
         throw new Refusal('method_not_allowed', `${toldPath(request)} takes ${allowed}, not ${request.method}`);
@@ -80,20 +161,19 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
   const refusal = refusalOf(error);
   if (refusal.code === 'internal') request.log.error({ err: error, request_id: request.id }, 'a request failed');
   const problem = problemOf(refusal, request.id);
-  reply.code(problem.status);
+  reply.code(problem.status).header('cache-control', 'no-store').header('x-request-id', request.id);
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="tidemark"');
+  if (refusal.retryAfterS !== null) reply.header('retry-after', String(refusal.retryAfterS));
+  if (refusal.code === 'body_too_large') {
+    // The framework would close the connection, and the answer be lost while the caller is still sending. What else
+    // comes is read and dropped, for as long as a request may take.
+    reply.removeHeader('connection');
+    request.raw.resume();
+  }
   if (prefersText(request.headers.accept)) {
-    reply.type('text/plain; charset=utf-8').send(problem.detail);
+    reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(problem.detail);
   } else {
     // As bytes, because what is already JSON text must not meet a serializer again.
     reply.type('application/problem+json').send(Buffer.from(JSON.stringify(problem)));
   }
-}
-
-/** What fastify itself refuses is the caller's fault, and its message says why; anything else is a bug of ours. */
-function refusalOf(error: Error & { readonly statusCode?: number }): Refusal {
-  if (error instanceof Refusal) return error;
-  const status = error.statusCode ?? 500;
-  if (status === 413) return new Refusal('body_too_large', error.message);
-  if (status >= 400 && status < 500) return new Refusal('invalid_request', error.message);
-  return new Refusal('internal', 'something is wrong on our side');
 }

@@ -1,6 +1,7 @@
 import { Refusal } from '@tidemark/protocol';
 import { expect, it } from 'vitest';
-import { prefersText, problemOf } from './problem.ts';
+import { prefersText } from './negotiate.ts';
+import { problemOf } from './problem.ts';
 
 it('a problem carries the catalogue, the particulars and the request', () => {
   const flaws = [{ pointer: '/objects/1', detail: 'must be an object' }];

@@ -1,0 +1,91 @@
+import { rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { compose, readConfig } from '@tidemark/server';
+import { fastify } from 'fastify';
+import { sendLoad } from '../load.ts';
+import { compare } from '../measure.ts';
+import type { Row } from '../row.ts';
+import { buildWorld, endWorld, newFolder, objectsFrom, SOURCE } from '../world.ts';
+
+const PASSWORD = 'only for this benchmark';
+const GETS = 4_000;
+const CONNECTIONS = 16;
+
+/** Reading a source, with everything around it, against a bare route of the same framework that sends the same bytes. */
+export async function rest(): Promise<readonly Row[]> {
+  const folder = newFolder();
+  const env = {
+    TIDEMARK_PORT: '0',
+    TIDEMARK_DATA: folder,
+    TIDEMARK_ADMIN_PASSWORD: PASSWORD,
+    TIDEMARK_LOG_LEVEL: 'error',
+  };
+  const silent = { debug() {}, info() {}, warn() {}, error() {} };
+  const server = await compose(readConfig(env), silent);
+  const token = await post(`${server.url}/rc/v1/system/login`, { login: 'admin', password: PASSWORD });
+  const headers = { 'x-sync-api-token': token };
+  const source = await post(`${server.url}/rc/v1/sources`, { name: 'Product', partition_type: 'app' }, headers);
+  const rows = [await readSource(Number(new URL(server.url).port), token, source), await push(server.url, headers)];
+  await server.close();
+  rmSync(folder, { recursive: true, force: true });
+  return rows;
+}
+
+async function readSource(port: number, token: string, body: string): Promise<Row> {
+  const bytes = Buffer.from(body);
+  const bare = fastify();
+  bare.get('/bare', async (_request, reply) => reply.type('application/json; charset=utf-8').send(bytes));
+  await bare.listen({ host: '127.0.0.1', port: 0 });
+  const barePort = (bare.server.address() as AddressInfo).port;
+  const request = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\nx-sync-api-token: ${token}\r\n\r\n`;
+  const load = { connections: CONNECTIONS, requests: GETS };
+  const ways = [
+    () => sendLoad({ ...load, port, request: request('/rc/v1/sources/Product') }),
+    () => sendLoad({ ...load, port: barePort, request: request('/bare') }),
+  ];
+  const { medianMs } = await compare(ways, { count: 7, runs: 1 });
+  await bare.close();
+  const [ours = 0, bareMs = 0] = medianMs;
+  return {
+    name: 'GET a source, requests/s',
+    measured: perSecond(GETS, ours),
+    against: `${perSecond(GETS, bareMs)} by a bare route`,
+    ratio: bareMs / ours,
+    bound: { atLeast: 0.6 },
+  };
+}
+
+async function push(url: string, headers: Record<string, string>): Promise<Row> {
+  const world = await buildWorld(0, () => {});
+  const batches = Array.from({ length: 21 }, (_, batch) => objectsFrom(batch * 1_000, 1_000));
+  const bodies = batches.map((objects) => JSON.stringify({ objects }));
+  let httpTurn = 0;
+  let coreTurn = 0;
+  const overHttp = () => post(`${url}/app/v1/Product/push_objects`, bodies[httpTurn++] ?? '{}', headers);
+  const inCore = () => world.tidemark.pushObjects({ source: SOURCE, objects: batches[coreTurn++] });
+  const { medianMs } = await compare([overHttp, inCore], { count: 20, runs: 1 });
+  await endWorld(world);
+  const [http = 0, core = 0] = medianMs;
+  return {
+    name: 'push 1,000 objects over HTTP',
+    measured: `${http.toFixed(1)} ms`,
+    against: `${core.toFixed(1)} ms by the core alone`,
+    ratio: http / core,
+    bound: { atMost: 2 },
+  };
+}
+
+async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<string> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(text);
+  return text;
+}
+
+function perSecond(count: number, ms: number): string {
+  return Math.round((count / ms) * 1_000).toLocaleString('en');
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+
+/** Failed logins allowed per minute and address, and per minute and account whatever the address. */
+export const FAILED_LOGINS_PER_ADDRESS_MAX = 5;
+export const FAILED_LOGINS_PER_ACCOUNT_MAX = 20;
+/** Addresses and accounts remembered at once; beyond it the longest unused are forgotten. */
+const KEYS_MAX = 10_000;
+/** Attempts that may wait until others are known to have failed or not. Exceeded: `overloaded`. */
+const WAITING_MAX = 200;
+const WINDOW_MS = 60_000;
+const RETRY_AFTER_S = 2;
+
+interface Bound {
+  readonly key: string;
+  readonly max: number;
+}
+
+interface Tally {
+  failedAtMs: readonly number[];
+  /** Attempts under way, of which nobody knows yet how they end. */
+  pending: number;
+}
+
+/**
+ * Slows down whoever guesses passwords. An attempt under way takes a place until it is known not to have failed, so that
+ * guessing many at once gains nothing; but whoever finds only such places taken waits, and is not refused for them.
+ */
+export class LoginLimiter {
+  readonly #clock: Clock;
+  readonly #tallies = new Map<string, Tally>();
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Does the work, of which null means that the login failed. Refuses when too many have failed lately. */
+  async attempt<T>(address: string, login: string, work: () => Promise<T | null>): Promise<T | null> {
+    const bounds = boundsOf(address, login);
+    while (!this.#hasRoom(bounds)) await this.#anotherToEnd();
+    for (const { key } of bounds) this.#tally(key).pending++;
+    try {
+      const result = await work();
+      if (result === null) this.#noteFailure(bounds);
+      return result;
+    } finally {
+      for (const { key } of bounds) this.#release(key);
+      for (const wake of this.#waiting.splice(0)) wake();
+    }
+  }
+
+  #release(key: string): void {
+    const tally = this.#tally(key);
+    // It may have been forgotten meanwhile.
+    tally.pending = Math.max(0, tally.pending - 1);
+  }
+
+  #hasRoom(bounds: readonly Bound[]): boolean {
+    for (const { key, max } of bounds) this.#refuseAfter(this.#tally(key).failedAtMs, max);
+    return bounds.every(({ key, max }) => {
+      const { failedAtMs, pending } = this.#tally(key);
+      return failedAtMs.length + pending < max;
+    });
+  }
+
+  #refuseAfter(failedAtMs: readonly number[], max: number): void {
+    const [oldestMs] = failedAtMs;
+    if (oldestMs === undefined || failedAtMs.length < max) return;
+    const waitS = Math.max(1, Math.ceil((oldestMs + WINDOW_MS - this.#clock.nowMs()) / 1_000));
+    throw new Refusal('rate_limited', `too many failed logins; try again in ${waitS} seconds`, [], waitS);
+  }
+
+  #anotherToEnd(): Promise<void> {
+    if (this.#waiting.length >= WAITING_MAX) {
+      throw new Refusal('overloaded', 'too many logins are being checked at once', [], RETRY_AFTER_S);
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #noteFailure(bounds: readonly Bound[]): void {
+    const nowMs = this.#clock.nowMs();
+    for (const { key } of bounds) {
+      const tally = this.#tally(key);
+      tally.failedAtMs = [...tally.failedAtMs, nowMs];
+    }
+  }
+
+  #tally(key: string): Tally {
+    const nowMs = this.#clock.nowMs();
+    const tally = this.#tallies.get(key) ?? { failedAtMs: [], pending: 0 };
+    tally.failedAtMs = tally.failedAtMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
+    // Setting it anew makes it the youngest of the map, so that the first ones are the longest unused.
+    this.#tallies.delete(key);
+    this.#tallies.set(key, tally);
+    for (const oldest of this.#tallies.keys()) {
+      if (this.#tallies.size <= KEYS_MAX) break;
+      this.#tallies.delete(oldest);
+    }
+    return tally;
+  }
+}
+
+/** Logins are what strangers send, of any length: only a hash of them is kept. */
+function boundsOf(address: string, login: string): readonly Bound[] {
+  const account = createHash('sha256').update(login).digest('base64');
+  return [
+    { key: `address ${address}`, max: FAILED_LOGINS_PER_ADDRESS_MAX },
+    { key: `account ${account}`, max: FAILED_LOGINS_PER_ACCOUNT_MAX },
+  ];
+}

@@ -1,0 +1,121 @@
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { usageFailure } from '../cli-failure.ts';
+import { commandGroup, examples, withExamples } from '../examples.ts';
+import { path } from '../path.ts';
+import { readContent, readJsonText } from '../read-content.ts';
+
+interface ScopeOptions {
+  readonly source?: string;
+  readonly user?: string;
+  readonly shared?: boolean;
+  readonly client?: string;
+}
+
+interface WriteOptions extends ScopeOptions {
+  readonly text?: boolean;
+}
+
+interface DocumentReport {
+  readonly doc: string;
+  readonly type: string;
+  readonly size: number;
+}
+
+export function addDocs(program: Command, cli: Cli): void {
+  const docs = commandGroup(
+    program,
+    'docs',
+    'Documents: of the server, of users, shared ones, of devices',
+    'tidemark docs get motd',
+    'tidemark docs set motd --text motd.txt',
+    'tidemark docs list --source Product --shared',
+    'tidemark docs get md --source Order --user ada',
+  );
+  addList(docs, cli);
+  addGet(docs, cli);
+  addWrite(docs, cli, 'set', 'Replace the content of a document');
+  addWrite(docs, cli, 'append', 'Add to the content of a document');
+}
+
+function addList(docs: Command, cli: Cli): void {
+  withScope(
+    docs
+      .command('list')
+      .description('The names of the documents of a source')
+      .addHelpText(
+        'before',
+        examples('tidemark docs list --source Product --shared', 'tidemark docs list --source Order --user ada'),
+      ),
+  )
+    .addHelpText('after', '\nDocuments of the server are not listed; they are read by name.')
+    .action(
+      cli.remote(async ({ api, print }, options: ScopeOptions) => {
+        const scope = scopePath(options);
+        if (scope === null) throw usageFailure('documents of the server are not listed', 'name a --source');
+        print.names(await api.get<readonly string[]>(`${scope}/docnames`));
+      }),
+    );
+}
+
+function addGet(docs: Command, cli: Cli): void {
+  withScope(
+    docs
+      .command('get')
+      .description('The content of a document')
+      .addHelpText('before', examples('tidemark docs get motd', 'tidemark docs get md --source Order --user ada'))
+      .argument('<doc>'),
+  ).action(
+    cli.remote(async ({ api, print }, doc: string, options: ScopeOptions) => {
+      // Whoever asks for JSON gets a text as a JSON string; otherwise it comes as it is.
+      const accept = print.isJson ? 'application/json' : '*/*';
+      const { text, isJson } = await api.call('GET', documentPath(options, doc), { accept });
+      if (isJson) print.jsonText(text);
+      else print.text(text);
+    }),
+  );
+}
+
+function addWrite(docs: Command, cli: Cli, name: 'set' | 'append', description: string): void {
+  const command = withScope(docs.command(name).description(description).argument('<doc>').argument('[file]'))
+    .option('--text', 'the content is text as it is; otherwise it is JSON: a hash of hashes, or a string')
+    .action(
+      cli.remote(async ({ api, print }, doc: string, file: string | undefined, options: WriteOptions) => {
+        const data = options.text ? JSON.stringify(await readContent(cli, file)) : await readJsonText(cli, file);
+        const body = `{"data":${data},"append":${name === 'append'}}`;
+        const { text } = await api.call('POST', documentPath(options, doc), { body });
+        print.record(JSON.parse(text) as DocumentReport);
+      }),
+    );
+  withExamples(
+    command,
+    `tidemark docs ${name} motd --text motd.txt`,
+    `tidemark docs ${name} prices --source Product --shared prices.json`,
+    `echo '{"1":{"name":"Compass"}}' | tidemark docs ${name} md --source Order --user ada`,
+  );
+}
+
+function withScope(command: Command): Command {
+  return command
+    .option('--source <source>', 'the source it belongs to; without it, it is a document of the server')
+    .option('--user <login>', 'of this user')
+    .option('--shared', 'the one all users share')
+    .option('--client <client>', 'of this device');
+}
+
+function documentPath(options: ScopeOptions, doc: string): string {
+  const scope = scopePath(options);
+  return scope === null ? path`/rc/v1/store/${doc}` : `${scope}${path`/docs/${doc}`}`;
+}
+
+/** Where the documents of a source are; null for those of the server. */
+function scopePath({ source, user, shared, client }: ScopeOptions): string | null {
+  const owners = [user, shared, client].filter((owner) => owner !== undefined);
+  if (source === undefined) {
+    if (owners.length > 0) throw usageFailure('--user, --shared and --client need a --source');
+    return null;
+  }
+  if (owners.length !== 1) throw usageFailure('a --source needs one of --user, --shared and --client');
+  if (client !== undefined) return path`/rc/v1/clients/${client}/sources/${source}`;
+  return path`/rc/v1/users/${user ?? '*'}/sources/${source}`;
+}

@@ -1,0 +1,85 @@
+import { styleText } from 'node:util';
+import type { Command } from 'commander';
+import { ConfigProblem } from '../../config/config-problem.ts';
+import { readVersion } from '../../version.ts';
+import type { Cli } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
+import { configOf, withDataFlags } from '../config-flags.ts';
+import { withExamples } from '../examples.ts';
+import { type Check, checkDisk, checkDurability, checkFolder, checkNode, checkOccupants } from '../local/checks.ts';
+
+const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
+
+export function addDoctor(program: Command, cli: Cli): void {
+  const command = withDataFlags(program.command('doctor'))
+    .description('Look for what would keep a server from running well here')
+    .action(async (_options: object, self: Command) => {
+      const checks = await examine(cli, self);
+      tell(cli, self, checks);
+      const failed = checks.filter(({ status }) => status === 'failed');
+      if (failed.length > 0) throw new CliFailure(`${failed.length} of ${checks.length} checks failed`);
+    });
+  withExamples(command, 'tidemark doctor', 'tidemark doctor --data /var/lib/tidemark --json');
+}
+
+async function examine(cli: Cli, command: Command): Promise<readonly Check[]> {
+  const { checks, folder } = checkConfig(cli, command);
+  return [
+    checkNode(),
+    ...checks,
+    ...(folder === null ? [] : await folderChecks(folder)),
+    await checkServer(cli, command),
+  ];
+}
+
+function checkConfig(
+  cli: Cli,
+  command: Command,
+): { readonly checks: readonly Check[]; readonly folder: string | null } {
+  const name = 'configuration';
+  try {
+    const { config, warnings } = configOf(command, cli);
+    const told = warnings.map(({ detail }): Check => ({ name, status: 'warning', detail }));
+    const sound: Check = { name, status: 'ok', detail: 'is sound' };
+    return { checks: told.length === 0 ? [sound] : told, folder: config.dataFolder };
+  } catch (error) {
+    if (!(error instanceof ConfigProblem)) throw error;
+    const checks = error.problems.map(({ detail }): Check => ({ name, status: 'failed', detail }));
+    return { checks, folder: null };
+  }
+}
+
+async function folderChecks(folder: string): Promise<readonly Check[]> {
+  const data = await checkFolder(folder);
+  const disk = await checkDisk(folder);
+  // A folder that cannot be written to cannot be measured either.
+  if (data.status === 'failed') return [data, disk];
+  return [data, disk, await checkDurability(folder), await checkOccupants(folder)];
+}
+
+/** Nothing is wrong when no server runs; a server of another version is worth knowing. */
+async function checkServer(cli: Cli, command: Command): Promise<Check> {
+  const { api, url } = cli.stranger(command);
+  const name = 'server';
+  try {
+    const { version } = await api.get<{ readonly version: string }>('/version');
+    const isSame = version === readVersion();
+    const detail = `version ${version} answers at ${url}${isSame ? '' : `; this program is ${readVersion()}`}`;
+    return { name, status: isSame ? 'ok' : 'warning', detail };
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    return { name, status: 'ok', detail: `none answers at ${url}` };
+  }
+}
+
+function tell(cli: Cli, command: Command, checks: readonly Check[]): void {
+  const print = cli.printer(command);
+  if (print.isJson) print.json(checks);
+  else
+    for (const check of checks) cli.terminal.out(`${lineOf(check, cli.terminal.hasColour && cli.terminal.isRead)}\n`);
+}
+
+function lineOf({ name, status, detail }: Check, hasColour: boolean): string {
+  const mark = status.padEnd('warning'.length);
+  return `${hasColour ? styleText(COLOURS[status], mark) : mark}  ${name}: ${detail}`;
+}

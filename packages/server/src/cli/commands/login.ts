@@ -1,0 +1,106 @@
+import type { TokenView } from '@tidemark/core';
+import type { Command } from 'commander';
+import type { Cli, Session } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
+import { withExamples } from '../examples.ts';
+import { EXIT } from '../exit-codes.ts';
+import { listAll } from '../list-all.ts';
+import { path } from '../path.ts';
+import { readPassword } from '../read-password.ts';
+import { isExposed } from '../server-url.ts';
+import { tokenIdOf } from '../token-id.ts';
+
+interface LoginOptions {
+  readonly passwordStdin?: boolean;
+}
+
+interface LoginAnswer {
+  readonly token: string;
+  readonly expires_at: string | null;
+}
+
+export function addLogin(program: Command, cli: Cli): void {
+  addLogIn(program, cli);
+  addLogOut(program, cli);
+  addWhoAmI(program, cli);
+}
+
+function addLogIn(program: Command, cli: Cli): void {
+  const command = program
+    .command('login')
+    .description('Log in to a server and keep the token for later commands')
+    .argument('[login]', 'the administrator', 'admin')
+    .option('--password-stdin', 'take the password from the standard input')
+    .action(async (login: string, options: LoginOptions, self: Command) => {
+      const { api, url, print } = cli.stranger(self);
+      if (isExposed(url)) cli.terminal.say(`warning: the password travels to ${url} unprotected; use https`);
+      const question = `Password of ${login} at ${url}: `;
+      const password = await readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: false });
+      const { token, expires_at } = await api.send<LoginAnswer>('POST', '/rc/v1/system/login', { login, password });
+      cli.credentials.keep(url, { login, token, expires_at });
+      if (print.isJson) print.json({ url, login, expires_at });
+      else cli.terminal.say(`Logged in to ${url} as ${login}${until(expires_at)}.`);
+    });
+  withExamples(
+    command,
+    'tidemark login',
+    'tidemark login --url https://sync.example boss',
+    'tidemark login --password-stdin < password.txt',
+  );
+}
+
+function addLogOut(program: Command, cli: Cli): void {
+  const command = program
+    .command('logout')
+    .description('Revoke the token that login has kept, and forget it')
+    .action(async (_options: object, self: Command) => {
+      const url = cli.url(self);
+      const kept = cli.credentials.find(url);
+      if (kept === null) return cli.terminal.say(`There is no token for ${url}.`);
+      const { api } = cli.bearer(self, kept.token);
+      cli.credentials.forget(url);
+      await revoke(api, kept.token, url);
+      cli.terminal.say(`Logged out of ${url}.`);
+    });
+  withExamples(command, 'tidemark logout', 'tidemark logout --url https://sync.example');
+}
+
+/** Forgotten here it is in any case; a token that ended already needs no revoking. */
+async function revoke(api: Session['api'], token: string, url: string): Promise<void> {
+  try {
+    await api.delete(path`/rc/v1/tokens/${tokenIdOf(token)}`);
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    const { code } = error.particulars;
+    if (code === 'token_invalid' || code === 'token_not_found') return;
+    const message = `the token is forgotten here but not revoked at ${url}: ${error.message}`;
+    throw new CliFailure(message, { ...error.particulars, exitCode: error.exitCode });
+  }
+}
+
+function addWhoAmI(program: Command, cli: Cli): void {
+  const command = program
+    .command('whoami')
+    .description('Which token is used, and whose it is')
+    .action(cli.remote(async (session: Session, _options: object) => session.print.record(await whoAmI(cli, session))));
+  withExamples(command, 'tidemark whoami', 'tidemark whoami --json');
+}
+
+async function whoAmI(cli: Cli, { api, url }: Session): Promise<object> {
+  const token = cli.token(url) ?? '';
+  const from = cli.env.TIDEMARK_TOKEN ? 'TIDEMARK_TOKEN' : cli.credentials.file;
+  try {
+    const tokens = await listAll<TokenView>(api, '/rc/v1/tokens', ({ id }) => id);
+    const { user, scopes, name, expires_at } = tokens.find(({ id }) => id === tokenIdOf(token)) ?? {};
+    return { url, user: user ?? null, name: name ?? null, scopes: scopes ?? [], expires_at: expires_at ?? null, from };
+  } catch (error) {
+    // A token without the scope admin is good for other things, and may not list tokens.
+    const isLimited = error instanceof CliFailure && error.particulars.code === 'forbidden';
+    if (!isLimited || error.exitCode !== EXIT.notAllowed) throw error;
+    return { url, user: null, name: null, scopes: 'not admin', expires_at: null, from };
+  }
+}
+
+function until(expiresAt: string | null): string {
+  return expiresAt === null ? '' : ` until ${expiresAt}`;
+}

@@ -1,0 +1,119 @@
+import type { WriteReport } from '@tidemark/protocol';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { usageFailure } from '../cli-failure.ts';
+import { commandGroup, withExamples } from '../examples.ts';
+import { path } from '../path.ts';
+import { readJsonText } from '../read-content.ts';
+
+interface PushOptions {
+  readonly user?: string;
+  /** False after `--no-rebuild-md`. */
+  readonly rebuildMd?: boolean;
+}
+
+interface PushKind {
+  readonly name: string;
+  readonly operation: string;
+  readonly description: string;
+  /** What the file holds, for the help. */
+  readonly content: string;
+  readonly canRebuild: boolean;
+  /** The members of the body that come from the file, as JSON text. */
+  readonly members: (json: string) => string;
+  readonly example: string;
+}
+
+const OBJECTS = 'a hash of hashes: {"<id>": {"<attribute>": <value>}}';
+
+const KINDS: readonly PushKind[] = [
+  {
+    name: 'objects',
+    operation: 'push_objects',
+    description: 'Add objects, or update existing ones',
+    content: OBJECTS,
+    canRebuild: true,
+    members: (json) => `"objects":${json}`,
+    example: `echo '{"1":{"name":"Compass"}}' | tidemark push objects Order --user ada`,
+  },
+  {
+    name: 'deletes',
+    operation: 'push_deletes',
+    description: 'Delete objects',
+    content: 'a list of object ids: ["<id>"]',
+    canRebuild: true,
+    members: (json) => `"objects":${json}`,
+    example: `echo '["1"]' | tidemark push deletes Order --user ada`,
+  },
+  {
+    name: 'fast-insert',
+    operation: 'fast_insert',
+    description: 'Insert objects without a look at what is there',
+    content: OBJECTS,
+    canRebuild: false,
+    members: (json) => `"objects":${json}`,
+    example: 'tidemark push fast-insert Product new.json',
+  },
+  {
+    name: 'fast-update',
+    operation: 'fast_update',
+    description: 'Remove previous data and set new data',
+    content: '{"delete_data": <hash of hashes>, "data": <hash of hashes>}',
+    canRebuild: false,
+    members: updateMembers,
+    example: 'tidemark push fast-update Product change.json',
+  },
+  {
+    name: 'fast-delete',
+    operation: 'fast_delete',
+    description: 'Remove the data given',
+    content: OBJECTS,
+    canRebuild: false,
+    members: (json) => `"data":${json}`,
+    example: 'tidemark push fast-delete Product gone.json',
+  },
+];
+
+export function addPush(program: Command, cli: Cli): void {
+  const push = commandGroup(
+    program,
+    'push',
+    'Push changes into a source, as a backend does',
+    'tidemark push objects Product products.json',
+    ...KINDS.slice(0, 2).map(({ example }) => example),
+  );
+  for (const kind of KINDS) addKind(push, cli, kind);
+}
+
+function addKind(push: Command, cli: Cli, kind: PushKind): void {
+  const command = push
+    .command(kind.name)
+    .description(kind.description)
+    .argument('<source>')
+    .argument('[file]', `${kind.content}; the standard input when left out or -`)
+    .option('--user <login>', 'whose data it is; not needed for a source of partition type app');
+  if (kind.canRebuild) command.option('--no-rebuild-md', 'say rebuild_md: false; the result is the same');
+  command.action(
+    cli.remote(async ({ api, print }, source: string, file: string | undefined, options: PushOptions) => {
+      const body = `{${envelopeOf(kind, options)}${kind.members(await readJsonText(cli, file))}}`;
+      const { text } = await api.call('POST', `${path`/app/v1/${source}`}/${kind.operation}`, { body });
+      print.record(JSON.parse(text) as WriteReport);
+    }),
+  );
+  withExamples(command, kind.example);
+}
+
+function envelopeOf({ canRebuild }: PushKind, { user, rebuildMd }: PushOptions): string {
+  const userId = user === undefined ? '' : `"user_id":${JSON.stringify(user)},`;
+  return canRebuild && rebuildMd === false ? `${userId}"rebuild_md":false,` : userId;
+}
+
+/** The file is the body but for the user, so it must not bring anything else along. */
+function updateMembers(json: string): string {
+  const content: unknown = JSON.parse(json);
+  const names = typeof content === 'object' && content !== null ? Object.keys(content).sort() : [];
+  if (Array.isArray(content) || names.join() !== 'data,delete_data') {
+    throw usageFailure('the content must be an object with delete_data and data, and nothing else');
+  }
+  return json.slice(1, -1);
+}

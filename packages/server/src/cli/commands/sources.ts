@@ -1,0 +1,149 @@
+import type { SourceView } from '@tidemark/core';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Cli } from '../cli.ts';
+import { usageFailure } from '../cli-failure.ts';
+import { confirm } from '../confirm.ts';
+import { commandGroup, examples, withExamples } from '../examples.ts';
+import { path } from '../path.ts';
+
+interface SourceOptions {
+  readonly pollInterval?: number;
+  readonly syncType?: string;
+  readonly queue?: string;
+  readonly queryQueue?: string;
+  readonly cudQueue?: string;
+}
+
+interface DeclareOptions extends SourceOptions {
+  readonly partitionType?: string;
+  readonly adapter?: string;
+}
+
+interface SetOptions extends SourceOptions {
+  readonly userName?: string;
+}
+
+export function addSources(program: Command, cli: Cli): void {
+  const sources = commandGroup(
+    program,
+    'sources',
+    'The kinds of data the server keeps',
+    'tidemark sources list',
+    'tidemark sources declare Product --partition-type app',
+    'tidemark sources set Product --poll-interval 60',
+    'tidemark sources drop Product',
+  );
+  addList(sources, cli);
+  sources
+    .command('show')
+    .description('The attributes of a source')
+    .addHelpText('before', examples('tidemark sources show Product'))
+    .argument('<source>')
+    .action(
+      cli.remote(async ({ api, print }, source: string, _options: object) =>
+        print.record(await api.get<SourceView>(path`/rc/v1/sources/${source}`)),
+      ),
+    );
+  addDeclare(sources, cli);
+  addSet(sources, cli);
+  addDrop(sources, cli);
+}
+
+function addList(sources: Command, cli: Cli): void {
+  sources
+    .command('list')
+    .description('All sources, or the names of those of one partition type')
+    .addHelpText('before', examples('tidemark sources list', 'tidemark sources list --type app'))
+    .addOption(new Option('--type <type>', 'only those of this partition type').choices(['app', 'user']))
+    .action(
+      cli.remote(async ({ api, print }, { type }: { readonly type?: string }) => {
+        if (type !== undefined) return print.names(await api.get<readonly string[]>(path`/rc/v1/sources/type/${type}`));
+        const columns = ['name', 'partition_type', 'sync_type', 'poll_interval', 'adapter', 'configured'];
+        print.table(await api.get<readonly SourceView[]>('/rc/v1/sources'), columns);
+      }),
+    );
+}
+
+function addDeclare(sources: Command, cli: Cli): void {
+  const command = withAttributes(sources.command('declare').description('Declare a source').argument('<source>'))
+    .addOption(
+      new Option('--partition-type <type>', 'app: shared by all users; user: apart for each').choices(['app', 'user']),
+    )
+    .option('--adapter <name>', 'none, backend, or the name of a source module')
+    .action(
+      cli.remote(async ({ api, print }, source: string, options: DeclareOptions) => {
+        const { partitionType, adapter } = options;
+        const fixed = { name: source, partition_type: partitionType, adapter };
+        print.record(await api.send<SourceView>('POST', '/rc/v1/sources', { ...fixed, ...attributesOf(options) }));
+      }),
+    );
+  withExamples(
+    command,
+    'tidemark sources declare Product --partition-type app',
+    'tidemark sources declare Order --adapter backend --poll-interval 300 --cud-queue orders',
+  );
+}
+
+function addSet(sources: Command, cli: Cli): void {
+  const command = withAttributes(sources.command('set').description('Change attributes of a source'))
+    .argument('<source>')
+    .option('--user-name <name>', 'who wants the change, for the audit trail')
+    .action(
+      cli.remote(async ({ api, print }, source: string, options: SetOptions) => {
+        const data = attributesOf(options);
+        if (Object.values(data).every((value) => value === undefined)) throw usageFailure('there is nothing to set');
+        const body = { data, user_name: options.userName };
+        print.record(await api.send<SourceView>('PUT', path`/rc/v1/sources/${source}`, body));
+      }),
+    );
+  withExamples(
+    command,
+    'tidemark sources set Product --poll-interval 60',
+    'tidemark sources set Product --poll-interval -1 --queue ""',
+  );
+}
+
+function addDrop(sources: Command, cli: Cli): void {
+  sources
+    .command('drop')
+    .description('Drop a source with all its data')
+    .addHelpText('before', examples('tidemark sources drop Product', 'tidemark sources drop Product --yes'))
+    .argument('<source>')
+    .option('--yes', 'do not ask')
+    .action(
+      cli.remote(async ({ api, print, url }, source: string, { yes }: { readonly yes?: boolean }) => {
+        const warning = `The source ${source} of ${url} goes with the data of all users.`;
+        await confirm(cli, { warning, word: source, isConfirmed: yes === true });
+        print.record(await api.delete<object>(path`/rc/v1/sources/${source}`));
+      }),
+    );
+}
+
+function withAttributes(command: Command): Command {
+  return command
+    .option('--poll-interval <seconds>', 'how often the adapter is asked; -1 never, 0 always', wholeNumber)
+    .addOption(new Option('--sync-type <type>', 'how devices get the data').choices(['incremental', 'bulk_only']))
+    .option('--queue <name>', 'the queue for all jobs; empty for none')
+    .option('--query-queue <name>', 'the queue for query jobs; empty for none')
+    .option('--cud-queue <name>', 'the queue for create, update and delete jobs; empty for none');
+}
+
+function attributesOf({ pollInterval, syncType, queue, queryQueue, cudQueue }: SourceOptions): object {
+  return {
+    poll_interval: pollInterval,
+    sync_type: syncType,
+    queue: queueOf(queue),
+    query_queue: queueOf(queryQueue),
+    cud_queue: queueOf(cudQueue),
+  };
+}
+
+/** Empty takes the queue away. */
+function queueOf(name: string | undefined): string | null | undefined {
+  return name === '' ? null : name;
+}
+
+export function wholeNumber(text: string): number {
+  if (/^-?[0-9]{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}

@@ -1,0 +1,49 @@
+import type { StatStep } from '@tidemark/protocol';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { commandGroup, examples } from '../examples.ts';
+import { wholeNumber } from './sources.ts';
+
+interface ReadOptions {
+  readonly start?: number;
+  readonly finish?: number;
+}
+
+const STATS = '/rc/v1/system/stats';
+
+export function addStats(program: Command, cli: Cli): void {
+  const stats = commandGroup(
+    program,
+    'stats',
+    'What the server has measured',
+    "tidemark stats names 'sources:*:Product'",
+    'tidemark stats read sources:push_objects:Product --start -60',
+  );
+  stats
+    .command('names')
+    .description('The keys of the metrics')
+    .addHelpText('before', examples('tidemark stats names', "tidemark stats names 'sources:*:Product'"))
+    .argument('[pattern]', '* stands for anything', '*')
+    .action(
+      cli.remote(async ({ api, print }, pattern: string, _options: object) =>
+        print.names(await api.get<readonly string[]>(STATS, { names: pattern })),
+      ),
+    );
+  stats
+    .command('read')
+    .description('The steps of a metric, oldest first')
+    .addHelpText('before', examples('tidemark stats read sources:push_objects:Product --start -60'))
+    .argument('<metric>')
+    .option('--start <index>', 'the first step; negative counts from the end', wholeNumber)
+    .option('--finish <index>', 'the last step', wholeNumber)
+    .action(
+      cli.remote(async ({ api, print }, metric: string, { start, finish }: ReadOptions) => {
+        const steps = await api.get<readonly StatStep[]>(STATS, { metric, start, finish });
+        print.table(print.isJson ? steps : steps.map(readable), ['at', 'count', 'sum', 'min', 'max']);
+      }),
+    );
+}
+
+function readable(step: StatStep): object {
+  return { ...step, at: new Date(step.at * 1_000).toISOString() };
+}

@@ -1,0 +1,93 @@
+import { type Command, Option } from 'commander';
+import type { Cli } from '../cli.ts';
+import { usageFailure } from '../cli-failure.ts';
+import { confirm } from '../confirm.ts';
+import { commandGroup, examples, withExamples } from '../examples.ts';
+import { wholeNumber } from './sources.ts';
+
+interface AuditOptions {
+  readonly limit?: number;
+  readonly after?: string;
+}
+
+const APPSERVER = '/rc/v1/system/appserver';
+
+export function addSystem(program: Command, cli: Cli): void {
+  addLicense(program, cli);
+  addAppserver(program, cli);
+  addAudit(program, cli);
+  addReset(program, cli);
+}
+
+function addLicense(program: Command, cli: Cli): void {
+  const command = program
+    .command('license')
+    .description('The licence the server runs under')
+    .action(
+      cli.remote(async ({ api, print }, _options: object) =>
+        print.record(await api.get<object>('/rc/v1/system/license')),
+      ),
+    );
+  withExamples(command, 'tidemark license', 'tidemark license --json');
+}
+
+function addAppserver(program: Command, cli: Cli): void {
+  const appserver = commandGroup(
+    program,
+    'appserver',
+    'The address of the backend application',
+    'tidemark appserver get',
+    'tidemark appserver set http://127.0.0.1:8080/tidemark',
+    'tidemark appserver set --none',
+  );
+  appserver
+    .command('get')
+    .description('Show the address of the backend')
+    .addHelpText('before', examples('tidemark appserver get'))
+    .action(cli.remote(async ({ api, print }, _options: object) => print.record(await api.get<object>(APPSERVER))));
+  appserver
+    .command('set')
+    .description('Set the address of the backend, or take it away')
+    .addHelpText(
+      'before',
+      examples('tidemark appserver set http://127.0.0.1:8080/tidemark', 'tidemark appserver set --none'),
+    )
+    .argument('[url]')
+    .addOption(new Option('--none', 'there is no backend any more'))
+    .action(
+      cli.remote(async ({ api, print }, url: string | undefined, { none }: { readonly none?: boolean }) => {
+        if ((url === undefined) !== (none === true)) throw usageFailure('give either a URL or --none');
+        print.record(await api.send<object>('POST', APPSERVER, { adapter_url: url ?? null }));
+      }),
+    );
+}
+
+function addAudit(program: Command, cli: Cli): void {
+  const command = program
+    .command('audit')
+    .description('Who did what, newest first')
+    .option('--limit <count>', 'how many', wholeNumber)
+    .option('--after <id>', 'only older ones than this')
+    .action(
+      cli.remote(async ({ api, print }, { limit, after }: AuditOptions) => {
+        const facts = await api.get<readonly object[]>('/rc/v1/audit', { limit, after });
+        print.table(facts, ['at', 'actor', 'action', 'target', 'result', 'address', 'id']);
+      }),
+    );
+  withExamples(command, 'tidemark audit', 'tidemark audit --limit 1000 --json');
+}
+
+function addReset(program: Command, cli: Cli): void {
+  const command = program
+    .command('reset')
+    .description('Empty the server: users, devices, documents, objects')
+    .option('--yes', 'do not ask')
+    .action(
+      cli.remote(async ({ api, print, url }, { yes }: { readonly yes?: boolean }) => {
+        const warning = `Everything on ${url} goes, except administrators, configured sources and this token. Nothing brings it back.`;
+        await confirm(cli, { warning, word: new URL(url).host, isConfirmed: yes === true });
+        print.record(await api.send<object>('POST', '/rc/v1/system/reset', {}));
+      }),
+    );
+  withExamples(command, 'tidemark reset', 'tidemark reset --url http://127.0.0.1:9292 --yes');
+}

@@ -1,0 +1,93 @@
+import type { TokenView } from '@tidemark/core';
+import type { Command } from 'commander';
+import type { Act, Cli } from '../cli.ts';
+import { usageFailure } from '../cli-failure.ts';
+import { confirm } from '../confirm.ts';
+import { commandGroup, examples, withExamples } from '../examples.ts';
+import { listAll } from '../list-all.ts';
+import { path } from '../path.ts';
+
+interface CreateOptions {
+  readonly name: string;
+  readonly scope: readonly string[];
+  readonly user?: string;
+  readonly expires?: string;
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+export function addTokens(program: Command, cli: Cli): void {
+  const tokens = commandGroup(
+    program,
+    'tokens',
+    'The tokens that programs prove themselves by',
+    'tidemark tokens list',
+    'tidemark tokens create --name backend --scope push --expires 90d',
+    'tidemark tokens revoke 0a1b2c3d4e5f6071',
+  );
+  tokens
+    .command('list')
+    .description('All tokens, never the secret itself')
+    .addHelpText('before', examples('tidemark tokens list', 'tidemark tokens list --user ada --json'))
+    .option('--user <login>', 'only those of this user')
+    .action(cli.remote(list));
+  addCreate(tokens, cli);
+  addRevoke(tokens, cli);
+}
+
+const list: Act<[{ readonly user?: string }]> = async ({ api, print }, { user }) => {
+  const all = await listAll<TokenView>(api, '/rc/v1/tokens', ({ id }) => id);
+  const wanted = user === undefined ? all : all.filter((token) => token.user === user);
+  print.table(wanted, ['id', 'user', 'name', 'scopes', 'client', 'created_at', 'expires_at']);
+};
+
+function addCreate(tokens: Command, cli: Cli): void {
+  const command = tokens
+    .command('create')
+    .description('Make a token; it is shown once, on the standard output')
+    .requiredOption('--name <name>', 'what it is for')
+    .requiredOption('--scope <scope...>', 'admin, admin:reset, read, push or device')
+    .option('--user <login>', 'whose it is; your own when left out')
+    .option('--expires <when>', 'after so long (30m, 12h, 90d) or at a moment; never when left out')
+    .action(
+      cli.remote(async ({ api, print }, { name, scope, user, expires }: CreateOptions) => {
+        const body = { name, scopes: scope, user, expires_at: expires === undefined ? undefined : momentOf(expires) };
+        const issued = await api.send<TokenView & { readonly token: string }>('POST', '/rc/v1/tokens', body);
+        if (print.isJson) return print.json(issued);
+        cli.terminal.say(`The token ${issued.id} of ${issued.user} is shown only now:`);
+        cli.terminal.out(`${issued.token}\n`);
+      }),
+    );
+  withExamples(
+    command,
+    'tidemark tokens create --name backend --scope push --expires 90d',
+    'TOKEN=$(tidemark tokens create --name reports --scope read)',
+  );
+}
+
+function addRevoke(tokens: Command, cli: Cli): void {
+  tokens
+    .command('revoke')
+    .description('End a token at once')
+    .addHelpText(
+      'before',
+      examples('tidemark tokens revoke 0a1b2c3d4e5f6071', 'tidemark tokens revoke 0a1b2c3d4e5f6071 --yes'),
+    )
+    .argument('<id>', 'as the list shows it')
+    .option('--yes', 'do not ask')
+    .action(
+      cli.remote(async ({ api, print, url }, id: string, { yes }: { readonly yes?: boolean }) => {
+        const warning = `Whoever uses the token ${id} of ${url} is locked out.`;
+        await confirm(cli, { warning, word: id, isConfirmed: yes === true });
+        print.record(await api.delete<object>(path`/rc/v1/tokens/${id}`));
+      }),
+    );
+}
+
+function momentOf(text: string): string {
+  const [, count, unit] = /^([1-9][0-9]{0,5})([mhd])$/.exec(text) ?? [];
+  const unitMs = unit === undefined ? undefined : UNITS_MS[unit];
+  if (unitMs !== undefined) return new Date(Date.now() + Number(count) * unitMs).toISOString();
+  if (/^\d{4}-\d\d-\d\dT/.test(text) && Number.isFinite(Date.parse(text))) return text;
+  throw usageFailure(`--expires ${JSON.stringify(text)} is neither a time such as 90d nor a moment`);
+}

@@ -1,0 +1,167 @@
+import type { UserView } from '@tidemark/core';
+import type { Command } from 'commander';
+import type { Act, Cli } from '../cli.ts';
+import { usageFailure } from '../cli-failure.ts';
+import { confirm } from '../confirm.ts';
+import { commandGroup, examples, withExamples } from '../examples.ts';
+import { listAll } from '../list-all.ts';
+import { path } from '../path.ts';
+import { readJsonText } from '../read-content.ts';
+import { readPassword } from '../read-password.ts';
+
+interface AttributeOptions {
+  readonly attribute?: readonly string[];
+  readonly attributes?: string;
+}
+
+interface CreateOptions extends AttributeOptions {
+  readonly passwordStdin?: boolean;
+}
+
+interface SetOptions extends CreateOptions {
+  readonly password?: boolean;
+}
+
+export function addUsers(program: Command, cli: Cli): void {
+  const users = commandGroup(
+    program,
+    'users',
+    'The people whose devices are kept in step',
+    'tidemark users list',
+    'tidemark users create ada --attribute team=north',
+    'tidemark users set ada --attribute team=south --password',
+    'tidemark users delete ada',
+  );
+  users
+    .command('list')
+    .description('The logins of all users')
+    .addHelpText('before', examples('tidemark users list', 'tidemark users list --json'))
+    .action(cli.remote(list));
+  addCreate(users, cli);
+  users
+    .command('show')
+    .description('What is known of a user')
+    .addHelpText('before', examples('tidemark users show ada'))
+    .argument('<login>')
+    .action(cli.remote(show));
+  addSet(users, cli);
+  addDelete(users, cli);
+  users
+    .command('clients')
+    .description('The ids of the devices of a user')
+    .addHelpText('before', examples('tidemark users clients ada'))
+    .argument('<login>')
+    .action(cli.remote(clients));
+}
+
+const list: Act<[object]> = async ({ api, print }) => {
+  print.names(await listAll<string>(api, '/rc/v1/users', (login) => login));
+};
+
+const show: Act<[string, object]> = async ({ api, print }, login) => {
+  print.record(await api.get<UserView>(path`/rc/v1/users/${login}`));
+};
+
+const clients: Act<[string, object]> = async ({ api, print }, login) => {
+  print.names(await api.get<readonly string[]>(path`/rc/v1/users/${login}/clients`));
+};
+
+function addCreate(users: Command, cli: Cli): void {
+  const command = withAttributes(users.command('create').description('Create a user').argument('<login>'))
+    .option('--password-stdin', 'take the password from the standard input')
+    .action(
+      cli.remote(async ({ api, print }, login: string, options: CreateOptions) => {
+        const attributes = await attributesOf(cli, options);
+        const question = `Password for the new user ${login}: `;
+        const password = await readPassword(cli, {
+          question,
+          isFromInput: options.passwordStdin === true,
+          isNew: true,
+        });
+        const body = { attributes: { ...attributes, login, password } };
+        print.record(await api.send<UserView>('POST', '/rc/v1/users', body));
+      }),
+    );
+  withExamples(
+    command,
+    'tidemark users create ada',
+    'tidemark users create ada --attribute team=north --attribute level=3',
+    'tidemark users create ada --password-stdin < password.txt',
+  );
+}
+
+function addSet(users: Command, cli: Cli): void {
+  const command = withAttributes(users.command('set').description('Set attributes or the password of a user'))
+    .argument('<login>')
+    .option('--password', 'ask for a new password; it ends all tokens of the user')
+    .option('--password-stdin', 'take the new password from the standard input')
+    .action(
+      cli.remote(async ({ api, print }, login: string, options: SetOptions) => {
+        const attributes = await attributesOf(cli, options);
+        const password = await newPassword(cli, login, options);
+        const given = { ...attributes, ...(password === null ? {} : { password }) };
+        if (Object.keys(given).length === 0)
+          throw usageFailure('there is nothing to set', 'give --attribute or --password');
+        print.record(await api.send<UserView>('PUT', path`/rc/v1/users/${login}`, { attributes: given }));
+      }),
+    );
+  withExamples(
+    command,
+    'tidemark users set ada --attribute team=south',
+    'tidemark users set ada --attributes ada.json',
+    'tidemark users set ada --password',
+  );
+}
+
+function addDelete(users: Command, cli: Cli): void {
+  const command = users
+    .command('delete')
+    .description('Delete a user with devices, documents and tokens')
+    .argument('<login>')
+    .option('--yes', 'do not ask')
+    .action(
+      cli.remote(async ({ api, print, url }, login: string, { yes }: { readonly yes?: boolean }) => {
+        const warning = `The user ${login} of ${url} goes with all devices, documents and tokens.`;
+        await confirm(cli, { warning, word: login, isConfirmed: yes === true });
+        print.record(await api.delete<object>(path`/rc/v1/users/${login}`));
+      }),
+    );
+  withExamples(command, 'tidemark users delete ada', 'tidemark users delete ada --yes');
+}
+
+function withAttributes(command: Command): Command {
+  return command
+    .option('--attribute <name=value...>', 'an attribute; numbers, true, false and null are taken as such')
+    .option('--attributes <file>', 'a JSON object with attributes; - is the standard input');
+}
+
+async function newPassword(cli: Cli, login: string, options: SetOptions): Promise<string | null> {
+  if (options.password !== true && options.passwordStdin !== true) return null;
+  const question = `New password for ${login}: `;
+  return readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: true });
+}
+
+async function attributesOf(cli: Cli, options: AttributeOptions & CreateOptions): Promise<Record<string, unknown>> {
+  const isInputTwice = options.attributes === '-' && options.passwordStdin === true;
+  if (isInputTwice) throw usageFailure('the standard input cannot be both the attributes and the password');
+  const fromFile = options.attributes === undefined ? {} : JSON.parse(await readJsonText(cli, options.attributes));
+  if (typeof fromFile !== 'object' || fromFile === null || Array.isArray(fromFile)) {
+    throw usageFailure('--attributes must hold a JSON object');
+  }
+  return { ...fromFile, ...Object.fromEntries((options.attribute ?? []).map(attributeOf)) };
+}
+
+function attributeOf(text: string): readonly [string, unknown] {
+  const [, name, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) {
+    throw usageFailure(`--attribute ${JSON.stringify(text)} is not of the form name=value`);
+  }
+  return [name, scalarOf(value)];
+}
+
+/** What reads as a JSON scalar is one; anything else is text, also a number that would not survive being one. */
+function scalarOf(text: string): unknown {
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (text === 'null') return null;
+  return /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/.test(text) && String(Number(text)) === text ? Number(text) : text;
+}

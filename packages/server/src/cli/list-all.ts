@@ -1,0 +1,16 @@
+import { LIST_MAX } from '@tidemark/protocol';
+import type { ApiClient } from './api-client.ts';
+
+/** A listing in pages as a whole; `keyOf` gives what the next page comes after. */
+export async function listAll<T>(api: ApiClient, path: string, keyOf: (item: T) => string): Promise<readonly T[]> {
+  const items: T[] = [];
+  for (;;) {
+    const last = items.at(-1);
+    const page = await api.get<readonly T[]>(path, {
+      limit: LIST_MAX,
+      ...(last === undefined ? {} : { after: keyOf(last) }),
+    });
+    items.push(...page);
+    if (page.length < LIST_MAX) return items;
+  }
+}

@@ -1,0 +1,37 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { CliFailure } from '../cli-failure.ts';
+
+/** The file in which a data folder says what it is. */
+export const MARK_FILE = 'tidemark.json';
+
+export interface FolderMark {
+  readonly engine: string;
+  readonly format: number;
+  /** `backup`: a copy, which begins a life of its own when it is opened. */
+  readonly state: 'new' | 'ready' | 'backup';
+}
+
+/** What the folder says it is; null when it does not exist, is empty, or is something else. */
+export function markOf(folder: string): FolderMark | null {
+  const file = join(folder, MARK_FILE);
+  if (!existsSync(file)) return null;
+  try {
+    const mark = JSON.parse(readFileSync(file, 'utf8')) as (FolderMark & { readonly product?: string }) | null;
+    return mark?.product === 'tidemark' ? mark : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Opening a folder that is none would make one, which is not what whoever looks after data asks for. */
+export function requireDataFolder(folder: string): FolderMark {
+  const mark = markOf(folder);
+  if (mark !== null) return mark;
+  const what = existsSync(folder) ? 'is not a Tidemark data folder' : 'does not exist';
+  throw new CliFailure(`${folder} ${what}`, { hint: 'name the folder with --data or TIDEMARK_DATA' });
+}
+
+export function entriesOf(folder: string): readonly string[] {
+  return existsSync(folder) && statSync(folder).isDirectory() ? readdirSync(folder) : [];
+}

@@ -1,0 +1,31 @@
+import type { Store } from '@tidemark/core';
+import type { Config } from '../../config/config.ts';
+import { CliFailure } from '../cli-failure.ts';
+
+/** Engines are known in `compose.ts` only. A build that offers no store by itself cannot look after a folder. */
+interface Composition {
+  readonly compose: unknown;
+  readonly openStore?: (config: Pick<Config, 'store' | 'dataFolder'>) => Promise<Store>;
+}
+
+/** Opens the store in a folder that is known to hold one, and closes it whatever happens. */
+export async function withStore<T>(config: Config, folder: string, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await open({ store: config.store, dataFolder: folder });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function open(config: Pick<Config, 'store' | 'dataFolder'>): Promise<Store> {
+  const { openStore }: Composition = await import('../../compose.ts');
+  if (openStore === undefined) throw new CliFailure('this build cannot open a data folder by itself');
+  try {
+    return await openStore(config);
+  } catch (error) {
+    // The message is a sentence that names the folder, and nothing in it was touched.
+    if (error instanceof Error && error.name === 'UnusableFolder') throw new CliFailure(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Cli } from './cli.ts';
+import { usageFailure } from './cli-failure.ts';
+
+const STDIN = '-';
+
+/** The text of a file, or of the standard input when it is `-` or left out. */
+export async function readContent({ terminal, folder }: Cli, file: string | undefined): Promise<string> {
+  if (file === undefined || file === STDIN) {
+    if (terminal.isStdinTerminal && file === undefined) {
+      throw usageFailure('there is no input', 'name a file, or send the content to the standard input');
+    }
+    return terminal.readInput();
+  }
+  try {
+    return readFileSync(resolve(folder, file), 'utf8');
+  } catch (error) {
+    throw usageFailure(`${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+}
+
+/** JSON text, known to be JSON and otherwise untouched: numbers keep all their digits. */
+export async function readJsonText(cli: Cli, file: string | undefined): Promise<string> {
+  const text = await readContent(cli, file);
+  try {
+    JSON.parse(text);
+    return text.replace(/^\uFEFF/, '').trim();
+  } catch (error) {
+    const what = file === undefined || file === STDIN ? 'the standard input' : file;
+    throw usageFailure(`${what} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

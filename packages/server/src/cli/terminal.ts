@@ -1,0 +1,121 @@
+import { createInterface } from 'node:readline/promises';
+import type { Readable, Writable } from 'node:stream';
+import { CliFailure, usageFailure } from './cli-failure.ts';
+import { EXIT } from './exit-codes.ts';
+
+/** The streams of a process. On a terminal they have the members of a terminal. */
+export interface Streams {
+  readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
+  readonly stdout: Writable & { readonly isTTY?: boolean };
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+}
+
+const STDIN_BYTES_MAX = 500_000_000;
+const SECRET_UNITS_MAX = 4_096;
+const ENTER: ReadonlySet<string> = new Set(['\r', '\n', '\u0004']);
+const RUB_OUT: ReadonlySet<string> = new Set(['\u007f', '\b']);
+const CTRL_C = '\u0003';
+
+/** Data goes to the standard output, talk to the standard error output, so that pipes carry data only. */
+export class Terminal {
+  readonly #streams: Streams;
+  readonly hasColour: boolean;
+
+  constructor(streams: Streams, env: Readonly<Record<string, string | undefined>>) {
+    this.#streams = streams;
+    this.hasColour = streams.stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  }
+
+  /** Whether somebody is there to answer. */
+  get isInteractive(): boolean {
+    return this.#streams.stdin.isTTY === true && this.#streams.stderr.isTTY === true;
+  }
+
+  /** Whether a person reads the data, rather than a program. */
+  get isRead(): boolean {
+    return this.#streams.stdout.isTTY === true;
+  }
+
+  get isStdinTerminal(): boolean {
+    return this.#streams.stdin.isTTY === true;
+  }
+
+  out(text: string): void {
+    this.#streams.stdout.write(text);
+  }
+
+  say(line: string): void {
+    this.err(`${line}\n`);
+  }
+
+  err(text: string): void {
+    this.#streams.stderr.write(text);
+  }
+
+  async ask(question: string): Promise<string> {
+    const lines = createInterface({ input: this.#streams.stdin, output: this.#streams.stderr });
+    lines.once('SIGINT', () => lines.close());
+    try {
+      const closed = new Promise<never>((_resolve, reject) => lines.once('close', () => reject(interrupted())));
+      return await Promise.race([lines.question(question), closed]);
+    } finally {
+      lines.close();
+    }
+  }
+
+  /** An answer that does not appear on the screen. */
+  async askSecret(question: string): Promise<string> {
+    const { stdin, stderr } = this.#streams;
+    stderr.write(question);
+    stdin.setEncoding('utf8');
+    stdin.setRawMode?.(true);
+    try {
+      return await this.#readHidden();
+    } finally {
+      stdin.setRawMode?.(false);
+      stdin.pause();
+      stderr.write('\n');
+    }
+  }
+
+  /** All of the standard input. */
+  async readInput(): Promise<string> {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of this.#streams.stdin) {
+      const part = Buffer.from(chunk as Buffer | string);
+      bytes += part.length;
+      if (bytes > STDIN_BYTES_MAX) throw usageFailure(`the input is larger than ${STDIN_BYTES_MAX} bytes`);
+      chunks.push(part);
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
+  #readHidden(): Promise<string> {
+    const { stdin } = this.#streams;
+    const characters: string[] = [];
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => {
+        stdin.off('data', onData);
+        stdin.off('end', onEnd);
+        settle();
+      };
+      const onEnd = () => end(() => reject(interrupted()));
+      const onData = (text: string) => {
+        for (const character of text) {
+          if (character === CTRL_C) return onEnd();
+          if (ENTER.has(character)) return end(() => resolve(characters.join('')));
+          if (RUB_OUT.has(character)) characters.pop();
+          else if (characters.length < SECRET_UNITS_MAX) characters.push(character);
+        }
+      };
+      stdin.on('data', onData);
+      stdin.once('end', onEnd);
+      stdin.resume();
+    });
+  }
+}
+
+function interrupted(): CliFailure {
+  return new CliFailure('nothing was done', { exitCode: EXIT.interrupted });
+}

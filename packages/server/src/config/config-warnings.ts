@@ -1,0 +1,47 @@
+import { isIPv4 } from 'node:net';
+import type { SettingProblem } from './config-problem.ts';
+import type { Settings } from './schema.ts';
+
+/** What whoever wants in tries first. */
+const GUESSED_FIRST: ReadonlySet<string> = new Set([
+  'admin',
+  'administrator',
+  'changeme',
+  'default',
+  'letmein',
+  'password',
+  'root',
+  'secret',
+  'tidemark',
+  '12345678',
+]);
+
+/** What is allowed and still worth telling whoever starts the server. */
+export function configWarnings(settings: Settings, userId: number | null): readonly SettingProblem[] {
+  const { admin_login, admin_password, host } = settings;
+  const warnings: SettingProblem[] = [];
+  if (userId === 0) {
+    const detail = 'the server runs as root; a user of its own limits what a fault in it can do';
+    warnings.push({ setting: null, origin: 'process', detail });
+  }
+  if (!isLoopback(host) && !hasProxy(settings)) {
+    const detail = `host ${host} is reachable from other machines, and tokens travel unprotected over http: put a proxy with TLS in front and set public_url`;
+    warnings.push({ setting: 'host', origin: 'host', detail });
+  }
+  if (admin_password !== null && (GUESSED_FIRST.has(admin_password.toLowerCase()) || admin_password === admin_login)) {
+    const detail = 'admin_password is one that is guessed first; choose another';
+    warnings.push({ setting: 'admin_password', origin: 'admin_password', detail });
+  }
+  return warnings;
+}
+
+/** An operator who names a public https URL, or believes a proxy's headers, has one in front. */
+function hasProxy({ public_url, trust_proxy }: Settings): boolean {
+  return trust_proxy || (public_url?.startsWith('https:') ?? false);
+}
+
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase();
+  if (isIPv4(name)) return name.startsWith('127.');
+  return name === 'localhost' || name.endsWith('.localhost') || name === '::1' || name === '[::1]';
+}

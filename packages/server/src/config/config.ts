@@ -1,0 +1,68 @@
+import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
+import { limitName, type Settings } from './schema.ts';
+import type { SourceSetting } from './source-settings.ts';
+
+/** What the server is to do, in the words of the code. Everything is said: there is no default behind it. */
+export interface Config {
+  readonly host: string;
+  /** 0 lets the system choose a free port. */
+  readonly port: number;
+  /** Absolute. */
+  readonly dataFolder: string;
+  readonly store: 'embedded';
+  readonly adminLogin: string;
+  /** Null: the first start makes one. */
+  readonly adminPassword: string | null;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  readonly licensee: string | null;
+  readonly isResetAllowed: boolean;
+  readonly tokenTtlS: number;
+  readonly bodyBytesMax: number;
+  readonly publicUrl: string | null;
+  readonly trustProxy: boolean;
+  readonly areMetricsPublic: boolean;
+  /** How long requests under way may take to finish once the server is to stop. */
+  readonly shutdownGraceMs: number;
+  readonly ping: { readonly webhookUrl: string | null; readonly webhookSecret: string | null };
+  readonly stats: { readonly retentionS: number };
+  readonly devices: { readonly retentionDays: number };
+  readonly limits: Limits;
+  /** In the words of the wire, as `Sources.configure` takes them. */
+  readonly sources: readonly SourceSetting[];
+}
+
+export type LogLevel = Settings['log_level'];
+export type LogFormat = Settings['log_format'];
+
+/** The one place where the names of the file become those of the code. */
+export function configOf(settings: Settings): Config {
+  return {
+    host: settings.host,
+    port: settings.port,
+    dataFolder: settings.data,
+    store: settings.store,
+    adminLogin: settings.admin_login,
+    adminPassword: settings.admin_password,
+    logLevel: settings.log_level,
+    logFormat: settings.log_format,
+    licensee: settings.licensee,
+    isResetAllowed: settings.allow_reset,
+    tokenTtlS: settings.token_ttl_s,
+    bodyBytesMax: settings.body_bytes_max,
+    publicUrl: settings.public_url,
+    trustProxy: settings.trust_proxy,
+    areMetricsPublic: settings.metrics_public,
+    shutdownGraceMs: settings.shutdown_grace_ms,
+    ping: { webhookUrl: settings.ping.webhook_url, webhookSecret: settings.ping.webhook_secret },
+    stats: { retentionS: settings.stats.retention_s },
+    devices: { retentionDays: settings.devices.retention_days },
+    limits: limitsOf(settings.limits as Readonly<Record<string, number>>),
+    sources: settings.sources,
+  };
+}
+
+function limitsOf(values: Readonly<Record<string, number>>): Limits {
+  const limits = Object.entries(DEFAULT_LIMITS).map(([limit, usual]) => [limit, values[limitName(limit)] ?? usual]);
+  return Object.fromEntries(limits) as Limits;
+}

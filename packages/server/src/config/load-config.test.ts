@@ -1,0 +1,426 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DEFAULT_LIMITS } from '@tidemark/protocol';
+import { temporaryFolder } from '@tidemark/testing';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { ConfigProblem } from './config-problem.ts';
+import { type ConfigSources, type LoadedConfig, loadConfig } from './load-config.ts';
+import { readConfig } from './read-config.ts';
+import { SETTINGS } from './settings.ts';
+
+let folder: string;
+
+beforeEach(async () => {
+  const temporary = await temporaryFolder();
+  onTestFinished(temporary.remove);
+  folder = temporary.path;
+});
+
+function load(sources: Partial<ConfigSources> = {}): LoadedConfig {
+  return loadConfig({ env: {}, folder, userId: 1000, ...sources });
+}
+
+function write(name: string, content: unknown, mode = 0o600): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  chmodSync(path, mode);
+  return path;
+}
+
+/** Everything that is wrong, as it is told. */
+function problemsOf(sources: Partial<ConfigSources>): readonly string[] {
+  try {
+    load(sources);
+  } catch (error) {
+    if (error instanceof ConfigProblem) return error.problems.map(({ detail }) => detail);
+    throw error;
+  }
+  return [];
+}
+
+function originOf({ values }: LoadedConfig, name: string): string | undefined {
+  return values.find(({ setting }) => setting.name === name)?.origin.name;
+}
+
+const DAYS_30_S = 2_592_000;
+
+describe('without a word from anybody', () => {
+  it('[CONF-1] every setting has a default, and the server keeps to itself', () => {
+    const { config, warnings } = load();
+    expect(config).toEqual({
+      host: '127.0.0.1',
+      port: 9292,
+      dataFolder: join(folder, 'data'),
+      store: 'embedded',
+      adminLogin: 'admin',
+      adminPassword: null,
+      logLevel: 'info',
+      logFormat: 'auto',
+      licensee: null,
+      isResetAllowed: true,
+      tokenTtlS: DAYS_30_S,
+      bodyBytesMax: 10_000_000,
+      publicUrl: null,
+      trustProxy: false,
+      areMetricsPublic: false,
+      shutdownGraceMs: 10_000,
+      ping: { webhookUrl: null, webhookSecret: null },
+      stats: { retentionS: DAYS_30_S },
+      devices: { retentionDays: 30 },
+      limits: DEFAULT_LIMITS,
+      sources: [],
+    });
+    expect(warnings).toEqual([]);
+  });
+
+  it('[CONF-1] empty variables and nulls in the file say nothing', () => {
+    write('tidemark.config.json', { port: null, licensee: null });
+    const env = Object.fromEntries(SETTINGS.flatMap((setting) => (setting.env === null ? [] : [[setting.env, '']])));
+    expect(load({ env: { ...env, TIDEMARK_CONFIG: '' } }).config).toEqual(load().config);
+  });
+});
+
+describe('who wins', () => {
+  it('[CONF-2] flags over the environment over the file over the defaults, setting by setting', () => {
+    write('tidemark.config.json', { host: '::1', port: 1, log_level: 'debug', licensee: 'Harbour' });
+    const env = { TIDEMARK_PORT: '2', TIDEMARK_LOG_LEVEL: 'warn' };
+    const loaded = load({ env, flags: new Map([['log_level', 'error']]) });
+    expect(loaded.config).toMatchObject({
+      host: '::1',
+      port: 2,
+      logLevel: 'error',
+      licensee: 'Harbour',
+      store: 'embedded',
+    });
+    expect(['host', 'port', 'log_level', 'store'].map((name) => originOf(loaded, name))).toEqual([
+      'tidemark.config.json',
+      'TIDEMARK_PORT',
+      '--log-level',
+      'default',
+    ]);
+  });
+
+  it('[CONF-2] `--config` names the file, or else TIDEMARK_CONFIG, or else it is the one in the working folder', () => {
+    write('tidemark.config.json', { port: 1 });
+    write('second.json', { port: 2 });
+    const third = write('third.json', { port: 3 });
+    expect(load().config.port).toBe(1);
+    expect(load({ env: { TIDEMARK_CONFIG: 'second.json' } }).config.port).toBe(2);
+    expect(load({ env: { TIDEMARK_CONFIG: 'second.json' }, file: third }).config.port).toBe(3);
+  });
+
+  it('[CONF-2] a path in the file is relative to the file, elsewhere to the working folder', () => {
+    mkdirSync(join(folder, 'etc'));
+    write('etc/t.json', { data: '../lib' });
+    expect(load({ file: 'etc/t.json' }).config.dataFolder).toBe(join(folder, 'lib'));
+    expect(load({ file: 'etc/t.json', env: { TIDEMARK_DATA: 'here' } }).config.dataFolder).toBe(join(folder, 'here'));
+  });
+});
+
+describe('every setting', () => {
+  it('[CONF-3] can come from the file, and all but lists from the environment', () => {
+    const named = SETTINGS.map(({ name, env, flag, secret, kind }) => ({ name, env, flag, secret, kind }));
+    for (const { name, env, flag, secret, kind } of named) {
+      const words = name.replace('.', '_');
+      expect(env).toBe(kind === 'list' ? null : `TIDEMARK_${words.toUpperCase()}`);
+      expect(flag).toBe(secret || kind === 'list' ? null : `--${words.replaceAll('_', '-')}`);
+    }
+    expect(new Set(named.map(({ env }) => env)).size).toBe(named.length);
+    expect(named.map(({ env }) => env)).toEqual(
+      expect.arrayContaining([
+        'TIDEMARK_HOST',
+        'TIDEMARK_PORT',
+        'TIDEMARK_DATA',
+        'TIDEMARK_STORE',
+        'TIDEMARK_ADMIN_LOGIN',
+        'TIDEMARK_ADMIN_PASSWORD',
+        'TIDEMARK_LOG_LEVEL',
+      ]),
+    );
+  });
+
+  it('[CONF-3] is read alike from the file and from the environment', () => {
+    const settings = {
+      allow_reset: false,
+      token_ttl_s: 60,
+      body_bytes_max: 2_000,
+      public_url: 'https://sync.example/base',
+      metrics_public: true,
+      trust_proxy: true,
+      shutdown_grace_ms: 0,
+      admin_password: 'pässwörd',
+      ping: { webhook_url: 'http://127.0.0.1:8080/ping', webhook_secret: 's3' },
+      stats: { retention_s: 3_600 },
+      devices: { retention_days: 7 },
+      limits: { objects_per_write_max: 5, value_depth_max: 9 },
+    };
+    const { config: fromEnv } = load({
+      env: {
+        TIDEMARK_ALLOW_RESET: 'false',
+        TIDEMARK_TOKEN_TTL_S: '60',
+        TIDEMARK_BODY_BYTES_MAX: '2000',
+        TIDEMARK_PUBLIC_URL: 'https://sync.example/base',
+        TIDEMARK_METRICS_PUBLIC: 'TRUE',
+        TIDEMARK_TRUST_PROXY: '1',
+        TIDEMARK_SHUTDOWN_GRACE_MS: '0',
+        TIDEMARK_ADMIN_PASSWORD: 'pässwörd',
+        TIDEMARK_PING_WEBHOOK_URL: 'http://127.0.0.1:8080/ping',
+        TIDEMARK_PING_WEBHOOK_SECRET: 's3',
+        TIDEMARK_STATS_RETENTION_S: '3600',
+        TIDEMARK_DEVICES_RETENTION_DAYS: '7',
+        TIDEMARK_LIMITS_OBJECTS_PER_WRITE_MAX: '5',
+        TIDEMARK_LIMITS_VALUE_DEPTH_MAX: '9',
+      },
+    });
+    write('tidemark.config.json', settings);
+    expect(load().config).toEqual(fromEnv);
+    expect(fromEnv).toMatchObject({
+      isResetAllowed: false,
+      shutdownGraceMs: 0,
+      limits: { ...DEFAULT_LIMITS, objectsPerWriteMax: 5, valueDepthMax: 9 },
+    });
+  });
+
+  it('[CONF-3] `readConfig` gives the configuration alone', () => {
+    const env = { TIDEMARK_CONFIG: write('empty.json', '{}'), TIDEMARK_DATA: folder };
+    expect(readConfig(env, new Map([['port', '0']]))).toMatchObject({ port: 0, dataFolder: folder });
+    expect(readConfig(env).port).toBe(9292);
+  });
+});
+
+describe('values that are not allowed', () => {
+  it.each(['65536', '-1', '80.5', '0x50', 'http', ' 80', '1e3', '100000'])(
+    '[CONF-4] port %j is refused in one sentence with setting, origin and rule',
+    (text) => {
+      const rule = `must be a whole number from 0 to 65535, not ${/^-?[0-9]+$/.test(text) ? text : JSON.stringify(text)}`;
+      expect(problemsOf({ env: { TIDEMARK_PORT: text } })).toEqual([`TIDEMARK_PORT ${rule}`]);
+      expect(problemsOf({ flags: new Map([['port', text]]) })).toEqual([`--port ${rule}`]);
+    },
+  );
+
+  it.each([
+    ['TIDEMARK_BODY_BYTES_MAX', '-1', 'must be a whole number from 1024 to 500000000, not -1'],
+    ['TIDEMARK_LIMITS_OBJECTS_PER_WRITE_MAX', '0', 'must be a whole number from 1 to 10000000, not 0'],
+    ['TIDEMARK_LIMITS_VALUE_DEPTH_MAX', '-5', 'must be a whole number from 1 to 1000, not -5'],
+    ['TIDEMARK_TOKEN_TTL_S', '0', 'must be a whole number from 1 to 315360000, not 0'],
+    ['TIDEMARK_STORE', 'redis', 'must be one of embedded, not "redis"'],
+    ['TIDEMARK_ALLOW_RESET', 'maybe', 'must be true or false, not "maybe"'],
+    ['TIDEMARK_ADMIN_LOGIN', '*', 'must be a name of 1 to 255 bytes without control characters, not "*"'],
+    [
+      'TIDEMARK_PUBLIC_URL',
+      'ftp://x',
+      'must be an absolute http or https URL without login, password or fragment, not "ftp://x"',
+    ],
+    ['TIDEMARK_LOG_LEVEL', 'loud', 'must be one of debug, info, warn, error, silent, not "loud"'],
+  ])('[CONF-4] %s=%s', (name, value, rule) => {
+    expect(problemsOf({ env: { [name]: value } })).toEqual([`${name} ${rule}`]);
+  });
+
+  it('[CONF-4] no limit takes zero or less', () => {
+    const limits = SETTINGS.filter(({ name }) => name.startsWith('limits.'));
+    expect(limits).toHaveLength(Object.keys(DEFAULT_LIMITS).length);
+    for (const { env } of limits) {
+      for (const value of ['0', '-1']) expect(problemsOf({ env: { [env ?? '']: value } })).toHaveLength(1);
+      expect(problemsOf({ env: { [env ?? '']: '1' } })).toEqual([]);
+    }
+  });
+
+  it('[CONF-4] what Kubernetes puts into TIDEMARK_PORT is told as that', () => {
+    const [problem] = problemsOf({ env: { TIDEMARK_PORT: 'tcp://10.0.0.1:9292' } });
+    expect(problem).toMatch(/^TIDEMARK_PORT must be .*, not "tcp:.*; Kubernetes sets it .*enableServiceLinks/);
+    expect(load({ env: { TIDEMARK_SERVICE_HOST: '10.0.0.1', TIDEMARK_PORT_9292_TCP_ADDR: 'x' } }).warnings).toEqual([]);
+  });
+
+  it('[CONF-5] everything that is wrong is told at once, also where something stronger overrules it', () => {
+    write('tidemark.config.json', { port: 'x', prot: 1, sources: [{ name: 'A' }, { name: 'A' }] });
+    const env = { TIDEMARK_PORT: '1', TIDEMARK_STORE: 'redis' };
+    expect(problemsOf({ env })).toEqual([
+      '"prot" in tidemark.config.json is not a setting; did you mean port?',
+      'port in tidemark.config.json must be a whole number from 0 to 65535, not "x"',
+      'sources in tidemark.config.json: "A" is declared twice',
+      'TIDEMARK_STORE must be one of embedded, not "redis"',
+    ]);
+    expect(() => load({ env: { TIDEMARK_PORT: 'x' } })).toThrow(/^the configuration has 4 problems:\n {2}"prot" in/);
+  });
+
+  it('[CONF-5] each problem names its setting and its origin for programs, too', () => {
+    write('etc.json', { port: 'x' });
+    try {
+      load({ file: 'etc.json', env: { TIDEMARK_STORE: 'x' } });
+    } catch (error) {
+      expect((error as ConfigProblem).problems.map(({ setting, origin }) => [setting, origin])).toEqual([
+        ['port', 'etc.json'],
+        ['store', 'TIDEMARK_STORE'],
+      ]);
+    }
+    expect.assertions(1);
+  });
+});
+
+describe('the file', () => {
+  it.each([
+    ['{"port": 1', /^tidemark.config.json is not JSON: there is a mistake at line 1, column 11$/],
+    ['[]', /^tidemark.config.json must hold an object of settings$/],
+    ['{"ping": "x"}', /^ping in tidemark.config.json must be an object of settings$/],
+    ['{"limits": {"objects": 1}}', /^"limits.objects" in tidemark.config.json is not a setting$/],
+    ['{"limits.value_depth_max": 1}', /^"limits.value_depth_max" in .* did you mean limits.value_depth_max\?$/],
+    ['{"adminLogin": "x"}', /^"adminLogin" in .* did you mean admin_login\?$/],
+    ['{"limits": {"valueDepthMax": 1}}', /did you mean limits.value_depth_max\?$/],
+    ['{"__proto__": {"port": 1}}', /^"__proto__" in tidemark.config.json is not a setting$/],
+    ['{"constructor": 1}', /^"constructor" in tidemark.config.json is not a setting$/],
+    ['{"sources": {}}', /^sources in tidemark.config.json must be a list of at most 1000 sources/],
+  ])('[CONF-6] %s is refused', (text, problem) => {
+    write('tidemark.config.json', text);
+    expect(problemsOf({})).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it('[CONF-6] may have comments, and `$schema` for an editor', () => {
+    write('tidemark.config.json', '{ "$schema": "x", // nothing\n "port": 7, }');
+    expect(load().config.port).toBe(7);
+  });
+
+  it('[CONF-6] that somebody named must be there', () => {
+    expect(problemsOf({ file: 'gone.json' })).toEqual(['gone.json, named by --config, cannot be read (ENOENT)']);
+    expect(problemsOf({ env: { TIDEMARK_CONFIG: 'gone.json' } })).toEqual([
+      'gone.json, named by TIDEMARK_CONFIG, cannot be read (ENOENT)',
+    ]);
+  });
+
+  it('[CONF-7] declares sources with every attribute of theirs', () => {
+    const sources = [
+      { name: 'Product', partition_type: 'app', sync_type: 'bulk_only', poll_interval: -1, adapter: 'backend' },
+      { name: 'Order', queue: 'orders', query_queue: null, cud_queue: 'cud', poll_interval: 0 },
+    ];
+    write('tidemark.config.json', { sources });
+    expect(load().config.sources).toEqual(sources);
+  });
+
+  it('[CONF-7] names the source and the attribute that is wrong', () => {
+    const sources = [
+      { name: 'A', poll_intervall: 5, partition_type: 'shared' },
+      { partition_type: 'app' },
+      'B',
+      { name: '*', poll_interval: -2, queue: 7 },
+    ];
+    write('tidemark.config.json', { sources });
+    const at = (index: number) => `sources in tidemark.config.json, source ${index}:`;
+    expect(problemsOf({})).toEqual([
+      `${at(1)} "poll_intervall" is not an attribute of a source; did you mean poll_interval?`,
+      `${at(1)} partition_type must be one of app, user, not "shared"`,
+      `${at(2)} has no name`,
+      `${at(3)} must be an object`,
+      `${at(4)} name must be a name of 1 to 255 bytes without control characters, not "*"`,
+      `${at(4)} poll_interval must be a whole number of seconds from -1 to 315360000, not -2`,
+      `${at(4)} queue must be a name of 1 to 255 bytes without control characters, or null, not 7`,
+    ]);
+  });
+});
+
+describe('names that are none', () => {
+  it('[CONF-8] a misspelt variable is refused with the one that was meant', () => {
+    expect(problemsOf({ env: { TIDEMARK_ALOW_RESET: 'false', TIDEMARK_PROT: '1' } })).toEqual([
+      'TIDEMARK_ALOW_RESET is not a setting; did you mean TIDEMARK_ALLOW_RESET?',
+      'TIDEMARK_PROT is not a setting; did you mean TIDEMARK_PORT?',
+    ]);
+  });
+
+  it('[CONF-8] a variable that resembles none of ours is told and ignored', () => {
+    const { warnings } = load({ env: { TIDEMARK_COLOUR_OF_HULL: 'red', TIDEMARK_EMPTY: '', OTHER: 'x' } });
+    expect(warnings.map(({ detail }) => detail)).toEqual([
+      'TIDEMARK_COLOUR_OF_HULL is not a setting of Tidemark, and is ignored',
+    ]);
+  });
+});
+
+describe('secrets', () => {
+  const secrets = SETTINGS.filter(({ secret }) => secret);
+
+  it('[CONF-9] are never flags and may lie in a file that TIDEMARK_…_FILE names', () => {
+    expect(secrets.map(({ name }) => name)).toEqual(['admin_password', 'ping.webhook_secret']);
+    const env = {
+      TIDEMARK_ADMIN_PASSWORD_FILE: write('pw', 'open sesame\n'),
+      TIDEMARK_PING_WEBHOOK_SECRET_FILE: 'hook',
+    };
+    write('hook', 'a\nb\n');
+    const loaded = load({ env });
+    expect(loaded.config).toMatchObject({ adminPassword: 'open sesame', ping: { webhookSecret: 'a\nb' } });
+    expect(originOf(loaded, 'admin_password')).toBe('TIDEMARK_ADMIN_PASSWORD_FILE');
+  });
+
+  it('[CONF-9] are refused when everybody may read the file, and the setting is named', () => {
+    for (const mode of [0o604, 0o644, 0o602, 0o777]) {
+      write('pw', 'open sesame', mode);
+      const problems = problemsOf({ env: { TIDEMARK_ADMIN_PASSWORD_FILE: 'pw' } });
+      expect(problems).toEqual([
+        'TIDEMARK_ADMIN_PASSWORD_FILE (admin_password): pw can be read or changed by everybody on this machine; run chmod o-rwx on it',
+      ]);
+    }
+    write('pw', 'open sesame', 0o640);
+    expect(problemsOf({ env: { TIDEMARK_ADMIN_PASSWORD_FILE: 'pw' } })).toEqual([]);
+  });
+
+  it('[CONF-9] in a configuration file that everybody may read are refused; without them it may be open', () => {
+    write('tidemark.config.json', { port: 1 }, 0o644);
+    expect(problemsOf({})).toEqual([]);
+    write('tidemark.config.json', { admin_password: 'open sesame' }, 0o644);
+    expect(problemsOf({})).toEqual([
+      'tidemark.config.json holds admin_password and can be read or changed by everybody on this machine; run chmod o-rwx on it',
+    ]);
+  });
+
+  it('[CONF-9] given twice, missing, empty or too large are refused', () => {
+    write('pw', '');
+    write('big', 'x'.repeat(70_000));
+    const file = (path: string) => ({ TIDEMARK_ADMIN_PASSWORD_FILE: path });
+    expect([
+      problemsOf({ env: { ...file('pw'), TIDEMARK_ADMIN_PASSWORD: 'x' } }),
+      problemsOf({ env: file('gone') }),
+      problemsOf({ env: file('pw') }),
+      problemsOf({ env: file('big') }),
+    ]).toEqual([
+      ['TIDEMARK_ADMIN_PASSWORD and TIDEMARK_ADMIN_PASSWORD_FILE are both set; leave one of them out'],
+      ['TIDEMARK_ADMIN_PASSWORD_FILE (admin_password): gone cannot be read (ENOENT)'],
+      ['TIDEMARK_ADMIN_PASSWORD_FILE must have 1 to 1024 bytes'],
+      ['TIDEMARK_ADMIN_PASSWORD_FILE (admin_password): big is larger than 65536 bytes'],
+    ]);
+  });
+
+  it('[CONF-9] are never repeated when they are wrong', () => {
+    const secret = 'geheim'.repeat(500);
+    const env = { TIDEMARK_ADMIN_PASSWORD: secret, TIDEMARK_PING_WEBHOOK_SECRET: secret };
+    expect(problemsOf({ env }).join()).not.toContain('geheim');
+    expect(problemsOf({ env })).toHaveLength(1);
+  });
+});
+
+describe('what is allowed and still told', () => {
+  function warningsOf(env: Record<string, string>, userId = 1000): readonly (string | null)[] {
+    return load({ env, userId }).warnings.map(({ setting }) => setting);
+  }
+
+  it('[CONF-10] running as root', () => {
+    expect(load({ userId: 0 }).warnings.map(({ detail }) => detail)).toEqual([
+      'the server runs as root; a user of its own limits what a fault in it can do',
+    ]);
+  });
+
+  it.each(['0.0.0.0', '::', '192.168.1.5', 'sync.example'])(
+    '[CONF-10] listening on %s without TLS in front',
+    (host) => {
+      expect(warningsOf({ TIDEMARK_HOST: host })).toEqual(['host']);
+      expect(warningsOf({ TIDEMARK_HOST: host, TIDEMARK_PUBLIC_URL: 'http://x.example' })).toEqual(['host']);
+      expect(warningsOf({ TIDEMARK_HOST: host, TIDEMARK_PUBLIC_URL: 'https://x.example' })).toEqual([]);
+      expect(warningsOf({ TIDEMARK_HOST: host, TIDEMARK_TRUST_PROXY: 'true' })).toEqual([]);
+    },
+  );
+
+  it.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST', 'a.localhost'])('[CONF-10] not %s', (host) => {
+    expect(warningsOf({ TIDEMARK_HOST: host })).toEqual([]);
+  });
+
+  it('[CONF-10] a password that is guessed first', () => {
+    expect(warningsOf({ TIDEMARK_ADMIN_PASSWORD: 'Password' })).toEqual(['admin_password']);
+    expect(warningsOf({ TIDEMARK_ADMIN_LOGIN: 'boss', TIDEMARK_ADMIN_PASSWORD: 'boss' })).toEqual(['admin_password']);
+    expect(warningsOf({ TIDEMARK_ADMIN_PASSWORD: 'a harbour at dawn' })).toEqual([]);
+  });
+});

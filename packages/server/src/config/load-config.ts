@@ -1,0 +1,75 @@
+import { resolve } from 'node:path';
+import { checkValue } from './check-value.ts';
+import { type Config, configOf } from './config.ts';
+import { ConfigProblem, type SettingProblem } from './config-problem.ts';
+import { configWarnings } from './config-warnings.ts';
+import type { Given, Origin } from './given.ts';
+import { type Environment, readEnvironment } from './read-environment.ts';
+import { CONFIG_FILE, readConfigFile } from './read-file.ts';
+import { type Flags, readFlags } from './read-flags.ts';
+import type { Settings } from './schema.ts';
+import { SETTINGS, type Setting } from './settings.ts';
+
+/** Everything a configuration can come from. */
+export interface ConfigSources {
+  readonly env: Environment;
+  readonly flags?: Flags;
+  /** What `--config` names. */
+  readonly file?: string;
+  /** The working folder. */
+  readonly folder?: string;
+  /** Null: the system has none. */
+  readonly userId?: number | null;
+}
+
+export interface SettledValue {
+  readonly setting: Setting;
+  readonly value: unknown;
+  readonly origin: Origin;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** Every setting with its value and where that comes from. */
+  readonly values: readonly SettledValue[];
+  readonly warnings: readonly SettingProblem[];
+}
+
+/** Flags win over the environment, the environment over the file, the file over the defaults. */
+export function loadConfig(sources: ConfigSources): LoadedConfig {
+  const { env, flags = new Map(), folder = process.cwd(), userId = process.getuid?.() ?? null } = sources;
+  const file = readConfigFile({ ...fileNamed(sources), folder });
+  const environment = readEnvironment(env, folder);
+  const given = [...file.given, ...environment.given, ...readFlags(flags, folder)];
+  // Also what a stronger place overrules is looked at: it would come into force the day that place falls silent.
+  const problems = [...file.problems, ...environment.problems, ...given.flatMap(checkValue)];
+  if (problems.length > 0) throw new ConfigProblem(problems);
+  const strongest = new Map(given.map((one) => [one.setting.name, one]));
+  const values = SETTINGS.map((setting) => settle(setting, strongest.get(setting.name), folder));
+  const settings = nested(values);
+  const warnings = [...environment.warnings, ...configWarnings(settings, userId)];
+  return { config: configOf(settings), values, warnings };
+}
+
+function fileNamed({ env, file }: ConfigSources): { readonly path: string; readonly namedBy: string | null } {
+  if (file !== undefined) return { path: file, namedBy: '--config' };
+  if (env.TIDEMARK_CONFIG) return { path: env.TIDEMARK_CONFIG, namedBy: 'TIDEMARK_CONFIG' };
+  return { path: CONFIG_FILE, namedBy: null };
+}
+
+function settle(setting: Setting, given: Given | undefined, folder: string): SettledValue {
+  const { value, origin } = given ?? { value: setting.default, origin: { kind: 'default', name: 'default' } as const };
+  const isRelative = setting.path === true && typeof value === 'string';
+  return { setting, value: isRelative ? resolve(given?.folder ?? folder, value) : value, origin };
+}
+
+/** The values in the shape of the file. Each was checked against its part of the schema. */
+function nested(values: readonly SettledValue[]): Settings {
+  const root: Record<string, unknown> = {};
+  for (const { setting, value } of values) {
+    const [first = '', second] = setting.name.split('.');
+    if (second === undefined) root[first] = value;
+    else root[first] = { ...(root[first] as object | undefined), [second]: value };
+  }
+  return root as Settings;
+}

@@ -1,0 +1,84 @@
+import type { SettingProblem } from './config-problem.ts';
+import { didYouMean } from './did-you-mean.ts';
+import { type Given, type Reading, valueOfText } from './given.ts';
+import { readSecretFile } from './read-secret-file.ts';
+import { ENV_PREFIX, FILE_SUFFIX, SETTINGS, type Setting } from './settings.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Variables of ours that are no settings: where the configuration is, and what the command line needs. */
+const OTHER_NAMES = [
+  'TIDEMARK_CONFIG',
+  'TIDEMARK_URL',
+  'TIDEMARK_TOKEN',
+  'TIDEMARK_PASSWORD',
+  'TIDEMARK_NEW_PASSWORD',
+] as const;
+
+/** What Kubernetes sets in every container for a service that is called tidemark. */
+const SERVICE_LINKS = /^TIDEMARK_(?:SERVICE_(?:HOST|PORT)(?:_|$)|PORT_[0-9]+_(?:TCP|UDP))/;
+
+/**
+ * What the environment says. An empty variable counts as unset, since that is what `TIDEMARK_PORT= npm start` and empty
+ * lines in env files mean.
+ */
+export function readEnvironment(env: Environment, folder: string): Reading {
+  const readings = SETTINGS.map((setting) => readVariable(setting, env, folder));
+  const strangers = strangersIn(env);
+  return {
+    given: readings.flatMap(({ given }) => given),
+    problems: [...readings.flatMap(({ problems }) => problems), ...strangers.flatMap(({ problem }) => problem ?? [])],
+    warnings: strangers.flatMap(({ warning }) => warning ?? []),
+  };
+}
+
+function readVariable(setting: Setting, env: Environment, folder: string): Omit<Reading, 'warnings'> {
+  const { env: name, secret } = setting;
+  if (name === null) return NOTHING;
+  const text = env[name] || null;
+  const path = secret ? env[name + FILE_SUFFIX] || null : null;
+  if (path !== null && text !== null) return { given: [], problems: [givenTwice(setting.name, name)] };
+  if (path !== null) return readSecretFile(setting, { variable: name + FILE_SUFFIX, path, folder });
+  if (text === null) return NOTHING;
+  const origin = { kind: 'environment', name } as const;
+  const given: Given = { setting, value: valueOfText(setting, text), origin, subject: name, folder };
+  return { given: [given], problems: [] };
+}
+
+const NOTHING = { given: [], problems: [] } as const;
+
+function givenTwice(setting: string, name: string): SettingProblem {
+  return { setting, origin: name, detail: `${name} and ${name}${FILE_SUFFIX} are both set; leave one of them out` };
+}
+
+interface Stranger {
+  readonly problem?: SettingProblem;
+  readonly warning?: SettingProblem;
+}
+
+/** A misspelt setting must not be ignored, but a variable that only shares our prefix may be somebody else's. */
+function strangersIn(env: Environment): readonly Stranger[] {
+  const known = knownNames();
+  const names = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.has(name) && env[name]);
+  return names
+    .filter((name) => !SERVICE_LINKS.test(name))
+    .sort()
+    .map((name) => {
+      const meant = didYouMean(name.slice(ENV_PREFIX.length), [...known].map(withoutPrefix));
+      const told = { setting: null, origin: name };
+      if (meant === null)
+        return { warning: { ...told, detail: `${name} is not a setting of Tidemark, and is ignored` } };
+      return { problem: { ...told, detail: `${name} is not a setting; did you mean ${ENV_PREFIX}${meant}?` } };
+    });
+}
+
+function withoutPrefix(name: string): string {
+  return name.slice(ENV_PREFIX.length);
+}
+
+function knownNames(): ReadonlySet<string> {
+  const settings = SETTINGS.flatMap(({ env, secret }) =>
+    env === null ? [] : secret ? [env, env + FILE_SUFFIX] : [env],
+  );
+  return new Set([...OTHER_NAMES, ...settings]);
+}

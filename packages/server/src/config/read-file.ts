@@ -1,0 +1,110 @@
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
+import type { SettingProblem } from './config-problem.ts';
+import { didYouMean } from './did-you-mean.ts';
+import type { Given, Reading } from './given.ts';
+import { JsonProblem, parseCommentedJson } from './parse-commented-json.ts';
+import { isOpenToOthers, OPEN_TO_OTHERS } from './read-secret-file.ts';
+import { SETTINGS } from './settings.ts';
+
+/** Looked for in the working folder when nobody names another. */
+export const CONFIG_FILE = 'tidemark.config.json';
+const FILE_BYTES_MAX = 10_000_000;
+
+/** Which file, and who named it. */
+export interface ConfigFile {
+  readonly path: string;
+  /** `--config`, `TIDEMARK_CONFIG`, or null: the usual one, which need not be there. */
+  readonly namedBy: string | null;
+  readonly folder: string;
+}
+
+interface Place {
+  readonly file: string;
+  /** As short as it can be told. */
+  readonly shown: string;
+}
+
+export function readConfigFile({ path, namedBy, folder }: ConfigFile): Reading {
+  const file = resolve(folder, path);
+  if (namedBy === null && !existsSync(file)) return NOTHING;
+  const place = { file, shown: relative(folder, file) || path };
+  const opened = open(place, namedBy);
+  if ('problem' in opened) return { ...NOTHING, problems: [opened.problem] };
+  const reading = readMembers(opened.content, place);
+  const secret = reading.given.find(({ setting }) => setting.secret);
+  if (secret === undefined || !isOpenToOthers(opened.mode)) return reading;
+  const detail = `${place.shown} holds ${secret.setting.name} and ${OPEN_TO_OTHERS}; run chmod o-rwx on it`;
+  return { ...reading, problems: [...reading.problems, problem(place, secret.setting.name, detail)] };
+}
+
+const NOTHING: Reading = { given: [], problems: [], warnings: [] };
+
+function open(place: Place, namedBy: string | null): { content: object; mode: number } | { problem: SettingProblem } {
+  const said = namedBy === null ? place.shown : `${place.shown}, named by ${namedBy},`;
+  try {
+    const { text, mode } = read(place.file);
+    const content = parseCommentedJson(text);
+    if (isGroup(content)) return { content, mode };
+    return { problem: problem(place, null, `${said} must hold an object of settings`) };
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    const reason = error instanceof JsonProblem ? error.message : `cannot be read (${code})`;
+    return { problem: problem(place, null, `${said} ${reason}`) };
+  }
+}
+
+function read(file: string): { readonly text: string; readonly mode: number } {
+  const handle = openSync(file, 'r');
+  try {
+    const { mode, size } = fstatSync(handle);
+    if (size > FILE_BYTES_MAX) throw Object.assign(new Error('too large'), { code: `over ${FILE_BYTES_MAX} bytes` });
+    return { text: readFileSync(handle, 'utf8'), mode };
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Goes through the groups of the file and pairs each member with the setting of that name. */
+function readMembers(content: object, place: Place, path: readonly string[] = []): Reading {
+  const readings = Object.entries(content).map(([key, value]) => readMember([...path, key], value, place));
+  return {
+    given: readings.flatMap(({ given }) => given),
+    problems: readings.flatMap(({ problems }) => problems),
+    warnings: [],
+  };
+}
+
+function readMember(path: readonly string[], value: unknown, place: Place): Reading {
+  const name = path.join('.');
+  // An editor finds the schema by it; it is not for us.
+  if (name === '$schema' && path.length === 1) return NOTHING;
+  const setting = path.some((part) => part.includes('.')) ? undefined : SETTINGS.find((one) => one.name === name);
+  if (setting !== undefined) {
+    // Null stands for "nothing said", like an empty variable.
+    if (value === null) return NOTHING;
+    const origin = { kind: 'file', name: place.shown } as const;
+    const given: Given = { setting, value, origin, subject: `${name} in ${place.shown}`, folder: dirname(place.file) };
+    return { ...NOTHING, given: [given] };
+  }
+  const isKnownGroup = SETTINGS.some((one) => one.name.startsWith(`${name}.`));
+  if (isKnownGroup && isGroup(value)) return readMembers(value, place, path);
+  const detail = isKnownGroup ? `${name} in ${place.shown} must be an object of settings` : unknownKey(path, place);
+  return { ...NOTHING, problems: [problem(place, null, detail)] };
+}
+
+function unknownKey(path: readonly string[], { shown }: Place): string {
+  const name = path.join('.');
+  const names = new Set(SETTINGS.flatMap((setting) => [setting.name, setting.name.replace(/\..*/, '')]));
+  const meant = didYouMean(name, names);
+  const guess = meant === null ? '' : `; did you mean ${meant}?`;
+  return `${JSON.stringify(name)} in ${shown} is not a setting${guess}`;
+}
+
+function isGroup(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function problem({ shown }: Place, setting: string | null, detail: string): SettingProblem {
+  return { setting, origin: shown, detail };
+}

@@ -1,0 +1,55 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { SettingProblem } from './config-problem.ts';
+import type { Given } from './given.ts';
+import type { Setting } from './settings.ts';
+
+const SECRET_BYTES_MAX = 65_536;
+/** Read, write or run by anybody on the machine. */
+export const OTHERS_MODE = 0o007;
+
+export interface SecretFile {
+  /** The variable that names the file. */
+  readonly variable: string;
+  readonly path: string;
+  readonly folder: string;
+}
+
+/** The secret that a file holds, without the line break an editor puts at its end. */
+export function readSecretFile(
+  setting: Setting,
+  { variable, path, folder }: SecretFile,
+): { readonly given: readonly Given[]; readonly problems: readonly SettingProblem[] } {
+  const file = resolve(folder, path);
+  const told = { setting: setting.name, origin: variable };
+  const content = contentOf(file);
+  if (content.problem !== undefined) {
+    return { given: [], problems: [{ ...told, detail: `${variable} (${setting.name}): ${path} ${content.problem}` }] };
+  }
+  const origin = { kind: 'secret_file', name: variable } as const;
+  return { given: [{ setting, value: content.text, origin, subject: variable, folder }], problems: [] };
+}
+
+/** The very file that was looked at is the one that is read, whatever its name leads to a moment later. */
+function contentOf(file: string): { readonly text: string; readonly problem?: never } | { readonly problem: string } {
+  try {
+    const handle = openSync(file, 'r');
+    try {
+      const { mode, size } = fstatSync(handle);
+      if (isOpenToOthers(mode)) return { problem: `${OPEN_TO_OTHERS}; run chmod o-rwx on it` };
+      if (size > SECRET_BYTES_MAX) return { problem: `is larger than ${SECRET_BYTES_MAX} bytes` };
+      return { text: readFileSync(handle, 'utf8').replace(/\r?\n$/, '') };
+    } finally {
+      closeSync(handle);
+    }
+  } catch (error) {
+    return { problem: `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})` };
+  }
+}
+
+export const OPEN_TO_OTHERS = 'can be read or changed by everybody on this machine';
+
+/** Windows keeps its rights elsewhere, and shows every file as open. */
+export function isOpenToOthers(mode: number): boolean {
+  return process.platform !== 'win32' && (mode & OTHERS_MODE) !== 0;
+}

@@ -1,0 +1,202 @@
+import {
+  DEFAULT_LIMITS,
+  INTERVAL_S_MAX,
+  type Limits,
+  nameProblem,
+  PASSWORD_BYTES_MAX,
+  URL_UNITS_MAX,
+  utf8Bytes,
+} from '@tidemark/protocol';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import { SourceSettings } from './source-settings.ts';
+
+/** What a setting says of itself beside its type. It stands in the schema, which is the only place that knows a setting. */
+export interface About {
+  /** A sentence for the documentation and for `--help`. */
+  readonly description: string;
+  /** Completes "the setting …" when a value is not allowed. */
+  readonly rule: string;
+  readonly default: unknown;
+  /** Never shown, never a flag, and also taken from the file that `TIDEMARK_…_FILE` names. */
+  readonly secret?: true;
+  /** Too large for a variable or a flag. */
+  readonly fileOnly?: true;
+  /** A path, which in the configuration file is relative to that file. */
+  readonly path?: true;
+}
+
+const PORT_MAX = 65_535;
+const DAY_S = 86_400;
+/** The longest text JavaScript can hold is a little over 536 million units. */
+const TEXT_MAX = 500_000_000;
+const BODY_BYTES_MIN = 1_024;
+const GRACE_MS_MAX = 600_000;
+const RETENTION_DAYS_MAX = 3_650;
+const TEXT_SETTING_UNITS_MAX = 4_096;
+
+function integer(min: number, max: number, value: number, description: string) {
+  const about: About = { description, default: value, rule: `must be a whole number from ${min} to ${max}` };
+  return Type.Integer({ minimum: min, maximum: max, ...about });
+}
+
+function yesOrNo(value: boolean, description: string) {
+  const about: About = { description, default: value, rule: 'must be true or false' };
+  return Type.Boolean({ ...about });
+}
+
+function oneOf<const Values extends readonly string[]>(values: Values, value: Values[number], description: string) {
+  const about: About = { description, default: value, rule: `must be one of ${values.join(', ')}` };
+  return Type.Enum([...values] as Values[number][], { ...about });
+}
+
+function text(about: About, isAllowed: (value: string) => boolean = () => true) {
+  return Type.Refine(Type.String({ minLength: 1, maxLength: TEXT_SETTING_UNITS_MAX, ...about }), isAllowed);
+}
+
+/** Null in the result: nobody has said. */
+function optionalText(about: Omit<About, 'default'>, isAllowed?: (value: string) => boolean) {
+  const full = { ...about, default: null };
+  return Type.Union([text(full, isAllowed), Type.Null()], full);
+}
+
+function isPlainUrl(value: string): boolean {
+  if (value.length > URL_UNITS_MAX || !URL.canParse(value)) return false;
+  const url = new URL(value);
+  const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
+  return isHttp && url.username === '' && url.password === '' && url.hash === '';
+}
+
+const URL_RULE = 'must be an absolute http or https URL without login, password or fragment';
+
+const LIMIT_SETTINGS: Readonly<Record<keyof Limits, readonly [max: number, description: string]>> = {
+  objectsPerWriteMax: [10_000_000, 'Objects in one write.'],
+  attributesPerObjectMax: [10_000_000, 'Attributes of one object, as given in one write.'],
+  valueDepthMax: [1_000, 'Nesting of one value.'],
+  writeUnitsMax: [TEXT_MAX, 'Names, ids and values of one write together, in UTF-16 units of JSON text.'],
+  documentUnitsMax: [TEXT_MAX, 'A named document after the write, in UTF-16 units.'],
+  pageObjectsMax: [1_000_000, 'Objects in one page of a pull.'],
+  pageUnitsMax: [TEXT_MAX, 'Text in one page of a pull, in UTF-16 units.'],
+  userAttributesMax: [1_000_000, 'Attributes of one user.'],
+  userAttributesUnitsMax: [TEXT_MAX, 'All attributes of one user, in UTF-16 units of JSON text.'],
+  pingsPerMinuteMax: [1_000_000, 'Pings one caller may send in a minute.'],
+};
+
+/** `objectsPerWriteMax` → `objects_per_write_max`: the wire and the file speak snake_case. */
+export function limitName(limit: string): string {
+  return limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function limitSettings(): TObject<Record<string, TSchema>> {
+  const limits = Object.keys(LIMIT_SETTINGS) as (keyof Limits)[];
+  return Type.Object(
+    Object.fromEntries(
+      limits.map((limit) => {
+        const [max, description] = LIMIT_SETTINGS[limit];
+        return [limitName(limit), integer(1, max, DEFAULT_LIMITS[limit], description)];
+      }),
+    ),
+    { additionalProperties: false },
+  );
+}
+
+/** Everything an operator may set. */
+export const ConfigSchema = Type.Object(
+  {
+    host: text({
+      description:
+        'The address to listen on. Other machines reach the server only when this is not a loopback address.',
+      default: '127.0.0.1',
+      rule: 'must be an address or a host name',
+    }),
+    port: integer(0, PORT_MAX, 9292, 'The port to listen on; 0 picks a free one, which the ready line names.'),
+    data: text({
+      description: 'The folder that holds all data. It is made when it does not exist.',
+      default: './data',
+      rule: 'must be the path of a folder',
+      path: true,
+    }),
+    store: oneOf(['embedded'], 'embedded', 'The engine that keeps the data.'),
+    admin_login: text(
+      {
+        description: 'The login of the administrator that the first start makes.',
+        default: 'admin',
+        rule: 'must be a name of 1 to 255 bytes without control characters',
+      },
+      (login) => nameProblem('login', login) === null,
+    ),
+    admin_password: optionalText(
+      {
+        description: "That administrator's password. When it is not set, the first start makes one and prints it once.",
+        rule: `must have 1 to ${PASSWORD_BYTES_MAX} bytes`,
+        secret: true,
+      },
+      (password) => utf8Bytes(password) <= PASSWORD_BYTES_MAX,
+    ),
+    log_level: oneOf(['debug', 'info', 'warn', 'error', 'silent'], 'info', 'The least level that is logged.'),
+    log_format: oneOf(
+      ['auto', 'json', 'pretty'],
+      'auto',
+      'Lines of JSON, or lines for people; `auto` is for people on a terminal and JSON elsewhere.',
+    ),
+    licensee: optionalText({
+      description: 'The name that the licence record shows.',
+      rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+    }),
+    allow_reset: yesOrNo(true, 'Whether `POST /rc/v1/system/reset` may empty the server.'),
+    token_ttl_s: integer(1, INTERVAL_S_MAX, 30 * DAY_S, 'How long a token got by logging in lives, in seconds.'),
+    body_bytes_max: integer(BODY_BYTES_MIN, TEXT_MAX, 10_000_000, 'The largest body of a request, in bytes.'),
+    public_url: optionalText(
+      {
+        description: 'The URL under which others reach the server, when a proxy stands in front of it.',
+        rule: URL_RULE,
+      },
+      isPlainUrl,
+    ),
+    trust_proxy: yesOrNo(
+      false,
+      'Whether the headers `X-Forwarded-*` are believed. Only for a server that nobody reaches except through a proxy.',
+    ),
+    metrics_public: yesOrNo(false, 'Whether `/metrics` and the details of `/readyz` are shown without a token.'),
+    shutdown_grace_ms: integer(
+      0,
+      GRACE_MS_MAX,
+      10_000,
+      'How long requests under way may take to finish when the server stops, in milliseconds.',
+    ),
+    ping: Type.Object(
+      {
+        webhook_url: optionalText(
+          { description: 'Where pings are posted to, one request per device.', rule: URL_RULE },
+          isPlainUrl,
+        ),
+        webhook_secret: optionalText({
+          description: 'The secret those requests are signed with.',
+          rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+          secret: true,
+        }),
+      },
+      { additionalProperties: false },
+    ),
+    stats: Type.Object(
+      { retention_s: integer(60, INTERVAL_S_MAX, 30 * DAY_S, 'How long statistics are kept, in seconds.') },
+      { additionalProperties: false },
+    ),
+    devices: Type.Object(
+      {
+        retention_days: integer(
+          1,
+          RETENTION_DAYS_MAX,
+          30,
+          'How many days a device may stay away and still get only what it is missing; after that it may have to start over.',
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    limits: limitSettings(),
+    sources: SourceSettings,
+  },
+  { additionalProperties: false },
+);
+
+/** The settings as the file spells them, all of them present. */
+export type Settings = Static<typeof ConfigSchema>;

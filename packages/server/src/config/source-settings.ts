@@ -1,0 +1,45 @@
+import { INTERVAL_S_MAX, nameProblem } from '@tidemark/protocol';
+import { PartitionType, SyncType } from '@tidemark/protocol/schemas';
+import { type Static, Type } from 'typebox';
+
+const NAME_RULE = 'must be a name of 1 to 255 bytes without control characters';
+
+function name() {
+  return Type.Refine(Type.String({ rule: NAME_RULE }), (value) => nameProblem('source', value) === null);
+}
+
+function queue() {
+  return Type.Optional(Type.Union([name(), Type.Null()], { rule: `${NAME_RULE}, or null` }));
+}
+
+/** A source as the configuration declares it (specification 2.3, and the adapter). What is left out stays as it is. */
+export const SourceSetting = Type.Object(
+  {
+    name: name(),
+    poll_interval: Type.Optional(
+      Type.Integer({
+        minimum: -1,
+        maximum: INTERVAL_S_MAX,
+        rule: `must be a whole number of seconds from -1 to ${INTERVAL_S_MAX}`,
+      }),
+    ),
+    partition_type: Type.Optional(Type.Union(PartitionType.anyOf, { rule: 'must be one of app, user' })),
+    sync_type: Type.Optional(Type.Union(SyncType.anyOf, { rule: 'must be one of incremental, bulk_only' })),
+    queue: queue(),
+    query_queue: queue(),
+    cud_queue: queue(),
+    adapter: Type.Optional(name()),
+  },
+  { additionalProperties: false },
+);
+export type SourceSetting = Static<typeof SourceSetting>;
+
+const SOURCES_MAX = 1_000;
+
+export const SourceSettings = Type.Array(SourceSetting, {
+  maxItems: SOURCES_MAX,
+  description: 'The sources to declare at every start.',
+  default: [],
+  rule: `must be a list of at most ${SOURCES_MAX} sources, each with a name of its own`,
+  fileOnly: true,
+});

@@ -1,0 +1,116 @@
+import {
+  AnswerChecker,
+  type ApiDocument,
+  conformanceCases,
+  endpointsOf,
+  type Library,
+  type Outgoing,
+  openLibrary,
+  reasonToSkip,
+  runConformanceCase,
+  Sender,
+  type ServerUnderTest,
+} from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN_PASSWORD, startTestServer, type TestServer } from './test-server.ts';
+
+/** The rules that the cases hold; `npm run rules` reads them here. */
+const RULES = [
+  '[REST-1] login',
+  '[REST-2] licence',
+  '[REST-3] appserver',
+  '[REST-4] stats',
+  '[REST-5] server documents',
+  '[REST-6] appending',
+  '[REST-7] text or JSON',
+  '[REST-8] users',
+  '[REST-9] devices of users',
+  '[REST-10] documents of users and sources',
+  '[REST-11] read state',
+  '[REST-12] sources',
+  '[REST-13] devices and their documents',
+  '[REST-14] push_objects and push_deletes',
+  '[REST-15] fast_insert, fast_update and fast_delete',
+  '[REST-16] what a push may be',
+  '[REST-17] tokens',
+  '[REST-18] audit',
+  '[REST-19] names in paths',
+  '[REST-20] who may call',
+  '[REST-21] everything refused',
+  '[REST-22] reset',
+  '[REST-23] service routes',
+];
+
+let running: TestServer;
+let library: Library;
+let sender: Sender;
+let server: ServerUnderTest;
+let checker: AnswerChecker;
+let document: ApiDocument;
+const seen = new Set<string>();
+const flaws: string[] = [];
+
+beforeAll(async () => {
+  running = await startTestServer();
+  library = await openLibrary(running.folder);
+  sender = new Sender(running.url);
+  document = (await (await fetch(`${running.url}/openapi.json`)).json()) as ApiDocument;
+  checker = new AnswerChecker(document);
+  server = {
+    send: (outgoing) => sender.send(outgoing),
+    token: running.token,
+    login: running.adminLogin,
+    password: ADMIN_PASSWORD,
+    word: 'c',
+    isOurs: true,
+    registerDevice: async (user, attributes) => void (await library.tidemark.clients.register(user, attributes)),
+    observe: (outgoing, answer) => {
+      seen.add(`${outgoing.method} ${pathOf(outgoing)} ${answer.status}`);
+      for (const flaw of checker.check(outgoing, answer)) flaws.push(`${outgoing.method} ${outgoing.path}: ${flaw}`);
+    },
+  };
+});
+
+afterAll(async () => {
+  sender.close();
+  await library.close();
+  await running.close();
+});
+
+/** Without the query. */
+function pathOf({ path }: Outgoing): string {
+  return path.split('?', 1)[0] ?? '';
+}
+
+describe.each(RULES)('%s', (title) => {
+  const rule = title.slice(1, title.indexOf(']'));
+  for (const one of conformanceCases.filter((candidate) => candidate.rule === rule)) {
+    it(one.title, async () => {
+      expect(reasonToSkip(one, server)).toBeNull();
+      await runConformanceCase(one, server);
+    });
+  }
+});
+
+describe('taken together', () => {
+  it('every case belongs to a rule that is named here', () => {
+    const named = RULES.map((title) => title.slice(1, title.indexOf(']')));
+    expect([...new Set(conformanceCases.map(({ rule }) => rule))].sort()).toEqual([...named].sort());
+  });
+
+  it('[REST-24] every route of the description was called with success', () => {
+    const missed = endpointsOf(document).filter(({ method, template }) => {
+      const pattern = new RegExp(`^${method} ${template.replaceAll(/\{\w+\}/g, '[^/]+')} 200$`);
+      return ![...seen].some((line) => pattern.test(line));
+    });
+    expect(missed.map(({ method, template }) => `${method} ${template}`)).toEqual([]);
+  });
+
+  it('[REST-25] every answer was one that the description allows', () => {
+    expect(flaws).toEqual([]);
+  });
+
+  it('[REST-26] the data is sound afterwards', async () => {
+    expect(await library.verify()).toEqual([]);
+  });
+});

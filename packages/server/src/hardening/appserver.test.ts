@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { Caller } from '@tidemark/testing';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startTestServer, type TestServer } from '../test-server.ts';
+
+let server: TestServer;
+let admin: Caller;
+
+/** A port that was free a moment ago. The server must know its port beforehand to know its own address. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as { readonly port: number };
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+beforeAll(async () => {
+  server = await startTestServer({ port: await freePort(), publicUrl: 'https://sync.example' });
+  admin = new Caller(server.url, server.token);
+  await admin.post('/rc/v1/system/appserver', { adapter_url: 'http://127.0.0.1:1/kept' });
+});
+
+afterAll(async () => {
+  admin.close();
+  await server.close();
+});
+
+async function refusalOf(adapter_url: string): Promise<string | null> {
+  const { code, text } = await admin.post('/rc/v1/system/appserver', { adapter_url });
+  expect(text).not.toContain('secret');
+  expect((await admin.get('/rc/v1/system/appserver')).body).toEqual({ adapter_url: 'http://127.0.0.1:1/kept' });
+  return code;
+}
+
+it.each([
+  'file:///etc/passwd',
+  'gopher://x/',
+  'javascript:alert(1)',
+  'ftp://backend.example/',
+  'data:text/plain,x',
+  '/relative',
+  '//backend.example/',
+  'backend.example',
+  'http:backend.example',
+  'http:///backend.example',
+  'http://',
+  '',
+  ' http://backend.example',
+  'http://backend.example/\nx',
+  `http://backend.example/${'x'.repeat(3_000)}`,
+])('[HARD-41] the URL %j is refused', async (url) => {
+  expect(await refusalOf(url)).toBe('url_not_allowed');
+});
+
+it.each([
+  'http://169.254.169.254/',
+  'http://[fe80::1]/',
+  'http://0/',
+  'http://0.0.0.0/',
+  'http://[::]/',
+  'http://2852039166/',
+  'http://0xa9fea9fe/',
+  'http://0251.0376.0251.0376/',
+  'http://169.254.169.254.:80/',
+  'http://[::ffff:169.254.169.254]/',
+  'http://[::ffff:a9fe:a9fe]/',
+  'http://[64:ff9b::a9fe:a9fe]/',
+  'http://metadata.google.internal/',
+  'http://METADATA.google.internal./',
+  'http://224.0.0.1/',
+  'http://255.255.255.255/',
+])('[HARD-42] the address in %s is never called', async (url) => {
+  expect(await refusalOf(url)).toBe('url_not_allowed');
+});
+
+it.each(['http://u:secret@h.example/', 'http://u@h.example/', 'http://:secret@h.example/', 'http://@h.example/'])(
+  '[HARD-45] the login in %s is refused and not repeated',
+  async (url) => {
+    expect(await refusalOf(url)).toBe('url_not_allowed');
+  },
+);
+
+it('[HARD-46] the server is not its own backend, however its address is spelt', async () => {
+  const { port } = server;
+  const spellings = [
+    '127.0.0.1',
+    'localhost',
+    'LOCALHOST.',
+    '[::1]',
+    '127.1',
+    '0x7f000001',
+    '127.8.9.10',
+    '[::ffff:127.0.0.1]',
+  ];
+  for (const host of spellings)
+    expect([host, await refusalOf(`http://${host}:${port}/x`)]).toEqual([host, 'url_not_allowed']);
+  expect(await refusalOf('https://sync.example/backend')).toBe('url_not_allowed');
+});

@@ -1,0 +1,240 @@
+import { gzipSync } from 'node:zlib';
+import { Caller, collectingLog, type Library, openLibrary, sendRaw } from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startTestServer, type TestServer } from '../test-server.ts';
+
+let server: TestServer;
+let admin: Caller;
+let stranger: Caller;
+let library: Library;
+
+beforeAll(async () => {
+  server = await startTestServer({}, collectingLog());
+  admin = new Caller(server.url, server.token);
+  stranger = new Caller(server.url, null);
+  library = await openLibrary(server.folder);
+});
+
+afterAll(async () => {
+  admin.close();
+  stranger.close();
+  await library.close();
+  await server.close();
+});
+
+function request(line: string, headers: readonly string[] = [], body = ''): Promise<string> {
+  return sendRaw(
+    server.port,
+    `${[line, ...headers, `x-sync-api-token: ${server.token}`, 'connection: close'].join('\r\n')}\r\n\r\n${body}`,
+  );
+}
+
+describe('a body', () => {
+  it.each([
+    ['torn', '{', 'invalid_json'],
+    ['empty', '', 'invalid_json'],
+    ['null', 'null', 'invalid_request'],
+    ['a text', '"x"', 'invalid_request'],
+    ['with a byte order mark', '\ufeff{"data":"x"}', 'invalid_json'],
+    ['with a trailing comma', '{"data":"x",}', 'invalid_json'],
+    ['with NaN', '{"data":NaN}', 'invalid_json'],
+    ['with a comment', '{"data":"x"} // y', 'invalid_json'],
+    ['with something behind it', '{"data":"x"}{', 'invalid_json'],
+    ['of quotes without end', `{"data":"${'\\"'.repeat(1_000)}`, 'invalid_json'],
+    ['of nothing but closing brackets', ']'.repeat(1_000), 'invalid_json'],
+  ])('[HARD-51] %s is refused', async (_what, text, code) => {
+    const reply = await admin.postText('/rc/v1/store/x', text);
+    expect([reply.status, reply.code]).toEqual([400, code]);
+  });
+
+  it('[HARD-51] that is not UTF-8 is refused, and nothing of it repeated', async () => {
+    const body = Buffer.concat([Buffer.from('{"data":"top secret'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
+    const reply = await admin.postText('/rc/v1/store/x', body);
+    expect(reply.code).toBe('invalid_json');
+    expect(reply.text).not.toContain('secret');
+    expect((await admin.postText('/rc/v1/store/x', '{"data":"top secret')).text).not.toContain('secret');
+  });
+
+  it.each([
+    ['lists', '[', ']'],
+    ['objects', '{"a":', '}'],
+  ])('[HARD-52] nested 100,000 deep in %s is refused', async (_what, open, close) => {
+    const deep = `${open.repeat(100_000)}1${close.repeat(100_000)}`;
+    for (const text of [deep, `{"data":${deep}}`, `{"data":{"1":{"a":${deep}}}}`]) {
+      expect((await admin.postText('/rc/v1/store/x', text)).code).toBe('too_deep');
+    }
+  });
+
+  it('[HARD-52] that is nothing but brackets costs no memory', async () => {
+    const before = process.memoryUsage().rss;
+    const text = `{"data":${'['.repeat(4_900_000)}${']'.repeat(4_900_000)}}`;
+    expect((await admin.postText('/rc/v1/store/x', text)).code).toBe('too_deep');
+    expect(process.memoryUsage().rss - before).toBeLessThan(150e6);
+  });
+
+  it('[HARD-52] may hold a value as deep as allowed, and not one deeper', async () => {
+    const value = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`) as unknown;
+    expect((await admin.post('/rc/v1/store/deep', { data: { 1: { a: value(32) } } })).status).toBe(200);
+    expect((await admin.post('/rc/v1/store/deep', { data: { 1: { a: value(33) } } })).code).toBe('too_deep');
+  });
+
+  it.each(['gzip', 'deflate', 'br', 'GZip', 'identity, gzip', 'x'])(
+    '[HARD-53] packed as %s is not unpacked',
+    async (encoding) => {
+      const bomb = gzipSync(Buffer.alloc(10_000_000, 0x20));
+      const reply = await admin.postText('/rc/v1/store/x', bomb, { 'content-encoding': encoding });
+      expect([reply.status, reply.code]).toEqual([415, 'unsupported_media_type']);
+    },
+  );
+
+  it('[HARD-53] as large as allowed is read, and one byte more refused, announced or not', async () => {
+    const small = await startTestServer({ bodyBytesMax: 1_000 });
+    onTestFinished(() => small.close());
+    const caller = new Caller(small.url, small.token);
+    onTestFinished(() => caller.close());
+    const body = (bytes: number) => JSON.stringify({ data: 'x'.repeat(bytes - '{"data":""}'.length) });
+    expect((await caller.postText('/rc/v1/store/x', body(1_000))).status).toBe(200);
+    expect(await caller.postText('/rc/v1/store/x', body(1_001))).toMatchObject({ status: 413, code: 'body_too_large' });
+    const chunked = (text: string) =>
+      sendRaw(
+        small.port,
+        `POST /rc/v1/store/x HTTP/1.1\r\nhost: x\r\nx-sync-api-token: ${small.token}\r\ncontent-type: application/json\r\n` +
+          `connection: close\r\ntransfer-encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
+      );
+    expect(await chunked(body(1_000))).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await chunked(body(1_001))).toMatch(/^HTTP\/1\.1 413 .*"code":"body_too_large"/s);
+    expect(((await caller.get('/rc/v1/store/x')).body as string).length).toBe(1_000 - '{"data":""}'.length);
+  });
+
+  it('[HARD-53] far too large is answered all the same, on a connection that lives on', async () => {
+    const body = JSON.stringify({ data: 'x'.repeat(12_000_000) });
+    for (let attempt = 0; attempt < 10; attempt++) {
+      expect((await admin.postText('/rc/v1/store/x', body)).code).toBe('body_too_large');
+    }
+  });
+});
+
+describe('a method', () => {
+  const LISTED = 'allow: DELETE, GET, HEAD, POST, PUT';
+
+  it.each(['PROPFIND', 'LINK', 'M-SEARCH', 'FOO', 'get'])(
+    '[HARD-56] %s is told which ones there are',
+    async (method) => {
+      const answer = await request(`${method} /rc/v1/users HTTP/1.1`, ['host: x']);
+      expect(answer).toMatch(/^HTTP\/1\.1 405 /);
+      expect(answer.toLowerCase()).toContain(LISTED.toLowerCase());
+      expect(answer).toContain('"code":"method_not_allowed"');
+    },
+  );
+
+  it('[HARD-56] CONNECT opens no tunnel', async () => {
+    const answer = await sendRaw(server.port, 'CONNECT 169.254.169.254:80 HTTP/1.1\r\nhost: x\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1\.1 405 .*"code":"method_not_allowed"/s);
+  });
+
+  it('[HARD-56] TRACE gives nothing back', async () => {
+    const answer = await request('TRACE /rc/v1/users HTTP/1.1', ['host: x', 'x-secret: seen']);
+    expect(answer).toMatch(/^HTTP\/1\.1 405 /);
+    expect(answer).toContain('allow: GET, HEAD, POST');
+    expect(answer).not.toContain('seen');
+  });
+
+  it('[HARD-56] that a path does not take is told what it takes', async () => {
+    const reply = await admin.delete('/rc/v1/system/license');
+    expect([reply.status, reply.code, reply.headers.allow]).toEqual([405, 'method_not_allowed', 'GET, HEAD']);
+  });
+});
+
+describe('a request', () => {
+  it('[HARD-57] without Host is refused in HTTP/1.1', async () => {
+    expect(await request('GET /healthz HTTP/1.1')).toMatch(/^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
+    expect(await request('GET /healthz HTTP/1.0')).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('[HARD-57] from whatever Host finds it in no answer', async () => {
+    const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-for': 'evil.example' };
+    for (const path of ['/openapi.json', '/docs/', '/rc/v1/users', '/nowhere', '/rc/v1/system/license', '/readyz']) {
+      const reply = await admin.get(path, headers);
+      expect(reply.text + JSON.stringify(reply.headers)).not.toContain('evil');
+    }
+  });
+
+  it.each([
+    ['two lengths', ['content-length: 5', 'content-length: 6']],
+    ['a length and chunks', ['content-length: 5', 'transfer-encoding: chunked']],
+    ['a length that is none', ['content-length: -1']],
+    ['a folded header', ['x-a: b', ' c']],
+    ['a header without a name', [': x']],
+    ['a space before the colon', ['x-a : b']],
+  ])('[HARD-57] with %s is no HTTP', async (_what, headers) => {
+    const lines = ['POST /rc/v1/store/x HTTP/1.1', 'host: x', ...headers, 'content-type: application/json'];
+    const answer = await sendRaw(server.port, `${lines.join('\r\n')}\r\n\r\n{"data":"smuggled"}`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
+    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+  });
+
+  it.each(['null', 'https://evil.example', 'http://127.0.0.1'])(
+    '[HARD-59] from the origin %s gets no CORS headers',
+    async (origin) => {
+      const headers = { origin, 'x-origin': origin, 'access-control-request-method': 'POST' };
+      const replies = [
+        await admin.get('/rc/v1/users', headers),
+        await stranger.get('/rc/v1/users', headers),
+        await stranger.send({ method: 'OPTIONS', path: '/rc/v1/users', headers, body: null }),
+        await stranger.send({ method: 'OPTIONS', path: '/app/v1/x/push_objects', headers, body: null }),
+      ];
+      expect(replies.map(({ status }) => status)).toEqual([200, 401, 405, 405]);
+      for (const { headers: told } of replies) {
+        expect(Object.keys(told).filter((name) => name.startsWith('access-control'))).toEqual([]);
+      }
+    },
+  );
+
+  it('[HARD-59] is answered in a way that no browser keeps or guesses at', async () => {
+    await admin.post('/rc/v1/store/page', { data: '<script>alert(1)</script>' });
+    const { headers } = await admin.get('/rc/v1/store/page', { accept: 'text/html' });
+    expect(headers).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    });
+    const refused = await admin.get('/rc/v1/%3Cscript%3E', { accept: 'text/plain' });
+    expect(refused.headers['x-content-type-options']).toBe('nosniff');
+  });
+
+  it('[HARD-61] cannot put the viewer of the description into a frame of another site', async () => {
+    const { headers } = await stranger.get('/docs/');
+    expect(String(headers['content-security-policy'])).toMatch(/frame-ancestors 'self'/);
+  });
+});
+
+describe('our own faults', () => {
+  it('[HARD-62] are told without a stack, a path, a key or anything of the data', async () => {
+    // A hash that the server cannot read is a fault of the data, not of whoever logs in.
+    await library.tidemark.users.create({ attributes: { login: 'damaged', password: 'x' } });
+    const reply = await stranger.post('/rc/v1/system/login', { login: 'damaged', password: 'x' });
+    const { request_id, ...rest } = reply.body as { readonly request_id: string };
+    expect(request_id).toBe(reply.headers['x-request-id']);
+    expect(rest).toEqual({
+      type: 'urn:tidemark:problem:internal',
+      title: 'Something is wrong on our side',
+      status: 500,
+      detail: 'something is wrong on our side',
+      code: 'internal',
+      hint: 'report it, with the lines the log has under this request_id',
+    });
+  });
+
+  it('[HARD-63] and our measurements are for those with a token, unless they are made public', async () => {
+    expect(await stranger.get('/metrics')).toMatchObject({ status: 401, code: 'token_missing' });
+    expect((await stranger.get('/readyz')).body).toEqual({ status: 'ready' });
+    expect((await admin.get('/metrics')).text).toContain('tidemark_http_request_seconds');
+    expect((await admin.get('/readyz')).body).toMatchObject({ status: 'ready', checks: expect.any(Array) });
+    const open = await startTestServer({ areMetricsPublic: true });
+    onTestFinished(() => open.close());
+    const passer = new Caller(open.url, null);
+    onTestFinished(() => passer.close());
+    expect((await passer.get('/metrics')).text).toContain('tidemark_http_request_seconds');
+    expect((await passer.get('/readyz')).body).toMatchObject({ status: 'ready', checks: expect.any(Array) });
+  });
+});

@@ -1,0 +1,164 @@
+import { Caller, settableClock } from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { FAILED_LOGINS_PER_ACCOUNT_MAX, FAILED_LOGINS_PER_ADDRESS_MAX, LoginLimiter } from '../auth/login-limiter.ts';
+import { ADMIN_PASSWORD, startTestServer, type TestServer } from '../test-server.ts';
+
+const LOGIN = '/rc/v1/system/login';
+const RIGHT = { login: 'admin', password: ADMIN_PASSWORD };
+
+let server: TestServer;
+let stranger: Caller;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  stranger = new Caller(server.url, null);
+});
+
+afterAll(async () => {
+  stranger.close();
+  await server.close();
+});
+
+/** A server of its own, for what makes a server cautious. */
+async function anotherServer(): Promise<{ server: TestServer; stranger: Caller }> {
+  const other = await startTestServer();
+  const caller = new Caller(other.url, null);
+  onTestFinished(async () => {
+    caller.close();
+    await other.close();
+  });
+  return { server: other, stranger: caller };
+}
+
+describe('a login that is refused', () => {
+  it('[HARD-1] a wrong password tells as much as an unknown login: nothing', async () => {
+    const wrong = await stranger.post(LOGIN, { login: 'admin', password: 'wrong' });
+    const unknown = await stranger.post(LOGIN, { login: 'nobody', password: 'wrong' });
+    expect([wrong.status, wrong.code]).toEqual([401, 'invalid_credentials']);
+    const told = ({ body }: typeof wrong) => ({ ...(body as object), request_id: null });
+    expect(told(unknown)).toEqual(told(wrong));
+  });
+
+  it.each([[undefined], [null], [7], [['x']], [{}], [true]])(
+    '[HARD-2] the password %j is no password',
+    async (password) => {
+      expect(await stranger.post(LOGIN, { login: 'admin', password })).toMatchObject({
+        status: 400,
+        code: 'invalid_request',
+      });
+    },
+  );
+
+  it('[HARD-3] an empty password opens nothing', async () => {
+    expect(await stranger.post(LOGIN, { login: 'admin', password: '' })).toMatchObject({ code: 'invalid_credentials' });
+  });
+
+  it('[HARD-4] a login that is a query is none', async () => {
+    for (const login of [{ $ne: null }, { $gt: '' }, ['admin'], true]) {
+      expect(await stranger.post(LOGIN, { ...RIGHT, login })).toMatchObject({ status: 400, code: 'invalid_request' });
+    }
+  });
+
+  it('[HARD-7] a user who is no administrator gets no token', async () => {
+    const admin = new Caller(server.url, server.token);
+    onTestFinished(() => admin.close());
+    await admin.post('/rc/v1/users', { attributes: { login: 'anna', password: 'of anna' } });
+    const reply = await stranger.post(LOGIN, { login: 'anna', password: 'of anna' });
+    expect([reply.status, reply.code]).toEqual([403, 'forbidden']);
+    expect(reply.text).not.toContain('tmk_');
+  });
+
+  it.each([
+    ['application/x-www-form-urlencoded', `login=admin&password=${ADMIN_PASSWORD}`],
+    ['multipart/form-data; boundary=x', '--x--'],
+    ['text/plain', JSON.stringify(RIGHT)],
+  ])('[HARD-8] a login as %s is not read', async (type, body) => {
+    const reply = await stranger.postText(LOGIN, body, { 'content-type': type });
+    expect([reply.status, reply.code]).toEqual([415, 'unsupported_media_type']);
+  });
+});
+
+describe('guessing', () => {
+  it('[HARD-5] the sixth bad login in a minute is not even tried, and neither is a good one', async () => {
+    const { server: guessed, stranger: guesser } = await anotherServer();
+    for (let attempt = 0; attempt < FAILED_LOGINS_PER_ADDRESS_MAX; attempt++) {
+      expect((await guesser.post(LOGIN, { login: `user ${attempt}`, password: 'x' })).code).toBe('invalid_credentials');
+    }
+    const sixth = await guesser.post(LOGIN, { login: 'admin', password: 'x' });
+    expect([sixth.status, sixth.code]).toEqual([429, 'rate_limited']);
+    expect(Number(sixth.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await guesser.post(LOGIN, RIGHT)).code).toBe('rate_limited');
+    const admin = new Caller(guessed.url, guessed.token);
+    onTestFinished(() => admin.close());
+    expect((await admin.get('/rc/v1/users')).body).toEqual(['admin']);
+    // What was not even tried is not written down one by one: a guesser must not fill the disk.
+    const trail = (await admin.get('/rc/v1/audit')).body as readonly { readonly result: string }[];
+    expect(trail.filter(({ result }) => result === 'rate_limited')).toEqual([]);
+    expect(trail.filter(({ result }) => result === 'invalid_credentials').length).toBe(FAILED_LOGINS_PER_ADDRESS_MAX);
+  });
+
+  it('[HARD-5] a minute later one may try again', async () => {
+    const clock = settableClock();
+    const limiter = new LoginLimiter(clock);
+    const fail = () => limiter.attempt('10.0.0.1', 'admin', async () => null);
+    for (let attempt = 0; attempt < FAILED_LOGINS_PER_ADDRESS_MAX; attempt++) await fail();
+    await expect(fail()).rejects.toMatchObject({ code: 'rate_limited', retryAfterS: 60 });
+    clock.advance(59_000);
+    await expect(fail()).rejects.toMatchObject({ code: 'rate_limited', retryAfterS: 1 });
+    clock.advance(1_000);
+    expect(await fail()).toBeNull();
+  });
+
+  it('[HARD-5] an account is guarded whatever the addresses, and other accounts are not its prisoners', async () => {
+    const limiter = new LoginLimiter(settableClock());
+    const attempt = (address: number, login: string) =>
+      limiter.attempt(`10.0.0.${address}`, login, async () => (login === 'good' ? login : null));
+    for (let address = 0; address < FAILED_LOGINS_PER_ACCOUNT_MAX; address++) await attempt(address, 'admin');
+    await expect(attempt(200, 'admin')).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(await attempt(200, 'good')).toBe('good');
+  });
+
+  it('[HARD-5] guessing many at once gains nothing', async () => {
+    const limiter = new LoginLimiter(settableClock());
+    let tried = 0;
+    const guesses = Array.from({ length: 100 }, () =>
+      limiter
+        .attempt('10.0.0.1', 'admin', async () => {
+          tried++;
+          await new Promise((resolve) => setImmediate(resolve));
+          return null;
+        })
+        .catch((error: { readonly code: string }) => error.code),
+    );
+    const outcomes = await Promise.all(guesses);
+    expect(tried).toBe(FAILED_LOGINS_PER_ADDRESS_MAX);
+    expect(outcomes.filter((outcome) => outcome === 'rate_limited').length).toBe(100 - FAILED_LOGINS_PER_ADDRESS_MAX);
+  });
+
+  it('[HARD-6] 500 logins at once: each gets a token or is told to come back, and memory stays', async () => {
+    const { server: crowded } = await anotherServer();
+    const crowd = Array.from({ length: 25 }, () => new Caller(crowded.url, null));
+    onTestFinished(() => {
+      for (const caller of crowd) caller.close();
+    });
+    const before = process.memoryUsage().rss;
+    let peak = before;
+    const replies = await Promise.all(
+      Array.from({ length: 500 }, async (_, index) => {
+        const reply = await (crowd[index % crowd.length] ?? stranger).post(LOGIN, RIGHT);
+        peak = Math.max(peak, process.memoryUsage().rss);
+        return reply.code ?? reply.status;
+      }),
+    );
+    expect(new Set(replies)).toEqual(new Set([200, ...(replies.includes('overloaded') ? ['overloaded'] : [])]));
+    expect(replies.filter((reply) => reply === 200).length).toBeGreaterThanOrEqual(100);
+    expect(peak - before).toBeLessThan(200e6);
+  });
+
+  it('[HARD-6] a login no longer than a login can be is read, a longer one is not', async () => {
+    const { stranger: caller } = await anotherServer();
+    const login = 'x'.repeat(16_384 - JSON.stringify({ login: '', password: 'x' }).length);
+    expect((await caller.post(LOGIN, { login, password: 'x' })).code).toBe('invalid_credentials');
+    expect((await caller.post(LOGIN, { login: `${login}x`, password: 'x' })).code).toBe('body_too_large');
+  });
+});

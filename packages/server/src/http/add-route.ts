@@ -1,0 +1,86 @@
+import type { Bearer } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { authenticate } from '../auth/authenticate.ts';
+import { sendAnswer } from './answer.ts';
+import type { Call, Desk, Route } from './route.ts';
+import { routeSchema } from './route-schema.ts';
+
+const bearers = new WeakMap<FastifyRequest, Bearer>();
+
+/** Hangs a route into the server: who may call it, what it takes, what is told of it afterwards. */
+export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
+  const { method, path, scope } = route;
+  app.route({
+    method,
+    url: path,
+    schema: routeSchema(route),
+    ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
+    // Before the body is read: whoever may not call the route shall not make us parse anything.
+    onRequest: async (request) => {
+      if (scope === 'public') return;
+      bearers.set(request, await authenticate(desk.tidemark, request, scope, desk.nowMs()));
+    },
+    handler: async (request, reply) => sendAnswer(reply, await perform(desk, route, request)),
+  });
+}
+
+async function perform(desk: Desk, route: Route, request: FastifyRequest): Promise<unknown> {
+  const call: Call<never, never, never> = {
+    desk,
+    params: request.params as never,
+    query: request.query as never,
+    body: request.body as never,
+    bearer: bearers.get(request) ?? null,
+    accept: request.headers.accept,
+    address: request.ip,
+  };
+  try {
+    const startedMs = performance.now();
+    const answer = await route.handle(call);
+    countOperation(desk, route, request, performance.now() - startedMs);
+    await noteAudit(desk, route, request, call, 'ok');
+    return answer;
+  } catch (error) {
+    await noteAudit(desk, route, request, call, error instanceof Refusal ? error.code : 'internal');
+    throw error;
+  }
+}
+
+/** Only of sources that exist, which a successful operation proves: strangers cannot grow the set of metrics. */
+function countOperation(desk: Desk, { operation }: Route, request: FastifyRequest, elapsedMs: number): void {
+  if (operation === undefined) return;
+  const { source_name } = request.params as { readonly source_name: string };
+  desk.tidemark.stats.record(`sources:${operation}:${source_name}`, elapsedMs, desk.nowMs());
+}
+
+async function noteAudit(
+  desk: Desk,
+  route: Route,
+  request: FastifyRequest,
+  { bearer, address }: Call<never, never, never>,
+  result: string,
+): Promise<void> {
+  // Whoever is turned away at the door is not written down: strangers must not fill the disk.
+  if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
+  await desk.tidemark.audit.record({
+    actor: bearer?.user ?? loginIn(request.body),
+    token_id: bearer?.tokenId ?? null,
+    action: route.audit,
+    target: targetOf(request),
+    result,
+    address,
+    request_id: request.id,
+  });
+}
+
+/** Of a login, who it was that tried. */
+function loginIn(body: unknown): string | null {
+  const login = (body as { readonly login?: unknown } | null | undefined)?.login;
+  return typeof login === 'string' ? login.slice(0, 255).toWellFormed() : null;
+}
+
+/** The path without its query, which is all the trail may hold of a request. */
+function targetOf(request: FastifyRequest): string {
+  return (request.url.split('?', 1)[0] ?? '').slice(0, 1_000);
+}

@@ -1,0 +1,68 @@
+import type { Bearer, Tidemark } from '@tidemark/core';
+import type { Static, TSchema } from 'typebox';
+import type { RouteScope } from '../auth/authenticate.ts';
+import type { LoginLimiter } from '../auth/login-limiter.ts';
+
+/** What the handlers of routes work with. */
+export interface Desk {
+  readonly tidemark: Tidemark;
+  readonly limiter: LoginLimiter;
+  readonly nowMs: () => number;
+  readonly tokenTtlMs: number;
+}
+
+/** One request, read and admitted as far as the edge can. */
+export interface Call<P, Q, B> {
+  readonly desk: Desk;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  /** Null on public routes. */
+  readonly bearer: Bearer | null;
+  readonly accept: string | undefined;
+  readonly address: string;
+}
+
+/** Plain text instead of JSON. */
+export class TextAnswer {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** JSON that is text already, and must not be written a second time. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A route as data. Everything about it is said here: the handler only has to do its work. */
+export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly scope: RouteScope;
+  readonly summary: string;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly answer: TSchema;
+  /** Also answered as plain text, which is the default unless the caller prefers JSON. */
+  readonly isText?: true;
+  /** The largest body, where it is less than what the configuration allows. */
+  readonly bodyBytesMax?: number;
+  /** What the audit trail calls it; routes without one are not audited. */
+  readonly audit?: string;
+  /** What the statistics call it for the source in its path, besides counting the route itself. */
+  readonly operation?: string;
+  readonly handle: (call: Call<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
+}
+
+/** Keeps the types of a route's parts together while it is written down. */
+export function route<P extends TSchema, Q extends TSchema, B extends TSchema>(definition: Route<P, Q, B>): Route {
+  return definition as unknown as Route;
+}

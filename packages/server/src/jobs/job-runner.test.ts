@@ -1,0 +1,384 @@
+import { JobFailure, type JobHandler, type Jobs, type LeasedJob, type NewJob } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import { collectingLog, openMemoryJobs, type SettableClock, settableClock } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { JobRunner, type QueueOptions } from './job-runner.ts';
+import type { Timers } from './timers.ts';
+
+interface Timer {
+  readonly atMs: number;
+  readonly callback: () => void;
+}
+
+/** Timers that go off when the clock is moved, and not before. */
+class ManualTimers implements Timers {
+  readonly #clock: SettableClock;
+  readonly #waiting = new Set<Timer>();
+
+  constructor(clock: SettableClock) {
+    this.#clock = clock;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = { atMs: this.#clock.nowMs() + delayMs, callback };
+    this.#waiting.add(timer);
+    return () => this.#waiting.delete(timer);
+  }
+
+  /** Moves the clock from timer to timer; what a timer sets off comes to rest before the next one. */
+  async pass(ms: number): Promise<void> {
+    const endMs = this.#clock.nowMs() + ms;
+    for (;;) {
+      await atRest();
+      const [next] = [...this.#waiting].sort((left, right) => left.atMs - right.atMs);
+      if (next === undefined || next.atMs > endMs) break;
+      this.#waiting.delete(next);
+      this.#clock.set(Math.max(next.atMs, this.#clock.nowMs()));
+      next.callback();
+    }
+    this.#clock.set(endMs);
+    await atRest();
+  }
+}
+
+/** Memory engines answer in microtasks, so a turn of the event loop lets everything come to rest. */
+async function atRest(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A handler whose jobs end when the test says so. */
+class Gate {
+  readonly started: LeasedJob[] = [];
+  readonly signals: AbortSignal[] = [];
+  readonly #open: (() => void)[] = [];
+
+  readonly handle: JobHandler = (job, signal) => {
+    this.started.push(job);
+    this.signals.push(signal);
+    return new Promise((resolve) => this.#open.push(resolve));
+  };
+
+  async open(): Promise<void> {
+    for (const resolve of this.#open.splice(0)) resolve();
+    await atRest();
+  }
+}
+
+async function stopAtOnce(runner: JobRunner, timers: ManualTimers): Promise<void> {
+  const stopping = runner.stop(0);
+  await timers.pass(0);
+  await stopping;
+}
+
+interface Bench {
+  readonly clock: SettableClock;
+  readonly jobs: Jobs;
+  readonly timers: ManualTimers;
+  readonly log: ReturnType<typeof collectingLog>;
+  readonly runner: JobRunner;
+  readonly reports: string[];
+}
+
+/** The dice always fall on one half. */
+function bench(
+  handlers: Readonly<Record<string, JobHandler>>,
+  options: QueueOptions = {},
+  broken: Partial<Jobs> = {},
+): Bench {
+  const clock = settableClock();
+  const jobs = Object.assign(openMemoryJobs({ clock }), broken);
+  const timers = new ManualTimers(clock);
+  const log = collectingLog();
+  const reports: string[] = [];
+  const runner = new JobRunner({
+    jobs,
+    handlers: new Map(Object.entries(handlers)),
+    clock,
+    timers,
+    dice: () => 0.5,
+    log,
+    onReport: ({ queue, kind, outcome, tookMs }) => reports.push(`${queue} ${kind} ${outcome} ${tookMs}`),
+  });
+  onTestFinished(() => stopAtOnce(runner, timers));
+  runner.serve('q', { workers: 2, leaseMs: 900, pollMs: 100, backOff: { baseMs: 1_000, capMs: 8_000 }, ...options });
+  return { clock, jobs, timers, log, runner, reports };
+}
+
+const job = (payload: string, more: Partial<NewJob> = {}): NewJob => ({ kind: 'k', payload, attemptsMax: 3, ...more });
+
+const fail =
+  (failure: Error): JobHandler =>
+  async () => {
+    throw failure;
+  };
+
+describe('the job runner', () => {
+  it('[JOB-30] runs each job by the handler of its kind, acknowledges it and reports', async () => {
+    const seen: string[] = [];
+    const note =
+      (name: string): JobHandler =>
+      async ({ payload, attempt }) => {
+        seen.push(`${name} ${payload} ${attempt}`);
+      };
+    const { jobs, reports, timers } = bench({ k: note('k'), l: note('l') });
+    await jobs.enqueueAll('q', [job('a'), job('b', { kind: 'l' }), job('c')]);
+    await timers.pass(0);
+    expect(seen).toEqual(['k a 1', 'l b 1', 'k c 1']);
+    expect(reports).toEqual(['q k done 0', 'q l done 0', 'q k done 0']);
+    expect(await jobs.queues()).toEqual([]);
+  });
+
+  it('[JOB-31] a job that failed is tried again after the back-off, until its attempts are used up', async () => {
+    const { jobs, reports, timers, clock } = bench({ k: fail(new Error('no answer')) });
+    const id = await jobs.enqueue('q', job('a'));
+    await timers.pass(0);
+    expect(await jobs.find('q', id)).toMatchObject({
+      attempt: 1,
+      dueAtMs: clock.nowMs() + 500,
+      lastReason: 'no answer',
+    });
+    await timers.pass(500);
+    expect(await jobs.find('q', id)).toMatchObject({ state: 'delayed', attempt: 2, dueAtMs: clock.nowMs() + 1_000 });
+    await timers.pass(1_000);
+    expect(await jobs.find('q', id)).toMatchObject({ state: 'dead', attempt: 3, lastReason: 'no answer' });
+    expect(reports).toEqual(['q k retried 0', 'q k retried 0', 'q k dead 0']);
+  });
+
+  it('[JOB-31] a handler may ask for more time, or say that trying again would not help', async () => {
+    const { jobs, reports, timers, clock } = bench({
+      later: fail(new JobFailure('busy', { retryAfterMs: 60_000 })),
+      never: fail(new JobFailure('unreadable', { isFinal: true })),
+      someday: fail(new JobFailure('far', { retryAfterMs: 10 ** 15 })),
+    });
+    const kinds = ['later', 'never', 'someday', 'unheard'];
+    const ids = await jobs.enqueueAll(
+      'q',
+      kinds.map((kind) => job('a', { kind })),
+    );
+    await timers.pass(0);
+    const views = await Promise.all(ids.map((id) => jobs.find('q', id)));
+    const nowMs = clock.nowMs();
+    expect(views.map((view) => view && [view.state, view.dueAtMs - nowMs, view.lastReason])).toEqual([
+      ['delayed', 60_000, 'busy'],
+      ['dead', 0, 'unreadable'],
+      ['delayed', 86_400_000, 'far'],
+      ['delayed', 500, 'nobody here runs jobs of the kind unheard'],
+    ]);
+    expect([...reports].sort()).toEqual([
+      'q later retried 0',
+      'q never dead 0',
+      'q someday retried 0',
+      'q unheard retried 0',
+    ]);
+  });
+
+  it('[JOB-31] one bad job does not stop the others, and its payload is not logged', async () => {
+    const done: string[] = [];
+    const { jobs, timers, log } = bench({
+      k: async ({ payload }) => {
+        if (payload === 'secret') throw new Error('bad');
+        done.push(payload);
+      },
+    });
+    const ids = await jobs.enqueueAll('q', [job('a'), job('secret', { attemptsMax: 1 }), job('b')]);
+    await timers.pass(0);
+    expect(done).toEqual(['a', 'b']);
+    const fields = { job: ids[1], queue: 'q', kind: 'k', attempt: 1, reason: 'bad' };
+    expect(log.lines).toEqual([{ level: 'warn', event: 'job_failed', fields }]);
+  });
+
+  it('[JOB-32] runs so many at once and no more', async () => {
+    const gate = new Gate();
+    const { jobs, timers } = bench({ k: gate.handle }, { workers: 3 });
+    await jobs.enqueueAll(
+      'q',
+      Array.from({ length: 10 }, (_, number) => job(`${number}`)),
+    );
+    const counts: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      await timers.pass(0);
+      counts.push(gate.started.length);
+      expect((await jobs.describe('q')).counts.leased).toBe(gate.started.length - 3 * round);
+      await gate.open();
+    }
+    expect(counts).toEqual([3, 6, 9, 10]);
+    expect(await jobs.queues()).toEqual([]);
+  });
+
+  it('[JOB-33] a lease is renewed while its job runs', async () => {
+    const gate = new Gate();
+    const { jobs, timers, reports } = bench({ k: gate.handle });
+    await jobs.enqueue('q', job('a'));
+    await timers.pass(10_000);
+    expect(gate.started.length).toBe(1);
+    expect((await jobs.describe('q')).counts.leased).toBe(1);
+    await gate.open();
+    expect(reports).toEqual(['q k done 10000']);
+    expect(await jobs.queues()).toEqual([]);
+  });
+
+  it('[JOB-33] a store that is away for a moment costs no lease; a lost lease cuts the work short', async () => {
+    const gate = new Gate();
+    const away = new Refusal('store_unavailable', 'away');
+    let renewals = 0;
+    const { jobs, timers, reports, log } = bench({ k: gate.handle }, {}, {});
+    const renew = jobs.renew.bind(jobs);
+    jobs.renew = async (held, leaseMs) => {
+      renewals++;
+      if (renewals === 1) throw away;
+      return renewals < 4 ? renew(held, leaseMs) : false;
+    };
+    await jobs.enqueue('q', job('a'));
+    await timers.pass(1_100);
+    expect(gate.signals[0]?.aborted).toBe(false);
+    expect(log.lines.map(({ event }) => event)).toEqual(['job_lease_not_renewed']);
+    await timers.pass(100);
+    expect(gate.signals[0]?.aborted).toBe(true);
+    expect(reports).toEqual(['q k lease_lost 1200']);
+  });
+
+  it('[JOB-33] a handler that hangs has failed, and its worker goes on', async () => {
+    const gate = new Gate();
+    const { jobs, timers, reports } = bench({ k: gate.handle }, { workers: 1, jobMsMax: 5_000 });
+    const [first = ''] = await jobs.enqueueAll('q', [job('hangs', { attemptsMax: 1 }), job('next')]);
+    await timers.pass(5_000);
+    expect(await jobs.find('q', first)).toMatchObject({ state: 'dead', lastReason: 'took longer than 5000 ms' });
+    expect(gate.started.map(({ payload }) => payload)).toEqual(['hangs', 'next']);
+    expect(reports).toEqual(['q k dead 5000']);
+    await gate.open();
+    expect(reports).toEqual(['q k dead 5000', 'q k done 0']);
+  });
+
+  it('[JOB-34] stopping lets what runs finish and leases nothing more', async () => {
+    const gate = new Gate();
+    const { jobs, timers, reports, runner } = bench({ k: gate.handle });
+    await jobs.enqueueAll('q', [job('a'), job('b'), job('c')]);
+    await timers.pass(0);
+    const stopping = runner.stop(1_000);
+    await timers.pass(999);
+    await gate.open();
+    await stopping;
+    expect(reports).toEqual(['q k done 999', 'q k done 999']);
+    expect((await jobs.describe('q')).counts).toMatchObject({ due: 1, leased: 0 });
+    runner.serve('late');
+    await jobs.enqueue('late', job('d'));
+    await timers.pass(10_000);
+    expect(gate.started.length).toBe(2);
+    expect(timers.waiting).toBe(0);
+  });
+
+  it('[JOB-34] what has not finished in time is given back, and the attempt is not counted', async () => {
+    const gate = new Gate();
+    const { jobs, timers, reports, runner } = bench({ k: gate.handle }, { workers: 1 });
+    const id = await jobs.enqueue('q', job('a'));
+    await timers.pass(0);
+    const stopping = runner.stop(1_000);
+    await timers.pass(1_000);
+    await stopping;
+    expect(gate.signals[0]?.aborted).toBe(true);
+    expect(await jobs.find('q', id)).toMatchObject({ state: 'due', attempt: 0 });
+    await gate.open();
+    expect(reports).toEqual(['q k given_back 1000']);
+    expect(timers.waiting).toBe(0);
+  });
+
+  it('[JOB-34] a job leased while stopping is given back without a start', async () => {
+    const gate = new Gate();
+    const clock = settableClock();
+    const jobs = openMemoryJobs({ clock });
+    const lease = jobs.lease.bind(jobs);
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    jobs.lease = async (queue, leaseMs) => {
+      const leased = await lease(queue, leaseMs);
+      await released;
+      return leased;
+    };
+    const id = await jobs.enqueue('q', job('a'));
+    const timers = new ManualTimers(clock);
+    const handlers = new Map([['k', gate.handle]]);
+    const runner = new JobRunner({ jobs, handlers, clock, timers, dice: () => 0, log: collectingLog() });
+    runner.serve('q', { workers: 1 });
+    const stopping = runner.stop(1_000);
+    release();
+    await stopping;
+    expect(gate.started).toEqual([]);
+    expect(await jobs.find('q', id)).toMatchObject({ state: 'due', attempt: 0 });
+  });
+
+  it('[JOB-35] a job of this process is run at once, one whose time comes at the next look', async () => {
+    const gate = new Gate();
+    const { jobs, timers, clock } = bench({ k: gate.handle });
+    await timers.pass(30);
+    await jobs.enqueue('q', job('now'));
+    await atRest();
+    expect(gate.started.length).toBe(1);
+    await jobs.enqueue('q', job('soon', { dueAtMs: clock.nowMs() + 40 }));
+    await timers.pass(40);
+    expect(gate.started.length).toBe(1);
+    await timers.pass(100);
+    expect(gate.started.length).toBe(2);
+  });
+
+  it('[JOB-35] a job enqueued while a look is under way is not overlooked', async () => {
+    const clock = settableClock();
+    const jobs = openMemoryJobs({ clock });
+    const lease = jobs.lease.bind(jobs);
+    jobs.lease = async (queue, leaseMs) => {
+      const leased = await lease(queue, leaseMs);
+      await new Promise((resolve) => setImmediate(resolve));
+      return leased;
+    };
+    const gate = new Gate();
+    const timers = new ManualTimers(clock);
+    const handlers = new Map([['k', gate.handle]]);
+    const runner = new JobRunner({ jobs, handlers, clock, timers, dice: () => 0, log: collectingLog() });
+    onTestFinished(() => stopAtOnce(runner, timers));
+    runner.serve('q', { workers: 1 });
+    await jobs.enqueue('q', job('a'));
+    await timers.pass(0);
+    expect(gate.started.length).toBe(1);
+  });
+
+  it('[JOB-35] a store that does not answer is asked again at the next look', async () => {
+    const gate = new Gate();
+    const { jobs, timers, log } = bench({ k: gate.handle }, { workers: 1 });
+    const lease = jobs.lease.bind(jobs);
+    jobs.lease = async () => {
+      throw new Refusal('store_unavailable', 'away');
+    };
+    await jobs.enqueue('q', job('a'));
+    await timers.pass(250);
+    expect(new Set(log.lines.map(({ event }) => event))).toEqual(new Set(['jobs_not_leased']));
+    expect(log.lines.length).toBeLessThan(6);
+    jobs.lease = lease;
+    await timers.pass(100);
+    expect(gate.started.length).toBe(1);
+  });
+
+  it('[JOB-35] a result the store does not take is reported, and the job runs again', async () => {
+    let runs = 0;
+    const { jobs, timers, reports, log } = bench({
+      k: async () => {
+        runs++;
+      },
+    });
+    const acknowledge = jobs.acknowledge.bind(jobs);
+    jobs.acknowledge = async () => {
+      throw new Refusal('store_full', 'full');
+    };
+    await jobs.enqueue('q', job('a'));
+    await timers.pass(0);
+    expect(reports).toEqual(['q k unsettled 0']);
+    expect(log.lines.map(({ event }) => event)).toEqual(['job_not_settled']);
+    jobs.acknowledge = acknowledge;
+    await timers.pass(1_000);
+    expect([runs, reports[1]]).toEqual([2, 'q k done 0']);
+  });
+});

@@ -1,0 +1,61 @@
+import type { Clock, JobHandler, Jobs, Log } from '@tidemark/core';
+import type { BackOff } from './back-off.ts';
+import type { JobReport } from './job-outcome.ts';
+import { QueueWorkers } from './queue-workers.ts';
+import { systemTimers, type Timers } from './timers.ts';
+
+export interface JobRunnerParts {
+  readonly jobs: Jobs;
+  /** By kind of job. */
+  readonly handlers: ReadonlyMap<string, JobHandler>;
+  readonly clock: Clock;
+  /** Fractions from 0 up to 1, for the back-off. */
+  readonly dice: () => number;
+  readonly log: Log;
+  readonly timers?: Timers;
+  /** Hears of every lease that has ended. */
+  readonly onReport?: (report: JobReport) => void;
+}
+
+export interface QueueOptions {
+  readonly workers?: number;
+  readonly leaseMs?: number;
+  readonly pollMs?: number;
+  readonly jobMsMax?: number;
+  readonly backOff?: BackOff;
+}
+
+const DEFAULTS: Required<QueueOptions> = {
+  workers: 4,
+  leaseMs: 60_000,
+  pollMs: 1_000,
+  jobMsMax: 600_000,
+  backOff: { baseMs: 1_000, capMs: 300_000 },
+};
+
+/** Runs the jobs of the queues it is told to serve, until it is stopped. */
+export class JobRunner {
+  readonly #parts: Required<JobRunnerParts>;
+  readonly #queues = new Map<string, QueueWorkers>();
+  #isStopped = false;
+
+  constructor(parts: JobRunnerParts) {
+    this.#parts = { timers: systemTimers, onReport: () => undefined, ...parts };
+  }
+
+  get queues(): readonly string[] {
+    return [...this.#queues.keys()];
+  }
+
+  /** A queue that is served already, or comes too late, is left as it is. */
+  serve(queue: string, options: QueueOptions = {}): void {
+    if (this.#isStopped || this.#queues.has(queue)) return;
+    this.#queues.set(queue, new QueueWorkers({ ...this.#parts, ...DEFAULTS, ...options, queue }));
+  }
+
+  /** Leases nothing more; what runs may finish for so long, then its lease is given back. */
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([...this.#queues.values()].map((workers) => workers.stop(graceMs)));
+  }
+}

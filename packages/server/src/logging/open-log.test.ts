@@ -1,0 +1,152 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { type LogOptions, openLog } from './open-log.ts';
+import { withRequestId } from './request-scope.ts';
+
+function collect(options: Partial<LogOptions> = {}) {
+  const chunks: string[] = [];
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      chunks.push(String(chunk));
+      done();
+    },
+  });
+  const log = openLog({ level: 'debug', format: 'json', stream, ...options });
+  const text = () => chunks.join('');
+  const lines = () =>
+    text()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { log, text, lines };
+}
+
+const TOKEN = `tmk_${'Zz9'.repeat(16)}a`;
+
+describe('lines', () => {
+  it('[LOG-1] are JSON with time, level, event and fields', () => {
+    const { log, lines } = collect();
+    log.info('server_ready', { url: 'http://127.0.0.1:9292', port: 9292, tls: false, licensee: null });
+    log.warn('tidemark_not_noted');
+    expect(lines()).toEqual([
+      {
+        level: 'info',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        event: 'server_ready',
+        url: 'http://127.0.0.1:9292',
+        port: 9292,
+        tls: false,
+        licensee: null,
+      },
+      { level: 'warn', time: expect.any(String), event: 'tidemark_not_noted' },
+    ]);
+  });
+
+  it('[LOG-1] below the level are left out', () => {
+    const { log, text } = collect({ level: 'error' });
+    log.debug('a');
+    log.info('b');
+    log.warn('c');
+    expect(text()).toBe('');
+    expect(collect({ level: 'silent' }).log.logger.isLevelEnabled('fatal')).toBe(false);
+  });
+
+  it('[LOG-2] are for people on a terminal, and coloured only where that is wanted', () => {
+    const pretty = collect({ format: 'auto', isTerminal: true, hasColour: false });
+    pretty.log.info('server_ready', { port: 9292 });
+    expect(pretty.text()).toMatch(/INFO: server_ready\n {4}port: 9292\n/);
+    expect(pretty.text()).not.toContain('\u001b[');
+    const coloured = collect({ format: 'pretty', isTerminal: false, hasColour: true });
+    coloured.log.info('server_ready');
+    expect(coloured.text()).toContain('\u001b[');
+    const piped = collect({ format: 'auto', isTerminal: false });
+    piped.log.info('server_ready');
+    expect(piped.lines()).toMatchObject([{ event: 'server_ready' }]);
+  });
+
+  it('[LOG-3] carry the id of the request they belong to, however deep they are written', async () => {
+    const { log, lines } = collect();
+    await Promise.all(
+      ['r-1', 'r-2'].map((id) =>
+        withRequestId(id, async () => {
+          await new Promise((resolve) => setImmediate(resolve));
+          log.info('looked', { id });
+        }),
+      ),
+    );
+    log.info('outside');
+    expect(lines().map(({ request_id, id }) => [request_id, id])).toEqual([
+      ['r-1', 'r-1'],
+      ['r-2', 'r-2'],
+      [undefined, undefined],
+    ]);
+  });
+
+  it('[LOG-3] about a request name its path without query and headers', () => {
+    const { log, lines } = collect();
+    const req = { method: 'GET', url: '/x?metric=y&token=geheim', ip: '::1', headers: { authorization: 'geheim' } };
+    log.logger.info({ req, res: { statusCode: 200 } }, 'request');
+    expect(lines()).toMatchObject([
+      { req: { method: 'GET', path: '/x', address: '::1' }, res: { status: 200 }, event: 'request' },
+    ]);
+  });
+});
+
+describe('secrets', () => {
+  const SECRETS = {
+    token: 'geheim-1',
+    password: 'geheim-2',
+    Authorization: 'Bearer geheim-3',
+    cookie: ['geheim-4', 'geheim-5'],
+    'set-cookie': 'geheim-6',
+    device_pin: 'geheim-7',
+    devicePin: 'geheim-7',
+    'X-Sync-API-TOKEN': 'geheim-8',
+    webhook_secret: 'geheim-9',
+    api_token: { nested: 'geheim-10' },
+    admin_password: 12_345_678,
+  };
+
+  it('[LOG-4] never reach the output, at any depth, in lists, in children, in errors', () => {
+    const { log, text, lines } = collect();
+    log.info('flat', SECRETS as never);
+    log.logger.info({ a: { b: { c: [{ d: SECRETS }] } } }, 'deep');
+    log.logger.child({ caller: SECRETS }).warn('child');
+    log.logger.error(Object.assign(new Error('it failed'), { request: { headers: SECRETS } }), 'error');
+    expect(text()).not.toMatch(/geheim|12345678/);
+    expect(lines()).toHaveLength(4);
+    expect(lines()[1]).toMatchObject({ a: { b: { c: [{ d: { token: '***', cookie: '***', device_pin: '***' } }] } } });
+  });
+
+  it('[LOG-4] never reach the output of people either', () => {
+    const { log, text } = collect({ format: 'pretty', hasColour: false });
+    log.logger.info({ a: { b: SECRETS }, err: new Error(`bad ${TOKEN}`) }, `token ${TOKEN}`);
+    expect(text()).not.toMatch(/geheim|tmk_/);
+    expect(text()).toContain('***');
+  });
+
+  it('[LOG-4] are recognised inside texts: tokens of ours, queries, headers', () => {
+    const { log, text } = collect();
+    log.info(`who is ${TOKEN}?`, { url: '/x?token=geheim&start=1', header: 'Authorization: Bearer geheim' });
+    log.logger.error(new Error(`cannot read http://h/?password=geheim&a=1 with ${TOKEN}`));
+    log.logger.info({ [TOKEN]: 1 });
+    expect(text()).not.toMatch(/geheim|tmk_/);
+    expect(text()).toContain('/x?token=***&start=1');
+  });
+
+  it('[LOG-4] leave alone what only resembles them, and say when there is none', () => {
+    const { log, lines } = collect();
+    log.info('token_issued', { token_id: '0a1b', tokens: 3, token: null, password_changed: true });
+    expect(lines()).toMatchObject([
+      { event: 'token_issued', token_id: '0a1b', tokens: 3, token: null, password_changed: true },
+    ]);
+  });
+
+  it('[LOG-4] do not come out by being nested beyond all measure', () => {
+    const { log, text } = collect();
+    let value: unknown = { password: 'geheim' };
+    for (let depth = 0; depth < 200; depth++) value = { value };
+    log.logger.info({ value }, 'deep');
+    expect(text()).not.toContain('geheim');
+  });
+});

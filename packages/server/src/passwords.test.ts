@@ -1,0 +1,88 @@
+import { refusalOf } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import { openPasswords, type PasswordsOptions } from './passwords.ts';
+
+const SCRYPT_ONLY: PasswordsOptions = { argon2: null };
+
+describe('password hashes', () => {
+  it.each([
+    ['argon2id', {}, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/],
+    ['scrypt', SCRYPT_ONLY, /^\$scrypt\$ln=14,r=8,p=5\$[\w-]{22}\$[\w-]{43}$/],
+  ])('%s: say what made them, never twice the same, and know the right password', async (_, options, text) => {
+    const passwords = await openPasswords(options);
+    const [hash, other] = await Promise.all([passwords.hash('open sesame'), passwords.hash('open sesame')]);
+    expect(hash).toMatch(text);
+    expect(hash).not.toBe(other);
+    expect(await passwords.verify('open sesame', hash)).toBe(true);
+    expect(await passwords.verify('open sesame ', hash)).toBe(false);
+    expect(await passwords.verify('', hash)).toBe(false);
+  });
+
+  it('of scrypt are still good once argon2id is there', async () => {
+    const hash = await (await openPasswords(SCRYPT_ONLY)).hash('pässwörd');
+    const passwords = await openPasswords();
+    expect(await passwords.verify('pässwörd', hash)).toBe(true);
+    expect(await passwords.verify('passwort', hash)).toBe(false);
+  });
+
+  it('of argon2id are told apart from a wrong password where the module is missing', async () => {
+    const hash = await (await openPasswords()).hash('x');
+    await expect((await openPasswords(SCRYPT_ONLY)).verify('x', hash)).rejects.toThrow(/native module is missing/);
+  });
+
+  it.each(['', 'x', '$scrypt$', '$scrypt$ln=99,r=8,p=1$aaaaaaaaaaaaaaaaaaaaaa$b', '$2b$10$x', '$argon2id$broken'])(
+    'that cannot be read are a fault, not a wrong password: %j',
+    async (hash) => {
+      await expect((await openPasswords()).verify('x', hash)).rejects.toThrow();
+    },
+  );
+});
+
+/** A native module whose hashes are done when the test says so. */
+function heldArgon2() {
+  const working: (() => void)[] = [];
+  let most = 0;
+  const hash = () =>
+    new Promise<string>((resolve) => {
+      most = Math.max(
+        most,
+        working.push(() => resolve('$argon2id$')),
+      );
+    });
+  const finishAll = () => {
+    for (const finish of working.splice(0)) finish();
+  };
+  return { argon2: { hash, verify: async () => true }, most: () => most, finishAll };
+}
+
+describe('many passwords at once', () => {
+  it('a few are worked on, a bounded number waits, one more is refused, and those that wait get their turn', async () => {
+    const held = heldArgon2();
+    const passwords = await openPasswords({ argon2: held.argon2, atOnceMax: 2, waitingMax: 3 });
+    let done = 0;
+    const five = Array.from({ length: 5 }, () => passwords.hash('x').then(() => done++));
+    expect(await refusalOf(passwords.hash('x'))).toBe('overloaded');
+    while (done < 5) {
+      held.finishAll();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await Promise.all(five);
+    expect(held.most()).toBe(2);
+    const again = passwords.verify('x', '$argon2id$');
+    expect(await again).toBe(true);
+  });
+
+  it('a hash that fails gives its turn to the next', async () => {
+    const passwords = await openPasswords({ atOnceMax: 1 });
+    const results = await Promise.allSettled([passwords.verify('x', 'broken'), passwords.hash('x')]);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  });
+
+  it('a flood is partly refused, and the memory stays where it was', async () => {
+    const passwords = await openPasswords();
+    const before = process.memoryUsage.rss();
+    const results = await Promise.allSettled(Array.from({ length: 500 }, () => passwords.hash('x')));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(102);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200_000_000);
+  });
+});

@@ -1,0 +1,42 @@
+import { pointer, Refusal } from '@tidemark/protocol';
+import { Type } from 'typebox';
+import { route } from '../http/route.ts';
+import { pageOf } from './paging.ts';
+import { Moment, NullableText, PageQuery, Text } from './shapes.ts';
+
+const Fact = Type.Object(
+  {
+    id: Text,
+    at: Moment,
+    actor: NullableText,
+    token_id: NullableText,
+    action: Text,
+    target: NullableText,
+    result: Text,
+    address: Text,
+    request_id: Text,
+  },
+  { additionalProperties: false },
+);
+
+const list = route({
+  method: 'GET',
+  path: '/rc/v1/audit',
+  scope: 'admin',
+  summary: 'Who did what, newest first',
+  query: PageQuery,
+  answer: Type.Array(Fact),
+  handle: async ({ desk, query }) => {
+    if (query.after !== undefined && !FACT_ID.test(query.after)) throw notAnId();
+    return desk.tidemark.audit.list(pageOf(query));
+  },
+});
+
+const FACT_ID = /^[0-9a-z]{9}-[0-9a-f]{12}$/;
+
+function notAnId(): Refusal {
+  const detail = 'must be the id of a fact';
+  return new Refusal('invalid_value', `after ${detail}`, [{ pointer: pointer('after'), detail }]);
+}
+
+export const auditRoutes = [list];

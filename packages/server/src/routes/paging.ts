@@ -1,0 +1,16 @@
+import { pointer, Refusal } from '@tidemark/protocol';
+
+/** A query's `after` and `limit`; the core says which limits are allowed. */
+export function pageOf(query: { readonly after?: string; readonly limit?: string }): {
+  after?: string;
+  limit?: number;
+} {
+  const { after, limit } = query;
+  return { ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit: wholeNumber(limit) }) };
+}
+
+function wholeNumber(text: string): number {
+  if (/^[0-9]{1,9}$/.test(text)) return Number(text);
+  const detail = 'must be a whole number';
+  throw new Refusal('invalid_request', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
+}

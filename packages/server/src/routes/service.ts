@@ -1,0 +1,89 @@
+import { statfs } from 'node:fs/promises';
+import type { Tidemark } from '@tidemark/core';
+import type { FastifyInstance } from 'fastify';
+import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { authenticate } from '../auth/authenticate.ts';
+import type { Desk } from '../http/route.ts';
+import { readVersion } from '../version.ts';
+import { serviceSchemas } from './service-schemas.ts';
+
+export interface ServiceOptions {
+  readonly dataFolder: string;
+  readonly isMetricsPublic: boolean;
+  /** False once the server has been told to stop. */
+  readonly isReady: () => boolean;
+}
+
+/** Below this the server says that it is not ready: the next write may be refused. */
+const FREE_BYTES_MIN = 64 * 2 ** 20;
+
+/** What says that the server is there, which one, and how it is. */
+export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: ServiceOptions): void {
+  const version = { name: 'tidemark', version: readVersion() };
+  app.get('/healthz', { schema: serviceSchemas.health }, () => ({ status: 'ok' }));
+  app.get('/version', { schema: serviceSchemas.version }, () => version);
+  app.get('/readyz', { schema: serviceSchemas.readiness }, async (request, reply) => {
+    const checks = await readiness(desk.tidemark, options);
+    const isReady = checks.every(({ ok }) => ok);
+    reply.code(isReady ? 200 : 503).header('cache-control', 'no-store');
+    if (!isReady) reply.header('retry-after', '1');
+    const status = isReady ? 'ready' : 'not_ready';
+    const mayKnowMore = options.isMetricsPublic || (await isAdmitted(desk, request));
+    return mayKnowMore ? { status, durability: desk.tidemark.store.engine.durability, checks } : { status };
+  });
+  addMetrics(app, desk, options);
+}
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+async function readiness(tidemark: Tidemark, { dataFolder, isReady }: ServiceOptions): Promise<readonly Check[]> {
+  const running: Check = { name: 'running', ok: isReady(), detail: isReady() ? 'takes requests' : 'is stopping' };
+  const store = await tidemark.store.addStats([]).then(
+    (): Check => ({ name: 'store', ok: true, detail: 'writes' }),
+    (): Check => ({ name: 'store', ok: false, detail: 'does not write' }),
+  );
+  const disk = await statfs(dataFolder).then(
+    ({ bavail, bsize }) => diskCheck(bavail * bsize),
+    (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
+  );
+  return [running, store, disk];
+}
+
+function diskCheck(freeBytes: number): Check {
+  return { name: 'disk', ok: freeBytes >= FREE_BYTES_MIN, detail: `${Math.floor(freeBytes / 2 ** 20)} MiB free` };
+}
+
+function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: ServiceOptions): void {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const seconds = new Histogram({
+    name: 'tidemark_http_request_seconds',
+    help: 'Time from the first byte of a request to the last of its answer',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry],
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    // Labels are route templates, so that strangers cannot grow the set.
+    const route = request.routeOptions.url ?? 'unknown';
+    const status = `${Math.floor(reply.statusCode / 100)}xx`;
+    seconds.observe({ method: request.method, route, status }, reply.elapsedTime / 1_000);
+    if (reply.statusCode !== 405 && request.routeOptions.url !== undefined) {
+      desk.tidemark.stats.record(`http:${request.method}:${route}`, reply.elapsedTime, desk.nowMs());
+    }
+  });
+  app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
+    if (!isMetricsPublic) await authenticate(desk.tidemark, request, 'read', desk.nowMs());
+    return reply.type(registry.contentType).send(Buffer.from(await registry.metrics()));
+  });
+}
+
+async function isAdmitted(desk: Desk, request: Parameters<typeof authenticate>[1]): Promise<boolean> {
+  return authenticate(desk.tidemark, request, 'read', desk.nowMs()).then(
+    () => true,
+    () => false,
+  );
+}

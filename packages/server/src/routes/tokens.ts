@@ -1,0 +1,69 @@
+import { pointer, Refusal } from '@tidemark/protocol';
+import { Type } from 'typebox';
+import { route } from '../http/route.ts';
+import { pageOf } from './paging.ts';
+import { Moment, NullableText, PageQuery, Text } from './shapes.ts';
+
+const fields = {
+  id: Text,
+  user: Text,
+  name: NullableText,
+  scopes: Type.Array(Text),
+  client: NullableText,
+  created_at: Moment,
+  expires_at: NullableText,
+};
+const Token = Type.Object(fields, { additionalProperties: false });
+
+const list = route({
+  method: 'GET',
+  path: '/rc/v1/tokens',
+  scope: 'admin',
+  summary: 'All tokens, never the secret itself',
+  query: PageQuery,
+  answer: Type.Array(Token),
+  handle: ({ desk, query }) => desk.tidemark.tokens.list(pageOf(query)),
+});
+
+const create = route({
+  method: 'POST',
+  path: '/rc/v1/tokens',
+  scope: 'admin',
+  summary: 'Make a named token; the answer shows it once',
+  body: Type.Object(
+    { name: Text, scopes: Type.Unknown(), expires_at: Type.Optional(NullableText), user: Type.Optional(Text) },
+    { additionalProperties: false },
+  ),
+  answer: Type.Object({ token: Text, ...fields }, { additionalProperties: false }),
+  audit: 'token.create',
+  handle: async ({ desk, body, bearer }) => {
+    const { scopes } = body;
+    // Nothing undoes a reset, so whoever must not do one cannot hand the right to do it to anybody either.
+    if (Array.isArray(scopes) && scopes.includes('admin:reset') && bearer?.scopes.includes('admin:reset') !== true) {
+      throw new Refusal('forbidden', 'only a token with the scope admin:reset can make another one');
+    }
+    const expiresAtMs = timeOf(body.expires_at ?? null);
+    return desk.tidemark.tokens.issue({ user: body.user ?? bearer?.user, name: body.name, scopes, expiresAtMs });
+  },
+});
+
+const revoke = route({
+  method: 'DELETE',
+  path: '/rc/v1/tokens/:token_id',
+  scope: 'admin',
+  summary: 'Revoke a token',
+  params: Type.Object({ token_id: Text }),
+  answer: Type.Object({ revoked: Text }, { additionalProperties: false }),
+  audit: 'token.revoke',
+  handle: ({ desk, params }) => desk.tidemark.tokens.revoke(params.token_id),
+});
+
+function timeOf(text: string | null): number | null {
+  if (text === null) return null;
+  const ms = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isFinite(ms)) return ms;
+  const detail = 'must be a moment such as 2030-01-31T12:00:00Z';
+  throw new Refusal('invalid_value', `expires_at ${detail}`, [{ pointer: pointer('expires_at'), detail }]);
+}
+
+export const tokenRoutes = [list, create, revoke];

@@ -1,0 +1,149 @@
+import type { DocumentScope } from '@tidemark/core';
+import { Type } from 'typebox';
+import { route } from '../http/route.ts';
+import { documentAnswer } from './documents.ts';
+import { pageOf } from './paging.ts';
+import { Deleted, Document, DocumentBody, DocumentReport, Moment, Names, PageQuery, Text } from './shapes.ts';
+
+const User = Type.Object(
+  {
+    login: Text,
+    attributes: Type.Record(Text, Type.Unknown()),
+    clients: Type.Integer({ minimum: 0 }),
+    created_at: Moment,
+    updated_at: Moment,
+  },
+  { additionalProperties: false },
+);
+const Attributes = Type.Object({ attributes: Type.Unknown() }, { additionalProperties: false });
+const UserParams = Type.Object({ user_id: Text });
+const ClientParams = Type.Object({ user_id: Text, client_id: Text });
+const SourceParams = Type.Object({ user_id: Text, source_id: Text });
+const DocParams = Type.Object({ user_id: Text, source_id: Text, doc: Text });
+
+/** `*` stands for everybody: the shared documents of the source. */
+function scopeOf({ user_id, source_id }: { readonly user_id: string; readonly source_id: string }): DocumentScope {
+  return user_id === '*' ? { kind: 'shared', source: source_id } : { kind: 'user', source: source_id, user: user_id };
+}
+
+const create = route({
+  method: 'POST',
+  path: '/rc/v1/users',
+  scope: 'admin',
+  summary: 'Create a user',
+  body: Attributes,
+  answer: User,
+  audit: 'user.create',
+  handle: ({ desk, body }) => desk.tidemark.users.create(body),
+});
+
+const list = route({
+  method: 'GET',
+  path: '/rc/v1/users',
+  scope: 'read',
+  summary: 'The logins of all users, sorted',
+  query: PageQuery,
+  answer: Names,
+  handle: ({ desk, query }) => desk.tidemark.users.list(pageOf(query)),
+});
+
+const get = route({
+  method: 'GET',
+  path: '/rc/v1/users/:user_id',
+  scope: 'read',
+  summary: 'What is known of a user',
+  params: UserParams,
+  answer: User,
+  handle: ({ desk, params }) => desk.tidemark.users.get(params.user_id),
+});
+
+const update = route({
+  method: 'PUT',
+  path: '/rc/v1/users/:user_id',
+  scope: 'admin',
+  summary: 'Update the attributes of a user',
+  params: UserParams,
+  body: Attributes,
+  answer: User,
+  audit: 'user.update',
+  handle: ({ desk, params, body }) => desk.tidemark.users.update(params.user_id, body),
+});
+
+const remove = route({
+  method: 'DELETE',
+  path: '/rc/v1/users/:user_id',
+  scope: 'admin',
+  summary: 'Delete a user with all devices, documents and tokens',
+  params: UserParams,
+  answer: Deleted,
+  audit: 'user.delete',
+  handle: ({ desk, params, bearer }) => desk.tidemark.users.delete(params.user_id, bearer?.user),
+});
+
+const clients = route({
+  method: 'GET',
+  path: '/rc/v1/users/:user_id/clients',
+  scope: 'read',
+  summary: 'The ids of the devices of a user',
+  params: UserParams,
+  answer: Names,
+  handle: ({ desk, params }) => desk.tidemark.clients.listOf(params.user_id),
+});
+
+const removeClient = route({
+  method: 'DELETE',
+  path: '/rc/v1/users/:user_id/clients/:client_id',
+  scope: 'admin',
+  summary: 'Delete a device of a user',
+  params: ClientParams,
+  answer: Deleted,
+  audit: 'client.delete',
+  handle: ({ desk, params }) => desk.tidemark.clients.delete(params.user_id, params.client_id),
+});
+
+const docnames = route({
+  method: 'GET',
+  path: '/rc/v1/users/:user_id/sources/:source_id/docnames',
+  scope: 'read',
+  summary: 'The names of the documents of a user and source, or with user * the shared ones',
+  params: SourceParams,
+  answer: Names,
+  handle: ({ desk, params }) => desk.tidemark.documentNames(scopeOf(params)),
+});
+
+const readDocument = route({
+  method: 'GET',
+  path: '/rc/v1/users/:user_id/sources/:source_id/docs/:doc',
+  scope: 'read',
+  summary: 'The content of a document of a user and source',
+  params: DocParams,
+  answer: Document,
+  isText: true,
+  handle: async ({ desk, params, accept }) =>
+    documentAnswer(await desk.tidemark.readDocument(scopeOf(params), params.doc), accept),
+});
+
+const writeDocument = route({
+  method: 'POST',
+  path: '/rc/v1/users/:user_id/sources/:source_id/docs/:doc',
+  scope: 'admin',
+  summary: 'Set or append the content of a document of a user and source',
+  params: DocParams,
+  body: DocumentBody,
+  answer: DocumentReport,
+  audit: 'document.write',
+  handle: ({ desk, params, body }) => desk.tidemark.writeDocument(scopeOf(params), params.doc, body),
+});
+
+export const userRoutes = [
+  create,
+  list,
+  get,
+  update,
+  remove,
+  clients,
+  removeClient,
+  docnames,
+  readDocument,
+  writeDocument,
+];

@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Log } from '@tidemark/core';
+import { compose, type Running } from './compose.ts';
+import type { Config } from './config/config.ts';
+import { readConfig } from './config/read-config.ts';
+
+/** Not one that is guessed first, and nothing that may occur in an answer by chance. */
+export const ADMIN_PASSWORD = 'kelp-forest-9341';
+
+export interface TestServer extends Running {
+  readonly folder: string;
+  readonly port: number;
+  /** Of the administrator, with all scopes. */
+  readonly token: string;
+  /** Ends the server and takes its folder away. */
+  close(): Promise<void>;
+}
+
+const silent = () => undefined;
+const SILENT_LOG: Log = { debug: silent, info: silent, warn: silent, error: silent };
+
+/** A server for a test: in this process, on a socket of its own, with a folder of its own. */
+export async function startTestServer(changes: Partial<Config> = {}, log: Log = SILENT_LOG): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
+  const running = await compose({ ...testConfig(folder), ...changes }, log);
+  const close = async () => {
+    await running.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const port = Number(new URL(running.url).port);
+  return { ...running, folder, port, token: await logIn(running.url), close };
+}
+
+export function testConfig(folder: string): Config {
+  const env = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD };
+  return readConfig(env);
+}
+
+/** A token of the administrator. */
+export async function logIn(url: string): Promise<string> {
+  const response = await fetch(`${url}/rc/v1/system/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ login: 'admin', password: ADMIN_PASSWORD }),
+  });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`the login was answered ${response.status}: ${text}`);
+  return text;
+}

@@ -1,0 +1,115 @@
+import type { LeasedJob, NewJob } from '@tidemark/core';
+import { nextNumber, nextNumbers } from '../facts.ts';
+import type { Tables } from '../tables.ts';
+import type { JobsTask } from './jobs-task.ts';
+import { type KeptJob, numberOf } from './kept-job.ts';
+import { QueueDesk } from './queue-desk.ts';
+
+/** Runs in the writer's transaction. Leases that have run out end first, so that everything else sees what is true now. */
+export function applyJobs(tables: Tables, task: JobsTask): unknown {
+  const desk = new QueueDesk(tables, task.queue, task.nowMs, task.bounds);
+  desk.sweep();
+  const result = perform(tables, desk, task);
+  desk.close();
+  return result;
+}
+
+function perform(tables: Tables, desk: QueueDesk, task: JobsTask): unknown {
+  switch (task.do) {
+    case 'enqueue':
+      return enqueue(tables, desk, task.jobs);
+    case 'lease':
+      return lease(tables, desk, task);
+    case 'settle':
+      return settle(desk, task);
+    case 'revive':
+    case 'remove':
+      return task.do === 'revive' ? revive(desk, task.id) : remove(desk, task.id);
+    case 'pause':
+      desk.isPaused = task.isPaused;
+      return null;
+    case 'sweep':
+      return null;
+  }
+}
+
+/** The ids, or null when the queue has no room for all of them. */
+function enqueue(tables: Tables, desk: QueueDesk, jobs: readonly NewJob[]): readonly string[] | null {
+  if (!desk.hasRoomFor(jobs.length)) return null;
+  const first = nextNumbers(tables, 'job', jobs.length);
+  for (const [index, job] of jobs.entries()) desk.add(first + index, job);
+  return jobs.map((_, index) => String(first + index));
+}
+
+function lease(
+  tables: Tables,
+  desk: QueueDesk,
+  { queue, leaseMs }: Extract<JobsTask, { readonly do: 'lease' }>,
+): LeasedJob | null {
+  const number = desk.isPaused ? null : desk.firstDue();
+  const job = desk.read(number);
+  if (number === null || job === null) return null;
+  const word = nextNumber(tables, 'lease');
+  const { kind, attempt, attemptsMax } = desk.lease(number, job, word, leaseMs);
+  const payload = desk.payloadOf(number);
+  return { id: String(number), queue, kind, payload, attempt, attemptsMax, lease: String(word) };
+}
+
+function settle(
+  desk: QueueDesk,
+  { id, lease, nowMs, verdict }: Extract<JobsTask, { readonly do: 'settle' }>,
+): 'settled' | 'dead' | 'lease_lost' {
+  const number = numberOf(id);
+  const job = desk.read(number);
+  if (number === null || job === null || !isHeldBy(job, lease, nowMs)) return 'lease_lost';
+  switch (verdict.say) {
+    case 'done':
+      desk.forget(number, job);
+      return 'settled';
+    case 'give_back':
+      desk.giveBack(number, job);
+      return 'settled';
+    case 'renew':
+      desk.renew(number, job, verdict.leaseMs);
+      return 'settled';
+    case 'bury':
+      desk.bury(number, job, verdict.reason);
+      return 'dead';
+    case 'retry':
+      return retry(desk, number, job, verdict);
+  }
+}
+
+function isHeldBy(job: KeptJob, lease: string, nowMs: number): boolean {
+  return job.standing === 'leased' && String(job.lease) === lease && job.atMs > nowMs;
+}
+
+function retry(
+  desk: QueueDesk,
+  number: number,
+  job: KeptJob,
+  { atMs, reason }: { readonly atMs: number; readonly reason: string },
+): 'settled' | 'dead' {
+  if (job.attempt >= job.attemptsMax) {
+    desk.bury(number, job, reason);
+    return 'dead';
+  }
+  desk.postpone(number, job, atMs, reason);
+  return 'settled';
+}
+
+function revive(desk: QueueDesk, id: string): boolean {
+  const number = numberOf(id);
+  const job = desk.read(number);
+  if (number === null || job === null || job.standing !== 'dead') return false;
+  desk.revive(number, job);
+  return true;
+}
+
+function remove(desk: QueueDesk, id: string): boolean {
+  const number = numberOf(id);
+  const job = desk.read(number);
+  if (number === null || job === null || job.standing === 'leased') return false;
+  desk.forget(number, job);
+  return true;
+}

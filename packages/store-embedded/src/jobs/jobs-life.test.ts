@@ -1,0 +1,212 @@
+import { join } from 'node:path';
+import type { Finding, Jobs, NewJob } from '@tidemark/core';
+import { refusalOf, type SettableClock, settableClock, temporaryFolder } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type EmbeddedStore, openEmbeddedStore } from '../embedded-store.ts';
+import { keyOf } from '../keys.ts';
+import { MAP_BYTES, openTables, type Tables } from '../tables.ts';
+import { applyJobs } from './apply-jobs.ts';
+import type { JobsCall } from './jobs-task.ts';
+import type { KeptJob } from './kept-job.ts';
+import { headPlace, placeOf } from './places.ts';
+
+interface Bench {
+  readonly folder: string;
+  readonly store: EmbeddedStore;
+  readonly jobs: Jobs;
+  readonly clock: SettableClock;
+}
+
+async function bench(): Promise<Bench> {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  const store = await openEmbeddedStore({ folder: join(folder.path, 'store') });
+  onTestFinished(() => store.close());
+  const clock = settableClock();
+  return { folder: folder.path, store, clock, jobs: store.jobs({ clock }) };
+}
+
+/** A way to the tables behind the store's back. */
+function backDoor({ folder }: Bench): Tables {
+  const tables = openTables(join(folder, 'store', 'store.mdb'), { mapBytes: MAP_BYTES });
+  onTestFinished(() => tables.root.close());
+  return tables;
+}
+
+const job = (payload: string, more: Partial<NewJob> = {}): NewJob => ({
+  kind: 'test',
+  payload,
+  attemptsMax: 3,
+  ...more,
+});
+
+async function findings(store: EmbeddedStore): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for await (const finding of store.verify(() => ({ id: '', checksum: 0 }))) found.push(finding);
+  return found;
+}
+
+describe('jobs in the embedded store', () => {
+  it('[JOB-24] a reset empties them, and what was leased before means nothing afterwards', async () => {
+    const { store, jobs } = await bench();
+    const ids = await jobs.enqueueAll('q', [job('a', { order: 'x' }), job('b', { order: 'x' }), job('c')]);
+    const held = await jobs.lease('q', 1_000);
+    await jobs.pause('other');
+    await store.reset([]);
+    expect(await jobs.queues()).toEqual([]);
+    expect(held && (await jobs.acknowledge(held))).toBe(false);
+    expect(await jobs.lease('q', 1_000)).toBeNull();
+    const id = await jobs.enqueue('q', job('d', { order: 'x' }));
+    expect(ids).not.toContain(id);
+    expect(await jobs.lease('q', 1_000)).toMatchObject({ id, payload: 'd' });
+    expect(await findings(store)).toEqual([]);
+  });
+
+  it('[JOB-24] a backup holds them', async () => {
+    const { folder, store, jobs, clock } = await bench();
+    await jobs.enqueueAll('q', [job('a', { order: 'x' }), job('b', { order: 'x' })]);
+    await jobs.lease('q', 1_000);
+    await store.backup(join(folder, 'copy'));
+    const copy = await openEmbeddedStore({ folder: join(folder, 'copy') });
+    onTestFinished(() => copy.close());
+    const copied = copy.jobs({ clock });
+    expect(await copied.describe('q')).toEqual(await jobs.describe('q'));
+    clock.advance(1_000);
+    expect(await copied.lease('q', 1_000)).toMatchObject({ payload: 'a', attempt: 2 });
+    expect(await findings(copy)).toEqual([]);
+  });
+
+  it('[JOB-24] once the store is closed, every call is refused', async () => {
+    const { store, jobs } = await bench();
+    await jobs.enqueue('q', job('a'));
+    const held = await jobs.lease('q', 1_000);
+    if (held === null) throw new Error('nothing was due');
+    await store.close();
+    const calls = [
+      jobs.enqueue('q', job('b')),
+      jobs.lease('q', 1_000),
+      jobs.renew(held, 1_000),
+      jobs.acknowledge(held),
+      jobs.retry(held, 0, 'late'),
+      jobs.bury(held, 'late'),
+      jobs.giveBack(held),
+      jobs.pause('q'),
+      jobs.resume('q'),
+      jobs.revive('q', '1'),
+      jobs.remove('q', '1'),
+      jobs.inspect('q', 'due', { limit: 1 }),
+      jobs.find('q', '1'),
+      jobs.describe('q'),
+      jobs.queues(),
+    ];
+    const codes = await Promise.all(calls.map(refusalOf));
+    expect(new Set(codes)).toEqual(new Set(['store_unavailable']));
+  });
+
+  it('[JOB-26] those that wait or are delayed cost those that lease nothing', async () => {
+    const made = await bench();
+    const tables = backDoor(made);
+    const nowMs = made.clock.nowMs();
+    const many = Array.from({ length: 10_000 }, (_, number) => number);
+    await made.jobs.enqueueAll('crowd', [
+      job('head', { order: 'x' }),
+      ...many.slice(1).map(() => job('', { order: 'x' })),
+    ]);
+    await made.jobs.enqueueAll(
+      'crowd',
+      many.map((number) => job('', { dueAtMs: nowMs + 1 + number })),
+    );
+    await made.jobs.enqueueAll(
+      'calm',
+      many.slice(0, 50).map(() => job('')),
+    );
+    const calm = costMs(tables, 'calm', nowMs);
+    const crowded = costMs(tables, 'crowd', nowMs);
+    // Walking over 20,000 jobs takes hundreds of times longer than leasing one.
+    expect(crowded / calm).toBeLessThan(20);
+  });
+
+  it('[JOB-27] asking a queue at rest writes nothing', async () => {
+    const made = await bench();
+    const { jobs, clock } = made;
+    await jobs.enqueueAll('q', [job('later', { dueAtMs: clock.nowMs() + 1 }), job('now')]);
+    await jobs.lease('q', 10);
+    await jobs.enqueue('paused', job('due'));
+    await jobs.pause('paused');
+    const tables = backDoor(made);
+    const transactions = () => (tables.root.getStats() as { lastTxnId: number }).lastTxnId;
+    const before = transactions();
+    for (let count = 0; count < 20; count++) {
+      for (const queue of ['q', 'paused', 'unknown']) expect(await jobs.lease(queue, 10)).toBeNull();
+      await jobs.describe('q');
+    }
+    expect(transactions()).toBe(before);
+  });
+});
+
+/** The least that leasing and acknowledging one of 50 jobs takes; no disk is waited for. */
+function costMs(tables: Tables, queue: string, nowMs: number): number {
+  const bounds = { jobsPerQueueMax: 1_000_000, deadPerQueueMax: 10 };
+  const apply = (call: JobsCall) => applyJobs(tables, { ...call, queue, nowMs, bounds });
+  const once = () => {
+    const start = performance.now();
+    const { id, lease } = apply({ do: 'lease', leaseMs: 1_000 }) as { id: string; lease: string };
+    expect(apply({ do: 'settle', id, lease, verdict: { say: 'done' } })).toBe('settled');
+    return performance.now() - start;
+  };
+  return Math.min(...Array.from({ length: 50 }, () => tables.root.transactionSync(once)));
+}
+
+/** What is done to the tables, and the problems verify must name. Job 1 is the head of an order, job 2 waits for it. */
+const DAMAGE: Record<string, { harm: (tables: Tables, first: KeptJob) => void; problems: Finding['problem'][] }> = {
+  'a job that stands nowhere': {
+    harm: (tables, first) => void tables.jobPlaces.removeSync(placeOf(1, first)),
+    problems: ['missing_from_index'],
+  },
+  'a job that stands somewhere else too': {
+    harm: (tables, first) => void tables.jobPlaces.putSync(placeOf(1, { ...first, atMs: 7 }), ''),
+    problems: ['orphan'],
+  },
+  'a place of no job': {
+    harm: (tables, first) => void tables.jobPlaces.putSync(placeOf(99, first), ''),
+    problems: ['orphan'],
+  },
+  'a job that carries nothing': {
+    harm: (tables) => void tables.payloads.removeSync(keyOf(1)),
+    problems: ['unreadable'],
+  },
+  'something carried by no job': {
+    harm: (tables) => void tables.payloads.putSync(keyOf(99), 'text'),
+    problems: ['orphan'],
+  },
+  'an order without a head': {
+    harm: (tables) => void tables.jobPlaces.removeSync(headPlace('q', 'x')),
+    problems: ['missing_from_index', 'missing_from_index'],
+  },
+  'an order whose head waits': {
+    harm: (tables) => void tables.jobPlaces.putSync(headPlace('q', 'x'), '2'),
+    problems: ['missing_from_index', 'missing_from_index'],
+  },
+  'a wrong count': {
+    harm: (tables) =>
+      void tables.queues.putSync(
+        keyOf('q'),
+        JSON.stringify({ isPaused: false, counts: { ready: 9, waiting: 1, leased: 0, dead: 0 } }),
+      ),
+    problems: ['wrong_size'],
+  },
+  'a lost queue': { harm: (tables) => void tables.queues.removeSync(keyOf('q')), problems: ['wrong_size'] },
+};
+
+describe('verify', () => {
+  it.each(Object.entries(DAMAGE))('[JOB-25] names %s', async (_name, { harm, problems }) => {
+    const made = await bench();
+    await made.jobs.enqueueAll('q', [job('a', { order: 'x' }), job('b', { order: 'x' }), job('c')]);
+    expect(await findings(made.store)).toEqual([]);
+    const tables = backDoor(made);
+    harm(tables, JSON.parse(tables.jobs.get(keyOf(1)) ?? '') as KeptJob);
+    const found = await findings(made.store);
+    expect(found.map(({ problem }) => problem).sort()).toEqual([...problems].sort());
+    expect(found.every(({ partition }) => partition === null)).toBe(true);
+  });
+});

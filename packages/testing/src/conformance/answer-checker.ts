@@ -1,0 +1,58 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { type ApiDocument, type Endpoint, endpointFor, endpointsOf } from './api-document.ts';
+import type { Answer, Outgoing } from './sender.ts';
+
+const ROOT = 'urn:tidemark:api';
+
+/** Holds answers against the OpenAPI document of the server that gave them. */
+export class AnswerChecker {
+  readonly #endpoints: readonly Endpoint[];
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
+  readonly #validators = new Map<string, ValidateFunction>();
+
+  constructor(document: ApiDocument) {
+    this.#endpoints = endpointsOf(document);
+    addFormats.default(this.#ajv);
+    // References in the document begin with `#/`, so the document itself is what they are looked up in.
+    this.#ajv.addSchema({ ...document, $id: ROOT });
+  }
+
+  /** What the document does not allow about an answer; empty when it fits. */
+  check({ method, path }: Outgoing, { status, headers, text }: Answer): readonly string[] {
+    const endpoint = endpointFor(this.#endpoints, method, path);
+    const type = (headers['content-type'] ?? '').split(';', 1)[0] ?? '';
+    // What no route takes is no business of the document, except that it is refused like everything else.
+    const place = endpoint === null ? PROBLEM : contentOf(endpoint, status, type);
+    if (place === null) return [`${method} ${endpoint?.template} is not said to answer ${status} ${type}`];
+    if (method === 'HEAD' || (endpoint === null && type !== 'application/problem+json')) return [];
+    return this.#problems(place, /\bjson$/.test(type) ? JSON.parse(text) : text);
+  }
+
+  /** Whether a value is a problem as the document describes it. */
+  problemFlaws(value: unknown): readonly string[] {
+    return this.#problems(PROBLEM, value);
+  }
+
+  #problems(place: readonly string[], value: unknown): readonly string[] {
+    const pointer = place.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1'));
+    const reference = `${ROOT}#/${pointer.map(encodeURIComponent).join('/')}`;
+    const validate = this.#validators.get(reference) ?? this.#ajv.compile({ $ref: reference });
+    this.#validators.set(reference, validate);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath || 'the body'} ${message}`);
+  }
+}
+
+const PROBLEM = ['components', 'schemas', 'Problem'] as const;
+
+/** Where in the document the schema of an answer stands. */
+function contentOf({ template, method, operation }: Endpoint, status: number, type: string): readonly string[] | null {
+  for (const key of [String(status), `${Math.floor(status / 100)}XX`, 'default']) {
+    const content = operation.responses[key]?.content;
+    if (content === undefined) continue;
+    if (content[type] === undefined) return null;
+    return ['paths', template, method.toLowerCase(), 'responses', key, 'content', type, 'schema'];
+  }
+  return null;
+}

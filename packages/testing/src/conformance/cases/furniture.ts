@@ -1,0 +1,66 @@
+import type { Exchange } from '../conformance-case.ts';
+import { MOMENT } from '../matcher.ts';
+import { json, path, post } from '../requests.ts';
+
+/** What cases need to stand on. Each is itself an exchange with a whole expected answer. */
+
+export const PASSWORD = 'a password of nobody else';
+
+export function userView(login: string, attributes: Readonly<Record<string, unknown>> = {}, clients = 0) {
+  return { login, attributes, clients, created_at: MOMENT, updated_at: MOMENT };
+}
+
+export function aUser(login: string, attributes: Readonly<Record<string, unknown>> = {}): Exchange {
+  return [
+    post('/rc/v1/users', { attributes: { login, password: PASSWORD, ...attributes } }),
+    json(userView(login, attributes)),
+  ];
+}
+
+export function sourceView(name: string, changes: Readonly<Record<string, unknown>> = {}) {
+  return {
+    name,
+    poll_interval: -1,
+    partition_type: 'user',
+    sync_type: 'incremental',
+    queue: null,
+    query_queue: null,
+    cud_queue: null,
+    adapter: 'none',
+    configured: false,
+    created_at: MOMENT,
+    updated_at: MOMENT,
+    updated_by: null,
+    ...changes,
+  };
+}
+
+export function aSource(name: string, changes: Readonly<Record<string, unknown>> = {}): Exchange {
+  return [post('/rc/v1/sources', { name, ...changes }), json(sourceView(name, changes))];
+}
+
+export function push(source: string, operation: string): string {
+  return `${path`/app/v1/${source}/`}${operation}`;
+}
+
+export function mdOf(user: string, source: string): string {
+  return path`/rc/v1/users/${user}/sources/${source}/docs/md`;
+}
+
+/** A device as `GET client` shows it. */
+export function clientView(id: string, user: string, changes: Readonly<Record<string, unknown>> = {}) {
+  return {
+    client_id: id,
+    user_id: user,
+    device_type: null,
+    device_pin: null,
+    device_port: null,
+    device_push_type: null,
+    device_app_id: null,
+    device_app_version: null,
+    phone_id: null,
+    last_sync: null,
+    created_at: MOMENT,
+    ...changes,
+  };
+}

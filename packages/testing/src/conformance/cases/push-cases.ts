@@ -1,0 +1,223 @@
+import type { ConformanceCase, Exchange, Expected, Naming, Sent } from '../conformance-case.ts';
+import { each, get, json, post, refused } from '../requests.ts';
+import { aSource, aUser, mdOf, push } from './furniture.ts';
+
+type Body = Readonly<Record<string, unknown>>;
+
+const OPERATIONS = ['push_objects', 'push_deletes', 'fast_insert', 'fast_update', 'fast_delete'] as const;
+type Operation = (typeof OPERATIONS)[number];
+
+/** A user source `Order` with the user `anna`, and what a case does there. */
+class Desk {
+  readonly source: string;
+  readonly user: string;
+
+  constructor(name: Naming) {
+    this.source = name('Order');
+    this.user = name('anna');
+  }
+
+  get furniture(): readonly Exchange[] {
+    return [aSource(this.source), aUser(this.user)];
+  }
+
+  send(operation: Operation, body: Body): Sent {
+    return post(push(this.source, operation), { user_id: this.user, ...body });
+  }
+
+  report(changed: number, unchanged: number, seq: number): Expected {
+    return json({ source: this.source, user_id: this.user, changed, unchanged, seq });
+  }
+
+  holds(objects: Body): Exchange {
+    return [get(mdOf(this.user, this.source)), json(objects)];
+  }
+}
+
+function pushCase(
+  rule: string,
+  title: string,
+  steps: (desk: Desk, name: Naming) => readonly Exchange[],
+): ConformanceCase {
+  return {
+    rule,
+    title,
+    steps: (name) => {
+      const desk = new Desk(name);
+      return [...desk.furniture, ...steps(desk, name)];
+    },
+  };
+}
+
+const VALUES = {
+  text: 'häl"lo\n',
+  number: -1.5,
+  whole: 9007199254740991,
+  yes: true,
+  no: false,
+  none: null,
+  list: [1, [2]],
+  hash: { constructor: 1, id: 2 },
+};
+
+const pushing: readonly ConformanceCase[] = [
+  pushCase('REST-14', 'push_objects creates and merges; what changes nothing moves nothing', (desk) => [
+    [desk.send('push_objects', { objects: { 1: { a: 1, b: 1 }, 2: { a: 2 } } }), desk.report(2, 0, 2)],
+    [desk.send('push_objects', { objects: { 1: { b: 2, c: 3 }, 2: { a: 2 } } }), desk.report(1, 1, 3)],
+    [desk.send('push_objects', { objects: { 1: { c: 3 }, 2: { a: 2 } } }), desk.report(0, 2, 3)],
+    [desk.send('push_objects', { objects: {} }), desk.report(0, 0, 3)],
+    desk.holds({ 1: { a: 1, b: 2, c: 3 }, 2: { a: 2 } }),
+  ]),
+  pushCase('REST-14', 'values come back with their exact JSON type', (desk) => [
+    [desk.send('push_objects', { objects: { constructor: VALUES } }), desk.report(1, 0, 1)],
+    desk.holds({ constructor: VALUES }),
+  ]),
+  pushCase('REST-14', 'rebuild_md true, false and absent give the same document', (desk) => [
+    [desk.send('push_objects', { objects: { 1: { a: 1 } }, rebuild_md: true }), desk.report(1, 0, 1)],
+    [desk.send('push_objects', { objects: { 1: { b: 1 } }, rebuild_md: false }), desk.report(1, 0, 2)],
+    [desk.send('push_objects', { objects: { 2: { a: 1 } } }), desk.report(1, 0, 3)],
+    desk.holds({ 1: { a: 1, b: 1 }, 2: { a: 1 } }),
+    [desk.send('push_deletes', { objects: ['1'], rebuild_md: false }), desk.report(1, 0, 4)],
+    desk.holds({ 2: { a: 1 } }),
+    [desk.send('push_deletes', { objects: ['2'], rebuild_md: true }), desk.report(1, 0, 5)],
+    desk.holds({}),
+    ...each(
+      refused('invalid_request', '/rebuild_md'),
+      desk.send('push_objects', { objects: {}, rebuild_md: 'no' }),
+      desk.send('push_deletes', { objects: [], rebuild_md: 0 }),
+    ),
+  ]),
+  pushCase('REST-14', 'push_deletes deletes; an absent id is no error', (desk) => [
+    [desk.send('push_objects', { objects: { 1: { a: 1 }, 2: { a: 2 } } }), desk.report(2, 0, 2)],
+    [desk.send('push_deletes', { objects: ['1', 'absent'] }), desk.report(1, 1, 3)],
+    [desk.send('push_deletes', { objects: [] }), desk.report(0, 0, 3)],
+    desk.holds({ 2: { a: 2 } }),
+  ]),
+];
+
+const fast: readonly ConformanceCase[] = [
+  pushCase('REST-15', 'fast_insert replaces the object wholesale', (desk) => [
+    [desk.send('fast_insert', { objects: { 1: { a: 1, b: 2 } } }), desk.report(1, 0, 1)],
+    [desk.send('fast_insert', { objects: { 1: { c: 3 } } }), desk.report(1, 0, 2)],
+    desk.holds({ 1: { c: 3 } }),
+  ]),
+  pushCase('REST-15', 'fast_update removes what still is as told, then sets the new data', (desk) => [
+    [desk.send('fast_insert', { objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } }), desk.report(2, 0, 2)],
+    [
+      desk.send('fast_update', { delete_data: { 1: { a: 1, b: 'other' } }, data: { 1: { c: 3 }, 3: { d: 4 } } }),
+      desk.report(2, 0, 4),
+    ],
+    desk.holds({ 1: { b: 2, c: 3 }, 2: { a: 1 }, 3: { d: 4 } }),
+    [desk.send('fast_update', { delete_data: {}, data: { 2: { b: 2 } } }), desk.report(1, 0, 5)],
+    [desk.send('fast_update', { delete_data: { 2: { b: 2 } }, data: {} }), desk.report(1, 0, 6)],
+    desk.holds({ 1: { b: 2, c: 3 }, 2: { a: 1 }, 3: { d: 4 } }),
+  ]),
+  pushCase('REST-15', 'fast_delete removes what still is as told; an object without attributes is gone', (desk) => [
+    [desk.send('fast_insert', { objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } }), desk.report(2, 0, 2)],
+    [desk.send('fast_delete', { data: { 1: { b: 2, a: 'other' }, 2: { a: 1 }, 3: { a: 1 } } }), desk.report(2, 1, 4)],
+    desk.holds({ 1: { a: 1 } }),
+  ]),
+];
+
+/** A body that is right for each operation, to be spoilt. */
+const GOOD: Readonly<Record<Operation, Body>> = {
+  push_objects: { objects: { 1: { a: 1 } } },
+  push_deletes: { objects: ['1'] },
+  fast_insert: { objects: { 1: { a: 1 } } },
+  fast_update: { delete_data: { 1: { a: 1 } }, data: { 1: { a: 2 } } },
+  fast_delete: { data: { 1: { a: 1 } } },
+};
+
+const FIELDS: Readonly<Record<Operation, readonly string[]>> = {
+  push_objects: ['objects'],
+  push_deletes: ['objects'],
+  fast_insert: ['objects'],
+  fast_update: ['delete_data', 'data'],
+  fast_delete: ['data'],
+};
+
+const targets: readonly ConformanceCase[] = [
+  {
+    rule: 'REST-16',
+    title: 'every push needs a source and a user that exist',
+    steps: (name) => [
+      aSource(name('Order')),
+      aUser(name('anna')),
+      ...OPERATIONS.flatMap((operation): readonly Exchange[] => {
+        const body = GOOD[operation];
+        const to = push(name('Order'), operation);
+        return [
+          [post(push(name('None'), operation), { user_id: name('anna'), ...body }), refused('source_not_found')],
+          [post(to, { user_id: name('nobody'), ...body }), refused('user_not_found')],
+          ...each(
+            refused('invalid_request', '/user_id'),
+            post(to, body),
+            post(to, { user_id: 7, ...body }),
+            post(to, { user_id: [name('anna')], ...body }),
+          ),
+          [post(to, { user_id: '*', ...body }), refused('invalid_name', '/user_id')],
+        ];
+      }),
+    ],
+  },
+  {
+    rule: 'REST-16',
+    title: 'the data of an app source is shared, and its user id optional',
+    steps: (name) => [
+      aSource(name('Product'), { partition_type: 'app' }),
+      [
+        post(push(name('Product'), 'push_objects'), { objects: { 1: { a: 1 } } }),
+        json({ source: name('Product'), user_id: null, changed: 1, unchanged: 0, seq: 1 }),
+      ],
+      [
+        post(push(name('Product'), 'push_objects'), { user_id: name('whoever'), objects: { 2: { a: 1 } } }),
+        json({ source: name('Product'), user_id: null, changed: 1, unchanged: 0, seq: 2 }),
+      ],
+      [
+        post(push(name('Product'), 'push_deletes'), { user_id: null, objects: ['1'] }),
+        json({ source: name('Product'), user_id: null, changed: 1, unchanged: 0, seq: 3 }),
+      ],
+      [get(mdOf('*', name('Product'))), json({ 2: { a: 1 } })],
+    ],
+  },
+  pushCase('REST-16', 'objects of another form are refused where they stand', (desk) => [
+    ...OPERATIONS.flatMap((operation) =>
+      FIELDS[operation].flatMap((field) => {
+        const isList = operation === 'push_deletes';
+        const bad = [null, 'x', 7, true, isList ? { 1: { a: 1 } } : ['1']];
+        const spoilt = bad.map((value) => desk.send(operation, { ...GOOD[operation], [field]: value }));
+        const { [field]: _left, ...without } = GOOD[operation];
+        return each(refused('invalid_request', `/${field}`), ...spoilt, desk.send(operation, without));
+      }),
+    ),
+    [desk.send('push_deletes', { objects: ['1', 7] }), refused('invalid_request', '/objects/1')],
+    [desk.send('push_objects', { objects: { 1: { a: 1 }, 2: 'x' } }), refused('invalid_request', '/objects/2')],
+    [desk.send('push_objects', { ...GOOD.push_objects, colour: 'red' }), refused('invalid_request', '')],
+    desk.holds({}),
+  ]),
+  pushCase('REST-16', 'one bad object among many refuses the call, and nothing changes', (desk) => {
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`id ${index}`, { a: index }]));
+    return [
+      [desk.send('push_objects', { objects: { kept: { a: 1 } } }), desk.report(1, 0, 1)],
+      [
+        desk.send('push_objects', { objects: { ...many, bad: { a: 2 ** 53 } } }),
+        refused('unsafe_number', '/objects/bad/a'),
+      ],
+      [desk.send('push_deletes', { objects: ['kept', ''] }), refused('invalid_name', '/objects/1')],
+      [
+        desk.send('fast_update', { delete_data: { kept: { a: 1 } }, data: { bad: { '': 1 } } }),
+        refused('invalid_name', '/data/bad/'),
+      ],
+      desk.holds({ kept: { a: 1 } }),
+    ];
+  }),
+  pushCase('REST-16', 'an api_token in the body is tolerated and never used', (desk) => [
+    [desk.send('push_objects', { objects: { 1: { a: 1 } }, api_token: 'whatever' }), desk.report(1, 0, 1)],
+    [
+      { ...desk.send('push_objects', { objects: {}, api_token: '{admin_token}' }), token: 'none' },
+      refused('token_missing'),
+    ],
+  ]),
+];
+
+export const pushCases = [...pushing, ...fast, ...targets];

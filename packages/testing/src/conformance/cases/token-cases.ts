@@ -1,0 +1,168 @@
+import type { ConformanceCase } from '../conformance-case.ts';
+import { keep, listOf, listWith, listWithout, Matcher, MOMENT, REQUEST_ID, same, TOKEN, TOKEN_ID } from '../matcher.ts';
+import { del, each, get, json, path, post, refused, withoutToken } from '../requests.ts';
+import { aSource, aUser, push } from './furniture.ts';
+
+const TOKENS = '/rc/v1/tokens';
+
+function tokenView(name: string, scopes: readonly string[], changes: Readonly<Record<string, unknown>> = {}) {
+  return {
+    id: TOKEN_ID,
+    user: same('login'),
+    name,
+    scopes,
+    client: null,
+    created_at: MOMENT,
+    expires_at: null,
+    ...changes,
+  };
+}
+
+function issued(name: string, scopes: readonly string[], changes: Readonly<Record<string, unknown>> = {}) {
+  return json({ token: keep('token', TOKEN), ...tokenView(name, scopes, { id: keep('id', TOKEN_ID), ...changes }) });
+}
+
+const OWN = { 'x-sync-api-token': '{token}' } as const;
+
+const tokens: readonly ConformanceCase[] = [
+  {
+    rule: 'REST-17',
+    title: 'a token is told once, listed without its secret, and good until it is revoked',
+    steps: (name) => [
+      [post(TOKENS, { name: name('ci'), scopes: ['push', 'read'] }), issued(name('ci'), ['read', 'push'])],
+      [get(TOKENS), json(listWith(tokenView(name('ci'), ['read', 'push'], { id: same('id') })))],
+      [withoutToken(get('/rc/v1/sources', OWN)), json(listOf(new Matcher('a source', () => true), 0))],
+      [
+        withoutToken(get('/rc/v1/sources', { authorization: 'Bearer {token}' })),
+        json(listOf(new Matcher('a source', () => true), 0)),
+      ],
+      [del(`${TOKENS}/{id}`), json({ revoked: same('id') })],
+      [withoutToken(get('/rc/v1/sources', OWN)), refused('token_invalid')],
+      [del(`${TOKENS}/{id}`), refused('token_not_found')],
+      [get(TOKENS), json(listWithout(tokenView(name('ci'), ['read', 'push'], { id: same('id') })))],
+    ],
+  },
+  {
+    rule: 'REST-17',
+    title: 'a token may expire, and belong to another user',
+    steps: (name) => [
+      aUser(name('anna')),
+      [
+        post(TOKENS, { name: name('t'), scopes: ['push'], expires_at: '2099-01-31T12:00:00Z', user: name('anna') }),
+        issued(name('t'), ['push'], { user: name('anna'), expires_at: '2099-01-31T12:00:00.000Z' }),
+      ],
+      [post(TOKENS, { name: name('t'), scopes: ['admin'], user: name('anna') }), refused('forbidden')],
+      [post(TOKENS, { name: name('t'), scopes: ['push'], user: name('nobody') }), refused('user_not_found')],
+    ],
+  },
+  {
+    rule: 'REST-17',
+    title: 'scopes, name and expiry of a token are checked',
+    steps: (name) => [
+      ...each(
+        refused('invalid_value', '/scopes'),
+        post(TOKENS, { name: name('t'), scopes: [] }),
+        post(TOKENS, { name: name('t'), scopes: ['root'] }),
+      ),
+      ...each(
+        refused('invalid_request', '/scopes'),
+        post(TOKENS, { name: name('t'), scopes: 'read' }),
+        post(TOKENS, { name: name('t') }),
+      ),
+      ...each(
+        refused('invalid_value', '/expires_at'),
+        post(TOKENS, { name: name('t'), scopes: ['read'], expires_at: 'tomorrow' }),
+        post(TOKENS, { name: name('t'), scopes: ['read'], expires_at: '2001-01-01T00:00:00Z' }),
+      ),
+      [post(TOKENS, { name: '', scopes: ['read'] }), refused('invalid_name', '/name')],
+      ...each(refused('invalid_value', '/after'), get(`${TOKENS}?after=x`)),
+      ...each(refused('invalid_value', '/limit'), get(`${TOKENS}?limit=0`)),
+      [get(`${TOKENS}?limit=1`), json([new Matcher('a token', (value) => typeof value === 'object')])],
+      ...each(refused('token_not_found'), del(`${TOKENS}/0123456789abcdef`), del(`${TOKENS}/x`)),
+    ],
+  },
+  {
+    rule: 'REST-17',
+    title: 'a scope opens its routes and no others',
+    steps: (name) => [
+      aSource(name('Order'), { partition_type: 'app' }),
+      [post(TOKENS, { name: name('r'), scopes: ['read'] }), issued(name('r'), ['read'])],
+      [withoutToken(get('/rc/v1/users', OWN)), json(listWith())],
+      ...each(
+        refused('forbidden'),
+        withoutToken(post(path`/rc/v1/store/${name('d')}`, { data: '' }, OWN)),
+        withoutToken(post(push(name('Order'), 'push_objects'), { objects: {} }, OWN)),
+        withoutToken(get('/rc/v1/audit', OWN)),
+        withoutToken(get(TOKENS, OWN)),
+        withoutToken(post('/rc/v1/system/reset', {}, OWN)),
+      ),
+      [post(TOKENS, { name: name('p'), scopes: ['push'] }), issued(name('p'), ['push'])],
+      [
+        withoutToken(post(push(name('Order'), 'push_objects'), { objects: {} }, OWN)),
+        json({ source: name('Order'), user_id: null, changed: 0, unchanged: 0, seq: 0 }),
+      ],
+      ...each(refused('forbidden'), withoutToken(get('/rc/v1/users', OWN)), withoutToken(get('/rc/v1/sources', OWN))),
+      [post(TOKENS, { name: name('a'), scopes: ['admin'] }), issued(name('a'), ['admin'])],
+      ...each(
+        refused('forbidden'),
+        withoutToken(post('/rc/v1/system/reset', {}, OWN)),
+        withoutToken(post(TOKENS, { name: name('more'), scopes: ['admin:reset'] }, OWN)),
+      ),
+    ],
+  },
+];
+
+const FACT = {
+  id: new Matcher('an id', (value) => /^[0-9a-z]{9}-[0-9a-f]{12}$/.test(String(value))),
+  at: MOMENT,
+  actor: new Matcher('a login or null', (value) => value === null || typeof value === 'string'),
+  token_id: new Matcher('the id of a token or null', (value) => value === null || typeof value === 'string'),
+  action: new Matcher('an action', (value) => /^[a-z_.]+$/.test(String(value))),
+  target: new Matcher('a path', (value) => String(value).startsWith('/')),
+  result: new Matcher('ok or a code', (value) => /^[a-z_]+$/.test(String(value))),
+  address: new Matcher('an address', (value) => typeof value === 'string' && value !== ''),
+  request_id: REQUEST_ID,
+};
+
+const audit: readonly ConformanceCase[] = [
+  {
+    rule: 'REST-18',
+    title: 'what an administrator did, and what was refused, is in the trail, newest first',
+    steps: (name) => [
+      aUser(name('anna')),
+      [
+        post('/rc/v1/users', { attributes: { login: name('anna'), password: 'secret of the trail' } }),
+        refused('user_exists'),
+      ],
+      [
+        get('/rc/v1/audit?limit=2'),
+        json([
+          { ...FACT, actor: same('login'), action: 'user.create', target: '/rc/v1/users', result: 'user_exists' },
+          { ...FACT, actor: same('login'), action: 'user.create', target: '/rc/v1/users', result: 'ok' },
+        ]),
+      ],
+      [get('/rc/v1/audit'), json(listOf(FACT))],
+    ],
+  },
+  {
+    rule: 'REST-18',
+    title: 'the trail goes on page by page',
+    steps: (name) => [
+      aUser(name('anna')),
+      aUser(name('bob')),
+      [get('/rc/v1/audit?limit=1'), json([{ ...FACT, id: keep('newest', FACT.id) }])],
+      [
+        get('/rc/v1/audit?limit=1&after={newest}'),
+        json([{ ...FACT, id: new Matcher('an older one', (id, kept) => String(id) > (kept.get('newest') ?? '~')) }]),
+      ],
+      ...each(
+        refused('invalid_value', '/after'),
+        get('/rc/v1/audit?after=x'),
+        get(`/rc/v1/audit?after=${'x'.repeat(5_000)}`),
+      ),
+      ...each(refused('invalid_value', '/limit'), get('/rc/v1/audit?limit=0')),
+    ],
+  },
+];
+
+export const tokenCases = [...tokens, ...audit];

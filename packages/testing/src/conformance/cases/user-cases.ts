@@ -1,0 +1,174 @@
+import type { ConformanceCase } from '../conformance-case.ts';
+import { listWith, listWithout, Matcher } from '../matcher.ts';
+import { del, each, get, json, path, post, put, refused, withoutToken } from '../requests.ts';
+import { aSource, aUser, mdOf, PASSWORD, push, userView } from './furniture.ts';
+
+const USERS = '/rc/v1/users';
+
+function user(login: string): string {
+  return path`/rc/v1/users/${login}`;
+}
+
+const ATTRIBUTES = {
+  email: 'anna@example',
+  age: 7,
+  ok: true,
+  none: null,
+  list: [1, { a: 'b' }],
+  id: 'x',
+  toString: 'y',
+};
+
+const making: readonly ConformanceCase[] = [
+  {
+    rule: 'REST-8',
+    title: 'a user is made with free attributes and shown without the password',
+    steps: (name) => [
+      aUser(name('anna'), ATTRIBUTES),
+      [get(user(name('anna'))), json(userView(name('anna'), ATTRIBUTES))],
+      [get(USERS), json(listWith(name('anna')))],
+    ],
+  },
+  {
+    rule: 'REST-8',
+    title: 'a login belongs to one user',
+    steps: (name) => [
+      aUser(name('anna'), { first: 1 }),
+      [post(USERS, { attributes: { login: name('anna'), password: PASSWORD } }), refused('user_exists')],
+      [get(user(name('anna'))), json(userView(name('anna'), { first: 1 }))],
+    ],
+  },
+  {
+    rule: 'REST-8',
+    title: 'a user needs a login and a password',
+    steps: (name) => [
+      [post(USERS, {}), refused('invalid_request', '/attributes')],
+      [post(USERS, { attributes: [] }), refused('invalid_request', '/attributes')],
+      [post(USERS, { attributes: { password: PASSWORD } }), refused('invalid_request', '/attributes/login')],
+      [post(USERS, { attributes: { login: 7, password: PASSWORD } }), refused('invalid_request', '/attributes/login')],
+      [post(USERS, { attributes: { login: name('u') } }), refused('invalid_request', '/attributes/password')],
+      [
+        post(USERS, { attributes: { login: name('u'), password: 7 } }),
+        refused('invalid_request', '/attributes/password'),
+      ],
+      [
+        post(USERS, { attributes: { login: name('u'), password: '' } }),
+        refused('invalid_value', '/attributes/password'),
+      ],
+      [post(USERS, { attributes: { login: '', password: PASSWORD } }), refused('invalid_name', '/attributes/login')],
+      [
+        post(USERS, { attributes: { login: name('u'), password: PASSWORD }, admin: true }),
+        refused('invalid_request', ''),
+      ],
+      [get(user(name('u'))), refused('user_not_found')],
+    ],
+  },
+  {
+    rule: 'REST-8',
+    title: 'users are listed in order, page by page',
+    steps: (name) => [
+      ...['a', 'b', 'c'].map((login) => aUser(name(login))),
+      [get(`${USERS}?${path`after=${name('a')}`}&limit=1`), json([name('b')])],
+      [get(`${USERS}?${path`after=${name('a')}`}&limit=2`), json([name('b'), name('c')])],
+      [get(`${USERS}?${path`after=${name('c')}`}&limit=10000`), json(listWithout(name('a'), name('b'), name('c')))],
+      [get(USERS), json(new Matcher('sorted', (list) => String(list) === String([...(list as string[])].sort())))],
+      ...each(refused('invalid_value', '/limit'), get(`${USERS}?limit=0`), get(`${USERS}?limit=10001`)),
+      ...each(
+        refused('invalid_request'),
+        get(`${USERS}?limit=x`),
+        get(`${USERS}?limit=-1`),
+        get(`${USERS}?limit=1.5`),
+        get(`${USERS}?limit=`),
+        get(`${USERS}?page=2`),
+      ),
+    ],
+  },
+];
+
+const changing: readonly ConformanceCase[] = [
+  {
+    rule: 'REST-8',
+    title: 'an update merges attributes and answers the user',
+    steps: (name) => [
+      aUser(name('anna'), { a: 1, b: 1 }),
+      [
+        put(user(name('anna')), { attributes: { b: null, c: { d: 2 } } }),
+        json(userView(name('anna'), { a: 1, b: null, c: { d: 2 } })),
+      ],
+      [put(user(name('anna')), { attributes: {} }), json(userView(name('anna'), { a: 1, b: null, c: { d: 2 } }))],
+      [
+        put(user(name('anna')), { attributes: { login: name('anna'), a: 2 } }),
+        json(userView(name('anna'), { a: 2, b: null, c: { d: 2 } })),
+      ],
+      [get(user(name('anna'))), json(userView(name('anna'), { a: 2, b: null, c: { d: 2 } }))],
+    ],
+  },
+  {
+    rule: 'REST-8',
+    title: 'a refused update changes nothing',
+    steps: (name) => [
+      aUser(name('anna'), { a: 1 }),
+      [
+        put(user(name('anna')), { attributes: { a: 2, login: name('other') } }),
+        refused('immutable_attribute', '/attributes/login'),
+      ],
+      [
+        put(user(name('anna')), { attributes: { a: 2, roles: ['admin'] } }),
+        refused('reserved_attribute', '/attributes/roles'),
+      ],
+      [
+        put(user(name('anna')), { attributes: { a: 2, password: '' } }),
+        refused('invalid_value', '/attributes/password'),
+      ],
+      [put(user(name('anna')), { attributes: 'x' }), refused('invalid_request', '/attributes')],
+      [put(user(name('anna')), {}), refused('invalid_request', '/attributes')],
+      [put(user(name('nobody')), { attributes: {} }), refused('user_not_found')],
+      [get(user(name('anna'))), json(userView(name('anna'), { a: 1 }))],
+    ],
+  },
+  {
+    rule: 'REST-8',
+    title: 'a new password is the only one that is right from then on',
+    steps: (name) => [
+      aUser(name('anna')),
+      [put(user(name('anna')), { attributes: { password: 'another password' } }), json(userView(name('anna')))],
+      [
+        withoutToken(post('/rc/v1/system/login', { login: name('anna'), password: 'another password' })),
+        refused('forbidden'),
+      ],
+    ],
+  },
+  {
+    rule: 'REST-8',
+    title: 'a deleted user is gone with the data, and made again begins anew',
+    steps: (name) => [
+      aUser(name('anna'), { a: 1 }),
+      aSource(name('Order')),
+      [
+        post(push(name('Order'), 'push_objects'), { user_id: name('anna'), objects: { 1: { a: 1 } } }),
+        json({ source: name('Order'), user_id: name('anna'), changed: 1, unchanged: 0, seq: 1 }),
+      ],
+      [del(user(name('anna'))), json({ deleted: name('anna') })],
+      ...each(
+        refused('user_not_found'),
+        get(user(name('anna'))),
+        del(user(name('anna'))),
+        get(mdOf(name('anna'), name('Order'))),
+        get(`${user(name('anna'))}/clients`),
+      ),
+      [get(USERS), json(listWithout(name('anna')))],
+      aUser(name('anna')),
+      [get(mdOf(name('anna'), name('Order'))), json({})],
+    ],
+  },
+  {
+    rule: 'REST-8',
+    title: 'nobody deletes themselves',
+    steps: () => [
+      [del('/rc/v1/users/{login}'), refused('last_admin')],
+      [get('/rc/v1/system/license'), json(new Matcher('the licence', (value) => typeof value === 'object'))],
+    ],
+  },
+];
+
+export const userCases = [...making, ...changing];

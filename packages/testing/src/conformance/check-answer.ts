@@ -1,0 +1,94 @@
+import { REFUSALS } from '@tidemark/protocol';
+import type { Expected } from './conformance-case.ts';
+import { ANY_TEXT, differences, type Kept, Matcher, REQUEST_ID } from './matcher.ts';
+import type { Answer, Outgoing } from './sender.ts';
+
+export interface Answered {
+  readonly outgoing: Outgoing;
+  readonly answer: Answer;
+  readonly kept: Kept;
+  /** What no answer may contain. */
+  readonly secrets: readonly string[];
+}
+
+type Refused = Extract<Expected, { readonly kind: 'refused' }>;
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+const METRICS = new Matcher('a list of measurements', (value) => /^# HELP \w+/.test(String(value)));
+const PROBLEM_TYPE = 'application/problem+json';
+
+/** What is wrong with an answer: first what the case expects, then what is expected of every answer. */
+export function checkAnswer(expected: Expected, answered: Answered): readonly string[] {
+  return [...expectedProblems(expected, answered), ...commonProblems(answered)];
+}
+
+function expectedProblems(expected: Expected, answered: Answered): readonly string[] {
+  const { answer, kept } = answered;
+  switch (expected.kind) {
+    case 'json':
+      return headProblems(answer, 200, JSON_TYPE) ?? differences(expected.body, JSON.parse(answer.text), kept);
+    case 'text':
+      return headProblems(answer, 200, TEXT_TYPE) ?? differences(expected.body, answer.text, kept);
+    case 'refused':
+      return headProblems(answer, REFUSALS[expected.code].status, PROBLEM_TYPE) ?? problemProblems(expected, answered);
+    case 'refused_text':
+      return (
+        headProblems(answer, REFUSALS[expected.code].status, TEXT_TYPE) ?? differences(ANY_TEXT, answer.text, kept)
+      );
+    case 'metrics':
+      return headProblems(answer, 200, METRICS_TYPE) ?? differences(METRICS, answer.text, kept);
+    case 'bare':
+      return differences({ status: expected.status, text: '' }, { status: answer.status, text: answer.text }, kept);
+  }
+}
+
+/** Null: status and type are right, and the body is worth a look. */
+function headProblems({ status, headers }: Answer, expectedStatus: number, type: string): readonly string[] | null {
+  const found = { status, type: headers['content-type'] };
+  const problems = differences({ status: expectedStatus, type }, found, new Map());
+  return problems.length === 0 ? null : problems;
+}
+
+/** The whole problem: nothing but the members of the catalogue, all with the values they must have. */
+function problemProblems({ code, pointers, headers = {} }: Refused, { answer, kept }: Answered): readonly string[] {
+  const body = JSON.parse(answer.text) as Readonly<Record<string, unknown>>;
+  const { hint, errors, ...rest } = body;
+  const { status, title } = REFUSALS[code];
+  const expected = {
+    type: `urn:tidemark:problem:${code}`,
+    title,
+    status,
+    detail: ANY_TEXT,
+    code,
+    request_id: REQUEST_ID,
+  };
+  const told = Object.keys(headers).map((name) => [name, answer.headers[name]]);
+  return [
+    ...differences(expected, rest, kept),
+    ...(hint === undefined ? [] : differences(ANY_TEXT, hint, kept, '/hint')),
+    ...(pointers === undefined ? [] : differences(pointers, pointersIn(errors), kept, '/errors')),
+    ...(body.request_id === answer.headers['x-request-id'] ? [] : ['the header x-request-id is not the request_id']),
+    ...differences(headers, Object.fromEntries(told), kept, '(headers)'),
+  ];
+}
+
+function pointersIn(errors: unknown): unknown {
+  return Array.isArray(errors) ? errors.map((error) => (error as { readonly pointer?: unknown }).pointer) : errors;
+}
+
+function commonProblems({ answer, outgoing, secrets }: Answered): readonly string[] {
+  const { status, headers, text } = answer;
+  const isApi = /^\/(?:rc|app)\/v1\//.test(outgoing.path);
+  const needed: readonly (readonly [boolean, string])[] = [
+    [!REQUEST_ID.accepts(headers['x-request-id'], new Map()), 'the header x-request-id is missing'],
+    [(isApi || status >= 400) && headers['cache-control'] !== 'no-store', 'Cache-Control is not no-store'],
+    [status === 401 && headers['www-authenticate'] === undefined, 'WWW-Authenticate is missing'],
+    [status === 405 && headers.allow === undefined, 'Allow is missing'],
+    [(status === 429 || status === 503) && headers['retry-after'] === undefined, 'Retry-After is missing'],
+    [Object.keys(headers).some((name) => name.startsWith('access-control-')), 'there are CORS headers'],
+    [secrets.some((secret) => text.includes(secret)), 'the answer contains a secret'],
+  ];
+  return needed.filter(([isProblem]) => isProblem).map(([, problem]) => problem);
+}

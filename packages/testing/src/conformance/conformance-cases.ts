@@ -1,0 +1,21 @@
+import { clientCases } from './cases/client-cases.ts';
+import { documentCases } from './cases/document-cases.ts';
+import { httpCases } from './cases/http-cases.ts';
+import { pushCases } from './cases/push-cases.ts';
+import { sourceCases } from './cases/source-cases.ts';
+import { systemCases } from './cases/system-cases.ts';
+import { tokenCases } from './cases/token-cases.ts';
+import { userCases } from './cases/user-cases.ts';
+import type { ConformanceCase } from './conformance-case.ts';
+
+/** Everything the REST API promises, in the order of the specification, then what is ours. */
+export const conformanceCases: readonly ConformanceCase[] = [
+  ...systemCases,
+  ...documentCases,
+  ...userCases,
+  ...sourceCases,
+  ...clientCases,
+  ...pushCases,
+  ...tokenCases,
+  ...httpCases,
+];

@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto';
+import { type Finding, Tidemark } from '@tidemark/core';
+import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { collectingLog } from '../kit/collecting-log.ts';
+import { seededRandom } from '../kit/seeded-random.ts';
+import { weakPasswords } from '../kit/weak-passwords.ts';
+
+/** The data of a running server, reached without its routes: for what no route does, and to look behind them. */
+export interface Library {
+  readonly tidemark: Tidemark;
+  /** What is wrong with the data; empty when all is well. */
+  verify(): Promise<readonly Finding[]>;
+  close(): Promise<void>;
+}
+
+/** Opens a folder that a server may have open at the same time. */
+export async function openLibrary(folder: string): Promise<Library> {
+  const store = await openEmbeddedStore({ folder });
+  const tidemark = new Tidemark({
+    store,
+    clock: { nowMs: () => Date.now() },
+    random: { bytes: (count) => randomBytes(count) },
+    // Passwords set by this library would be good for nothing on the server; nobody sets any.
+    passwords: weakPasswords(seededRandom(1)),
+    log: collectingLog(),
+  });
+  return {
+    tidemark,
+    async verify() {
+      const findings: Finding[] = [];
+      for await (const finding of tidemark.verify()) findings.push(finding);
+      return findings;
+    },
+    close: () => store.close(),
+  };
+}

@@ -1,0 +1,55 @@
+import type { Exchange, Expected, Sent } from './conformance-case.ts';
+
+/** A name as one segment of a path. */
+export function segment(name: string): string {
+  return encodeURIComponent(name).replaceAll('*', '%2A');
+}
+
+/** A path with the values put in as segments: path`/rc/v1/users/${login}`. */
+export function path(texts: TemplateStringsArray, ...values: readonly string[]): string {
+  return texts.reduce((whole, text, index) => whole + segment(values[index - 1] ?? '') + text);
+}
+
+export function get(to: string, headers: Readonly<Record<string, string>> = {}): Sent {
+  return { method: 'GET', path: to, headers };
+}
+
+export function post(to: string, json: unknown, headers: Readonly<Record<string, string>> = {}): Sent {
+  return { method: 'POST', path: to, json, headers };
+}
+
+export function put(to: string, json: unknown): Sent {
+  return { method: 'PUT', path: to, json };
+}
+
+export function del(to: string): Sent {
+  return { method: 'DELETE', path: to };
+}
+
+/** The same request without the administrator's token, with whatever it has in its headers instead. */
+export function withoutToken(sent: Sent): Sent {
+  return { ...sent, token: 'none' };
+}
+
+export const AS_JSON = { accept: 'application/json' } as const;
+export const AS_TEXT = { accept: 'text/plain' } as const;
+
+export function json(body: unknown): Expected {
+  return { kind: 'json', body };
+}
+
+export function text(body: unknown): Expected {
+  return { kind: 'text', body };
+}
+
+export function refused(
+  code: Extract<Expected, { kind: 'refused' }>['code'],
+  ...pointers: readonly string[]
+): Expected {
+  return { kind: 'refused', code, ...(pointers.length === 0 ? {} : { pointers }) };
+}
+
+/** Several requests that must all get the same answer. */
+export function each(expected: Expected, ...requests: readonly Sent[]): readonly Exchange[] {
+  return requests.map((sent) => [sent, expected] as const);
+}

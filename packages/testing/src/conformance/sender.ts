@@ -1,0 +1,66 @@
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps, Agent as SecureAgent } from 'node:https';
+
+/** What goes out, as bytes will show it: the path is not normalised and no header is added beyond what HTTP needs. */
+export interface Outgoing {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer | null;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** Whoever does not answer within this time hangs, and a hang is a fault. */
+const ANSWER_MS_MAX = 30_000;
+const SOCKETS_MAX = 8;
+
+/** Speaks HTTP to one server over connections that stay open. Unlike `fetch` it sends any path and any header. */
+export class Sender {
+  readonly #base: URL;
+  readonly #agent: Agent | SecureAgent;
+  readonly #isSecure: boolean;
+
+  constructor(url: string) {
+    this.#base = new URL(url);
+    this.#isSecure = this.#base.protocol === 'https:';
+    const options = { keepAlive: true, maxSockets: SOCKETS_MAX };
+    this.#agent = this.#isSecure ? new SecureAgent(options) : new Agent(options);
+  }
+
+  send({ method, path, headers, body }: Outgoing): Promise<Answer> {
+    const prefix = this.#base.pathname.replace(/\/$/, '');
+    const length = body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+    const options = {
+      method,
+      host: this.#base.hostname.replace(/^\[|\]$/g, ''),
+      port: this.#base.port || (this.#isSecure ? 443 : 80),
+      path: prefix + path,
+      headers: { host: this.#base.host, ...length, ...headers },
+      agent: this.#agent,
+    };
+    return new Promise((resolve, reject) => {
+      const request = (this.#isSecure ? requestHttps : requestHttp)(options, (response) => {
+        readAnswer(response).then(resolve, reject);
+      });
+      request.setTimeout(ANSWER_MS_MAX, () => request.destroy(new Error(`no answer within ${ANSWER_MS_MAX} ms`)));
+      request.on('error', reject);
+      request.end(body ?? undefined);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Answer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  const text = Buffer.concat(chunks).toString('utf8');
+  return { status: response.statusCode ?? 0, headers: response.headers, text };
+}

@@ -1,0 +1,93 @@
+import type { Jobs, LeasedJob, NewJob } from '@tidemark/core';
+import { JOB_LEASE_MS_MAX } from '@tidemark/protocol';
+import type { BrokenJobs } from './break-jobs.ts';
+
+export const brokenLeases: readonly BrokenJobs[] = [
+  {
+    flaw: 'loses the byte order mark at the beginning of a payload',
+    caughtBy: 'JOB-1',
+    breaks: (sound) => ({
+      lease: async (queue, leaseMs) => {
+        const job = await sound.lease(queue, leaseMs);
+        return job && { ...job, payload: job.payload.replace(/^\ufeff/, '') };
+      },
+    }),
+  },
+  {
+    flaw: 'enqueues many one after the other',
+    caughtBy: 'JOB-2',
+    breaks: (sound) => ({
+      enqueueAll: async (queue, jobs) => {
+        const ids: string[] = [];
+        for (const job of jobs) ids.push(await sound.enqueue(queue, job));
+        return ids;
+      },
+    }),
+  },
+  {
+    flaw: 'leases in the order of enqueueing, whatever is due first',
+    caughtBy: 'JOB-3',
+    breaks: onEveryJob(({ dueAtMs, ...job }) => (dueAtMs === undefined ? job : { ...job, dueAtMs: 0 })),
+  },
+  {
+    flaw: 'does not wait for the time of a job',
+    caughtBy: 'JOB-4',
+    breaks: onEveryJob(({ dueAtMs: _dueAtMs, ...job }) => job),
+  },
+  {
+    flaw: 'gives those who lease at once the same job',
+    caughtBy: 'JOB-5',
+    breaks: (sound) => {
+      let underWay: Promise<LeasedJob | null> | null = null;
+      return {
+        lease: (queue, leaseMs) => {
+          underWay ??= sound.lease(queue, leaseMs).finally(() => {
+            underWay = null;
+          });
+          return underWay;
+        },
+      };
+    },
+  },
+  {
+    flaw: 'keeps acknowledged jobs',
+    caughtBy: 'JOB-6',
+    breaks: (sound) => ({ acknowledge: (job) => sound.giveBack(job) }),
+  },
+  {
+    flaw: 'never ends a lease',
+    caughtBy: 'JOB-7',
+    breaks: (sound) => ({ lease: (queue) => sound.lease(queue, JOB_LEASE_MS_MAX) }),
+  },
+  {
+    flaw: 'believes an old holder while there is no new one',
+    caughtBy: 'JOB-7',
+    breaks: (sound) => ({
+      acknowledge: async (job) => (await sound.acknowledge(job)) || (await sound.remove(job.queue, job.id)),
+    }),
+  },
+  {
+    flaw: 'believes whoever names a job that is leased, whatever the lease word',
+    caughtBy: 'JOB-7',
+    breaks: (sound) => {
+      const words = new Map<string, string>();
+      return {
+        lease: async (queue, leaseMs) => {
+          const job = await sound.lease(queue, leaseMs);
+          if (job !== null) words.set(job.id, job.lease);
+          return job;
+        },
+        acknowledge: (job) => sound.acknowledge({ ...job, lease: words.get(job.id) ?? job.lease }),
+      };
+    },
+  },
+  { flaw: 'renews no lease', caughtBy: 'JOB-8', breaks: () => ({ renew: async () => true }) },
+];
+
+/** Changes every job on its way in. */
+export function onEveryJob(change: (job: NewJob) => NewJob): (sound: Jobs) => Partial<Jobs> {
+  return (sound) => ({
+    enqueue: (queue, job) => sound.enqueue(queue, change(job)),
+    enqueueAll: (queue, jobs) => sound.enqueueAll(queue, jobs.map(change)),
+  });
+}

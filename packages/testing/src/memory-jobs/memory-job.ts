@@ -1,0 +1,42 @@
+import type { JobState, JobView } from '@tidemark/core';
+
+export interface MemoryJob {
+  readonly number: number;
+  readonly queue: string;
+  readonly kind: string;
+  readonly payload: string;
+  readonly order: string | null;
+  readonly attemptsMax: number;
+  readonly enqueuedAtMs: number;
+  attempt: number;
+  dueAtMs: number;
+  lastReason: string | null;
+  holder: { readonly lease: string; readonly untilMs: number } | null;
+  diedAtMs: number | null;
+}
+
+/** The state of a job among all others of its queue. */
+export function stateOf(job: MemoryJob, all: readonly MemoryJob[], nowMs: number): JobState {
+  if (job.diedAtMs !== null) return 'dead';
+  if (job.holder !== null) return 'leased';
+  if (all.some((other) => isBefore(other, job))) return 'waiting';
+  return job.dueAtMs <= nowMs ? 'due' : 'delayed';
+}
+
+/** Whether the other job keeps this one waiting. */
+function isBefore(other: MemoryJob, job: MemoryJob): boolean {
+  if (job.order === null || other.order !== job.order || other.diedAtMs !== null) return false;
+  return other.holder !== null || other.number < job.number;
+}
+
+export function viewOf(job: MemoryJob, state: JobState): JobView {
+  const { number, kind, order, attempt, attemptsMax, enqueuedAtMs, dueAtMs, lastReason } = job;
+  return { id: String(number), kind, state, order, attempt, attemptsMax, enqueuedAtMs, dueAtMs, lastReason };
+}
+
+/** By what jobs of a state are listed, before their numbers. */
+export function rankOf(job: MemoryJob, state: JobState): number {
+  if (state === 'leased') return job.holder?.untilMs ?? 0;
+  if (state === 'dead') return job.diedAtMs ?? 0;
+  return state === 'waiting' ? 0 : job.dueAtMs;
+}

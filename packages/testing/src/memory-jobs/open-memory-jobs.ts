@@ -1,0 +1,277 @@
+import {
+  type Clock,
+  enqueueProblem,
+  JOB_STATES,
+  type JobPage,
+  type JobState,
+  type Jobs,
+  type JobView,
+  keptReason,
+  LEASE_RAN_OUT,
+  type LeasedJob,
+  leaseProblem,
+  listProblem,
+  type NewJob,
+  type QueueView,
+  queueProblem,
+  timeProblem,
+} from '@tidemark/core';
+import { DEAD_JOBS_PER_QUEUE_MAX, JOBS_PER_QUEUE_MAX, Refusal } from '@tidemark/protocol';
+import { compareUtf8 } from '../memory-store/compare-tuples.ts';
+import { type MemoryJob, rankOf, stateOf, viewOf } from './memory-job.ts';
+
+export interface MemoryJobsOptions {
+  readonly clock: Clock;
+  readonly jobsPerQueueMax?: number;
+  readonly deadPerQueueMax?: number;
+}
+
+const QUEUE_FULL_RETRY_S = 30;
+
+export function openMemoryJobs(options: MemoryJobsOptions): Jobs {
+  return new MemoryJobs(options);
+}
+
+/**
+ * The port over one plain list: what every other engine must do, in the fewest words. It finds everything by looking
+ * at everything, so it is right and slow.
+ */
+class MemoryJobs implements Jobs {
+  readonly #clock: Clock;
+  readonly #jobsMax: number;
+  readonly #deadMax: number;
+  readonly #paused = new Set<string>();
+  readonly #watchers = new Map<string, Set<() => void>>();
+  #jobs: MemoryJob[] = [];
+  #lastNumber = 0;
+  #lastLease = 0;
+
+  constructor({ clock, jobsPerQueueMax, deadPerQueueMax }: MemoryJobsOptions) {
+    this.#clock = clock;
+    this.#jobsMax = jobsPerQueueMax ?? JOBS_PER_QUEUE_MAX;
+    this.#deadMax = deadPerQueueMax ?? DEAD_JOBS_PER_QUEUE_MAX;
+  }
+
+  async enqueue(queue: string, job: NewJob): Promise<string> {
+    const [id] = await this.enqueueAll(queue, [job]);
+    if (id === undefined) throw new Error('a job was enqueued without an id');
+    return id;
+  }
+
+  async enqueueAll(queue: string, jobs: readonly NewJob[]): Promise<readonly string[]> {
+    insist(enqueueProblem(queue, jobs));
+    const alive = this.#of(queue).filter(({ diedAtMs }) => diedAtMs === null).length;
+    if (alive + jobs.length > this.#jobsMax) throw new Refusal('queue_full', 'no room', [], QUEUE_FULL_RETRY_S);
+    const added = jobs.map((job) => this.#add(queue, job));
+    if (added.length > 0) this.#tell(queue);
+    return added.map(({ number }) => String(number));
+  }
+
+  async lease(queue: string, leaseMs: number): Promise<LeasedJob | null> {
+    insist(queueProblem(queue) ?? leaseProblem(leaseMs));
+    const [job] = this.#paused.has(queue) ? [] : this.#in(queue, 'due');
+    if (job === undefined) return null;
+    job.attempt++;
+    const lease = String(++this.#lastLease);
+    job.holder = { lease, untilMs: this.#clock.nowMs() + leaseMs };
+    const { number, kind, payload, attempt, attemptsMax } = job;
+    return { id: String(number), queue, kind, payload, attempt, attemptsMax, lease };
+  }
+
+  async renew(job: LeasedJob, leaseMs: number): Promise<boolean> {
+    insist(leaseProblem(leaseMs));
+    return this.#settle(job, (held) => {
+      held.holder = { lease: job.lease, untilMs: this.#clock.nowMs() + leaseMs };
+    });
+  }
+
+  async acknowledge(job: LeasedJob): Promise<boolean> {
+    return this.#settle(job, (held) => this.#forget(held));
+  }
+
+  async retry(job: LeasedJob, atMs: number, reason: string): Promise<'retrying' | 'dead' | 'lease_lost'> {
+    insist(timeProblem(atMs));
+    let isDead = false;
+    const isHeld = this.#settle(job, (held) => {
+      isDead = held.attempt >= held.attemptsMax;
+      if (isDead) this.#bury(held, reason, this.#clock.nowMs());
+      else Object.assign(held, { holder: null, dueAtMs: atMs, lastReason: keptReason(reason) });
+    });
+    if (!isHeld) return 'lease_lost';
+    return isDead ? 'dead' : 'retrying';
+  }
+
+  async bury(job: LeasedJob, reason: string): Promise<boolean> {
+    return this.#settle(job, (held) => this.#bury(held, reason, this.#clock.nowMs()));
+  }
+
+  async giveBack(job: LeasedJob): Promise<boolean> {
+    return this.#settle(job, (held) => {
+      held.holder = null;
+      held.attempt--;
+    });
+  }
+
+  async pause(queue: string): Promise<void> {
+    insist(queueProblem(queue));
+    this.#paused.add(queue);
+  }
+
+  async resume(queue: string): Promise<void> {
+    insist(queueProblem(queue));
+    this.#paused.delete(queue);
+    this.#tell(queue);
+  }
+
+  async revive(queue: string, id: string): Promise<boolean> {
+    insist(queueProblem(queue));
+    const job = this.#find(queue, id);
+    if (job === undefined || job.diedAtMs === null) return false;
+    Object.assign(job, { diedAtMs: null, attempt: 0, dueAtMs: this.#clock.nowMs() });
+    this.#tell(queue);
+    return true;
+  }
+
+  async remove(queue: string, id: string): Promise<boolean> {
+    insist(queueProblem(queue));
+    const job = this.#find(queue, id);
+    if (job === undefined || job.holder !== null) return false;
+    this.#forget(job);
+    this.#tell(queue);
+    return true;
+  }
+
+  async inspect(
+    queue: string,
+    state: JobState,
+    { after, limit }: { readonly after?: string; readonly limit: number },
+  ): Promise<JobPage> {
+    insist(queueProblem(queue) ?? listProblem(limit));
+    const rows = this.#in(queue, state).map((job) => ({ job, place: [rankOf(job, state), job.number] as const }));
+    const from = after === undefined ? null : placeFrom(after);
+    const left = rows.filter(({ place }) => from === null || comparePlaces(place, from) > 0);
+    const last = left.length > limit ? left[limit - 1] : undefined;
+    return {
+      jobs: left.slice(0, limit).map(({ job }) => viewOf(job, state)),
+      next: last === undefined ? null : last.place.join('.'),
+    };
+  }
+
+  async find(queue: string, id: string): Promise<JobView | null> {
+    insist(queueProblem(queue));
+    const job = this.#find(queue, id);
+    return job === undefined ? null : viewOf(job, this.#stateOf(job));
+  }
+
+  async describe(queue: string): Promise<QueueView> {
+    insist(queueProblem(queue));
+    const counts = Object.fromEntries(JOB_STATES.map((state) => [state, this.#in(queue, state).length]));
+    const nowMs = this.#clock.nowMs();
+    const lagMs = nowMs - (this.#in(queue, 'due')[0]?.dueAtMs ?? nowMs);
+    return { queue, isPaused: this.#paused.has(queue), counts: counts as Record<JobState, number>, lagMs };
+  }
+
+  async queues(): Promise<readonly string[]> {
+    return [...new Set([...this.#jobs.map(({ queue }) => queue), ...this.#paused])].sort(compareUtf8);
+  }
+
+  watch(queue: string, onChange: () => void): () => void {
+    const watchers = this.#watchers.get(queue) ?? new Set();
+    const watcher = () => onChange();
+    this.#watchers.set(queue, watchers.add(watcher));
+    return () => void watchers.delete(watcher);
+  }
+
+  #add(queue: string, { kind, payload, attemptsMax, order, dueAtMs }: NewJob): MemoryJob {
+    const nowMs = this.#clock.nowMs();
+    const job: MemoryJob = {
+      number: ++this.#lastNumber,
+      queue,
+      kind,
+      payload,
+      order: order ?? null,
+      attemptsMax,
+      enqueuedAtMs: nowMs,
+      attempt: 0,
+      dueAtMs: dueAtMs ?? nowMs,
+      lastReason: null,
+      holder: null,
+      diedAtMs: null,
+    };
+    this.#jobs.push(job);
+    return job;
+  }
+
+  /** The jobs of a queue, once the leases that have run out have ended. */
+  #of(queue: string): readonly MemoryJob[] {
+    const nowMs = this.#clock.nowMs();
+    const expired = this.#jobs.filter((job) => job.queue === queue && (job.holder?.untilMs ?? Infinity) <= nowMs);
+    for (const job of sorted(expired, 'leased')) {
+      const endMs = job.holder?.untilMs ?? nowMs;
+      if (job.attempt >= job.attemptsMax) this.#bury(job, LEASE_RAN_OUT, endMs);
+      else Object.assign(job, { holder: null, dueAtMs: endMs });
+    }
+    return this.#jobs.filter((job) => job.queue === queue);
+  }
+
+  #in(queue: string, state: JobState): readonly MemoryJob[] {
+    const all = this.#of(queue);
+    const nowMs = this.#clock.nowMs();
+    const found = all.filter((job) => stateOf(job, all, nowMs) === state);
+    return sorted(found, state);
+  }
+
+  #find(queue: string, id: string): MemoryJob | undefined {
+    return this.#of(queue).find(({ number }) => String(number) === id);
+  }
+
+  #stateOf(job: MemoryJob): JobState {
+    return stateOf(job, this.#of(job.queue), this.#clock.nowMs());
+  }
+
+  /** Does what the holder says, if the lease is still good. */
+  #settle({ queue, id, lease }: LeasedJob, act: (held: MemoryJob) => void): boolean {
+    const job = this.#find(queue, id);
+    if (job === undefined || job.holder?.lease !== lease) return false;
+    act(job);
+    this.#tell(queue);
+    return true;
+  }
+
+  #bury(job: MemoryJob, reason: string, diedAtMs: number): void {
+    Object.assign(job, { holder: null, diedAtMs, lastReason: keptReason(reason) });
+    const dead = this.#jobs.filter((other) => other.queue === job.queue && other.diedAtMs !== null);
+    const [first] = sorted(dead, 'dead');
+    if (dead.length > this.#deadMax && first !== undefined) this.#forget(first);
+  }
+
+  #forget(gone: MemoryJob): void {
+    this.#jobs = this.#jobs.filter((job) => job !== gone);
+  }
+
+  #tell(queue: string): void {
+    for (const onChange of [...(this.#watchers.get(queue) ?? [])]) onChange();
+  }
+}
+
+type Place = readonly [rank: number, number: number];
+
+function sorted(jobs: readonly MemoryJob[], state: JobState): readonly MemoryJob[] {
+  return [...jobs].sort((left, right) =>
+    comparePlaces([rankOf(left, state), left.number], [rankOf(right, state), right.number]),
+  );
+}
+
+function comparePlaces(left: Place, right: Place): number {
+  return left[0] - right[0] || left[1] - right[1];
+}
+
+function placeFrom(text: string): Place {
+  const [, rank, number] = /^(\d+)\.(\d+)$/.exec(text) ?? [];
+  if (rank === undefined) throw new Refusal('invalid_value', 'that is no place in this listing of jobs');
+  return [Number(rank), Number(number)];
+}
+
+function insist(problem: string | null): void {
+  if (problem !== null) throw new RangeError(problem);
+}
