@@ -2,6 +2,8 @@ export type { Moment, WriteCall } from './admission/admit-write.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
 export { inspectRecord } from './journal/record.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
+export { deliverPing } from './pings/deliver-ping.ts';
+export { PING_KIND, PING_QUEUE, type PingReport, Pings } from './pings/pings.ts';
 export * from './ports/adapter.ts';
 export type { Clock } from './ports/clock.ts';
 export * from './ports/jobs.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { type Log, Tidemark } from '@tidemark/core';
+import { type Clock, type Jobs, type Log, type Notifier, Pings, Tidemark, type TidemarkParts } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import type { FastifyInstance } from 'fastify';
 import { LoginLimiter } from './auth/login-limiter.ts';
@@ -10,9 +10,12 @@ import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import type { Desk } from './http/route.ts';
+import { recordingNotifier } from './notifiers/recording-notifier.ts';
+import { webhookNotifier } from './notifiers/webhook-notifier.ts';
 import { openPasswords } from './passwords.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
+import { startDelivery } from './start-delivery.ts';
 import { readVersion } from './version.ts';
 
 /** A server that answers. */
@@ -25,64 +28,84 @@ export interface Running {
   close(): Promise<void>;
 }
 
+const clock: Clock = { nowMs: () => Date.now() };
+const random = { bytes: (count: number) => randomBytes(count) };
+const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
+
 /** Puts the server together: the only place where engines meet the core. */
 export async function compose(config: Config, log: Log): Promise<Running> {
   const store = await openEmbeddedStore({ folder: config.dataFolder });
-  const clock = { nowMs: () => Date.now() };
-  const tidemark = new Tidemark({
-    store,
-    clock,
-    random: { bytes: (count) => randomBytes(count) },
-    passwords: await openPasswords(),
-    pace: { turn: () => new Promise((resolve) => setImmediate(resolve)) },
-    log,
-    limits: config.limits,
-    isResetAllowed: config.isResetAllowed,
-    version: readVersion(),
-    urlRules: { ownOrigins: ownOrigins(config) },
-  });
-  const bootstrapped = await tidemark.system.bootstrap({
+  try {
+    return await serve(config, log, store, store.jobs({ clock }));
+  } catch (error) {
+    // Whatever kept the server from starting must not leave the store open.
+    await store.close();
+    throw error;
+  }
+}
+
+async function serve(config: Config, log: Log, store: TidemarkParts['store'], jobs: Jobs): Promise<Running> {
+  const tidemark = await openTidemark(config, log, store);
+  const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
     adminLogin: config.adminLogin,
     adminPassword: config.adminPassword,
     configuredSources: config.sources,
     licensee: config.licensee,
   });
   let isStopping = false;
-  const desk: Desk = {
+  const app = await openEdge(config, deskOf(config, tidemark, jobs), () => !isStopping);
+  await app.listen({ host: config.host, port: config.port });
+  const delivery = startDelivery({ tidemark, jobs, clock, log, notifier: notifierOf(config) });
+  const chores = startChores(tidemark, log, config);
+  const close = async () => {
+    isStopping = true;
+    await closeWithin(app, config.shutdownGraceMs);
+    await delivery.stop(config.shutdownGraceMs);
+    await chores.stop();
+    await store.close();
+  };
+  return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
+}
+
+async function openTidemark(config: Config, log: Log, store: TidemarkParts['store']): Promise<Tidemark> {
+  return new Tidemark({
+    store,
+    clock,
+    random,
+    pace,
+    log,
+    passwords: await openPasswords(),
+    limits: config.limits,
+    isResetAllowed: config.isResetAllowed,
+    version: readVersion(),
+    urlRules: { ownOrigins: ownOrigins(config) },
+  });
+}
+
+function deskOf({ limits, tokenTtlS }: Config, tidemark: Tidemark, jobs: Jobs): Desk {
+  return {
     tidemark,
+    pings: new Pings({ store: tidemark.store, jobs, clock, random, limits, pace }),
     limiter: new LoginLimiter(clock),
     nowMs: clock.nowMs,
-    tokenTtlMs: config.tokenTtlS * 1_000,
-  };
-  const app = await buildHttp({ bodyBytesMax: config.bodyBytesMax, trustProxy: config.trustProxy }, async (http) => {
-    await addDescription(http);
-    const { dataFolder, areMetricsPublic } = config;
-    addServiceRoutes(http, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady: () => !isStopping });
-    for (const route of allRoutes) addRoute(http, desk, route);
-  });
-  const chores = startChores(tidemark, log, config);
-  await listen(app, config, store);
-  return {
-    url: urlOf(app, config.host),
-    adminLogin: bootstrapped.adminLogin,
-    generatedPassword: bootstrapped.generatedPassword,
-    async close() {
-      isStopping = true;
-      await closeWithin(app, config.shutdownGraceMs);
-      await chores.stop();
-      await store.close();
-    },
+    tokenTtlMs: tokenTtlS * 1_000,
   };
 }
 
-/** A port that cannot be had must not leave the store open. */
-async function listen(app: FastifyInstance, { host, port }: Config, store: { close(): Promise<void> }): Promise<void> {
-  try {
-    await app.listen({ host, port });
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+function openEdge(config: Config, desk: Desk, isReady: () => boolean): Promise<FastifyInstance> {
+  const { bodyBytesMax, trustProxy, dataFolder, areMetricsPublic } = config;
+  return buildHttp({ bodyBytesMax, trustProxy }, async (app) => {
+    await addDescription(app);
+    addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady });
+    for (const route of allRoutes) addRoute(app, desk, route);
+  });
+}
+
+/** Real push services come later; until then pings go to the operator's gateway, or are only remembered. */
+function notifierOf({ ping }: Config): Notifier {
+  const { webhookUrl, webhookSecret } = ping;
+  if (webhookUrl === null || webhookSecret === null) return recordingNotifier({ clock });
+  return webhookNotifier({ url: webhookUrl, secret: webhookSecret, clock });
 }
 
 /** The backend must not be this server itself: calls would go round in circles. */

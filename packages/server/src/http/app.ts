@@ -136,7 +136,8 @@ function collectRoutes(app: FastifyInstance): ReadonlyMap<string, Set<string>> {
 function refuseOtherMethods(app: FastifyInstance, methodsByUrl: ReadonlyMap<string, Set<string>>): void {
   for (const [url, taken] of [...methodsByUrl]) {
     const allowed = [...taken].sort().join(', ');
-    const method = METHODS.filter((name) => !taken.has(name));
+    const shared = methodsOfSiblings(url, methodsByUrl);
+    const method = METHODS.filter((name) => !taken.has(name) && !shared.has(name));
     if (method.length === 0) continue;
     app.route({
       method,
@@ -149,6 +150,17 @@ function refuseOtherMethods(app: FastifyInstance, methodsByUrl: ReadonlyMap<stri
       handler: () => undefined,
     });
   }
+}
+
+/** `/users/ping` stands beside `/users/:user_id`: what the one does not take may still mean the user of that name. */
+function methodsOfSiblings(url: string, methodsByUrl: ReadonlyMap<string, Set<string>>): ReadonlySet<string> {
+  const parent = url.slice(0, url.lastIndexOf('/') + 1);
+  const siblings = [...methodsByUrl].filter(
+    ([other]) => other.startsWith(`${parent}:`) && !other.slice(parent.length).includes('/'),
+  );
+  return url.slice(parent.length).startsWith(':')
+    ? new Set()
+    : new Set(siblings.flatMap(([, methods]) => [...methods]));
 }
 
 /** Without the query, which may hold what nobody should read again. */

@@ -1,4 +1,4 @@
-import type { Bearer, Tidemark } from '@tidemark/core';
+import type { Bearer, Pings, Tidemark } from '@tidemark/core';
 import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
@@ -6,6 +6,7 @@ import type { LoginLimiter } from '../auth/login-limiter.ts';
 /** What the handlers of routes work with. */
 export interface Desk {
   readonly tidemark: Tidemark;
+  readonly pings: Pings;
   readonly limiter: LoginLimiter;
   readonly nowMs: () => number;
   readonly tokenTtlMs: number;

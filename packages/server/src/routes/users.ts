@@ -135,6 +135,26 @@ const writeDocument = route({
   handle: ({ desk, params, body }) => desk.tidemark.writeDocument(scopeOf(params), params.doc, body),
 });
 
+const ping = route({
+  method: 'POST',
+  path: '/rc/v1/users/ping',
+  scope: 'admin',
+  summary: 'Send a push message to all devices of the given users',
+  body: Type.Record(Text, Type.Unknown()),
+  answer: Type.Object(
+    {
+      ping_id: Text,
+      users: Type.Integer({ minimum: 0 }),
+      devices: Type.Integer({ minimum: 0 }),
+      skipped: Type.Array(Type.Object({ client_id: Text, reason: Text }, { additionalProperties: false })),
+      unknown_users: Names,
+    },
+    { additionalProperties: false },
+  ),
+  audit: 'ping',
+  handle: ({ desk, body, bearer }) => desk.pings.send(body, bearer?.user ?? ''),
+});
+
 export const userRoutes = [
   create,
   list,
@@ -146,4 +166,5 @@ export const userRoutes = [
   docnames,
   readDocument,
   writeDocument,
+  ping,
 ];
