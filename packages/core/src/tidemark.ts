@@ -49,6 +49,8 @@ export interface TidemarkParts {
   readonly version?: string;
   /** Where a backend must not be. */
   readonly urlRules?: UrlRules;
+  /** How long statistics are kept. */
+  readonly statsRetentionS?: number;
 }
 
 export interface PullCall extends WriteCall {
@@ -94,7 +96,8 @@ export class Tidemark {
     this.clients = new Clients(ports);
     this.sources = new Sources(ports);
     this.tokens = new Tokens(ports);
-    this.stats = new Stats(ports);
+    const { statsRetentionS: retentionS } = parts;
+    this.stats = new Stats({ ...ports, ...(retentionS === undefined ? {} : { retentionS }) });
     this.audit = new Audit(ports);
     this.system = new System({
       ...ports,

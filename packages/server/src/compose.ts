@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { type Clock, type Jobs, type Log, type Notifier, Pings, Tidemark, type TidemarkParts } from '@tidemark/core';
+import { type Clock, type Jobs, type Log, type Notifier, Pings, type Store, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import type { FastifyInstance } from 'fastify';
 import { LoginLimiter } from './auth/login-limiter.ts';
@@ -10,6 +10,7 @@ import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import type { Desk } from './http/route.ts';
+import type { ServerLog } from './logging/open-log.ts';
 import { recordingNotifier } from './notifiers/recording-notifier.ts';
 import { webhookNotifier } from './notifiers/webhook-notifier.ts';
 import { openPasswords } from './passwords.ts';
@@ -28,12 +29,20 @@ export interface Running {
   close(): Promise<void>;
 }
 
+/** The log of the core, and where the edge tells its own faults. */
+type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
+
 const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 
+/** The store alone, for commands that look after a data folder. */
+export function openStore({ dataFolder }: Pick<Config, 'store' | 'dataFolder'>): Promise<Store> {
+  return openEmbeddedStore({ folder: dataFolder });
+}
+
 /** Puts the server together: the only place where engines meet the core. */
-export async function compose(config: Config, log: Log): Promise<Running> {
+export async function compose(config: Config, log: EdgeLog): Promise<Running> {
   const store = await openEmbeddedStore({ folder: config.dataFolder });
   try {
     return await serve(config, log, store, store.jobs({ clock }));
@@ -44,7 +53,7 @@ export async function compose(config: Config, log: Log): Promise<Running> {
   }
 }
 
-async function serve(config: Config, log: Log, store: TidemarkParts['store'], jobs: Jobs): Promise<Running> {
+async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Promise<Running> {
   const tidemark = await openTidemark(config, log, store);
   const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
     adminLogin: config.adminLogin,
@@ -53,7 +62,7 @@ async function serve(config: Config, log: Log, store: TidemarkParts['store'], jo
     licensee: config.licensee,
   });
   let isStopping = false;
-  const app = await openEdge(config, deskOf(config, tidemark, jobs), () => !isStopping);
+  const app = await openEdge(config, deskOf(config, tidemark, jobs), log, () => !isStopping);
   await app.listen({ host: config.host, port: config.port });
   const delivery = startDelivery({ tidemark, jobs, clock, log, notifier: notifierOf(config) });
   const chores = startChores(tidemark, log, config);
@@ -67,7 +76,7 @@ async function serve(config: Config, log: Log, store: TidemarkParts['store'], jo
   return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
 }
 
-async function openTidemark(config: Config, log: Log, store: TidemarkParts['store']): Promise<Tidemark> {
+async function openTidemark(config: Config, log: Log, store: Store): Promise<Tidemark> {
   return new Tidemark({
     store,
     clock,
@@ -79,6 +88,7 @@ async function openTidemark(config: Config, log: Log, store: TidemarkParts['stor
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),
     urlRules: { ownOrigins: ownOrigins(config) },
+    statsRetentionS: config.stats.retentionS,
   });
 }
 
@@ -92,9 +102,12 @@ function deskOf({ limits, tokenTtlS }: Config, tidemark: Tidemark, jobs: Jobs): 
   };
 }
 
-function openEdge(config: Config, desk: Desk, isReady: () => boolean): Promise<FastifyInstance> {
+function openEdge(config: Config, desk: Desk, log: EdgeLog, isReady: () => boolean): Promise<FastifyInstance> {
   const { bodyBytesMax, trustProxy, dataFolder, areMetricsPublic } = config;
-  return buildHttp({ bodyBytesMax, trustProxy }, async (app) => {
+  // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
+  const logger = log.logger?.child({}, { level: 'error' });
+  const options = { bodyBytesMax, trustProxy, ...(logger === undefined ? {} : { logger }) };
+  return buildHttp(options, async (app) => {
     await addDescription(app);
     addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady });
     for (const route of allRoutes) addRoute(app, desk, route);

@@ -22,7 +22,9 @@ afterEach(async () => {
 });
 
 function start(env: Record<string, string>) {
-  const settings = { TIDEMARK_DATA: folder.path, TIDEMARK_ADMIN_PASSWORD: 'kelp-forest-9341', ...env };
+  // Whether the tests run as root, which is warned about, must not matter to them.
+  const quiet = { TIDEMARK_LOG_LEVEL: 'error' };
+  const settings = { TIDEMARK_DATA: folder.path, TIDEMARK_ADMIN_PASSWORD: 'kelp-forest-9341', ...quiet, ...env };
   const child = spawn(process.execPath, [MAIN], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],

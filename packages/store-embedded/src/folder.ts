@@ -41,7 +41,8 @@ export class UnusableFolder extends Error {
 
 /** What the folder is; makes and marks it when there is none or it is empty. */
 export async function prepareFolder(folder: string): Promise<FolderMark> {
-  mkdirSync(folder, { recursive: true });
+  // What lies in it is nobody else's business.
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const mark = readMark(folder);
   if (mark === null) return claimFolder(folder);
   if (mark.state === 'new') return mark;

@@ -9,6 +9,9 @@ export {
 export { Caller, type Reply } from './conformance/caller.ts';
 export type { ConformanceCase, ServerUnderTest } from './conformance/conformance-case.ts';
 export { conformanceCases } from './conformance/conformance-cases.ts';
+export { KNOWN } from './conformance/fuzz/draw-value.ts';
+export { type FuzzReport, fuzzServer } from './conformance/fuzz/fuzz-server.ts';
+export { spoilWire } from './conformance/fuzz/spoil-wire.ts';
 export { type Library, openLibrary } from './conformance/library.ts';
 export { openRaw, readToEnd, readUntil, sendRaw } from './conformance/raw-socket.ts';
 export { reasonToSkip, runConformanceCase } from './conformance/run-conformance-case.ts';

@@ -18,7 +18,6 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import * as composition from '../compose.ts';
 
 // The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -165,10 +164,7 @@ describe('a real server', () => {
   });
 });
 
-// Whoever composes the server decides whether a store can be opened by itself.
-const canOpenStore = 'openStore' in composition;
-
-describe.skipIf(!canOpenStore)('backup and restore', () => {
+describe('backup and restore', () => {
   const objects = () => answer(['docs', 'get', 'md', '--source', 'Product', '--shared']);
   const markOf = (name: string) =>
     JSON.parse(readFileSync(join(at(name), 'tidemark.json'), 'utf8')) as { state: string };

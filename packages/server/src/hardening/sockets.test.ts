@@ -76,8 +76,6 @@ describe('slow callers', () => {
       keepAliveTimeout: 72_000,
       maxConnections: 10_000,
     });
-    const options = Object.getOwnPropertySymbols(http).map((symbol) => String(symbol));
-    expect(options.length).toBeGreaterThan(0);
     expect((http as unknown as { readonly connectionsCheckingInterval: number }).connectionsCheckingInterval).toBe(
       1_000,
     );
@@ -112,10 +110,14 @@ describe('slow callers', () => {
   });
 
   it('[HARD-55] who was refused and does not hang up is hung up on', async () => {
+    const accepted = once(http, 'connection') as Promise<[Socket]>;
     const socket = openRaw(server.port);
+    onTestFinished(() => void socket.destroy());
+    const [ours] = await accepted;
+    const closed = once(ours, 'close');
     socket.write('NONSENSE\r\n\r\n');
     await readUntil(socket, '"code":');
-    await once(socket, 'close');
+    await closed;
   });
 
   it('[HARD-55] a thousand idle sockets keep nobody from being served', async () => {

@@ -2,12 +2,6 @@ import type { Store } from '@tidemark/core';
 import type { Config } from '../../config/config.ts';
 import { CliFailure } from '../cli-failure.ts';
 
-/** Engines are known in `compose.ts` only. A build that offers no store by itself cannot look after a folder. */
-interface Composition {
-  readonly compose: unknown;
-  readonly openStore?: (config: Pick<Config, 'store' | 'dataFolder'>) => Promise<Store>;
-}
-
 /** Opens the store in a folder that is known to hold one, and closes it whatever happens. */
 export async function withStore<T>(config: Config, folder: string, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await open({ store: config.store, dataFolder: folder });
@@ -19,8 +13,8 @@ export async function withStore<T>(config: Config, folder: string, work: (store:
 }
 
 async function open(config: Pick<Config, 'store' | 'dataFolder'>): Promise<Store> {
-  const { openStore }: Composition = await import('../../compose.ts');
-  if (openStore === undefined) throw new CliFailure('this build cannot open a data folder by itself');
+  // Only loaded by whoever opens a store, so that all other commands start quickly.
+  const { openStore } = await import('../../compose.ts');
   try {
     return await openStore(config);
   } catch (error) {

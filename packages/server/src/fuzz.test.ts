@@ -1,0 +1,117 @@
+import {
+  AnswerChecker,
+  type ApiDocument,
+  Dice,
+  endpointsOf,
+  fuzzServer,
+  KNOWN,
+  type Library,
+  openLibrary,
+  openRaw,
+  readToEnd,
+  Sender,
+  seededRandom,
+  spoilWire,
+} from '@tidemark/testing';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startTestServer, type TestServer } from './test-server.ts';
+
+const SEED = Number(process.env.FUZZ_SEED ?? 1);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3_000);
+const WIRES = Math.min(REQUESTS, 300);
+/** A request takes milliseconds; this is for machines that have much else to do. */
+const TEST_MS_MAX = 60_000 + REQUESTS * 40;
+
+let server: TestServer;
+let library: Library;
+let sender: Sender;
+let document: ApiDocument;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  library = await openLibrary(server.folder);
+  sender = new Sender(server.url);
+  document = (await (await fetch(`${server.url}/openapi.json`)).json()) as ApiDocument;
+});
+
+afterAll(async () => {
+  sender.close();
+  await library.close();
+  await server.close();
+});
+
+/** By the library, because requests may take away whatever a route would need for it. */
+async function furnish(): Promise<void> {
+  const { tidemark } = library;
+  const unlessThere = (work: Promise<unknown>) => work.catch(() => undefined);
+  for (const login of KNOWN.users) await tidemark.users.ensure(login);
+  for (const name of KNOWN.sources) {
+    const extra = name === 'Product' ? { partition_type: 'app' } : name === 'Polled' ? { adapter: 'backend' } : {};
+    await unlessThere(tidemark.sources.declare({ name, ...extra }));
+  }
+  for (const client_id of KNOWN.clients) await unlessThere(tidemark.clients.register('anna', { client_id }));
+}
+
+async function issueToken(): Promise<string> {
+  const scopes = ['admin', 'admin:reset'];
+  return (await library.tidemark.tokens.issue({ user: 'admin', scopes, expiresAtMs: null })).token;
+}
+
+async function expectHealthy(): Promise<void> {
+  const answer = await sender.send({ method: 'GET', path: '/healthz', headers: {}, body: null });
+  expect(answer.text).toBe('{"status":"ok"}');
+  expect(await library.verify()).toEqual([]);
+}
+
+it(
+  '[REST-30] whatever is sent to a route, it answers as described, with a listed code and never with a fault of ours',
+  async () => {
+    const endpoints = endpointsOf(document);
+    const checker = new AnswerChecker(document);
+    const report = await fuzzServer({
+      sender,
+      checker,
+      endpoints,
+      seed: SEED,
+      requests: REQUESTS,
+      issueToken,
+      furnish,
+    });
+    expect(report.failures.join('\n')).toBe('');
+    if (REQUESTS >= 3_000) expectReach([...report.answers.keys()], endpoints.length);
+    await expectHealthy();
+  },
+  TEST_MS_MAX,
+);
+
+/** A fuzz that is refused at the door finds nothing: most endpoints must have granted and refused something. */
+function expectReach(keys: readonly string[], endpoints: number): void {
+  const reached = (status: RegExp) =>
+    new Set(keys.filter((key) => status.test(key)).map((key) => key.replace(/ \d+$/, ''))).size;
+  expect(reached(/ 200$/)).toBeGreaterThan(endpoints * 0.8);
+  expect(reached(/ 4\d\d$/)).toBeGreaterThan(endpoints * 0.8);
+}
+
+it(
+  '[REST-30] whatever bytes are sent, the socket is answered or closed, and the server lives on',
+  async () => {
+    const dice = new Dice(seededRandom(SEED));
+    const token = await issueToken();
+    const head = `host: x\r\nx-sync-api-token: ${token}\r\ncontent-type: application/json\r\n`;
+    const requests = [
+      `GET /rc/v1/users?limit=5 HTTP/1.1\r\n${head}\r\n`,
+      `POST /rc/v1/store/notes HTTP/1.1\r\n${head}content-length: 12\r\n\r\n{"data":"x"}`,
+      `PUT /rc/v1/users/anna HTTP/1.1\r\n${head}transfer-encoding: chunked\r\n\r\n11\r\n{"attributes":{}}\r\n0\r\n\r\n`,
+    ];
+    for (let index = 0; index < WIRES; index++) {
+      const socket = openRaw(server.port);
+      const bytes = spoilWire(dice.pick(requests), dice);
+      socket.end(bytes);
+      const answer = await readToEnd(socket);
+      const replay = `wire ${index} of seed ${SEED}: ${JSON.stringify(bytes.toString('latin1'))} → ${answer}`;
+      if (answer !== '') expect(answer, replay).toMatch(/^HTTP\/1\.1 (?:[124][0-9]{2}|503) /);
+    }
+    await expectHealthy();
+  },
+  TEST_MS_MAX,
+);

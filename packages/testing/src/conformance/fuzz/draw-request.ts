@@ -1,0 +1,119 @@
+import type { Dice } from '../../kit/dice.ts';
+import type { ApiParameter, Endpoint, Schema } from '../api-document.ts';
+import { segment } from '../requests.ts';
+import type { Outgoing } from '../sender.ts';
+import { drawObject, drawValue } from './draw-value.ts';
+import { junkText, junkValue } from './junk.ts';
+import { spoilText, spoilValue } from './spoil.ts';
+
+/** A request to an endpoint: often right, often wrong in one place, sometimes wrong in several. */
+export function drawRequest(endpoint: Endpoint, token: string, dice: Dice): Outgoing {
+  const { method, template, operation } = endpoint;
+  const { parameters = [] } = operation;
+  const path = drawPath(template, parameters, dice);
+  const query = drawQuery(parameters, dice);
+  const body = drawBody(endpoint, dice);
+  return {
+    method: dice.chance(3) ? dice.pick(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD']) : method,
+    path: query === '' ? path : `${path}?${query}`,
+    headers: { ...drawToken(token, dice), ...drawHeaders(body !== null, dice) },
+    body,
+  };
+}
+
+function drawPath(template: string, parameters: readonly ApiParameter[], dice: Dice): string {
+  const path = template.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
+    const schema = parameters.find((parameter) => parameter.name === name)?.schema ?? {};
+    const value = dice.chance(75) ? String(drawValue(name, schema, dice)) : junkText(dice);
+    return drawSegment(value, dice);
+  });
+  return dice.chance(3) ? path + dice.pick(['/', '//', '/x', '%', ';a=b', '?', '#x', '/.', '/..']) : path;
+}
+
+/** Names that no URL can hold are sent as the replacement character, as every client does. */
+function drawSegment(value: string, dice: Dice): string {
+  if (dice.chance(3)) return dice.pick(['%', '%zz', '%ff', '%00', '%C0%AF', '%2e%2e', '%ED%A0%80', '*', '']);
+  return segment(value.toWellFormed());
+}
+
+function drawQuery(parameters: readonly ApiParameter[], dice: Dice): string {
+  const given = parameters
+    .filter((parameter) => parameter.in === 'query' && dice.chance(50))
+    .map(
+      ({ name, schema }) =>
+        `${name}=${segment(String(dice.chance(75) ? drawValue(name, schema, dice) : junkText(dice)).toWellFormed())}`,
+    );
+  if (dice.chance(5))
+    given.push(`${segment(junkText(dice).toWellFormed())}=${segment(String(junkValue(dice, 0)).toWellFormed())}`);
+  if (dice.chance(3) && given[0] !== undefined) given.push(given[0]);
+  if (dice.chance(2))
+    given.push(dice.pick(['&', '=', '%', '%zz', 'a[b]=c', '__proto__=x', 'constructor[prototype]=x']));
+  return given.join('&');
+}
+
+function drawBody({ method, operation }: Endpoint, dice: Dice): string | Buffer | null {
+  const schema = operation.requestBody?.content['application/json']?.schema;
+  if (schema === undefined) return method !== 'GET' && dice.chance(5) ? '{}' : null;
+  if (dice.chance(3)) return null;
+  const { properties, required = [] } = schema as {
+    readonly properties?: Readonly<Record<string, Schema>>;
+    readonly required?: readonly string[];
+  };
+  const wanted = Object.entries(properties ?? SOURCE).filter(([name]) => required.includes(name) || dice.chance(60));
+  let value: unknown = drawObject(Object.fromEntries(wanted), dice);
+  for (let times = dice.pick([0, 0, 1, 1, 2]); times > 0; times--) value = spoilValue(value, dice);
+  const text = JSON.stringify(value) ?? '';
+  return dice.chance(10) ? spoilText(text, dice) : text;
+}
+
+/** A declaration of a source takes any members as far as its schema goes; these are the ones it knows. */
+const SOURCE: Readonly<Record<string, Schema>> = {
+  name: { type: 'string' },
+  poll_interval: { type: 'integer' },
+  partition_type: { type: 'string' },
+  sync_type: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+  queue: { type: 'string' },
+  adapter: { type: 'string' },
+};
+
+function drawToken(token: string, dice: Dice): Readonly<Record<string, string>> {
+  if (dice.chance(90)) return { 'x-sync-api-token': token };
+  if (dice.chance(40)) return { authorization: `Bearer ${token}` };
+  const spoilt = token.slice(0, dice.below(token.length)) + dice.pick(['', 'x', '%00', ' ', ',']);
+  return dice.pick([{}, { 'x-sync-api-token': spoilt }, { authorization: spoilt }, { authorization: 'Basic YTpi' }]);
+}
+
+function drawHeaders(hasBody: boolean, dice: Dice): Readonly<Record<string, string>> {
+  const type = dice.chance(94)
+    ? 'application/json'
+    : dice.pick([
+        'text/plain',
+        'application/xml',
+        '',
+        'application/json;charset=utf-16',
+        'multipart/form-data',
+        ';',
+        'application/json, text/html',
+      ]);
+  return {
+    ...(hasBody || dice.chance(10) ? { 'content-type': type } : {}),
+    ...(dice.chance(20)
+      ? {
+          accept: dice.pick([
+            'text/plain',
+            'application/json',
+            '*/*',
+            'text/html',
+            '',
+            'a/b;q=x',
+            ';',
+            'text/plain;q=0',
+          ]),
+        }
+      : {}),
+    ...(dice.chance(3) ? { 'content-encoding': dice.pick(['gzip', 'identity', 'x', '']) } : {}),
+    ...(dice.chance(3)
+      ? { [dice.pick(['x-forwarded-for', 'x-request-id', 'x-http-method-override', 'origin', 'cookie'])]: 'x' }
+      : {}),
+  };
+}

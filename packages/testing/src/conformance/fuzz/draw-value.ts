@@ -1,0 +1,93 @@
+import type { Dice } from '../../kit/dice.ts';
+import type { Schema } from '../api-document.ts';
+import { junkText, junkValue } from './junk.ts';
+
+/** What exists on the server, so that many requests get past the first look-up. */
+export const KNOWN = {
+  users: ['anna', 'bob', 'a/b', '🌊'],
+  sources: ['Order', 'Product', 'a*b', 'Polled'],
+  documents: ['md', 'notes', 'hash', '*x'],
+  clients: ['phone', 'tablet'],
+  objects: ['1', '2', 'constructor', 'é'],
+} as const;
+
+type Draw = (dice: Dice) => unknown;
+
+/** What fits a member of this name, which the schema often does not say: objects are judged by admission. */
+const BY_NAME: Readonly<Record<string, Draw>> = {
+  user_id: (dice) => dice.pick(KNOWN.users),
+  user: (dice) => dice.pick(KNOWN.users),
+  after: (dice) => dice.pick(KNOWN.users),
+  source_id: (dice) => dice.pick(KNOWN.sources),
+  source_name: (dice) => dice.pick(KNOWN.sources),
+  client_id: (dice) => dice.pick(KNOWN.clients),
+  doc: (dice) => dice.pick(KNOWN.documents),
+  token_id: () => '0123456789abcdef',
+  partition_type: (dice) => dice.pick(['app', 'user']),
+  limit: (dice) => String(dice.between(1, 20)),
+  start: (dice) => String(dice.between(-3, 3)),
+  finish: (dice) => String(dice.between(-3, 3)),
+  names: (dice) => dice.pick(['*', 'http:*', 'sources:*:Order', 'x']),
+  metric: (dice) => dice.pick(['http:GET:/rc/v1/users', 'sources:push_objects:Order', 'x']),
+  refresh_time: (dice) => dice.pick([0, 10, null]),
+  adapter_url: (dice) => dice.pick(['http://127.0.0.1:1/', 'https://backend.example/x', null]),
+  scopes: (dice) => dice.pick([['read'], ['push'], ['read', 'push'], ['admin']]),
+  expires_at: (dice) => dice.pick([null, '2099-01-31T12:00:00Z']),
+  append: (dice) => dice.chance(50),
+  rebuild_md: (dice) => dice.chance(50),
+  attributes: (dice) => ({ login: dice.pick(KNOWN.users), email: 'x@example', ...attributes(dice) }),
+  objects: (dice) => (dice.chance(30) ? ids(dice) : objects(dice)),
+  delete_data: objects,
+  data: (dice) => dice.pick([objects, objects, text, sourceData])(dice),
+  sources: (dice) => dice.pick([dice.pick(KNOWN.sources), [...KNOWN.sources]]),
+  message: text,
+  name: (dice) => `Source ${dice.below(20)}`,
+  login: (dice) => dice.pick(KNOWN.users),
+  password: () => 'a password',
+};
+
+/** A value that fits, as far as name and schema tell. */
+export function drawValue(name: string, schema: Schema, dice: Dice): unknown {
+  const known = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
+  return known === undefined ? bySchema(schema, dice) : known(dice);
+}
+
+function bySchema(schema: Schema, dice: Dice): unknown {
+  const { type, anyOf, properties } = schema as {
+    readonly type?: string;
+    readonly anyOf?: readonly Schema[];
+    readonly properties?: Readonly<Record<string, Schema>>;
+  };
+  if (anyOf !== undefined) return bySchema(dice.pick(anyOf), dice);
+  if (type === 'object') return drawObject(properties ?? {}, dice);
+  if (type === 'string') return text(dice);
+  if (type === 'boolean') return dice.chance(50);
+  if (type === 'integer' || type === 'number') return dice.between(-2, 100);
+  return type === 'null' ? null : junkValue(dice);
+}
+
+export function drawObject(properties: Readonly<Record<string, Schema>>, dice: Dice): Record<string, unknown> {
+  const members = Object.entries(properties).map(([name, schema]) => [name, drawValue(name, schema, dice)] as const);
+  return Object.fromEntries(members);
+}
+
+function objects(dice: Dice): Record<string, unknown> {
+  return Object.fromEntries(ids(dice).map((id) => [id, attributes(dice)]));
+}
+
+function ids(dice: Dice): string[] {
+  return Array.from({ length: dice.below(4) }, () => dice.pick(KNOWN.objects));
+}
+
+function attributes(dice: Dice): Record<string, unknown> {
+  const names = Array.from({ length: dice.below(4) }, () => dice.pick(['a', 'b', 'name', 'id']));
+  return Object.fromEntries(names.map((name) => [name, dice.pick([1, 'x', null, true, [1], { b: 2 }])]));
+}
+
+function sourceData(dice: Dice): Record<string, unknown> {
+  return { poll_interval: dice.between(-1, 100), queue: dice.pick(['q', null]) };
+}
+
+function text(dice: Dice): string {
+  return dice.chance(50) ? 'text' : junkText(dice);
+}

@@ -1,0 +1,103 @@
+import { REFUSALS } from '@tidemark/protocol';
+import { Dice } from '../../kit/dice.ts';
+import { seededRandom } from '../../kit/seeded-random.ts';
+import type { AnswerChecker } from '../answer-checker.ts';
+import type { Endpoint } from '../api-document.ts';
+import type { Answer, Outgoing, Sender } from '../sender.ts';
+import { drawRequest } from './draw-request.ts';
+
+export interface Fuzzing {
+  readonly sender: Sender;
+  readonly checker: AnswerChecker;
+  readonly endpoints: readonly Endpoint[];
+  readonly seed: number;
+  readonly requests: number;
+  /** A token that works now; asked for again whenever an answer says that the last one does not. */
+  readonly issueToken: () => Promise<string>;
+  /** Makes what requests are about exist. Called at the beginning and after a reset. */
+  readonly furnish: () => Promise<void>;
+}
+
+export interface FuzzReport {
+  /** How often which endpoint gave which answer. */
+  readonly answers: ReadonlyMap<string, number>;
+  readonly failures: readonly string[];
+}
+
+const FAILURES_MAX = 10;
+const FURNISH_EVERY = 100;
+
+/** Sends requests that are right, nearly right and wrong, and holds every answer against what is promised. */
+export async function fuzzServer(fuzzing: Fuzzing): Promise<FuzzReport> {
+  const answers = new Map<string, number>();
+  const failures: string[] = [];
+  let token = await fuzzing.issueToken();
+  for (let index = 0; index < fuzzing.requests && failures.length < FAILURES_MAX; index++) {
+    if (index % FURNISH_EVERY === 0) await fuzzing.furnish();
+    const { endpoint, outgoing } = drawAt(fuzzing, index, token);
+    const answer = await answerOf(fuzzing.sender, outgoing);
+    const flaws = typeof answer === 'string' ? [answer] : flawsOf(fuzzing.checker, outgoing, answer);
+    if (flaws.length > 0) failures.push(failureText(fuzzing.seed, index, outgoing, answer, flaws));
+    if (typeof answer === 'string') continue;
+    const key = `${endpoint.method} ${endpoint.template} ${answer.status}`;
+    answers.set(key, (answers.get(key) ?? 0) + 1);
+    if (answer.status === 401) token = await fuzzing.issueToken();
+  }
+  return { answers, failures };
+}
+
+/** Every request has dice of its own, so that one is the same however many were sent before it. */
+function drawAt({ endpoints, seed }: Fuzzing, index: number, token: string) {
+  const dice = new Dice(seededRandom(seed * 1_000_003 + index));
+  const endpoint = dice.pick(endpoints);
+  return { endpoint, outgoing: drawRequest(endpoint, token, dice) };
+}
+
+async function answerOf(sender: Sender, outgoing: Outgoing): Promise<Answer | string> {
+  try {
+    return await sender.send(outgoing);
+  } catch (error) {
+    return `there was no answer: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function flawsOf(checker: AnswerChecker, outgoing: Outgoing, answer: Answer): readonly string[] {
+  try {
+    return [...refusalFlaws(answer), ...checker.check(outgoing, answer)];
+  } catch (error) {
+    return [`the answer cannot be read: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
+
+/** A refusal has a code of the catalogue with the status it has there, and it is never our own fault. */
+function refusalFlaws({ status, headers, text }: Answer): readonly string[] {
+  if (status < 400) return status === 200 ? [] : [`the status is ${status}`];
+  if (status >= 500 && status !== 503) return [`the status is ${status}`];
+  if (headers['content-type'] !== 'application/problem+json' || text === '') return [];
+  const { code } = JSON.parse(text) as { readonly code: string };
+  const known = Object.hasOwn(REFUSALS, code) ? REFUSALS[code as keyof typeof REFUSALS] : undefined;
+  if (known === undefined) return [`the code ${code} is in no catalogue`];
+  return known.status === status ? [] : [`${code} has the status ${known.status}, not ${status}`];
+}
+
+const SHOWN_UNITS_MAX = 1_000;
+
+function failureText(
+  seed: number,
+  index: number,
+  outgoing: Outgoing,
+  answer: Answer | string,
+  flaws: readonly string[],
+): string {
+  const shorten = (text: string) => (text.length > SHOWN_UNITS_MAX ? `${text.slice(0, SHOWN_UNITS_MAX)}…` : text);
+  const { method, path, headers, body } = outgoing;
+  const { 'x-sync-api-token': _token, ...others } = headers;
+  return [
+    `seed ${seed}, request ${index}: ${method} ${shorten(path)}`,
+    `  headers ${JSON.stringify(others)}`,
+    ...(body === null ? [] : [`  body ${shorten(JSON.stringify(body.toString()))}`]),
+    ...(typeof answer === 'string' ? [] : [`  answer ${answer.status} ${shorten(answer.text)}`]),
+    ...flaws.map((flaw) => `  ${flaw}`),
+    `  replay: FUZZ_SEED=${seed} FUZZ_REQUESTS=${index + 1} npm test -- fuzz.test.ts`,
+  ].join('\n');
+}

@@ -1,0 +1,74 @@
+import type { Dice } from '../../kit/dice.ts';
+import { junkObject, junkText, junkValue } from './junk.ts';
+
+/** Puts something else in one place of a value: a member, an item, or the whole. */
+export function spoilValue(value: unknown, dice: Dice): unknown {
+  if (dice.chance(25)) return junkValue(dice);
+  if (Array.isArray(value)) return spoilList(value, dice);
+  if (typeof value === 'object' && value !== null) return spoilObject(value as Record<string, unknown>, dice);
+  return junkValue(dice);
+}
+
+function spoilList(list: readonly unknown[], dice: Dice): unknown {
+  const place = dice.below(list.length + 1);
+  return [...list.slice(0, place), junkValue(dice), ...list.slice(place + 1)];
+}
+
+function spoilObject(object: Readonly<Record<string, unknown>>, dice: Dice): unknown {
+  const copy = Object.assign(Object.create(null), object) as Record<string, unknown>;
+  const names = Object.keys(copy);
+  const name = names.length === 0 ? junkText(dice) : dice.pick(names);
+  switch (dice.below(5)) {
+    case 0:
+      delete copy[name];
+      return copy;
+    case 1:
+      return Object.assign(copy, junkObject(dice, 2));
+    case 2:
+      copy[junkText(dice)] = copy[name];
+      return copy;
+    default:
+      copy[name] = spoilValue(copy[name], dice);
+      return copy;
+  }
+}
+
+/** Damages the text of a body where a program that writes JSON never would. */
+export function spoilText(text: string, dice: Dice): string | Buffer {
+  const place = dice.below(text.length + 1);
+  switch (dice.below(12)) {
+    case 0:
+      return text.slice(0, place);
+    case 1:
+      return text + text;
+    case 2:
+      return `\ufeff${text}`;
+    case 3:
+      return `${text.slice(0, -1)},}`;
+    case 4:
+      return text.replace(/^\{/, `{"objects":{},"data":"x","attributes":{},"objects":{},`);
+    case 5:
+      return text.replaceAll('"', "'");
+    case 6:
+      return text.replace(
+        /:[^,{}[\]]+/,
+        dice.pick([':NaN', ':Infinity', ':01', ':0x10', ':1e400', ':-', ':undefined']),
+      );
+    case 7:
+      return Buffer.concat([
+        Buffer.from(text.slice(0, place)),
+        Buffer.from([0xff, 0xc0]),
+        Buffer.from(text.slice(place)),
+      ]);
+    case 8:
+      return `${'['.repeat(2_000)}${text}${']'.repeat(2_000)}`;
+    case 9:
+      return (
+        text.slice(0, place) + dice.pick(['\0', '\\', '"', '{', ']', '\u2028', '//', '\\ud800']) + text.slice(place)
+      );
+    case 10:
+      return `${' '.repeat(dice.pick([1, 1_000, 100_000]))}${text}\n`;
+    default:
+      return `{"data":"${'x'.repeat(dice.pick([100_000, 1_000_000]))}"}`;
+  }
+}
