@@ -39,6 +39,7 @@ const RULES = [
   '[REST-21] everything refused',
   '[REST-22] reset',
   '[REST-23] service routes',
+  '[REST-25] pings',
 ];
 
 let running: TestServer;

@@ -108,7 +108,7 @@ function guardRequests(app: FastifyInstance, bodyBytesMax: number): void {
       throw new Refusal('uri_too_long', `the address is longer than ${URL_BYTES_MAX} characters`);
     }
     if (request.is404) throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
-    const encoding = request.headers['content-encoding'] ?? 'identity';
+    const encoding = request.headers['content-encoding'] || 'identity';
     if (encoding.toLowerCase() !== 'identity') {
       throw new Refusal('unsupported_media_type', `a body compressed with ${JSON.stringify(encoding)} is not accepted`);
     }

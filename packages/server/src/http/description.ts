@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { readVersion } from '../version.ts';
-import { addSharedSchemas } from './route-schema.ts';
+import { addSharedSchemas, REFUSED } from './route-schema.ts';
 
 /** Where people read the description. */
 export const VIEWER_PATH = '/docs';
@@ -40,5 +40,8 @@ const DESCRIPTION = {
   summary: 'This description',
   tags: ['service'],
   security: [],
-  response: { 200: { description: 'OpenAPI 3.1', content: { 'application/json': { schema: { type: 'object' } } } } },
+  response: {
+    200: { description: 'OpenAPI 3.1', content: { 'application/json': { schema: { type: 'object' } } } },
+    '4xx': REFUSED,
+  },
 } as const;

@@ -21,7 +21,7 @@ function service(
   schema: TSchema,
   others: Readonly<Record<string, unknown>> = {},
 ): FastifySchema {
-  const response = { 200: { description: summary, content: { [type]: { schema } } }, ...others };
+  const response = { 200: { description: summary, content: { [type]: { schema } } }, '4xx': REFUSED, ...others };
   return { summary, tags: ['service'], security: [], response };
 }
 
@@ -40,7 +40,7 @@ export const serviceSchemas: Readonly<Record<'health' | 'version' | 'readiness' 
     503: { description: 'It does not', content: { 'application/json': { schema: Readiness } } },
   }),
   metrics: {
-    ...service('Measurements for Prometheus', 'text/plain', Text, { '4xx': REFUSED }),
+    ...service('Measurements for Prometheus', 'text/plain', Text),
     description: 'Needs a token with the scope `read`, unless the configuration makes it public.',
     security: [{ header: [] }, { bearer: [] }, {}],
   },

@@ -1,6 +1,7 @@
 import { clientCases } from './cases/client-cases.ts';
 import { documentCases } from './cases/document-cases.ts';
 import { httpCases } from './cases/http-cases.ts';
+import { pingCases } from './cases/ping-cases.ts';
 import { pushCases } from './cases/push-cases.ts';
 import { sourceCases } from './cases/source-cases.ts';
 import { systemCases } from './cases/system-cases.ts';
@@ -13,6 +14,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...systemCases,
   ...documentCases,
   ...userCases,
+  ...pingCases,
   ...sourceCases,
   ...clientCases,
   ...pushCases,

@@ -33,7 +33,7 @@ it(
   async () => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
-    const { problems } = await runJobsCrashes({ rounds: 5, seed: 2, folder: folder.path, isLiar: true });
+    const { problems } = await runJobsCrashes({ rounds: 40, seed: 2, folder: folder.path, isLiar: true });
     expect(problems).not.toEqual([]);
   },
   PATIENCE_MS,

@@ -18,13 +18,16 @@ export interface JobsCrashOptions {
 /** Later than the end of every lease a killed worker can have left. */
 const LATER_MS = 3_600_000;
 
-/** Kills a process that enqueues and runs jobs again and again, in one folder, and looks whether everything adds up. */
+/**
+ * Kills a process that enqueues and runs jobs again and again, in one folder, and looks whether everything adds up.
+ * Ends early at the first round with a problem.
+ */
 export async function runJobsCrashes(options: JobsCrashOptions): Promise<JobsHistory> {
   const { rounds, seed, isLiar = false } = options;
   const history = new JobsHistory();
   const folder = join(options.folder, 'store');
   const dice = new Dice(seededRandom(seed));
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 1; round <= rounds && history.problems.length === 0; round++) {
     const orders = { folder, seed: dice.below(1_000_000), next: history.next(), isLiar };
     const plan = { lines: dice.between(2, 300), delayMs: dice.between(0, 12) };
     for (const line of await runWorker(orders, plan)) history.hear(line);
