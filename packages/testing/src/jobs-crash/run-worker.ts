@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +21,7 @@ export async function runWorker(
   { lines: linesMax, delayMs }: KillPlan,
 ): Promise<readonly Line[]> {
   const child = spawn(process.execPath, [WORKER, JSON.stringify(orders)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'close');
   const alarm = setTimeout(() => child.kill('SIGKILL'), WAIT_MS_MAX);
   const heard: Line[] = [];
   let killing: Promise<unknown> | null = null;
@@ -31,7 +33,10 @@ export async function runWorker(
   }
   clearTimeout(alarm);
   await killing;
-  if (killing === null && heard.at(-1)?.say !== 'failed') throw new Error('the worker ended by itself or was too slow');
+  if (killing === null && heard.at(-1)?.say !== 'failed') {
+    const [code, signal] = await ended;
+    throw new Error(`the worker ended by itself or was too slow (${signal ?? code}, ${heard.length} lines)`);
+  }
   return heard;
 }
 
