@@ -107,11 +107,11 @@ describe('taken together', () => {
     expect(missed.map(({ method, template }) => `${method} ${template}`)).toEqual([]);
   });
 
-  it('[REST-25] every answer was one that the description allows', () => {
+  it('[REST-26] every answer was one that the description allows', () => {
     expect(flaws).toEqual([]);
   });
 
-  it('[REST-26] the data is sound afterwards', async () => {
+  it('[REST-33] the data is sound afterwards', async () => {
     expect(await library.verify()).toEqual([]);
   });
 });

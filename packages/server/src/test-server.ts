@@ -11,6 +11,7 @@ export const ADMIN_PASSWORD = 'kelp-forest-9341';
 
 export interface TestServer extends Running {
   readonly folder: string;
+  readonly config: Config;
   readonly port: number;
   /** Of the administrator, with all scopes. */
   readonly token: string;
@@ -24,13 +25,14 @@ const SILENT_LOG: Log = { debug: silent, info: silent, warn: silent, error: sile
 /** A server for a test: in this process, on a socket of its own, with a folder of its own. */
 export async function startTestServer(changes: Partial<Config> = {}, log: Log = SILENT_LOG): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
-  const running = await compose({ ...testConfig(folder), ...changes }, log);
+  const config = { ...testConfig(folder), ...changes };
+  const running = await compose(config, log);
   const close = async () => {
     await running.close();
     await rm(folder, { recursive: true, force: true });
   };
   const port = Number(new URL(running.url).port);
-  return { ...running, folder, port, token: await logIn(running.url), close };
+  return { ...running, folder, config, port, token: await logIn(running.url), close };
 }
 
 export function testConfig(folder: string): Config {

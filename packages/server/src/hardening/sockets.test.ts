@@ -183,3 +183,34 @@ describe('whoever asks before sending', () => {
     expect(await sendRaw(server.port, `${lines.join('\r\n')}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 417 /);
   });
 });
+
+describe('large bodies', () => {
+  const BYTES = 9_000_000;
+  const head = () =>
+    `POST /rc/v1/store/large HTTP/1.1\r\nhost: x\r\nx-sync-api-token: ${server.token}\r\n` +
+    `content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: ${BYTES}\r\n\r\n`;
+
+  it('[HARD-66] take no more room together than there is, and give it back however they end', async () => {
+    // Each is asked for its body and then sends none, so it surely has its room.
+    const sockets = Array.from({ length: 7 }, () => openRaw(server.port));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    for (const socket of sockets) {
+      socket.write(head());
+      await readUntil(socket, '100 Continue');
+    }
+    const body = JSON.stringify({ data: 'x'.repeat(BYTES) });
+    const refused = await admin.postText('/rc/v1/store/large', body);
+    expect([refused.status, refused.code, refused.headers['retry-after']]).toEqual([503, 'overloaded', '1']);
+    expect((await admin.post('/rc/v1/store/small', { data: 'x' })).status).toBe(200);
+    const stranger = new Caller(server.url, null);
+    onTestFinished(() => stranger.close());
+    expect((await stranger.postText('/rc/v1/store/large', body)).code).toBe('token_missing');
+    for (const socket of sockets) socket.destroy();
+    const retried: number[] = [];
+    while (retried.at(-1) !== 200 && retried.length < 50)
+      retried.push((await admin.postText('/rc/v1/store/large', body)).status);
+    expect(retried.at(-1)).toBe(200);
+  });
+});

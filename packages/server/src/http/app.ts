@@ -8,6 +8,7 @@ import {
   fastify,
 } from 'fastify';
 import { VIEWER_PATH } from './description.ts';
+import { boundBodiesInFlight } from './in-flight.ts';
 import { parseJsonBody } from './json-body.ts';
 import { prefersText } from './negotiate.ts';
 import { problemOf } from './problem.ts';
@@ -76,6 +77,7 @@ export async function buildHttp(
   guardSockets(app, bodyBytesMax);
   readJsonOnly(app);
   guardRequests(app, bodyBytesMax);
+  boundBodiesInFlight(app, bodyBytesMax);
   const methodsByUrl = collectRoutes(app);
   await addRoutes(app);
   refuseOtherMethods(app, methodsByUrl);

@@ -1,0 +1,32 @@
+import { Refusal } from '@tidemark/protocol';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+
+/** Bodies up to this size are not counted: as many as there are sockets fit into memory. */
+const SMALL_BYTES = 65_536;
+/** Larger bodies being read or worked on at once. One is always taken, however large. Exceeded: `overloaded`. */
+const IN_FLIGHT_BYTES_MAX = 64 * 2 ** 20;
+const RETRY_AFTER_S = 1;
+
+/** Bounds what bodies together take of the memory. Asked after authentication: strangers cannot take up the room. */
+export function boundBodiesInFlight(app: FastifyInstance, bodyBytesMax: number): void {
+  let inFlight = 0;
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    const bytes = announcedBytes(request, bodyBytesMax);
+    if (bytes <= SMALL_BYTES) return done();
+    if (inFlight > 0 && inFlight + bytes > IN_FLIGHT_BYTES_MAX) {
+      return done(new Refusal('overloaded', 'too many large bodies are being worked on at once', [], RETRY_AFTER_S));
+    }
+    inFlight += bytes;
+    // However the request ends, also when the caller hangs up in the middle.
+    reply.raw.once('close', () => {
+      inFlight -= bytes;
+    });
+    done();
+  });
+}
+
+function announcedBytes({ headers }: FastifyRequest, bodyBytesMax: number): number {
+  // Whoever sends in chunks does not say how much.
+  if (headers['transfer-encoding'] !== undefined) return bodyBytesMax;
+  return Number(headers['content-length'] ?? 0);
+}
