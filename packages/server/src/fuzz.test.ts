@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import {
   AnswerChecker,
   type ApiDocument,
@@ -115,3 +117,33 @@ it(
   },
   TEST_MS_MAX,
 );
+
+it('[REST-30] a fuzz notices a fault of the server, an unlisted code, an answer that is not described and a torn one', async () => {
+  const faults: readonly (readonly [number, string, string])[] = [
+    [500, 'application/problem+json', problem({ status: 500, code: 'internal' })],
+    [404, 'application/problem+json', problem({ status: 404, code: 'never_heard_of' })],
+    [404, 'application/problem+json', problem({ status: 404, code: 'invalid_value' })],
+    [404, 'application/problem+json', '{"code":"not_found"}'],
+    [200, 'text/html', '<p>'],
+    [200, 'application/json; charset=utf-8', '{"torn'],
+    [302, 'application/json', '{}'],
+  ];
+  for (const [status, type, body] of faults) {
+    const broken = createServer((_request, response) => response.writeHead(status, { 'content-type': type }).end(body));
+    broken.listen(0, '127.0.0.1');
+    await once(broken, 'listening');
+    const { port } = broken.address() as { readonly port: number };
+    const brokenSender = new Sender(`http://127.0.0.1:${port}`);
+    const endpoints = endpointsOf(document).filter(({ template }) => template === '/rc/v1/system/license');
+    const checker = new AnswerChecker(document);
+    const fuzzing = { sender: brokenSender, checker, endpoints, seed: SEED, requests: 5, issueToken, furnish };
+    const { failures } = await fuzzServer(fuzzing);
+    brokenSender.close();
+    broken.close();
+    expect([status, body, failures.length > 0]).toEqual([status, body, true]);
+  }
+});
+
+function problem({ status, code }: { readonly status: number; readonly code: string }): string {
+  return JSON.stringify({ type: 'urn:x', title: 'x', status, detail: 'x', code, request_id: 'x' });
+}

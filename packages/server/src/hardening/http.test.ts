@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { Caller, collectingLog, type Library, openLibrary, sendRaw } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -22,7 +24,7 @@ afterAll(async () => {
   await server.close();
 });
 
-function request(line: string, headers: readonly string[] = [], body = ''): Promise<string> {
+function rawRequest(line: string, headers: readonly string[] = [], body = ''): Promise<string> {
   return sendRaw(
     server.port,
     `${[line, ...headers, `x-sync-api-token: ${server.token}`, 'connection: close'].join('\r\n')}\r\n\r\n${body}`,
@@ -106,10 +108,25 @@ describe('a body', () => {
     expect(((await caller.get('/rc/v1/store/x')).body as string).length).toBe(1_000 - '{"data":""}'.length);
   });
 
-  it('[HARD-53] far too large is answered all the same, on a connection that lives on', async () => {
-    const body = JSON.stringify({ data: 'x'.repeat(12_000_000) });
-    for (let attempt = 0; attempt < 10; attempt++) {
-      expect((await admin.postText('/rc/v1/store/x', body)).code).toBe('body_too_large');
+  it('[HARD-53] far too large is answered all the same, announced or not, on a connection that lives on', async () => {
+    const body = Buffer.from(JSON.stringify({ data: 'x'.repeat(12_000_000) }));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    for (const isAnnounced of [true, false]) {
+      const length: Record<string, string> = isAnnounced ? { 'content-length': String(body.length) } : {};
+      const headers = { 'x-sync-api-token': server.token, 'content-type': 'application/json', ...length };
+      for (let attempt = 0; attempt < 10; attempt++) {
+        const outgoing = request(`${server.url}/rc/v1/store/x`, { method: 'POST', agent, headers });
+        outgoing.end(body);
+        const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+        const text = (await response.setEncoding('utf8').toArray()).join('');
+        if (!outgoing.writableFinished) await once(outgoing, 'finish');
+        expect({ status: response.statusCode, closes: response.headers.connection === 'close' }).toEqual({
+          status: 413,
+          closes: false,
+        });
+        expect(text).toContain('"code":"body_too_large"');
+      }
     }
   });
 });
@@ -120,7 +137,7 @@ describe('a method', () => {
   it.each(['PROPFIND', 'LINK', 'M-SEARCH', 'FOO', 'get'])(
     '[HARD-56] %s is told which ones there are',
     async (method) => {
-      const answer = await request(`${method} /rc/v1/users HTTP/1.1`, ['host: x']);
+      const answer = await rawRequest(`${method} /rc/v1/users HTTP/1.1`, ['host: x']);
       expect(answer).toMatch(/^HTTP\/1\.1 405 /);
       expect(answer.toLowerCase()).toContain(LISTED.toLowerCase());
       expect(answer).toContain('"code":"method_not_allowed"');
@@ -133,7 +150,7 @@ describe('a method', () => {
   });
 
   it('[HARD-56] TRACE gives nothing back', async () => {
-    const answer = await request('TRACE /rc/v1/users HTTP/1.1', ['host: x', 'x-secret: seen']);
+    const answer = await rawRequest('TRACE /rc/v1/users HTTP/1.1', ['host: x', 'x-secret: seen']);
     expect(answer).toMatch(/^HTTP\/1\.1 405 /);
     expect(answer).toContain('allow: GET, HEAD, POST');
     expect(answer).not.toContain('seen');
@@ -147,8 +164,8 @@ describe('a method', () => {
 
 describe('a request', () => {
   it('[HARD-57] without Host is refused in HTTP/1.1', async () => {
-    expect(await request('GET /healthz HTTP/1.1')).toMatch(/^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
-    expect(await request('GET /healthz HTTP/1.0')).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await rawRequest('GET /healthz HTTP/1.1')).toMatch(/^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
+    expect(await rawRequest('GET /healthz HTTP/1.0')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('[HARD-57] from whatever Host finds it in no answer', async () => {

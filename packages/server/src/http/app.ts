@@ -76,7 +76,7 @@ export async function buildHttp(
   app.setErrorHandler(answerError);
   guardSockets(app, bodyBytesMax);
   readJsonOnly(app);
-  guardRequests(app, bodyBytesMax);
+  guardRequests(app);
   boundBodiesInFlight(app, bodyBytesMax);
   const methodsByUrl = collectRoutes(app);
   await addRoutes(app);
@@ -93,33 +93,42 @@ function readJsonOnly(app: FastifyInstance): void {
 }
 
 /** In hooks before the body is read, so that what is refused anyway costs no parsing and is never called malformed. */
-function guardRequests(app: FastifyInstance, bodyBytesMax: number): void {
+function guardRequests(app: FastifyInstance): void {
   app.setNotFoundHandler(() => {
     throw new Error('the hook before this handler refuses every unknown path');
   });
-  app.addHook('onRequest', async (request, reply) => {
+  // Not async: a promise for every request would cost more than the checks.
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
-    if (!KNOWN_METHODS.has(request.method)) {
-      reply.header('allow', METHODS_TAKEN);
-      throw unknownMethod(request.method);
-    }
-    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
-      throw new Refusal('invalid_request', 'a request needs a Host header');
-    }
-    if (request.url.length > URL_BYTES_MAX) {
-      throw new Refusal('uri_too_long', `the address is longer than ${URL_BYTES_MAX} characters`);
-    }
-    if (request.is404) throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
-    const encoding = request.headers['content-encoding'] || 'identity';
-    if (encoding.toLowerCase() !== 'identity') {
-      throw new Refusal('unsupported_media_type', `a body compressed with ${JSON.stringify(encoding)} is not accepted`);
-    }
-    // Refused here, the body is never read into memory, and the connection lives on.
-    const announced = request.headers['content-length'];
-    if (announced !== undefined && Number(announced) > (request.routeOptions.bodyLimit ?? bodyBytesMax)) {
-      throw new Refusal('body_too_large', 'the body is larger than the server reads');
-    }
+    done(refusalBefore(() => guardRequest(request, reply)));
   });
+}
+
+function refusalBefore(guard: () => void): Error | undefined {
+  try {
+    guard();
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function guardRequest(request: FastifyRequest, reply: FastifyReply): void {
+  if (!KNOWN_METHODS.has(request.method)) {
+    reply.header('allow', METHODS_TAKEN);
+    throw unknownMethod(request.method);
+  }
+  if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+    throw new Refusal('invalid_request', 'a request needs a Host header');
+  }
+  if (request.url.length > URL_BYTES_MAX) {
+    throw new Refusal('uri_too_long', `the address is longer than ${URL_BYTES_MAX} characters`);
+  }
+  if (request.is404) throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
+  const encoding = request.headers['content-encoding'] || 'identity';
+  if (encoding.toLowerCase() !== 'identity') {
+    throw new Refusal('unsupported_media_type', `a body compressed with ${JSON.stringify(encoding)} is not accepted`);
+  }
 }
 
 function collectRoutes(app: FastifyInstance): ReadonlyMap<string, Set<string>> {

@@ -12,7 +12,8 @@ export function boundBodiesInFlight(app: FastifyInstance, bodyBytesMax: number):
   let inFlight = 0;
   app.addHook('preParsing', (request, reply, _payload, done) => {
     const bytes = announcedBytes(request, bodyBytesMax);
-    if (bytes <= SMALL_BYTES) return done();
+    // What is too large is refused without being read.
+    if (bytes <= SMALL_BYTES || bytes > bodyBytesMax) return done();
     if (inFlight > 0 && inFlight + bytes > IN_FLIGHT_BYTES_MAX) {
       return done(new Refusal('overloaded', 'too many large bodies are being worked on at once', [], RETRY_AFTER_S));
     }

@@ -66,7 +66,7 @@ function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: Servi
     labelNames: ['method', 'route', 'status'],
     registers: [registry],
   });
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     // Labels are route templates, so that strangers cannot grow the set.
     const route = request.routeOptions.url ?? 'unknown';
     const status = `${Math.floor(reply.statusCode / 100)}xx`;
@@ -74,6 +74,7 @@ function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: Servi
     if (reply.statusCode !== 405 && request.routeOptions.url !== undefined) {
       desk.tidemark.stats.record(`http:${request.method}:${route}`, reply.elapsedTime, desk.nowMs());
     }
+    done();
   });
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
     if (!isMetricsPublic) await authenticate(desk.tidemark, request, 'read', desk.nowMs());
