@@ -1,8 +1,7 @@
-import type { DocumentScope } from '@tidemark/core';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
-import { documentAnswer } from './documents.ts';
-import { Document, DocumentBody, DocumentReport, Moment, Names, NullableText, Text } from './shapes.ts';
+import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
+import { Moment, NullableText, Text } from './shapes.ts';
 
 const Client = Type.Object(
   {
@@ -20,12 +19,13 @@ const Client = Type.Object(
   },
   { additionalProperties: false },
 );
-const SourceParams = Type.Object({ client_id: Text, source_id: Text });
-const DocParams = Type.Object({ client_id: Text, source_id: Text, doc: Text });
 
-function scopeOf({ client_id, source_id }: { readonly client_id: string; readonly source_id: string }): DocumentScope {
-  return { kind: 'client', source: source_id, client: client_id };
-}
+const owner: DocumentOwner = {
+  name: 'a device and source',
+  path: '/rc/v1/clients/:client_id/sources/:source_id/docs',
+  params: { client_id: Text, source_id: Text },
+  scopeOf: ({ client_id: client = '', source_id: source = '' }) => ({ kind: 'client', source, client }),
+};
 
 const get = route({
   method: 'GET',
@@ -42,38 +42,4 @@ const get = route({
   },
 });
 
-const docnames = route({
-  method: 'GET',
-  path: '/rc/v1/clients/:client_id/sources/:source_id/docnames',
-  scope: 'read',
-  summary: 'The names of the documents of a device and source',
-  params: SourceParams,
-  answer: Names,
-  handle: ({ desk, params }) => desk.tidemark.documentNames(scopeOf(params)),
-});
-
-const readDocument = route({
-  method: 'GET',
-  path: '/rc/v1/clients/:client_id/sources/:source_id/docs/:doc',
-  scope: 'read',
-  summary: 'The content of a document of a device and source',
-  params: DocParams,
-  answer: Document,
-  isText: true,
-  handle: async ({ desk, params, accept }) =>
-    documentAnswer(await desk.tidemark.readDocument(scopeOf(params), params.doc), accept),
-});
-
-const writeDocument = route({
-  method: 'POST',
-  path: '/rc/v1/clients/:client_id/sources/:source_id/docs/:doc',
-  scope: 'admin',
-  summary: 'Set or append the content of a document of a device and source',
-  params: DocParams,
-  body: DocumentBody,
-  answer: DocumentReport,
-  audit: 'document.write',
-  handle: ({ desk, params, body }) => desk.tidemark.writeDocument(scopeOf(params), params.doc, body),
-});
-
-export const clientRoutes = [get, docnames, readDocument, writeDocument];
+export const clientRoutes = [get, docnamesRoute(owner), ...documentRoutes(owner)];

@@ -1,11 +1,77 @@
-import type { DocumentView } from '@tidemark/core';
+import type { DocumentScope, DocumentView } from '@tidemark/core';
+import { type TProperties, Type } from 'typebox';
 import { prefersJson } from '../http/negotiate.ts';
-import { JsonText, TextAnswer } from '../http/route.ts';
+import { JsonText, type Route, route, TextAnswer } from '../http/route.ts';
+import { Document, DocumentBody, DocumentReport, Names, Text } from './shapes.ts';
+
+/** Each owner has some of them; which ones, its schema says. */
+interface OwnerParams {
+  readonly user_id?: string;
+  readonly client_id?: string;
+  readonly source_id?: string;
+}
+
+/** Whose documents the routes are about. */
+export interface DocumentOwner {
+  /** In sentences: "a document of …". */
+  readonly name: string;
+  /** The path under which its documents stand. */
+  readonly path: string;
+  readonly params: TProperties;
+  readonly scopeOf: (params: OwnerParams) => DocumentScope;
+}
+
+/** Reading and writing documents is the same whoever they belong to. */
+export function documentRoutes({ name, path, params, scopeOf }: DocumentOwner): readonly Route[] {
+  const withDoc = Type.Object({ ...params, doc: Text });
+  const read = route({
+    method: 'GET',
+    path: `${path}/:doc`,
+    scope: 'read',
+    summary: `The content of a document of ${name}`,
+    params: withDoc,
+    answer: Document,
+    isText: true,
+    handle: async ({ desk, params: given, accept }) =>
+      documentAnswer(await desk.tidemark.readDocument(scopeOf(given as OwnerParams), docOf(given)), accept),
+  });
+  const write = route({
+    method: 'POST',
+    path: `${path}/:doc`,
+    scope: 'admin',
+    summary: `Set or append the content of a document of ${name}`,
+    params: withDoc,
+    body: DocumentBody,
+    answer: DocumentReport,
+    audit: 'document.write',
+    handle: ({ desk, params: given, body }) =>
+      desk.tidemark.writeDocument(scopeOf(given as OwnerParams), docOf(given), body),
+  });
+  return [read, write];
+}
+
+/** The names of the documents of an owner, beside which its documents stand. */
+export function docnamesRoute({ name, path, params, scopeOf }: DocumentOwner): Route {
+  return route({
+    method: 'GET',
+    path: path.replace(/\/docs$/, '/docnames'),
+    scope: 'read',
+    summary: `The names of the documents of ${name}`,
+    params: Type.Object(params),
+    answer: Names,
+    handle: ({ desk, params: given }) => desk.tidemark.documentNames(scopeOf(given as OwnerParams)),
+  });
+}
+
+function docOf(params: unknown): string {
+  return (params as { readonly doc: string }).doc;
+}
 
 /** A document as its reader wants it: objects as JSON; a text as it is, or as a JSON string for who asks for JSON. */
-export function documentAnswer(view: DocumentView, accept: string | undefined): TextAnswer | JsonText {
-  if (view.type === 'text')
+function documentAnswer(view: DocumentView, accept: string | undefined): TextAnswer | JsonText {
+  if (view.type === 'text') {
     return prefersJson(accept) ? new JsonText(JSON.stringify(view.text)) : new TextAnswer(view.text);
+  }
   const members = [...view.objects].map(([id, text]) => `${JSON.stringify(id)}:${text}`);
   return new JsonText(`{${members.join(',')}}`);
 }

@@ -1,9 +1,8 @@
-import type { DocumentScope } from '@tidemark/core';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
-import { documentAnswer } from './documents.ts';
+import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
 import { pageOf } from './paging.ts';
-import { Deleted, Document, DocumentBody, DocumentReport, Moment, Names, PageQuery, Text } from './shapes.ts';
+import { Deleted, Moment, Names, PageQuery, Text } from './shapes.ts';
 
 const User = Type.Object(
   {
@@ -18,13 +17,15 @@ const User = Type.Object(
 const Attributes = Type.Object({ attributes: Type.Unknown() }, { additionalProperties: false });
 const UserParams = Type.Object({ user_id: Text });
 const ClientParams = Type.Object({ user_id: Text, client_id: Text });
-const SourceParams = Type.Object({ user_id: Text, source_id: Text });
-const DocParams = Type.Object({ user_id: Text, source_id: Text, doc: Text });
 
 /** `*` stands for everybody: the shared documents of the source. */
-function scopeOf({ user_id, source_id }: { readonly user_id: string; readonly source_id: string }): DocumentScope {
-  return user_id === '*' ? { kind: 'shared', source: source_id } : { kind: 'user', source: source_id, user: user_id };
-}
+const owner: DocumentOwner = {
+  name: 'a user and source, or with user * the shared ones',
+  path: '/rc/v1/users/:user_id/sources/:source_id/docs',
+  params: { user_id: Text, source_id: Text },
+  scopeOf: ({ user_id = '', source_id: source = '' }) =>
+    user_id === '*' ? { kind: 'shared', source } : { kind: 'user', source, user: user_id },
+};
 
 const create = route({
   method: 'POST',
@@ -101,40 +102,6 @@ const removeClient = route({
   handle: ({ desk, params }) => desk.tidemark.clients.delete(params.user_id, params.client_id),
 });
 
-const docnames = route({
-  method: 'GET',
-  path: '/rc/v1/users/:user_id/sources/:source_id/docnames',
-  scope: 'read',
-  summary: 'The names of the documents of a user and source, or with user * the shared ones',
-  params: SourceParams,
-  answer: Names,
-  handle: ({ desk, params }) => desk.tidemark.documentNames(scopeOf(params)),
-});
-
-const readDocument = route({
-  method: 'GET',
-  path: '/rc/v1/users/:user_id/sources/:source_id/docs/:doc',
-  scope: 'read',
-  summary: 'The content of a document of a user and source',
-  params: DocParams,
-  answer: Document,
-  isText: true,
-  handle: async ({ desk, params, accept }) =>
-    documentAnswer(await desk.tidemark.readDocument(scopeOf(params), params.doc), accept),
-});
-
-const writeDocument = route({
-  method: 'POST',
-  path: '/rc/v1/users/:user_id/sources/:source_id/docs/:doc',
-  scope: 'admin',
-  summary: 'Set or append the content of a document of a user and source',
-  params: DocParams,
-  body: DocumentBody,
-  answer: DocumentReport,
-  audit: 'document.write',
-  handle: ({ desk, params, body }) => desk.tidemark.writeDocument(scopeOf(params), params.doc, body),
-});
-
 const ping = route({
   method: 'POST',
   path: '/rc/v1/users/ping',
@@ -163,8 +130,7 @@ export const userRoutes = [
   remove,
   clients,
   removeClient,
-  docnames,
-  readDocument,
-  writeDocument,
+  docnamesRoute(owner),
+  ...documentRoutes(owner),
   ping,
 ];
