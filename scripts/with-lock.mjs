@@ -18,15 +18,13 @@ export async function withLock(folder, work, { onWait = () => {}, waitMsMax = WA
   const deadline = Date.now() + waitMsMax;
   let waiting = false;
   while (!tryTake(folder, owner)) {
-    if (Date.now() > deadline) throw new Error(`the lock ${folder} was not free in ${waitMsMax / 1000} s`);
     const holder = holderOf(folder);
-    if (holder === null || !isAlive(holder.pid)) {
-      clear(folder, holder?.name);
-      continue;
-    }
-    if (!waiting) onWait(holder.pid);
-    waiting = true;
-    await sleep(RETRY_MS);
+    const isHeld = holder !== null && isAlive(holder.pid);
+    if (!isHeld) clear(folder, holder?.name);
+    else if (!waiting) onWait(holder.pid);
+    waiting ||= isHeld;
+    if (Date.now() > deadline) throw new Error(`the lock ${folder} was not free in ${waitMsMax / 1000} s`);
+    if (isHeld) await sleep(RETRY_MS);
   }
   try {
     return await work();

@@ -7,7 +7,7 @@ import { firstSync } from './scenarios/first-sync.ts';
 import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
-import { pushOne } from './scenarios/push-one.ts';
+import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { rest } from './scenarios/rest.ts';
 import { tableOf } from './table.ts';
 import { buildWorld, endWorld } from './world.ts';
@@ -45,6 +45,7 @@ async function measureAll(objects: number): Promise<readonly Row[]> {
   const large = await buildWorld(objects, say);
   const small = await buildWorld(1_000, say);
   measured(await pushOne(small, large));
+  measured(await pushOneApart(small, large));
   measured(await pageOfTen(small, large));
   measured(await noChange(small, large));
   measured(await firstSync(large));

@@ -1,18 +1,39 @@
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { idOf, SOURCE, type World } from '../world.ts';
+import { idOf, objectsFrom, SOURCE, type World } from '../world.ts';
 
-/** Pushing one object must cost the same however many others there are. */
-export async function pushOne(small: World, large: World): Promise<Row> {
-  let turn = 0;
-  const push = (world: World) => () => {
-    const id = idOf((++turn * 7919) % world.objects);
-    return world.tidemark.pushObjects({ source: SOURCE, objects: { [id]: { stock: turn } } });
+/** Another document in the store of a world. */
+const SIDE_SOURCE = 'Side';
+
+let turn = 0;
+
+/** Every push changes something: the value was never there before. */
+function push({ tidemark }: World, source: string, objects: number) {
+  return () => {
+    const id = idOf((++turn * 7919) % objects);
+    return tidemark.pushObjects({ source, objects: { [id]: { stock: turn } } });
   };
-  const { medianMs } = await compare([push(small), push(large)], { count: 15, runs: 100 });
+}
+
+/** Pushing one object must cost the same however many others its document has: two documents in one store. */
+export async function pushOne(small: World, large: World): Promise<Row> {
+  await large.tidemark.sources.declare({ name: SIDE_SOURCE, partition_type: 'app' });
+  await large.tidemark.fastInsert({ source: SIDE_SOURCE, objects: objectsFrom(0, small.objects) });
+  const ways = [push(large, SIDE_SOURCE, small.objects), push(large, SOURCE, large.objects)];
+  return rowOf('push 1 object, durable', ways, small, large);
+}
+
+/** The same between two stores: a store with a million objects has deeper trees than one with a thousand. */
+export async function pushOneApart(small: World, large: World): Promise<Row> {
+  const ways = [push(small, SOURCE, small.objects), push(large, SOURCE, large.objects)];
+  return rowOf('push 1 object, durable, a store each', ways, small, large);
+}
+
+async function rowOf(name: string, ways: Parameters<typeof compare>[0], small: World, large: World): Promise<Row> {
+  const { medianMs } = await compare(ways, { count: 15, runs: 100 });
   const [few = 0, many = 0] = medianMs;
   return {
-    name: 'push 1 object, durable',
+    name,
     measured: `${many.toFixed(3)} ms in ${large.objects}`,
     against: `${few.toFixed(3)} ms in ${small.objects}`,
     ratio: many / few,

@@ -219,6 +219,20 @@ describe('a request', () => {
     expect(refused.headers['x-content-type-options']).toBe('nosniff');
   });
 
+  it.each([
+    '/docs/static/nothing.js',
+    '/docs/static/../../package.json',
+    '/docs/static/..%2f..%2f..%2fpackage.json',
+    '/docs/static/%2e%2e/%2e%2e/package.json',
+    '/docs/static//etc/passwd',
+    '/docs/static/..\\..\\package.json',
+    '/docs/../../etc/passwd',
+  ])('[HARD-15] %s leads to no file outside the viewer', async (path) => {
+    const answer = await rawRequest(`GET ${path} HTTP/1.1`, ['host: x']);
+    expect(answer).toMatch(/^HTTP\/1\.1 4/);
+    expect(answer).not.toMatch(/root:|"version"/);
+  });
+
   it('[HARD-61] cannot put the viewer of the description into a frame of another site', async () => {
     const { headers } = await stranger.get('/docs/');
     expect(String(headers['content-security-policy'])).toMatch(/frame-ancestors 'self'/);

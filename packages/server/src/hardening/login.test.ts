@@ -97,6 +97,22 @@ describe('guessing', () => {
     expect(trail.filter(({ result }) => result === 'invalid_credentials').length).toBe(FAILED_LOGINS_PER_ADDRESS_MAX);
   });
 
+  it('[HARD-5] an address is the one that the proxy saw, not one that the caller made up', async () => {
+    const behind = await startTestServer({ trustProxy: true });
+    const caller = new Caller(behind.url, null);
+    onTestFinished(async () => {
+      caller.close();
+      await behind.close();
+    });
+    const guess = async (forwarded: string, login: string) =>
+      (await caller.post(LOGIN, { login, password: 'x' }, { 'x-forwarded-for': forwarded })).code;
+    for (let attempt = 0; attempt < FAILED_LOGINS_PER_ADDRESS_MAX; attempt++) {
+      expect(await guess(`10.1.1.${attempt}, 10.0.0.1`, `user ${attempt}`)).toBe('invalid_credentials');
+    }
+    expect(await guess('10.1.1.99, 10.0.0.1', 'another')).toBe('rate_limited');
+    expect(await guess('10.0.0.2', 'another')).toBe('invalid_credentials');
+  });
+
   it('[HARD-5] a minute later one may try again', async () => {
     const clock = settableClock();
     const limiter = new LoginLimiter(clock);

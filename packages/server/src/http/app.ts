@@ -55,7 +55,8 @@ export async function buildHttp(
       : { loggerInstance: options.logger }),
     genReqId: () => randomUUID(),
     bodyLimit: bodyBytesMax,
-    trustProxy: options.trustProxy ?? false,
+    // One proxy: what it adds itself comes last in the header, and everything before that anybody can have written.
+    trustProxy: options.trustProxy === true ? (_address: string, hop: number) => hop === 0 : false,
     requestTimeout: patience.requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // What arrives on an open connection while the server stops is answered like everything else.
@@ -94,8 +95,9 @@ function readJsonOnly(app: FastifyInstance): void {
 
 /** In hooks before the body is read, so that what is refused anyway costs no parsing and is never called malformed. */
 function guardRequests(app: FastifyInstance): void {
-  app.setNotFoundHandler(() => {
-    throw new Error('the hook before this handler refuses every unknown path');
+  // The hook below refuses every unknown path; this one is for files that the viewer does not have.
+  app.setNotFoundHandler((request) => {
+    throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
   });
   // Not async: a promise for every request would cost more than the checks.
   app.addHook('onRequest', (request, reply, done) => {

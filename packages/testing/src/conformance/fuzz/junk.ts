@@ -73,10 +73,11 @@ const NUMBERS: readonly number[] = [
 export function junkText(dice: Dice): string {
   switch (dice.below(12)) {
     case 0:
-      return 'x'.repeat(dice.pick([254, 255, 256, 511, 512, 513, 1_024, 5_000]));
     case 1:
-      return '🌊'.repeat(dice.pick([63, 64, 127, 128, 1_000]));
+      return 'x'.repeat(dice.pick([254, 255, 256, 511, 512, 513, 1_024, 2_000, 5_000, 7_000]));
     case 2:
+      return '🌊'.repeat(dice.pick([63, 64, 127, 128, 1_000]));
+    case 3:
       return String.fromCharCode(...Array.from({ length: dice.between(1, 8) }, () => dice.below(0x10000)));
     default:
       return dice.pick(TEXTS);
