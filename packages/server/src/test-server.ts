@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Log } from '@tidemark/core';
 import { compose, type Running } from './compose.ts';
 import type { Config } from './config/config.ts';
 import { readConfig } from './config/read-config.ts';
+import { openLog, type ServerLog } from './logging/open-log.ts';
 
 /** Not one that is guessed first, and nothing that may occur in an answer by chance. */
 export const ADMIN_PASSWORD = 'kelp-forest-9341';
@@ -20,10 +20,14 @@ export interface TestServer extends Running {
 }
 
 const silent = () => undefined;
-const SILENT_LOG: Log = { debug: silent, info: silent, warn: silent, error: silent };
+
+/** A log that nobody sees, except whoever wants the lines about faults. */
+export function quietLog(onFault: (line: string) => void = silent): ServerLog {
+  return openLog({ level: 'error', format: 'json', stream: { write: onFault } });
+}
 
 /** A server for a test: in this process, on a socket of its own, with a folder of its own. */
-export async function startTestServer(changes: Partial<Config> = {}, log: Log = SILENT_LOG): Promise<TestServer> {
+export async function startTestServer(changes: Partial<Config> = {}, log: ServerLog = quietLog()): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   const config = { ...testConfig(folder), ...changes };
   const running = await compose(config, log);

@@ -1,17 +1,21 @@
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { Caller, collectingLog, type Library, openLibrary, sendRaw } from '@tidemark/testing';
+import { Caller, type Library, openLibrary, sendRaw } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTestServer, type TestServer } from '../test-server.ts';
+import { quietLog, startTestServer, type TestServer } from '../test-server.ts';
 
 let server: TestServer;
 let admin: Caller;
 let stranger: Caller;
 let library: Library;
+const faults: string[] = [];
 
 beforeAll(async () => {
-  server = await startTestServer({}, collectingLog());
+  server = await startTestServer(
+    {},
+    quietLog((line) => faults.push(line)),
+  );
   admin = new Caller(server.url, server.token);
   stranger = new Caller(server.url, null);
   library = await openLibrary(server.folder);
@@ -242,8 +246,9 @@ describe('a request', () => {
 describe('our own faults', () => {
   it('[HARD-62] are told without a stack, a path, a key or anything of the data', async () => {
     // A hash that the server cannot read is a fault of the data, not of whoever logs in.
-    await library.tidemark.users.create({ attributes: { login: 'damaged', password: 'x' } });
-    const reply = await stranger.post('/rc/v1/system/login', { login: 'damaged', password: 'x' });
+    const password = 'password of the damaged';
+    await library.tidemark.users.create({ attributes: { login: 'damaged', password } });
+    const reply = await stranger.post('/rc/v1/system/login', { login: 'damaged', password });
     const { request_id, ...rest } = reply.body as { readonly request_id: string };
     expect(request_id).toBe(reply.headers['x-request-id']);
     expect(rest).toEqual({
@@ -254,6 +259,8 @@ describe('our own faults', () => {
       code: 'internal',
       hint: 'report it, with the lines the log has under this request_id',
     });
+    expect(faults.filter((line) => line.includes(request_id))).toHaveLength(1);
+    expect(faults.join()).not.toContain(password);
   });
 
   it('[HARD-63] and our measurements are for those with a token, unless they are made public', async () => {

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ADMIN_PASSWORD, logIn } from '../test-server.ts';
 
 /** A few in everyday runs, and as many as one likes by hand: STOP_ROUNDS=20. */
-const ROUNDS = Number(process.env.STOP_ROUNDS ?? 4);
+const ROUNDS = Number(process.env.STOP_ROUNDS ?? 3);
 const SEED = Number(process.env.STOP_SEED ?? 1);
 const TEST_MS_MAX = 60_000 + ROUNDS * 15_000;
 const WORKERS = 8;
