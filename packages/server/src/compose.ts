@@ -54,7 +54,8 @@ export async function compose(config: Config, log: EdgeLog): Promise<Running> {
 }
 
 async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Promise<Running> {
-  const tidemark = await openTidemark(config, log, store);
+  const ownOrigins = ownOriginsOf(config, config.port);
+  const tidemark = await openTidemark(config, log, store, ownOrigins);
   const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
     adminLogin: config.adminLogin,
     adminPassword: config.adminPassword,
@@ -64,6 +65,8 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
   let isStopping = false;
   const app = await openEdge(config, deskOf(config, tidemark, jobs), log, () => !isStopping);
   await app.listen({ host: config.host, port: config.port });
+  // Which port it is may only be known now.
+  ownOrigins.push(...ownOriginsOf(config, portOf(app)));
   const delivery = startDelivery({ tidemark, jobs, clock, log, notifier: notifierOf(config) });
   const chores = startChores(tidemark, log, config);
   const close = async () => {
@@ -76,7 +79,7 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
   return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
 }
 
-async function openTidemark(config: Config, log: Log, store: Store): Promise<Tidemark> {
+async function openTidemark(config: Config, log: Log, store: Store, ownOrigins: readonly string[]): Promise<Tidemark> {
   return new Tidemark({
     store,
     clock,
@@ -87,7 +90,7 @@ async function openTidemark(config: Config, log: Log, store: Store): Promise<Tid
     limits: config.limits,
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),
-    urlRules: { ownOrigins: ownOrigins(config) },
+    urlRules: { ownOrigins },
     statsRetentionS: config.stats.retentionS,
   });
 }
@@ -122,14 +125,17 @@ function notifierOf({ ping }: Config): Notifier {
 }
 
 /** The backend must not be this server itself: calls would go round in circles. */
-function ownOrigins({ host, port, publicUrl }: Config): readonly string[] {
+function ownOriginsOf({ host, publicUrl }: Config, port: number): string[] {
   const local = ['localhost', '127.0.0.1', '[::1]', host.includes(':') ? `[${host}]` : host];
   return [...local.map((name) => `http://${name}:${port}`), ...(publicUrl === null ? [] : [new URL(publicUrl).origin])];
 }
 
+function portOf(app: FastifyInstance): number {
+  return (app.server.address() as AddressInfo).port;
+}
+
 function urlOf(app: FastifyInstance, host: string): string {
-  const { port } = app.server.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${portOf(app)}`;
 }
 
 async function closeWithin(app: FastifyInstance, graceMs: number): Promise<void> {

@@ -55,7 +55,10 @@ function unknownAttribute(name: string, known: readonly string[], subject: strin
   return `${subject} ${shorten(name)} is not an attribute of a source${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
+/** Whoever mistypes an address may have put a password into it. */
+const CREDENTIALS = /\/\/[^/@\s]*@/g;
+
 function shorten(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = (JSON.stringify(value) ?? String(value)).replace(CREDENTIALS, '//***@');
   return text.length > SHOWN_UNITS_MAX ? `${text.slice(0, SHOWN_UNITS_MAX)}…` : text;
 }

@@ -393,6 +393,18 @@ describe('secrets', () => {
   });
 });
 
+describe('an address with a password in it', () => {
+  it.each(['TIDEMARK_PUBLIC_URL', 'TIDEMARK_PING_WEBHOOK_URL'])(
+    '[CONF-9] is refused as %s and not repeated',
+    (name) => {
+      const [problem = '', ...others] = problemsOf({ env: { [name]: 'https://ada:lovelace@sync.example' } });
+      expect(others).toEqual([]);
+      expect(problem).toContain('https://***@sync.example');
+      expect(problem).not.toContain('lovelace');
+    },
+  );
+});
+
 describe('what is allowed and still told', () => {
   function warningsOf(env: Record<string, string>, userId = 1000): readonly (string | null)[] {
     return load({ env, userId }).warnings.map(({ setting }) => setting);

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { Caller } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../test-server.ts';
@@ -7,18 +5,9 @@ import { startTestServer, type TestServer } from '../test-server.ts';
 let server: TestServer;
 let admin: Caller;
 
-/** A port that was free a moment ago. The server must know its port beforehand to know its own address. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as { readonly port: number };
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
-
 beforeAll(async () => {
-  server = await startTestServer({ port: await freePort(), publicUrl: 'https://sync.example' });
+  // The port is 0, so the server learns its own address only when it listens.
+  server = await startTestServer({ publicUrl: 'https://sync.example' });
   admin = new Caller(server.url, server.token);
   await admin.post('/rc/v1/system/appserver', { adapter_url: 'http://127.0.0.1:1/kept' });
 });
