@@ -2,6 +2,7 @@ import type { Bearer } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
+import { withRequestId } from '../logging/request-scope.ts';
 import { sendAnswer } from './answer.ts';
 import type { Call, Desk, Route } from './route.ts';
 import { routeSchema } from './route-schema.ts';
@@ -21,7 +22,8 @@ export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
       if (scope === 'public') return;
       bearers.set(request, await authenticate(desk.tidemark, request, scope, desk.nowMs()));
     },
-    handler: async (request, reply) => sendAnswer(reply, await perform(desk, route, request)),
+    handler: async (request, reply) =>
+      withRequestId(request.id, async () => sendAnswer(reply, await perform(desk, route, request))),
   });
 }
 
