@@ -4,6 +4,7 @@ import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { nextNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import type { Place } from './keys.ts';
+import { applyNotes, areNotesExpected, requireSoundNotes } from './notes.ts';
 import { type KeptPartition, keptPartition, partitionName, stateOf } from './partitions.ts';
 import { type Standing, standingBytes, standingOf } from './standings.ts';
 import type { Tables } from './tables.ts';
@@ -12,12 +13,16 @@ import type { Tables } from './tables.ts';
 
 export function applyCommit(tables: Tables, commit: Commit): CommitResult {
   requireSound(commit.changes);
+  const { notes } = commit;
+  if (notes !== undefined) requireSoundNotes(notes);
   const guard = missingGuard(tables, commit.guards);
   if (guard !== null) return { status: 'gone', guard };
   const kept = keptPartition(tables, commit.partition);
   if (commit.expectHead !== undefined && commit.expectHead !== (kept?.head ?? 0)) return { status: 'conflict' };
   const standings = expectedStandings(tables, kept, commit);
   if (standings === null) return { status: 'conflict' };
+  if (notes !== undefined && !areNotesExpected(tables, commit.partition, notes)) return { status: 'conflict' };
+  if (notes !== undefined) applyNotes(tables, commit.partition, notes);
   const next = applyChanges(tables, kept, commit.changes, standings);
   if (next === null) return { status: 'committed', state: stateOf(tables, kept) };
   tables.partitions.put(partitionName(commit.partition), JSON.stringify(next));

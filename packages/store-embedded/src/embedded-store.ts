@@ -18,6 +18,9 @@ import type {
   Jobs,
   JournalRange,
   JournalSlice,
+  Note,
+  NoteList,
+  NoteRef,
   ObjectsRead,
   PartitionKey,
   PartitionState,
@@ -35,6 +38,7 @@ import { flushFolder, prepareFolder, writeMark } from './folder.ts';
 import { EmbeddedJobs, type EmbeddedJobsOptions } from './jobs/embedded-jobs.ts';
 import type { JobsTask } from './jobs/jobs-task.ts';
 import { readJournal, readObjects } from './journal.ts';
+import { listNotes, readNotes } from './notes.ts';
 import { keptPartition, listPartitions, stateOf } from './partitions.ts';
 import { readStats, statNames } from './stats.ts';
 import { MAP_BYTES, openTables, STORE_FILE, type Tables } from './tables.ts';
@@ -170,6 +174,14 @@ export class EmbeddedStore implements Store {
 
   noteTidemark(partition: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult> {
     return this.#write({ kind: 'tidemark', partition, mark, guards });
+  }
+
+  async readNotes(key: PartitionKey, client: string, refs: readonly NoteRef[]): Promise<readonly Note[]> {
+    return readNotes(this.#now(), key, client, refs);
+  }
+
+  async listNotes(key: PartitionKey, client: string, list: NoteList): Promise<readonly Note[]> {
+    return listNotes(this.#now(), key, client, list);
   }
 
   async addStats(rows: readonly StatRow[]): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Erasure } from '@tidemark/core';
 import { removeDocuments } from './documents.ts';
 import { behind, keyOf } from './keys.ts';
+import { removeNotesOf, removeNotesOfSource, removeNotesOfUser } from './notes.ts';
 import { type KeptPartition, partitionKeyOf } from './partitions.ts';
 import { removeRange } from './ranges.ts';
 import type { Tables } from './tables.ts';
@@ -18,17 +19,20 @@ function eraseUser(tables: Tables, user: string): void {
   const end = behind(start);
   const names = [...tables.partitions.getKeys({ start, ...(end === undefined ? {} : { end }) })];
   for (const name of names) removePartition(tables, name);
+  removeNotesOfUser(tables, user);
   removeDocuments(tables, ['user', user]);
 }
 
 function eraseClient(tables: Tables, client: string): void {
   removeTidemarksOf(tables, client);
+  removeNotesOf(tables, client);
   removeDocuments(tables, ['client', client]);
 }
 
 function eraseSource(tables: Tables, source: string): void {
   const names = [...tables.partitions.getKeys()].filter((name) => partitionKeyOf(name).source === source);
   for (const name of names) removePartition(tables, name);
+  removeNotesOfSource(tables, source);
   removeDocuments(tables, ['shared', source]);
   // Documents of users and clients stand by owner: sources go so rarely that looking at all of them is fine.
   removeDocuments(tables, ['user'], ([, , of]) => of === source);

@@ -18,6 +18,12 @@ export interface Tables {
   readonly tidemarks: Database<string, Buffer>;
   /** [client, partition]: which partitions a client has tidemarks on. */
   readonly marked: Database<string, Buffer>;
+  /** […partition name, client, kind, key] → end and text of a note. */
+  readonly notes: Database<string, Buffer>;
+  /** [client, …partition name]: which partitions a client has notes on. */
+  readonly noted: Database<string, Buffer>;
+  /** […partition name, client, end, kind, key]: the notes that end, in the order in which they do. */
+  readonly ending: Database<string, Buffer>;
   /** Document name → header as JSON text. */
   readonly documents: Database<string, Buffer>;
   /** [document, part] → text. */
@@ -69,6 +75,9 @@ export function openTables(
     index: root.openDB('index', index),
     tidemarks: root.openDB('tidemarks', texts),
     marked: root.openDB('marked', texts),
+    notes: root.openDB('notes', texts),
+    noted: root.openDB('noted', texts),
+    ending: root.openDB('ending', texts),
     documents: root.openDB('documents', texts),
     parts: root.openDB('parts', texts),
     entries: root.openDB('entries', texts),

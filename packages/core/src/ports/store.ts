@@ -58,6 +58,13 @@ export interface Store {
   /** A partition that was never written to has nothing to trim, so it keeps no tidemarks: the note is dropped. */
   noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult>;
 
+  // Notes: what is remembered of a device's uploads to a partition
+
+  /** Those of the asked that there are. */
+  readNotes(key: PartitionKey, client: string, refs: readonly NoteRef[]): Promise<readonly Note[]>;
+  /** Notes of one kind in the order of their keys; `after` is the last key of the previous listing. */
+  listNotes(key: PartitionKey, client: string, list: NoteList): Promise<readonly Note[]>;
+
   // Statistics
 
   /** Merges rows into what is there: counts and sums add up, extremes widen. */
@@ -173,8 +180,52 @@ export interface Commit {
    * nothing. While the head is the same, too, an engine may take the expectations for granted.
    */
   readonly seen?: Pick<PartitionState, 'epoch' | 'head'>;
+  /** Notes of a device, written in the same step, whether or not there are changes. */
+  readonly notes?: NotesWrite;
   /** Only while all of these exist. */
   readonly guards: readonly Guard[];
+}
+
+/**
+ * What becomes of a device's notes on a partition. They live with the partition, also with one whose journal was never
+ * written to, and go with the device, the user or the source.
+ */
+export interface NotesWrite {
+  readonly client: string;
+  /** A kind and key stands at most once. */
+  readonly writes: readonly NoteWrite[];
+  /** Notes of this device on this partition that have ended by now go in the same step, a bounded number of them. */
+  readonly nowMs: number;
+}
+
+/**
+ * outcome [op id]: told to the device until it has acknowledged · settled [op id]: an outcome it has acknowledged, kept
+ * so that a late repetition has no effect · link [temporary id] · footprint [object id]: the seqs the device made itself
+ */
+export type NoteKind = 'outcome' | 'settled' | 'link' | 'footprint';
+
+export interface NoteRef {
+  readonly kind: NoteKind;
+  readonly key: string;
+}
+
+export interface Note extends NoteRef {
+  readonly text: string;
+}
+
+export interface NoteWrite extends NoteRef {
+  /** Null removes. */
+  readonly text: string | null;
+  /** The text the note must have; null: there must be none. Otherwise the commit is a conflict. Absent: whatever. */
+  readonly expect?: string | null;
+  /** When it may be forgotten. Absent: never by itself. */
+  readonly endsAtMs?: number;
+}
+
+export interface NoteList {
+  readonly kind: NoteKind;
+  readonly after?: string;
+  readonly limit: number;
 }
 
 export type Kept = Required<Pick<Change, 'id' | 'expect'>>;
@@ -274,9 +325,9 @@ export interface EntryBatch {
 }
 
 /**
- * What goes with the entries, in the same step. Users: their partitions, with journal and tidemarks, and their
- * documents. Clients: their tidemarks and documents. Sources: all partitions, tidemarks and documents. Shared data
- * never goes with a user or a client.
+ * What goes with the entries, in the same step. Users: their partitions, with journal, tidemarks and notes, and their
+ * documents. Clients: their tidemarks, notes and documents. Sources: all partitions, tidemarks, notes and documents.
+ * Shared data never goes with a user or a client.
  */
 export interface Erasure {
   readonly users?: readonly string[];

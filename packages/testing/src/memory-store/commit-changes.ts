@@ -2,16 +2,21 @@ import type { Change, Commit, CommitResult } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { type MemoryLife, type MemoryPartition, newPartition, partitionOf } from './memory-life.ts';
 import { missingGuard } from './missing-guard.ts';
+import { applyNotes, areNotesExpected, assertSoundNotes } from './notes.ts';
 import { stateOf } from './state-of.ts';
 import { tupleKey } from './tuple-key.ts';
 
 /** Checks everything first and applies afterwards, so nothing is ever half applied. */
 export function commitChanges(life: MemoryLife, commit: Commit, newWord: () => string): CommitResult {
   assertAdmitted(commit.changes);
+  if (commit.notes !== undefined) assertSoundNotes(commit.notes);
   const guard = missingGuard(life, commit.guards);
   if (guard !== null) return { status: 'gone', guard };
   const before = partitionOf(life, commit.partition);
   if (conflicts(before, commit)) return { status: 'conflict' };
+  const { notes } = commit;
+  if (notes !== undefined && !areNotesExpected(life, commit.partition, notes)) return { status: 'conflict' };
+  if (notes !== undefined) applyNotes(life, commit.partition, notes);
   const changes = commit.changes.filter((change) => takesSeq(before, change));
   if (changes.length === 0) return { status: 'committed', state: stateOf(before) };
   const partition = writablePartition(life, commit, newWord);

@@ -10,6 +10,10 @@ export function eraseFrom(life: MemoryLife, erasure: Erasure): void {
   for (const [place, { scope }] of life.documents) {
     if (goes(scope, erasure)) life.documents.delete(place);
   }
+  for (const [place, { partition, client }] of life.notes) {
+    const goesWithOwner = users.has(partition.user) || erasure.clients?.includes(client) === true;
+    if (goesWithOwner || sources.has(partition.source)) life.notes.delete(place);
+  }
   for (const { tidemarks } of life.partitions.values()) {
     for (const client of erasure.clients ?? []) tidemarks.delete(client);
   }

@@ -1,4 +1,12 @@
-import type { DeviceTidemark, DocumentScope, DocumentType, EntryKind, PartitionKey, StatRow } from '@tidemark/core';
+import type {
+  DeviceTidemark,
+  DocumentScope,
+  DocumentType,
+  EntryKind,
+  Note,
+  PartitionKey,
+  StatRow,
+} from '@tidemark/core';
 import { tupleKey } from './tuple-key.ts';
 
 /** Everything a store holds between two resets. Every map is keyed by `tupleKey` unless it says otherwise. */
@@ -7,6 +15,7 @@ export interface MemoryLife {
   readonly partitions: Map<string, MemoryPartition>;
   readonly documents: Map<string, MemoryDocument>;
   readonly entries: Map<string, MemoryEntry>;
+  readonly notes: Map<string, MemoryNote>;
   /** Metric → begin of the step → row. */
   readonly stats: Map<string, Map<number, StatRow>>;
 }
@@ -46,6 +55,12 @@ export interface MemoryDocument {
   readonly parts: ReadonlyMap<string, string>;
 }
 
+export interface MemoryNote extends Note {
+  readonly partition: PartitionKey;
+  readonly client: string;
+  readonly endsAtMs: number;
+}
+
 export interface MemoryEntry {
   readonly kind: EntryKind;
   readonly key: readonly string[];
@@ -54,7 +69,7 @@ export interface MemoryEntry {
 }
 
 export function newLife(epoch: string): MemoryLife {
-  return { epoch, partitions: new Map(), documents: new Map(), entries: new Map(), stats: new Map() };
+  return { epoch, partitions: new Map(), documents: new Map(), entries: new Map(), notes: new Map(), stats: new Map() };
 }
 
 /** The partition as it stands, or an empty one that nobody keeps: reading never writes. */

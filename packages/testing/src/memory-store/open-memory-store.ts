@@ -15,6 +15,9 @@ import type {
   Guard,
   JournalRange,
   JournalSlice,
+  Note,
+  NoteList,
+  NoteRef,
   ObjectsRead,
   PartitionKey,
   PartitionState,
@@ -33,6 +36,7 @@ import { listEntries } from './list-entries.ts';
 import { listPartitions } from './list-partitions.ts';
 import { type MemoryLife, newLife, partitionOf } from './memory-life.ts';
 import { missingGuard } from './missing-guard.ts';
+import { listNotes, readNotes } from './notes.ts';
 import { readDocument, scopeTuple } from './read-document.ts';
 import { sliceJournal } from './slice-journal.ts';
 import { addStatRow, readStatRows, trimStatRows } from './stat-rows.ts';
@@ -180,6 +184,14 @@ class MemoryStore implements Store {
     // The note for a partition never written to lands on one that nobody keeps.
     partitionOf(this.#life(), key).tidemarks.set(mark.client, { ...mark });
     return { status: 'written' };
+  }
+
+  async readNotes(key: PartitionKey, client: string, refs: readonly NoteRef[]): Promise<readonly Note[]> {
+    return readNotes(this.#life(), key, client, refs);
+  }
+
+  async listNotes(key: PartitionKey, client: string, list: NoteList): Promise<readonly Note[]> {
+    return listNotes(this.#life(), key, client, list);
   }
 
   async addStats(rows: readonly StatRow[]): Promise<void> {

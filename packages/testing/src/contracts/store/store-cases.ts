@@ -11,6 +11,7 @@ import { journalCases } from './journal-cases.ts';
 import { journalPropertyCases } from './journal-property-cases.ts';
 import { lifeCases } from './life-cases.ts';
 import { nameCases } from './name-cases.ts';
+import { noteCases } from './note-cases.ts';
 import { partitionCases } from './partition-cases.ts';
 import { statsCases } from './stats-cases.ts';
 import type { StoreCase } from './store-case.ts';
@@ -32,6 +33,7 @@ export const storeCases: readonly StoreCase[] = [
   ...entryCases,
   ...erasureCases,
   ...tidemarkCases,
+  ...noteCases,
   ...statsCases,
   ...nameCases,
   ...textCases,

@@ -43,6 +43,63 @@ export const brokenNotes: readonly BrokenStore[] = [
     },
   },
   {
+    flaw: 'writes notes in a step of their own',
+    caughtBy: 'STORE-68',
+    breaks: (store) => ({
+      commit: async ({ notes, ...commit }) => {
+        if (notes !== undefined) await store.commit({ ...commit, changes: [], kept: [], notes, guards: [] });
+        return store.commit(commit);
+      },
+    }),
+  },
+  {
+    flaw: 'ignores what is expected of a note',
+    caughtBy: 'STORE-69',
+    breaks: (store) => ({
+      commit: ({ notes, ...commit }) => {
+        if (notes === undefined) return store.commit(commit);
+        const writes = notes.writes.map(({ expect: _expect, ...write }) => write);
+        return store.commit({ ...commit, notes: { ...notes, writes } });
+      },
+    }),
+  },
+  {
+    flaw: 'mixes up the notes of devices',
+    caughtBy: 'STORE-70',
+    breaks: (store) => ({
+      commit: ({ notes, ...commit }) =>
+        store.commit(notes === undefined ? commit : { ...commit, notes: { ...notes, client: 'one for all' } }),
+      readNotes: (key, _client, refs) => store.readNotes(key, 'one for all', refs),
+      listNotes: (key, _client, list) => store.listNotes(key, 'one for all', list),
+    }),
+  },
+  {
+    flaw: 'lists notes from the beginning every time',
+    caughtBy: 'STORE-71',
+    breaks: (store) => ({ listNotes: (key, client, { kind, limit }) => store.listNotes(key, client, { kind, limit }) }),
+  },
+  {
+    flaw: 'never forgets a note that has ended',
+    caughtBy: 'STORE-72',
+    breaks: (store) => ({
+      commit: ({ notes, ...commit }) =>
+        store.commit(notes === undefined ? commit : { ...commit, notes: { ...notes, nowMs: 0 } }),
+    }),
+  },
+  {
+    flaw: 'leaves the notes of a device behind',
+    caughtBy: 'STORE-73',
+    breaks: (store) => {
+      const hidden = (client: string) => `hidden ${client}`;
+      return {
+        commit: ({ notes, ...commit }) =>
+          store.commit(notes === undefined ? commit : { ...commit, notes: { ...notes, client: hidden(notes.client) } }),
+        readNotes: (key, client, refs) => store.readNotes(key, hidden(client), refs),
+        listNotes: (key, client, list) => store.listNotes(key, hidden(client), list),
+      };
+    },
+  },
+  {
     flaw: 'lets the last row of a step win',
     caughtBy: 'STORE-53',
     breaks: (store) => ({
