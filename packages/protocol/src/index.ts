@@ -7,9 +7,11 @@ export { type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refus
 // Only the types: the schemas themselves bring a library along that takes longer to load than all the rest, and most
 // of those who import this package, writer threads and devices among them, have no use for it.
 export type {
+  Conflicts,
   Page,
   PartitionType,
   Problem,
+  References,
   SourceAttributes,
   StatStep,
   SyncType,

@@ -52,6 +52,8 @@ export const METRICS_MAX = 10_000;
 export const INTERVAL_S_MAX = 315_360_000;
 /** Removed attributes an object remembers; beyond it the object is sent whole to devices that lack the change. */
 export const GONE_MARKS_MAX = 64;
+/** Attributes of a source that name objects of others. Exceeded: `invalid_value`. */
+export const SOURCE_REFERENCES_MAX = 100;
 /** Attempts to commit a write that other writers keep overtaking. Exceeded: `write_conflict`. */
 export const COMMIT_ATTEMPTS_MAX = 20;
 /** Logins or ids in one listing. */

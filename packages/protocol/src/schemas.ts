@@ -12,7 +12,15 @@ export type PartitionType = Static<typeof PartitionType>;
 export const SyncType = Type.Union([Type.Literal('incremental'), Type.Literal('bulk_only')]);
 export type SyncType = Static<typeof SyncType>;
 
-/** The attributes of a source (specification 2.3), and which adapter fills it. */
+/** What happens when a device changes what somebody else has changed since the device last saw it. */
+export const Conflicts = Type.Union([Type.Literal('last_writer'), Type.Literal('detect')]);
+export type Conflicts = Static<typeof Conflicts>;
+
+/** Attribute → the source whose objects it names. */
+export const References = Type.Record(Type.String(), Type.String());
+export type References = Static<typeof References>;
+
+/** The attributes of a source: those of specification 2.3, which adapter fills it, and what devices may do to it. */
 export const SourceAttributes = Type.Object(
   {
     name: Type.String(),
@@ -23,6 +31,10 @@ export const SourceAttributes = Type.Object(
     query_queue: Type.Union([Type.String(), Type.Null()]),
     cud_queue: Type.Union([Type.String(), Type.Null()]),
     adapter: Type.String(),
+    conflicts: Conflicts,
+    read_only: Type.Boolean(),
+    references: References,
+    push_notify: Type.Boolean(),
   },
   { additionalProperties: false },
 );

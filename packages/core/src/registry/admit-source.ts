@@ -1,10 +1,31 @@
-import { INTERVAL_S_MAX, nameProblem, type PartitionType, pointer, Refusal, type SyncType } from '@tidemark/protocol';
+import {
+  type Conflicts,
+  INTERVAL_S_MAX,
+  nameProblem,
+  type PartitionType,
+  pointer,
+  type References,
+  Refusal,
+  SOURCE_REFERENCES_MAX,
+  type SyncType,
+} from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitFields } from './admit-fields.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** What may change while a source lives. */
-export type SourceSettings = Pick<SourceRecord, 'pollIntervalS' | 'syncType' | 'queue' | 'queryQueue' | 'cudQueue'>;
+export type SourceSettings = Pick<
+  SourceRecord,
+  | 'pollIntervalS'
+  | 'syncType'
+  | 'queue'
+  | 'queryQueue'
+  | 'cudQueue'
+  | 'conflicts'
+  | 'readOnly'
+  | 'references'
+  | 'pushNotify'
+>;
 
 export interface SourceDeclaration {
   readonly name: string;
@@ -15,6 +36,7 @@ export interface SourceDeclaration {
 
 const PARTITION_TYPES: readonly PartitionType[] = ['app', 'user'];
 const SYNC_TYPES: readonly SyncType[] = ['incremental', 'bulk_only'];
+const CONFLICTS: readonly Conflicts[] = ['last_writer', 'detect'];
 const FIXED: ReadonlySet<string> = new Set(['name', 'partition_type', 'adapter']);
 
 /** A source as somebody declares it: the attributes of specification 2.3 and the adapter, at the top of the request. */
@@ -68,6 +90,14 @@ function admitSetting(name: string, value: unknown, at: string): Partial<SourceS
       return { queryQueue: admitQueue(value, at) };
     case 'cud_queue':
       return { cudQueue: admitQueue(value, at) };
+    case 'conflicts':
+      return { conflicts: oneOf(CONFLICTS, value, at) };
+    case 'read_only':
+      return { readOnly: admitFlag(value, at) };
+    case 'references':
+      return { references: admitReferences(value, at) };
+    case 'push_notify':
+      return { pushNotify: admitFlag(value, at) };
     default: {
       const detail = 'is not an attribute of a source';
       throw new Refusal('invalid_request', `${quoted(name)} ${detail}`, [{ pointer: at, detail }]);
@@ -83,6 +113,27 @@ function admitPollInterval(value: unknown, at: string): number {
 /** Null takes the queue away. */
 function admitQueue(value: unknown, at: string): string | null {
   return value === null ? null : admitText(value, at);
+}
+
+function admitFlag(value: unknown, at: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw notAllowed('must be true or false', at);
+}
+
+/** The sources named need not exist yet: they may be declared in any order. */
+function admitReferences(value: unknown, at: string): References {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw notAllowed('must name a source for each attribute', at);
+  }
+  const given = Object.entries(value);
+  if (given.length > SOURCE_REFERENCES_MAX) throw notAllowed(`must not have more than ${SOURCE_REFERENCES_MAX}`, at);
+  const admitted = given.map(([attribute, source]) => {
+    const here = `${at}${pointer(attribute)}`;
+    const problem = nameProblem('attribute', attribute);
+    if (problem !== null) throw notAllowed(problem, here);
+    return [attribute, admitText(source, here)] as const;
+  });
+  return Object.fromEntries(admitted);
 }
 
 /** Names of queues and adapters look like names of sources. */

@@ -1,4 +1,4 @@
-import type { PartitionType, SyncType } from '@tidemark/protocol';
+import type { Conflicts, PartitionType, References, SyncType } from '@tidemark/protocol';
 
 export interface SourceRecord {
   readonly partitionType: PartitionType;
@@ -10,6 +10,12 @@ export interface SourceRecord {
   readonly queue: string | null;
   readonly queryQueue: string | null;
   readonly cudQueue: string | null;
+  readonly conflicts: Conflicts;
+  /** Devices read it; their uploads are rejected. */
+  readonly readOnly: boolean;
+  readonly references: References;
+  /** A committed push pings the users it concerns. */
+  readonly pushNotify: boolean;
   /** Stands in the configuration, and so survives a reset. */
   readonly configured: boolean;
   readonly createdAtMs: number;
@@ -31,6 +37,10 @@ export const PLAIN_SOURCE: Omit<SourceRecord, 'createdAtMs' | 'updatedAtMs'> = {
   queue: null,
   queryQueue: null,
   cudQueue: null,
+  conflicts: 'last_writer',
+  readOnly: false,
+  references: {},
+  pushNotify: false,
   configured: false,
   updatedBy: null,
 };
@@ -40,8 +50,9 @@ export function pollIntervalOf({ pollIntervalS, adapter }: SourceRecord): number
   return pollIntervalS ?? (adapter === NO_ADAPTER ? NEVER_POLL : POLL_INTERVAL_S);
 }
 
+/** What a record from before an attribute existed does not say is as if nobody had said anything. */
 export function readSourceRecord(text: string): SourceRecord {
-  return JSON.parse(text) as SourceRecord;
+  return { ...PLAIN_SOURCE, ...(JSON.parse(text) as SourceRecord) };
 }
 
 export function writeSourceRecord(record: SourceRecord): string {

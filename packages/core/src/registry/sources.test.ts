@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, INTERVAL_S_MAX, Refusal, type RefusalCode } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, INTERVAL_S_MAX, Refusal, type RefusalCode, SOURCE_REFERENCES_MAX } from '@tidemark/protocol';
 import { openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { Sources } from './sources.ts';
@@ -31,11 +31,18 @@ const plain = {
   query_queue: null,
   cud_queue: null,
   adapter: 'none',
+  conflicts: 'last_writer',
+  read_only: false,
+  references: {},
+  push_notify: false,
   configured: false,
   created_at: '2023-11-14T22:13:20.000Z',
   updated_at: '2023-11-14T22:13:20.000Z',
   updated_by: null,
 };
+
+const manyReferences = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, 'Customer']));
 
 describe('declare', () => {
   it('[SOURCE-1] fills in what is not said', async () => {
@@ -52,8 +59,14 @@ describe('declare', () => {
       query_queue: 'qq',
       cud_queue: 'cq',
       adapter: 'my-module',
+      conflicts: 'detect',
+      read_only: true,
+      references: { customer_id: 'Customer' },
+      push_notify: true,
     };
     expect(await sources.declare(given)).toMatchObject(given);
+    const references = manyReferences(SOURCE_REFERENCES_MAX);
+    expect(await sources.declare({ name: 'Many', references })).toMatchObject({ references });
   });
 
   it('[SOURCE-2] refuses a name that is taken, also when many take it at once', async () => {
@@ -73,6 +86,13 @@ describe('declare', () => {
     ['sync_type foo', { name: 'a', sync_type: 'foo' }, 'invalid_value'],
     ['an adapter that is no name', { name: 'a', adapter: 7 }, 'invalid_value'],
     ['an empty queue', { name: 'a', queue: '' }, 'invalid_value'],
+    ['conflicts foo', { name: 'a', conflicts: 'foo' }, 'invalid_value'],
+    ['read_only that is no flag', { name: 'a', read_only: 1 }, 'invalid_value'],
+    ['push_notify that is no flag', { name: 'a', push_notify: 'yes' }, 'invalid_value'],
+    ['references that are none', { name: 'a', references: ['Customer'] }, 'invalid_value'],
+    ['a reference to no source', { name: 'a', references: { customer_id: 7 } }, 'invalid_value'],
+    ['a reference by no attribute', { name: 'a', references: { '': 'Customer' } }, 'invalid_value'],
+    ['too many references', { name: 'a', references: manyReferences(SOURCE_REFERENCES_MAX + 1) }, 'invalid_value'],
     ['a queue that is no string', { name: 'a', cud_queue: 7 }, 'invalid_value'],
   ] as const)('[SOURCE-3] refuses %s', async (_what, call, code) => {
     const { sources } = setUp();
@@ -86,7 +106,9 @@ describe('update', () => {
     const { sources, clock } = setUp();
     await sources.declare({ name: 'Product', queue: 'q' });
     clock.advance(1_000);
-    const data = { poll_interval: 20, sync_type: 'bulk_only', queue: null, query_queue: 'a', cud_queue: 'b' };
+    const queues = { queue: null, query_queue: 'a', cud_queue: 'b' };
+    const uploads = { conflicts: 'detect', read_only: true, references: { a: 'B' }, push_notify: true };
+    const data = { poll_interval: 20, sync_type: 'bulk_only', ...queues, ...uploads };
     const updated = { ...plain, ...data, updated_at: '2023-11-14T22:13:21.000Z', updated_by: 'alice' };
     expect(await sources.update('Product', data, 'alice')).toEqual(updated);
     expect(await sources.get('Product')).toEqual(updated);

@@ -1,5 +1,5 @@
 import { INTERVAL_S_MAX, nameProblem } from '@tidemark/protocol';
-import { PartitionType, SyncType } from '@tidemark/protocol/schemas';
+import { Conflicts, PartitionType, References, SyncType } from '@tidemark/protocol/schemas';
 import { type Static, Type } from 'typebox';
 
 const NAME_RULE = 'must be a name of 1 to 255 bytes without control characters';
@@ -29,6 +29,10 @@ export const SourceSetting = Type.Object(
     query_queue: queue(),
     cud_queue: queue(),
     adapter: Type.Optional(name()),
+    conflicts: Type.Optional(Type.Union(Conflicts.anyOf, { rule: 'must be one of last_writer, detect' })),
+    read_only: Type.Optional(Type.Boolean({ rule: 'must be true or false' })),
+    references: Type.Optional(References),
+    push_notify: Type.Optional(Type.Boolean({ rule: 'must be true or false' })),
   },
   { additionalProperties: false },
 );

@@ -35,6 +35,10 @@ const declaring: readonly ConformanceCase[] = [
         query_queue: 'qq',
         cud_queue: 'cq',
         adapter: 'backend',
+        conflicts: 'detect',
+        read_only: true,
+        references: { customer_id: 'Customer' },
+        push_notify: true,
       };
       return [aSource(name('Product'), all), [get(source(name('Product'))), json(sourceView(name('Product'), all))]];
     },
