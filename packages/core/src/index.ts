@@ -20,4 +20,11 @@ export type { Bearer, TokenView } from './registry/tokens.ts';
 export type { UserView } from './registry/users.ts';
 export { addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
-export { type PullAnswer, type PullCall, Tidemark, type TidemarkParts } from './tidemark.ts';
+export {
+  type CommitCause,
+  type Committed,
+  type PullAnswer,
+  type PullCall,
+  Tidemark,
+  type TidemarkParts,
+} from './tidemark.ts';

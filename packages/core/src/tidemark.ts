@@ -25,7 +25,7 @@ import type { Log } from './ports/log.ts';
 import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
-import type { DocumentScope, Finding, PartitionState, Store } from './ports/store.ts';
+import type { DocumentScope, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
 import { Clients } from './registry/clients.ts';
 import { Sources } from './registry/sources.ts';
 import { Tokens } from './registry/tokens.ts';
@@ -69,6 +69,14 @@ export interface PullAnswer {
   readonly noted: Promise<void>;
 }
 
+/** Something in a partition has changed, and is durable. */
+export interface Committed {
+  readonly partition: PartitionKey;
+  readonly cause: CommitCause;
+}
+
+export type CommitCause = 'push' | 'document' | 'refresh' | 'upload';
+
 /** The document that synchronises; all others are kept under their name and stay on the server. */
 const MD = 'md';
 
@@ -88,6 +96,7 @@ export class Tidemark {
   readonly #admission: WriteAdmission;
   readonly #writer: Writer;
   readonly #named: NamedDocuments;
+  readonly #listeners = new Set<(committed: Committed) => void>();
 
   constructor(parts: TidemarkParts) {
     const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
@@ -114,6 +123,12 @@ export class Tidemark {
     this.#named = new NamedDocuments(parts.store, ports.limits);
   }
 
+  /** Calls the listener after every commit of this process that changed something; the answer ends it. */
+  onCommitted(listener: (committed: Committed) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   // Writing objects
 
   pushObjects(call: ObjectsCall): Promise<WriteReport> {
@@ -137,8 +152,8 @@ export class Tidemark {
   }
 
   /** Makes the document equal to the objects; with `since`, without undoing what was committed after that moment. */
-  replaceObjects(call: ReplaceCall): Promise<WriteReport> {
-    return this.#write(this.#admission.replace(call));
+  replaceObjects(call: ReplaceCall, cause: CommitCause = 'refresh'): Promise<WriteReport> {
+    return this.#write(this.#admission.replace(call), cause);
   }
 
   // Reading objects
@@ -234,10 +249,22 @@ export class Tidemark {
     };
   }
 
-  async #write(admission: Promise<Admitted<PartitionWrite>>): Promise<WriteReport> {
+  async #write(admission: Promise<Admitted<PartitionWrite>>, cause: CommitCause = 'push'): Promise<WriteReport> {
     const write = await admission;
     const outcome = await this.#writer.write(write);
+    if (outcome.changed > 0) this.#tellCommitted({ partition: write.partition, cause });
     return { source: write.partition.source, user_id: write.partition.user, ...outcome };
+  }
+
+  /** Hints only: whoever listens must not be able to spoil a write that is done. */
+  #tellCommitted(committed: Committed): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(committed);
+      } catch (error) {
+        this.#log.error('listener_failed', { reason: error instanceof Error ? error.message : String(error) });
+      }
+    }
   }
 
   async #writeMd(call: WriteCall, data: unknown, append: boolean): Promise<DocumentReport> {
@@ -245,7 +272,10 @@ export class Tidemark {
       throw new Refusal('type_conflict', 'the document "md" holds a hash of hashes; a string cannot be written to it');
     }
     const objects = { ...call, objects: data };
-    await (append ? this.pushObjects(objects) : this.replaceObjects({ ...objects, since: null }));
+    const admission = append
+      ? this.#admission.pushObjects(objects)
+      : this.#admission.replace({ ...objects, since: null });
+    await this.#write(admission, 'document');
     const { size } = await this.partition(call);
     return { doc: MD, type: 'objects', size };
   }

@@ -15,5 +15,7 @@ export type {
   SourceAttributes,
   StatStep,
   SyncType,
+  Trouble,
   WriteReport,
 } from './schemas.ts';
+export type * from './sync-schemas.ts';

@@ -100,3 +100,19 @@ export const PING_VIBRATE_S_MAX = 3_600;
 export const PING_ATTEMPTS_MAX = 8;
 /** Callers whose pings are counted; beyond it the one not heard of for longest is forgotten. */
 export const PING_CALLERS_MAX = 10_000;
+/** Sources in one pull. Exceeded: `limit_exceeded`. */
+export const PULL_SOURCES_MAX = 100;
+/** Uploads in one push. Exceeded: `limit_exceeded`. */
+export const UPLOADS_PER_PUSH_MAX = 1_000;
+/** The id a device gives an upload. Exceeded: `invalid_value`. */
+export const OP_ID_UNITS_MAX = 128;
+/** Outcomes acknowledged in one call. Exceeded: `limit_exceeded`. */
+export const ACKNOWLEDGED_PER_CALL_MAX = 10_000;
+/** Outcomes of one device and source that wait to be acknowledged. Exceeded: `limit_exceeded`. */
+export const OUTCOMES_WAITING_MAX = 10_000;
+/** Outcomes of one source in the answer to a pull; the others follow when these are acknowledged. */
+export const OUTCOMES_PER_PULL_MAX = 500;
+/** How long an acknowledged upload is remembered, so that a late repetition has no effect: a week. */
+export const SETTLED_KEPT_MS = 604_800_000;
+/** Own changes to one object a device is credited with; beyond it the oldest count as somebody else's. */
+export const FOOTPRINT_SEQS_MAX = 64;

@@ -40,7 +40,11 @@ export const SourceAttributes = Type.Object(
 );
 export type SourceAttributes = Static<typeof SourceAttributes>;
 
-/** The answer to a pull for one source. */
+/** What went wrong with one part of a call that went well otherwise; `code` is one of the catalogue. */
+export const Trouble = Type.Object({ code: Type.String(), detail: Type.String() }, { additionalProperties: false });
+export type Trouble = Static<typeof Trouble>;
+
+/** The answer to a pull for one source. With `error`, the data is as it was when all was well. */
 export const Page = Type.Object(
   {
     token: Type.String(),
@@ -52,6 +56,7 @@ export const Page = Type.Object(
     patch: Type.Optional(Objects),
     size: Type.Integer({ minimum: 0 }),
     checksum: Type.Optional(Type.Integer({ minimum: 0 })),
+    error: Type.Optional(Trouble),
   },
   { additionalProperties: false },
 );
