@@ -2,14 +2,14 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const source = (file: string) => fileURLToPath(new URL(`./packages/${file}.ts`, import.meta.url));
-const packages = ['protocol', 'core', 'store-embedded', 'server', 'testing'];
+const packages = ['protocol', 'core', 'store-embedded', 'server', 'client', 'backend', 'testing'];
 
 // Tests run on the sources, so a failure points at the line someone wrote. Only worker threads and
 // child processes use what was built, because Node 20 cannot load TypeScript by itself.
 export default defineConfig({
   resolve: {
     alias: [
-      { find: /^@tidemark\/protocol\/schemas$/, replacement: source('protocol/src/schemas') },
+      { find: /^@tidemark\/protocol\/(schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
       ...packages.map((name) => ({
         find: new RegExp(`^@tidemark/${name}$`),
         replacement: source(`${name}/src/index`),
