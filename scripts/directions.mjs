@@ -32,7 +32,8 @@ const ROOMS = {
   stats: ['ports'],
   system: ['ports', 'registry'],
   refresh: ['ports', 'documents', 'admission', 'journal'],
-  uploads: ['ports', 'documents', 'admission', 'journal', 'registry'],
+  uploads: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry'],
+  devices: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry', 'uploads'],
   pings: ['ports', 'registry'],
 };
 

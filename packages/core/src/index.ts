@@ -1,6 +1,17 @@
 export type { Moment, WriteCall } from './admission/admit-write.ts';
+export type { Cursor } from './devices/cursors.ts';
+export type {
+  Acknowledged,
+  DevicePageCall,
+  DevicePull,
+  DevicePullCall,
+  DevicePushCall,
+  NoPage,
+  RenderedPage,
+} from './devices/devices.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
 export { inspectRecord } from './journal/record.ts';
+export { type PageBody, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { deliverPing } from './pings/deliver-ping.ts';
 export { PING_KIND, PING_QUEUE, type PingReport, Pings } from './pings/pings.ts';
@@ -14,6 +25,7 @@ export type { Passwords } from './ports/passwords.ts';
 export type { Random } from './ports/random.ts';
 export * from './ports/store.ts';
 export type { ClientView } from './registry/clients.ts';
+export type { DeviceId } from './registry/device-id.ts';
 export type { Scope } from './registry/scopes.ts';
 export type { SourceView } from './registry/sources.ts';
 export type { Bearer, TokenView } from './registry/tokens.ts';

@@ -1,5 +1,5 @@
-import { DEFAULT_LIMITS, type JsonValue, type Limits, pointer, Refusal, type WriteReport } from '@tidemark/protocol';
-import { admitContent, admitDocument, admitScope } from './admission/admit-document.ts';
+import { DEFAULT_LIMITS, type JsonValue, type Limits, Refusal, type WriteReport } from '@tidemark/protocol';
+import { admitContent, admitDocument, admitScope, type DocumentContent } from './admission/admit-document.ts';
 import {
   type FastDeleteCall,
   type FastUpdateCall,
@@ -11,15 +11,19 @@ import {
   type WriteCall,
 } from './admission/admit-write.ts';
 import type { Admitted } from './admission/admitted.ts';
+import { Devices } from './devices/devices.ts';
+import { pageBounds } from './devices/page-bounds.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
 import { readObjects } from './documents/read-objects.ts';
 import { Writer } from './documents/writer.ts';
 import { inspectRecord } from './journal/record.ts';
 import { RETENTION_MS_DEFAULT, trim } from './journal/trim.ts';
 import { noteTidemark } from './pages/note-tidemark.ts';
-import { pull } from './pages/pull.ts';
-import { renderPage } from './pages/render-page.ts';
+import { PageCache } from './pages/page-cache.ts';
+import { glance, pull } from './pages/pull.ts';
+import { pageJson } from './pages/render-page.ts';
 import type { PageStart } from './pages/start-of.ts';
+import { tokenText } from './pages/token.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Log } from './ports/log.ts';
 import type { Pace } from './ports/pace.ts';
@@ -77,8 +81,9 @@ export interface Committed {
 
 export type CommitCause = 'push' | 'document' | 'refresh' | 'upload';
 
-/** The document that synchronises; all others are kept under their name and stay on the server. */
+/** The document that synchronises, and what a device has acknowledged of it; all others stay on the server. */
 const MD = 'md';
+const CD = 'cd';
 
 /** The product as a library: every operation, in the words of the wire, on whatever engines it is given. */
 export class Tidemark {
@@ -90,11 +95,13 @@ export class Tidemark {
   readonly system: System;
   readonly audit: Audit;
   readonly stats: Stats;
+  readonly devices: Devices;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #limits: Limits;
   readonly #admission: WriteAdmission;
   readonly #writer: Writer;
+  readonly #cache: PageCache;
   readonly #named: NamedDocuments;
   readonly #listeners = new Set<(committed: Committed) => void>();
 
@@ -121,6 +128,15 @@ export class Tidemark {
     this.#admission = new WriteAdmission(this.#directory, ports.limits, parts.pace);
     this.#writer = new Writer(parts.store);
     this.#named = new NamedDocuments(parts.store, ports.limits);
+    this.#cache = new PageCache(ports.limits.pageCacheUnitsMax);
+    this.devices = new Devices({
+      ...ports,
+      users: this.users,
+      clients: this.clients,
+      sources: this.sources,
+      cache: this.#cache,
+      onCommitted: (partition) => this.#tellCommitted({ partition, cause: 'upload' }),
+    });
   }
 
   /** Calls the listener after every commit of this process that changed something; the answer ends it. */
@@ -178,13 +194,14 @@ export class Tidemark {
 
   async pull(call: PullCall): Promise<PullAnswer> {
     const { partition } = await this.#admission.partition(call);
-    const { objectsMax, unitsMax } = this.#pageBounds(call);
-    const { page, start } = await pull(this.store, partition, call.token, { entriesMax: objectsMax, unitsMax });
+    const bounds = pageBounds(this.#limits, call);
+    const seen = await glance(this.store, { partition, token: call.token, restarts: 0 });
+    const { token, body, start } = await pull(this.store, seen, bounds, this.#cache);
     const { client } = call;
-    const seen = client === undefined ? null : { client, start, given: page.token, nowMs: this.#clock.nowMs() };
+    const mark = client === undefined ? null : { client, start, given: token, nowMs: this.#clock.nowMs() };
     const noted =
-      seen === null ? Promise.resolve() : noteTidemark(this.store, partition, seen).catch(this.#onNoteFailed);
-    return { json: renderPage(page), start, noted };
+      mark === null ? Promise.resolve() : noteTidemark(this.store, partition, mark).catch(this.#onNoteFailed);
+    return { json: pageJson(tokenText({ ...token, restarts: 0 }), body), start, noted };
   }
 
   /** Forgets the tombstones that no device seen lately still needs. */
@@ -198,6 +215,7 @@ export class Tidemark {
 
   async readDocument(scope: DocumentScope, name: unknown): Promise<DocumentView> {
     const address = await admitDocument(this.#directory, scope, name);
+    if (isCd(scope, address.key.name)) return { type: 'objects', objects: await this.#readCd(scope) };
     const call = mdCall(scope, address.key.name);
     if (call === null) return this.#named.read(address);
     const { partition } = await this.#admission.partition(call);
@@ -215,6 +233,7 @@ export class Tidemark {
     const call = mdCall(scope, address.key.name);
     if (call !== null) return this.#writeMd(call, body.data, append);
     const content = admitContent(body.data, this.#limits);
+    if (isCd(scope, address.key.name)) return this.#writeCd(scope, content);
     return append ? this.#named.append(address, content) : this.#named.set(address, content);
   }
 
@@ -222,6 +241,7 @@ export class Tidemark {
   async documentNames(scope: DocumentScope): Promise<readonly string[]> {
     await admitScope(this.#directory, scope);
     const names = await this.store.documentNames(scope);
+    if (scope.kind === 'client') return [CD, ...names];
     return mdCall(scope, MD) === null ? names : [MD, ...names];
   }
 
@@ -280,12 +300,19 @@ export class Tidemark {
     return { doc: MD, type: 'objects', size };
   }
 
-  #pageBounds({ objectsMax, unitsMax }: PullCall): { readonly objectsMax: number; readonly unitsMax: number } {
-    const { pageObjectsMax, pageUnitsMax } = this.#limits;
-    return {
-      objectsMax: bounded(objectsMax, pageObjectsMax, 'objectsMax'),
-      unitsMax: bounded(unitsMax, pageUnitsMax, 'unitsMax'),
-    };
+  async #readCd({ source, client }: ClientScope): Promise<ReadonlyMap<string, string>> {
+    const { user_id: user } = await this.clients.get(client);
+    return this.devices.acknowledgedObjects({ user, client }, source);
+  }
+
+  /** What a device holds cannot be written from here; whoever tries wants it to fetch everything anew. */
+  async #writeCd({ source, client }: ClientScope, { type }: DocumentContent): Promise<DocumentReport> {
+    if (type === 'text') {
+      throw new Refusal('type_conflict', 'the document "cd" holds a hash of hashes; a string cannot be written to it');
+    }
+    const { user_id: user } = await this.clients.get(client);
+    await this.devices.restart({ user, client }, [source]);
+    return { doc: CD, type: 'objects', size: 0 };
   }
 
   readonly #onNoteFailed = (error: unknown): void => {
@@ -293,18 +320,15 @@ export class Tidemark {
   };
 }
 
+type ClientScope = Extract<DocumentScope, { readonly kind: 'client' }>;
+
+function isCd(scope: DocumentScope, name: string): scope is ClientScope {
+  return scope.kind === 'client' && name === CD;
+}
+
 /** The partition a document stands for, or null when it is one kept under its name. */
 function mdCall(scope: DocumentScope, name: string): WriteCall | null {
   if (name !== MD) return null;
   if (scope.kind === 'user') return { source: scope.source, user_id: scope.user };
   return scope.kind === 'shared' ? { source: scope.source } : null;
-}
-
-/** What a caller asks for, as far as it may; asking for nothing at all is a mistake. */
-function bounded(asked: number | undefined, max: number, name: string): number {
-  if (asked === undefined) return max;
-  if (Number.isInteger(asked) && asked >= 1) return Math.min(asked, max);
-  throw new Refusal('invalid_value', `${name} must be a whole number from 1`, [
-    { pointer: pointer(name), detail: 'must be a whole number from 1' },
-  ]);
 }

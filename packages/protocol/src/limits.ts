@@ -19,6 +19,8 @@ export interface Limits {
   readonly pageObjectsMax: number;
   /** Text in a page; one object may exceed it, since an object is never torn. */
   readonly pageUnitsMax: number;
+  /** Text of shared pages kept for devices that ask the same; beyond it those not asked for longest go. */
+  readonly pageCacheUnitsMax: number;
   /** Attributes of one user. Exceeded: `limit_exceeded`. */
   readonly userAttributesMax: number;
   /** All attributes of one user as JSON text. Exceeded: `limit_exceeded`. */
@@ -35,6 +37,7 @@ export const DEFAULT_LIMITS: Limits = {
   documentUnitsMax: 100_000_000,
   pageObjectsMax: 500,
   pageUnitsMax: 1_000_000,
+  pageCacheUnitsMax: 64_000_000,
   userAttributesMax: 1_000,
   userAttributesUnitsMax: 100_000,
   pingsPerMinuteMax: 600,
@@ -114,5 +117,5 @@ export const OUTCOMES_WAITING_MAX = 10_000;
 export const OUTCOMES_PER_PULL_MAX = 500;
 /** How long an acknowledged upload is remembered, so that a late repetition has no effect: a week. */
 export const SETTLED_KEPT_MS = 604_800_000;
-/** Own changes to one object a device is credited with; beyond it the oldest count as somebody else's. */
-export const FOOTPRINT_SEQS_MAX = 64;
+/** Attributes of one object that a device is known to have written itself; beyond it the oldest are forgotten. */
+export const FOOTPRINT_ATTRIBUTES_MAX = 1_000;

@@ -3,9 +3,12 @@ import type { JournalRange, JournalSlice, PartitionState } from '../ports/store.
 import type { PageStart } from './start-of.ts';
 import type { Foothold, Token } from './token.ts';
 
+/** What a token says of the pages, the same for every device that asked the same. */
+export type PlainToken = Omit<Token, 'restarts'>;
+
 /** A page before it is rendered; `put`, `patch` and `drop` are members of JSON objects. */
 export interface PageParts {
-  readonly token: Token;
+  readonly token: PlainToken;
   readonly more: boolean;
   readonly reset: boolean;
   readonly deletes: readonly string[];

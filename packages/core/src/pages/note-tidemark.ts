@@ -1,6 +1,6 @@
 import type { DeviceTidemark, EntryRef, PartitionKey, Store } from '../ports/store.ts';
+import type { PlainToken } from './build-page.ts';
 import type { PageStart } from './start-of.ts';
-import type { Token } from './token.ts';
 
 /** A device at rest is noted again only after this long, so that looking for changes costs no write. */
 export const TIDEMARK_NOTE_EVERY_MS = 3_600_000;
@@ -12,7 +12,7 @@ export const TIDEMARK_NOTE_EVERY_MS = 3_600_000;
 export async function noteTidemark(
   store: Store,
   partition: PartitionKey,
-  seen: { readonly client: string; readonly start: PageStart; readonly given: Token; readonly nowMs: number },
+  seen: { readonly client: string; readonly start: PageStart; readonly given: PlainToken; readonly nowMs: number },
 ): Promise<void> {
   const mark = markOf(seen);
   const known = await store.readTidemark(partition, seen.client);
@@ -29,7 +29,7 @@ function markOf({ client, start, given, nowMs }: Parameters<typeof noteTidemark>
   return { ...common, seq: 0, base: null, start: startsAt };
 }
 
-function footholdFields(foothold: Token['foothold']): Pick<DeviceTidemark, 'base' | 'start'> {
+function footholdFields(foothold: PlainToken['foothold']): Pick<DeviceTidemark, 'base' | 'start'> {
   return foothold.kind === 'base' ? { base: foothold.seq, start: null } : { base: null, start: foothold.seq };
 }
 

@@ -1,42 +1,90 @@
 import { Refusal } from '@tidemark/protocol';
 import type { JournalRange, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import { buildPage, type PageParts, rangeOf } from './build-page.ts';
+import { buildPage, rangeOf } from './build-page.ts';
+import type { BuiltPage } from './built-page.ts';
+import type { PageCache } from './page-cache.ts';
+import { renderBody } from './render-page.ts';
 import { type PageStart, startOf } from './start-of.ts';
 import { readToken, type Token } from './token.ts';
 
-export interface Pulled {
-  readonly page: PageParts;
-  /** How the presented token was taken. */
-  readonly start: PageStart;
+export type PageBounds = Pick<JournalRange, 'entriesMax' | 'unitsMax'>;
+
+/** What a device presents to one partition. */
+export interface Presented {
+  readonly partition: PartitionKey;
+  /** Null: it holds nothing. */
+  readonly token: string | null;
+  /** How often it has been told to start over. */
+  readonly restarts: number;
+}
+
+/** What a first look tells: whether there is anything to send, without reading any of it. */
+export interface Glance {
+  readonly partition: PartitionKey;
+  readonly token: Token | null | 'unreadable';
+  readonly restarts: number;
+  readonly state: PartitionState;
+  readonly hasNews: boolean;
 }
 
 /** Every attempt fails only when the partition's life or floor changed between two reads. */
 const PULL_ATTEMPTS_MAX = 5;
 
-/** What changed after the token. Costs one look-up when nothing did, and a range scan otherwise. */
-export async function pull(
+export async function glance(store: Store, { partition, token: text, restarts }: Presented): Promise<Glance> {
+  const token = text === null ? null : (readToken(text) ?? 'unreadable');
+  const state = await store.partition(partition);
+  return { partition, token, restarts, state, hasNews: !isAtHead(startOf(token, state, restarts), state) };
+}
+
+/** What changed after the token. Costs nothing more when nothing did, and a range scan otherwise. */
+export async function pull(store: Store, seen: Glance, bounds: PageBounds, cache: PageCache): Promise<BuiltPage> {
+  const start = startOf(seen.token, seen.state, seen.restarts);
+  if (isAtHead(start, seen.state)) return built(start, nothingNew(seen.state));
+  if (seen.partition.user !== null) return (await readPage(store, seen, bounds)).page;
+  return cache.of(cacheKey(seen, start, bounds), async () => {
+    const { page, state } = await readPage(store, seen, bounds);
+    return { page, isKept: isSameState(state, seen.state) };
+  });
+}
+
+async function readPage(
   store: Store,
-  partition: PartitionKey,
-  tokenText: string | null,
-  bounds: Pick<JournalRange, 'entriesMax' | 'unitsMax'>,
-): Promise<Pulled> {
-  const token = tokenText === null ? null : (readToken(tokenText) ?? 'unreadable');
-  let state = await store.partition(partition);
+  { partition, token, restarts, state: firstState }: Glance,
+  bounds: PageBounds,
+): Promise<{ readonly page: BuiltPage; readonly state: PartitionState }> {
+  let state = firstState;
   for (let attempt = 0; attempt < PULL_ATTEMPTS_MAX; attempt++) {
-    const start = startOf(token, state);
-    const slice = nothingNew(start, state) ?? (await store.readJournal(partition, rangeOf(start, bounds)));
-    if (isSameStart(token, start, slice.state)) return { page: buildPage(start, slice), start };
+    const start = startOf(token, state, restarts);
+    const slice = await store.readJournal(partition, rangeOf(start, bounds));
+    // Whether what was decided on the first look still holds at the moment the journal was read.
+    if (startOf(token, slice.state, restarts).kind === start.kind) {
+      return { page: built(start, slice), state: slice.state };
+    }
     state = slice.state;
   }
   throw new Refusal('store_unavailable', 'the partition kept being replaced while it was read');
 }
 
-function nothingNew(start: PageStart, state: PartitionState): JournalSlice | null {
-  const isAtHead = start.kind === 'continue' && start.after === state.head;
-  return isAtHead ? { state, records: [], seqs: [], graves: [], upTo: state.head } : null;
+function built(start: PageStart, slice: JournalSlice): BuiltPage {
+  const page = buildPage(start, slice);
+  const entries = slice.records.length + slice.graves.length;
+  return { token: page.token, more: page.more, entries, body: renderBody(page), start };
 }
 
-/** Whether what was decided on the first look still holds at the moment the journal was read. */
-function isSameStart(token: Token | null | 'unreadable', start: PageStart, state: PartitionState): boolean {
-  return startOf(token, state).kind === start.kind;
+function isAtHead(start: PageStart, state: PartitionState): boolean {
+  return start.kind === 'continue' && start.after === state.head;
+}
+
+function nothingNew(state: PartitionState): JournalSlice {
+  return { state, records: [], seqs: [], graves: [], upTo: state.head };
+}
+
+/** All that a page depends on. Head and floor stand for the whole state: it cannot change without one of them. */
+function cacheKey({ partition, state }: Glance, start: PageStart, { entriesMax, unitsMax }: PageBounds): string {
+  const from = start.kind === 'reset' ? null : [start.after, start.foothold.kind, start.foothold.seq];
+  return JSON.stringify([partition.source, state.epoch, state.head, state.floor, from, entriesMax, unitsMax]);
+}
+
+function isSameState(left: PartitionState, right: PartitionState): boolean {
+  return left.epoch === right.epoch && left.head === right.head && left.floor === right.floor;
 }

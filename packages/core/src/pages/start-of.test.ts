@@ -8,6 +8,7 @@ const token = (seq: number, kind: 'base' | 'start', foothold: number, epoch = 'e
   epoch,
   seq,
   foothold: { kind, seq: foothold },
+  restarts: 0,
 });
 
 describe('where a page starts', () => {
@@ -17,6 +18,13 @@ describe('where a page starts', () => {
     expect(startOf(token(50, 'base', 50, 'other'), state)).toEqual({ kind: 'reset', reason: 'epoch' });
     expect(startOf(token(101, 'base', 100), state)).toEqual({ kind: 'reset', reason: 'ahead' });
     expect(startOf(token(50, 'start', 101), state)).toEqual({ kind: 'reset', reason: 'ahead' });
+  });
+
+  it('[PAGE-14] a token from before the device was told to start over is void, from whatever life it is', () => {
+    const good = token(50, 'base', 50);
+    expect(startOf(good, state, 1)).toEqual({ kind: 'reset', reason: 'told' });
+    expect(startOf({ ...good, restarts: 2 }, state, 1)).toEqual({ kind: 'reset', reason: 'told' });
+    expect(startOf({ ...good, restarts: 1 }, state, 1)).toMatchObject({ kind: 'continue', after: 50 });
   });
 
   it('[PAGE-2] a token is good while its seq is not below the floor', () => {

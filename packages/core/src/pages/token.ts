@@ -11,19 +11,22 @@ export interface Token {
   readonly epoch: string;
   readonly seq: number;
   readonly foothold: Foothold;
+  /** How often the device had been told to start over when it got the token. */
+  readonly restarts: number;
 }
 
 export type Foothold =
   | { readonly kind: 'base'; readonly seq: number }
   | { readonly kind: 'start'; readonly seq: number };
 
-const FORMAT = /^1\.([\w-]{1,64})\.([0-9a-z]{1,11})\.([bs])([0-9a-z]{1,11})$/;
+const FORMAT = /^1\.([\w-]{1,64})\.([0-9a-z]{1,11})\.([bs])([0-9a-z]{1,11})(?:\.r([0-9a-z]{1,11}))?$/;
 const TOKEN_UNITS_MAX = 128;
 
 /** The token as text. The checksum at its end turns damage into a reset instead of a gap. */
 export function tokenText(token: Token): string {
   const { kind, seq } = token.foothold;
-  const body = `1.${token.epoch}.${token.seq.toString(36)}.${kind === 'base' ? 'b' : 's'}${seq.toString(36)}`;
+  const restarts = token.restarts === 0 ? '' : `.r${token.restarts.toString(36)}`;
+  const body = `1.${token.epoch}.${token.seq.toString(36)}.${kind === 'base' ? 'b' : 's'}${seq.toString(36)}${restarts}`;
   return `${body}.${textChecksum(body).toString(36)}`;
 }
 
@@ -32,11 +35,12 @@ export function readToken(text: string): Token | null {
   if (text.length > TOKEN_UNITS_MAX) return null;
   const end = text.lastIndexOf('.');
   const body = text.slice(0, Math.max(end, 0));
-  const [, epoch, seqText, kind, footholdText] = FORMAT.exec(body) ?? [];
+  const [, epoch, seqText, kind, footholdText, restartsText = '0'] = FORMAT.exec(body) ?? [];
   if (epoch === undefined || seqText === undefined || footholdText === undefined) return null;
   const seq = Number.parseInt(seqText, 36);
   const footholdSeq = Number.parseInt(footholdText, 36);
-  const token: Token = { epoch, seq, foothold: { kind: kind === 'b' ? 'base' : 'start', seq: footholdSeq } };
+  const foothold: Foothold = { kind: kind === 'b' ? 'base' : 'start', seq: footholdSeq };
+  const token: Token = { epoch, seq, foothold, restarts: Number.parseInt(restartsText, 36) };
   // Writing it again catches damage, foreign spellings of a number, and numbers too large to be exact.
   return tokenText(token) === text && isPossible(token) ? token : null;
 }

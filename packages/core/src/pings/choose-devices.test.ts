@@ -9,7 +9,8 @@ function device(
 ): PingDevice {
   const reachable = { ...BLANK_DEVICE, device_type: 'android', device_pin: `pin of ${client}` } as const;
   const { sync = null, made = 1 } = times;
-  return { client, record: { user: 'ada', device: { ...reachable, ...over }, createdAtMs: made, lastSyncMs: sync } };
+  const record = { user: 'ada', device: { ...reachable, ...over }, createdAtMs: made, lastSyncMs: sync, restarts: {} };
+  return { client, record };
 }
 
 function choice(...devices: readonly PingDevice[]) {

@@ -200,7 +200,7 @@ export interface NotesWrite {
 
 /**
  * outcome [op id]: told to the device until it has acknowledged · settled [op id]: an outcome it has acknowledged, kept
- * so that a late repetition has no effect · link [temporary id] · footprint [object id]: the seqs the device made itself
+ * so that a late repetition has no effect · link [temporary id] · footprint [object id]: what the device wrote there itself
  */
 export type NoteKind = 'outcome' | 'settled' | 'link' | 'footprint';
 

@@ -16,6 +16,8 @@ export interface ClientRecord {
   readonly device: Device;
   readonly createdAtMs: number;
   readonly lastSyncMs: number | null;
+  /** Source → how often the device has been told to start over with it. Tokens from before are void. */
+  readonly restarts: Readonly<Record<string, number>>;
 }
 
 export const BLANK_DEVICE: Device = {
@@ -29,7 +31,8 @@ export const BLANK_DEVICE: Device = {
 };
 
 export function readClientRecord(text: string): ClientRecord {
-  return JSON.parse(text) as ClientRecord;
+  const record = JSON.parse(text) as Omit<ClientRecord, 'restarts'> & Partial<ClientRecord>;
+  return { ...record, restarts: record.restarts ?? {} };
 }
 
 export function writeClientRecord(record: ClientRecord): string {

@@ -10,6 +10,7 @@ import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeCl
 import { isoTime, isoTimeOrNull } from './iso-time.ts';
 import { persist } from './persist.ts';
 import { randomWord } from './random-word.ts';
+import { ReadOnce } from './read-once.ts';
 import { PRESENT, refs } from './refs.ts';
 
 export interface ClientsPorts {
@@ -27,6 +28,13 @@ export interface ClientView extends Device {
   readonly created_at: string;
 }
 
+/** A device as the server deals with it. */
+export interface OwnDevice {
+  readonly user: string;
+  readonly lastSyncMs: number | null;
+  readonly restarts: ReadonlyMap<string, number>;
+}
+
 /** `last_sync` is written again only after this long, so that looking for changes costs no write. */
 export const LAST_SYNC_EVERY_MS = 60_000;
 
@@ -34,6 +42,8 @@ export const LAST_SYNC_EVERY_MS = 60_000;
 export class Clients {
   readonly #ports: ClientsPorts;
   readonly #store: Store;
+
+  readonly #devices = new ReadOnce(ownDeviceOf);
 
   constructor(ports: ClientsPorts) {
     this.#ports = ports;
@@ -64,6 +74,25 @@ export class Clients {
     const name = admitName('client', id, pointer('client_id'));
     const device = admitDeviceUpdate(name, attributes);
     return persist(async () => this.#tryChange(name, await this.#own(login, name), device));
+  }
+
+  /** What a pull must know of the device. Refused unless it is the user's own. */
+  async own(login: string, id: string): Promise<OwnDevice> {
+    const entry = await this.#store.readEntry(refs.client(id));
+    const device = entry === null ? null : this.#devices.of(id, entry);
+    if (device === null || device.user !== login) throw notFound(id);
+    return device;
+  }
+
+  /** From now on, tokens the device holds for these sources are void. */
+  async restart(login: string, id: string, sources: readonly string[]): Promise<void> {
+    await persist(async () => {
+      const entry = await this.#own(login, id);
+      const record = readClientRecord(entry.value);
+      const restarts = new Map(Object.entries(record.restarts));
+      for (const source of sources) restarts.set(source, (restarts.get(source) ?? 0) + 1);
+      return (await this.#write(id, entry, { ...record, restarts: Object.fromEntries(restarts) })) ? true : null;
+    });
   }
 
   async listOf(user: unknown): Promise<readonly string[]> {
@@ -109,6 +138,7 @@ export class Clients {
       device: { ...BLANK_DEVICE, ...device },
       createdAtMs: this.#ports.clock.nowMs(),
       lastSyncMs: null,
+      restarts: {},
     };
     const writes: EntryWrite[] = [
       { ...refs.client(id), value: writeClientRecord(record), expect: 0 },
@@ -171,6 +201,11 @@ export class Clients {
 function viewOf(id: string, { user, device, createdAtMs, lastSyncMs }: ClientRecord): ClientView {
   const times = { last_sync: isoTimeOrNull(lastSyncMs), created_at: isoTime(createdAtMs) };
   return { client_id: id, user_id: user, ...device, ...times };
+}
+
+function ownDeviceOf(_id: string, { value }: Entry): OwnDevice {
+  const { user, lastSyncMs, restarts } = readClientRecord(value);
+  return { user, lastSyncMs, restarts: new Map(Object.entries(restarts)) };
 }
 
 function notFound(id: string): Refusal {

@@ -76,6 +76,7 @@ const LIMIT_SETTINGS: Readonly<Record<keyof Limits, readonly [max: number, descr
   documentUnitsMax: [TEXT_MAX, 'A named document after the write, in UTF-16 units.'],
   pageObjectsMax: [1_000_000, 'Objects in one page of a pull.'],
   pageUnitsMax: [TEXT_MAX, 'Text in one page of a pull, in UTF-16 units.'],
+  pageCacheUnitsMax: [TEXT_MAX, 'Text of shared pages kept for devices that ask the same, in UTF-16 units.'],
   userAttributesMax: [1_000_000, 'Attributes of one user.'],
   userAttributesUnitsMax: [TEXT_MAX, 'All attributes of one user, in UTF-16 units of JSON text.'],
   pingsPerMinuteMax: [1_000_000, 'Pings one caller may send in a minute.'],

@@ -3,6 +3,11 @@ import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
 import { Moment, NullableText, Text } from './shapes.ts';
 
+const Seq = Type.Integer({ minimum: 0 });
+const Cursor = Type.Object(
+  { seq: Seq, base: Type.Union([Seq, Type.Null()]), head: Seq, seen_at: Moment },
+  { additionalProperties: false },
+);
 const Client = Type.Object(
   {
     client_id: Text,
@@ -16,6 +21,7 @@ const Client = Type.Object(
     phone_id: NullableText,
     last_sync: NullableText,
     created_at: Moment,
+    cursors: Type.Record(Text, Cursor),
   },
   { additionalProperties: false },
 );
@@ -35,7 +41,10 @@ const get = route({
   params: Type.Object({ client_id: Text }),
   answer: Client,
   handle: async ({ desk, params, bearer }) => {
-    const client = await desk.tidemark.clients.get(params.client_id);
+    const { tidemark } = desk;
+    const view = await tidemark.clients.get(params.client_id);
+    const cursors = await tidemark.devices.cursors({ user: view.user_id, client: view.client_id });
+    const client = { ...view, cursors };
     // The address a push service knows the device by is as good as a password for bothering its owner.
     const maySeePin = bearer?.scopes.includes('admin') === true;
     return maySeePin || client.device_pin === null ? client : { ...client, device_pin: '***' };

@@ -1,0 +1,319 @@
+import {
+  ACKNOWLEDGED_PER_CALL_MAX,
+  type Limits,
+  type Outcome,
+  PULL_SOURCES_MAX,
+  pointer,
+  Refusal,
+  type SyncSource,
+  type Trouble,
+  UPLOADS_PER_PUSH_MAX,
+  type Upload,
+} from '@tidemark/protocol';
+import { lifeGuard } from '../admission/admit-write.ts';
+import type { BuiltPage } from '../pages/built-page.ts';
+import { noteTidemark } from '../pages/note-tidemark.ts';
+import type { PageCache } from '../pages/page-cache.ts';
+import { type Glance, glance, type PageBounds, pull } from '../pages/pull.ts';
+import type { PageBody } from '../pages/render-page.ts';
+import { tokenText } from '../pages/token.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { Guard, PartitionKey, Store } from '../ports/store.ts';
+import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../registry/clients.ts';
+import type { DeviceId } from '../registry/device-id.ts';
+import type { Sources, SourceView } from '../registry/sources.ts';
+import type { Users } from '../registry/users.ts';
+import { admitOpId } from '../uploads/admit-upload.ts';
+import type { UploadTarget } from '../uploads/upload-target.ts';
+import { Uploads } from '../uploads/uploads.ts';
+import { acknowledgedObjects } from './acknowledged-objects.ts';
+import { type Cursor, cursorsOf } from './cursors.ts';
+import { pageBounds } from './page-bounds.ts';
+import { ShareOut } from './share-out.ts';
+
+export interface DevicesParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limits: Limits;
+  readonly users: Users;
+  readonly clients: Clients;
+  readonly sources: Sources;
+  readonly cache: PageCache;
+  readonly onCommitted: (partition: PartitionKey) => void;
+}
+
+/** A page on its way to one device: its JSON is `{"token":"<token>",` and then the text of the body. */
+export interface RenderedPage {
+  readonly token: string;
+  readonly more: boolean;
+  readonly body: PageBody;
+}
+
+/** Why there is no page of a source. */
+export interface NoPage {
+  readonly error: Trouble;
+}
+
+export interface DevicePull {
+  readonly pages: readonly { readonly source: string; readonly page: RenderedPage | NoPage }[];
+  readonly outcomes: readonly Outcome[];
+  /** Resolves when what the device presented is noted. It is a hint for trimming: nobody has to wait for it. */
+  readonly noted: Promise<void>;
+}
+
+/** Op ids by source. */
+export type Acknowledged = ReadonlyMap<string, readonly string[]>;
+
+export interface DevicePullCall {
+  /** Source → the token the device holds; null: none. */
+  readonly sources: ReadonlyMap<string, string | null>;
+  readonly objectsMax?: number;
+  readonly acknowledged?: Acknowledged;
+}
+
+export interface DevicePageCall {
+  readonly source: string;
+  readonly token: string | null;
+  readonly objectsMax?: number;
+  readonly unitsMax?: number;
+}
+
+export interface DevicePushCall {
+  readonly changes: readonly Upload[];
+  readonly acknowledged?: Acknowledged;
+}
+
+/** One source of a pull, as far as the first look went. */
+type Looked =
+  | { readonly source: string; readonly seen: null; readonly error: Trouble }
+  | { readonly source: string; readonly seen: Glance; readonly error: null };
+
+type Built = Looked &
+  ({ readonly seen: null; readonly page: null } | { readonly seen: Glance; readonly page: BuiltPage });
+
+/** What devices ask for, each on behalf of its user and never of another. */
+export class Devices {
+  readonly #parts: DevicesParts;
+  readonly #store: Store;
+  readonly #uploads: Uploads;
+
+  constructor(parts: DevicesParts) {
+    this.#parts = parts;
+    this.#store = parts.store;
+    this.#uploads = new Uploads(parts);
+  }
+
+  /** What the device is missing, of all sources in one answer. A source that cannot be pulled does not spoil the others. */
+  async pull(device: DeviceId, call: DevicePullCall): Promise<DevicePull> {
+    requireCount(call.sources.size, PULL_SOURCES_MAX, 'sources');
+    const bounds = pageBounds(this.#parts.limits, call);
+    const own = await this.#parts.clients.own(device.user, device.client);
+    await this.#acknowledge(device, call.acknowledged);
+    const looked: Looked[] = [];
+    for (const [source, token] of call.sources) looked.push(await this.#look(device, own, source, token));
+    const built = await this.#build(looked, bounds);
+    const outcomes = await this.#waiting(device, looked);
+    const notes = built.flatMap(({ seen, page }) => (page === null ? [] : [this.#note(device, seen, page)]));
+    const noted = Promise.all([...notes, this.#noteSync(device, own)]);
+    return { pages: built.map(pageOf), outcomes, noted: noted.then(() => {}) };
+  }
+
+  /** One page of one source, whatever its sync type. */
+  async page(device: DeviceId, call: DevicePageCall): Promise<RenderedPage> {
+    const bounds = pageBounds(this.#parts.limits, call);
+    const own = await this.#parts.clients.own(device.user, device.client);
+    const source = await this.#parts.sources.get(call.source);
+    const seen = await this.#glance(device, own, source, call.token);
+    const built = await pull(this.#store, seen, bounds, this.#parts.cache);
+    void this.#note(device, seen, built);
+    void this.#noteSync(device, own);
+    return rendered(seen, built);
+  }
+
+  /** Applies what the device has changed; the outcomes in the order of the changes. */
+  async push(device: DeviceId, { changes, acknowledged }: DevicePushCall): Promise<readonly Outcome[]> {
+    requireCount(changes.length, UPLOADS_PER_PUSH_MAX, 'changes');
+    for (const [index, { op_id }] of changes.entries()) admitOpId(op_id, pointer('changes', index, 'op_id'));
+    await this.#parts.clients.own(device.user, device.client);
+    await this.#acknowledge(device, acknowledged);
+    const outcomes: Outcome[] = [];
+    for (const name of new Set(changes.map(({ source }) => source))) {
+      const places = [...changes.keys()].filter((index) => changes[index]?.source === name);
+      const uploads = changes.filter(({ source }) => source === name);
+      const told = await this.#apply(device, name, uploads);
+      for (const [at, index] of places.entries()) outcomes[index] = told[at] as Outcome;
+    }
+    return outcomes;
+  }
+
+  /** The device starts over at its next pull, whatever token it presents. Answers the sources. */
+  async restart(device: DeviceId, names?: readonly string[]): Promise<readonly string[]> {
+    await this.#parts.clients.own(device.user, device.client);
+    const sources =
+      names === undefined
+        ? await this.#parts.sources.list()
+        : await Promise.all([...new Set(names)].map((name) => this.#parts.sources.get(name)));
+    const meant = sources.map(({ name }) => name);
+    await this.#parts.clients.restart(device.user, device.client, meant);
+    for (const source of sources) await this.#forgetPlace(device, source);
+    return meant;
+  }
+
+  /** How far the device has come, by source. */
+  async cursors(device: DeviceId): Promise<Readonly<Record<string, Cursor>>> {
+    const sources = await this.#parts.sources.list();
+    const partitions = sources.map((source) => ({ source, partition: partitionOf(source, device) }));
+    return cursorsOf(this.#store, device.client, partitions);
+  }
+
+  /** What the device has acknowledged of a source: the document `cd`. */
+  async acknowledgedObjects(device: DeviceId, source: string): Promise<ReadonlyMap<string, string>> {
+    const partition = partitionOf(await this.#parts.sources.get(source), device);
+    return acknowledgedObjects(this.#store, partition, device.client);
+  }
+
+  async sources(): Promise<readonly SyncSource[]> {
+    return (await this.#parts.sources.list()).map(syncSourceOf);
+  }
+
+  async #look(device: DeviceId, own: OwnDevice, name: string, token: string | null): Promise<Looked> {
+    try {
+      const source = await this.#parts.sources.get(name);
+      if (source.sync_type === 'bulk_only') throw snapshotRequired(name);
+      return { source: name, error: null, seen: await this.#glance(device, own, source, token) };
+    } catch (error) {
+      return { source: name, seen: null, error: troubleOf(error) };
+    }
+  }
+
+  #glance(device: DeviceId, own: OwnDevice, source: SourceView, token: string | null): Promise<Glance> {
+    const restarts = own.restarts.get(source.name) ?? 0;
+    return glance(this.#store, { partition: partitionOf(source, device), token, restarts });
+  }
+
+  async #build(looked: readonly Looked[], bounds: PageBounds): Promise<readonly Built[]> {
+    const share = new ShareOut(bounds, looked.filter(({ seen }) => seen?.hasNews === true).length);
+    const built: Built[] = [];
+    for (const one of looked) {
+      if (one.seen === null) {
+        built.push({ ...one, page: null });
+        continue;
+      }
+      const page = await pull(this.#store, one.seen, share.next(), this.#parts.cache);
+      if (one.seen.hasNews) share.used({ entries: page.entries, units: page.body.text.length });
+      built.push({ ...one, page });
+    }
+    return built;
+  }
+
+  async #waiting(device: DeviceId, looked: readonly Looked[]): Promise<readonly Outcome[]> {
+    const outcomes: Outcome[] = [];
+    for (const one of looked) {
+      if (one.seen === null) continue;
+      const { partition } = one.seen;
+      outcomes.push(...(await this.#uploads.waiting({ source: one.source, client: device.client, partition })));
+    }
+    return outcomes;
+  }
+
+  async #apply(device: DeviceId, name: string, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
+    try {
+      return await this.#uploads.apply(await this.#target(device, name), uploads);
+    } catch (error) {
+      const { code, detail } = troubleOf(error);
+      // Only what concerns this source alone: whatever else is wrong is wrong with the whole call.
+      if (code !== 'source_not_found' && code !== 'invalid_name') throw error;
+      return uploads.map(({ op_id, id }) => {
+        return { op_id, source: name, status: 'rejected', id, error: { code, detail }, current: null };
+      });
+    }
+  }
+
+  async #acknowledge(device: DeviceId, acknowledged: Acknowledged = new Map()): Promise<void> {
+    requireCount([...acknowledged.values()].flat().length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
+    for (const [name, opIds] of acknowledged) {
+      for (const [index, opId] of opIds.entries()) admitOpId(opId, pointer('acknowledged', name, index));
+    }
+    for (const [name, opIds] of acknowledged) {
+      // Of a source that is gone, nothing is remembered any more.
+      if (opIds.length > 0 && (await this.#parts.sources.has(name))) {
+        await this.#uploads.acknowledge(await this.#target(device, name), opIds);
+      }
+    }
+  }
+
+  async #target({ user, client }: DeviceId, name: string): Promise<UploadTarget> {
+    const source = await this.#parts.sources.get(name);
+    const life = await this.#parts.users.lifeOf(user);
+    if (life === null) throw new Refusal('user_not_found', 'the user of this device is gone');
+    const guards: Guard[] = [
+      { kind: 'source', key: [name] },
+      { kind: 'user_client', key: [user, client] },
+      lifeGuard(user, life),
+    ];
+    const { conflicts, read_only: isReadOnly } = source;
+    return { source: name, client, partition: partitionOf(source, { user }), conflicts, isReadOnly, guards };
+  }
+
+  async #note({ client }: DeviceId, { partition }: Glance, { start, token }: BuiltPage): Promise<void> {
+    const seen = { client, start, given: token, nowMs: this.#parts.clock.nowMs() };
+    await noteTidemark(this.#store, partition, seen).catch(this.#onNoteFailed);
+  }
+
+  async #noteSync({ client }: DeviceId, { lastSyncMs }: OwnDevice): Promise<void> {
+    const nowMs = this.#parts.clock.nowMs();
+    if (lastSyncMs !== null && nowMs - lastSyncMs < LAST_SYNC_EVERY_MS) return;
+    await this.#parts.clients.noteSync(client, nowMs).catch(this.#onNoteFailed);
+  }
+
+  /** It has acknowledged nothing any more; what it will need is what is deleted from now on. */
+  async #forgetPlace(device: DeviceId, source: SourceView): Promise<void> {
+    const partition = partitionOf(source, device);
+    if ((await this.#store.readTidemark(partition, device.client)) === null) return;
+    const { epoch, head } = await this.#store.partition(partition);
+    const mark = { client: device.client, epoch, seq: 0, base: null, start: head, seenAtMs: this.#parts.clock.nowMs() };
+    await this.#store.noteTidemark(partition, mark, [{ kind: 'client', key: [device.client] }]);
+  }
+
+  readonly #onNoteFailed = (error: unknown): void => {
+    this.#parts.log.warn('tidemark_not_noted', { reason: error instanceof Error ? error.message : String(error) });
+  };
+}
+
+export function partitionOf({ name, partition_type }: SourceView, { user }: Pick<DeviceId, 'user'>): PartitionKey {
+  return { source: name, user: partition_type === 'app' ? null : user };
+}
+
+function pageOf({ source, seen, page, error }: Built): DevicePull['pages'][number] {
+  if (page === null) return { source, page: { error: error as Trouble } };
+  return { source, page: rendered(seen, page) };
+}
+
+function rendered({ restarts }: Glance, { token, more, body }: BuiltPage): RenderedPage {
+  return { token: tokenText({ ...token, restarts }), more, body };
+}
+
+function syncSourceOf(source: SourceView): SyncSource {
+  const { name, partition_type, sync_type, conflicts, read_only, references } = source;
+  // Only an adapter can search, and none can yet.
+  return { name, partition_type, sync_type, conflicts, read_only, references, searchable: false };
+}
+
+function snapshotRequired(name: string): Refusal {
+  const path = `/sync/v1/sources/${encodeURIComponent(name)}/snapshot`;
+  return new Refusal('snapshot_required', `${JSON.stringify(name)} is not given in pages: fetch ${path}`);
+}
+
+/** What is not a refusal is a fault of ours, and not of the source. */
+function troubleOf(error: unknown): Trouble {
+  if (!(error instanceof Refusal)) throw error;
+  return { code: error.code, detail: error.message };
+}
+
+function requireCount(count: number, max: number, field: string): void {
+  if (count <= max) return;
+  const detail = `${count} are more than the ${max} allowed`;
+  throw new Refusal('limit_exceeded', `${field}: ${detail}`, [{ pointer: pointer(field), detail }]);
+}

@@ -1,0 +1,14 @@
+import type { PlainToken } from './build-page.ts';
+import type { PageBody } from './render-page.ts';
+import type { PageStart } from './start-of.ts';
+
+/** A page as every device that asked the same may have it. */
+export interface BuiltPage {
+  readonly token: PlainToken;
+  readonly more: boolean;
+  /** Objects and tombstones on it. */
+  readonly entries: number;
+  readonly body: PageBody;
+  /** How the presented token was taken. */
+  readonly start: PageStart;
+}

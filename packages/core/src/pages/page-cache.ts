@@ -1,0 +1,48 @@
+import type { BuiltPage } from './built-page.ts';
+
+/**
+ * Pages of shared documents, for a fleet that asks for the same ones. Bounded by the text it holds; what was not asked
+ * for longest goes first. Who asks while a page is being made waits for it instead of making it again.
+ */
+export class PageCache {
+  readonly #unitsMax: number;
+  readonly #pages = new Map<string, BuiltPage>();
+  readonly #making = new Map<string, Promise<BuiltPage>>();
+  #units = 0;
+
+  constructor(unitsMax: number) {
+    this.#unitsMax = unitsMax;
+  }
+
+  /** `make` answers the page, and whether it may be kept under the key. */
+  of(key: string, make: () => Promise<{ readonly page: BuiltPage; readonly isKept: boolean }>): Promise<BuiltPage> {
+    const known = this.#pages.get(key);
+    if (known !== undefined) {
+      this.#pages.delete(key);
+      this.#pages.set(key, known);
+      return Promise.resolve(known);
+    }
+    return this.#making.get(key) ?? this.#make(key, make);
+  }
+
+  #make(key: string, make: Parameters<PageCache['of']>[1]): Promise<BuiltPage> {
+    const making = make()
+      .then(({ page, isKept }) => {
+        if (isKept) this.#keep(key, page);
+        return page;
+      })
+      .finally(() => this.#making.delete(key));
+    this.#making.set(key, making);
+    return making;
+  }
+
+  #keep(key: string, page: BuiltPage): void {
+    this.#pages.set(key, page);
+    this.#units += page.body.text.length;
+    for (const [oldest, { body }] of this.#pages) {
+      if (this.#units <= this.#unitsMax) return;
+      this.#pages.delete(oldest);
+      this.#units -= body.text.length;
+    }
+  }
+}

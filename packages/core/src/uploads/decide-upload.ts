@@ -1,0 +1,94 @@
+import { type Conflicts, Refusal, textChecksum } from '@tidemark/protocol';
+import { liveRecord } from '../documents/effect.ts';
+import { merged, type Verdict } from '../documents/verdicts.ts';
+import type { ObjectRecord } from '../journal/record.ts';
+import { readToken } from '../pages/token.ts';
+import type { PartitionState, StoredObject } from '../ports/store.ts';
+import type { AdmittedUpload } from './admit-upload.ts';
+import type { Footprint } from './footprint.ts';
+
+/** What is to become of an upload: what it makes of the object, or why it is not applied. */
+export type Decision =
+  | { readonly status: 'applied'; readonly verdict: Verdict }
+  | { readonly status: 'rejected' | 'conflict'; readonly refusal: Refusal };
+
+/** All that a decision depends on. */
+export interface Circumstances {
+  readonly stored: StoredObject | undefined;
+  readonly state: PartitionState;
+  readonly conflicts: Conflicts;
+  /** What this device has written there itself. */
+  readonly footprint: Footprint;
+}
+
+/** Pure: what the upload makes of the object as it is. */
+export function decideUpload(upload: AdmittedUpload, circumstances: Circumstances): Decision {
+  const current = liveRecord(circumstances.stored);
+  switch (upload.op) {
+    case 'create':
+      return decideCreate(upload, current);
+    case 'update':
+      return current === null ? MISSING : decideChange(upload, current, circumstances);
+    case 'delete':
+      return current === null ? NOTHING_TO_DO : decideChange(upload, current, circumstances);
+  }
+}
+
+const NOTHING_TO_DO: Decision = { status: 'applied', verdict: null };
+const MISSING: Decision = {
+  status: 'conflict',
+  refusal: new Refusal('object_not_found', 'there is no such object, or somebody has deleted it'),
+};
+
+function decideCreate({ attributes }: AdmittedUpload, current: ObjectRecord | null): Decision {
+  if (current === null) return { status: 'applied', verdict: attributes };
+  return { status: 'rejected', refusal: new Refusal('object_exists', 'there is already an object of this id') };
+}
+
+function decideChange(upload: AdmittedUpload, current: ObjectRecord, circumstances: Circumstances): Decision {
+  const verdict = upload.op === 'delete' ? 'gone' : merged(current.attributes, upload.attributes);
+  if (circumstances.conflicts === 'last_writer' || verdict === null) return { status: 'applied', verdict };
+  if (upload.seen === null) {
+    const detail = 'this source detects conflicts: say with "seen" in which state the change was made';
+    return { status: 'rejected', refusal: new Refusal('invalid_request', detail) };
+  }
+  const foreign = changedByOthers(upload, current, circumstances);
+  if (foreign === null) return { status: 'applied', verdict };
+  const what = upload.op === 'delete' ? 'the object' : `the attribute ${JSON.stringify(foreign)}`;
+  const detail = `${what} was changed by somebody else since the device saw it`;
+  return { status: 'conflict', refusal: new Refusal('object_changed', detail) };
+}
+
+/** An attribute that the upload touches and somebody else has changed since; null: there is none. */
+function changedByOthers(
+  { op, attributes, seen }: AdmittedUpload,
+  current: ObjectRecord,
+  { state, footprint }: Circumstances,
+): string | null {
+  const seenSeq = seenSeqOf(seen, state);
+  const names = op === 'delete' ? [...current.attributes.keys(), ...current.marks.gone.keys()] : attributes.keys();
+  for (const name of names) {
+    const text = current.attributes.get(name);
+    if (text !== undefined && text === attributes.get(name)) continue;
+    if (changedAt(name, current) <= seenSeq) continue;
+    const isOwn = text !== undefined && footprint.get(name) === textChecksum(text);
+    if (!isOwn) return name;
+  }
+  return null;
+}
+
+/** An attribute nobody has touched, present or not, is as old as the object. */
+function changedAt(name: string, { marks }: ObjectRecord): number {
+  return marks.touched.get(name) ?? marks.gone.get(name) ?? marks.born;
+}
+
+/**
+ * Up to where the device surely knew what it changed. In another life, or below the floor, where marks are forgotten,
+ * nothing can be told any more: then everything counts as changed since.
+ */
+function seenSeqOf(seen: string | null, { epoch, head, floor }: PartitionState): number {
+  const token = seen === null ? null : readToken(seen);
+  if (token === null || token.epoch !== epoch || token.foothold.kind === 'start') return -1;
+  const { seq } = token.foothold;
+  return seq > head || seq < floor ? -1 : seq;
+}

@@ -1,0 +1,355 @@
+import { FOOTPRINT_ATTRIBUTES_MAX, type Outcome, UPLOADS_PER_PUSH_MAX, type Upload } from '@tidemark/protocol';
+import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { DeviceId } from '../registry/device-id.ts';
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+const orders = { source: 'Order', user_id: 'ada' };
+
+interface Scene extends TestTidemark {
+  readonly device: DeviceId;
+  readonly push: (...changes: Partial<Upload>[]) => Promise<readonly Outcome[]>;
+}
+
+/** A device of ada, and a way to upload to `Order` saying only what matters. */
+async function scene(settings: Record<string, unknown> = {}): Promise<Scene> {
+  const test = await newTidemark();
+  await test.tidemark.sources.update('Order', settings);
+  const device = await newDevice(test, 'ada');
+  return { ...test, device, push: (...changes) => pushAs(test, device, changes) };
+}
+
+async function newDevice({ tidemark }: TestTidemark, user: string): Promise<DeviceId> {
+  return { user, client: (await tidemark.clients.register(user, {})).client_id };
+}
+
+let opCount = 0;
+
+function pushAs({ tidemark }: TestTidemark, device: DeviceId, changes: readonly Partial<Upload>[]) {
+  const whole = changes.map((change): Upload => {
+    opCount += 1;
+    return { op_id: `op${opCount}`, source: 'Order', op: 'update', id: '1', ...change };
+  });
+  return tidemark.devices.push(device, { changes: whole });
+}
+
+const objects = async ({ tidemark }: TestTidemark, call: { source: string; user_id?: string } = orders) =>
+  Object.fromEntries(await tidemark.readObjects(call));
+
+async function tokenOf({ tidemark }: TestTidemark, device: DeviceId): Promise<string> {
+  return (await tidemark.devices.page(device, { source: 'Order', token: null })).token;
+}
+
+const waitingOf = async ({ tidemark, device }: Scene) => {
+  const { outcomes } = await tidemark.devices.pull(device, { sources: new Map([['Order', null]]) });
+  return outcomes;
+};
+
+const applied = (id: string) => ({
+  op_id: expect.any(String) as string,
+  source: 'Order',
+  status: 'applied' as const,
+  id,
+});
+
+describe('uploads', () => {
+  it('[UPLOAD-1] create, update and delete change md like any other write', async () => {
+    const test = await scene();
+    expect(await test.push({ op: 'create', id: 'new', attributes: { a: 1, b: 2 } })).toEqual([applied('new')]);
+    expect(await test.push({ op: 'update', id: 'new', attributes: { b: 3 } })).toEqual([applied('new')]);
+    expect(await objects(test)).toEqual({ new: { a: 1, b: 3 } });
+    expect(await test.push({ op: 'delete', id: 'new' })).toEqual([applied('new')]);
+    expect(await objects(test)).toEqual({});
+    expect(await test.push({ op: 'delete', id: 'never there' })).toEqual([applied('never there')]);
+  });
+
+  it('[UPLOAD-1] to a shared source they change what all have', async () => {
+    const test = await scene();
+    await test.push({ source: 'Product', op: 'create', id: 'p', attributes: { a: 1 } });
+    const bob = await newDevice(test, 'bob');
+    await pushAs(test, bob, [{ source: 'Product', op: 'update', id: 'p', attributes: { b: 2 } }]);
+    expect(await objects(test, { source: 'Product' })).toEqual({ p: { a: 1, b: 2 } });
+  });
+
+  it('[UPLOAD-2] the same op id again repeats the outcome and never the effect', async () => {
+    const test = await scene();
+    const create = { op_id: 'once', op: 'create', id: 'n', attributes: { a: 1 } } as const;
+    const [first] = await test.push(create);
+    await test.push({ op: 'delete', id: 'n' });
+    expect(await test.push(create)).toEqual([first]);
+    // What it says the second time does not matter: it is known by its id.
+    expect(await test.push({ ...create, op: 'update', attributes: { a: 9 } })).toEqual([first]);
+    expect(await objects(test)).toEqual({});
+    const twice = await test.push(
+      { op_id: 'd', op: 'create', id: 'm', attributes: { a: 1 } },
+      { op_id: 'd', op: 'delete', id: 'm' },
+    );
+    expect(twice.map(({ status }) => status)).toEqual(['applied', 'applied']);
+    expect(await objects(test)).toEqual({ m: { a: 1 } });
+  });
+
+  it('[UPLOAD-2] of many that bring the same upload at once, one applies it', async () => {
+    const test = await scene();
+    const change = { op_id: 'same', op: 'create', id: 'n', attributes: { a: 1 } } as const;
+    const answers = await Promise.all(Array.from({ length: 10 }, () => test.push(change)));
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect((await test.tidemark.partition(orders)).head).toBe(1);
+  });
+
+  it('[UPLOAD-2] op ids of different devices and sources are different', async () => {
+    const test = await scene();
+    const other = await newDevice(test, 'ada');
+    await test.push({ op_id: 'x', op: 'create', id: '1', attributes: { a: 1 } });
+    await pushAs(test, other, [{ op_id: 'x', op: 'update', id: '1', attributes: { a: 2 } }]);
+    await test.push({ op_id: 'x', source: 'Product', op: 'create', id: '1', attributes: { a: 3 } });
+    expect([await objects(test), await objects(test, { source: 'Product' })]).toEqual([
+      { 1: { a: 2 } },
+      { 1: { a: 3 } },
+    ]);
+  });
+
+  it('[UPLOAD-3] uploads to one object are applied in their order, and outcomes told in theirs', async () => {
+    const test = await scene();
+    const outcomes = await test.push(
+      { op: 'create', id: 'a', attributes: { n: 1 } },
+      { source: 'Product', op: 'create', id: 'p', attributes: { n: 1 } },
+      { op: 'update', id: 'a', attributes: { n: 2 } },
+      { op: 'create', id: 'b', attributes: { n: 1 } },
+      { op: 'update', id: 'a', attributes: { n: 3, m: 1 } },
+      { op: 'delete', id: 'b' },
+      { op: 'create', id: 'b', attributes: { again: true } },
+    );
+    expect(outcomes.map(({ source, id, status }) => [source, id, status])).toEqual([
+      ['Order', 'a', 'applied'],
+      ['Product', 'p', 'applied'],
+      ['Order', 'a', 'applied'],
+      ['Order', 'b', 'applied'],
+      ['Order', 'a', 'applied'],
+      ['Order', 'b', 'applied'],
+      ['Order', 'b', 'applied'],
+    ]);
+    expect(await objects(test)).toEqual({ a: { n: 3, m: 1 }, b: { again: true } });
+  });
+
+  it('[UPLOAD-4] what is taken or gone is told with how the object is, and changes nothing', async () => {
+    const test = await scene();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    const [taken, gone, fine] = await test.push(
+      { op: 'create', id: '1', attributes: { a: 2 } },
+      { op: 'update', id: 'gone', attributes: { a: 2 } },
+      { op: 'update', id: '1', attributes: { b: 2 } },
+    );
+    expect(taken).toMatchObject({ status: 'rejected', error: { code: 'object_exists' }, current: { a: 1, b: 2 } });
+    expect(gone).toMatchObject({ status: 'conflict', error: { code: 'object_not_found' }, current: null });
+    expect(fine).toMatchObject({ status: 'applied' });
+    expect(await objects(test)).toEqual({ 1: { a: 1, b: 2 } });
+  });
+
+  it.each([
+    ['an object without attributes', { op: 'create', attributes: {} }, 'invalid_value'],
+    ['no attributes', { op: 'create' }, 'invalid_request'],
+    ['an id that is no name', { op: 'create', id: '', attributes: { a: 1 } }, 'invalid_name'],
+    ['an id that is too long', { op: 'delete', id: 'x'.repeat(100_000) }, 'invalid_name'],
+    ['an id of broken Unicode', { op: 'delete', id: '\ud800' }, 'invalid_name'],
+    ['a number that is not exact', { op: 'update', attributes: { a: 2 ** 60 } }, 'unsafe_number'],
+    [
+      '__proto__ deep down',
+      { op: 'update', attributes: JSON.parse('{"a":{"__proto__":1}}') as object },
+      'forbidden_key',
+    ],
+    ['a source that is not there', { source: 'Nope', attributes: { a: 1 } }, 'source_not_found'],
+    ['a source that is no name', { source: '*', attributes: { a: 1 } }, 'invalid_name'],
+  ] as const)('[UPLOAD-5] %s is rejected alone, the others are applied', async (_what, bad, code) => {
+    const test = await scene();
+    const good = { op: 'create', id: 'good', attributes: { a: 1 } } as const;
+    const outcomes = await test.push(bad as Partial<Upload>, good);
+    expect(outcomes).toMatchObject([{ status: 'rejected', error: { code } }, { status: 'applied' }]);
+    expect(await objects(test)).toEqual({ good: { a: 1 } });
+  });
+
+  it('[UPLOAD-5] a source devices only read rejects all of them', async () => {
+    const test = await scene({ read_only: true });
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    expect(await test.push({ op: 'delete', id: '1' })).toMatchObject([
+      { status: 'rejected', error: { code: 'source_read_only' }, current: { a: 1 } },
+    ]);
+  });
+
+  it('[UPLOAD-6] a call that makes no sense is refused whole', async () => {
+    const test = await scene();
+    const good = { op: 'create', id: 'good', attributes: { a: 1 } } as const;
+    for (const op_id of ['', 'x'.repeat(129), 'a\nb', '\ud800']) {
+      expect(await refusalOf(test.push(good, { ...good, op_id }))).toBe('invalid_value');
+    }
+    const many = Array.from({ length: UPLOADS_PER_PUSH_MAX + 1 }, (_, index) => ({ ...good, id: String(index) }));
+    expect(await refusalOf(test.push(...many))).toBe('limit_exceeded');
+    expect(await objects(test)).toEqual({});
+    expect((await test.push(...many.slice(1))).length).toBe(UPLOADS_PER_PUSH_MAX);
+  });
+
+  it('[UPLOAD-6] somebody else and a device that is gone change nothing', async () => {
+    const test = await scene();
+    const change = { op_id: 'o', source: 'Order', op: 'create', id: '1', attributes: { a: 1 } } as const;
+    const stranger = { user: 'bob', client: test.device.client };
+    expect(await refusalOf(test.tidemark.devices.push(stranger, { changes: [change] }))).toBe('client_not_found');
+    await test.tidemark.clients.delete('ada', test.device.client);
+    expect(await refusalOf(test.push(change))).toBe('client_not_found');
+    expect(await objects(test)).toEqual({});
+  });
+});
+
+describe('outcomes', () => {
+  it('[UPLOAD-7] are told with every pull until they are acknowledged', async () => {
+    const test = await scene();
+    const outcomes = await test.push(
+      { op: 'create', id: 'a', attributes: { n: 1 } },
+      { op: 'update', id: 'gone', attributes: { n: 1 } },
+    );
+    const byOpId = (left: Outcome, right: Outcome) => (left.op_id < right.op_id ? -1 : 1);
+    expect([...(await waitingOf(test))].sort(byOpId)).toEqual([...outcomes].sort(byOpId));
+    const [first, second] = outcomes;
+    const sources = new Map([['Order', null]]);
+    const acknowledged = new Map([['Order', [first?.op_id ?? '', 'never heard of']]]);
+    const pulled = await test.tidemark.devices.pull(test.device, { sources, acknowledged });
+    expect(pulled.outcomes).toEqual([second]);
+    await test.tidemark.devices.push(test.device, {
+      changes: [],
+      acknowledged: new Map([['Order', [second?.op_id ?? '']]]),
+    });
+    expect(await waitingOf(test)).toEqual([]);
+  });
+
+  it('[UPLOAD-7] of another device are nobody else’s business', async () => {
+    const test = await scene();
+    await test.push({ op: 'create', id: 'a', attributes: { n: 1 } });
+    const other = await newDevice(test, 'ada');
+    expect(await waitingOf({ ...test, device: other })).toEqual([]);
+  });
+
+  it('[UPLOAD-8] an acknowledged upload is remembered for a week, and forgotten then', async () => {
+    const test = await scene();
+    const create = { op_id: 'once', op: 'create', id: 'n', attributes: { a: 1 } } as const;
+    const [outcome] = await test.push(create);
+    const acknowledge = (opId: string) =>
+      test.tidemark.devices.push(test.device, { changes: [], acknowledged: new Map([['Order', [opId]]]) });
+    await acknowledge('once');
+    await test.push({ op: 'delete', id: 'n' });
+    test.clock.advance(WEEK_MS - 1);
+    expect(await test.push(create)).toEqual([outcome]);
+    expect(await objects(test)).toEqual({});
+    test.clock.advance(1);
+    await test.push({ op_id: 'later', op: 'create', id: 'm', attributes: { a: 1 } });
+    await test.push(create);
+    expect(await objects(test)).toEqual({ n: { a: 1 }, m: { a: 1 } });
+  });
+
+  it('[UPLOAD-8] a device that acknowledges nothing is stopped before it fills the store', async () => {
+    const test = await scene();
+    const batch = (from: number) =>
+      test.push(...Array.from({ length: 1_000 }, (_, index) => ({ op: 'delete' as const, id: String(from + index) })));
+    for (let round = 0; round < 10; round++) await batch(round * 1_000);
+    expect(await refusalOf(test.push({ op: 'delete', id: 'x' }))).toBe('limit_exceeded');
+    const [first] = await waitingOf(test);
+    await test.tidemark.devices.push(test.device, {
+      changes: [],
+      acknowledged: new Map([['Order', [first?.op_id ?? '']]]),
+    });
+    expect(await test.push({ op: 'delete', id: 'x' })).toMatchObject([{ status: 'applied' }]);
+  });
+});
+
+describe('conflicts', () => {
+  const detect = () => scene({ conflicts: 'detect' });
+
+  it('[UPLOAD-9] without detection the last upload wins, attribute by attribute', async () => {
+    const test = await scene();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    const other = await newDevice(test, 'ada');
+    await pushAs(test, other, [{ attributes: { a: 2, b: 2 }, seen }]);
+    expect(await test.push({ attributes: { b: 3 }, seen })).toMatchObject([{ status: 'applied' }]);
+    expect(await objects(test)).toEqual({ 1: { a: 2, b: 3 } });
+  });
+
+  it('[UPLOAD-10] with detection, what somebody else has changed since is a conflict', async () => {
+    const test = await detect();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1, c: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 2 } } });
+    await test.tidemark.fastDelete({ ...orders, data: { 1: { c: 1 } } });
+    const conflict = { status: 'conflict', error: { code: 'object_changed' }, current: { a: 2, b: 1 } };
+    expect(await test.push({ attributes: { a: 3 }, seen })).toMatchObject([conflict]);
+    expect(await test.push({ attributes: { c: 3 }, seen })).toMatchObject([conflict]);
+    expect(await test.push({ op: 'delete', seen })).toMatchObject([conflict]);
+    expect(await objects(test)).toEqual({ 1: { a: 2, b: 1 } });
+    // Other attributes, and what is the same anyway, are no conflict.
+    expect(await test.push({ attributes: { b: 3, a: 2 }, seen })).toMatchObject([{ status: 'applied' }]);
+    expect(await objects(test)).toEqual({ 1: { a: 2, b: 3 } });
+    const now = await tokenOf(test, test.device);
+    expect(await test.push({ op: 'delete', seen: now })).toMatchObject([{ status: 'applied' }]);
+  });
+
+  it('[UPLOAD-10] an object made anew since is another one', async () => {
+    const test = await detect();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    await test.tidemark.fastInsert({ ...orders, objects: { 1: { a: 1, z: 1 } } });
+    expect(await test.push({ attributes: { a: 3 }, seen })).toMatchObject([{ status: 'conflict' }]);
+    expect(await test.push({ attributes: { fresh: 3 }, seen })).toMatchObject([{ status: 'conflict' }]);
+  });
+
+  it('[UPLOAD-11] a device’s own changes are not held against it', async () => {
+    const test = await detect();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    const chain = await test.push(
+      { attributes: { a: 2 }, seen },
+      { attributes: { a: 3, b: 3 }, seen },
+      { op: 'create', id: 'n', attributes: { x: 1 }, seen },
+      { op: 'update', id: 'n', attributes: { x: 2 }, seen },
+      { op: 'delete', id: 'n', seen },
+    );
+    expect(chain.map(({ status }) => status)).toEqual(new Array(5).fill('applied'));
+    expect(await test.push({ attributes: { a: 4 }, seen })).toMatchObject([{ status: 'applied' }]);
+    // Somebody else's, on top of them, are.
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 5 } } });
+    expect(await test.push({ attributes: { a: 6 }, seen })).toMatchObject([{ status: 'conflict' }]);
+    const other = await newDevice(test, 'ada');
+    expect(await pushAs(test, other, [{ attributes: { b: 9 }, seen }])).toMatchObject([{ status: 'conflict' }]);
+  });
+
+  it('[UPLOAD-11] own changes are remembered of so many attributes, and not for ever', async () => {
+    const test = await detect();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    await test.push({ attributes: { a: 2 }, seen });
+    const many = Array.from({ length: FOOTPRINT_ATTRIBUTES_MAX }, (_, index) => [`n${index}`, index]);
+    await test.push({ attributes: Object.fromEntries(many), seen });
+    expect(await test.push({ attributes: { a: 3 }, seen })).toMatchObject([{ status: 'conflict' }]);
+    expect(await test.push({ attributes: { n7: 'x' }, seen })).toMatchObject([{ status: 'applied' }]);
+    test.clock.advance(WEEK_MS);
+    await test.push({ op: 'delete', id: 'else', seen });
+    expect(await test.push({ attributes: { n7: 'y' }, seen })).toMatchObject([{ status: 'conflict' }]);
+  });
+
+  it('[UPLOAD-12] a state nobody can tell anything of counts as not seen; none at all is rejected', async () => {
+    const test = await detect();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    expect(await test.push({ attributes: { a: 2 } })).toMatchObject([
+      { status: 'rejected', error: { code: 'invalid_request' }, current: { a: 1 } },
+    ]);
+    const bobs = await newDevice(test, 'bob');
+    await test.tidemark.pushObjects({ source: 'Order', user_id: 'bob', objects: { 1: { a: 1 } } });
+    for (const strange of ['nonsense', `${seen}x`, await tokenOf(test, bobs)]) {
+      expect(await test.push({ attributes: { a: 2 }, seen: strange })).toMatchObject([{ status: 'conflict' }]);
+    }
+    await test.tidemark.pushObjects({ ...orders, objects: { 2: { a: 1 } } });
+    await test.tidemark.pushDeletes({ ...orders, objects: ['2'] });
+    await test.store.trim({ source: 'Order', user: 'ada' }, 3);
+    expect(await test.push({ attributes: { a: 2 }, seen })).toMatchObject([{ status: 'conflict' }]);
+    expect(await test.push({ attributes: { a: 2 }, seen: await tokenOf(test, test.device) })).toMatchObject([
+      { status: 'applied' },
+    ]);
+  });
+});

@@ -1,0 +1,147 @@
+import {
+  COMMIT_ATTEMPTS_MAX,
+  type Limits,
+  nameProblem,
+  OUTCOMES_PER_PULL_MAX,
+  OUTCOMES_WAITING_MAX,
+  type Outcome,
+  Refusal,
+  SETTLED_KEPT_MS,
+  type Upload,
+} from '@tidemark/protocol';
+import { refuseGone } from '../admission/refuse-gone.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Note, NoteRef, NoteWrite, PartitionKey, Store, StoredObject } from '../ports/store.ts';
+import { type KeptOutcome, outcomeOf, readOutcome, tellsCurrent } from './outcome-note.ts';
+import { planRound, type RoundPlan } from './plan-round.ts';
+import { type PreparedUpload, prepareUploads } from './prepare-uploads.ts';
+import { roundsOf } from './rounds.ts';
+import type { UploadTarget } from './upload-target.ts';
+
+export interface UploadsPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  /** Told after something has changed, and is durable. */
+  readonly onCommitted: (partition: PartitionKey) => void;
+}
+
+/** Where outcomes wait. */
+export type WaitingPlace = Pick<UploadTarget, 'source' | 'client' | 'partition'>;
+
+/**
+ * Changes made on devices, applied exactly once however often they arrive: what became of an upload is written in the
+ * very step that applies it, and told to the device until it says that it knows.
+ */
+export class Uploads {
+  readonly #ports: UploadsPorts;
+  readonly #store: Store;
+
+  constructor(ports: UploadsPorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+  }
+
+  /** Uploads of one device to one source, in their order; the outcomes in the same order. */
+  async apply(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
+    await this.#requireRoom(target, uploads.length);
+    const prepared = await prepareUploads(this.#store, target, uploads, this.#ports.limits);
+    const outcomes = new Map<string, KeptOutcome>();
+    for (const round of roundsOf(firstOfEach(prepared))) {
+      for (const [opId, outcome] of await this.#applyRound(target, round)) outcomes.set(opId, outcome);
+    }
+    return this.#tell(
+      target,
+      uploads.map(({ op_id }) => op_id),
+      outcomes,
+    );
+  }
+
+  /** Outcomes the device has not acknowledged; those that find no room come when these are. */
+  async waiting(target: WaitingPlace): Promise<readonly Outcome[]> {
+    const list = { kind: 'outcome', limit: OUTCOMES_PER_PULL_MAX } as const;
+    const notes = await this.#store.listNotes(target.partition, target.client, list);
+    if (notes.length === 0) return [];
+    const outcomes = new Map(notes.map((note) => [note.key, readOutcome(note)]));
+    return this.#tell(target, [...outcomes.keys()], outcomes);
+  }
+
+  /** The device knows these outcomes. What is still under way, or was acknowledged before, stays as it is. */
+  async acknowledge(target: UploadTarget, opIds: readonly string[]): Promise<void> {
+    const refs = [...new Set(opIds)].map((key): NoteRef => ({ kind: 'outcome', key }));
+    await this.#persist(async () => {
+      const notes = await this.#store.readNotes(target.partition, target.client, refs);
+      const known = notes.filter((note) => readOutcome(note).status !== 'queued');
+      const plan = { changes: [], kept: [], writes: known.flatMap((note) => this.#settled(note)) };
+      return plan.writes.length === 0 || (await this.#commit(target, plan)) ? true : null;
+    });
+  }
+
+  #settled({ key, text }: Note): NoteWrite[] {
+    const endsAtMs = this.#ports.clock.nowMs() + SETTLED_KEPT_MS;
+    return [
+      { kind: 'outcome', key, text: null, expect: text },
+      { kind: 'settled', key, text, endsAtMs },
+    ];
+  }
+
+  /** One step for the whole round; again when somebody else was faster. */
+  #applyRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
+    return this.#persist(async () => {
+      const plan = await planRound(this.#store, target, round, this.#ports.clock.nowMs());
+      return plan.writes.length === 0 || (await this.#commit(target, plan)) ? plan.outcomes : null;
+    });
+  }
+
+  /** False: something is not as it was seen. */
+  async #commit(target: UploadTarget, plan: Omit<RoundPlan, 'outcomes'>): Promise<boolean> {
+    const { partition, guards, client } = target;
+    const { writes, ...effect } = plan;
+    const notes = { client, writes, nowMs: this.#ports.clock.nowMs() };
+    const result = await this.#store.commit({ partition, guards, notes, ...effect });
+    if (result.status === 'gone') throw refuseGone(result.guard);
+    if (result.status === 'conflict') return false;
+    if (plan.changes.length > 0) this.#ports.onCommitted(partition);
+    return true;
+  }
+
+  async #persist<T>(attempt: () => Promise<T | null>): Promise<T> {
+    for (let count = 0; count < COMMIT_ATTEMPTS_MAX; count++) {
+      const result = await attempt();
+      if (result !== null) return result;
+    }
+    throw new Refusal('write_conflict', `other writers changed the same objects ${COMMIT_ATTEMPTS_MAX} times in a row`);
+  }
+
+  /** A device that never says what it knows must not fill the store. */
+  async #requireRoom({ partition, client, source }: UploadTarget, more: number): Promise<void> {
+    const limit = OUTCOMES_WAITING_MAX - more + 1;
+    const waiting = await this.#store.listNotes(partition, client, { kind: 'outcome', limit });
+    if (waiting.length < limit) return;
+    const detail = `more than ${OUTCOMES_WAITING_MAX} outcomes of ${JSON.stringify(source)} would wait to be acknowledged`;
+    throw new Refusal('limit_exceeded', detail);
+  }
+
+  /** Who is told that an upload was not applied is also told how the object is. */
+  async #tell(
+    { partition, source }: WaitingPlace,
+    opIds: readonly string[],
+    outcomes: ReadonlyMap<string, KeptOutcome>,
+  ): Promise<readonly Outcome[]> {
+    const ids = [...outcomes.values()].filter(tellsCurrent).map(({ id }) => id);
+    const legal = [...new Set(ids)].filter((id) => nameProblem('object', id) === null);
+    const objects = legal.length === 0 ? NO_OBJECTS : (await this.#store.readObjects(partition, legal)).objects;
+    return opIds.flatMap((opId) => {
+      const outcome = outcomes.get(opId);
+      return outcome === undefined ? [] : [outcomeOf(opId, source, outcome, objects.get(outcome.id))];
+    });
+  }
+}
+
+const NO_OBJECTS: ReadonlyMap<string, StoredObject> = new Map();
+
+/** An upload that stands twice in a call is the same upload. */
+function firstOfEach(uploads: readonly PreparedUpload[]): readonly PreparedUpload[] {
+  const seen = new Set<string>();
+  return uploads.filter(({ opId }) => !seen.has(opId) && seen.add(opId));
+}
