@@ -105,6 +105,8 @@ export const PING_ATTEMPTS_MAX = 8;
 export const PING_CALLERS_MAX = 10_000;
 /** Sources in one pull. Exceeded: `limit_exceeded`. */
 export const PULL_SOURCES_MAX = 100;
+/** Tokens of one device; beyond it the oldest end. */
+export const DEVICE_TOKENS_MAX = 10;
 /** Uploads in one push. Exceeded: `limit_exceeded`. */
 export const UPLOADS_PER_PUSH_MAX = 1_000;
 /** The id a device gives an upload. Exceeded: `invalid_value`. */

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, Refusal, type RefusalCode } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, DEVICE_TOKENS_MAX, Refusal, type RefusalCode } from '@tidemark/protocol';
 import { openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { Store } from '../ports/store.ts';
@@ -225,5 +225,85 @@ describe('trimExpired', () => {
     expect(await tokens.trimExpired(clock.nowMs())).toBe(0);
     expect((await tokens.list()).map(({ id }) => id)).toEqual(kept.map(({ id }) => id).sort());
     expect(await store.countEntries('user_token')).toBe(2);
+  });
+});
+
+describe('tokens of a device', () => {
+  const expiresAtMs = 2e12;
+  const phone = { user: 'alice', client: 'phone', scopes: ['device'], expiresAtMs };
+  async function bearerOf({ tokens, clock }: Awaited<ReturnType<typeof setUp>>, token: string) {
+    const bearer = await tokens.check(token, clock.nowMs());
+    if (bearer === null) throw new Error('the token is not good');
+    return bearer;
+  }
+
+  it('[TOKEN-9] renewing keeps the token presented and ends those from before it', async () => {
+    const world = await setUp();
+    const { tokens, clock } = world;
+    const isGood = async (token: string) => (await tokens.check(token, clock.nowMs())) !== null;
+    const first = await tokens.issue(phone);
+    clock.advance(1_000);
+    const second = await tokens.renew(await bearerOf(world, first.token), expiresAtMs);
+    expect(second).toMatchObject({ user: 'alice', client: 'phone', scopes: ['device'] });
+    expect(await Promise.all([first, second].map(({ token }) => isGood(token)))).toEqual([true, true]);
+    clock.advance(1_000);
+    // The answer is lost, so it is asked for again: what came of the first attempt is left alone.
+    const [third, fourth] = await Promise.all([
+      tokens.renew(await bearerOf(world, second.token), expiresAtMs),
+      tokens.renew(await bearerOf(world, second.token), expiresAtMs),
+    ]);
+    const all = [first, second, third, fourth];
+    expect(await Promise.all(all.map(({ token }) => isGood(token)))).toEqual([false, true, true, true]);
+  });
+
+  it('[TOKEN-9] a token revoked by a change of password is not renewed, not even at the same moment', async () => {
+    const world = await setUp();
+    const { tokens, users } = world;
+    const { token } = await tokens.issue(phone);
+    const bearer = await bearerOf(world, token);
+    await users.update('alice', { attributes: { password: 'new' } });
+    expect(await refusal(tokens.renew(bearer, expiresAtMs))).toBe('token_invalid');
+    const { token: next } = await tokens.issue(phone);
+    const renewing = tokens.renew(await bearerOf(world, next), expiresAtMs).catch(() => null);
+    await Promise.all([renewing, users.update('alice', { attributes: { password: 'newer' } })]);
+    expect(await tokens.list({ user: 'alice' })).toEqual([]);
+  });
+
+  it('[TOKEN-10] a device has a bounded number of tokens, the newest ones', async () => {
+    const { tokens, clock } = await setUp();
+    const issued: string[] = [];
+    for (let count = 0; count < DEVICE_TOKENS_MAX + 3; count++) {
+      issued.push((await tokens.issue(phone)).id);
+      clock.advance(1);
+    }
+    const left = (await tokens.list({ user: 'alice' })).map(({ id }) => id);
+    expect(left.sort()).toEqual(issued.slice(3).sort());
+  });
+
+  it('[TOKEN-10] made in the same moment, the newest is among those that stay', async () => {
+    const { tokens, clock } = await setUp();
+    for (let count = 0; count < DEVICE_TOKENS_MAX * 2; count++) {
+      const { token } = await tokens.issue(phone);
+      expect(await tokens.check(token, clock.nowMs())).not.toBeNull();
+    }
+    expect(await tokens.list({ user: 'alice' })).toHaveLength(DEVICE_TOKENS_MAX);
+  });
+
+  it('[TOKEN-10] signing a device out leaves the others alone', async () => {
+    const world = await setUp();
+    const { tokens, clients, clock } = world;
+    await clients.register('alice', { client_id: 'tablet' });
+    const gone = [await tokens.issue(phone), await tokens.issue(phone)];
+    const kept = [
+      await tokens.issue({ ...phone, client: 'tablet' }),
+      await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null }),
+    ];
+    const goodNow = (ids: readonly { id: string }[]) =>
+      Promise.all(ids.map(({ id }) => tokens.isGood(id, clock.nowMs())));
+    expect(await goodNow([...gone, ...kept])).toEqual([true, true, true, true]);
+    expect(await tokens.revokeOfClient('alice', 'phone')).toBe(2);
+    expect(await goodNow([...gone, ...kept])).toEqual([false, false, true, true]);
+    clock.advance(expiresAtMs - clock.nowMs());
+    expect(await goodNow(kept)).toEqual([false, true]);
   });
 });

@@ -1,9 +1,10 @@
-import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { DEVICE_TOKENS_MAX, LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryList, EntryRef, EntryWrite, Store } from '../ports/store.ts';
 import { admitToken, type TokenCall } from './admit-token.ts';
+import { allEntries } from './all-entries.ts';
 import { enrolment, lastOf, tokenRemovals, tokensOf } from './belongings.ts';
 import { isoTime, isoTimeOrNull } from './iso-time.ts';
 import { persist } from './persist.ts';
@@ -67,14 +68,36 @@ export class Tokens {
 
   async issue(call: IssueCall): Promise<IssuedToken> {
     const record = admitToken(call, this.#clock.nowMs());
-    const token = newTokenText(this.#random);
-    const hash = tokenHash(token);
-    const result = await this.#store.writeEntries({ writes: issueWrites(hash, record), guards: issueGuards(record) });
-    if (result.status === 'gone') throw refusalOf(result.guard);
-    // Nothing is expected of any entry, so there is nothing to conflict with.
-    if (result.status === 'conflict') throw new Error('a write without expectations met a conflict');
+    const { token, hash } = await this.#write(record, []);
     if (call.stamp !== undefined) await this.#requireStamp(call.stamp, hash, record.user);
+    if (record.client !== null) await this.#forgetOlder(record.user, record.client, { hashes: [hash] });
     return { token, ...viewOf(hash, record) };
+  }
+
+  /**
+   * A fresh token like the one presented, which stays good: whoever loses the answer asks again with it. Those the
+   * device had before it go.
+   */
+  async renew({ tokenId: id }: Bearer, expiresAtMs: number): Promise<IssuedToken> {
+    const presented = await this.find(id);
+    if (presented === null) throw tokenGone();
+    const { user, name, scopes, client } = presented.record;
+    const record = admitToken({ user, name, scopes, client, expiresAtMs }, this.#clock.nowMs());
+    // Revoked meanwhile, by a change of password for example: then there must be no new one either.
+    const { token, hash } = await this.#write(record, [refs.token(presented.hash)]);
+    if (client !== null) {
+      const kept = { hashes: [hash, presented.hash], sinceMs: presented.record.createdAtMs };
+      await this.#forgetOlder(user, client, kept);
+    }
+    return { token, ...viewOf(hash, record) };
+  }
+
+  /** Whether the token of this id could still be used. */
+  async isGood(id: string, nowMs: number): Promise<boolean> {
+    const found = await this.find(id);
+    if (found === null) return false;
+    const { expiresAtMs } = found.record;
+    return expiresAtMs === null || expiresAtMs > nowMs;
   }
 
   /** Whoever carries this token, or null. One look-up, and none at all for a text that cannot be a token. */
@@ -99,6 +122,13 @@ export class Tokens {
       const result = await this.#store.writeEntries({ writes, guards: [] });
       return result.status === 'written' ? { revoked: id } : null;
     });
+  }
+
+  /** All tokens of one device: it is signed out. Answers how many there were. */
+  async revokeOfClient(user: string, client: string): Promise<number> {
+    const tokens = await this.#ofClient(user, client);
+    await this.#remove(user, tokens);
+    return tokens.length;
   }
 
   /** Answers how many there were. */
@@ -142,6 +172,46 @@ export class Tokens {
     const [entry] = await this.#store.listEntries({ kind: 'token', prefix: [], after: [id], limit: 1 });
     if (entry === undefined || !lastOf(entry.key).startsWith(id)) return null;
     return { hash: lastOf(entry.key), record: readTokenRecord(entry.value), version: entry.version };
+  }
+
+  async #write(record: TokenRecord, guards: readonly EntryRef[]): Promise<{ token: string; hash: string }> {
+    const token = newTokenText(this.#random);
+    const hash = tokenHash(token);
+    const batch = { writes: issueWrites(hash, record), guards: [...issueGuards(record), ...guards] };
+    const result = await this.#store.writeEntries(batch);
+    if (result.status === 'gone') throw refusalOf(result.guard);
+    // Nothing is expected of any entry, so there is nothing to conflict with.
+    if (result.status === 'conflict') throw new Error('a write without expectations met a conflict');
+    return { token, hash };
+  }
+
+  /** Of a device's tokens, those made before `sinceMs`, and however many there are beyond the limit. */
+  async #forgetOlder(
+    user: string,
+    client: string,
+    { hashes, sinceMs = 0 }: { readonly hashes: readonly string[]; readonly sinceMs?: number },
+  ): Promise<void> {
+    const others = (await this.#ofClient(user, client))
+      .filter(({ hash }) => !hashes.includes(hash))
+      .sort((left, right) => right.record.createdAtMs - left.record.createdAtMs);
+    const room = DEVICE_TOKENS_MAX - hashes.length;
+    const doomed = others.filter(({ record }, place) => place >= room || record.createdAtMs < sinceMs);
+    await this.#remove(user, doomed);
+  }
+
+  async #ofClient(user: string, client: string): Promise<{ hash: string; record: TokenRecord }[]> {
+    const tokens: { hash: string; record: TokenRecord }[] = [];
+    for await (const { key, value } of allEntries(this.#store, 'user_token', [user])) {
+      const record = readTokenRecord(value);
+      if (record.client === client) tokens.push({ hash: lastOf(key), record });
+    }
+    return tokens;
+  }
+
+  async #remove(user: string, tokens: readonly { readonly hash: string }[]): Promise<void> {
+    if (tokens.length === 0) return;
+    const owned = tokens.map(({ hash }) => ({ hash, client: null }));
+    await this.#store.writeEntries({ writes: tokenRemovals(user, owned), guards: [] });
   }
 
   async #removeExpired(entries: readonly Entry[], nowMs: number): Promise<number> {
@@ -191,8 +261,13 @@ function issueGuards({ user, client, scopes }: TokenRecord): EntryRef[] {
 function refusalOf({ kind, key }: EntryRef): Refusal {
   const name = quoted(lastOf(key));
   if (kind === 'user') return new Refusal('user_not_found', `there is no user ${name}`);
+  if (kind === 'token') return tokenGone();
   if (kind === 'user_client') return new Refusal('client_not_found', `there is no client ${name}`);
   return new Refusal('forbidden', `${name} is not an administrator`);
+}
+
+function tokenGone(): Refusal {
+  return new Refusal('token_invalid', 'the token is mistyped, expired or revoked');
 }
 
 function entryListOf(page: { readonly user?: unknown; readonly after?: string; readonly limit?: number }): EntryList {
