@@ -1,10 +1,16 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { Conflicts, Page, PartitionType, References, SyncType, Trouble } from './schemas.ts';
 
 /** The device protocol, `/sync/v1`. docs/sync-protocol.md says what it means. */
 
 const closed = { additionalProperties: false } as const;
-const OpIdsBySource = Type.Record(Type.String(), Type.Array(Type.String()));
+
+/** Members of any name. `Type.Record` would pass over names with a line break in them, whatever is under those. */
+function membersOf<Member extends TSchema>(member: Member) {
+  return Type.Unsafe<Record<string, Static<Member>>>(Type.Object({}, { additionalProperties: member }));
+}
+
+const OpIdsBySource = membersOf(Type.Array(Type.String()));
 
 export const DeviceLogin = Type.Object(
   {
@@ -49,10 +55,7 @@ export type SyncSources = Static<typeof SyncSources>;
 export const PullRequest = Type.Object(
   {
     client_id: Type.String(),
-    sources: Type.Record(
-      Type.String(),
-      Type.Object({ token: Type.Optional(Type.Union([Type.String(), Type.Null()])) }, closed),
-    ),
+    sources: membersOf(Type.Object({ token: Type.Optional(Type.Union([Type.String(), Type.Null()])) }, closed)),
     max_objects: Type.Optional(Type.Integer()),
     /** Outcomes the device has taken in, by source. */
     acknowledged: Type.Optional(OpIdsBySource),
@@ -152,6 +155,6 @@ export interface SyncEvents {
     readonly vibrate?: number;
     readonly sources?: readonly string[];
   };
-  /** The token has ended; log in or refresh before connecting again. */
+  /** The token has ended, or the device has connected again; do not connect with this token, or this connection, again. */
   readonly ended: { readonly code: string };
 }

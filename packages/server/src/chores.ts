@@ -1,12 +1,17 @@
-import type { Log, Tidemark } from '@tidemark/core';
+import type { Log, PartitionKey, Tidemark } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import type { Metrics } from './metrics.ts';
 
 const FLUSH_EVERY_MS = 5_000;
 const TIDY_EVERY_MS = 3_600_000;
 const PARTITIONS_PER_READ = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
-export interface ChoresConfig {
-  readonly devices: { readonly retentionDays: number };
+export interface ChoresParts {
+  readonly tidemark: Tidemark;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly retentionDays: number;
 }
 
 export interface Chores {
@@ -15,11 +20,11 @@ export interface Chores {
 }
 
 /** What has to be done from time to time, whoever asks for anything: keeping statistics, forgetting what is old. */
-export function startChores(tidemark: Tidemark, log: Log, { devices }: ChoresConfig): Chores {
+export function startChores({ tidemark, log, metrics, retentionDays }: ChoresParts): Chores {
   const told = (chore: string) => (error: unknown) =>
     log.warn('chore_failed', { chore, reason: error instanceof Error ? error.message : String(error) });
   const flush = () => tidemark.stats.flush().catch(told('flush'));
-  const tidy = () => tidyUp(tidemark, devices.retentionDays * DAY_MS).catch(told('tidy'));
+  const tidy = () => tidyUp(tidemark, metrics, retentionDays * DAY_MS).catch(told('tidy'));
   const timers = [setInterval(flush, FLUSH_EVERY_MS), setInterval(tidy, TIDY_EVERY_MS)];
   for (const timer of timers) timer.unref();
   return {
@@ -30,19 +35,37 @@ export function startChores(tidemark: Tidemark, log: Log, { devices }: ChoresCon
   };
 }
 
-async function tidyUp(tidemark: Tidemark, retentionMs: number): Promise<void> {
+async function tidyUp(tidemark: Tidemark, metrics: Metrics, retentionMs: number): Promise<void> {
   const nowMs = Date.now();
   await tidemark.tokens.trimExpired(nowMs);
   await tidemark.stats.trim(nowMs);
   await tidemark.audit.trim(nowMs);
-  let after: { readonly source: string; readonly user: string | null } | undefined;
+  await trimPartitions(tidemark, metrics, retentionMs);
+}
+
+/** Forgets the tombstones that no device seen within the retention time still needs. */
+export async function trimPartitions(tidemark: Tidemark, metrics: Metrics, retentionMs: number): Promise<void> {
+  const startedMs = performance.now();
+  let after: PartitionKey | undefined;
   for (;;) {
     const page = { limit: PARTITIONS_PER_READ, ...(after === undefined ? {} : { after }) };
     const partitions = await tidemark.store.partitions(page);
-    for (const { source, user } of partitions) {
-      await tidemark.trim({ source, ...(user === null ? {} : { user_id: user }), retentionMs });
-    }
+    for (const partition of partitions) metrics.partitionTrimmed(await trimPartition(tidemark, partition, retentionMs));
     after = partitions.at(-1);
-    if (after === undefined || partitions.length < PARTITIONS_PER_READ) return;
+    if (after === undefined || partitions.length < PARTITIONS_PER_READ) break;
+  }
+  metrics.trimRound((performance.now() - startedMs) / 1_000);
+}
+
+/** How far the floor was raised. A source or user that has gone since the listing has nothing left to trim. */
+async function trimPartition(tidemark: Tidemark, partition: PartitionKey, retentionMs: number): Promise<number> {
+  const { source, user } = partition;
+  try {
+    const before = await tidemark.store.partition(partition);
+    const after = await tidemark.trim({ source, ...(user === null ? {} : { user_id: user }), retentionMs });
+    return before.epoch === after.epoch ? after.floor - before.floor : 0;
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 404) return 0;
+    throw error;
   }
 }

@@ -6,11 +6,13 @@ import type { FastifyInstance } from 'fastify';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { startChores } from './chores.ts';
 import type { Config } from './config/config.ts';
+import { EventHub } from './events/event-hub.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import type { Desk } from './http/route.ts';
 import type { ServerLog } from './logging/open-log.ts';
+import { Metrics } from './metrics.ts';
 import { recordingNotifier } from './notifiers/recording-notifier.ts';
 import { webhookNotifier } from './notifiers/webhook-notifier.ts';
 import { openPasswords } from './passwords.ts';
@@ -63,14 +65,19 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
     licensee: config.licensee,
   });
   let isStopping = false;
-  const app = await openEdge(config, deskOf(config, tidemark, jobs), log, () => !isStopping);
+  const desk = deskOf(config, log, tidemark, jobs);
+  tidemark.onCommitted(desk.events.committed);
+  const app = await openEdge(config, desk, log, () => !isStopping);
   await app.listen({ host: config.host, port: config.port });
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
   const delivery = startDelivery({ tidemark, jobs, clock, log, notifier: notifierOf(config) });
-  const chores = startChores(tidemark, log, config);
+  const { retentionDays } = config.devices;
+  const chores = startChores({ tidemark, log, metrics: desk.metrics, retentionDays });
   const close = async () => {
     isStopping = true;
+    // Those who only listen are not waited for: they would never finish.
+    desk.events.close();
     await closeWithin(app, config.shutdownGraceMs);
     await delivery.stop(config.shutdownGraceMs);
     await chores.stop();
@@ -95,21 +102,29 @@ async function openTidemark(config: Config, log: Log, store: Store, ownOrigins: 
   });
 }
 
-function deskOf({ limits, tokenTtlS }: Config, tidemark: Tidemark, jobs: Jobs): Desk {
+function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, tidemark: Tidemark, jobs: Jobs): Desk {
+  const { heartbeatS, streamsMax } = devices;
+  const events = new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax });
+  const metrics = new Metrics();
+  metrics.watchListeners(() => events.size);
   return {
     tidemark,
+    events,
+    metrics,
     pings: new Pings({ store: tidemark.store, jobs, clock, random, limits, pace }),
     limiter: new LoginLimiter(clock),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,
+    deviceTokenTtlMs: devices.tokenTtlS * 1_000,
   };
 }
 
 function openEdge(config: Config, desk: Desk, log: EdgeLog, isReady: () => boolean): Promise<FastifyInstance> {
-  const { bodyBytesMax, trustProxy, dataFolder, areMetricsPublic } = config;
+  const { bodyBytesMax, trustProxy, dataFolder, areMetricsPublic, devices } = config;
   // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
   const logger = log.logger?.child({}, { level: 'error' });
-  const options = { bodyBytesMax, trustProxy, ...(logger === undefined ? {} : { logger }) };
+  const bounds = { deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
+  const options = { bodyBytesMax, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
   return buildHttp(options, async (app) => {
     await addDescription(app);
     addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady });

@@ -9,6 +9,7 @@ export {
 export { Caller, type Reply } from './conformance/caller.ts';
 export type { ConformanceCase, ServerUnderTest } from './conformance/conformance-case.ts';
 export { conformanceCases } from './conformance/conformance-cases.ts';
+export { EventReader, type ReadEvent } from './conformance/event-reader.ts';
 export { KNOWN } from './conformance/fuzz/draw-value.ts';
 export { type FuzzReport, fuzzServer } from './conformance/fuzz/fuzz-server.ts';
 export { spoilWire } from './conformance/fuzz/spoil-wire.ts';

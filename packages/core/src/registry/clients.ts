@@ -62,6 +62,10 @@ export class Clients {
     return (await this.#store.readEntry(refs.client(id))) !== null;
   }
 
+  async isOf(user: string, id: string): Promise<boolean> {
+    return (await this.#store.readEntry(refs.userClient(user, id))) !== null;
+  }
+
   async get(id: unknown): Promise<ClientView> {
     const name = admitName('client', id, pointer('client_id'));
     const entry = await this.#store.readEntry(refs.client(name));

@@ -3,7 +3,7 @@ import { Refusal } from '@tidemark/protocol';
 import type { FastifyRequest } from 'fastify';
 
 /** What a route demands of the token. */
-export type RouteScope = 'public' | 'read' | 'admin' | 'admin:reset' | 'push';
+export type RouteScope = 'public' | 'read' | 'admin' | 'admin:reset' | 'push' | 'device';
 
 /** Which scopes of a token open which routes. */
 const OPENED_BY: Readonly<Record<Exclude<RouteScope, 'public'>, readonly string[]>> = {
@@ -11,6 +11,7 @@ const OPENED_BY: Readonly<Record<Exclude<RouteScope, 'public'>, readonly string[
   admin: ['admin'],
   'admin:reset': ['admin:reset'],
   push: ['admin', 'push'],
+  device: ['device'],
 };
 
 const TOKEN_UNITS_MAX = 256;

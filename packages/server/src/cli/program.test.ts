@@ -51,7 +51,12 @@ describe('help', () => {
       (command) => command.options,
     );
     const suspicious = options.filter(({ flags }) => /pass|secret|token/i.test(flags)).map(({ flags }) => flags);
-    expect([...new Set(suspicious)].sort()).toEqual(['--password', '--password-stdin', '--token-ttl-s <number>']);
+    expect([...new Set(suspicious)].sort()).toEqual([
+      '--devices-token-ttl-s <number>',
+      '--password',
+      '--password-stdin',
+      '--token-ttl-s <number>',
+    ]);
   });
 });
 

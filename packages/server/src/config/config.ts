@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
-import { limitName, type Settings } from './schema.ts';
+import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
 
 /** What the server is to do, in the words of the code. Everything is said: there is no default behind it. */
@@ -26,7 +26,13 @@ export interface Config {
   readonly shutdownGraceMs: number;
   readonly ping: { readonly webhookUrl: string | null; readonly webhookSecret: string | null };
   readonly stats: { readonly retentionS: number };
-  readonly devices: { readonly retentionDays: number };
+  readonly devices: {
+    readonly retentionDays: number;
+    readonly tokenTtlS: number;
+    readonly origins: readonly string[];
+    readonly streamsMax: number;
+    readonly heartbeatS: number;
+  };
   readonly limits: Limits;
   /** In the words of the wire, as `Sources.configure` takes them. */
   readonly sources: readonly SourceSetting[];
@@ -56,7 +62,13 @@ export function configOf(settings: Settings): Config {
     shutdownGraceMs: settings.shutdown_grace_ms,
     ping: { webhookUrl: settings.ping.webhook_url, webhookSecret: settings.ping.webhook_secret },
     stats: { retentionS: settings.stats.retention_s },
-    devices: { retentionDays: settings.devices.retention_days },
+    devices: {
+      retentionDays: settings.devices.retention_days,
+      tokenTtlS: settings.devices.token_ttl_s,
+      origins: settings.devices.origins === null ? [] : originsIn(settings.devices.origins),
+      streamsMax: settings.devices.streams_max,
+      heartbeatS: settings.devices.heartbeat_s,
+    },
     limits: limitsOf(settings.limits as Readonly<Record<string, number>>),
     sources: settings.sources,
   };

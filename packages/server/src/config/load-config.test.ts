@@ -66,7 +66,7 @@ describe('without a word from anybody', () => {
       shutdownGraceMs: 10_000,
       ping: { webhookUrl: null, webhookSecret: null },
       stats: { retentionS: DAYS_30_S },
-      devices: { retentionDays: 30 },
+      devices: { retentionDays: 30, tokenTtlS: 2_592_000, origins: [], streamsMax: 20_000, heartbeatS: 25 },
       limits: DEFAULT_LIMITS,
       sources: [],
     });
@@ -214,6 +214,32 @@ describe('values that are not allowed', () => {
     ['TIDEMARK_LOG_LEVEL', 'loud', 'must be one of debug, info, warn, error, silent, not "loud"'],
   ])('[CONF-4] %s=%s', (name, value, rule) => {
     expect(problemsOf({ env: { [name]: value } })).toEqual([`${name} ${rule}`]);
+  });
+
+  it.each([
+    'app.example',
+    '*',
+    'null',
+    'https://app.example/',
+    'https://app.example/path',
+    'https://APP.example',
+    'https://app.example:443',
+    'https://a.example,',
+    'https://a.example https://b.example',
+    'https://u:p@a.example',
+    'file:///x',
+  ])('[CONF-4] TIDEMARK_DEVICES_ORIGINS=%s could never be what a browser sends', (value) => {
+    const [problem, ...more] = problemsOf({ env: { TIDEMARK_DEVICES_ORIGINS: value } });
+    expect(problem).toMatch(/^TIDEMARK_DEVICES_ORIGINS must be origins such as https:\/\/app.example/);
+    expect(more).toEqual([]);
+  });
+
+  it('[CONF-3] origins of web pages are a list with commas', () => {
+    const value = 'https://app.example, http://localhost:5173';
+    expect(load({ env: { TIDEMARK_DEVICES_ORIGINS: value } }).config.devices.origins).toEqual([
+      'https://app.example',
+      'http://localhost:5173',
+    ]);
   });
 
   it('[CONF-4] no limit takes zero or less', () => {

@@ -32,6 +32,8 @@ const TEXT_MAX = 500_000_000;
 const BODY_BYTES_MIN = 1_024;
 const GRACE_MS_MAX = 600_000;
 const RETENTION_DAYS_MAX = 3_650;
+const STREAMS_MAX = 1_000_000;
+const HEARTBEAT_S_MAX = 3_600;
 const TEXT_SETTING_UNITS_MAX = 4_096;
 
 function integer(min: number, max: number, value: number, description: string) {
@@ -64,6 +66,16 @@ function isPlainUrl(value: string): boolean {
   const url = new URL(value);
   const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
   return isHttp && url.username === '' && url.password === '' && url.hash === '';
+}
+
+/** An origin is compared letter for letter with what browsers send, so it has to be spelt as they spell it. */
+function areOrigins(value: string): boolean {
+  return originsIn(value).every((origin) => isPlainUrl(origin) && new URL(origin).origin === origin);
+}
+
+/** The origins in a setting. */
+export function originsIn(value: string): readonly string[] {
+  return value.split(',').map((origin) => origin.trim());
 }
 
 const URL_RULE = 'must be an absolute http or https URL without login, password or fragment';
@@ -189,6 +201,31 @@ export const ConfigSchema = Type.Object(
           RETENTION_DAYS_MAX,
           30,
           'How many days a device may stay away and still get only what it is missing; after that it may have to start over.',
+        ),
+        token_ttl_s: integer(
+          1,
+          INTERVAL_S_MAX,
+          30 * DAY_S,
+          'How long a device stays signed in without renewing its token, in seconds.',
+        ),
+        origins: optionalText(
+          {
+            description: 'The web pages whose scripts may call the routes of devices.',
+            rule: 'must be origins such as https://app.example, separated by commas',
+          },
+          areOrigins,
+        ),
+        streams_max: integer(
+          1,
+          STREAMS_MAX,
+          20_000,
+          'Devices that may listen for events at once; each takes a socket of its own.',
+        ),
+        heartbeat_s: integer(
+          1,
+          HEARTBEAT_S_MAX,
+          25,
+          'How often a device that listens is told that the server is still there, in seconds; less than any proxy between them is patient.',
         ),
       },
       { additionalProperties: false },

@@ -74,7 +74,8 @@ describe('slow callers', () => {
       headersTimeout: 10_000,
       requestTimeout: 60_000,
       keepAliveTimeout: 72_000,
-      maxConnections: 10_000,
+      // Ten thousand, and as many again as devices may listen.
+      maxConnections: 10_000 + server.config.devices.streamsMax,
     });
     expect((http as unknown as { readonly connectionsCheckingInterval: number }).connectionsCheckingInterval).toBe(
       1_000,

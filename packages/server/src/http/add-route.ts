@@ -7,6 +7,13 @@ import { sendAnswer } from './answer.ts';
 import type { Call, Desk, Route } from './route.ts';
 import { routeSchema } from './route-schema.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Its answers last as long as the caller listens, so their time says nothing. */
+    readonly isStream?: boolean;
+  }
+}
+
 const bearers = new WeakMap<FastifyRequest, Bearer>();
 
 /** Hangs a route into the server: who may call it, what it takes, what is told of it afterwards. */
@@ -16,6 +23,7 @@ export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
     method,
     url: path,
     schema: routeSchema(route),
+    config: { isStream: route.streams !== undefined },
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     // Before the body is read: whoever may not call the route shall not make us parse anything.
     onRequest: async (request) => {

@@ -1,12 +1,21 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { JsonText, TextAnswer } from './route.ts';
+import { encodeLines, encodeParts } from './coding/encode-parts.ts';
+import { type Coding, codingFor } from './coding/negotiate-coding.ts';
+import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
+
+/** How long a caller may read nothing of a stream that waits for it. */
+const STALL_MS_MAX = 60_000;
 
 /** Up to here a string leaves together with the headers in one piece; beyond, bytes cost less than half. */
 const STRING_UNITS_MAX = 16_384;
 
-/** Sends what a handler answered. */
-export function sendAnswer(reply: FastifyReply, answer: unknown): FastifyReply {
+/** Sends what a handler answered. Nothing comes back of a stream that somebody else writes from now on. */
+export function sendAnswer(reply: FastifyReply, answer: unknown): FastifyReply | Promise<FastifyReply> | undefined {
   reply.code(200).header('cache-control', 'no-store');
+  if (answer instanceof JsonParts) return sendParts(reply, answer);
+  if (answer instanceof JsonLines) return sendLines(reply, answer);
+  if (answer instanceof EventStream) return handOver(reply, answer);
   if (answer instanceof TextAnswer) {
     return reply
       .type('text/plain; charset=utf-8')
@@ -15,6 +24,46 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): FastifyReply {
   }
   const json = answer instanceof JsonText ? answer.text : JSON.stringify(answer);
   return reply.type('application/json; charset=utf-8').send(payloadOf(json));
+}
+
+async function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<FastifyReply> {
+  const { bytes, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
+  return codedAs(reply, coding).type('application/json; charset=utf-8').send(bytes);
+}
+
+function sendLines(reply: FastifyReply, { lines }: JsonLines): FastifyReply {
+  const coding = codingFor(reply.request.headers['accept-encoding']);
+  codedAs(reply, coding).type('application/x-ndjson; charset=utf-8');
+  if (isHead(reply)) return reply.send();
+  // Whoever stops reading would keep a page in memory for ever. The next request on the socket sets its own time.
+  reply.raw.setTimeout(STALL_MS_MAX, () => reply.raw.destroy());
+  return reply.send(encodeLines(lines, coding));
+}
+
+function codedAs(reply: FastifyReply, coding: Coding): FastifyReply {
+  const vary = reply.getHeader('vary');
+  reply.header('vary', vary === undefined ? 'accept-encoding' : `${String(vary)}, accept-encoding`);
+  return coding === 'identity' ? reply : reply.header('content-encoding', coding);
+}
+
+/**
+ * The framework lets go of the response. Without a length and without chunks the stream ends with its connection, so
+ * what is written to many connections can be the same bytes.
+ */
+function handOver(reply: FastifyReply, { take }: EventStream): FastifyReply | undefined {
+  reply.type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no');
+  if (isHead(reply)) return reply.send();
+  reply.hijack();
+  const { raw } = reply;
+  raw.shouldKeepAlive = false;
+  raw.removeHeader('transfer-encoding');
+  raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
+  take(raw);
+  return undefined;
+}
+
+function isHead(reply: FastifyReply): boolean {
+  return reply.request.method === 'HEAD';
 }
 
 function payloadOf(text: string): string | Buffer {

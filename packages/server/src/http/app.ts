@@ -7,6 +7,7 @@ import {
   type FastifyServerOptions,
   fastify,
 } from 'fastify';
+import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
 import { boundBodiesInFlight } from './in-flight.ts';
 import { parseJsonBody } from './json-body.ts';
@@ -19,6 +20,8 @@ const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TR
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 const TOLD_PATH_UNITS_MAX = 200;
 
+/** Where the routes of devices are, the only ones that pages of other sites may call. */
+const DEVICE_PREFIX = '/sync/v1/';
 /** Bounds of what is read from a socket. */
 const HEADER_BYTES_MAX = 16_384;
 const URL_BYTES_MAX = 8_192;
@@ -33,6 +36,10 @@ const PARAM_UNITS_MAX = 1_024;
 export interface HttpOptions {
   readonly bodyBytesMax: number;
   readonly trustProxy?: boolean;
+  /** Sites whose scripts may call the routes of devices. */
+  readonly deviceOrigins?: readonly string[];
+  /** Sockets that devices may hold beside those of everybody else, while they listen. */
+  readonly listenersMax?: number;
   readonly logger?: NonNullable<FastifyServerOptions['loggerInstance']>;
   /** How long a caller may take to send; for tests, which have no time. */
   readonly patience?: { readonly headersMs: number; readonly requestMs: number; readonly checkMs: number };
@@ -75,8 +82,10 @@ export async function buildHttp(
   }) as FastifyInstance;
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
-  guardSockets(app, bodyBytesMax);
+  guardSockets(app, bodyBytesMax, options.listenersMax ?? 0);
   readJsonOnly(app);
+  // Before anything is refused: scripts may read refusals, too.
+  allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
   guardRequests(app);
   boundBodiesInFlight(app, bodyBytesMax);
   const methodsByUrl = collectRoutes(app);

@@ -8,7 +8,17 @@ export function addSharedSchemas(app: FastifyInstance): void {
 }
 
 /** What fastify validates by, and what the description of the API is made from. */
-export function routeSchema({ summary, scope, params, query, body, answer, isText, path }: Route): FastifySchema {
+export function routeSchema({
+  summary,
+  scope,
+  params,
+  query,
+  body,
+  answer,
+  isText,
+  path,
+  streams,
+}: Route): FastifySchema {
   return {
     summary,
     description: scope === 'public' ? 'Needs no token.' : `Needs a token with the scope \`${scope}\`.`,
@@ -20,7 +30,7 @@ export function routeSchema({ summary, scope, params, query, body, answer, isTex
     response: {
       200: {
         description: summary,
-        content: { 'application/json': { schema: answer }, ...(isText === true ? PLAIN_TEXT : {}) },
+        content: { [streams ?? 'application/json']: { schema: answer }, ...(isText === true ? PLAIN_TEXT : {}) },
       },
       '4xx': REFUSED,
       '5xx': FAILED,
@@ -36,5 +46,6 @@ const FAILED = { description: 'Not done, and not because of the request.', conte
 
 function sectionOf(path: string): string {
   const [, prefix = '', , section = ''] = path.split('/');
+  if (prefix === 'sync') return 'devices';
   return prefix === 'app' ? 'push' : section === 'readstate' ? 'read_state' : section;
 }

@@ -1,7 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import type { Bearer, Pings, Tidemark } from '@tidemark/core';
 import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import type { Metrics } from '../metrics.ts';
+import type { TextPart } from './coding/text-parts.ts';
 
 /** What the handlers of routes work with. */
 export interface Desk {
@@ -10,6 +14,9 @@ export interface Desk {
   readonly limiter: LoginLimiter;
   readonly nowMs: () => number;
   readonly tokenTtlMs: number;
+  readonly deviceTokenTtlMs: number;
+  readonly events: EventHub;
+  readonly metrics: Metrics;
 }
 
 /** One request, read and admitted as far as the edge can. */
@@ -42,6 +49,36 @@ export class JsonText {
   }
 }
 
+/** JSON in pieces, some of which others are sent as well; it is compressed as the caller allows. */
+export class JsonParts {
+  readonly parts: readonly TextPart[];
+
+  constructor(parts: readonly TextPart[]) {
+    this.parts = parts;
+  }
+}
+
+/** JSON line by line, for as long as there are any; each is made when the caller has read the one before it. */
+export class JsonLines {
+  readonly lines: AsyncIterable<readonly TextPart[]>;
+
+  constructor(lines: AsyncIterable<readonly TextPart[]>) {
+    this.lines = lines;
+  }
+}
+
+/** A stream of events: from here on the response is in the hands of whoever takes it. */
+export class EventStream {
+  readonly take: (response: ServerResponse) => void;
+
+  constructor(take: (response: ServerResponse) => void) {
+    this.take = take;
+  }
+}
+
+/** What a route answers when it is not JSON in one piece. */
+export type StreamType = 'text/event-stream' | 'application/x-ndjson';
+
 /** A route as data. Everything about it is said here: the handler only has to do its work. */
 export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -52,6 +89,8 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly query?: Q;
   readonly body?: B;
   readonly answer: TSchema;
+  /** Answered as a stream of this type; `answer` is then a line of it. */
+  readonly streams?: StreamType;
   /** Also answered as plain text, which is the default unless the caller prefers JSON. */
   readonly isText?: true;
   /** The largest body, where it is less than what the configuration allows. */

@@ -6,7 +6,7 @@ import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
 import { problemOf } from './problem.ts';
 
-/** Sockets open at once; whoever comes later is closed without an answer. */
+/** Sockets open at once, beside those of devices that listen; whoever comes later is closed without an answer. */
 const SOCKETS_MAX = 10_000;
 /** How long a socket stays open after its request was refused unread, so that the answer can arrive. */
 const LINGER_MS = 2_000;
@@ -21,8 +21,8 @@ export interface SocketError extends Error {
 }
 
 /** Looks after what happens on sockets before there is a request, or instead of one. */
-export function guardSockets({ server }: FastifyInstance, bodyBytesMax: number): void {
-  server.maxConnections = SOCKETS_MAX;
+export function guardSockets({ server }: FastifyInstance, bodyBytesMax: number, listenersMax: number): void {
+  server.maxConnections = SOCKETS_MAX + listenersMax;
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // Whoever asks before sending is told to go on only with a body that will be read.
     if (!(Number(request.headers['content-length']) > bodyBytesMax)) response.writeContinue();

@@ -5,11 +5,18 @@ import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
 import { sourceRoutes } from './sources.ts';
 import { storeRoutes } from './store.ts';
+import { deviceClientRoutes } from './sync/clients.ts';
+import { eventRoutes } from './sync/events.ts';
+import { pullRoutes } from './sync/pull.ts';
+import { uploadRoutes } from './sync/push.ts';
+import { searchRoutes } from './sync/search.ts';
+import { sessionRoutes } from './sync/session.ts';
+import { snapshotRoutes } from './sync/snapshot.ts';
 import { systemRoutes } from './system.ts';
 import { tokenRoutes } from './tokens.ts';
 import { userRoutes } from './users.ts';
 
-/** Every route with a token, in the order of the specification, then ours. */
+/** Every route with a token, in the order of the specification, then ours, then those of devices. */
 export const allRoutes: readonly Route[] = [
   ...systemRoutes,
   ...storeRoutes,
@@ -20,4 +27,11 @@ export const allRoutes: readonly Route[] = [
   ...pushRoutes,
   ...tokenRoutes,
   ...auditRoutes,
+  ...sessionRoutes,
+  ...deviceClientRoutes,
+  ...pullRoutes,
+  ...uploadRoutes,
+  ...eventRoutes,
+  ...snapshotRoutes,
+  ...searchRoutes,
 ];

@@ -1,7 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { Tidemark } from '@tidemark/core';
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { authenticate } from '../auth/authenticate.ts';
 import type { Desk } from '../http/route.ts';
 import { readVersion } from '../version.ts';
@@ -58,27 +57,22 @@ function diskCheck(freeBytes: number): Check {
 }
 
 function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: ServiceOptions): void {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const seconds = new Histogram({
-    name: 'tidemark_http_request_seconds',
-    help: 'Time from the first byte of a request to the last of its answer',
-    labelNames: ['method', 'route', 'status'],
-    registers: [registry],
-  });
+  const { metrics, tidemark, nowMs } = desk;
   app.addHook('onResponse', (request, reply, done) => {
+    const { url, config } = request.routeOptions;
+    if (config?.isStream === true) return done();
     // Labels are route templates, so that strangers cannot grow the set.
-    const route = request.routeOptions.url ?? 'unknown';
+    const route = url ?? 'unknown';
     const status = `${Math.floor(reply.statusCode / 100)}xx`;
-    seconds.observe({ method: request.method, route, status }, reply.elapsedTime / 1_000);
-    if (reply.statusCode !== 405 && request.routeOptions.url !== undefined) {
-      desk.tidemark.stats.record(`http:${request.method}:${route}`, reply.elapsedTime, desk.nowMs());
+    metrics.request({ method: request.method, route, status }, reply.elapsedTime / 1_000);
+    if (reply.statusCode !== 405 && url !== undefined) {
+      tidemark.stats.record(`http:${request.method}:${route}`, reply.elapsedTime, nowMs());
     }
     done();
   });
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
-    if (!isMetricsPublic) await authenticate(desk.tidemark, request, 'read', desk.nowMs());
-    return reply.type(registry.contentType).send(Buffer.from(await registry.metrics()));
+    if (!isMetricsPublic) await authenticate(tidemark, request, 'read', nowMs());
+    return reply.type(metrics.contentType).send(Buffer.from(await metrics.text()));
   });
 }
 

@@ -1,0 +1,190 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { EventReader } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { quietLog } from '../test-server.ts';
+import { EventHub, type EventHubParts } from './event-hub.ts';
+import { SOURCES_TOLD_MAX } from './news.ts';
+
+const shared = (source: string) => ({ partition: { source, user: null }, cause: 'push' }) as const;
+const own = (source: string, user: string) => ({ partition: { source, user }, cause: 'push' }) as const;
+const changed = (source: string) => ({ name: 'changed', data: { source } });
+const READY = { name: 'ready', data: { heartbeat_s: 60 } };
+
+/** A hub behind a bare server, on which `user/client` is who calls. */
+async function openHub(changes: Partial<EventHubParts> = {}) {
+  const hub = new EventHub({
+    tokens: { isGood: async () => true },
+    clock: { nowMs: () => 0 },
+    log: quietLog(),
+    heartbeatMs: 60_000,
+    streamsMax: 10,
+    ...changes,
+  });
+  const server = createServer((request, response) => {
+    const [user = '', client = ''] = (request.headers.authorization ?? '').slice('Bearer '.length).split('/');
+    response.removeHeader('transfer-encoding');
+    response.writeHead(200);
+    hub.connect({ user, client, tokenId: `token of ${client}` }, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => close(hub, server));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const listen = async (who: string) => {
+    const reader = await EventReader.open(url, who);
+    onTestFinished(() => reader.close());
+    expect((await reader.next())?.name).toBe('ready');
+    return reader;
+  };
+  return { hub, server, listen, url };
+}
+
+async function close(hub: EventHub, server: Server): Promise<void> {
+  hub.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}
+
+describe('what a device is told', () => {
+  it('[EVENT-1] the first event says how often to expect a sign of life', async () => {
+    const { url } = await openHub();
+    const reader = await EventReader.open(url, 'anna/phone');
+    expect(await reader.next()).toEqual(READY);
+    reader.close();
+  });
+
+  it('[EVENT-2] shared data changes for everybody, data of a user for the devices of that user', async () => {
+    const { hub, listen } = await openHub();
+    const [phone, tablet, bob] = [await listen('anna/phone'), await listen('anna/tablet'), await listen('bob/pc')];
+    hub.committed(own('Order', 'anna'));
+    expect(await Promise.all([phone.next(), tablet.next()])).toEqual([changed('Order'), changed('Order')]);
+    hub.committed(own('Order', 'nobody who listens'));
+    hub.committed(shared('Product'));
+    for (const reader of [phone, tablet, bob]) expect(await reader.next()).toEqual(changed('Product'));
+  });
+
+  it('[EVENT-3] changes that follow each other are told once per source', async () => {
+    const { hub, listen } = await openHub();
+    const phone = await listen('anna/phone');
+    for (let count = 0; count < 1_000; count++) {
+      hub.committed(shared('Product'));
+      hub.committed(own('Order', 'anna'));
+    }
+    expect([await phone.next(), await phone.next()]).toEqual([changed('Order'), changed('Product')]);
+    hub.committed(shared('Last'));
+    expect(await phone.next()).toEqual(changed('Last'));
+  });
+
+  it('[EVENT-3] more sources than can be told are told as "pull everything"', async () => {
+    const { hub, listen } = await openHub();
+    const phone = await listen('anna/phone');
+    for (let count = 0; count < SOURCES_TOLD_MAX; count++) hub.committed(shared(`Source ${count}`));
+    for (let count = 0; count < SOURCES_TOLD_MAX; count++) {
+      expect(await phone.next()).toEqual(changed(`Source ${count}`));
+    }
+    for (let count = 0; count <= SOURCES_TOLD_MAX; count++) hub.committed(shared(`Source ${count}`));
+    expect(await phone.next()).toEqual({ name: 'pull', data: {} });
+  });
+
+  it('[EVENT-4] a ping reaches the device that listens, and whoever sends it knows', async () => {
+    const { hub, listen } = await openHub();
+    const phone = await listen('anna/phone');
+    expect(hub.ping('phone', { ping_id: 'p1', message: 'two\nlines "quoted"' })).toBe(true);
+    expect(await phone.next()).toEqual({ name: 'ping', data: { ping_id: 'p1', message: 'two\nlines "quoted"' } });
+    expect(hub.outcomes('phone')).toBe(true);
+    expect(await phone.next()).toEqual({ name: 'outcomes', data: {} });
+    expect([hub.ping('tablet', { ping_id: 'p2' }), hub.outcomes('tablet')]).toEqual([false, false]);
+  });
+});
+
+describe('a connection', () => {
+  it('[EVENT-5] ends when the same device connects again, and says why', async () => {
+    const { hub, listen } = await openHub();
+    const older = await listen('anna/phone');
+    const newer = await listen('anna/phone');
+    expect(await older.rest()).toEqual([{ name: 'ended', data: { code: 'replaced' } }]);
+    hub.committed(shared('Product'));
+    expect(await newer.next()).toEqual(changed('Product'));
+    expect(hub.size).toBe(1);
+  });
+
+  it('[EVENT-6] has heartbeats, and ends when its token does', async () => {
+    const good = new Set(['token of phone', 'token of tablet']);
+    const { listen } = await openHub({ heartbeatMs: 25, tokens: { isGood: async (id) => good.has(id) } });
+    const [phone, tablet] = [await listen('anna/phone'), await listen('anna/tablet')];
+    await Promise.all([phone.heartbeats(3), tablet.heartbeats(3)]);
+    good.delete('token of phone');
+    expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
+    await tablet.heartbeats(10);
+  });
+
+  it('[EVENT-6] survives a store that does not answer for a while', async () => {
+    let failures = 3;
+    const isGood = async () => {
+      if (failures-- > 0) throw new Error('no answer');
+      return true;
+    };
+    const { listen } = await openHub({ heartbeatMs: 25, tokens: { isGood } });
+    await (await listen('anna/phone')).heartbeats(2);
+  });
+
+  it('[EVENT-6] ends at once when the device signs out', async () => {
+    const { hub, listen } = await openHub();
+    const phone = await listen('anna/phone');
+    hub.signOut('tablet');
+    hub.signOut('phone');
+    expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
+  });
+
+  it('[EVENT-7] that does not keep up is told nothing, and to pull everything when it does', async () => {
+    const { hub, listen } = await openHub();
+    const phone = await listen('anna/phone');
+    phone.pause();
+    const ping = { ping_id: 'p', message: 'x'.repeat(4_000) };
+    let told = 0;
+    // Until what lies between the two is full, however much the system puts there.
+    while (hub.ping('phone', ping)) if (++told % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(hub.ping('phone', ping)).toBe(false);
+    hub.committed(shared('Product'));
+    phone.resume();
+    for (let count = 0; count < told; count++) expect((await phone.next())?.name).toBe('ping');
+    expect(await phone.next()).toEqual({ name: 'pull', data: {} });
+    hub.committed(shared('Later'));
+    expect((await phone.next())?.name).toMatch(/^(?:changed|pull)$/);
+  });
+
+  it('[EVENT-7] that never reads is cut off', async () => {
+    const { hub, listen } = await openHub({ heartbeatMs: 25 });
+    const phone = await listen('anna/phone');
+    phone.pause();
+    while (hub.ping('phone', { ping_id: 'p', message: 'x'.repeat(4_000) })) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    while (hub.size > 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(hub.size).toBe(0);
+  });
+
+  it('[EVENT-8] is refused when there are too many, except to a device that has one', async () => {
+    const { hub, listen } = await openHub({ streamsMax: 2 });
+    const phone = { user: 'anna', client: 'phone', tokenId: 't' };
+    await listen('anna/phone');
+    const tablet = await listen('anna/tablet');
+    expect(() => hub.requireRoom({ ...phone, client: 'third' })).toThrow(/2 devices are listening already/);
+    expect(() => hub.requireRoom(phone)).not.toThrow();
+    tablet.close();
+    while (hub.size === 2) await new Promise((resolve) => setImmediate(resolve));
+    expect(() => hub.requireRoom({ ...phone, client: 'third' })).not.toThrow();
+  });
+
+  it('[EVENT-9] ends when the server stops, and no new one begins', async () => {
+    const { hub, listen } = await openHub();
+    const readers = [await listen('anna/phone'), await listen('bob/pc')];
+    hub.close();
+    for (const reader of readers) expect(await reader.rest()).toEqual([]);
+    expect(() => hub.requireRoom({ user: 'anna', client: 'phone', tokenId: 't' })).toThrow(/stopping/);
+    hub.committed(shared('Product'));
+    expect(hub.ping('phone', { ping_id: 'p' })).toBe(false);
+  });
+});

@@ -1,0 +1,182 @@
+import { execFileSync } from 'node:child_process';
+import { buffer } from 'node:stream/consumers';
+import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { crc32, crc32ByTable, joinCrc32 } from './crc32.ts';
+import { encodeLines, encodeParts } from './encode-parts.ts';
+import { gzipParts } from './gzip-parts.ts';
+import { codingFor, hasZstd } from './negotiate-coding.ts';
+import type { TextPart } from './text-parts.ts';
+
+/** Text that is a page or looks like one, of so many objects. */
+function pageOf(objects: number): string {
+  return JSON.stringify(
+    Object.fromEntries(Array.from({ length: objects }, (_, n) => [`o${n}`, { name: `é ${n * 7}` }])),
+  );
+}
+
+const shared = { text: pageOf(2_000) };
+const small = { text: 'a small one, é' };
+const mixtures: readonly (readonly [string, readonly TextPart[]])[] = [
+  ['nothing', []],
+  ['one character', ['x']],
+  ['as much as is put in as it is', ['x'.repeat(512)]],
+  ['one more', ['x'.repeat(513)]],
+  ['a shared text alone', [shared]],
+  ['the same twice', [shared, shared]],
+  ['shared and own by turns', ['{"a":', shared, ',"b":', small, ',"c":', { text: pageOf(500) }, '}']],
+  ['much of its own', [pageOf(10_000), shared, pageOf(10_000)]],
+  ['all that Unicode has', ['\u0000\u00e9\u4e2d\ud83c\udf0a'.repeat(400), shared]],
+];
+
+function textOf(parts: readonly TextPart[]): string {
+  return parts.map((part) => (typeof part === 'string' ? part : part.text)).join('');
+}
+
+describe('checksums of gzip', () => {
+  it('[WIRE-2] follow from those of the parts, wherever the parts are cut', () => {
+    const bytes = Buffer.from(pageOf(100));
+    for (const cut of [0, 1, 2, 7, 255, 256, 1_000, bytes.length - 1, bytes.length]) {
+      const [first, second] = [bytes.subarray(0, cut), bytes.subarray(cut)];
+      expect(joinCrc32(crc32(first), crc32(second), second.length)).toBe(crc32(bytes));
+    }
+    expect(crc32(Buffer.from('123456789'))).toBe(0xcbf43926);
+  });
+
+  it('[WIRE-2] are the same on versions of Node that do not have them built in', () => {
+    for (const text of ['', 'a', '123456789', pageOf(50)]) {
+      expect(crc32ByTable(Buffer.from(text))).toBe(crc32(Buffer.from(text)));
+    }
+  });
+});
+
+describe('a gzip stream joined from parts', () => {
+  it.each(mixtures)('[WIRE-2] is one that Node reads: %s', async (_name, parts) => {
+    expect(gunzipSync(await gzipParts(parts)).toString()).toBe(textOf(parts));
+  });
+
+  it.each(mixtures)(
+    '[WIRE-2] is a single member, so readers that stop after the first miss nothing: %s',
+    async (_name, parts) => {
+      const bytes = await gzipParts(parts);
+      const gunzip = createGunzip();
+      gunzip.end(bytes);
+      await buffer(gunzip);
+      // What the reader took: the whole of it, and the trailer says how long the whole text is.
+      expect(gunzip.bytesWritten).toBe(bytes.length);
+      expect(bytes.readUInt32LE(bytes.length - 4)).toBe(Buffer.byteLength(textOf(parts)));
+    },
+  );
+
+  it.each(mixtures)('[WIRE-2] is one that gzip itself finds sound: %s', async (_name, parts) => {
+    const plain = execFileSync('gzip', ['-dc'], { input: await gzipParts(parts), maxBuffer: 2 ** 26 });
+    expect(plain.toString()).toBe(textOf(parts));
+  });
+
+  it('[WIRE-2] is damaged when a part of it is', async () => {
+    const bytes = await gzipParts(['x'.repeat(100), shared]);
+    bytes.writeUInt8(bytes.readUInt8(20) ^ 1, 20);
+    expect(() => gunzipSync(bytes)).toThrow(/incorrect data check/);
+  });
+
+  it('[WIRE-3] contains what was compressed for somebody else, byte for byte', async () => {
+    const body = { text: pageOf(3_000) };
+    const [first, second] = await Promise.all([
+      gzipParts(['for anna:', body]),
+      gzipParts(['for somebody else:', body]),
+    ]);
+    const [alone] = [await gzipParts([body])];
+    const inner = alone.subarray(10, alone.length - 10);
+    expect([first.includes(inner), second.includes(inner)]).toEqual([true, true]);
+    expect(inner.length).toBeLessThan(body.text.length / 3);
+  });
+});
+
+describe('the coding of an answer', () => {
+  it.each([
+    [undefined, 'identity'],
+    ['', 'identity'],
+    ['identity', 'identity'],
+    ['gzip', 'gzip'],
+    ['x-gzip', 'gzip'],
+    ['GZIP;q=0.1', 'gzip'],
+    ['gzip, deflate, br', 'gzip'],
+    ['br', 'br'],
+    ['br;q=1, gzip;q=0.8', 'br'],
+    ['gzip;q=0', 'identity'],
+    ['*', 'gzip'],
+    ['*;q=0', 'identity'],
+    ['*, gzip;q=0, zstd;q=0', 'br'],
+    ['deflate', 'identity'],
+    ['gzip;q=0.5, identity', 'identity'],
+    ['gzip;q=nonsense', 'identity'],
+    ['gzip;q=7', 'identity'],
+    ['zstd', hasZstd ? 'zstd' : 'identity'],
+  ] as const)('[WIRE-1] for Accept-Encoding %j is %s', (header, coding) => {
+    expect(codingFor(header)).toBe(coding);
+  });
+
+  it('[WIRE-1] what is small leaves as it is', async () => {
+    const { bytes, coding } = await encodeParts(['x'.repeat(1_023)], 'gzip');
+    expect([bytes.toString(), coding]).toEqual(['x'.repeat(1_023), 'identity']);
+    expect((await encodeParts(['x'.repeat(1_024)], 'gzip')).coding).toBe('gzip');
+  });
+
+  it('[WIRE-1] the text is the same in every coding', async () => {
+    const parts = ['{"a":', shared, '}'];
+    const read = { gzip: gunzipSync, br: brotliDecompressSync, identity: (bytes: Buffer) => bytes } as const;
+    for (const wanted of ['gzip', 'br', 'identity'] as const) {
+      const { bytes, coding } = await encodeParts(parts, wanted);
+      expect([coding, read[wanted](bytes).toString()]).toEqual([wanted, textOf(parts)]);
+    }
+  });
+
+  it('[WIRE-1] when very much is being compressed, the next ones leave as they are, and later ones do not', async () => {
+    const many = Array.from({ length: 100 }, (_, n) => encodeParts([pageOf(1_000 + n)], 'gzip'));
+    const codings = (await Promise.all(many)).map(({ coding }) => coding);
+    expect(codings.filter((coding) => coding === 'gzip')).toHaveLength(64);
+    expect((await encodeParts([pageOf(10) + pageOf(300)], 'gzip')).coding).toBe('gzip');
+  });
+});
+
+describe('lines', () => {
+  async function* lines(count: number): AsyncGenerator<readonly TextPart[]> {
+    for (let n = 0; n < count; n++) yield [`{"n":${n},`, n % 2 === 0 ? shared : pageOf(20), '}\n'];
+  }
+  const expected = Array.from({ length: 5 }, (_, n) => `{"n":${n},${n % 2 === 0 ? shared.text : pageOf(20)}}\n`).join(
+    '',
+  );
+
+  it.each(['gzip', 'br', 'identity'] as const)('[WIRE-4] come whole as %s', async (coding) => {
+    const read = { gzip: gunzipSync, br: brotliDecompressSync, identity: (bytes: Buffer) => bytes } as const;
+    expect(read[coding](await buffer(encodeLines(lines(5), coding))).toString()).toBe(expected);
+    expect(read[coding](await buffer(encodeLines(lines(0), coding))).toString()).toBe('');
+  });
+
+  it.each(['gzip', 'br', 'identity'] as const)(
+    '[WIRE-4] are made no faster than they are read, and not at all afterwards: %s',
+    async (coding) => {
+      let made = 0;
+      let hasEnded = () => {};
+      const ended = new Promise<void>((resolve) => {
+        hasEnded = resolve;
+      });
+      async function* endless(): AsyncGenerator<readonly TextPart[]> {
+        try {
+          for (;;) {
+            made++;
+            // What does not get smaller, so that every coding has something to hand on.
+            yield [Buffer.from(crypto.getRandomValues(new Uint8Array(60_000))).toString('base64'), '\n'];
+          }
+        } finally {
+          hasEnded();
+        }
+      }
+      const stream = encodeLines(endless(), coding);
+      for await (const _chunk of stream) if (made >= 20) break;
+      expect(made).toBeLessThan(40);
+      expect(stream.destroyed).toBe(true);
+      await ended;
+    },
+  );
+});

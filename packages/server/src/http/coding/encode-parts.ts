@@ -1,0 +1,82 @@
+import { pipeline, Readable, type Transform } from 'node:stream';
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
+import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
+import { type Coding, codingFor } from './negotiate-coding.ts';
+import { bytesOf, joinSmall, type TextPart, unitsOf } from './text-parts.ts';
+
+/** Below it compressing costs more than it saves. */
+const CODED_UNITS_MIN = 1_024;
+/** Answers being compressed at once; beyond it they leave as they are, which costs no waiting. */
+const COMPRESSIONS_MAX = 64;
+
+/** Fast enough to keep up with a network. Levels beyond cost much and save little of JSON. */
+const BROTLI = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } };
+
+/** Only called where `codingFor` has found that this version of Node has it. */
+const zstd = zlib as unknown as {
+  createZstdCompress(): Transform;
+  zstdCompress(plain: Buffer, callback: (error: Error | null, bytes: Buffer) => void): void;
+};
+
+export interface EncodedBody {
+  readonly bytes: Buffer;
+  readonly coding: Coding;
+}
+
+let compressions = 0;
+
+/** The parts as one body, in the coding the caller would like best. */
+export async function encodeParts(
+  parts: readonly TextPart[],
+  acceptEncoding: string | undefined,
+): Promise<EncodedBody> {
+  const joined = joinSmall(parts);
+  const coding = unitsOf(joined) < CODED_UNITS_MIN ? 'identity' : codingFor(acceptEncoding);
+  const isCrowded = compressions >= COMPRESSIONS_MAX && !joined.some(isPrepared);
+  if (coding === 'identity' || isCrowded) return { bytes: plainBytes(joined), coding: 'identity' };
+  compressions++;
+  try {
+    return { bytes: await compress(joined, coding), coding };
+  } finally {
+    compressions--;
+  }
+}
+
+/** Lines as one body that comes piece by piece, as fast as it is read and no faster. */
+export function encodeLines(lines: AsyncIterable<readonly TextPart[]>, coding: Coding): Readable {
+  if (coding === 'gzip') return bytesFrom(gzipLines(lines));
+  const plain = bytesFrom(plainLines(lines));
+  if (coding === 'identity') return plain;
+  const compressor = coding === 'br' ? zlib.createBrotliCompress(BROTLI) : zstd.createZstdCompress();
+  // However one of them ends, the other ends with it; what went wrong is the business of whoever reads.
+  pipeline(plain, compressor, () => undefined);
+  return compressor;
+}
+
+function bytesFrom(pieces: AsyncIterable<Buffer>): Readable {
+  return Readable.from(pieces, { objectMode: false });
+}
+
+async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'identity'>): Promise<Buffer> {
+  if (coding === 'gzip') return gzipParts(parts);
+  const plain = plainBytes(parts);
+  return coding === 'br' ? promisify(zlib.brotliCompress)(plain, BROTLI) : promisify(zstd.zstdCompress)(plain);
+}
+
+function plainBytes(parts: readonly TextPart[]): Buffer {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return bytesOf(only);
+  return Buffer.concat(parts.map(bytesOf));
+}
+
+async function* plainLines(lines: AsyncIterable<readonly TextPart[]>): AsyncGenerator<Buffer, void, undefined> {
+  for await (const parts of lines) yield* joinSmall(parts).map(bytesOf);
+}
+
+async function* gzipLines(lines: AsyncIterable<readonly TextPart[]>): AsyncGenerator<Buffer, void, undefined> {
+  const stream = new GzipStream();
+  yield stream.begin();
+  for await (const parts of lines) yield* await stream.add(parts);
+  yield stream.end();
+}

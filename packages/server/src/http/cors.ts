@@ -1,0 +1,40 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+const METHODS = 'DELETE, GET, POST, PUT';
+const HEADERS = 'authorization, content-type, accept';
+/** What scripts may read beside the body. */
+const EXPOSED = 'retry-after, x-request-id';
+/** How long a browser may remember the permission. */
+const MAX_AGE_S = 600;
+
+/**
+ * Lets scripts of the pages named call what lies under the prefix, and nothing else. Every other path answers as if
+ * there were no other sites. Cookies never count, so there are no credentials to allow.
+ */
+export function allowOrigins(app: FastifyInstance, prefix: string, origins: readonly string[]): void {
+  if (origins.length === 0) return;
+  const allowed = new Set(origins);
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!request.url.startsWith(prefix)) return done();
+    reply.header('vary', 'origin');
+    const { origin } = request.headers;
+    if (origin === undefined || !allowed.has(origin)) return done();
+    reply.header('access-control-allow-origin', origin).header('access-control-expose-headers', EXPOSED);
+    if (isPreflight(request)) permit(reply);
+    else done();
+  });
+}
+
+/** A browser asks before it sends what a form could not send. */
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+}
+
+function permit(reply: FastifyReply): void {
+  reply
+    .code(204)
+    .header('access-control-allow-methods', METHODS)
+    .header('access-control-allow-headers', HEADERS)
+    .header('access-control-max-age', String(MAX_AGE_S))
+    .send();
+}

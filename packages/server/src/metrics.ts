@@ -1,0 +1,67 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What the server measures of itself, for whoever scrapes `/metrics`. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requestSeconds = new Histogram({
+    name: 'tidemark_http_request_seconds',
+    help: 'Time from the first byte of a request to the last of its answer',
+    labelNames: ['method', 'route', 'status'],
+    registers: [this.#registry],
+  });
+  readonly #trimSeconds = new Histogram({
+    name: 'tidemark_trim_seconds',
+    help: 'Time of one round of forgetting tombstones, over all partitions',
+    buckets: [0.01, 0.1, 1, 10, 60, 600],
+    registers: [this.#registry],
+  });
+  readonly #trimmedPartitions = this.#counter(
+    'tidemark_trim_partitions_total',
+    'Partitions looked at for tombstones that no device needs any more',
+  );
+  readonly #trimmedSeqs = this.#counter(
+    'tidemark_trim_seqs_total',
+    'How far the floors of partitions were raised, in seqs: tombstones up to there are gone',
+  );
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  request(labels: { readonly method: string; readonly route: string; readonly status: string }, seconds: number): void {
+    this.#requestSeconds.observe(labels, seconds);
+  }
+
+  partitionTrimmed(seqs: number): void {
+    this.#trimmedPartitions.inc();
+    this.#trimmedSeqs.inc(seqs);
+  }
+
+  trimRound(seconds: number): void {
+    this.#trimSeconds.observe(seconds);
+  }
+
+  /** Shows how many devices listen, whenever somebody looks. */
+  watchListeners(count: () => number): void {
+    new Gauge({
+      name: 'tidemark_event_streams',
+      help: 'Devices that listen for events',
+      registers: [this.#registry],
+      collect() {
+        this.set(count());
+      },
+    });
+  }
+
+  #counter(name: string, help: string): Counter {
+    return new Counter({ name, help, registers: [this.#registry] });
+  }
+}

@@ -1,0 +1,72 @@
+import { ResetRequest } from '@tidemark/protocol/sync-schemas';
+import { Type } from 'typebox';
+import { route } from '../../http/route.ts';
+import { Deleted, Names, Text } from '../shapes.ts';
+import { actingDevice } from './acting-device.ts';
+
+/** What a device may say of itself is for admission, which names whatever is wrong with it. */
+const Attributes = Type.Object({}, { additionalProperties: true });
+const Registered = Type.Object({ client_id: Text }, { additionalProperties: false });
+const ById = Type.Object({ client_id: Text });
+
+const register = route({
+  method: 'POST',
+  path: '/sync/v1/clients',
+  scope: 'device',
+  summary: 'What the device says about itself',
+  body: Attributes,
+  answer: Registered,
+  handle: async ({ desk, body, bearer }) => {
+    const { client_id: named } = body as { readonly client_id?: unknown };
+    const { user, client } = actingDevice(bearer, typeof named === 'string' ? named : undefined);
+    const { client_id } = await desk.tidemark.clients.update(user, client, body);
+    return { client_id };
+  },
+});
+
+const update = route({
+  method: 'PUT',
+  path: '/sync/v1/clients/:client_id',
+  scope: 'device',
+  summary: 'What the device says about itself now',
+  params: ById,
+  body: Attributes,
+  answer: Registered,
+  handle: async ({ desk, params, body, bearer }) => {
+    const { user, client } = actingDevice(bearer, params.client_id);
+    const { client_id } = await desk.tidemark.clients.update(user, client, body);
+    return { client_id };
+  },
+});
+
+const remove = route({
+  method: 'DELETE',
+  path: '/sync/v1/clients/:client_id',
+  scope: 'device',
+  summary: 'Forget the device, with its tokens, tidemarks and documents',
+  params: ById,
+  answer: Deleted,
+  audit: 'device.delete',
+  handle: async ({ desk, params, bearer }) => {
+    const { user, client } = actingDevice(bearer, params.client_id);
+    const answer = await desk.tidemark.clients.delete(user, client);
+    desk.events.signOut(client);
+    return answer;
+  },
+});
+
+const reset = route({
+  method: 'POST',
+  path: '/sync/v1/clients/:client_id/reset',
+  scope: 'device',
+  summary: 'Start over at the next pull, with some sources or with all',
+  params: ById,
+  body: ResetRequest,
+  answer: Type.Object({ reset: Names }, { additionalProperties: false }),
+  handle: async ({ desk, params, body, bearer }) => {
+    const device = actingDevice(bearer, params.client_id);
+    return { reset: await desk.tidemark.devices.restart(device, body.sources) };
+  },
+});
+
+export const deviceClientRoutes = [register, update, remove, reset];

@@ -1,0 +1,19 @@
+import { Type } from 'typebox';
+import { EventStream, route } from '../../http/route.ts';
+import { actingDevice } from './acting-device.ts';
+
+const events = route({
+  method: 'GET',
+  path: '/sync/v1/events',
+  scope: 'device',
+  summary: 'Listen: what changed, as it changes',
+  answer: Type.String({ description: 'Server-Sent Events; docs/sync-protocol.md lists them.' }),
+  streams: 'text/event-stream',
+  handle: async ({ desk, bearer }) => {
+    const device = actingDevice(bearer);
+    desk.events.requireRoom(device);
+    return new EventStream((response) => desk.events.connect(device, response));
+  },
+});
+
+export const eventRoutes = [events];

@@ -1,0 +1,55 @@
+import type { DevicePull } from '@tidemark/core';
+import { PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
+import type { TextPart } from '../../http/coding/text-parts.ts';
+import { type Desk, JsonParts, route } from '../../http/route.ts';
+import { actingDevice } from './acting-device.ts';
+
+const sources = route({
+  method: 'GET',
+  path: '/sync/v1/sources',
+  scope: 'device',
+  summary: 'What the device can synchronise',
+  answer: SyncSources,
+  handle: async ({ desk, bearer }) => ({ sources: await desk.tidemark.devices.sources(actingDevice(bearer).user) }),
+});
+
+const pull = route({
+  method: 'POST',
+  path: '/sync/v1/pull',
+  scope: 'device',
+  summary: 'What the device is missing, of all its sources at once',
+  body: PullRequest,
+  answer: PullAnswer,
+  handle: async ({ desk, body, bearer }) => {
+    const startedMs = performance.now();
+    const pulled = await desk.tidemark.devices.pull(actingDevice(bearer, body.client_id), {
+      sources: new Map(Object.entries(body.sources).map(([name, { token = null }]) => [name, token])),
+      ...(body.max_objects === undefined ? {} : { objectsMax: body.max_objects }),
+      ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
+    });
+    countPages(desk, pulled, performance.now() - startedMs);
+    return new JsonParts(partsOf(pulled));
+  },
+});
+
+/** Only of sources that exist, which a page proves: strangers cannot grow the set of metrics. */
+function countPages({ tidemark, nowMs }: Desk, { pages }: DevicePull, elapsedMs: number): void {
+  for (const { source, page } of pages) {
+    if (!('error' in page)) tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
+  }
+}
+
+/** Pages are text already; what is between them is all that is written here. */
+function partsOf({ pages, outcomes }: DevicePull): readonly TextPart[] {
+  const parts: TextPart[] = [];
+  for (const { source, page } of pages) {
+    parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
+    if ('error' in page) parts.push(JSON.stringify(page));
+    else parts.push(`{"token":"${page.token}",`, page.body);
+  }
+  if (parts.length === 0) parts.push('{"sources":{');
+  parts.push(`},"outcomes":${JSON.stringify(outcomes)}}`);
+  return parts;
+}
+
+export const pullRoutes = [sources, pull];

@@ -1,0 +1,37 @@
+import type { Outcome, Upload } from '@tidemark/protocol';
+import { PushAnswer, PushRequest } from '@tidemark/protocol/sync-schemas';
+import { type Desk, route } from '../../http/route.ts';
+import { actingDevice } from './acting-device.ts';
+
+const push = route({
+  method: 'POST',
+  path: '/sync/v1/push',
+  scope: 'device',
+  summary: 'Upload what was changed on the device',
+  body: PushRequest,
+  answer: PushAnswer,
+  handle: async ({ desk, body, bearer }) => {
+    const startedMs = performance.now();
+    const outcomes = await desk.tidemark.devices.push(actingDevice(bearer, body.client_id), {
+      changes: body.changes,
+      ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
+    });
+    countUploads(desk, body.changes, outcomes, performance.now() - startedMs);
+    return { outcomes };
+  },
+});
+
+/** Only what was applied counts, so the source exists. */
+function countUploads(
+  { tidemark, nowMs }: Desk,
+  changes: readonly Upload[],
+  outcomes: readonly Outcome[],
+  elapsedMs: number,
+): void {
+  for (const [index, { status, source }] of outcomes.entries()) {
+    const op = changes[index]?.op;
+    if (status === 'applied' && op !== undefined) tidemark.stats.record(`sources:${op}:${source}`, elapsedMs, nowMs());
+  }
+}
+
+export const uploadRoutes = [push];

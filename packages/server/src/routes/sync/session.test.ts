@@ -1,0 +1,258 @@
+import type { DeviceSession } from '@tidemark/protocol';
+import { Caller } from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from '../../test-device.ts';
+import { startTestServer, type TestServer } from '../../test-server.ts';
+
+let server: TestServer;
+let admin: Caller;
+let door: Caller;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = new Caller(server.url, server.token);
+  door = new Caller(server.url, null);
+  for (const login of ['anna', 'bob']) await makeUser(server, login);
+});
+
+afterAll(async () => {
+  admin.close();
+  door.close();
+  await server.close();
+});
+
+/** The code of the answer to a call that needs nothing but a good token. */
+async function standing({ api, id }: TestDevice): Promise<string | null> {
+  return (await api.put(`/sync/v1/clients/${id}`, {})).code;
+}
+
+async function renew(device: TestDevice): Promise<TestDevice> {
+  // Which token is older is only known by the millisecond.
+  for (const nowMs = Date.now(); Date.now() === nowMs; );
+  const { status, body } = await device.api.post('/sync/v1/token', {});
+  expect(status).toBe(200);
+  return deviceOf(server, body as DeviceSession);
+}
+
+describe('login', () => {
+  it('[SYNC-1] gives a token for one user and one device, and when it ends', async () => {
+    const { session, id } = await openDevice(server, 'anna');
+    expect(session).toEqual({
+      token: expect.stringMatching(/^tmk_/),
+      user_id: 'anna',
+      client_id: id,
+      expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    });
+    const daysLeft = (Date.parse(session.expires_at) - Date.now()) / 86_400_000;
+    expect(Math.round(daysLeft)).toBe(30);
+    expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ client_id: id, user_id: 'anna' });
+  });
+
+  it('[SYNC-1] a device keeps its id; an id that is unknown, no name or somebody else’s is replaced by a new one', async () => {
+    const first = await openDevice(server, 'anna');
+    expect((await openDevice(server, 'anna', first.id)).id).toBe(first.id);
+    const ofBob = await openDevice(server, 'bob');
+    const others = [ofBob.id, 'unknown', '', '*', '__proto__', 'x'.repeat(300), 'a\u0000b'];
+    for (const wanted of others) {
+      const { id } = await openDevice(server, 'anna', wanted);
+      expect([first.id, ...others]).not.toContain(id);
+    }
+    expect((await admin.get(`/rc/v1/clients/${ofBob.id}`)).body).toMatchObject({ user_id: 'bob' });
+  });
+
+  it('[SYNC-2] a wrong password and an unknown login are refused alike', async () => {
+    for (const body of [
+      { login: 'anna', password: 'wrong' },
+      { login: 'nobody', password: USER_PASSWORD },
+    ]) {
+      expect(await door.post('/sync/v1/login', body)).toMatchObject({ status: 401, code: 'invalid_credentials' });
+    }
+    expect(await door.post('/sync/v1/login', { login: 'anna' })).toMatchObject({ code: 'invalid_request' });
+    expect(await door.post('/sync/v1/login', { login: 'anna', password: 'x', more: 1 })).toMatchObject({ status: 400 });
+  });
+
+  it('[SYNC-2] whoever guesses is slowed down, at both doors together', async () => {
+    const other = await startTestServer();
+    const caller = new Caller(other.url, null);
+    const codes: (string | null)[] = [];
+    for (let count = 0; count < 6; count++) {
+      const path = count % 2 === 0 ? '/sync/v1/login' : '/rc/v1/system/login';
+      codes.push((await caller.post(path, { login: 'anna', password: `guess ${count}` })).code);
+    }
+    expect(codes).toEqual([...Array(5).fill('invalid_credentials'), 'rate_limited']);
+    caller.close();
+    await other.close();
+  });
+
+  it('[SYNC-2] is written down, with who tried', async () => {
+    await openDevice(server, 'anna');
+    await door.post('/sync/v1/login', { login: 'bob', password: 'wrong' });
+    const { body } = await admin.get('/rc/v1/audit?limit=2');
+    expect(body).toMatchObject([
+      { action: 'device.login', actor: 'bob', result: 'invalid_credentials' },
+      { action: 'device.login', actor: 'anna', result: 'ok' },
+    ]);
+  });
+});
+
+describe('a token', () => {
+  it('[SYNC-3] is renewed before it ends; the one it was asked for with stays, older ones end', async () => {
+    const first = await openDevice(server, 'anna');
+    const second = await renew(first);
+    expect([second.id, second.session.user_id]).toEqual([first.id, 'anna']);
+    expect([await standing(first), await standing(second)]).toEqual([null, null]);
+    const third = await renew(second);
+    expect([await standing(first), await standing(second), await standing(third)]).toEqual([
+      'token_invalid',
+      null,
+      null,
+    ]);
+  });
+
+  it('[SYNC-3] ends when the device signs out, which stays registered', async () => {
+    const first = await openDevice(server, 'anna');
+    const second = await renew(first);
+    const reader = await second.listen();
+    expect(await second.api.delete('/sync/v1/token')).toMatchObject({
+      status: 200,
+      body: { revoked: expect.any(String) },
+    });
+    expect(await reader.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
+    expect([await standing(first), await standing(second)]).toEqual(['token_invalid', 'token_invalid']);
+    expect((await openDevice(server, 'anna', first.id)).id).toBe(first.id);
+  });
+
+  it('[SYNC-3] ends when the device is deleted, by itself or by an administrator', async () => {
+    const [one, other, kept] = [
+      await openDevice(server, 'anna'),
+      await openDevice(server, 'anna'),
+      await openDevice(server, 'anna'),
+    ];
+    expect(await one.api.delete(`/sync/v1/clients/${one.id}`)).toMatchObject({
+      status: 200,
+      body: { deleted: one.id },
+    });
+    await admin.delete(`/rc/v1/users/anna/clients/${other.id}`);
+    expect([await standing(one), await standing(other), await standing(kept)]).toEqual([
+      'token_invalid',
+      'token_invalid',
+      null,
+    ]);
+    expect((await openDevice(server, 'anna', one.id)).id).not.toBe(one.id);
+  });
+
+  it('[SYNC-3] ends when the password changes or the user is deleted', async () => {
+    await makeUser(server, 'carl');
+    const first = await openDevice(server, 'carl');
+    await admin.put('/rc/v1/users/carl', { attributes: { password: USER_PASSWORD } });
+    expect(await standing(first)).toBe('token_invalid');
+    const second = await openDevice(server, 'carl', first.id);
+    expect([second.id, await standing(second)]).toEqual([first.id, null]);
+    await admin.delete('/rc/v1/users/carl');
+    expect(await standing(second)).toBe('token_invalid');
+    expect((await second.api.post('/sync/v1/token', {})).code).toBe('token_invalid');
+  });
+
+  it('[SYNC-3] ends when its time is over', async () => {
+    const brief = await startTestServer({ devices: { ...server.config.devices, tokenTtlS: 1 } });
+    await makeUser(brief, 'anna');
+    const device = await openDevice(brief, 'anna');
+    expect(Date.parse(device.session.expires_at)).toBeLessThanOrEqual(Date.now() + 1_000);
+    while ((await device.api.put(`/sync/v1/clients/${device.id}`, {})).status === 200);
+    expect((await device.api.put(`/sync/v1/clients/${device.id}`, {})).code).toBe('token_invalid');
+    await brief.close();
+  });
+});
+
+describe('who may call', () => {
+  const calls = (api: Caller, id: string) => [
+    api.post('/sync/v1/token', {}),
+    api.delete('/sync/v1/token'),
+    api.post('/sync/v1/clients', {}),
+    api.put(`/sync/v1/clients/${id}`, {}),
+    api.delete(`/sync/v1/clients/${id}`),
+    api.post(`/sync/v1/clients/${id}/reset`, {}),
+    api.get('/sync/v1/sources'),
+    api.post('/sync/v1/pull', { client_id: id, sources: {} }),
+    api.post('/sync/v1/push', { client_id: id, changes: [] }),
+    api.get('/sync/v1/events'),
+    api.get('/sync/v1/sources/Product/snapshot'),
+    api.post('/sync/v1/search', { source: 'Product', params: {} }),
+  ];
+  const codesOf = async (api: Caller, id: string) => (await Promise.all(calls(api, id))).map(({ code }) => code);
+
+  it('[SYNC-4] the token of an administrator is no device, nor is one that was made for none', async () => {
+    const { id } = await openDevice(server, 'anna');
+    expect(new Set(await codesOf(admin, id))).toEqual(new Set(['forbidden']));
+    for (const scopes of [['device'], ['admin', 'device'], ['read', 'push', 'device']]) {
+      const { body } = await admin.post('/rc/v1/tokens', { name: 'x', scopes });
+      const caller = new Caller(server.url, (body as { token: string }).token);
+      expect(new Set(await codesOf(caller, id))).toEqual(new Set(['forbidden']));
+      caller.close();
+    }
+    expect(new Set(await codesOf(door, id))).toEqual(new Set(['token_missing']));
+  });
+
+  it('[SYNC-4] the token of a device opens nothing else', async () => {
+    const { api } = await openDevice(server, 'admin').catch(() => openDevice(server, 'anna'));
+    const replies = await Promise.all([
+      api.get('/rc/v1/users'),
+      api.get('/rc/v1/sources'),
+      api.post('/rc/v1/store/x', { data: 'x' }),
+      api.post('/app/v1/Product/push_objects', { objects: {} }),
+      api.get('/metrics'),
+    ]);
+    expect(new Set(replies.map(({ code }) => code))).toEqual(new Set(['forbidden']));
+  });
+
+  it('[SYNC-4] another device, of the same user or of another, is answered as if there were none', async () => {
+    const device = await openDevice(server, 'anna');
+    for (const other of [await openDevice(server, 'anna'), await openDevice(server, 'bob'), { id: 'nobody' }]) {
+      const replies = await Promise.all([
+        device.api.put(`/sync/v1/clients/${other.id}`, { device_pin: 'stolen' }),
+        device.api.post('/sync/v1/clients', { client_id: other.id, device_pin: 'stolen' }),
+        device.api.delete(`/sync/v1/clients/${other.id}`),
+        device.api.post(`/sync/v1/clients/${other.id}/reset`, {}),
+        device.api.post('/sync/v1/pull', { client_id: other.id, sources: {} }),
+        device.api.post('/sync/v1/push', { client_id: other.id, changes: [] }),
+      ]);
+      expect(replies.map(({ status, code }) => `${status} ${code}`)).toEqual(Array(6).fill('404 client_not_found'));
+      if ('api' in other) expect(await standing(other)).toBeNull();
+    }
+  });
+});
+
+describe('what a device says of itself', () => {
+  it('[SYNC-5] is kept under its own id, by POST and by PUT', async () => {
+    const { api, id } = await openDevice(server, 'anna');
+    const pin = { device_type: 'ios', device_pin: 'pin', device_port: 80 };
+    expect((await api.post('/sync/v1/clients', pin)).body).toEqual({ client_id: id });
+    expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ ...pin, device_port: '80' });
+    expect((await api.put(`/sync/v1/clients/${id}`, { client_id: id, device_type: null })).body).toEqual({
+      client_id: id,
+    });
+    expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ device_type: null, device_pin: 'pin' });
+  });
+
+  it.each(['User', '__proto__', '../x', 'IOS', '', 7, [], {}, true])(
+    '[HARD-50] device_type %j is refused, and changes nothing',
+    async (device_type) => {
+      const { api, id } = await openDevice(server, 'anna');
+      const refused = { status: 422, code: 'invalid_value' };
+      expect(await api.post('/sync/v1/clients', { device_type, device_pin: 'x' })).toMatchObject(refused);
+      expect(await api.put(`/sync/v1/clients/${id}`, { device_type, device_pin: 'x' })).toMatchObject(refused);
+      expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ device_type: null, device_pin: null });
+    },
+  );
+
+  it('[HARD-50] nor can it say what the server keeps', async () => {
+    const { api, id } = await openDevice(server, 'anna');
+    for (const name of ['user_id', 'last_sync', 'created_at']) {
+      expect((await api.post('/sync/v1/clients', { [name]: 'bob' })).code).toBe('immutable_attribute');
+    }
+    expect((await api.post('/sync/v1/clients', { client_id: 7 })).code).toBe('immutable_attribute');
+    expect((await api.postText('/sync/v1/clients', '{"__proto__":{"device_type":"ios"}}')).status).toBe(400);
+    expect((await api.post('/sync/v1/clients', { colour: 'red' })).code).toBe('invalid_request');
+    expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ user_id: 'anna', device_type: null });
+  });
+});

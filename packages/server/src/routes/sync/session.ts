@@ -1,0 +1,72 @@
+import { nameProblem, Refusal } from '@tidemark/protocol';
+import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
+import { Type } from 'typebox';
+import { type Desk, route } from '../../http/route.ts';
+import { Empty, Text } from '../shapes.ts';
+import { actingDevice } from './acting-device.ts';
+
+/** Everybody may send one, so it is no larger than its members can be. */
+const LOGIN_BYTES_MAX = 16_384;
+
+const login = route({
+  method: 'POST',
+  path: '/sync/v1/login',
+  scope: 'public',
+  summary: 'Log in on a device',
+  body: DeviceLogin,
+  answer: DeviceSession,
+  bodyBytesMax: LOGIN_BYTES_MAX,
+  audit: 'device.login',
+  handle: async ({ desk, body, address }) => {
+    const { login: name, password, client = null } = body;
+    const user = await desk.limiter.attempt(address, name, () => desk.tidemark.users.verifyPassword(name, password));
+    if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
+    const client_id = await ownClient(desk, user.login, client);
+    const { token, expires_at } = await desk.tidemark.tokens.issue({
+      user: user.login,
+      client: client_id,
+      scopes: ['device'],
+      expiresAtMs: desk.nowMs() + desk.deviceTokenTtlMs,
+      stamp: user.stamp,
+    });
+    return { token, user_id: user.login, client_id, expires_at };
+  },
+});
+
+/** The id the device had before, if it is this user's; a new one otherwise. */
+async function ownClient({ tidemark }: Desk, login: string, wanted: string | null): Promise<string> {
+  const isName = wanted !== null && nameProblem('client', wanted) === null;
+  if (isName && (await tidemark.clients.isOf(login, wanted))) return wanted;
+  return (await tidemark.clients.register(login, {})).client_id;
+}
+
+const renew = route({
+  method: 'POST',
+  path: '/sync/v1/token',
+  scope: 'device',
+  summary: 'A fresh token, before the old one expires',
+  body: Empty,
+  answer: DeviceSession,
+  handle: async ({ desk, bearer }) => {
+    const { user, client } = actingDevice(bearer);
+    if (bearer === null) throw new Error('a route with a scope was called without a bearer');
+    const { token, expires_at } = await desk.tidemark.tokens.renew(bearer, desk.nowMs() + desk.deviceTokenTtlMs);
+    return { token, user_id: user, client_id: client, expires_at };
+  },
+});
+
+const signOut = route({
+  method: 'DELETE',
+  path: '/sync/v1/token',
+  scope: 'device',
+  summary: 'Sign the device out; it stays registered',
+  answer: Type.Object({ revoked: Text }, { additionalProperties: false }),
+  handle: async ({ desk, bearer }) => {
+    const { user, client, tokenId } = actingDevice(bearer);
+    await desk.tidemark.tokens.revokeOfClient(user, client);
+    desk.events.signOut(client);
+    return { revoked: tokenId };
+  },
+});
+
+export const sessionRoutes = [login, renew, signOut];

@@ -1,0 +1,50 @@
+import type { DeviceSession } from '@tidemark/protocol';
+import { Caller, EventReader } from '@tidemark/testing';
+import { onTestFinished } from 'vitest';
+import type { TestServer } from './test-server.ts';
+
+export const USER_PASSWORD = 'a password for devices';
+
+/** A user with the password all users of tests have. */
+export async function makeUser(server: TestServer, login: string): Promise<void> {
+  const admin = new Caller(server.url, server.token);
+  const reply = await admin.post('/rc/v1/users', { attributes: { login, password: USER_PASSWORD } });
+  admin.close();
+  if (reply.status !== 200) throw new Error(`the user was not made: ${reply.text}`);
+}
+
+export interface TestDevice {
+  readonly session: DeviceSession;
+  readonly id: string;
+  readonly api: Caller;
+  listen(headers?: Readonly<Record<string, string>>): Promise<EventReader>;
+}
+
+/** A device that is signed in; it leaves with the test. */
+export async function openDevice(server: TestServer, login: string, client?: string): Promise<TestDevice> {
+  const door = new Caller(server.url, null);
+  const reply = await door.post('/sync/v1/login', {
+    login,
+    password: USER_PASSWORD,
+    ...(client === undefined ? {} : { client }),
+  });
+  door.close();
+  if (reply.status !== 200) throw new Error(`the login was answered ${reply.status}: ${reply.text}`);
+  return deviceOf(server, reply.body as DeviceSession);
+}
+
+export function deviceOf(server: TestServer, session: DeviceSession): TestDevice {
+  const api = new Caller(server.url, session.token);
+  onTestFinished(() => api.close());
+  return {
+    session,
+    id: session.client_id,
+    api,
+    async listen(headers) {
+      const reader = await EventReader.open(server.url, session.token, headers);
+      onTestFinished(() => reader.close());
+      await reader.next();
+      return reader;
+    },
+  };
+}
