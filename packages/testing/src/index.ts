@@ -17,6 +17,7 @@ export { type Library, openLibrary } from './conformance/library.ts';
 export { openRaw, readToEnd, readUntil, sendRaw } from './conformance/raw-socket.ts';
 export { reasonToSkip, runConformanceCase } from './conformance/run-conformance-case.ts';
 export { type Answer, type Outgoing, Sender } from './conformance/sender.ts';
+export { deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from './conformance/test-device.ts';
 export type { JobsBench, JobsCase, JobsEngine, JobsOptions, OpenJobs } from './contracts/jobs/jobs-case.ts';
 export { jobsCases } from './contracts/jobs/jobs-cases.ts';
 export { runJobsCase } from './contracts/jobs/run-jobs-case.ts';

@@ -230,7 +230,7 @@ describe('trimExpired', () => {
 
 describe('tokens of a device', () => {
   const expiresAtMs = 2e12;
-  const phone = { user: 'alice', client: 'phone', scopes: ['device'], expiresAtMs };
+  const phone = { user: 'alice', client: 'phone', scopes: ['device'], expiresAtMs, isReturning: true };
   async function bearerOf({ tokens, clock }: Awaited<ReturnType<typeof setUp>>, token: string) {
     const bearer = await tokens.check(token, clock.nowMs());
     if (bearer === null) throw new Error('the token is not good');

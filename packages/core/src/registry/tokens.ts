@@ -50,6 +50,8 @@ export interface Bearer {
 export type IssueCall = TokenCall & {
   /** The stamp of the password that was right; the token is not issued if the password has changed since. */
   readonly stamp?: string;
+  /** The device has been here before, so it may have tokens; beyond the limit the oldest end. */
+  readonly isReturning?: boolean;
 };
 
 /** What callers prove themselves by. Only hashes are kept. */
@@ -70,7 +72,9 @@ export class Tokens {
     const record = admitToken(call, this.#clock.nowMs());
     const { token, hash } = await this.#write(record, []);
     if (call.stamp !== undefined) await this.#requireStamp(call.stamp, hash, record.user);
-    if (record.client !== null) await this.#forgetOlder(record.user, record.client, { hashes: [hash] });
+    if (call.isReturning && record.client !== null) {
+      await this.#forgetOlder(record.user, record.client, { hashes: [hash] });
+    }
     return { token, ...viewOf(hash, record) };
   }
 

@@ -235,10 +235,11 @@ describe('values that are not allowed', () => {
   });
 
   it('[CONF-3] origins of web pages are a list with commas', () => {
-    const value = 'https://app.example, http://localhost:5173';
+    const value = 'https://app.example, http://localhost:5173,capacitor://localhost';
     expect(load({ env: { TIDEMARK_DEVICES_ORIGINS: value } }).config.devices.origins).toEqual([
       'https://app.example',
       'http://localhost:5173',
+      'capacitor://localhost',
     ]);
   });
 

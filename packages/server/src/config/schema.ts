@@ -70,8 +70,13 @@ function isPlainUrl(value: string): boolean {
 
 /** An origin is compared letter for letter with what browsers send, so it has to be spelt as they spell it. */
 function areOrigins(value: string): boolean {
-  return originsIn(value).every((origin) => isPlainUrl(origin) && new URL(origin).origin === origin);
+  return originsIn(value).every((origin) =>
+    /^https?:/.test(origin) ? isPlainUrl(origin) && new URL(origin).origin === origin : APP_ORIGIN.test(origin),
+  );
 }
+
+/** What web views inside of apps send, such as `capacitor://localhost`. */
+const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+$/;
 
 /** The origins in a setting. */
 export function originsIn(value: string): readonly string[] {

@@ -1,6 +1,5 @@
-import { Caller } from '@tidemark/testing';
+import { Caller, makeUser, openDevice } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeUser, openDevice } from '../test-device.ts';
 import { startTestServer, type TestServer, testConfig } from '../test-server.ts';
 
 const APP = 'https://app.example';

@@ -1,7 +1,6 @@
 import type { DeviceSession } from '@tidemark/protocol';
-import { Caller } from '@tidemark/testing';
+import { Caller, deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from '../../test-device.ts';
 import { startTestServer, type TestServer } from '../../test-server.ts';
 
 let server: TestServer;

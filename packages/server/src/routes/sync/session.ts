@@ -21,23 +21,24 @@ const login = route({
     const { login: name, password, client = null } = body;
     const user = await desk.limiter.attempt(address, name, () => desk.tidemark.users.verifyPassword(name, password));
     if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
-    const client_id = await ownClient(desk, user.login, client);
+    const known = await ownClient(desk, user.login, client);
+    const client_id = known ?? (await desk.tidemark.clients.register(user.login, {})).client_id;
     const { token, expires_at } = await desk.tidemark.tokens.issue({
       user: user.login,
       client: client_id,
       scopes: ['device'],
       expiresAtMs: desk.nowMs() + desk.deviceTokenTtlMs,
       stamp: user.stamp,
+      isReturning: known !== null,
     });
     return { token, user_id: user.login, client_id, expires_at };
   },
 });
 
-/** The id the device had before, if it is this user's; a new one otherwise. */
-async function ownClient({ tidemark }: Desk, login: string, wanted: string | null): Promise<string> {
+/** The id the device had before, if it is this user's. */
+async function ownClient({ tidemark }: Desk, login: string, wanted: string | null): Promise<string | null> {
   const isName = wanted !== null && nameProblem('client', wanted) === null;
-  if (isName && (await tidemark.clients.isOf(login, wanted))) return wanted;
-  return (await tidemark.clients.register(login, {})).client_id;
+  return isName && (await tidemark.clients.isOf(login, wanted)) ? wanted : null;
 }
 
 const renew = route({

@@ -1,12 +1,17 @@
 import type { DeviceSession } from '@tidemark/protocol';
-import { Caller, EventReader } from '@tidemark/testing';
-import { onTestFinished } from 'vitest';
-import type { TestServer } from './test-server.ts';
+import { Caller } from './caller.ts';
+import { EventReader } from './event-reader.ts';
 
 export const USER_PASSWORD = 'a password for devices';
 
+/** A server with the token of an administrator. */
+interface AdministeredServer {
+  readonly url: string;
+  readonly token: string;
+}
+
 /** A user with the password all users of tests have. */
-export async function makeUser(server: TestServer, login: string): Promise<void> {
+export async function makeUser(server: AdministeredServer, login: string): Promise<void> {
   const admin = new Caller(server.url, server.token);
   const reply = await admin.post('/rc/v1/users', { attributes: { login, password: USER_PASSWORD } });
   admin.close();
@@ -20,8 +25,8 @@ export interface TestDevice {
   listen(headers?: Readonly<Record<string, string>>): Promise<EventReader>;
 }
 
-/** A device that is signed in; it leaves with the test. */
-export async function openDevice(server: TestServer, login: string, client?: string): Promise<TestDevice> {
+/** A device that is signed in. Its connections end with the server. */
+export async function openDevice(server: Pick<AdministeredServer, 'url'>, login: string, client?: string): Promise<TestDevice> {
   const door = new Caller(server.url, null);
   const reply = await door.post('/sync/v1/login', {
     login,
@@ -33,16 +38,14 @@ export async function openDevice(server: TestServer, login: string, client?: str
   return deviceOf(server, reply.body as DeviceSession);
 }
 
-export function deviceOf(server: TestServer, session: DeviceSession): TestDevice {
+export function deviceOf(server: Pick<AdministeredServer, 'url'>, session: DeviceSession): TestDevice {
   const api = new Caller(server.url, session.token);
-  onTestFinished(() => api.close());
   return {
     session,
     id: session.client_id,
     api,
     async listen(headers) {
       const reader = await EventReader.open(server.url, session.token, headers);
-      onTestFinished(() => reader.close());
       await reader.next();
       return reader;
     },
