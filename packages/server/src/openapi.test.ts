@@ -114,15 +114,18 @@ function found(reference: string): unknown {
   return parts.reduce<unknown>((value, part) => (value as Record<string, unknown> | undefined)?.[part], document);
 }
 
-it('[REST-28] everything refused is described as a problem, and only the login is open', () => {
-  const api = endpointsOf(document).filter(({ template }) => /^\/(?:rc|app)\//.test(template));
+it('[REST-28] everything refused is described as a problem, and only logins are open', () => {
+  const api = endpointsOf(document).filter(({ template }) => /^\/(?:rc|app|sync)\//.test(template));
   const refused = api.filter(({ operation }) => {
     const content = operation.responses['4XX']?.content ?? {};
     return content['application/problem+json']?.schema.$ref === '#/components/schemas/Problem';
   });
   expect(refused.length).toBe(api.length);
   const open = api.filter(({ operation }) => operation.security?.length === 0);
-  expect(open.map(({ method, template }) => `${method} ${template}`)).toEqual(['POST /rc/v1/system/login']);
+  expect(open.map(({ method, template }) => `${method} ${template}`)).toEqual([
+    'POST /rc/v1/system/login',
+    'POST /sync/v1/login',
+  ]);
 });
 
 it('[REST-29] the viewer works without the internet and runs only what the server sends', async () => {

@@ -13,6 +13,7 @@ export { EventReader, type ReadEvent } from './conformance/event-reader.ts';
 export { KNOWN } from './conformance/fuzz/draw-value.ts';
 export { type FuzzReport, fuzzServer } from './conformance/fuzz/fuzz-server.ts';
 export { spoilWire } from './conformance/fuzz/spoil-wire.ts';
+export { HeldObjects } from './conformance/held-objects.ts';
 export { type Library, openLibrary } from './conformance/library.ts';
 export { openRaw, readToEnd, readUntil, sendRaw } from './conformance/raw-socket.ts';
 export { reasonToSkip, runConformanceCase } from './conformance/run-conformance-case.ts';

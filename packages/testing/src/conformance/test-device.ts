@@ -26,7 +26,11 @@ export interface TestDevice {
 }
 
 /** A device that is signed in. Its connections end with the server. */
-export async function openDevice(server: Pick<AdministeredServer, 'url'>, login: string, client?: string): Promise<TestDevice> {
+export async function openDevice(
+  server: Pick<AdministeredServer, 'url'>,
+  login: string,
+  client?: string,
+): Promise<TestDevice> {
   const door = new Caller(server.url, null);
   const reply = await door.post('/sync/v1/login', {
     login,

@@ -10,7 +10,10 @@ const sources = route({
   scope: 'device',
   summary: 'What the device can synchronise',
   answer: SyncSources,
-  handle: async ({ desk, bearer }) => ({ sources: await desk.tidemark.devices.sources(actingDevice(bearer).user) }),
+  handle: async ({ desk, bearer }) => {
+    actingDevice(bearer);
+    return { sources: await desk.tidemark.devices.sources() };
+  },
 });
 
 const pull = route({

@@ -1,0 +1,243 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib';
+import { DEFAULT_LIMITS, type Page } from '@tidemark/protocol';
+import { Caller, HeldObjects, makeUser, openDevice, type TestDevice } from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestServer, type TestServer } from '../../test-server.ts';
+
+const PAGE_OBJECTS = 50;
+let server: TestServer;
+let admin: Caller;
+let anna: TestDevice;
+let bob: TestDevice;
+
+beforeAll(async () => {
+  server = await startTestServer({ limits: { ...DEFAULT_LIMITS, pageObjectsMax: PAGE_OBJECTS } });
+  admin = new Caller(server.url, server.token);
+  for (const login of ['anna', 'bob']) await makeUser(server, login);
+  anna = await openDevice(server, 'anna');
+  bob = await openDevice(server, 'bob');
+});
+
+afterAll(async () => {
+  admin.close();
+  await server.close();
+});
+
+async function newSource(name: string, attributes: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  await admin.post('/rc/v1/sources', { name, partition_type: 'app', ...attributes });
+  return name;
+}
+
+async function push(source: string, objects: unknown, user_id?: string): Promise<void> {
+  const body = { objects, ...(user_id === undefined ? {} : { user_id }) };
+  expect((await admin.post(`/app/v1/${source}/push_objects`, body)).status).toBe(200);
+}
+
+const many = (count: number, from = 0) =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [`o${from + index}`, { text: `é ${from + index}`.repeat(9) }]),
+  );
+
+async function open(
+  { session }: TestDevice,
+  source: string,
+  token: string | null = null,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<IncomingMessage> {
+  const query = token === null ? '' : `?token=${encodeURIComponent(token)}`;
+  const sent = request(`${server.url}/sync/v1/sources/${source}/snapshot${query}`, {
+    headers: { authorization: `Bearer ${session.token}`, ...headers },
+    agent: false,
+  });
+  sent.on('error', () => undefined);
+  sent.end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return response;
+}
+
+async function* pagesIn(stream: Readable): AsyncGenerator<Page> {
+  for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+    yield JSON.parse(line) as Page;
+  }
+}
+
+async function readAll(device: TestDevice, source: string, held = new HeldObjects()): Promise<readonly Page[]> {
+  const pages: Page[] = [];
+  for await (const page of pagesIn(await open(device, source, held.token))) {
+    held.apply(page);
+    pages.push(page);
+  }
+  return pages;
+}
+
+describe('a snapshot', () => {
+  it.each([0, 1, PAGE_OBJECTS - 1, PAGE_OBJECTS, PAGE_OBJECTS + 1, 2 * PAGE_OBJECTS + 1])(
+    '[SNAP-1] of %i objects is all of them, page by page, and ends with what checks them',
+    async (count) => {
+      const source = await newSource(`Whole${count}`);
+      if (count > 0) await push(source, many(count));
+      const held = new HeldObjects();
+      const pages = await readAll(anna, source, held);
+      expect(Object.fromEntries(held.objects)).toEqual(many(count));
+      expect(pages.map(({ more }) => more)).toEqual([...Array(pages.length - 1).fill(true), false]);
+      expect(pages).toHaveLength(Math.max(1, Math.ceil(count / PAGE_OBJECTS)));
+      // From there on it goes on by pulling.
+      const pull = { client_id: anna.id, sources: { [source]: { token: held.token } } };
+      const { body } = await anna.api.post('/sync/v1/pull', pull);
+      expect(body).toMatchObject({ sources: { [source]: { token: held.token, more: false } } });
+    },
+  );
+
+  it('[SNAP-1] is the way of sources that give no single pages', async () => {
+    const source = await newSource('Bulk', { sync_type: 'bulk_only' });
+    await push(source, many(120));
+    const pull = { client_id: anna.id, sources: { [source]: {} } };
+    expect((await anna.api.post('/sync/v1/pull', pull)).body).toMatchObject({
+      sources: { [source]: { error: { code: 'snapshot_required', detail: expect.stringContaining('snapshot') } } },
+    });
+    const held = new HeldObjects();
+    await readAll(anna, source, held);
+    expect(held.objects.size).toBe(120);
+    await push(source, { o1: { text: 'new' } });
+    expect(await readAll(anna, source, held)).toMatchObject([{ patch: { o1: { text: 'new' } }, more: false }]);
+  });
+
+  it('[SNAP-2] that broke off goes on after its last whole line, wherever that was', async () => {
+    const source = await newSource('Resumed');
+    await push(source, many(220));
+    for (let lines = 1; lines <= 4; lines++) {
+      const held = new HeldObjects();
+      const response = await open(anna, source);
+      let read = 0;
+      for await (const page of pagesIn(response)) {
+        held.apply(page);
+        if (++read === lines) break;
+      }
+      response.destroy();
+      await readAll(anna, source, held);
+      expect(Object.fromEntries(held.objects)).toEqual(many(220));
+    }
+  });
+
+  it('[SNAP-3] is consistent with the token at its end while writes go on', async () => {
+    const source = await newSource('Busy');
+    await push(source, many(300));
+    for (let round = 0; round < 5; round++) {
+      const held = new HeldObjects();
+      let isWriting = true;
+      const writing = (async () => {
+        for (let count = 0; isWriting; count++) {
+          await push(source, { [`o${count % 300}`]: { text: `round ${round} ${count}` }, [`n${count}`]: { round } });
+          await admin.post(`/app/v1/${source}/push_deletes`, { objects: [`o${(count * 7) % 300}`] });
+        }
+      })();
+      let last = await readAll(anna, source, held);
+      isWriting = false;
+      await writing;
+      while (last.at(-1)?.more !== false || held.token === null) last = await readAll(anna, source, held);
+      await readAll(anna, source, held);
+      const { body } = await admin.get(`/rc/v1/users/*/sources/${source}/docs/md`);
+      expect(Object.fromEntries(held.objects)).toEqual(body);
+    }
+  });
+
+  it('[SNAP-3] does not chase for ever who writes faster than it is read', async () => {
+    const source = await newSource('Chased');
+    await push(source, many(10));
+    const held = new HeldObjects();
+    let lines = 0;
+    for await (const page of pagesIn(await open(anna, source))) {
+      held.apply(page);
+      lines++;
+      // More than a page, before the next one is read.
+      await push(source, Object.fromEntries(Object.keys(many(PAGE_OBJECTS + 5)).map((id) => [id, { lines }])));
+    }
+    expect(lines).toBeLessThan(200);
+    while ((await readAll(anna, source, held)).at(-1)?.more !== false);
+    expect(held.objects.size).toBe(PAGE_OBJECTS + 5);
+  });
+
+  it('[SNAP-4] is compressed as the caller allows, and the same in every coding', async () => {
+    const source = await newSource('Coded');
+    await push(source, many(180));
+    const read = { gzip: gunzipSync, br: brotliDecompressSync, identity: (bytes: Buffer) => bytes } as const;
+    const texts: string[] = [];
+    for (const coding of ['identity', 'gzip', 'br'] as const) {
+      const response = await open(anna, source, null, { 'accept-encoding': coding });
+      expect(response.headers).toMatchObject({
+        'content-type': 'application/x-ndjson; charset=utf-8',
+        'cache-control': 'no-store',
+        vary: 'accept-encoding',
+        ...(coding === 'identity' ? {} : { 'content-encoding': coding }),
+      });
+      const bytes = await buffer(response);
+      texts.push(read[coding](bytes).toString());
+      if (coding !== 'identity') expect(bytes.length).toBeLessThan((texts[0]?.length ?? 0) / 2);
+    }
+    expect(new Set(texts).size).toBe(1);
+    expect(texts[0]?.trim().split('\n')).toHaveLength(4);
+  });
+
+  it('[SNAP-4] in gzip can be read line by line as it comes', async () => {
+    const source = await newSource('Streamed');
+    await push(source, many(180));
+    const response = await open(anna, source, null, { 'accept-encoding': 'gzip' });
+    const held = new HeldObjects();
+    for await (const page of pagesIn(response.pipe(createGunzip()))) held.apply(page);
+    expect(held.objects.size).toBe(180);
+  });
+
+  it('[SNAP-5] of somebody else’s data there is none, and of what does not exist neither', async () => {
+    const source = await newSource('Own', { partition_type: 'user' });
+    await push(source, { secret: { a: 1 } }, 'bob');
+    const ofBob = new HeldObjects();
+    await readAll(bob, source, ofBob);
+    expect([...ofBob.objects.keys()]).toEqual(['secret']);
+    for (const token of [null, ofBob.token, 'x', '']) {
+      const text = (await buffer(await open(anna, source, token))).toString();
+      expect(JSON.parse(text)).toMatchObject({ reset: true, size: 0, more: false });
+    }
+    const path = (name: string) => `/sync/v1/sources/${name}/snapshot`;
+    expect(await anna.api.get(path('Nope'))).toMatchObject({ status: 404, code: 'source_not_found' });
+    expect(await anna.api.get(path('%2A'))).toMatchObject({ status: 422, code: 'invalid_name' });
+    expect(await anna.api.get(`${path(source)}?tokn=x`)).toMatchObject({ status: 400 });
+    const head = await anna.api.send({ method: 'HEAD', path: path(source), headers: {}, body: null });
+    expect([head.status, head.text]).toEqual([200, '']);
+  });
+});
+
+describe('answers to pulls', () => {
+  async function pullBytes({ session, id }: TestDevice, sources: unknown, accept: string) {
+    const response = await fetch(`${server.url}/sync/v1/pull`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${session.token}`,
+        'content-type': 'application/json',
+        'accept-encoding': accept,
+      },
+      body: JSON.stringify({ client_id: id, sources }),
+    });
+    return { headers: response.headers, text: await response.text() };
+  }
+
+  it('[WIRE-1] are the same in every coding, and say that they depend on it', async () => {
+    const source = await newSource('Pulled');
+    await push(source, many(50));
+    const answers = await Promise.all(
+      ['identity', 'gzip', 'br'].map((coding) => pullBytes(anna, { [source]: {} }, coding)),
+    );
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers.map(({ headers }) => headers.get('content-encoding'))).toEqual([null, 'gzip', 'br']);
+    expect(answers.map(({ headers }) => headers.get('vary'))).toEqual(Array(3).fill('accept-encoding'));
+    const { token } = (JSON.parse(answers[0]?.text ?? '{}') as { sources: Record<string, Page> }).sources[
+      source
+    ] as Page;
+    const small = await pullBytes(anna, { [source]: { token } }, 'gzip');
+    expect([small.headers.get('content-encoding'), small.headers.get('vary')]).toEqual([null, 'accept-encoding']);
+  });
+});
