@@ -5,7 +5,7 @@ import { Metrics } from './metrics.ts';
 
 const DAY_MS = 86_400_000;
 
-async function valueOf(metrics: Metrics, name: string): Promise<number> {
+async function readingOf(metrics: Metrics, name: string): Promise<number> {
   const [, value] = new RegExp(`^${name} (.*)$`, 'm').exec(await metrics.text()) ?? [];
   return Number(value);
 }
@@ -28,14 +28,14 @@ it('[SYNC-15] tombstones that no device needs are forgotten, and how many partit
   await trimPartitions(tidemark, metrics, 30 * DAY_MS);
   // The device began at 7, so what was deleted afterwards stays until it has been seen again, or not for long.
   expect(await floors()).toEqual([5, 7]);
-  expect(await valueOf(metrics, 'tidemark_trim_partitions_total')).toBe(2);
-  expect(await valueOf(metrics, 'tidemark_trim_seqs_total')).toBe(12);
-  expect(await valueOf(metrics, 'tidemark_trim_seconds_count')).toBe(1);
+  expect(await readingOf(metrics, 'tidemark_trim_partitions_total')).toBe(2);
+  expect(await readingOf(metrics, 'tidemark_trim_seqs_total')).toBe(12);
+  expect(await readingOf(metrics, 'tidemark_trim_seconds_count')).toBe(1);
   clock.advance(31 * DAY_MS);
   await trimPartitions(tidemark, metrics, 30 * DAY_MS);
   expect(await floors()).toEqual([5, 8]);
-  expect(await valueOf(metrics, 'tidemark_trim_seqs_total')).toBe(13);
-  expect(await valueOf(metrics, 'tidemark_trim_seconds_count')).toBe(2);
+  expect(await readingOf(metrics, 'tidemark_trim_seqs_total')).toBe(13);
+  expect(await readingOf(metrics, 'tidemark_trim_seconds_count')).toBe(2);
 });
 
 it('[SYNC-15] a partition whose user or source has gone meanwhile keeps none of the others from it', async () => {

@@ -59,6 +59,11 @@ async function issueToken(): Promise<string> {
   return (await library.tidemark.tokens.issue({ user: 'admin', scopes, expiresAtMs: null })).token;
 }
 
+async function issueDeviceToken(): Promise<string> {
+  const device = { user: 'anna', client: KNOWN.clients[0], scopes: ['device'], isReturning: true };
+  return (await library.tidemark.tokens.issue({ ...device, expiresAtMs: null })).token;
+}
+
 async function expectHealthy(): Promise<void> {
   const answer = await sender.send({ method: 'GET', path: '/healthz', headers: {}, body: null });
   expect(answer.text).toBe('{"status":"ok"}');
@@ -77,6 +82,7 @@ it(
       seed: SEED,
       requests: REQUESTS,
       issueToken,
+      issueDeviceToken,
       furnish,
     });
     expect(report.failures.join('\n')).toBe('');
@@ -136,7 +142,16 @@ it('[REST-30] a fuzz notices a fault of the server, an unlisted code, an answer 
     const brokenSender = new Sender(`http://127.0.0.1:${port}`);
     const endpoints = endpointsOf(document).filter(({ template }) => template === '/rc/v1/system/license');
     const checker = new AnswerChecker(document);
-    const fuzzing = { sender: brokenSender, checker, endpoints, seed: SEED, requests: 5, issueToken, furnish };
+    const fuzzing = {
+      sender: brokenSender,
+      checker,
+      endpoints,
+      seed: SEED,
+      requests: 5,
+      issueToken,
+      issueDeviceToken,
+      furnish,
+    };
     const { failures } = await fuzzServer(fuzzing);
     brokenSender.close();
     broken.close();

@@ -1,6 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { type ApiDocument, type Endpoint, endpointFor, endpointsOf } from './api-document.ts';
+import { linesOf } from './check-answer.ts';
 import type { Answer, Outgoing } from './sender.ts';
 
 const ROOT = 'urn:tidemark:api';
@@ -26,7 +27,8 @@ export class AnswerChecker {
     const place = endpoint === null ? PROBLEM : contentOf(endpoint, status, type);
     if (place === null) return [`${method} ${endpoint?.template} is not said to answer ${status} ${type}`];
     if (method === 'HEAD' || (endpoint === null && type !== 'application/problem+json')) return [];
-    return this.#problems(place, /\bjson$/.test(type) ? JSON.parse(text) : text);
+    const values = type === 'application/x-ndjson' ? linesOf(text) : [/\bjson$/.test(type) ? JSON.parse(text) : text];
+    return values.flatMap((value) => this.#problems(place, value));
   }
 
   /** Whether a value is a problem as the document describes it. */

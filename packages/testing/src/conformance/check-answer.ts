@@ -17,6 +17,8 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const METRICS = new Matcher('a list of measurements', (value) => /^# HELP \w+/.test(String(value)));
+const LINES_TYPE = 'application/x-ndjson; charset=utf-8';
+const EVENTS_TYPE = 'text/event-stream; charset=utf-8';
 const PROBLEM_TYPE = 'application/problem+json';
 
 /** What is wrong with an answer: first what the case expects, then what is expected of every answer. */
@@ -31,6 +33,10 @@ function expectedProblems(expected: Expected, answered: Answered): readonly stri
       return headProblems(answer, 200, JSON_TYPE) ?? differences(expected.body, JSON.parse(answer.text), kept);
     case 'text':
       return headProblems(answer, 200, TEXT_TYPE) ?? differences(expected.body, answer.text, kept);
+    case 'lines':
+      return headProblems(answer, 200, LINES_TYPE) ?? differences(expected.lines, linesOf(answer.text), kept);
+    case 'events':
+      return headProblems(answer, 200, EVENTS_TYPE) ?? differences(expected.text, answer.text, kept);
     case 'refused':
       return headProblems(answer, REFUSALS[expected.code].status, PROBLEM_TYPE) ?? problemProblems(expected, answered);
     case 'refused_text':
@@ -42,6 +48,14 @@ function expectedProblems(expected: Expected, answered: Answered): readonly stri
     case 'bare':
       return differences({ status: expected.status, text: '' }, { status: answer.status, text: answer.text }, kept);
   }
+}
+
+/** What each line holds. */
+export function linesOf(text: string): readonly unknown[] {
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as unknown);
 }
 
 /** Null: status and type are right, and the body is worth a look. */
@@ -80,7 +94,7 @@ function pointersIn(errors: unknown): unknown {
 
 function commonProblems({ answer, outgoing, secrets }: Answered): readonly string[] {
   const { status, headers, text } = answer;
-  const isApi = /^\/(?:rc|app)\/v1\//.test(outgoing.path);
+  const isApi = /^\/(?:rc|app|sync)\/v1\//.test(outgoing.path);
   const needed: readonly (readonly [boolean, string])[] = [
     [!REQUEST_ID.accepts(headers['x-request-id'], new Map()), 'the header x-request-id is missing'],
     [(isApi || status >= 400) && headers['cache-control'] !== 'no-store', 'Cache-Control is not no-store'],

@@ -32,6 +32,10 @@ export type Expected =
       readonly pointers?: readonly string[];
       readonly headers?: Readonly<Record<string, string>>;
     }
+  /** JSON line by line. */
+  | { readonly kind: 'lines'; readonly lines: readonly unknown[] }
+  /** A stream of events that begins with these. */
+  | { readonly kind: 'events'; readonly text: unknown }
   /** The detail alone, for callers who prefer plain text. */
   | { readonly kind: 'refused_text'; readonly code: RefusalCode }
   /** Measurements in the format of Prometheus. */

@@ -1,4 +1,5 @@
 import { clientCases } from './cases/client-cases.ts';
+import { deviceCases } from './cases/device-cases.ts';
 import { documentCases } from './cases/document-cases.ts';
 import { httpCases } from './cases/http-cases.ts';
 import { pingCases } from './cases/ping-cases.ts';
@@ -20,4 +21,5 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...pushCases,
   ...tokenCases,
   ...httpCases,
+  ...deviceCases,
 ];

@@ -42,6 +42,14 @@ export function text(body: unknown): Expected {
   return { kind: 'text', body };
 }
 
+export function lines(...expected: readonly unknown[]): Expected {
+  return { kind: 'lines', lines: expected };
+}
+
+export function events(text: unknown): Expected {
+  return { kind: 'events', text };
+}
+
 export function refused(
   code: Extract<Expected, { kind: 'refused' }>['code'],
   ...pointers: readonly string[]

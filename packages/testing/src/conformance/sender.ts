@@ -1,5 +1,6 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps, Agent as SecureAgent } from 'node:https';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
 /** What goes out, as bytes will show it: the path is not normalised and no header is added beyond what HTTP needs. */
 export interface Outgoing {
@@ -60,7 +61,17 @@ export class Sender {
 
 async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString('utf8');
+  const isEndless = response.headers['content-type']?.startsWith('text/event-stream') === true;
+  for await (const chunk of response) {
+    chunks.push(chunk as Buffer);
+    // Of a stream that goes on for ever, the first event is the answer.
+    if (isEndless && Buffer.concat(chunks).includes('\n\n')) break;
+  }
+  const text = decoded(Buffer.concat(chunks), response.headers['content-encoding']).toString('utf8');
   return { status: response.statusCode ?? 0, headers: response.headers, text };
+}
+
+function decoded(bytes: Buffer, coding: string | undefined): Buffer {
+  if (coding === 'gzip') return gunzipSync(bytes);
+  return coding === 'br' ? brotliDecompressSync(bytes) : bytes;
 }

@@ -111,6 +111,9 @@ function drawHeaders(hasBody: boolean, dice: Dice): Readonly<Record<string, stri
           ]),
         }
       : {}),
+    ...(dice.chance(5)
+      ? { 'accept-encoding': dice.pick(['gzip', 'br', '*', 'gzip;q=0', 'x;q=', ',', 'gzip, br']) }
+      : {}),
     ...(dice.chance(3) ? { 'content-encoding': dice.pick(['gzip', 'identity', 'x', '']) } : {}),
     ...(dice.chance(3)
       ? { [dice.pick(['x-forwarded-for', 'x-request-id', 'x-http-method-override', 'origin', 'cookie'])]: 'x' }

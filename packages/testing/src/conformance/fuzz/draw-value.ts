@@ -39,9 +39,15 @@ const BY_NAME: Readonly<Record<string, Draw>> = {
   objects: (dice) => (dice.chance(30) ? ids(dice) : objects(dice)),
   delete_data: objects,
   data: (dice) => dice.pick([objects, objects, text, sourceData])(dice),
-  sources: (dice) => dice.pick([dice.pick(KNOWN.sources), [...KNOWN.sources]]),
+  sources: (dice) => dice.pick([dice.pick(KNOWN.sources), [...KNOWN.sources], pulled(dice), pulled(dice)]),
+  source: (dice) => dice.pick(KNOWN.sources),
+  client: (dice) => dice.pick(KNOWN.clients),
+  changes: (dice) => Array.from({ length: dice.below(4) }, () => upload(dice)),
+  acknowledged: (dice) => ({ [dice.pick(KNOWN.sources)]: ids(dice) }),
+  max_objects: (dice) => dice.between(1, 20),
+  token: text,
   message: text,
-  name: (dice) => `Source ${dice.below(20)}`,
+  name: (dice) => dice.pick([`Source ${dice.below(20)}`, dice.pick(KNOWN.sources)]),
   login: (dice) => dice.pick(KNOWN.users),
   password: () => 'a password',
 };
@@ -73,6 +79,22 @@ export function drawObject(properties: Readonly<Record<string, Schema>>, dice: D
 
 function objects(dice: Dice): Record<string, unknown> {
   return Object.fromEntries(ids(dice).map((id) => [id, attributes(dice)]));
+}
+
+function pulled(dice: Dice): Record<string, unknown> {
+  const names = Array.from({ length: dice.below(4) }, () => dice.pick(KNOWN.sources));
+  return Object.fromEntries(names.map((name) => [name, dice.pick([{}, { token: null }, { token: junkText(dice) }])]));
+}
+
+function upload(dice: Dice): Record<string, unknown> {
+  return {
+    op_id: dice.pick(['1', '2', '3', junkText(dice)]),
+    source: dice.pick(KNOWN.sources),
+    op: dice.pick(['create', 'update', 'delete']),
+    id: dice.pick(KNOWN.objects),
+    attributes: attributes(dice),
+    ...(dice.chance(30) ? { seen: dice.pick([null, junkText(dice)]) } : {}),
+  };
 }
 
 function ids(dice: Dice): string[] {

@@ -14,6 +14,8 @@ export interface Fuzzing {
   readonly requests: number;
   /** A token that works now; asked for again whenever an answer says that the last one does not. */
   readonly issueToken: () => Promise<string>;
+  /** The same for the routes of devices. */
+  readonly issueDeviceToken: () => Promise<string>;
   /** Makes what requests are about exist. Called at the beginning and after a reset. */
   readonly furnish: () => Promise<void>;
 }
@@ -31,26 +33,37 @@ const FURNISH_EVERY = 100;
 export async function fuzzServer(fuzzing: Fuzzing): Promise<FuzzReport> {
   const answers = new Map<string, number>();
   const failures: string[] = [];
-  let token = await fuzzing.issueToken();
+  let tokens = await issueTokens(fuzzing);
   for (let index = 0; index < fuzzing.requests && failures.length < FAILURES_MAX; index++) {
     if (index % FURNISH_EVERY === 0) await fuzzing.furnish();
-    const { endpoint, outgoing } = drawAt(fuzzing, index, token);
+    const { endpoint, outgoing } = drawAt(fuzzing, index, tokens);
     const answer = await answerOf(fuzzing.sender, outgoing);
     const flaws = typeof answer === 'string' ? [answer] : flawsOf(fuzzing.checker, outgoing, answer);
     if (flaws.length > 0) failures.push(failureText(fuzzing.seed, index, outgoing, answer, flaws));
     if (typeof answer === 'string') continue;
     const key = `${endpoint.method} ${endpoint.template} ${answer.status}`;
     answers.set(key, (answers.get(key) ?? 0) + 1);
-    if (answer.status === 401) token = await fuzzing.issueToken();
+    if (answer.status === 401) tokens = await issueTokens(fuzzing);
   }
   return { answers, failures };
 }
 
+interface FuzzTokens {
+  readonly admin: string;
+  readonly device: string;
+}
+
+async function issueTokens({ issueToken, issueDeviceToken, furnish }: Fuzzing): Promise<FuzzTokens> {
+  await furnish();
+  return { admin: await issueToken(), device: await issueDeviceToken() };
+}
+
 /** Every request has dice of its own, so that one is the same however many were sent before it. */
-function drawAt({ endpoints, seed }: Fuzzing, index: number, token: string) {
+function drawAt({ endpoints, seed }: Fuzzing, index: number, tokens: FuzzTokens) {
   const dice = new Dice(seededRandom(seed * 1_000_003 + index));
   const endpoint = dice.pick(endpoints);
-  return { endpoint, outgoing: drawRequest(endpoint, token, dice) };
+  const isOfDevices = endpoint.template.startsWith('/sync/') !== dice.chance(3);
+  return { endpoint, outgoing: drawRequest(endpoint, isOfDevices ? tokens.device : tokens.admin, dice) };
 }
 
 async function answerOf(sender: Sender, outgoing: Outgoing): Promise<Answer | string> {
