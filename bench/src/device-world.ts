@@ -1,17 +1,16 @@
 import { rmSync } from 'node:fs';
 import type { Tidemark } from '@tidemark/core';
-import { compose, readConfig } from '@tidemark/server';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { startServerProcess, type Usage } from './server-process.ts';
 import { newFolder, tidemarkOn } from './world.ts';
 
-/** A whole server with devices. What the devices need is made by a library on the same folder. */
+/** A whole server with devices. What there is to begin with is made by a library on the same folder. */
 export interface DeviceWorld {
   readonly url: string;
   readonly port: number;
-  /** On the same store as the server, but without its ears: what is written here no device is told of. */
-  readonly tidemark: Tidemark;
   /** By the server itself, so that devices that listen hear of it. */
   push(source: string, objects: Readonly<Record<string, unknown>>): Promise<void>;
+  usage(): Promise<Usage>;
   close(): Promise<void>;
 }
 
@@ -24,35 +23,36 @@ export interface BenchDevice {
 const DEVICES_PER_USER = 100;
 const PASSWORD = 'only for this benchmark';
 
-export async function openDeviceWorld(settings: Readonly<Record<string, string>> = {}): Promise<DeviceWorld> {
+/** `furnish` works on the store before the server is started. */
+export async function openDeviceWorld<T>(
+  furnish: (tidemark: Tidemark) => Promise<T>,
+): Promise<{ readonly world: DeviceWorld; readonly furniture: T }> {
   const folder = newFolder();
-  const silent = { debug() {}, info() {}, warn() {}, error() {} };
-  const env = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: PASSWORD, ...settings };
-  const server = await compose(readConfig(env), silent);
   const store = await openEmbeddedStore({ folder });
   const tidemark = tidemarkOn(store);
-  const { token } = await tidemark.tokens.issue({ user: 'admin', scopes: ['push'], expiresAtMs: null });
-  return {
-    url: server.url,
-    port: Number(new URL(server.url).port),
-    tidemark,
-    async push(source, objects) {
-      const headers = { 'content-type': 'application/json', 'x-sync-api-token': token };
-      const body = JSON.stringify({ objects });
-      const response = await fetch(`${server.url}/app/v1/${source}/push_objects`, { method: 'POST', headers, body });
-      const text = await response.text();
-      if (response.status !== 200) throw new Error(text);
-    },
-    async close() {
-      await store.close();
-      await server.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
+  const user = await tidemark.users.ensure('pusher');
+  const { token } = await tidemark.tokens.issue({ user, scopes: ['push'], expiresAtMs: null });
+  const furniture = await furnish(tidemark);
+  await store.close();
+  const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: PASSWORD };
+  const server = await startServerProcess(settings);
+  const push = async (source: string, objects: Readonly<Record<string, unknown>>) => {
+    const headers = { 'content-type': 'application/json', 'x-sync-api-token': token };
+    const body = JSON.stringify({ objects });
+    const response = await fetch(`${server.url}/app/v1/${source}/push_objects`, { method: 'POST', headers, body });
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(text);
   };
+  const close = async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const world = { url: server.url, port: Number(new URL(server.url).port), push, usage: () => server.usage(), close };
+  return { world, furniture };
 }
 
 /** Devices of as few users as that takes, each with a token. */
-export async function makeDevices({ tidemark }: DeviceWorld, count: number): Promise<readonly BenchDevice[]> {
+export async function makeDevices(tidemark: Tidemark, count: number): Promise<readonly BenchDevice[]> {
   const devices: BenchDevice[] = [];
   while (devices.length < count) {
     const user = await tidemark.users.ensure(`user ${devices.length}`);
