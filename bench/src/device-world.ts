@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import type { Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { startServerProcess, type Usage } from './server-process.ts';
+import { type ServerProcess, startServerProcess } from './server-process.ts';
 import { newFolder, tidemarkOn } from './world.ts';
 
 /** A whole server with devices. What there is to begin with is made by a library on the same folder. */
@@ -10,7 +10,7 @@ export interface DeviceWorld {
   readonly port: number;
   /** By the server itself, so that devices that listen hear of it. */
   push(source: string, objects: Readonly<Record<string, unknown>>): Promise<void>;
-  usage(): Promise<Usage>;
+  readonly server: Pick<ServerProcess, 'cpuMs' | 'memoryBytes'>;
   close(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export async function openDeviceWorld<T>(
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   };
-  const world = { url: server.url, port: Number(new URL(server.url).port), push, usage: () => server.usage(), close };
+  const world = { url: server.url, port: Number(new URL(server.url).port), push, server, close };
   return { world, furniture };
 }
 

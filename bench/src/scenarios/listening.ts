@@ -17,14 +17,14 @@ export async function listening(): Promise<readonly Row[]> {
   });
   const tokens = devices.map(({ token }) => token);
   const few = await startListeners({ port: world.port, tokens: tokens.slice(0, FIRST) });
-  const before = await world.usage();
+  const before = await world.server.memoryBytes();
   const many = await startListeners({ port: world.port, tokens: tokens.slice(FIRST) });
-  const after = await world.usage();
+  const after = await world.server.memoryBytes();
   const heard = await timesOfHearing(world, [few, many]);
   few.close();
   many.close();
   await world.close();
-  return [memoryRow((after.memoryBytes - before.memoryBytes) / (LISTENERS - FIRST)), hearingRow(heard)];
+  return [memoryRow((after - before) / (LISTENERS - FIRST)), hearingRow(heard)];
 }
 
 /** Milliseconds after a push began at which each of them knew of it, sorted. */

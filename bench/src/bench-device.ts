@@ -1,0 +1,72 @@
+import { Agent, type IncomingMessage, request } from 'node:http';
+import type { BenchDevice } from './device-world.ts';
+
+/** An answer with what it took on the wire. */
+export interface WireAnswer {
+  readonly body: Buffer;
+  /** Head and body, as they came over the socket. */
+  readonly wireBytes: number;
+}
+
+/** A device of a benchmark: one connection that stays open, one request at a time. */
+export class DeviceConnection {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #url: string;
+  readonly device: BenchDevice;
+
+  constructor(url: string, device: BenchDevice) {
+    this.#url = url;
+    this.device = device;
+  }
+
+  /** Tokens by source. */
+  pull(tokens: Readonly<Record<string, string | null>>): Promise<WireAnswer> {
+    const sources = Object.fromEntries(Object.entries(tokens).map(([name, token]) => [name, { token }]));
+    return this.send('POST', '/sync/v1/pull', JSON.stringify({ client_id: this.device.client, sources }));
+  }
+
+  /** Every page of a source as it came, until there is no more. */
+  async catchUp(source: string, from: string | null = null): Promise<readonly Buffer[]> {
+    const bodies: Buffer[] = [];
+    for (let token = from, more = true; more; ) {
+      const { body } = await this.pull({ [source]: token });
+      bodies.push(body);
+      ({ token, more } = placeIn(body));
+    }
+    return bodies;
+  }
+
+  async send(method: string, path: string, body: string): Promise<WireAnswer> {
+    const headers = {
+      authorization: `Bearer ${this.device.token}`,
+      ...(method === 'POST' ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } : {}),
+    };
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(this.#url + path, { method, agent: this.#agent, headers }, resolve)
+        .on('error', reject)
+        .end(body);
+    });
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+    const whole = Buffer.concat(chunks);
+    if (response.statusCode !== 200) throw new Error(whole.toString());
+    return { body: whole, wireBytes: headBytes(response) + whole.length };
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/** The head as it was written, names and values and what stands between them. */
+function headBytes({ rawHeaders, statusMessage = '' }: IncomingMessage): number {
+  return rawHeaders.reduce((bytes, text) => bytes + text.length + 2, `HTTP/1.1 200 ${statusMessage}\r\n\r\n`.length);
+}
+
+/** Where a first and only page ended, without parsing what is in it. */
+export function placeIn(body: Buffer): { readonly token: string; readonly more: boolean } {
+  const head = body.subarray(0, 400).toString('latin1');
+  const [, token, more] = /"token":"([^"]+)","more":(true|false)/.exec(head) ?? [];
+  if (token === undefined) throw new Error(`no page in ${head}`);
+  return { token, more: more === 'true' };
+}
