@@ -177,6 +177,7 @@ describe('starting over', () => {
     await tidemark.pushObjects({ source: 'Product', objects: many(3) });
     const first = await pullOne(test, device, 'Product', null, 2);
     expect(await cd()).toEqual([]);
+    test.clock.advance(1_000);
     const second = await pullOne(test, device, 'Product', first.token, 2);
     expect(await cd()).toEqual(['o0', 'o1']);
     await pullOne(test, device, 'Product', second.token);

@@ -6,6 +6,12 @@ import type { PageStart } from './start-of.ts';
 export const TIDEMARK_NOTE_EVERY_MS = 3_600_000;
 
 /**
+ * How far a device has come on its way to the next complete catch-up is noted only this often. Trimming does not need
+ * it more exactly, and a first sync of many pages would otherwise cost a write for each.
+ */
+export const PROGRESS_NOTE_EVERY_MS = 1_000;
+
+/**
  * Remembers what the device presented: trimming must not pass it. A device that starts over is noted with the head it
  * starts from, which its next tokens will depend on.
  */
@@ -34,7 +40,9 @@ function footholdFields(foothold: PlainToken['foothold']): Pick<DeviceTidemark, 
 }
 
 function isNews(known: DeviceTidemark, mark: DeviceTidemark): boolean {
-  const isSamePlace =
-    known.epoch === mark.epoch && known.seq === mark.seq && known.base === mark.base && known.start === mark.start;
-  return !isSamePlace || mark.seenAtMs - known.seenAtMs >= TIDEMARK_NOTE_EVERY_MS;
+  const isSameWay = known.epoch === mark.epoch && known.base === mark.base && known.start === mark.start;
+  // Whoever goes back holds less than is noted, which must not stay so.
+  if (!isSameWay || mark.seq < known.seq) return true;
+  const everyMs = mark.seq === known.seq ? TIDEMARK_NOTE_EVERY_MS : PROGRESS_NOTE_EVERY_MS;
+  return mark.seenAtMs - known.seenAtMs >= everyMs;
 }

@@ -198,8 +198,15 @@ describe('tidemarks', () => {
     };
     const first = await pull(null);
     expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });
+    // Half-way it is noted once a second; whoever goes back, and whoever has arrived, at once.
+    clock.advance(999);
+    await pull(first.token);
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });
+    clock.advance(1);
     const second = await pull(first.token);
     expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 2, base: null, start: 3 });
+    await pull(null);
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });
     await pull(second.token);
     const atRest = await store.readTidemark(partition, client);
     expect(atRest).toMatchObject({ seq: 3, base: 3, start: null, seenAtMs: clock.nowMs() });
