@@ -4,6 +4,10 @@ import { batchWrite } from './scenarios/batch-write.ts';
 import { deviceBytes } from './scenarios/device-bytes.ts';
 import { eventLoop } from './scenarios/event-loop.ts';
 import { firstSync } from './scenarios/first-sync.ts';
+import { fleetChanges } from './scenarios/fleet-changes.ts';
+import { fleetFirstSync } from './scenarios/fleet-first-sync.ts';
+import { fleetNoChange } from './scenarios/fleet-no-change.ts';
+import { listening } from './scenarios/listening.ts';
 import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
@@ -56,6 +60,12 @@ async function measureAll(objects: number): Promise<readonly Row[]> {
   await endWorld(small);
   say('the REST API');
   for (const row of await rest()) measured(row);
+  say('devices');
+  measured(await fleetNoChange(1_000));
+  measured(await fleetNoChange(objects));
+  for (const row of await fleetChanges()) measured(row);
+  for (const row of await fleetFirstSync()) measured(row);
+  for (const row of await listening()) measured(row);
   return rows;
 }
 

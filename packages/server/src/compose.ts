@@ -10,7 +10,7 @@ import { EventHub } from './events/event-hub.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
-import type { Desk } from './http/route.ts';
+import type { Desk, Route } from './http/route.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { Metrics } from './metrics.ts';
 import { recordingNotifier } from './notifiers/recording-notifier.ts';
@@ -43,11 +43,14 @@ export function openStore({ dataFolder }: Pick<Config, 'store' | 'dataFolder'>):
   return openEmbeddedStore({ folder: dataFolder });
 }
 
-/** Puts the server together: the only place where engines meet the core. */
-export async function compose(config: Config, log: EdgeLog): Promise<Running> {
+/**
+ * Puts the server together: the only place where engines meet the core. `more` are routes beside its own, for those who
+ * measure what the edge costs without the product.
+ */
+export async function compose(config: Config, log: EdgeLog, more: readonly Route[] = []): Promise<Running> {
   const store = await openEmbeddedStore({ folder: config.dataFolder });
   try {
-    return await serve(config, log, store, store.jobs({ clock }));
+    return await serve(config, log, { store, jobs: store.jobs({ clock }), routes: [...allRoutes, ...more] });
   } catch (error) {
     // Whatever kept the server from starting must not leave the store open.
     await store.close();
@@ -55,7 +58,13 @@ export async function compose(config: Config, log: EdgeLog): Promise<Running> {
   }
 }
 
-async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Promise<Running> {
+interface ServeParts {
+  readonly store: Store;
+  readonly jobs: Jobs;
+  readonly routes: readonly Route[];
+}
+
+async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: ServeParts): Promise<Running> {
   const ownOrigins = ownOriginsOf(config, config.port);
   const tidemark = await openTidemark(config, log, store, ownOrigins);
   const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
@@ -67,7 +76,7 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
   let isStopping = false;
   const desk = deskOf(config, log, tidemark, jobs);
   tidemark.onCommitted(desk.events.committed);
-  const app = await openEdge(config, desk, log, () => !isStopping);
+  const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping });
   await app.listen({ host: config.host, port: config.port });
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
@@ -119,7 +128,14 @@ function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, tidemark: Tide
   };
 }
 
-function openEdge(config: Config, desk: Desk, log: EdgeLog, isReady: () => boolean): Promise<FastifyInstance> {
+interface EdgeParts {
+  readonly desk: Desk;
+  readonly routes: readonly Route[];
+  readonly log: EdgeLog;
+  readonly isReady: () => boolean;
+}
+
+function openEdge(config: Config, { desk, routes, log, isReady }: EdgeParts): Promise<FastifyInstance> {
   const { bodyBytesMax, trustProxy, dataFolder, areMetricsPublic, devices } = config;
   // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
   const logger = log.logger?.child({}, { level: 'error' });
@@ -128,7 +144,7 @@ function openEdge(config: Config, desk: Desk, log: EdgeLog, isReady: () => boole
   return buildHttp(options, async (app) => {
     await addDescription(app);
     addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady });
-    for (const route of allRoutes) addRoute(app, desk, route);
+    for (const route of routes) addRoute(app, desk, route);
   });
 }
 

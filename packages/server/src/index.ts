@@ -3,3 +3,4 @@ export type { Config } from './config/config.ts';
 export { ConfigProblem } from './config/config-problem.ts';
 export { readConfig } from './config/read-config.ts';
 export { buildHttp } from './http/app.ts';
+export { JsonLines, JsonParts, type Route, route } from './http/route.ts';
