@@ -1,0 +1,55 @@
+import type { Change, Commit, CommitResult, NotesWrite } from '@tidemark/core';
+import { newWord } from './facts.ts';
+import { listArgs } from './guards.ts';
+import { placeOf, requireWellFormed } from './keys.ts';
+import type { Argument } from './link.ts';
+import { notesArgs, requireSoundNotes } from './notes.ts';
+import { stateFrom } from './partitions.ts';
+import type { Places } from './places.ts';
+import { recordBytes } from './records.ts';
+import { textOf } from './reply.ts';
+import { commitScript } from './scripts/commit.ts';
+
+export async function commit(places: Places, { partition, guards, notes, ...terms }: Commit): Promise<CommitResult> {
+  requireSound(terms.changes);
+  if (notes !== undefined) requireSoundNotes(notes);
+  const written = await places.write({
+    place: placeOf(partition),
+    script: commitScript,
+    guards,
+    args: commitArgs(terms, notes),
+    ...(notes === undefined ? {} : { client: notes.client, keys: (keys) => [keys.clientFence(notes.client)] }),
+  });
+  if (written.gone !== null) return { status: 'gone', guard: written.gone };
+  const [status, state] = written.reply;
+  if (textOf(status) === 'conflict') return { status: 'conflict' };
+  return { status: 'committed', state: await stateFrom(state, () => places.epoch()) };
+}
+
+/** These would be bugs of the caller, and would leave the journal unsound. */
+function requireSound(changes: readonly Change[]): void {
+  const ids = new Set<string>();
+  for (const { id, record, checksum } of changes) {
+    requireWellFormed(id);
+    ids.add(id);
+    if (record === null && checksum !== 0) throw new Error('a deletion has no checksum');
+  }
+  if (ids.size !== changes.length) throw new Error('an id stands twice in a commit');
+}
+
+function commitArgs(
+  { changes, expectHead, kept = [], seen }: Omit<Commit, 'partition' | 'guards' | 'notes'>,
+  notes: NotesWrite | undefined,
+): Argument[] {
+  return [
+    expectHead ?? '',
+    ...(seen === undefined ? ['', ''] : [seen.epoch, seen.head]),
+    newWord(),
+    ...listArgs(changes.map(({ id }) => id)),
+    ...listArgs(changes.map(({ record, checksum }) => (record === null ? '' : recordBytes(record, checksum)))),
+    ...listArgs(changes.map(({ expect }) => expect ?? '')),
+    ...listArgs(kept.map(({ id }) => id)),
+    ...listArgs(kept.map(({ expect }) => expect)),
+    ...(notes === undefined ? [''] : notesArgs(notes)),
+  ];
+}

@@ -1,0 +1,80 @@
+import { type Place, placeParts, requireWellFormed } from './keys.ts';
+
+/**
+ * The keys of everything. Names are escaped so that neither `{`, `}` nor `:` is left in them, which makes the hash tag
+ * and the tuple in it unambiguous; what has no fixed place in a key stands at its end, as it is.
+ *
+ * The registry has one tag, and every place one of its own: a script touches the registry, or one place, or, where all
+ * of it lies on one node, both.
+ */
+export class Layout {
+  readonly registry: readonly string[];
+  readonly stats: readonly string[];
+  readonly #prefix: string;
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+    const at = (name: string) => `${prefix}{registry}:${name}`;
+    this.registry = REGISTRY_KEYS.map(at);
+    this.stats = STATS_KEYS.map(at);
+  }
+
+  /** What the store knows of itself: epoch, last version, format. */
+  get facts(): string {
+    return this.#registryKey('facts');
+  }
+
+  get entries(): string {
+    return this.#registryKey('entries');
+  }
+
+  get names(): string {
+    return this.#registryKey('names');
+  }
+
+  get places(): string {
+    return this.#registryKey('places');
+  }
+
+  get doomed(): string {
+    return this.#registryKey('doomed');
+  }
+
+  place(place: Place): PlaceKeys {
+    const parts = placeParts(place);
+    for (const part of parts) requireWellFormed(part);
+    const base = `${this.#prefix}{${parts.map(encodeURIComponent).join(':')}}:`;
+    return {
+      base,
+      all: PLACE_KEYS.map((name) => base + name),
+      partsOf: (document) => `${base}${PARTS_INFIX}${document}`,
+      clientFence: (client) => `${base}${CLIENT_FENCE_INFIX}${client}`,
+    };
+  }
+
+  #registryKey(name: (typeof REGISTRY_KEYS)[number]): string {
+    return `${this.#prefix}{registry}:${name}`;
+  }
+}
+
+export interface PlaceKeys {
+  readonly base: string;
+  /** In the order in which every script about a place takes them. */
+  readonly all: readonly string[];
+  partsOf(document: string): string;
+  clientFence(client: string): string;
+}
+
+/** facts, entries and names · places by owner, by source, by client · what is to be erased. */
+export const REGISTRY_KEYS = ['facts', 'entries', 'names', 'places', 'sources', 'clients', 'doomed'] as const;
+
+export const STATS_KEYS = ['stats', 'stats_by_name', 'stats_by_time'] as const;
+
+/** The journal, tidemarks, notes and documents of a place, and the mark that an erasure leaves. */
+export const PLACE_KEYS = [
+  ...['state', 'records', 'live', 'graves', 'tidemarks', 'documents'],
+  ...['notes', 'note_names', 'note_ends', 'fence'],
+] as const;
+
+export const PARTS_INFIX = 'parts:';
+const CLIENT_FENCE_INFIX = 'fence:';
