@@ -9,7 +9,7 @@ let server: ValkeyServer;
 let stores = 0;
 
 beforeAll(async () => {
-  server = await startValkey();
+  server = await startValkey({ settings: { appendonly: 'no' } });
 });
 
 afterAll(() => server.remove());

@@ -69,12 +69,15 @@ const PRIMARIES = 3;
 const POLL_MS = 20;
 const POLLS_MAX = 1_000;
 
-export async function startValkeyCluster(): Promise<ValkeyCluster> {
+export async function startValkeyCluster(settings: Settings = {}): Promise<ValkeyCluster> {
   const servers = await Promise.all(
     Array.from({ length: PRIMARIES }, async () => {
       const clusterPort = String(await freePort());
       return startValkey({
-        settings: { 'cluster-enabled': 'yes', 'cluster-node-timeout': '2000', 'cluster-port': clusterPort },
+        settings: {
+          ...settings,
+          ...{ 'cluster-enabled': 'yes', 'cluster-node-timeout': '2000', 'cluster-port': clusterPort },
+        },
       });
     }),
   );
