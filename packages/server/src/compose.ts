@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { type Clock, type Jobs, type Log, type Notifier, Pings, type Store, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { openValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { startChores } from './chores.ts';
@@ -38,24 +39,67 @@ const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 
-/** The store alone, for commands that look after a data folder. */
-export function openStore({ dataFolder }: Pick<Config, 'store' | 'dataFolder'>): Promise<Store> {
-  return openEmbeddedStore({ folder: dataFolder });
+/** What a server stands on. */
+interface Engines {
+  readonly store: Store;
+  readonly jobs: Jobs;
+  close(): Promise<void>;
+}
+
+/** The store alone, for commands that look after data. */
+export function openStore(config: Config): Promise<Store> {
+  return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config, null);
 }
 
 /** Puts the server together: the only place where engines meet the core. */
 export async function compose(config: Config, log: EdgeLog): Promise<Running> {
-  const store = await openEmbeddedStore({ folder: config.dataFolder });
+  const engines = await openEngines(config, log);
   try {
-    return await serve(config, log, store, store.jobs({ clock }));
+    for (const warning of engines.store.engine.warnings ?? []) log.warn('store_warning', { detail: warning });
+    return await serve(config, log, engines);
   } catch (error) {
     // Whatever kept the server from starting must not leave the store open.
+    await engines.close();
+    throw error;
+  }
+}
+
+async function openEngines(config: Config, log: Log): Promise<Engines> {
+  if (config.store !== 'embedded') return openValkeyEngines(config, log);
+  const store = await openEmbeddedStore({ folder: config.dataFolder });
+  return { store, jobs: store.jobs({ clock }), close: () => store.close() };
+}
+
+/** Jobs stay with the server that took them on, in its data folder. */
+async function openValkeyEngines(config: Config, log: Log): Promise<Engines> {
+  const store = await openValkey(config, log);
+  try {
+    const local = await openEmbeddedStore({ folder: config.dataFolder });
+    const close = async () => {
+      await local.close();
+      await store.close();
+    };
+    return { store, jobs: local.jobs({ clock }), close };
+  } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Promise<Running> {
+function openValkey({ store, valkey, isDurabilityRequired }: Config, log: Log | null): Promise<Store> {
+  const { login, password, prefix, confirmReplicas } = valkey;
+  return openValkeyStore({
+    address: store,
+    prefix,
+    confirmReplicas,
+    isDurabilityRequired,
+    ...(login === null ? {} : { login }),
+    ...(password === null ? {} : { password }),
+    onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
+  });
+}
+
+async function serve(config: Config, log: EdgeLog, { store, jobs, ...engines }: Engines): Promise<Running> {
   const ownOrigins = ownOriginsOf(config, config.port);
   const tidemark = await openTidemark(config, log, store, ownOrigins);
   const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
@@ -81,7 +125,7 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
     await closeWithin(app, config.shutdownGraceMs);
     await delivery.stop(config.shutdownGraceMs);
     await chores.stop();
-    await store.close();
+    await engines.close();
   };
   return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
 }

@@ -27,7 +27,7 @@ import type {
   StoredDocument,
   WriteResult,
 } from '@tidemark/core';
-import { type Address, readAddress, shownAddress } from './address.ts';
+import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
 import { commit } from './commit.ts';
 import { documentNames, readDocument, writeDocument } from './documents.ts';
 import { judge, readSetups } from './durability.ts';
@@ -43,7 +43,7 @@ import { listPartitions } from './listing.ts';
 import { listNotes, readNotes } from './notes.ts';
 import { stateFrom } from './partitions.ts';
 import { Places } from './places.ts';
-import { bytesOf } from './reply.ts';
+import { bytesOf, listOf } from './reply.ts';
 import { trimScript } from './scripts/commit.ts';
 import { noteTidemarkScript, tidemarksScript } from './scripts/devices.ts';
 import { stateScript } from './scripts/read.ts';
@@ -55,6 +55,9 @@ import { verifyPartition } from './verify.ts';
 export interface ValkeyOptions {
   /** Such as `valkey://host:6379` or `valkey+cluster://host:7000,host:7001`. */
   readonly address: string;
+  /** Over what the address says. */
+  readonly login?: string;
+  readonly password?: string;
   /** Begins every key, so that several stores may share a server. */
   readonly prefix?: string;
   /** How long the server may take to answer one step. */
@@ -65,11 +68,14 @@ export interface ValkeyOptions {
   readonly isDurabilityRequired?: boolean;
   /** Tombstones, or rows of statistics, forgotten in one step. */
   readonly trimStepMax?: number;
+  /** How often erasures that somebody else began and did not finish are looked for. */
+  readonly sweepEveryMs?: number;
   /** Told of connections lost and found again. */
   readonly onEvent?: (event: LinkEvent) => void;
 }
 
 const PREFIX = 'tidemark:';
+const SWEEP_EVERY_MS = 10_000;
 const TRIM_STEP_MAX = 10_000;
 const PARTITIONS_PER_READ = 1_000;
 
@@ -81,7 +87,7 @@ export class UnusableServer extends Error {
 export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeyStore> {
   const { answerMs, confirmReplicas = 0, onEvent, prefix = PREFIX, trimStepMax = TRIM_STEP_MAX } = options;
   const link = await Link.open({
-    address: addressOf(options.address),
+    address: addressOf(options),
     confirmReplicas,
     ...(answerMs === undefined ? {} : { answerMs }),
     ...(onEvent === undefined ? {} : { onEvent }),
@@ -99,17 +105,24 @@ export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeySto
       details: { address: shownAddress(options.address), ...details },
       warnings,
     };
-    return new ValkeyStore(link, layout, engine, trimStepMax);
+    const store = new ValkeyStore(link, layout, engine, trimStepMax);
+    store.sweepEvery(options.sweepEveryMs ?? SWEEP_EVERY_MS);
+    return store;
   } catch (error) {
     link.close();
     throw error;
   }
 }
 
-function addressOf(text: string): Address {
+function addressOf({ address: text, login, password }: ValkeyOptions): Address {
   const address = readAddress(text);
-  if (address === null) throw new UnusableServer(`${shownAddress(text)} is no address of a Valkey or Redis server`);
-  return address;
+  if (address === null) throw new UnusableServer(`${shownAddress(text)} is no address of a store: it ${ADDRESS_RULE}`);
+  const access = {
+    ...address.access,
+    ...(login === undefined ? {} : { username: login }),
+    ...(password === undefined ? {} : { password }),
+  };
+  return { ...address, access };
 }
 
 /** Every call is one script, or, in a cluster, one at the registry and one at the place it is about. */
@@ -120,6 +133,7 @@ export class ValkeyStore implements Store {
   readonly #places: Places;
   readonly #trimStepMax: number;
   readonly #underWay = new Set<Promise<unknown>>();
+  #timer: NodeJS.Timeout | undefined;
   #isOpen = true;
 
   constructor(link: Link, layout: Layout, engine: EngineDescription, trimStepMax: number) {
@@ -128,6 +142,24 @@ export class ValkeyStore implements Store {
     this.#layout = layout;
     this.#places = new Places(link, layout);
     this.#trimStepMax = trimStepMax;
+  }
+
+  /**
+   * Whoever meets an unfinished erasure finishes it; this finds those that nobody meets. What keeps it from doing so
+   * now is no concern of anybody: it comes again.
+   */
+  sweepEvery(everyMs: number): void {
+    const sweep = () => this.sweep().catch(() => undefined);
+    this.#timer = setInterval(sweep, everyMs);
+    this.#timer.unref();
+  }
+
+  /** Carries out every erasure that is under way. */
+  sweep(): Promise<void> {
+    return this.#serve(async () => {
+      const dooms = listOf(await this.#link.command('HKEYS', this.#layout.doomed));
+      await this.#places.carryOut(dooms.map(bytesOf));
+    });
   }
 
   epoch(): Promise<string> {
@@ -285,6 +317,7 @@ export class ValkeyStore implements Store {
 
   async close(): Promise<void> {
     this.#isOpen = false;
+    clearInterval(this.#timer);
     await Promise.allSettled(this.#underWay);
     this.#link.close();
   }
