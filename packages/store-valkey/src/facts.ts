@@ -19,7 +19,7 @@ export async function storeEpoch(link: Link, layout: Layout): Promise<string> {
 
 /** Of several who begin at once, the first gives the epoch. */
 export async function beginLife(link: Link, layout: Layout): Promise<string> {
-  const [epoch, format] = listOf(await link.write(beginScript, layout.registry, [newWord(), FORMAT]));
+  const [epoch, format] = listOf(await link.run(beginScript, layout.registry, [newWord(), FORMAT]));
   if (textOf(format) !== FORMAT) {
     throw new Error(`the store has format ${textOf(format)}, this version of Tidemark reads format ${FORMAT}`);
   }

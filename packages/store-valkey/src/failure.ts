@@ -9,11 +9,17 @@ const UNAVAILABLE = new Set([
   ...['NOAUTH', 'WRONGPASS', 'NOPERM', 'UNBLOCKED', 'NOTREADY'],
 ]);
 
-/** What to tell a caller. Bugs stay what they are; whatever kept the server from answering is a refusal. */
+/**
+ * What to tell a caller. Bugs stay what they are; whatever kept the server from answering is a refusal, which says
+ * nothing of where the server is.
+ */
 export function failureOf(error: unknown): Error {
   if (error instanceof Refusal) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  if (!(error instanceof Error) || error.name !== 'ReplyError') return unavailable(message);
+  if (!(error instanceof Error)) return unavailable('it cannot be reached');
+  const { message } = error;
+  if (error.name !== 'ReplyError') {
+    return unavailable(message.includes('timed out') ? 'it did not answer in time' : 'it cannot be reached');
+  }
   const code = codeOf(message);
   if (code === 'OOM') return new Refusal('store_full', 'the store has no memory left for writes', [], RETRY_AFTER_S);
   return UNAVAILABLE.has(code) ? unavailable(`it answered ${code}`) : error;

@@ -62,7 +62,7 @@ export class Link {
       return link;
     } catch (error) {
       client.disconnect();
-      throw failureOf(error);
+      throw error;
     }
   }
 

@@ -86,11 +86,14 @@ export class UnusableServer extends Error {
 
 export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeyStore> {
   const { answerMs, confirmReplicas = 0, onEvent, prefix = PREFIX, trimStepMax = TRIM_STEP_MAX } = options;
+  const address = addressOf(options);
   const link = await Link.open({
-    address: addressOf(options),
+    address,
     confirmReplicas,
     ...(answerMs === undefined ? {} : { answerMs }),
     ...(onEvent === undefined ? {} : { onEvent }),
+  }).catch((error: Error) => {
+    throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${error.message}`);
   });
   try {
     const { isDurable, details, warnings } = judge(await readSetups(link), confirmReplicas);

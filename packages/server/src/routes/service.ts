@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import type { Tidemark } from '@tidemark/core';
+import type { EngineDescription, Tidemark } from '@tidemark/core';
 import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
 import type { Desk } from '../http/route.ts';
@@ -49,7 +49,16 @@ async function readiness(tidemark: Tidemark, { dataFolder, isReady }: ServiceOpt
     ({ bavail, bsize }) => diskCheck(bavail * bsize),
     (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
   );
-  return [running, store, disk];
+  return [running, store, disk, ...engineChecks(tidemark.store.engine)];
+}
+
+/** How the store is set up, and what should be changed about it: nothing of that keeps it from taking work. */
+function engineChecks({ details, warnings = [] }: EngineDescription): readonly Check[] {
+  const told = Object.entries(details ?? {}).map(([name, value]) => `${name} ${value}`);
+  return [
+    ...(told.length === 0 ? [] : [{ name: 'engine', ok: true, detail: told.join(', ') }]),
+    ...warnings.map((detail) => ({ name: 'warning', ok: true, detail })),
+  ];
 }
 
 function diskCheck(freeBytes: number): Check {
