@@ -115,11 +115,18 @@ export class Link {
     try {
       return await send();
     } catch (error) {
+      this.#lookAround(error);
       throw failureOf(error);
     } finally {
       this.#inFlight -= 1;
       this.#inFlightBytes -= bytes;
     }
+  }
+
+  /** A node that is gone tells nobody who has its slots now; the others do. */
+  #lookAround(error: unknown): void {
+    const isReply = error instanceof Error && error.name === 'ReplyError';
+    if (this.#client instanceof Cluster && !isReply) this.#client.refreshSlotsCache();
   }
 
   #evaluate(

@@ -157,9 +157,10 @@ export class ValkeyStore implements Store {
     this.#timer.unref();
   }
 
-  /** Carries out every erasure that is under way. */
+  /** Carries out every erasure that is under way, and notices when the store was lost. */
   sweep(): Promise<void> {
     return this.#serve(async () => {
+      await this.#places.epoch();
       const dooms = listOf(await this.#link.command('HKEYS', this.#layout.doomed));
       await this.#places.carryOut(dooms.map(bytesOf));
     });

@@ -61,6 +61,10 @@ export interface ValkeyCluster {
   /** `valkey+cluster://…` */
   readonly address: string;
   readonly servers: readonly ValkeyServer[];
+  /** The primary that has the slot of a key, as the first of the nodes knows it. */
+  ownerOf(key: string): Promise<ValkeyServer>;
+  /** Adds a replica of a primary, and waits until it has caught up. */
+  addReplica(primary: ValkeyServer): Promise<ValkeyServer>;
   remove(): Promise<void>;
 }
 
@@ -70,25 +74,55 @@ const POLL_MS = 20;
 const POLLS_MAX = 1_000;
 
 export async function startValkeyCluster(settings: Settings = {}): Promise<ValkeyCluster> {
-  const servers = await Promise.all(
-    Array.from({ length: PRIMARIES }, async () => {
-      const clusterPort = String(await freePort());
-      return startValkey({
-        settings: {
-          ...settings,
-          ...{ 'cluster-enabled': 'yes', 'cluster-node-timeout': '2000', 'cluster-port': clusterPort },
-        },
-      });
-    }),
-  );
+  const servers = await Promise.all(Array.from({ length: PRIMARIES }, () => startNode(settings)));
+  const replicas: ValkeyServer[] = [];
   await joinAll(servers);
   return {
     address: `valkey+cluster://${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     servers,
+    ownerOf: (key) => ownerOf(servers, key),
+    async addReplica(primary) {
+      const replica = await startNode(settings);
+      replicas.push(replica);
+      await meet(primary, replica);
+      await replicate([...servers, ...replicas], primary, replica);
+      return replica;
+    },
     remove: async () => {
-      await Promise.all(servers.map((server) => server.remove()));
+      await Promise.all([...servers, ...replicas].map((server) => server.remove()));
     },
   };
+}
+
+async function startNode(settings: Settings): Promise<ValkeyServer> {
+  const clusterPort = String(await freePort());
+  const cluster = { 'cluster-enabled': 'yes', 'cluster-node-timeout': '2000', 'cluster-port': clusterPort };
+  return startValkey({ settings: { 'repl-diskless-sync-delay': '0', ...settings, ...cluster } });
+}
+
+async function ownerOf(servers: readonly ValkeyServer[], key: string): Promise<ValkeyServer> {
+  const slot = Number(await servers[0]?.call('CLUSTER', 'KEYSLOT', key));
+  const slots = (await servers[0]?.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+  const [, , node] = slots.find(([first, last]) => first <= slot && slot <= last) ?? [];
+  const owner = servers.find(({ port }) => port === node?.[1]);
+  if (owner === undefined) throw new Error(`nobody has slot ${slot}`);
+  return owner;
+}
+
+async function replicate(all: readonly ValkeyServer[], primary: ValkeyServer, replica: ValkeyServer): Promise<void> {
+  const id = String(await primary.call('CLUSTER', 'MYID'));
+  await until('the replica knows its primary', async () => String(await replica.call('CLUSTER', 'NODES')).includes(id));
+  await replica.call('CLUSTER', 'REPLICATE', id);
+  await until('the replica has caught up', async () =>
+    String(await primary.call('INFO', 'replication')).includes('state=online'),
+  );
+  const replicaId = String(await replica.call('CLUSTER', 'MYID'));
+  const isKnown = new RegExp(`^${replicaId} .*slave ${id}`, 'm');
+  await until('everybody knows the replica', async () => {
+    const views = await Promise.all(all.map(async (server) => String(await server.call('CLUSTER', 'NODES'))));
+    const infos = await Promise.all(all.map(async (server) => String(await server.call('CLUSTER', 'INFO'))));
+    return views.every((view) => isKnown.test(view)) && infos.every((info) => info.includes('cluster_state:ok'));
+  });
 }
 
 async function joinAll(servers: readonly ValkeyServer[]): Promise<void> {
@@ -99,29 +133,31 @@ async function joinAll(servers: readonly ValkeyServer[]): Promise<void> {
     await server.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
   }
   const [first, ...others] = servers;
-  for (const other of others) {
-    const [, busPort = 0] = await busPortOf(other);
-    await first?.call('CLUSTER', 'MEET', '127.0.0.1', other.port, busPort);
-  }
+  for (const other of others) if (first !== undefined) await meet(first, other);
   await Promise.all(servers.map((server) => untilWhole(server, servers.length)));
 }
 
-async function busPortOf(server: ValkeyServer): Promise<readonly [number, number]> {
-  const text = String(await server.call('CLUSTER', 'MYID'));
-  const nodes = String(await server.call('CLUSTER', 'NODES'));
-  const line = nodes.split('\n').find((candidate) => candidate.startsWith(text)) ?? '';
-  return [server.port, Number(/@(\d+)/.exec(line)?.[1] ?? 0)];
+async function meet(known: ValkeyServer, other: ValkeyServer): Promise<void> {
+  const nodes = String(await other.call('CLUSTER', 'NODES'));
+  const busPort = /@(\d+)[^\n]* myself/.exec(nodes)?.[1] ?? 0;
+  await known.call('CLUSTER', 'MEET', '127.0.0.1', other.port, busPort);
+}
+
+async function untilWhole(server: ValkeyServer, nodes: number): Promise<void> {
+  await until('the nodes of the cluster know each other', async () => {
+    const info = String(await server.call('CLUSTER', 'INFO'));
+    const isWhole = info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodes}`);
+    return isWhole && String(await server.call('CLUSTER', 'NODES')).split('master').length - 1 === nodes;
+  });
 }
 
 /** Nodes tell each other by gossip, so there is nothing to wait for but their own word. */
-async function untilWhole(server: ValkeyServer, nodes: number): Promise<void> {
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (let poll = 0; poll < POLLS_MAX; poll++) {
-    const info = String(await server.call('CLUSTER', 'INFO'));
-    const isWhole = info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodes}`);
-    if (isWhole && String(await server.call('CLUSTER', 'NODES')).split('master').length - 1 === nodes) return;
+    if (await isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-  throw new Error('the nodes of the cluster did not find each other');
+  throw new Error(`it did not become true that ${what}`);
 }
 
 type Settings = Readonly<Record<string, string>>;
