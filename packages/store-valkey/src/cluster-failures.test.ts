@@ -21,12 +21,12 @@ async function start(settings: Readonly<Record<string, string>> = {}) {
 }
 
 function stateKeyOf(partition: PartitionKey): string {
-  return layout.place(placeOf(partition)).all[0] ?? '';
+  return layout.place(placeOf(partition)).some(['state'])[0] ?? '';
 }
 
 /** A partition that does not lie where the registry does, and the primary it lies on. */
 async function elsewhere(cluster: ValkeyCluster): Promise<{ partition: PartitionKey; owner: ValkeyServer }> {
-  const registry = await cluster.ownerOf(layout.facts);
+  const registry = await cluster.ownerOf(layout.registryKey('facts'));
   for (let number = 0; ; number++) {
     const partition = { source: 'Order', user: `user ${number}` };
     const owner = await cluster.ownerOf(stateKeyOf(partition));

@@ -1,12 +1,11 @@
 import type { Change, Commit, CommitResult, NotesWrite } from '@tidemark/core';
 import { newWord } from './facts.ts';
-import { listArgs } from './guards.ts';
 import { placeOf, requireWellFormed } from './keys.ts';
-import type { Argument } from './link.ts';
+import { type Argument, betweenTurns } from './link.ts';
+import { listArgs, recordArgs } from './lists.ts';
 import { notesArgs, requireSoundNotes } from './notes.ts';
 import { stateFrom } from './partitions.ts';
 import type { Places } from './places.ts';
-import { recordBytes } from './records.ts';
 import { textOf } from './reply.ts';
 import { commitScript } from './scripts/commit.ts';
 
@@ -17,8 +16,9 @@ export async function commit(places: Places, { partition, guards, notes, ...term
     place: placeOf(partition),
     script: commitScript,
     guards,
-    args: commitArgs(terms, notes),
-    ...(notes === undefined ? {} : { client: notes.client, keys: (keys) => [keys.clientFence(notes.client)] }),
+    args: await commitArgs(terms, notes),
+    more: (keys) => (notes === undefined ? (keys.some(['fence'])[0] ?? '') : keys.clientFence(notes.client)),
+    ...(notes === undefined ? {} : { client: notes.client }),
   });
   if (written.gone !== null) return { status: 'gone', guard: written.gone };
   const [status, state] = written.reply;
@@ -37,16 +37,16 @@ function requireSound(changes: readonly Change[]): void {
   if (ids.size !== changes.length) throw new Error('an id stands twice in a commit');
 }
 
-function commitArgs(
+async function commitArgs(
   { changes, expectHead, kept = [], seen }: Omit<Commit, 'partition' | 'guards' | 'notes'>,
   notes: NotesWrite | undefined,
-): Argument[] {
+): Promise<Argument[]> {
   return [
     expectHead ?? '',
     ...(seen === undefined ? ['', ''] : [seen.epoch, seen.head]),
     newWord(),
     ...listArgs(changes.map(({ id }) => id)),
-    ...listArgs(changes.map(({ record, checksum }) => (record === null ? '' : recordBytes(record, checksum)))),
+    ...(await recordArgs(changes, betweenTurns)),
     ...listArgs(changes.map(({ expect }) => expect ?? '')),
     ...listArgs(kept.map(({ id }) => id)),
     ...listArgs(kept.map(({ expect }) => expect)),

@@ -6,9 +6,9 @@ import type {
   StoredDocument,
   WriteResult,
 } from '@tidemark/core';
-import { listArgs } from './guards.ts';
 import { requireWellFormed } from './keys.ts';
 import type { Reply } from './link.ts';
+import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { PART_HEADER_BYTES, partBytes } from './records.ts';
 import { bytesOf, textOf } from './reply.ts';
@@ -22,7 +22,7 @@ export async function readDocument(
   const [kind, header, ...parts] = await places.read({
     place: scope,
     script: readDocumentScript,
-    keys: (keys) => [keys.partsOf(name)],
+    more: (keys) => keys.partsOf(name),
     args: [name, ...(asked === undefined ? ['1'] : ['', ...listArgs(asked)])],
   });
   if (textOf(kind) === 'none') return null;
@@ -58,7 +58,7 @@ export async function writeDocument(places: Places, write: DocumentWrite): Promi
   const written = await places.write({
     place: key.scope,
     script: writeDocumentScript,
-    keys: (keys) => [keys.partsOf(key.name)],
+    more: (keys) => keys.partsOf(key.name),
     guards,
     args: [
       ...[key.name, type, replace ? '1' : '', expect ?? ''],

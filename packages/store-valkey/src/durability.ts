@@ -4,6 +4,7 @@ import { listOf, textOf } from './reply.ts';
 /** What one server is set up to keep. Null where it would not say. */
 export interface ServerSetup {
   readonly version: string | null;
+  readonly isInCluster: boolean;
   readonly appendOnly: boolean | null;
   readonly appendFsync: string | null;
   readonly replicas: number | null;
@@ -19,6 +20,8 @@ export interface Durability {
   readonly warnings: readonly string[];
 }
 
+/** Scripts with flags, and commands that look up many members at once. */
+const MAJOR_MIN = 7;
 const SETTINGS = ['appendonly', 'appendfsync', 'min-replicas-to-write', 'maxmemory', 'maxmemory-policy'] as const;
 
 /** Asks every primary. A server that does not let its settings be read is taken to keep nothing. */
@@ -39,6 +42,7 @@ function setupOf(info: string, settings: readonly string[] | null): ServerSetup 
   const appendOnly = known.get('appendonly') ?? fieldOf(info, 'aof_enabled');
   return {
     version: fieldOf(info, 'valkey_version') ?? fieldOf(info, 'redis_version'),
+    isInCluster: fieldOf(info, 'cluster_enabled') === '1',
     appendOnly: appendOnly === null ? null : appendOnly === 'yes' || appendOnly === '1',
     appendFsync: known.get('appendfsync') ?? null,
     replicas: numberIn(fieldOf(info, 'connected_slaves')),
@@ -54,6 +58,16 @@ function fieldOf(info: string, name: string): string | null {
 
 function numberIn(text: string | null): number | null {
   return text === null || !/^\d+$/.test(text) ? null : Number(text);
+}
+
+/** Why a store cannot live on these servers; null when it can. */
+export function unfitness(setups: readonly ServerSetup[], isClusterAddress: boolean): string | null {
+  const old = setups.find(({ version }) => version !== null && Number.parseInt(version, 10) < MAJOR_MIN);
+  if (old !== undefined) return `it has version ${old.version}, and ${MAJOR_MIN}.0 or newer is needed`;
+  if (!isClusterAddress && setups.some(({ isInCluster }) => isInCluster)) {
+    return 'it is part of a cluster: say so in the address, as in valkey+cluster://host:6379';
+  }
+  return null;
 }
 
 /** Durable means here: on the disk of every primary, or confirmed by replicas, before a write is acknowledged. */

@@ -1,10 +1,11 @@
 import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, EntryWrite, WriteResult } from '@tidemark/core';
 import { doomsIn } from './erase.ts';
 import { unavailable } from './failure.ts';
-import { doomOf, EVERYTHING, entryField, guardArgs, listArgs } from './guards.ts';
+import { doomOf, EVERYTHING, entryField, guardArgs } from './guards.ts';
 import { exclusive, keyOf, membersFrom, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
 import type { Argument, Link } from './link.ts';
+import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { bytesOf, listOf, numberOf, textOf } from './reply.ts';
 import { listEntriesScript, writeEntriesScript } from './scripts/registry.ts';
@@ -15,7 +16,7 @@ const SPACE = 0x20;
 // The value is kept behind its version and a space.
 
 export async function readEntry(link: Link, layout: Layout, ref: EntryRef): Promise<Entry | null> {
-  const kept = await link.command('HGET', layout.entries, entryField(ref));
+  const kept = await link.command('HGET', layout.registryKey('entries'), entryField(ref));
   return kept === null ? null : entryOf([...ref.key], bytesOf(kept));
 }
 
@@ -38,7 +39,7 @@ export async function listEntries(link: Link, layout: Layout, list: EntryList): 
 
 export async function countEntries(link: Link, layout: Layout, kind: EntryKind): Promise<number> {
   const { min, max } = membersFrom(keyOf(kind));
-  return numberOf(await link.command('ZLEXCOUNT', layout.names, min, max));
+  return numberOf(await link.command('ZLEXCOUNT', layout.registryKey('names'), min, max));
 }
 
 export async function writeEntries(

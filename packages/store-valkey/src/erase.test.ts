@@ -2,10 +2,11 @@ import type { Change, PartitionKey, Store } from '@tidemark/core';
 import { startValkey, startValkeyCluster } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readAddress } from './address.ts';
-import { doomOf, doomsOf, guardArgs, listArgs, memberArgs } from './guards.ts';
+import { doomOf, doomsOf, guardArgs, memberArgs } from './guards.ts';
 import { keyOf, membersFrom, placeMember, placeOf, sourceMember } from './keys.ts';
 import { Layout } from './layout.ts';
 import { type Argument, Link } from './link.ts';
+import { listArgs } from './lists.ts';
 import { bytesOf, listOf, textOf } from './reply.ts';
 import { admitScript } from './scripts/admission.ts';
 import { noteTidemarkScript } from './scripts/devices.ts';
@@ -86,9 +87,8 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
     await begin(link, layout, doomOf('user', 'ann'));
     await store.sweep();
     await insistOnNothing(store);
-    expect(await link.command('EXISTS', layout.doomed)).toBe(0);
-    const [state = '', ...others] = layout.place(placeOf(ORDERS)).all;
-    const fence = others.at(-1) ?? '';
+    expect(await link.command('EXISTS', layout.registryKey('doomed'))).toBe(0);
+    const [state = '', fence = ''] = layout.place(placeOf(ORDERS)).some(['state', 'fence']);
     expect(await link.command('EXISTS', state)).toBe(0);
     // The fence goes by itself, too.
     expect(await link.command('TTL', fence)).toBeGreaterThan(0);
@@ -113,7 +113,7 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
     await store.commit({ partition: ORDERS, changes: [put('new')], guards: [] });
     const place = placeOf(ORDERS);
     const order = [textOf(version), textOf(at)];
-    await link.run(erasePlaceScript, layout.place(place).all, order);
+    await link.run(erasePlaceScript, layout.place(place).some(erasePlaceScript.keys), order);
     const members = [...listArgs([placeMember(place)]), ...listArgs([sourceMember(place) ?? '']), ...listArgs([])];
     await link.run(sweptScript, layout.registry, [doom, textOf(version), ...members]);
     expect(await store.partition(ORDERS)).toMatchObject({ head: 1, size: 1 });
@@ -123,7 +123,9 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
   it('[VALKEY-9] an order to erase is good for a bounded time', async () => {
     const { store, link, layout } = await furnished();
     const order = ['9007199254740991', '1'];
-    const reply = listOf(await link.run(erasePlaceScript, layout.place(placeOf(ORDERS)).all, order));
+    const reply = listOf(
+      await link.run(erasePlaceScript, layout.place(placeOf(ORDERS)).some(erasePlaceScript.keys), order),
+    );
     expect(textOf(reply[0])).toBe('stale');
     expect(await store.partition(ORDERS)).toMatchObject({ size: 2 });
   });
@@ -166,7 +168,11 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
         ...listArgs(['0']),
         ...listArgs([Buffer.from('\0\0\0\u0001x')]),
       ];
-      return textOf(listOf(await link.run(writeDocumentScript, [...keys.all, keys.partsOf('note')], args))[0]);
+      return textOf(
+        listOf(
+          await link.run(writeDocumentScript, [...keys.some(writeDocumentScript.keys), keys.partsOf('note')], args),
+        )[0],
+      );
     }
 
     it('[VALKEY-11] is refused by its place once that was erased, however late it comes', async () => {
@@ -178,7 +184,10 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
       expect(await writeNote(link, layout, ticket)).toBe('stale');
       expect(await writeNote(link, layout, await ticketFor(link, layout))).toBe('written');
       const place = placeOf(ORDERS);
-      const names = await link.run(documentNamesScript, layout.place(place).all, [await store.epoch(), '1']);
+      const names = await link.run(documentNamesScript, layout.place(place).some(documentNamesScript.keys), [
+        await store.epoch(),
+        '1',
+      ]);
       expect(listOf(names)).toHaveLength(2);
     });
 
@@ -188,7 +197,11 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
       const note = async (client: string, ticket: readonly Argument[]) => {
         const { min, max } = markRange(client);
         const args = [...ticket, min, max, markMember({ ...MARK, client })];
-        return textOf(listOf(await link.run(noteTidemarkScript, [...keys.all, keys.clientFence(client)], args))[0]);
+        return textOf(
+          listOf(
+            await link.run(noteTidemarkScript, [...keys.some(noteTidemarkScript.keys), keys.clientFence(client)], args),
+          )[0],
+        );
       };
       const [mine, other] = [await ticketFor(link, layout, 'c1'), await ticketFor(link, layout, 'c2')];
       await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1'] } });

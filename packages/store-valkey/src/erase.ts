@@ -1,8 +1,9 @@
 import type { Erasure } from '@tidemark/core';
-import { doomOf, EVERYTHING, listArgs } from './guards.ts';
+import { doomOf, EVERYTHING } from './guards.ts';
 import { keyOf, membersFrom, type Place, placeFrom, placeMember, sourceMember, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
 import type { Argument, Link, Reply } from './link.ts';
+import { listArgs } from './lists.ts';
 import { bytesOf, listOf, textOf } from './reply.ts';
 import { forgetClientScript } from './scripts/devices.ts';
 import { erasePlaceScript, sweepScript, sweptScript } from './scripts/registry.ts';
@@ -51,7 +52,7 @@ async function sweep(link: Link, layout: Layout, doom: Buffer, reply: readonly R
 }
 
 async function erasePlace(link: Link, layout: Layout, place: Place, order: readonly Argument[]): Promise<string> {
-  return textOf(listOf(await link.write(erasePlaceScript, layout.place(place).all, order))[0]);
+  return textOf(listOf(await link.write(erasePlaceScript, layout.place(place).some(erasePlaceScript.keys), order))[0]);
 }
 
 async function forgetClient(link: Link, layout: Layout, member: Buffer, order: readonly Argument[]): Promise<string> {
@@ -62,7 +63,8 @@ async function forgetClient(link: Link, layout: Layout, member: Buffer, order: r
   const notes = membersFrom(keyOf(client));
   const args = [...order, marks.min, marks.max, notes.min, notes.max];
   for (;;) {
-    const reply = listOf(await link.write(forgetClientScript, [...keys.all, keys.clientFence(client)], args));
+    const all = [...keys.some(forgetClientScript.keys), keys.clientFence(client)];
+    const reply = listOf(await link.write(forgetClientScript, all, args));
     if (textOf(reply[0]) !== 'more') return textOf(reply[0]);
   }
 }

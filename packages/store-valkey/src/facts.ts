@@ -13,7 +13,7 @@ export function newWord(): string {
 
 /** The epoch of the store, which begins its first life if it has none. */
 export async function storeEpoch(link: Link, layout: Layout): Promise<string> {
-  const known = await link.command('HGET', layout.facts, 'epoch');
+  const known = await link.command('HGET', layout.registryKey('facts'), 'epoch');
   return known === null ? beginLife(link, layout) : textOf(known);
 }
 

@@ -1,6 +1,7 @@
 import type { EntryRef, Guard } from '@tidemark/core';
 import { clientMember, keyOf, type Place, placeMember, sourceMember } from './keys.ts';
 import type { Argument } from './link.ts';
+import { listArgs } from './lists.ts';
 
 /** The field of an entry. */
 export function entryField({ kind, key }: EntryRef): Buffer {
@@ -9,11 +10,6 @@ export function entryField({ kind, key }: EntryRef): Buffer {
 
 export function guardArgs(guards: readonly Guard[]): Argument[] {
   return listArgs(guards.flatMap((guard) => [entryField(guard), guard.version ?? '']));
-}
-
-/** A list as scripts take it: its length, then its members. */
-export function listArgs(list: readonly Argument[]): Argument[] {
-  return [list.length, ...list];
 }
 
 /** What erasures are called: of a user, a client or a source, or of everything. */

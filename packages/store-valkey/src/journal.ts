@@ -1,6 +1,6 @@
 import type { JournalRange, JournalSlice, ObjectsRead, PartitionKey, StoredObject } from '@tidemark/core';
-import { listArgs } from './guards.ts';
 import { placeOf, requireWellFormed } from './keys.ts';
+import { listArgs } from './lists.ts';
 import { stateFrom } from './partitions.ts';
 import type { Places } from './places.ts';
 import { RECORD_HEADER_BYTES } from './records.ts';

@@ -19,25 +19,9 @@ export class Layout {
     this.stats = STATS_KEYS.map(at);
   }
 
-  /** What the store knows of itself: epoch, last version, format. */
-  get facts(): string {
-    return this.#registryKey('facts');
-  }
-
-  get entries(): string {
-    return this.#registryKey('entries');
-  }
-
-  get names(): string {
-    return this.#registryKey('names');
-  }
-
-  get places(): string {
-    return this.#registryKey('places');
-  }
-
-  get doomed(): string {
-    return this.#registryKey('doomed');
+  /** One key of the registry. */
+  registryKey(name: RegistryKeyName): string {
+    return `${this.#prefix}{registry}:${name}`;
   }
 
   place(place: Place): PlaceKeys {
@@ -45,22 +29,15 @@ export class Layout {
     for (const part of parts) requireWellFormed(part);
     const base = `${this.#prefix}{${parts.map(encodeURIComponent).join(':')}}:`;
     return {
-      base,
-      all: PLACE_KEYS.map((name) => base + name),
+      some: (names) => names.map((name) => base + name),
       partsOf: (document) => `${base}${PARTS_INFIX}${document}`,
       clientFence: (client) => `${base}${CLIENT_FENCE_INFIX}${client}`,
     };
   }
-
-  #registryKey(name: (typeof REGISTRY_KEYS)[number]): string {
-    return `${this.#prefix}{registry}:${name}`;
-  }
 }
 
 export interface PlaceKeys {
-  readonly base: string;
-  /** In the order in which every script about a place takes them. */
-  readonly all: readonly string[];
+  some(names: readonly PlaceKeyName[]): readonly string[];
   partsOf(document: string): string;
   clientFence(client: string): string;
 }
@@ -69,6 +46,9 @@ export interface PlaceKeys {
 export const REGISTRY_KEYS = ['facts', 'entries', 'names', 'places', 'sources', 'clients', 'doomed'] as const;
 
 export const STATS_KEYS = ['stats', 'stats_by_name', 'stats_by_time'] as const;
+
+export type RegistryKeyName = (typeof REGISTRY_KEYS)[number];
+export type PlaceKeyName = (typeof PLACE_KEYS)[number];
 
 /** The journal, tidemarks, notes and documents of a place, and the mark that an erasure leaves. */
 export const PLACE_KEYS = [

@@ -7,6 +7,11 @@ export type Argument = string | number | Buffer;
 /** What a script answers: bulk strings as they are, numbers, and lists of both. */
 export type Reply = Buffer | number | null | readonly Reply[];
 
+/** Lets others have their turn. */
+export type Pause = () => Promise<void>;
+export const withoutPause: Pause = async () => undefined;
+export const betweenTurns: Pause = () => new Promise((resolve) => setImmediate(resolve));
+
 export interface LinkOptions {
   readonly address: Address;
   /** How long the server may take to answer. */
@@ -24,6 +29,10 @@ export interface LinkEvent {
 
 const ANSWER_MS = 1_500;
 const CONNECT_MS = 1_000;
+/** Beyond it a connection that is being made is given up. What is asked has a shorter time of its own. */
+const HANDSHAKE_MS = 10_000;
+/** What a large write adds to the time it may take. */
+const BYTES_PER_MS = 2_000;
 const RECONNECT_MS_MAX = 500;
 const RECONNECT_STEP_MS = 50;
 /** Commands waiting for an answer, and their bytes: beyond it callers are told at once. */
@@ -55,7 +64,7 @@ export class Link {
   }
 
   static async open(options: LinkOptions): Promise<Link> {
-    const client = clientFor(options.address, options.answerMs ?? ANSWER_MS);
+    const client = clientFor(options.address);
     const link = new Link(client, options);
     try {
       await client.connect();
@@ -113,13 +122,32 @@ export class Link {
     this.#inFlight += 1;
     this.#inFlightBytes += bytes;
     try {
-      return await send();
+      return await this.#inTime(bytes, send());
     } catch (error) {
       this.#lookAround(error);
       throw failureOf(error);
     } finally {
       this.#inFlight -= 1;
       this.#inFlightBytes -= bytes;
+    }
+  }
+
+  /**
+   * An answer that is late is not waited for; what was asked may still be done. A large write may take longer, by what
+   * it takes to carry and to apply.
+   */
+  async #inTime<T>(bytes: number, answer: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const limitMs = this.#answerMs + bytes / BYTES_PER_MS;
+      timer = setTimeout(() => reject(unavailable('it did not answer in time')), limitMs);
+    });
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      clearTimeout(timer);
+      // Nobody waits any more for an answer that came too late, not even for its failure.
+      answer.catch(() => undefined);
     }
   }
 
@@ -135,7 +163,7 @@ export class Link {
     keys: readonly string[],
     args: readonly Argument[],
   ): Promise<Reply> {
-    return this.#client.callBuffer(command, script, keys.length, ...keys, ...args) as Promise<Reply>;
+    return this.#client.callBuffer(command, flat(script, keys, args)) as Promise<Reply>;
   }
 
   /** Both travel on one connection, so the second waits for what the first wrote. */
@@ -146,7 +174,7 @@ export class Link {
     args: readonly Argument[],
   ): Promise<Reply> {
     const pipeline = this.#client.pipeline();
-    pipeline.callBuffer(command, script, keys.length, ...keys, ...args);
+    pipeline.callBuffer(command, flat(script, keys, args));
     pipeline.call('WAIT', this.#confirmReplicas, Math.ceil(this.#answerMs / 2));
     const [written, waited] = (await pipeline.exec()) ?? [];
     if (written === undefined || waited === undefined) throw unavailable('the connection was lost');
@@ -157,13 +185,13 @@ export class Link {
   }
 }
 
-function clientFor(address: Address, answerMs: number): Redis | Cluster {
+function clientFor(address: Address): Redis | Cluster {
   const common = {
     ...accessOptions(address.access),
     lazyConnect: true,
     protocol: 2 as const,
     connectTimeout: CONNECT_MS,
-    commandTimeout: answerMs,
+    commandTimeout: HANDSHAKE_MS,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
@@ -196,6 +224,11 @@ function accessOptions({ username, password, isEncrypted }: Access) {
     ...(password === null ? {} : { password }),
     ...(isEncrypted ? { tls: {} } : {}),
   };
+}
+
+/** One list, since a large write has more arguments than a function can take. */
+function flat(script: string, keys: readonly string[], args: readonly Argument[]): Argument[] {
+  return [script, keys.length, ...keys, ...args];
 }
 
 function isMissingScript(error: unknown): boolean {

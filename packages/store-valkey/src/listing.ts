@@ -58,7 +58,7 @@ function isDoomed(place: Place, doomed: ReadonlySet<string>): boolean {
 
 async function isPartition(link: Link, layout: Layout, place: Place, epoch: string): Promise<boolean> {
   if (partitionAt(place) === null) return false;
-  const [state] = layout.place(place).all;
+  const [state] = layout.place(place).some(['state']);
   if (state === undefined) throw new Error('a place has keys');
   const [life, head] = listOf(await link.command('HMGET', state, 'e', 'h'));
   return head !== null && life !== null && textOf(life) === epoch;

@@ -1,7 +1,7 @@
 import type { Note, NoteKind, NoteList, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core';
-import { listArgs } from './guards.ts';
 import { exclusive, keyOf, membersFrom, placeOf, textsOf } from './keys.ts';
 import type { Argument } from './link.ts';
+import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { bytesOf } from './reply.ts';
 import { listNotesScript, readNotesScript } from './scripts/devices.ts';

@@ -2,18 +2,20 @@ import type { Guard } from '@tidemark/core';
 import { carryOut } from './erase.ts';
 import { beginLife, storeEpoch } from './facts.ts';
 import { unavailable } from './failure.ts';
-import { doomsOf, guardArgs, listArgs, memberArgs } from './guards.ts';
+import { doomsOf, guardArgs, memberArgs } from './guards.ts';
 import type { Place } from './keys.ts';
 import type { Layout, PlaceKeys } from './layout.ts';
 import type { Argument, Link, Reply } from './link.ts';
+import { listArgs } from './lists.ts';
 import { bytesOf, listOf, numberOf, textOf } from './reply.ts';
 import { admitScript } from './scripts/admission.ts';
-import type { Script } from './scripts/script.ts';
+import type { PlaceScript } from './scripts/script.ts';
 
 export interface PlaceRead {
   readonly place: Place;
-  readonly script: Script;
-  readonly keys?: (keys: PlaceKeys) => readonly string[];
+  readonly script: PlaceScript;
+  /** The key that the script takes beside those every place has. */
+  readonly more?: (keys: PlaceKeys) => string;
   readonly args: readonly Argument[];
   /** Whose traces at the place are concerned. Where they are written, they are found by it again. */
   readonly client?: string;
@@ -98,9 +100,10 @@ export class Places {
     return [...reading, ...args];
   }
 
-  #keys({ place, keys }: PlaceRead): readonly string[] {
+  #keys({ place, script, more }: PlaceRead): readonly string[] {
     const own = this.#layout.place(place);
-    return [...own.all, ...(keys?.(own) ?? []), ...(this.#link.isOneNode ? this.#layout.registry : [])];
+    const registry = this.#link.isOneNode ? script.registry.map((name) => this.#layout.registryKey(name)) : [];
+    return [...own.some(script.keys), ...(more === undefined ? [] : [more(own)]), ...registry];
   }
 
   #guardOf(guards: readonly Guard[], reply: readonly Reply[]): Guard {

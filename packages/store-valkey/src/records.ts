@@ -6,13 +6,11 @@ export const PART_HEADER_BYTES = 4;
 const CHECKSUM_HIGH_UNIT = 2 ** 48;
 
 /** Scripts never read a text: what they must know of it stands in front of it. */
-export function recordBytes(record: string, checksum: number): Buffer {
-  const bytes = Buffer.allocUnsafe(RECORD_HEADER_BYTES + Buffer.byteLength(record));
-  bytes[0] = Math.floor(checksum / CHECKSUM_HIGH_UNIT);
-  bytes.writeUIntBE(checksum % CHECKSUM_HIGH_UNIT, 1, 6);
-  bytes.writeUInt32BE(record.length, 7);
-  bytes.write(record, RECORD_HEADER_BYTES);
-  return bytes;
+export function writeRecord(bytes: Buffer, at: number, record: string, checksum: number): void {
+  bytes[at] = Math.floor(checksum / CHECKSUM_HIGH_UNIT);
+  bytes.writeUIntBE(checksum % CHECKSUM_HIGH_UNIT, at + 1, 6);
+  bytes.writeUInt32BE(record.length, at + 7);
+  bytes.write(record, at + RECORD_HEADER_BYTES);
 }
 
 export function checksumAt(bytes: Buffer, at: number): number {

@@ -1,8 +1,8 @@
 import type { StatRow } from '@tidemark/core';
-import { listArgs } from './guards.ts';
 import { keyOf, membersFrom, NUMBER_BYTES, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
 import type { Link } from './link.ts';
+import { listArgs } from './lists.ts';
 import { bytesOf, listOf, numberOf, textOf } from './reply.ts';
 import { addStatsScript, readStatsScript, statNamesScript, trimStatsScript } from './scripts/stats.ts';
 

@@ -30,16 +30,17 @@ import type {
 import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
 import { commit } from './commit.ts';
 import { documentNames, readDocument, writeDocument } from './documents.ts';
-import { judge, readSetups } from './durability.ts';
+import { judge, readSetups, unfitness } from './durability.ts';
 import { countEntries, listEntries, readEntry, writeEntries } from './entries.ts';
 import { beginLife, newWord } from './facts.ts';
 import { unavailable } from './failure.ts';
-import { EVERYTHING, entryField, listArgs } from './guards.ts';
+import { EVERYTHING, entryField } from './guards.ts';
 import { readJournal, readObjects } from './journal.ts';
 import { placeOf } from './keys.ts';
 import { Layout } from './layout.ts';
 import { Link, type LinkEvent } from './link.ts';
 import { listPartitions } from './listing.ts';
+import { listArgs } from './lists.ts';
 import { listNotes, readNotes } from './notes.ts';
 import { stateFrom } from './partitions.ts';
 import { Places } from './places.ts';
@@ -96,7 +97,12 @@ export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeySto
     throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${error.message}`);
   });
   try {
-    const { isDurable, details, warnings } = judge(await readSetups(link), confirmReplicas);
+    const setups = await readSetups(link);
+    const reason = unfitness(setups, address.kind === 'cluster');
+    if (reason !== null) {
+      throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${reason}`);
+    }
+    const { isDurable, details, warnings } = judge(setups, confirmReplicas);
     if (options.isDurabilityRequired === true && !isDurable) {
       throw new UnusableServer(`durability is required, but ${warnings.join('; ')}`);
     }
@@ -161,7 +167,7 @@ export class ValkeyStore implements Store {
   sweep(): Promise<void> {
     return this.#serve(async () => {
       await this.#places.epoch();
-      const dooms = listOf(await this.#link.command('HKEYS', this.#layout.doomed));
+      const dooms = listOf(await this.#link.command('HKEYS', this.#layout.registryKey('doomed')));
       await this.#places.carryOut(dooms.map(bytesOf));
     });
   }
@@ -256,7 +262,7 @@ export class ValkeyStore implements Store {
     return this.#serve(async () => {
       const written = await this.#places.write({
         ...{ place: placeOf(key), client, guards, script: noteTidemarkScript },
-        keys: (keys) => [keys.clientFence(client)],
+        more: (keys) => keys.clientFence(client),
         args: [min, max, markMember(mark)],
       });
       return written.gone === null ? { status: 'written' } : { status: 'gone', guard: written.gone };

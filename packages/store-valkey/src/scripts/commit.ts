@@ -1,6 +1,7 @@
+import { PLACE_KEYS } from '../layout.ts';
 import { ADMISSION_AT_PLACE } from './admission.ts';
 import { ERAS_MAX, HEADERS, READING, WRITING } from './place.ts';
-import { CHUNK, lua, PLACE, type Script, script } from './script.ts';
+import { CHUNK, lua, type PlaceScript, placeScript } from './script.ts';
 
 /** Ended notes that go with one write. */
 const ENDED_PER_WRITE_MAX = 100;
@@ -165,17 +166,17 @@ end`;
 /**
  * Changes objects of a partition, and notes of a device on it, as one step: records, journal, size, checksum and head.
  *
- * KEYS    the place; the fence of the client when there are notes; the registry, when it lies on the same node
+ * KEYS    the place; the fence of the client, or again that of the place when there are no notes; the registry, when it lies on the same node
  * ARGV    admission; expected head or ''; epoch (as state_text without spaces would spell it) and head seen, or '' ''; a
  *         word for a new partition; ids; values, each with its header, '' deletes; expected seqs, '' for whatever; ids
  *         left alone; their seqs; then '' or: '1', prefix of the device's notes, the same up to now, triples of field,
  *         value ('' removes) and expectation ('' whatever, '-' none, '=text')
  * Answer  {'committed', state} · {'conflict'} · a refusal of admission
  */
-export const commitScript: Script = script(
+export const commitScript: PlaceScript = placeScript(
   'commit',
   'writes',
-  PLACE,
+  { place: PLACE_KEYS, more: 'client_fence' },
   ADMISSION_AT_PLACE,
   WRITING,
   HEADERS,
@@ -184,8 +185,7 @@ export const commitScript: Script = script(
   CHANGES,
   NOTES,
   lua`
-local client_fence = (#KEYS == 11 or #KEYS == 18) and KEYS[11] or nil
-local refusal, epoch = admitted(client_fence)
+local refusal, epoch = admitted(CLIENT_FENCE)
 if refusal then return refusal end
 local state, is_other_life = writable(epoch)
 local expected_head, seen_epoch, seen_head, word = take(), take(), take(), take()
@@ -227,10 +227,10 @@ return { 'committed', state_text(state, epoch) }`,
  * ARGV    as READING takes them; the seq up to which; how many at most
  * Answer  {'state', state} or a refusal of READING
  */
-export const trimScript: Script = script(
+export const trimScript: PlaceScript = placeScript(
   'trim',
   'writes',
-  PLACE,
+  { place: ['state', 'graves'] },
   READING,
   lua`
 local refusal, state, epoch = readable()

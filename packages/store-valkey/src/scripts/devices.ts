@@ -1,6 +1,6 @@
 import { ADMISSION_AT_PLACE, FENCE_S } from './admission.ts';
-import { READING, WRITING } from './place.ts';
-import { CHUNK, lua, PLACE, type Script, script } from './script.ts';
+import { READING, STATE } from './place.ts';
+import { CHUNK, lua, type PlaceScript, placeScript } from './script.ts';
 
 // A tidemark is one member of TIDEMARKS: the client, ended by a zero byte, and the mark as a text of plain characters.
 
@@ -11,17 +11,17 @@ import { CHUNK, lua, PLACE, type Script, script } from './script.ts';
  * ARGV    admission; begin and end of the range of the client's member; the member
  * Answer  {'written'} or a refusal of admission
  */
-export const noteTidemarkScript: Script = script(
+export const noteTidemarkScript: PlaceScript = placeScript(
   'note_tidemark',
   'writes',
-  PLACE,
+  { place: ['state', 'tidemarks', 'fence'], more: 'client_fence' },
   ADMISSION_AT_PLACE,
-  WRITING,
+  STATE,
   lua`
-local refusal, epoch = admitted(KEYS[11])
+local refusal, epoch = admitted(CLIENT_FENCE)
 if refusal then return refusal end
-local state = writable(epoch)
-if not state or not state.is_partition then return { 'written' } end
+local state = read_state()
+if not state or state.epoch ~= epoch or not state.is_partition then return { 'written' } end
 local min, max, member = take(), take(), take()
 redis.call('ZREMRANGEBYLEX', TIDEMARKS, min, max)
 redis.call('ZADD', TIDEMARKS, 0, member)
@@ -35,10 +35,10 @@ return { 'written' }`,
  * ARGV    as READING takes them; begin and end of the range; how many at most
  * Answer  {'tidemarks', member …} or a refusal of READING
  */
-export const tidemarksScript: Script = script(
+export const tidemarksScript: PlaceScript = placeScript(
   'tidemarks',
   'reads',
-  PLACE,
+  { place: ['state', 'tidemarks'] },
   READING,
   lua`
 local refusal, state = readable()
@@ -60,10 +60,10 @@ return answer`,
  * ARGV    as READING takes them; fields
  * Answer  {'notes', value or '' …} in the order of the fields, or a refusal of READING
  */
-export const readNotesScript: Script = script(
+export const readNotesScript: PlaceScript = placeScript(
   'read_notes',
   'reads',
-  PLACE,
+  { place: ['state', 'notes'] },
   READING,
   lua`
 local refusal, state = readable()
@@ -83,10 +83,10 @@ return answer`,
  * ARGV    as READING takes them; begin and end of the range; how many at most
  * Answer  {'notes', field, value …} or a refusal of READING
  */
-export const listNotesScript: Script = script(
+export const listNotesScript: PlaceScript = placeScript(
   'list_notes',
   'reads',
-  PLACE,
+  { place: ['state', 'notes', 'note_names'] },
   READING,
   lua`
 local refusal, state = readable()
@@ -112,16 +112,16 @@ return answer`,
  *         of the range of notes
  * Answer  {'forgotten'} · {'more'} · {'stale'} when the erasure was read too long ago
  */
-export const forgetClientScript: Script = script(
+export const forgetClientScript: PlaceScript = placeScript(
   'forget_client',
   'writes',
-  PLACE,
+  { place: ['tidemarks', 'notes', 'note_names', 'note_ends'], more: 'client_fence' },
   ADMISSION_AT_PLACE,
   lua`
 local version, at_us = take(), take_number()
 local mark_min, mark_max, note_min, note_max = take(), take(), take(), take()
 if now_us() > at_us + TICKET_US then return { 'stale' } end
-local fence = redis.call('GET', KEYS[11])
+local fence = redis.call('GET', CLIENT_FENCE)
 if fence and tonumber(fence) >= tonumber(version) then return { 'forgotten' } end
 redis.call('ZREMRANGEBYLEX', TIDEMARKS, mark_min, mark_max)
 local fields = redis.call('ZRANGEBYLEX', NOTE_NAMES, note_min, note_max, 'LIMIT', 0, ${CHUNK})
@@ -131,6 +131,6 @@ if #fields > 0 then
 end
 if #fields == ${CHUNK} then return { 'more' } end
 redis.call('ZREMRANGEBYLEX', NOTE_ENDS, note_min, note_max)
-redis.call('SET', KEYS[11], version, 'EX', ${FENCE_S})
+redis.call('SET', CLIENT_FENCE, version, 'EX', ${FENCE_S})
 return { 'forgotten' }`,
 );

@@ -1,6 +1,7 @@
+import { PLACE_KEYS } from '../layout.ts';
 import { ADMISSION_AT_PLACE } from './admission.ts';
 import { HEADERS, READING, WRITING } from './place.ts';
-import { CHUNK, lua, PLACE, type Script, script } from './script.ts';
+import { CHUNK, lua, type PlaceScript, placeScript } from './script.ts';
 
 // DOCUMENTS has for each name "type version parts units"; the parts of each document stand in a hash of their own, each
 // behind four bytes for its UTF-16 units.
@@ -12,10 +13,10 @@ import { CHUNK, lua, PLACE, type Script, script } from './script.ts';
  * ARGV    as READING takes them; name; '1' for all parts, or '' and the keys of those wanted
  * Answer  {'none'} · {'document', header, key, part, key, part …} · a refusal of READING
  */
-export const readDocumentScript: Script = script(
+export const readDocumentScript: PlaceScript = placeScript(
   'read_document',
   'reads',
-  PLACE,
+  { place: ['state', 'documents'], more: 'parts' },
   READING,
   lua`
 local refusal, state = readable()
@@ -25,11 +26,11 @@ local header = state and redis.call('HGET', DOCUMENTS, name)
 if not header then return { 'none' } end
 local answer = { 'document', header }
 if wants_all then
-  for _, text in ipairs(redis.call('HGETALL', KEYS[11])) do answer[#answer + 1] = text end
+  for _, text in ipairs(redis.call('HGETALL', PARTS)) do answer[#answer + 1] = text end
   return answer
 end
 for _, key in ipairs(take_list()) do
-  local part = redis.call('HGET', KEYS[11], key)
+  local part = redis.call('HGET', PARTS, key)
   if part then answer[#answer + 1] = key; answer[#answer + 1] = part end
 end
 return answer`,
@@ -42,10 +43,10 @@ return answer`,
  * ARGV    as READING takes them
  * Answer  {'names', name …} or a refusal of READING
  */
-export const documentNamesScript: Script = script(
+export const documentNamesScript: PlaceScript = placeScript(
   'document_names',
   'reads',
-  PLACE,
+  { place: ['state', 'documents'] },
   READING,
   lua`
 local refusal, state = readable()
@@ -64,15 +65,14 @@ return answer`,
  * ARGV    admission; name; type; '1' to replace all parts; expected version or ''; keys of parts; parts
  * Answer  {'written'} · {'conflict'} · a refusal of admission
  */
-export const writeDocumentScript: Script = script(
+export const writeDocumentScript: PlaceScript = placeScript(
   'write_document',
   'writes',
-  PLACE,
+  { place: PLACE_KEYS, more: 'parts' },
   ADMISSION_AT_PLACE,
   WRITING,
   HEADERS,
   lua`
-local PARTS = KEYS[11]
 local refusal, epoch = admitted()
 if refusal then return refusal end
 local _, is_other_life = writable(epoch)

@@ -1,5 +1,5 @@
 import { HEADERS, READING } from './place.ts';
-import { CHUNK, lua, PLACE, type Script, script } from './script.ts';
+import { CHUNK, lua, type PlaceScript, placeScript } from './script.ts';
 
 /** Records fetched at once: a few to begin with, since they may be large, and more as they prove small. */
 const FETCH_FIRST = 16;
@@ -13,10 +13,10 @@ const FETCH_BYTES = 65_536;
  * ARGV    as READING takes them
  * Answer  {'state', state} or a refusal of READING
  */
-export const stateScript: Script = script(
+export const stateScript: PlaceScript = placeScript(
   'state',
   'reads',
-  PLACE,
+  { place: ['state'] },
   READING,
   lua`
 local refusal, state, epoch = readable()
@@ -32,10 +32,10 @@ return { 'state', state_text(state, epoch) }`,
  * Answer  {'objects', state, seqs, lengths, records}: for each id its seq, 0 when it is unknown, negative when it is
  *         a tombstone; for each live one the bytes of its record; the records one after the other
  */
-export const objectsScript: Script = script(
+export const objectsScript: PlaceScript = placeScript(
   'objects',
   'reads',
-  PLACE,
+  { place: ['state', 'records', 'live', 'graves'] },
   READING,
   lua`
 local refusal, state, epoch = readable()
@@ -104,10 +104,10 @@ end`;
  * Answer  {'slice', state, up to, seqs, lengths, records, lengths of graves, graves, lengths of ids, ids, seqs of
  *         graves}: lists of numbers joined by commas, texts one after the other
  */
-export const journalScript: Script = script(
+export const journalScript: PlaceScript = placeScript(
   'journal',
   'reads',
-  PLACE,
+  { place: ['state', 'records', 'live', 'graves'] },
   READING,
   HEADERS,
   CURSORS,
@@ -170,10 +170,10 @@ return { 'slice', state_text(state, epoch), whole(up_to), table.concat(seqs, ','
  * ARGV    as READING takes them
  * Answer  {'counts', "size,records,live,entries beyond the head,tombstones up to the floor"} or a refusal of READING
  */
-export const soundnessScript: Script = script(
+export const soundnessScript: PlaceScript = placeScript(
   'soundness',
   'reads',
-  PLACE,
+  { place: ['state', 'records', 'live', 'graves'] },
   READING,
   lua`
 local refusal, state = readable()

@@ -1,6 +1,7 @@
+import { PLACE_KEYS } from '../layout.ts';
 import { ADMISSION, ADMISSION_AT_PLACE, FENCE_S } from './admission.ts';
 import { WRITING } from './place.ts';
-import { CHUNK, lua, PLACE, REGISTRY, type Script, script } from './script.ts';
+import { CHUNK, lua, type PlaceScript, placeScript, REGISTRY, type Script, script } from './script.ts';
 
 /** Places and clients' places given out at a time to be erased. */
 const SWEEP_MAX = 100;
@@ -209,10 +210,10 @@ return {}`,
  * ARGV    version of the erasure; when it was read, in µs
  * Answer  {'erased'} · {'stale'} when the erasure was read too long ago
  */
-export const erasePlaceScript: Script = script(
+export const erasePlaceScript: PlaceScript = placeScript(
   'erase_place',
   'writes',
-  PLACE,
+  { place: PLACE_KEYS },
   ADMISSION_AT_PLACE,
   WRITING,
   lua`

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PLACE_KEYS, REGISTRY_KEYS } from '../layout.ts';
+import { type PlaceKeyName, REGISTRY_KEYS, type RegistryKeyName } from '../layout.ts';
 
 /** A Lua script that the server runs as one step. */
 export interface Script {
@@ -8,10 +8,41 @@ export interface Script {
   readonly sha: string;
 }
 
+/** One that works at a place. It is given the keys of the place it needs, one more or none, and those of the registry. */
+export interface PlaceScript extends Script {
+  readonly keys: readonly PlaceKeyName[];
+  readonly registry: readonly RegistryKeyName[];
+}
+
+type Kind = 'reads' | 'writes';
+
 /** Scripts that only read say so: they then also run while memory is exhausted. */
-export function script(name: string, kind: 'reads' | 'writes', ...parts: readonly string[]): Script {
+export function script(name: string, kind: Kind, ...parts: readonly string[]): Script {
   const text = `#!lua${kind === 'reads' ? ' flags=no-writes' : ''}\n${[ARGUMENTS, ...parts].join('\n')}`;
   return { name, text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+export function placeScript(
+  name: string,
+  kind: Kind,
+  keys: { readonly place: readonly PlaceKeyName[]; readonly more?: string },
+  ...parts: readonly string[]
+): PlaceScript {
+  const registry = kind === 'reads' ? READING_KEYS : REGISTRY_KEYS;
+  const own = [...keys.place, ...(keys.more === undefined ? [] : [keys.more])];
+  const prelude = lua`
+local ${namesOf(own)} = unpack(KEYS, 1, ${own.length})
+-- Whether the registry lies on the same node, and its keys follow: then one script is enough.
+local IS_ONE_NODE = #KEYS > ${own.length}
+local ${namesOf(registry)} = unpack(KEYS, ${own.length + 1}, ${own.length + registry.length})`;
+  return { ...script(name, kind, prelude, ...parts), keys: keys.place, registry };
+}
+
+/** What says whether a place may be read. */
+const READING_KEYS: readonly RegistryKeyName[] = ['facts', 'doomed'];
+
+function namesOf(keys: readonly string[]): string {
+  return keys.map((key) => key.toUpperCase()).join(', ');
 }
 
 /** Marks a template as Lua for editors, and takes numbers and names into it. */
@@ -22,14 +53,20 @@ export function lua(strings: TemplateStringsArray, ...values: readonly (string |
 /** How many members one call may take: Lua can hand over some 8,000 values at once. */
 export const CHUNK = 1_000;
 
-/** Arguments are taken one after the other; lists come with their length in front. */
+/**
+ * Arguments are taken one after the other. A list comes with its length in front, or, when it is long, as a number of
+ * packs below zero and then the packs: so many arguments would cost more than all the rest.
+ */
 const ARGUMENTS = lua`
 local taken = 0
 local function take() taken = taken + 1; return ARGV[taken] end
 local function take_number() return tonumber(take()) end
 local function take_list()
-  local list = {}
-  for index = 1, take_number() do list[index] = take() end
+  local list, count = {}, take_number()
+  for index = 1, count do list[index] = take() end
+  for _ = 1, -count do
+    for _, member in ipairs(cmsgpack.unpack(take())) do list[#list + 1] = member end
+  end
   return list
 end
 local function whole(number) return string.format('%.0f', number) end
@@ -42,13 +79,6 @@ local function in_chunks(list, size, call)
   for first = 1, #list, size do call(first, math.min(first + size - 1, #list)) end
 end`;
 
-/** Names for the keys of a place, which come first in every script about one. */
-export const PLACE = lua`
-local STATE, RECORDS, LIVE, GRAVES, TIDEMARKS, DOCUMENTS, NOTES, NOTE_NAMES, NOTE_ENDS, FENCE = unpack(KEYS, 1, ${PLACE_KEYS.length})
--- Whether the registry lies on the same node, and its keys follow: then one script is enough.
-local IS_ONE_NODE = #KEYS >= ${PLACE_KEYS.length + REGISTRY_KEYS.length}
-local FACTS, ENTRIES, NAMES, PLACES, SOURCES, CLIENTS, DOOMED = unpack(KEYS, #KEYS - ${REGISTRY_KEYS.length - 1}, #KEYS)`;
-
 /** Names for the keys of the registry alone. */
 export const REGISTRY = lua`
-local FACTS, ENTRIES, NAMES, PLACES, SOURCES, CLIENTS, DOOMED = unpack(KEYS, 1, ${REGISTRY_KEYS.length})`;
+local ${namesOf(REGISTRY_KEYS)} = unpack(KEYS, 1, ${REGISTRY_KEYS.length})`;
