@@ -1,11 +1,12 @@
 import type { Change, Commit, CommitResult, NotesWrite } from '@tidemark/core';
 import { newWord } from './facts.ts';
-import { placeOf, requireWellFormed } from './keys.ts';
-import { type Argument, betweenTurns } from './link.ts';
-import { listArgs, recordArgs } from './lists.ts';
+import { placeOf, requireName } from './keys.ts';
+import type { Argument } from './link.ts';
+import { longListArgs } from './lists.ts';
 import { notesArgs, requireSoundNotes } from './notes.ts';
 import { stateFrom } from './partitions.ts';
 import type { Places } from './places.ts';
+import { headedRecord } from './records.ts';
 import { textOf } from './reply.ts';
 import { commitScript } from './scripts/commit.ts';
 
@@ -30,7 +31,7 @@ export async function commit(places: Places, { partition, guards, notes, ...term
 function requireSound(changes: readonly Change[]): void {
   const ids = new Set<string>();
   for (const { id, record, checksum } of changes) {
-    requireWellFormed(id);
+    requireName(id);
     ids.add(id);
     if (record === null && checksum !== 0) throw new Error('a deletion has no checksum');
   }
@@ -45,11 +46,15 @@ async function commitArgs(
     expectHead ?? '',
     ...(seen === undefined ? ['', ''] : [seen.epoch, seen.head]),
     newWord(),
-    ...listArgs(changes.map(({ id }) => id)),
-    ...(await recordArgs(changes, betweenTurns)),
-    ...listArgs(changes.map(({ expect }) => expect ?? '')),
-    ...listArgs(kept.map(({ id }) => id)),
-    ...listArgs(kept.map(({ expect }) => expect)),
+    ...(await longListArgs(changes, ({ id }) => id)),
+    ...(await longListArgs(changes, valueFor)),
+    ...(await longListArgs(changes, ({ expect }) => String(expect ?? ''))),
+    ...(await longListArgs(kept, ({ id }) => id)),
+    ...(await longListArgs(kept, ({ expect }) => String(expect))),
     ...(notes === undefined ? [''] : notesArgs(notes)),
   ];
+}
+
+function valueFor({ record, checksum }: Change): string {
+  return record === null ? '' : headedRecord(record, checksum);
 }

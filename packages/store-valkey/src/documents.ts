@@ -6,11 +6,11 @@ import type {
   StoredDocument,
   WriteResult,
 } from '@tidemark/core';
-import { requireWellFormed } from './keys.ts';
+import { requireName } from './keys.ts';
 import type { Reply } from './link.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
-import { PART_HEADER_BYTES, partBytes } from './records.ts';
+import { headedPart, PART_HEADER_BYTES } from './records.ts';
 import { bytesOf, textOf } from './reply.ts';
 import { documentNamesScript, readDocumentScript, writeDocumentScript } from './scripts/documents.ts';
 
@@ -54,7 +54,7 @@ export async function documentNames(places: Places, scope: DocumentScope): Promi
 
 export async function writeDocument(places: Places, write: DocumentWrite): Promise<WriteResult> {
   const { key, type, replace, parts, expect, guards } = write;
-  for (const name of [key.name, ...parts.keys()]) requireWellFormed(name);
+  for (const name of [key.name, ...parts.keys()]) requireName(name);
   const written = await places.write({
     place: key.scope,
     script: writeDocumentScript,
@@ -63,7 +63,7 @@ export async function writeDocument(places: Places, write: DocumentWrite): Promi
     args: [
       ...[key.name, type, replace ? '1' : '', expect ?? ''],
       ...listArgs([...parts.keys()]),
-      ...listArgs([...parts.values()].map(partBytes)),
+      ...listArgs([...parts.values()].map(headedPart)),
     ],
   });
   if (written.gone !== null) return { status: 'gone', guard: written.gone };

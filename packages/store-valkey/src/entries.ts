@@ -4,7 +4,7 @@ import { unavailable } from './failure.ts';
 import { doomOf, EVERYTHING, entryField, guardArgs } from './guards.ts';
 import { exclusive, keyOf, membersFrom, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
-import type { Argument, Link } from './link.ts';
+import type { Link } from './link.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { bytesOf, listOf, numberOf, textOf } from './reply.ts';
@@ -32,7 +32,7 @@ export async function listEntries(link: Link, layout: Layout, list: EntryList): 
   const found = listOf(await link.run(listEntriesScript, layout.registry, [from, max, limit]));
   const entries: Entry[] = [];
   for (let index = 0; index < found.length; index += 2) {
-    entries.push(entryOf(textsOf(bytesOf(found[index])).slice(1), bytesOf(found[index + 1])));
+    entries.push(entryOf(textsOf(textOf(found[index])).slice(1), bytesOf(found[index + 1])));
   }
   return entries;
 }
@@ -60,7 +60,7 @@ export async function writeEntries(
     const [status, ...more] = listOf(await link.write(writeEntriesScript, layout.registry, args));
     const kind = textOf(status);
     if (kind === 'doomed') {
-      await places.carryOut(more.map(bytesOf));
+      await places.carryOut(more.map((field) => textOf(field)));
       continue;
     }
     if (kind === 'gone') return { status: 'gone', guard: batch.guards[numberOf(more[0]) - 1] ?? missing() };
@@ -72,17 +72,17 @@ export async function writeEntries(
 }
 
 function requireSound(writes: readonly EntryWrite[]): void {
-  const names = new Set(writes.map((write) => entryField(write).toString('latin1')));
+  const names = new Set(writes.map((write) => entryField(write)));
   if (names.size !== writes.length) throw new Error('an entry stands twice in a batch');
 }
 
 /** Whoever is made again is made only after the erasure of the last one of that name is finished. */
-function doomOfMade({ kind, key, value }: EntryWrite): Buffer[] {
+function doomOfMade({ kind, key, value }: EntryWrite): string[] {
   if (value === null || (kind !== 'user' && kind !== 'client' && kind !== 'source')) return [];
   return [doomOf(kind, key[0] ?? '')];
 }
 
-function writeArgs(write: EntryWrite): Argument[] {
+function writeArgs(write: EntryWrite): (string | number)[] {
   return [entryField(write), write.expect ?? '', write.value === null ? '' : `=${write.value}`];
 }
 

@@ -7,7 +7,7 @@ import { keyOf, membersFrom, placeMember, placeOf, sourceMember } from './keys.t
 import { Layout } from './layout.ts';
 import { type Argument, Link } from './link.ts';
 import { listArgs } from './lists.ts';
-import { bytesOf, listOf, textOf } from './reply.ts';
+import { listOf, textOf } from './reply.ts';
 import { admitScript } from './scripts/admission.ts';
 import { noteTidemarkScript } from './scripts/devices.ts';
 import { documentNamesScript, writeDocumentScript } from './scripts/documents.ts';
@@ -54,7 +54,7 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
   const MARK = { client: 'c1', epoch: 'e', seq: 1, base: 1, start: null, seenAtMs: 1 };
 
   /** What a server does that dies right after the first of the two steps. */
-  async function begin(link: Link, layout: Layout, doom: Buffer): Promise<void> {
+  async function begin(link: Link, layout: Layout, doom: string): Promise<void> {
     const removal = [keyOf('user', 'ann'), '', ''];
     const args: Argument[] = [...guardArgs([]), ...listArgs([]), ...listArgs(removal), ...listArgs([doom])];
     await link.run(writeEntriesScript, layout.registry, args);
@@ -154,20 +154,12 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
       const args = [...guardArgs([ANN]), ...listArgs(doomsOf(place, client)), ...memberArgs(place, client)];
       const [kind, ...ticket] = listOf(await link.run(admitScript, layout.registry, args));
       expect(textOf(kind)).toBe('admitted');
-      return ticket.map(bytesOf);
+      return ticket.map((word) => textOf(word));
     }
 
     async function writeNote(link: Link, layout: Layout, ticket: readonly Argument[]): Promise<string> {
       const keys = layout.place(placeOf(ORDERS));
-      const args = [
-        ...ticket,
-        'note',
-        'text',
-        '1',
-        '',
-        ...listArgs(['0']),
-        ...listArgs([Buffer.from('\0\0\0\u0001x')]),
-      ];
+      const args = [...ticket, 'note', 'text', '1', '', ...listArgs(['0']), ...listArgs(['00001x'])];
       return textOf(
         listOf(
           await link.run(writeDocumentScript, [...keys.some(writeDocumentScript.keys), keys.partsOf('note')], args),

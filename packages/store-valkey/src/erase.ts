@@ -4,13 +4,13 @@ import { keyOf, membersFrom, type Place, placeFrom, placeMember, sourceMember, t
 import type { Layout } from './layout.ts';
 import type { Argument, Link, Reply } from './link.ts';
 import { listArgs } from './lists.ts';
-import { bytesOf, listOf, textOf } from './reply.ts';
+import { listOf, textOf } from './reply.ts';
 import { forgetClientScript } from './scripts/devices.ts';
 import { erasePlaceScript, sweepScript, sweptScript } from './scripts/registry.ts';
 import { markRange } from './tidemarks.ts';
 
 /** The dooms that an erasure means. */
-export function doomsIn({ users = [], clients = [], sources = [] }: Erasure): Buffer[] {
+export function doomsIn({ users = [], clients = [], sources = [] }: Erasure): string[] {
   return [
     ...users.map((user) => doomOf('user', user)),
     ...clients.map((client) => doomOf('client', client)),
@@ -23,7 +23,7 @@ export function doomsIn({ users = [], clients = [], sources = [] }: Erasure): Bu
  * entries that go; from then on nothing new is admitted there. Then every place concerned is erased and fenced, and when
  * none is left the doom is lifted. Whoever meets a doom, after a crash for example, carries it out before going on.
  */
-export async function carryOut(link: Link, layout: Layout, doom: Buffer): Promise<void> {
+export async function carryOut(link: Link, layout: Layout, doom: string): Promise<void> {
   for (;;) {
     const reply = listOf(await link.write(sweepScript, layout.registry, [doom, ...rangeArgs(doom)]));
     if (textOf(reply[0]) === 'done') return;
@@ -31,12 +31,12 @@ export async function carryOut(link: Link, layout: Layout, doom: Buffer): Promis
   }
 }
 
-async function sweep(link: Link, layout: Layout, doom: Buffer, reply: readonly Reply[]): Promise<void> {
+async function sweep(link: Link, layout: Layout, doom: string, reply: readonly Reply[]): Promise<void> {
   const version = textOf(reply[1]);
   const order: readonly Argument[] = [version, textOf(reply[2])];
   const bySource = textsOf(doom)[0] === 'source';
-  const places = listOf(reply[3]).map((member) => placeFrom(textsOf(bytesOf(member)).slice(bySource ? 1 : 0)));
-  const traces = listOf(reply[4]).map((member) => bytesOf(member));
+  const places = listOf(reply[3]).map((member) => placeFrom(textsOf(textOf(member)).slice(bySource ? 1 : 0)));
+  const traces = listOf(reply[4]).map((member) => textOf(member));
   const replies = await Promise.all([
     ...places.map((place) => erasePlace(link, layout, place, order)),
     ...traces.map((member) => forgetClient(link, layout, member, order)),
@@ -55,7 +55,7 @@ async function erasePlace(link: Link, layout: Layout, place: Place, order: reado
   return textOf(listOf(await link.write(erasePlaceScript, layout.place(place).some(erasePlaceScript.keys), order))[0]);
 }
 
-async function forgetClient(link: Link, layout: Layout, member: Buffer, order: readonly Argument[]): Promise<string> {
+async function forgetClient(link: Link, layout: Layout, member: string, order: readonly Argument[]): Promise<string> {
   const [client = '', ...parts] = textsOf(member);
   const place: Place = placeFrom(parts);
   const keys = layout.place(place);
@@ -70,8 +70,8 @@ async function forgetClient(link: Link, layout: Layout, member: Buffer, order: r
 }
 
 /** Where the places of a doom stand: a range of places by owner or by source, and one of the traces of a client. */
-function rangeArgs(doom: Buffer): readonly Argument[] {
-  if (doom.equals(EVERYTHING)) return ['places', '-', '+', '', '', ''];
+function rangeArgs(doom: string): readonly Argument[] {
+  if (doom === EVERYTHING) return ['places', '-', '+', '', '', ''];
   const [kind, name = ''] = textsOf(doom);
   const owned = kind === 'source' ? membersFrom(keyOf(name)) : membersFrom(keyOf(kind ?? '', name));
   const traces = membersFrom(keyOf(name));

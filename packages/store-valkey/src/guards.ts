@@ -4,7 +4,7 @@ import type { Argument } from './link.ts';
 import { listArgs } from './lists.ts';
 
 /** The field of an entry. */
-export function entryField({ kind, key }: EntryRef): Buffer {
+export function entryField({ kind, key }: EntryRef): string {
   return keyOf(kind, ...key);
 }
 
@@ -15,12 +15,12 @@ export function guardArgs(guards: readonly Guard[]): Argument[] {
 /** What erasures are called: of a user, a client or a source, or of everything. */
 export const EVERYTHING = keyOf('everything');
 
-export function doomOf(kind: 'user' | 'client' | 'source', name: string): Buffer {
+export function doomOf(kind: 'user' | 'client' | 'source', name: string): string {
   return keyOf(kind, name);
 }
 
 /** The erasures that concern a place, and a client's traces at it. */
-export function doomsOf(place: Place, client: string | null = null): Buffer[] {
+export function doomsOf(place: Place, client: string | null = null): string[] {
   return [
     EVERYTHING,
     ...(place.kind === 'user' ? [doomOf('user', place.user)] : []),

@@ -1,5 +1,5 @@
 import type { JournalRange, JournalSlice, ObjectsRead, PartitionKey, StoredObject } from '@tidemark/core';
-import { placeOf, requireWellFormed } from './keys.ts';
+import { placeOf, requireName } from './keys.ts';
 import { listArgs } from './lists.ts';
 import { stateFrom } from './partitions.ts';
 import type { Places } from './places.ts';
@@ -8,7 +8,7 @@ import { bytesOf, numberOf, numbersOf, textsIn } from './reply.ts';
 import { journalScript, objectsScript } from './scripts/read.ts';
 
 export async function readObjects(places: Places, key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
-  for (const id of ids) requireWellFormed(id);
+  for (const id of ids) requireName(id);
   const [, state, seqs, lengths, bytes] = await places.read({
     place: placeOf(key),
     script: objectsScript,

@@ -1,4 +1,4 @@
-import { type Place, placeParts, requireWellFormed } from './keys.ts';
+import { type Place, placeParts, requireName } from './keys.ts';
 
 /**
  * The keys of everything. Names are escaped so that neither `{`, `}` nor `:` is left in them, which makes the hash tag
@@ -26,7 +26,7 @@ export class Layout {
 
   place(place: Place): PlaceKeys {
     const parts = placeParts(place);
-    for (const part of parts) requireWellFormed(part);
+    for (const part of parts) requireName(part);
     const base = `${this.#prefix}{${parts.map(encodeURIComponent).join(':')}}:`;
     return {
       some: (names) => names.map((name) => base + name),

@@ -8,9 +8,7 @@ export type Argument = string | number | Buffer;
 export type Reply = Buffer | number | null | readonly Reply[];
 
 /** Lets others have their turn. */
-export type Pause = () => Promise<void>;
-export const withoutPause: Pause = async () => undefined;
-export const betweenTurns: Pause = () => new Promise((resolve) => setImmediate(resolve));
+export const betweenTurns = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export interface LinkOptions {
   readonly address: Address;

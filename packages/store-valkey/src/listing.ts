@@ -13,7 +13,7 @@ import {
 } from './keys.ts';
 import type { Layout } from './layout.ts';
 import type { Link } from './link.ts';
-import { bytesOf, listOf, textOf } from './reply.ts';
+import { listOf, textOf } from './reply.ts';
 import { listPlacesScript } from './scripts/registry.ts';
 
 /** Places looked at in one step. */
@@ -21,7 +21,7 @@ const PLACES_PER_READ = 500;
 
 interface Listed {
   readonly place: Place;
-  readonly member: Buffer;
+  readonly member: string;
 }
 
 /**
@@ -40,9 +40,9 @@ export async function listPartitions(
   for (;;) {
     const [members, dooms, epoch] = listOf(await link.run(listPlacesScript, layout.registry, [from, PLACES_PER_READ]));
     const listed = listOf(members).map((member) => {
-      return { member: bytesOf(member), place: placeFrom(textsOf(bytesOf(member))) };
+      return { member: textOf(member), place: placeFrom(textsOf(textOf(member))) };
     });
-    const doomed = new Set(listOf(dooms).map((field) => bytesOf(field).toString('latin1')));
+    const doomed = new Set(listOf(dooms).map((field) => textOf(field)));
     const candidates = listed.filter(({ place }) => !isDoomed(place, doomed));
     const isThere = await Promise.all(candidates.map(({ place }) => isPartition(link, layout, place, textOf(epoch))));
     found.push(...candidates.filter((_, index) => isThere[index]).flatMap(({ place }) => partitionAt(place) ?? []));
@@ -53,7 +53,7 @@ export async function listPartitions(
 }
 
 function isDoomed(place: Place, doomed: ReadonlySet<string>): boolean {
-  return doomed.size > 0 && doomsOf(place).some((field) => doomed.has(field.toString('latin1')));
+  return doomed.size > 0 && doomsOf(place).some((field) => doomed.has(field));
 }
 
 async function isPartition(link: Link, layout: Layout, place: Place, epoch: string): Promise<boolean> {

@@ -1,11 +1,4 @@
-import { type Argument, type Pause, withoutPause } from './link.ts';
-import { RECORD_HEADER_BYTES, writeRecord } from './records.ts';
-
-/** A record on its way to a script, with what the script must know of it. Null: nothing, which removes. */
-export interface HeadedRecord {
-  readonly record: string | null;
-  readonly checksum: number;
-}
+import { type Argument, betweenTurns } from './link.ts';
 
 /** Lists up to this long travel as they are: packing would cost more. */
 const PLAIN_MAX = 16;
@@ -18,38 +11,33 @@ const TEXT = 0xdb;
 const HEAD_BYTES = 5;
 
 /** A list as scripts take it. */
-export function listArgs(list: readonly Argument[]): Argument[] {
+export function listArgs(list: readonly (string | number)[]): Argument[] {
   if (list.length <= PLAIN_MAX) return [list.length, ...list];
   const packs: Argument[] = [];
   for (let first = 0; first < list.length; first += PACK_MEMBERS) {
-    packs.push(packed(list.slice(first, first + PACK_MEMBERS).map(textOrBytes), bytesIn, writeInto));
+    packs.push(packed(list.slice(first, first + PACK_MEMBERS).map(String)));
   }
   return [-packs.length, ...packs];
 }
 
-/** Records as a list. There may be a hundred thousand of them, so the event loop gets its turns in between. */
-export async function recordArgs(records: readonly HeadedRecord[], pause: Pause = withoutPause): Promise<Argument[]> {
+/** The same for what there may be a hundred thousand of: the event loop gets its turns in between. */
+export async function longListArgs<T>(list: readonly T[], textOf: (member: T) => string): Promise<Argument[]> {
+  if (list.length <= PLAIN_MAX) return [list.length, ...list.map(textOf)];
   const packs: Argument[] = [];
-  for (let first = 0; first < records.length; first += PACK_MEMBERS) {
-    if (first > 0) await pause();
-    packs.push(packed(records.slice(first, first + PACK_MEMBERS), recordBytesIn, writeHeaded));
+  for (let first = 0; first < list.length; first += PACK_MEMBERS) {
+    if (first > 0) await betweenTurns();
+    packs.push(packed(list.slice(first, first + PACK_MEMBERS).map(textOf)));
   }
   return [-packs.length, ...packs];
 }
 
-function packed<T>(
-  members: readonly T[],
-  bytesOf: (member: T) => number,
-  write: (pack: Buffer, at: number, member: T, length: number) => void,
-): Buffer {
-  const lengths = members.map(bytesOf);
-  const pack = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + HEAD_BYTES + length, HEAD_BYTES));
+function packed(members: readonly string[]): Buffer {
+  const bytesMax = members.reduce((sum, member) => sum + HEAD_BYTES + Buffer.byteLength(member), HEAD_BYTES);
+  const pack = Buffer.allocUnsafe(bytesMax);
   let at = writeHead(pack, 0, LIST, members.length);
-  for (const [index, member] of members.entries()) {
-    const length = lengths[index] ?? 0;
-    at = writeHead(pack, at, TEXT, length);
-    write(pack, at, member, length);
-    at += length;
+  for (const member of members) {
+    const length = pack.write(member, at + HEAD_BYTES);
+    at = writeHead(pack, at, TEXT, length) + length;
   }
   return pack;
 }
@@ -57,25 +45,4 @@ function packed<T>(
 function writeHead(pack: Buffer, at: number, kind: number, length: number): number {
   pack[at] = kind;
   return pack.writeUInt32BE(length, at + 1);
-}
-
-function textOrBytes(member: Argument): string | Buffer {
-  return typeof member === 'number' ? String(member) : member;
-}
-
-function bytesIn(member: string | Buffer): number {
-  return typeof member === 'string' ? Buffer.byteLength(member) : member.length;
-}
-
-function writeInto(pack: Buffer, at: number, member: string | Buffer): void {
-  if (typeof member === 'string') pack.write(member, at);
-  else member.copy(pack, at);
-}
-
-function recordBytesIn({ record }: HeadedRecord): number {
-  return record === null ? 0 : RECORD_HEADER_BYTES + Buffer.byteLength(record);
-}
-
-function writeHeaded(pack: Buffer, at: number, { record, checksum }: HeadedRecord): void {
-  if (record !== null) writeRecord(pack, at, record, checksum);
 }

@@ -1,15 +1,15 @@
 import type { Note, NoteKind, NoteList, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core';
-import { exclusive, keyOf, membersFrom, placeOf, textsOf } from './keys.ts';
+import { DIGITS, digitsOf, exclusive, keyOf, membersFrom, placeOf, textsOf } from './keys.ts';
 import type { Argument } from './link.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
-import { bytesOf } from './reply.ts';
+import { textOf } from './reply.ts';
 import { listNotesScript, readNotesScript } from './scripts/devices.ts';
 
-// A note is kept as six bytes for the moment it ends, and its text.
+// A note is kept as the digits of the moment it ends, and its text.
 
-const END_BYTES = 6;
-const NEVER = Buffer.alloc(END_BYTES, 0xff);
+/** Instead of digits. */
+const NEVER = '-'.repeat(DIGITS);
 
 export async function readNotes(
   places: Places,
@@ -20,8 +20,8 @@ export async function readNotes(
   const args = listArgs(refs.map((ref) => noteField(client, ref)));
   const [, ...values] = await places.read({ place: placeOf(partition), client, script: readNotesScript, args });
   return refs.flatMap(({ kind, key }, index) => {
-    const value = bytesOf(values[index]);
-    return value.length === 0 ? [] : [{ kind, key, text: value.toString('utf8', END_BYTES) }];
+    const value = textOf(values[index]);
+    return value === '' ? [] : [{ kind, key, text: value.slice(DIGITS) }];
   });
 }
 
@@ -37,8 +37,8 @@ export async function listNotes(
   const [, ...found] = await places.read(read);
   const notes: Note[] = [];
   for (let index = 0; index < found.length; index += 2) {
-    const [, noteKind, key = ''] = textsOf(bytesOf(found[index]));
-    notes.push({ kind: noteKind as NoteKind, key, text: bytesOf(found[index + 1]).toString('utf8', END_BYTES) });
+    const [, noteKind, key = ''] = textsOf(textOf(found[index]));
+    notes.push({ kind: noteKind as NoteKind, key, text: textOf(found[index + 1]).slice(DIGITS) });
   }
   return notes;
 }
@@ -52,17 +52,16 @@ export function requireSoundNotes({ writes }: NotesWrite): void {
 /** As the script takes them. */
 export function notesArgs({ client, writes, nowMs }: NotesWrite): Argument[] {
   const triples = writes.flatMap((write) => [noteField(client, write), noteValue(write), expectation(write)]);
-  return ['1', keyOf(client), keyOf(client, nowMs + 1), ...listArgs(triples)];
+  return ['1', keyOf(client), keyOf(client) + digitsOf(nowMs + 1), ...listArgs(triples)];
 }
 
-function noteField(client: string, { kind, key }: NoteRef): Buffer {
+function noteField(client: string, { kind, key }: NoteRef): string {
   return keyOf(client, kind, key);
 }
 
-function noteValue({ text, endsAtMs }: NoteWrite): Buffer | string {
+function noteValue({ text, endsAtMs }: NoteWrite): string {
   if (text === null) return '';
-  const end = endsAtMs === undefined ? NEVER : keyOf(endsAtMs);
-  return Buffer.concat([end, Buffer.from(text, 'utf8')]);
+  return `${endsAtMs === undefined ? NEVER : digitsOf(endsAtMs)}${text}`;
 }
 
 function expectation({ expect }: NoteWrite): string {

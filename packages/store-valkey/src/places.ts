@@ -7,7 +7,7 @@ import type { Place } from './keys.ts';
 import type { Layout, PlaceKeys } from './layout.ts';
 import type { Argument, Link, Reply } from './link.ts';
 import { listArgs } from './lists.ts';
-import { bytesOf, listOf, numberOf, textOf } from './reply.ts';
+import { listOf, numberOf, textOf } from './reply.ts';
 import { admitScript } from './scripts/admission.ts';
 import type { PlaceScript } from './scripts/script.ts';
 
@@ -68,13 +68,13 @@ export class Places {
       const kind = textOf(reply[0]);
       if (kind === 'gone') return { gone: this.#guardOf(write.guards, reply) };
       if (kind === 'lost') await beginLife(this.#link, this.#layout);
-      else if (kind === 'doomed') await this.carryOut(reply.slice(1).map(bytesOf));
+      else if (kind === 'doomed') await this.carryOut(reply.slice(1).map((field) => textOf(field)));
       else if (kind !== 'stale') return { gone: null, reply };
     }
     throw unavailable('erasures kept coming in between');
   }
 
-  async carryOut(dooms: readonly Buffer[]): Promise<void> {
+  async carryOut(dooms: readonly string[]): Promise<void> {
     for (const doom of dooms) await carryOut(this.#link, this.#layout, doom);
   }
 
@@ -92,7 +92,7 @@ export class Places {
     const [kind, ...ticket] = listOf(await this.#link.write(admitScript, this.#layout.registry, admission));
     if (textOf(kind) !== 'admitted') return [kind ?? null, ...ticket];
     this.#epoch = textOf(ticket[2]);
-    return listOf(await this.#link.write(script, this.#keys(write), [...ticket.map(bytesOf), ...args]));
+    return listOf(await this.#link.write(script, this.#keys(write), [...ticket.map((word) => textOf(word)), ...args]));
   }
 
   #readArgs({ place, args, client }: PlaceRead, believed: string, isSure: boolean): readonly Argument[] {

@@ -1,25 +1,35 @@
-/** What stands before a record: its checksum in seven bytes, its UTF-16 units in four. */
-export const RECORD_HEADER_BYTES = 11;
-/** What stands before a part of a document: its UTF-16 units in four bytes. */
-export const PART_HEADER_BYTES = 4;
+/**
+ * Scripts never read a text: what they must know of it stands in front of it, as digits to the base 64, each a character
+ * from `0` on. Of a record that is its checksum and its UTF-16 units, of a part of a document its units.
+ */
+export const CHECKSUM_DIGITS = 9;
+export const UNITS_DIGITS = 5;
+export const RECORD_HEADER_BYTES = CHECKSUM_DIGITS + UNITS_DIGITS;
+export const PART_HEADER_BYTES = UNITS_DIGITS;
 
-const CHECKSUM_HIGH_UNIT = 2 ** 48;
+const BASE = 64;
+const ZERO = 0x30;
 
-/** Scripts never read a text: what they must know of it stands in front of it. */
-export function writeRecord(bytes: Buffer, at: number, record: string, checksum: number): void {
-  bytes[at] = Math.floor(checksum / CHECKSUM_HIGH_UNIT);
-  bytes.writeUIntBE(checksum % CHECKSUM_HIGH_UNIT, at + 1, 6);
-  bytes.writeUInt32BE(record.length, at + 7);
-  bytes.write(record, at + RECORD_HEADER_BYTES);
+export function headedRecord(record: string, checksum: number): string {
+  return digits(checksum, CHECKSUM_DIGITS) + digits(record.length, UNITS_DIGITS) + record;
+}
+
+export function headedPart(text: string): string {
+  return digits(text.length, UNITS_DIGITS) + text;
 }
 
 export function checksumAt(bytes: Buffer, at: number): number {
-  return (bytes[at] ?? 0) * CHECKSUM_HIGH_UNIT + bytes.readUIntBE(at + 1, 6);
+  let value = 0;
+  for (let index = 0; index < CHECKSUM_DIGITS; index++) value = value * BASE + ((bytes[at + index] ?? ZERO) - ZERO);
+  return value;
 }
 
-export function partBytes(text: string): Buffer {
-  const bytes = Buffer.allocUnsafe(PART_HEADER_BYTES + Buffer.byteLength(text));
-  bytes.writeUInt32BE(text.length, 0);
-  bytes.write(text, PART_HEADER_BYTES);
-  return bytes;
+function digits(value: number, count: number): string {
+  let text = '';
+  let rest = value;
+  for (let index = 0; index < count; index++) {
+    text = String.fromCharCode(ZERO + (rest % BASE)) + text;
+    rest = Math.floor(rest / BASE);
+  }
+  return text;
 }

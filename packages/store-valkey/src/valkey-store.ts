@@ -44,7 +44,7 @@ import { listArgs } from './lists.ts';
 import { listNotes, readNotes } from './notes.ts';
 import { stateFrom } from './partitions.ts';
 import { Places } from './places.ts';
-import { bytesOf, listOf } from './reply.ts';
+import { listOf, textOf } from './reply.ts';
 import { trimScript } from './scripts/commit.ts';
 import { noteTidemarkScript, tidemarksScript } from './scripts/devices.ts';
 import { stateScript } from './scripts/read.ts';
@@ -168,7 +168,7 @@ export class ValkeyStore implements Store {
     return this.#serve(async () => {
       await this.#places.epoch();
       const dooms = listOf(await this.#link.command('HKEYS', this.#layout.registryKey('doomed')));
-      await this.#places.carryOut(dooms.map(bytesOf));
+      await this.#places.carryOut(dooms.map((doom) => textOf(doom)));
     });
   }
 
@@ -240,7 +240,7 @@ export class ValkeyStore implements Store {
     return this.#serve(async () => {
       const read = { place: placeOf(key), client, script: tidemarksScript, args: [min, max, 1] };
       const [, member] = await this.#places.read(read);
-      return member === undefined ? null : readMark(bytesOf(member));
+      return member === undefined ? null : readMark(textOf(member));
     });
   }
 
@@ -252,7 +252,7 @@ export class ValkeyStore implements Store {
     return this.#serve(async () => {
       const read = { place: placeOf(key), script: tidemarksScript, args: [from, '+', limit] };
       const [, ...members] = await this.#places.read(read);
-      return members.map((member) => readMark(bytesOf(member)));
+      return members.map((member) => readMark(textOf(member)));
     });
   }
 

@@ -1,3 +1,4 @@
+import { DIGITS } from '../keys.ts';
 import { PLACE_KEYS } from '../layout.ts';
 import { ADMISSION_AT_PLACE } from './admission.ts';
 import { ERAS_MAX, HEADERS, READING, WRITING } from './place.ts';
@@ -107,11 +108,12 @@ local function save(state)
 end`;
 
 /**
- * Notes are kept as six bytes for when they end, 0xFF for never, and their text. NOTE_NAMES has them in order,
+ * Notes are kept as the digits of when they end, dashes for never, and their text. NOTE_NAMES has them in order,
  * NOTE_ENDS those that end, in the order in which they do.
  */
 const NOTES = lua`
-local NEVER = string.rep('\255', 6)
+local DIGITS = ${DIGITS}
+local NEVER = string.rep('-', DIGITS)
 
 local function take_notes()
   if take() == '' then return nil end
@@ -125,7 +127,7 @@ local function notes_as_expected(notes, is_other_life)
     local expect = notes.writes[index + 2]
     if expect ~= '' then
       local kept = not is_other_life and redis.call('HGET', NOTES, notes.writes[index])
-      local found = kept and '=' .. string.sub(kept, 7) or '-'
+      local found = kept and '=' .. string.sub(kept, DIGITS + 1) or '-'
       if found ~= expect then return false end
     end
   end
@@ -133,7 +135,7 @@ local function notes_as_expected(notes, is_other_life)
 end
 
 local function end_member(notes, field, value)
-  local ends = string.sub(value, 1, 6)
+  local ends = string.sub(value, 1, DIGITS)
   return ends ~= NEVER and notes.owner .. ends .. string.sub(field, #notes.owner + 1) or nil
 end
 
@@ -156,7 +158,7 @@ local function apply_notes(notes)
   local ended = redis.call('ZRANGEBYLEX', NOTE_ENDS, '[' .. notes.owner, '(' .. notes.ended_before, 'LIMIT', 0,
     ${ENDED_PER_WRITE_MAX})
   for _, member in ipairs(ended) do
-    local field = notes.owner .. string.sub(member, #notes.owner + 7)
+    local field = notes.owner .. string.sub(member, #notes.owner + DIGITS + 1)
     redis.call('ZREM', NOTE_ENDS, member)
     redis.call('HDEL', NOTES, field)
     redis.call('ZREM', NOTE_NAMES, field)

@@ -4,7 +4,7 @@ import { HEADERS, READING, WRITING } from './place.ts';
 import { CHUNK, lua, type PlaceScript, placeScript } from './script.ts';
 
 // DOCUMENTS has for each name "type version parts units"; the parts of each document stand in a hash of their own, each
-// behind four bytes for its UTF-16 units.
+// behind its UTF-16 units.
 
 /**
  * Reads a document, whole or in part.
@@ -95,7 +95,7 @@ in_chunks(keys, ${CHUNK}, function(first, last)
   for index = first, last do
     local old = kept[index - first + 1]
     count = count + (old and 0 or 1)
-    units = units + units_of(parts[index], 1) - (old and units_of(old, 1) or 0)
+    units = units + units_of_part(parts[index]) - (old and units_of_part(old) or 0)
     fields[#fields + 1] = keys[index]; fields[#fields + 1] = parts[index]
   end
   redis.call('HSET', PARTS, unpack(fields))

@@ -1,12 +1,10 @@
+import { CHECKSUM_DIGITS, RECORD_HEADER_BYTES, UNITS_DIGITS } from '../records.ts';
 import { lua } from './script.ts';
 
 /** How many earlier eras a partition remembers; devices from before them start over. */
 export const ERAS_MAX = 8;
 /** Checksums are below this. */
 const CHECKSUM_MODULUS = '4503599627370496';
-/** What stands before a record: its checksum in seven bytes, its UTF-16 units in four. */
-export const RECORD_HEADER_BYTES = 11;
-
 /**
  * What is kept of a partition: e epoch of the store, w its own word, r its era, h head, f floor, n size, c checksum,
  * p earlier eras as "era:upTo,…". A place that holds documents or notes only has nothing but e.
@@ -87,17 +85,17 @@ local function begin_writing(epoch, is_other_life)
   redis.call('HSET', STATE, 'e', epoch)
 end`;
 
-/** Numbers out of the header of a record. */
+/** Numbers out of the headers of records and parts. */
 export const HEADERS = lua`
-local function checksum_of(value)
-  local a, b, c, d, e, f, g = string.byte(value, 1, 7)
-  return ((((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256) + f) * 256 + g
+local function digits_of(value, first, last)
+  local number = 0
+  for _, digit in ipairs({ string.byte(value, first, last) }) do number = number * 64 + digit - 48 end
+  return number
 end
 
-local function units_of(value, at)
-  local a, b, c, d = string.byte(value, at, at + 3)
-  return ((a * 256 + b) * 256 + c) * 256 + d
-end
+local function checksum_of(value) return digits_of(value, 1, ${CHECKSUM_DIGITS}) end
+local function units_of_record(value) return digits_of(value, ${CHECKSUM_DIGITS + 1}, ${RECORD_HEADER_BYTES}) end
+local function units_of_part(value) return digits_of(value, 1, ${UNITS_DIGITS}) end
 
 local function add_checksums(a, b) return (a + b) % ${CHECKSUM_MODULUS} end
 local function subtract_checksums(a, b) return (a - b + ${CHECKSUM_MODULUS}) % ${CHECKSUM_MODULUS} end

@@ -129,7 +129,7 @@ end
 
 local function take_record(cursor)
   local id, value = cursor.ids[cursor.at], cursor.values[cursor.at]
-  if not takes(cursor.seqs[cursor.at], units_of(value, 8)) then return false end
+  if not takes(cursor.seqs[cursor.at], units_of_record(value)) then return false end
   seqs[#seqs + 1] = whole(cursor.seqs[cursor.at])
   lengths[#lengths + 1] = #value
   records[#records + 1] = value

@@ -77,10 +77,8 @@ while #answer < limit do
   local field = redis.call('ZRANGEBYLEX', BY_NAME, after, '+', 'LIMIT', 0, 1)[1]
   if not field then return answer end
   answer[#answer + 1] = field
-  -- The name ends at the first zero byte that is not an escaped one; what follows is the step.
-  local finish = 0
-  repeat finish = string.find(field, '\0', finish + 1, true) until string.byte(field, finish + 1) ~= 255
-  after = '(' .. string.sub(field, 1, finish - 1) .. '\1'
+  -- The name ends at the zero byte; what follows is the step.
+  after = '[' .. string.sub(field, 1, string.find(field, '\0', 1, true) - 1) .. '\1'
 end
 return answer`,
 );
