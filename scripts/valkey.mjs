@@ -6,7 +6,7 @@ import { withLock } from './with-lock.mjs';
 
 /** Either will do; the first that is found is taken. */
 export const SERVERS = ['valkey-server', 'redis-server'];
-/** Where they lie on machines whose PATH is short. */
+/** Where they lie on machines whose PATH is short, unless TIDEMARK_VALKEY_FOLDERS says otherwise. */
 const MORE_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/opt/homebrew/bin'];
 const PACKAGE = 'redis-server';
 const TAIL_LINES = 20;
@@ -41,7 +41,8 @@ export class NoServer extends Error {
 export function findServer(env = process.env) {
   const named = env.TIDEMARK_VALKEY_SERVER ?? '';
   if (named !== '') return isProgram(named) ? named : null;
-  const folders = [...(env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
+  const more = env.TIDEMARK_VALKEY_FOLDERS?.split(delimiter) ?? MORE_FOLDERS;
+  const folders = [...(env.PATH ?? '').split(delimiter), ...more].filter((folder) => folder !== '');
   for (const name of SERVERS) {
     const found = folders.map((folder) => join(folder, name)).find(isProgram);
     if (found !== undefined) return found;

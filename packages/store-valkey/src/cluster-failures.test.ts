@@ -59,6 +59,12 @@ async function recordsOf(store: Store, partition: PartitionKey): Promise<readonl
 }
 
 describe('a cluster', () => {
+  it('[VALKEY-2] is not taken for a single server', async () => {
+    const { cluster } = await start({ appendonly: 'no' });
+    const opening = openValkeyStore({ address: cluster.servers[0]?.address ?? '' });
+    await expect(opening).rejects.toThrow(/cannot be used: it is part of a cluster/);
+  });
+
   it('[VALKEY-12] of which a part is away refuses what lies there, and works on when it is back', async () => {
     const { cluster, store } = await start({ 'cluster-require-full-coverage': 'no' });
     const { partition, owner } = await elsewhere(cluster);

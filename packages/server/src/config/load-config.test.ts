@@ -105,7 +105,7 @@ describe('who wins', () => {
     ]);
   });
 
-  it('[CONF-3] the store may be the address of a server, alone, in a cluster or behind sentinels', () => {
+  it('[CONF-12] the store may be the address of a server, alone, in a cluster or behind sentinels', () => {
     for (const store of ['valkey://db', 'redis://[::1]:7000/2', 'rediss://db', 'valkeys+cluster://a:1,b:2']) {
       expect(load({ env: { TIDEMARK_STORE: store } }).config.store).toBe(store);
     }
