@@ -1,5 +1,6 @@
 import type { Erasure } from '@tidemark/core';
 import { doomOf, EVERYTHING } from './guards.ts';
+import { emptyQueueScript } from './jobs/queue-scripts.ts';
 import { keyOf, membersFrom, type Place, placeFrom, placeMember, sourceMember, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
 import type { Argument, Link, Reply } from './link.ts';
@@ -24,11 +25,21 @@ export function doomsIn({ users = [], clients = [], sources = [] }: Erasure): st
  * none is left the doom is lifted. Whoever meets a doom, after a crash for example, carries it out before going on.
  */
 export async function carryOut(link: Link, layout: Layout, doom: string): Promise<void> {
+  if (doom === EVERYTHING) {
+    const version = await link.command('HGET', layout.registryKey('doomed'), doom);
+    if (version !== null) await emptyQueues(link, layout, textOf(version));
+  }
   for (;;) {
     const reply = listOf(await link.write(sweepScript, layout.registry, [doom, ...rangeArgs(doom)]));
     if (textOf(reply[0]) === 'done') return;
     await sweep(link, layout, doom, reply);
   }
+}
+
+/** Jobs go with everything. Those enqueued since another has carried the same doom out stay. */
+async function emptyQueues(link: Link, layout: Layout, version: string): Promise<void> {
+  const names = listOf(await link.command('ZRANGE', layout.queues, 0, -1)).map((name) => textOf(name));
+  await Promise.all(names.map((name) => link.write(emptyQueueScript, layout.queue(name), [0, version])));
 }
 
 async function sweep(link: Link, layout: Layout, doom: string, reply: readonly Reply[]): Promise<void> {

@@ -24,6 +24,17 @@ export class Layout {
     return `${this.#prefix}{registry}:${name}`;
   }
 
+  /** The names of all queues there ever were. */
+  get queues(): string {
+    return `${this.#prefix}{registry}:queues`;
+  }
+
+  /** The keys of a queue of jobs. */
+  queue(name: string): readonly string[] {
+    requireName(name);
+    return QUEUE_KEYS.map((key) => `${this.#prefix}{jobs:${encodeURIComponent(name)}}:${key}`);
+  }
+
   place(place: Place): PlaceKeys {
     const parts = placeParts(place);
     for (const part of parts) requireName(part);
@@ -55,6 +66,9 @@ export const PLACE_KEYS = [
   ...['state', 'records', 'live', 'graves', 'tidemarks', 'documents'],
   ...['notes', 'note_names', 'note_ends', 'fence'],
 ] as const;
+
+/** In the order in which the scripts about a queue take them. */
+export const QUEUE_KEYS = ['queue', 'jobs', 'payloads', 'ready', 'leased', 'dead', 'waiting', 'heads'] as const;
 
 export const PARTS_INFIX = 'parts:';
 const CLIENT_FENCE_INFIX = 'fence:';

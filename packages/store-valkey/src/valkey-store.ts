@@ -13,6 +13,7 @@ import type {
   EntryRef,
   Finding,
   Guard,
+  Jobs,
   JournalRange,
   JournalSlice,
   Note,
@@ -35,6 +36,7 @@ import { countEntries, listEntries, readEntry, writeEntries } from './entries.ts
 import { beginLife, newWord } from './facts.ts';
 import { unavailable } from './failure.ts';
 import { EVERYTHING, entryField } from './guards.ts';
+import { ValkeyJobs, type ValkeyJobsOptions } from './jobs/valkey-jobs.ts';
 import { readJournal, readObjects } from './journal.ts';
 import { placeOf } from './keys.ts';
 import { Layout } from './layout.ts';
@@ -301,6 +303,15 @@ export class ValkeyStore implements Store {
       await this.#places.carryOut([EVERYTHING]);
       return epoch;
     });
+  }
+
+  /**
+   * The jobs that live on this store's server: its durability, its resets, its end. The clock is given, because the store
+   * itself has no use for one.
+   */
+  jobs(options: ValkeyJobsOptions): Jobs {
+    const ground = { link: this.#link, layout: this.#layout, serve: <T>(work: () => Promise<T>) => this.#serve(work) };
+    return new ValkeyJobs(ground, options);
   }
 
   /** Copying what a server keeps is the server's own work: only it knows a moment in which all of it belongs together. */
