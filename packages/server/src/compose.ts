@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { type Clock, type Jobs, type Log, type Notifier, Pings, type Store, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { openValkeyStore } from '@tidemark/store-valkey';
+import { openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { startChores } from './chores.ts';
@@ -43,7 +43,6 @@ const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve))
 interface Engines {
   readonly store: Store;
   readonly jobs: Jobs;
-  close(): Promise<void>;
 }
 
 /** The store alone, for commands that look after data. */
@@ -59,34 +58,20 @@ export async function compose(config: Config, log: EdgeLog): Promise<Running> {
     return await serve(config, log, engines);
   } catch (error) {
     // Whatever kept the server from starting must not leave the store open.
-    await engines.close();
+    await engines.store.close();
     throw error;
   }
 }
 
 async function openEngines(config: Config, log: Log): Promise<Engines> {
-  if (config.store !== 'embedded') return openValkeyEngines(config, log);
-  const store = await openEmbeddedStore({ folder: config.dataFolder });
-  return { store, jobs: store.jobs({ clock }), close: () => store.close() };
+  const store =
+    config.store === 'embedded'
+      ? await openEmbeddedStore({ folder: config.dataFolder })
+      : await openValkey(config, log);
+  return { store, jobs: store.jobs({ clock }) };
 }
 
-/** Jobs stay with the server that took them on, in its data folder. */
-async function openValkeyEngines(config: Config, log: Log): Promise<Engines> {
-  const store = await openValkey(config, log);
-  try {
-    const local = await openEmbeddedStore({ folder: config.dataFolder });
-    const close = async () => {
-      await local.close();
-      await store.close();
-    };
-    return { store, jobs: local.jobs({ clock }), close };
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-function openValkey({ store, valkey, isDurabilityRequired }: Config, log: Log | null): Promise<Store> {
+function openValkey({ store, valkey, isDurabilityRequired }: Config, log: Log | null): Promise<ValkeyStore> {
   const { login, password, prefix, confirmReplicas } = valkey;
   return openValkeyStore({
     address: store,
@@ -99,7 +84,7 @@ function openValkey({ store, valkey, isDurabilityRequired }: Config, log: Log | 
   });
 }
 
-async function serve(config: Config, log: EdgeLog, { store, jobs, ...engines }: Engines): Promise<Running> {
+async function serve(config: Config, log: EdgeLog, { store, jobs }: Engines): Promise<Running> {
   const ownOrigins = ownOriginsOf(config, config.port);
   const tidemark = await openTidemark(config, log, store, ownOrigins);
   const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
@@ -125,7 +110,7 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, ...engines }: 
     await closeWithin(app, config.shutdownGraceMs);
     await delivery.stop(config.shutdownGraceMs);
     await chores.stop();
-    await engines.close();
+    await store.close();
   };
   return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
 }
@@ -164,7 +149,9 @@ function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, tidemark: Tide
 }
 
 function openEdge(config: Config, desk: Desk, log: EdgeLog, isReady: () => boolean): Promise<FastifyInstance> {
-  const { bodyBytesMax, trustProxy, dataFolder, areMetricsPublic, devices } = config;
+  const { bodyBytesMax, trustProxy, areMetricsPublic, devices } = config;
+  // What another machine keeps needs no room on this one.
+  const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
   // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
   const logger = log.logger?.child({}, { level: 'error' });
   const bounds = { deviceOrigins: devices.origins, listenersMax: devices.streamsMax };

@@ -7,7 +7,8 @@ import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
 
 export interface ServiceOptions {
-  readonly dataFolder: string;
+  /** Null: the data is kept elsewhere. */
+  readonly dataFolder: string | null;
   readonly isMetricsPublic: boolean;
   /** False once the server has been told to stop. */
   readonly isReady: () => boolean;
@@ -45,11 +46,8 @@ async function readiness(tidemark: Tidemark, { dataFolder, isReady }: ServiceOpt
     (): Check => ({ name: 'store', ok: true, detail: 'writes' }),
     (): Check => ({ name: 'store', ok: false, detail: 'does not write' }),
   );
-  const disk = await statfs(dataFolder).then(
-    ({ bavail, bsize }) => diskCheck(bavail * bsize),
-    (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
-  );
-  return [running, store, disk, ...engineChecks(tidemark.store.engine)];
+  const disk = dataFolder === null ? [] : [await checkDisk(dataFolder)];
+  return [running, store, ...disk, ...engineChecks(tidemark.store.engine)];
 }
 
 /** How the store is set up, and what should be changed about it: nothing of that keeps it from taking work. */
@@ -59,6 +57,13 @@ function engineChecks({ details, warnings = [] }: EngineDescription): readonly C
     ...(told.length === 0 ? [] : [{ name: 'engine', ok: true, detail: told.join(', ') }]),
     ...warnings.map((detail) => ({ name: 'warning', ok: true, detail })),
   ];
+}
+
+function checkDisk(folder: string): Promise<Check> {
+  return statfs(folder).then(
+    ({ bavail, bsize }) => diskCheck(bavail * bsize),
+    (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
+  );
 }
 
 function diskCheck(freeBytes: number): Check {

@@ -19,7 +19,8 @@ export const NUMBER_DIGITS = 16;
  *
  * A line is the digest of an order. JOBS has what is known of each job, PAYLOADS what it carries, QUEUE whether the
  * queue is paused, the last number given, and the version of the reset that emptied it last. Every script takes the
- * moment first.
+ * moment first, and may answer 'more' instead of what it says: then it has ended a bounded number of leases that had run
+ * out, and must be called again.
  */
 const DESK = lua`
 local QUEUE, JOBS, PAYLOADS, READY, LEASED, DEAD, WAITING, HEADS = unpack(KEYS, 1, ${QUEUE_KEYS.length})
@@ -178,7 +179,7 @@ export const leaseScript: Script = script(
   lua`
 local dead_max, lease_ms = take_number(), take_number()
 if redis.call('HGET', QUEUE, 'paused') then return {} end
-sweep(dead_max)
+if not sweep(dead_max) then return 'more' end
 local number = first_in(READY, '-', up_to(now))
 if not number then return {} end
 local job = read(number)
@@ -200,7 +201,7 @@ export const settleScript: Script = script(
   DESK,
   lua`
 local dead_max, number, lease, verdict, at, reason = take_number(), take(), take(), take(), take(), take()
-repeat local is_swept = sweep(dead_max) until is_swept
+if not sweep(dead_max) then return 'more' end
 local job = read(number)
 if not job or job.standing ~= 'leased' or job.lease ~= lease then return 'lease_lost' end
 if verdict == 'renew' then move(number, job, { at = now + tonumber(at) })
@@ -228,7 +229,7 @@ export const operateScript: Script = script(
 local dead_max, act, number = take_number(), take(), take()
 if act == 'pause' then redis.call('HSET', QUEUE, 'paused', '1'); return 1 end
 if act == 'resume' then redis.call('HDEL', QUEUE, 'paused'); return 1 end
-repeat local is_swept = sweep(dead_max) until is_swept
+if not sweep(dead_max) then return 'more' end
 local job = read(number)
 if not job then return 0 end
 if act == 'remove' then
@@ -264,7 +265,7 @@ export const inspectScript: Script = script(
   DESK,
   lua`
 local dead_max, state, after, limit = take_number(), take(), take(), take_number()
-repeat local is_swept = sweep(dead_max) until is_swept
+if not sweep(dead_max) then return 'more' end
 local is_ready = state == 'due' or state == 'delayed'
 local min = state == 'delayed' and '[' .. digits(now + 1) or '-'
 local max = state == 'due' and up_to(now) or '+'
@@ -291,7 +292,7 @@ export const findScript: Script = script(
   DESK,
   lua`
 local dead_max, number = take_number(), take()
-repeat local is_swept = sweep(dead_max) until is_swept
+if not sweep(dead_max) then return 'more' end
 local job = read(number)
 return job and view_of(number, job) or {}`,
 );
@@ -309,7 +310,7 @@ export const describeScript: Script = script(
   DESK,
   lua`
 local dead_max = take_number()
-repeat local is_swept = sweep(dead_max) until is_swept
+if not sweep(dead_max) then return 'more' end
 local due = redis.call('ZLEXCOUNT', READY, '-', up_to(now))
 local first = redis.call('ZRANGEBYLEX', READY, '-', up_to(now), 'LIMIT', 0, 1)[1]
 local lag = first and now - tonumber(string.sub(first, 1, ${DIGITS})) or 0

@@ -15,6 +15,7 @@ import {
   timeProblem,
 } from '@tidemark/core';
 import { DEAD_JOBS_PER_QUEUE_MAX, JOBS_PER_QUEUE_MAX, Refusal } from '@tidemark/protocol';
+import { unavailable } from '../failure.ts';
 import { DIGITS } from '../keys.ts';
 import type { Layout } from '../layout.ts';
 import type { Argument, Link, Reply } from '../link.ts';
@@ -46,6 +47,8 @@ export interface JobsGround {
 }
 
 const QUEUE_FULL_RETRY_S = 30;
+/** Calls that only end leases; each of them ends many. */
+const SWEEPS_MAX = 1_100;
 const ID = new RegExp(`^\\d{${NUMBER_DIGITS}}$`);
 /** A time and a number, or a line and a number. */
 const PLACE = new RegExp(`^(?:\\d{${DIGITS}}|[0-9a-f]{40})\\d{${NUMBER_DIGITS}}$`);
@@ -216,7 +219,13 @@ export class ValkeyJobs implements Jobs {
   #run(queue: string, script: Script, args: readonly Argument[]): Promise<Reply> {
     const { link, layout } = this.#ground;
     const keys = layout.queue(queue);
-    return this.#ground.serve(() => link.write(script, keys, [this.#clock.nowMs(), ...args]));
+    return this.#ground.serve(async () => {
+      for (let sweeps = 0; sweeps < SWEEPS_MAX; sweeps++) {
+        const reply = await link.write(script, keys, [this.#clock.nowMs(), ...args]);
+        if (!Buffer.isBuffer(reply) || reply.toString() !== 'more') return reply;
+      }
+      throw unavailable('more leases ran out than could be ended');
+    });
   }
 
   #tell(queue: string): void {
