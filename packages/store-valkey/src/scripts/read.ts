@@ -1,3 +1,4 @@
+import { RECORD_HEADER_BYTES } from '../records.ts';
 import { HEADERS, READING } from './place.ts';
 import { CHUNK, lua, type PlaceScript, placeScript } from './script.ts';
 
@@ -129,6 +130,9 @@ end
 
 local function take_record(cursor)
   local id, value = cursor.ids[cursor.at], cursor.values[cursor.at]
+  -- Who wants ids is looking for damage; anybody else must not be given a journal with a hole.
+  if not value and not wants_ids then error('the record of an object is missing; run verify') end
+  value = value or '${'0'.repeat(RECORD_HEADER_BYTES)}'
   if not takes(cursor.seqs[cursor.at], units_of_record(value)) then return false end
   seqs[#seqs + 1] = whole(cursor.seqs[cursor.at])
   lengths[#lengths + 1] = #value
