@@ -122,7 +122,6 @@ export class Link {
     try {
       return await this.#inTime(bytes, send());
     } catch (error) {
-      this.#lookAround(error);
       throw failureOf(error);
     } finally {
       this.#inFlight -= 1;
@@ -147,12 +146,6 @@ export class Link {
       // Nobody waits any more for an answer that came too late, not even for its failure.
       answer.catch(() => undefined);
     }
-  }
-
-  /** A node that is gone tells nobody who has its slots now; the others do. */
-  #lookAround(error: unknown): void {
-    const isReply = error instanceof Error && error.name === 'ReplyError';
-    if (this.#client instanceof Cluster && !isReply) this.#client.refreshSlotsCache();
   }
 
   #evaluate(

@@ -39,8 +39,8 @@ local function enter_era(state)
   if state.era == era then return end
   local past = { state.era .. ':' .. whole(state.head) }
   for older, up_to in string.gmatch(state.past, '(%w+):(%d+)') do
-    if #past < ${ERAS_MAX} and older ~= era and older ~= state.era then
-      past[#past + 1] = older .. ':' .. whole(math.min(tonumber(up_to), state.head))
+    if #past < ${ERAS_MAX} then
+      past[#past + 1] = older .. ':' .. up_to
     end
   end
   state.past = state.era == '' and '' or table.concat(past, ',')
