@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const source = (file: string) => fileURLToPath(new URL(`./packages/${file}.ts`, import.meta.url));
-const packages = ['protocol', 'core', 'store-embedded', 'server', 'client', 'backend', 'testing'];
+const packages = ['protocol', 'core', 'store-embedded', 'store-valkey', 'server', 'client', 'backend', 'testing'];
 
 // Tests run on the sources, so a failure points at the line someone wrote. Only worker threads and
 // child processes use what was built, because Node 20 cannot load TypeScript by itself.

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { type Clock, type Jobs, type Log, type Notifier, Pings, type Store, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { startChores } from './chores.ts';
@@ -38,9 +39,15 @@ const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 
-/** The store alone, for commands that look after a data folder. */
-export function openStore({ dataFolder }: Pick<Config, 'store' | 'dataFolder'>): Promise<Store> {
-  return openEmbeddedStore({ folder: dataFolder });
+/** What a server stands on. */
+interface Engines {
+  readonly store: Store;
+  readonly jobs: Jobs;
+}
+
+/** The store alone, for commands that look after data. */
+export function openStore(config: Config): Promise<Store> {
+  return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config, null);
 }
 
 /**
@@ -48,20 +55,40 @@ export function openStore({ dataFolder }: Pick<Config, 'store' | 'dataFolder'>):
  * measure what the edge costs without the product.
  */
 export async function compose(config: Config, log: EdgeLog, more: readonly Route[] = []): Promise<Running> {
-  const store = await openEmbeddedStore({ folder: config.dataFolder });
+  const engines = await openEngines(config, log);
   try {
-    return await serve(config, log, { store, jobs: store.jobs({ clock }), routes: [...allRoutes, ...more] });
+    for (const warning of engines.store.engine.warnings ?? []) log.warn('store_warning', { detail: warning });
+    return await serve(config, log, { ...engines, routes: [...allRoutes, ...more] });
   } catch (error) {
     // Whatever kept the server from starting must not leave the store open.
-    await store.close();
+    await engines.store.close();
     throw error;
   }
 }
 
-interface ServeParts {
-  readonly store: Store;
-  readonly jobs: Jobs;
+interface ServeParts extends Engines {
   readonly routes: readonly Route[];
+}
+
+async function openEngines(config: Config, log: Log): Promise<Engines> {
+  const store =
+    config.store === 'embedded'
+      ? await openEmbeddedStore({ folder: config.dataFolder })
+      : await openValkey(config, log);
+  return { store, jobs: store.jobs({ clock }) };
+}
+
+function openValkey({ store, valkey, isDurabilityRequired }: Config, log: Log | null): Promise<ValkeyStore> {
+  const { login, password, prefix, confirmReplicas } = valkey;
+  return openValkeyStore({
+    address: store,
+    prefix,
+    confirmReplicas,
+    isDurabilityRequired,
+    ...(login === null ? {} : { login }),
+    ...(password === null ? {} : { password }),
+    onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
+  });
 }
 
 async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: ServeParts): Promise<Running> {
@@ -136,7 +163,9 @@ interface EdgeParts {
 }
 
 function openEdge(config: Config, { desk, routes, log, isReady }: EdgeParts): Promise<FastifyInstance> {
-  const { bodyBytesMax, trustProxy, dataFolder, areMetricsPublic, devices } = config;
+  const { bodyBytesMax, trustProxy, areMetricsPublic, devices } = config;
+  // What another machine keeps needs no room on this one.
+  const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
   // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
   const logger = log.logger?.child({}, { level: 'error' });
   const bounds = { deviceOrigins: devices.origins, listenersMax: devices.streamsMax };

@@ -34,6 +34,13 @@ export { refusalOf } from './kit/refusal-of.ts';
 export { seededRandom } from './kit/seeded-random.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
+export {
+  startValkey,
+  startValkeyCluster,
+  type ValkeyCluster,
+  type ValkeyServer,
+  type ValkeyServerOptions,
+} from './kit/valkey-server.ts';
 export { weakPasswords } from './kit/weak-passwords.ts';
 export { type MemoryJobsOptions, openMemoryJobs } from './memory-jobs/open-memory-jobs.ts';
 export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';

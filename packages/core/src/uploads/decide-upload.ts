@@ -1,6 +1,7 @@
 import { type Conflicts, Refusal, textChecksum } from '@tidemark/protocol';
 import { liveRecord } from '../documents/effect.ts';
 import { merged, type Verdict } from '../documents/verdicts.ts';
+import { isTrueUpTo } from '../journal/is-true-up-to.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import { readToken } from '../pages/token.ts';
 import type { PartitionState, StoredObject } from '../ports/store.ts';
@@ -86,9 +87,9 @@ function changedAt(name: string, { marks }: ObjectRecord): number {
  * Up to where the device surely knew what it changed. In another life, or below the floor, where marks are forgotten,
  * nothing can be told any more: then everything counts as changed since.
  */
-function seenSeqOf(seen: string | null, { epoch, head, floor }: PartitionState): number {
+function seenSeqOf(seen: string | null, state: PartitionState): number {
   const token = seen === null ? null : readToken(seen);
-  if (token === null || token.epoch !== epoch || token.foothold.kind === 'start') return -1;
+  if (token === null || token.foothold.kind === 'start') return -1;
   const { seq } = token.foothold;
-  return seq > head || seq < floor ? -1 : seq;
+  return seq > (isTrueUpTo(state, token.epoch) ?? -1) || seq < state.floor ? -1 : seq;
 }

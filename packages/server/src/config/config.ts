@@ -9,7 +9,15 @@ export interface Config {
   readonly port: number;
   /** Absolute. */
   readonly dataFolder: string;
-  readonly store: 'embedded';
+  /** `embedded`, or the address of a server that is one. */
+  readonly store: string;
+  readonly isDurabilityRequired: boolean;
+  readonly valkey: {
+    readonly login: string | null;
+    readonly password: string | null;
+    readonly prefix: string;
+    readonly confirmReplicas: number;
+  };
   readonly adminLogin: string;
   /** Null: the first start makes one. */
   readonly adminPassword: string | null;
@@ -48,6 +56,13 @@ export function configOf(settings: Settings): Config {
     port: settings.port,
     dataFolder: settings.data,
     store: settings.store,
+    isDurabilityRequired: settings.require_durable,
+    valkey: {
+      login: settings.valkey.login,
+      password: settings.valkey.password,
+      prefix: settings.valkey.prefix,
+      confirmReplicas: settings.valkey.confirm_replicas,
+    },
     adminLogin: settings.admin_login,
     adminPassword: settings.admin_password,
     logLevel: settings.log_level,

@@ -44,6 +44,9 @@ function originOf({ values }: LoadedConfig, name: string): string | undefined {
 
 const DAYS_30_S = 2_592_000;
 
+const STORE_RULE =
+  'must be embedded, or like valkey://host:6379, valkeys:// for TLS, valkey+cluster://host,host or valkey+sentinel://host,host/name, without login and password';
+
 describe('without a word from anybody', () => {
   it('[CONF-1] every setting has a default, and the server keeps to itself', () => {
     const { config, warnings } = load();
@@ -52,6 +55,8 @@ describe('without a word from anybody', () => {
       port: 9292,
       dataFolder: join(folder, 'data'),
       store: 'embedded',
+      isDurabilityRequired: false,
+      valkey: { login: null, password: null, prefix: 'tidemark:', confirmReplicas: 0 },
       adminLogin: 'admin',
       adminPassword: null,
       logLevel: 'info',
@@ -98,6 +103,12 @@ describe('who wins', () => {
       '--log-level',
       'default',
     ]);
+  });
+
+  it('[CONF-12] the store may be the address of a server, alone, in a cluster or behind sentinels', () => {
+    for (const store of ['valkey://db', 'redis://[::1]:7000/2', 'rediss://db', 'valkeys+cluster://a:1,b:2']) {
+      expect(load({ env: { TIDEMARK_STORE: store } }).config.store).toBe(store);
+    }
   });
 
   it('[CONF-2] `--config` names the file, or else TIDEMARK_CONFIG, or else it is the one in the working folder', () => {
@@ -203,7 +214,9 @@ describe('values that are not allowed', () => {
     ['TIDEMARK_LIMITS_OBJECTS_PER_WRITE_MAX', '0', 'must be a whole number from 1 to 10000000, not 0'],
     ['TIDEMARK_LIMITS_VALUE_DEPTH_MAX', '-5', 'must be a whole number from 1 to 1000, not -5'],
     ['TIDEMARK_TOKEN_TTL_S', '0', 'must be a whole number from 1 to 315360000, not 0'],
-    ['TIDEMARK_STORE', 'redis', 'must be one of embedded, not "redis"'],
+    ...['redis', 'http://host', 'valkey://', 'valkey://ann:secret@host', 'valkey://host?x=1', 'valkey+ring://host'].map(
+      (address) => ['TIDEMARK_STORE', address, `${STORE_RULE}, not "${address.replace('ann:secret', '***')}"`],
+    ),
     ['TIDEMARK_ALLOW_RESET', 'maybe', 'must be true or false, not "maybe"'],
     ['TIDEMARK_ADMIN_LOGIN', '*', 'must be a name of 1 to 255 bytes without control characters, not "*"'],
     [
@@ -265,7 +278,7 @@ describe('values that are not allowed', () => {
       '"prot" in tidemark.config.json is not a setting; did you mean port?',
       'port in tidemark.config.json must be a whole number from 0 to 65535, not "x"',
       'sources in tidemark.config.json: "A" is declared twice',
-      'TIDEMARK_STORE must be one of embedded, not "redis"',
+      expect.stringMatching(/^TIDEMARK_STORE must be embedded, or like valkey:\/\/host:6379, .*, not "redis"$/),
     ]);
     expect(() => load({ env: { TIDEMARK_PORT: 'x' } })).toThrow(/^the configuration has 4 problems:\n {2}"prot" in/);
   });
@@ -363,14 +376,19 @@ describe('secrets', () => {
   const secrets = SETTINGS.filter(({ secret }) => secret);
 
   it('[CONF-9] are never flags and may lie in a file that TIDEMARK_…_FILE names', () => {
-    expect(secrets.map(({ name }) => name)).toEqual(['admin_password', 'ping.webhook_secret']);
+    expect(secrets.map(({ name }) => name)).toEqual(['valkey.password', 'admin_password', 'ping.webhook_secret']);
     const env = {
       TIDEMARK_ADMIN_PASSWORD_FILE: write('pw', 'open sesame\n'),
       TIDEMARK_PING_WEBHOOK_SECRET_FILE: 'hook',
+      TIDEMARK_VALKEY_PASSWORD_FILE: write('valkey', 'barnacle'),
     };
     write('hook', 'a\nb\n');
     const loaded = load({ env });
-    expect(loaded.config).toMatchObject({ adminPassword: 'open sesame', ping: { webhookSecret: 'a\nb' } });
+    expect(loaded.config).toMatchObject({
+      adminPassword: 'open sesame',
+      ping: { webhookSecret: 'a\nb' },
+      valkey: { password: 'barnacle' },
+    });
     expect(originOf(loaded, 'admin_password')).toBe('TIDEMARK_ADMIN_PASSWORD_FILE');
   });
 

@@ -34,6 +34,7 @@ const GRACE_MS_MAX = 600_000;
 const RETENTION_DAYS_MAX = 3_650;
 const STREAMS_MAX = 1_000_000;
 const HEARTBEAT_S_MAX = 3_600;
+const REPLICAS_MAX = 100;
 const TEXT_SETTING_UNITS_MAX = 4_096;
 
 function integer(min: number, max: number, value: number, description: string) {
@@ -81,6 +82,15 @@ const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+$/;
 /** The origins in a setting. */
 export function originsIn(value: string): readonly string[] {
   return value.split(',').map((origin) => origin.trim());
+}
+
+const STORE_RULE =
+  'must be embedded, or like valkey://host:6379, valkeys:// for TLS, valkey+cluster://host,host or valkey+sentinel://host,host/name, without login and password';
+const STORE_ADDRESS = /^(?:valkeys?|rediss?)(?:\+cluster|\+sentinel)?:\/\/[^/?#@\s]+(?:\/[^/?#@\s]*)?$/;
+
+/** The engine reads the address exactly; this is about what an operator may have meant by it. */
+function isStore(value: string): boolean {
+  return value === 'embedded' || STORE_ADDRESS.test(value);
 }
 
 const URL_RULE = 'must be an absolute http or https URL without login, password or fragment';
@@ -133,7 +143,41 @@ export const ConfigSchema = Type.Object(
       rule: 'must be the path of a folder',
       path: true,
     }),
-    store: oneOf(['embedded'], 'embedded', 'The engine that keeps the data.'),
+    store: text(
+      {
+        description: 'Where the data is kept: `embedded` in the data folder, or the address of Valkey or Redis.',
+        default: 'embedded',
+        rule: STORE_RULE,
+      },
+      isStore,
+    ),
+    require_durable: yesOrNo(
+      false,
+      'Whether the server refuses to start on a store that could lose writes it has acknowledged.',
+    ),
+    valkey: Type.Object(
+      {
+        login: optionalText({
+          description: 'The user to log in as, where the server of the store asks for one.',
+          rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+        }),
+        password: optionalText({
+          description: 'The password for that server.',
+          rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+          secret: true,
+        }),
+        prefix: text(
+          {
+            description: 'Begins every key, so that several installations may share one server.',
+            default: 'tidemark:',
+            rule: 'must have 1 to 100 letters, digits, and any of . _ : -',
+          },
+          (prefix) => /^[\w.:-]{1,100}$/.test(prefix),
+        ),
+        confirm_replicas: integer(0, REPLICAS_MAX, 0, 'Replicas that must have a write before it is acknowledged.'),
+      },
+      { additionalProperties: false },
+    ),
     admin_login: text(
       {
         description: 'The login of the administrator that the first start makes.',

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import type { Tidemark } from '@tidemark/core';
+import type { EngineDescription, Tidemark } from '@tidemark/core';
 import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
 import type { Desk } from '../http/route.ts';
@@ -7,7 +7,8 @@ import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
 
 export interface ServiceOptions {
-  readonly dataFolder: string;
+  /** Null: the data is kept elsewhere. */
+  readonly dataFolder: string | null;
   readonly isMetricsPublic: boolean;
   /** False once the server has been told to stop. */
   readonly isReady: () => boolean;
@@ -45,11 +46,24 @@ async function readiness(tidemark: Tidemark, { dataFolder, isReady }: ServiceOpt
     (): Check => ({ name: 'store', ok: true, detail: 'writes' }),
     (): Check => ({ name: 'store', ok: false, detail: 'does not write' }),
   );
-  const disk = await statfs(dataFolder).then(
+  const disk = dataFolder === null ? [] : [await checkDisk(dataFolder)];
+  return [running, store, ...disk, ...engineChecks(tidemark.store.engine)];
+}
+
+/** How the store is set up, and what should be changed about it: nothing of that keeps it from taking work. */
+function engineChecks({ details, warnings = [] }: EngineDescription): readonly Check[] {
+  const told = Object.entries(details ?? {}).map(([name, value]) => `${name} ${value}`);
+  return [
+    ...(told.length === 0 ? [] : [{ name: 'engine', ok: true, detail: told.join(', ') }]),
+    ...warnings.map((detail) => ({ name: 'warning', ok: true, detail })),
+  ];
+}
+
+function checkDisk(folder: string): Promise<Check> {
+  return statfs(folder).then(
     ({ bavail, bsize }) => diskCheck(bavail * bsize),
     (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
   );
-  return [running, store, disk];
 }
 
 function diskCheck(freeBytes: number): Check {

@@ -1,0 +1,29 @@
+import type { Store } from '@tidemark/core';
+import { type StoreEngine, startValkeyCluster, storeContract, type ValkeyCluster } from '@tidemark/testing';
+import { afterAll, beforeAll } from 'vitest';
+import { openValkeyStore } from './valkey-store.ts';
+
+const trimStepMax = 7;
+const prefixes = new Map<Store, string>();
+let cluster: ValkeyCluster;
+let stores = 0;
+
+beforeAll(async () => {
+  cluster = await startValkeyCluster({ appendonly: 'no' });
+});
+
+afterAll(() => cluster.remove());
+
+async function open(prefix: string): Promise<Store> {
+  const store = await openValkeyStore({ address: cluster.address, prefix, trimStepMax });
+  prefixes.set(store, prefix);
+  return store;
+}
+
+const engine: StoreEngine = {
+  capabilities: { gravesPerTrimMax: trimStepMax, rowsPerTrimMax: trimStepMax },
+  open: () => open(`store ${++stores}:`),
+  reopen: (closed) => open(prefixes.get(closed) ?? ''),
+};
+
+storeContract('the Valkey store in a cluster', engine);
