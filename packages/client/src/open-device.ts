@@ -30,7 +30,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
   const engine = await Engine.open({
     url: options.url,
     store: options.store ?? memoryStore(),
-    platform: { ...defaultPlatform(), ...options.platform },
+    platform: completed(options.platform ?? {}),
     sources: options.sources ?? null,
     pageObjects: options.pageObjects ?? null,
     pollMs: options.pollMs ?? POLL_MS_DEFAULT,
@@ -38,4 +38,16 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     usesSnapshots: options.snapshots ?? true,
   });
   return new Device(engine);
+}
+
+/** Member by member, since what an app brings may be of a class, whose methods a spread would lose. */
+function completed(given: Partial<Platform>): Platform {
+  const own = defaultPlatform();
+  return {
+    nowMs: () => (given.nowMs === undefined ? own.nowMs() : given.nowMs()),
+    randomBytes: (count) => (given.randomBytes === undefined ? own.randomBytes(count) : given.randomBytes(count)),
+    after: (ms, callback) => (given.after === undefined ? own.after(ms, callback) : given.after(ms, callback)),
+    fetch: (url, init) => (given.fetch === undefined ? own.fetch(url, init) : given.fetch(url, init)),
+    network: given.network === undefined ? own.network : given.network,
+  };
 }

@@ -91,12 +91,15 @@ export class Pusher {
    * The push was refused as a whole, though only one upload may be wrong. Halving finds it in a few rounds; by itself
    * it is set aside as rejected, so that it does not stand in the way of the others for ever.
    */
-  async #setAside(changes: readonly Upload[], { code, message }: ClientError, scope: WorkScope): Promise<void> {
+  async #setAside(changes: readonly Upload[], error: ClientError, scope: WorkScope): Promise<void> {
+    const { code, message } = error;
     const [only] = changes;
     if (changes.length > 1 || only === undefined) {
       this.#uploadsMax = Math.ceil(changes.length / 2);
       return;
     }
+    // The server has no room for one more outcome: that is no fault of the upload, and passes.
+    if (code === 'limit_exceeded') throw error;
     const { op_id, source, id } = only;
     const outcome: Outcome = { op_id, source, id, status: 'rejected', error: { code, detail: message } };
     this.#hooks.onNews(await transactIn(this.#replica, scope, (tx) => this.#settleOne(tx, outcome)));

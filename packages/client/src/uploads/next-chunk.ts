@@ -18,7 +18,14 @@ export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[]
   return chunk;
 }
 
+/**
+ * The token of a device that held nothing when the change was made. No server can read it, which is what it should
+ * understand: whatever others did to the object, this device did not know.
+ */
+const SEEN_NOTHING = 'nothing';
+
 function uploadOf(opId: string, { source, op, id, attributes, seen }: UploadRow): Upload {
   const what = { op_id: opId, source, op, id };
-  return { ...what, ...(attributes === null ? {} : { attributes }), ...(seen === null ? {} : { seen }) };
+  if (op === 'create') return { ...what, attributes: attributes ?? {} };
+  return { ...what, ...(attributes === null ? {} : { attributes }), seen: seen ?? SEEN_NOTHING };
 }
