@@ -2,7 +2,7 @@ import { type Page, PULL_SOURCES_MAX, type PullAnswer, type SyncSource, type Tro
 import { ClientError, clientError } from '../client-error.ts';
 import { HEALS_IN_A_ROW_MAX, SNAPSHOT_FROM_OBJECTS, SOURCES_FRESH_MS, STREAM_SILENCE_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
-import type { Fold } from '../pull/fold.ts';
+import { type Fold, type Measure, measureAll } from '../pull/fold.ts';
 import { foldStaged, type PageAsked, type PageEffect, takePage, tokenOf } from '../pull/take-page.ts';
 import { takeSources } from '../pull/take-sources.ts';
 import { Wants } from '../pull/wants.ts';
@@ -44,6 +44,11 @@ export class Puller {
   readonly #options: PullerOptions;
   /** What is staged, folded; it can be had again from the staged pages. */
   readonly #folds = new Map<string, Fold>();
+  /**
+   * Size and checksum of what is kept. They are computed from the objects themselves when the device first needs them,
+   * so that damage done to the store while it was closed does not go unnoticed; from then on they are followed.
+   */
+  readonly #measures = new Map<string, Measure>();
   /** Sources that go on as a stream. */
   readonly #streamed = new Set<string>();
   /** Sources the server would not stream. */
@@ -93,7 +98,7 @@ export class Puller {
   forget(): void {
     this.wants.clear();
     const memories = [this.#folds, this.#streamed, this.#notStreamed, this.#healsInARow, this.#troubles, this.#doneAt];
-    for (const memory of memories) memory.clear();
+    for (const memory of [...memories, this.#measures]) memory.clear();
     this.#sourcesAtMs = null;
   }
 
@@ -129,6 +134,9 @@ export class Puller {
         signal: scope.signal,
       });
       await transactIn(this.#replica, scope, (tx) => takeSources(tx, answer.sources.map(completeDescription)));
+      for (const source of this.#measures.keys()) {
+        if (this.#replica.reader.get('sources', ['', source]) === undefined) this.#measures.delete(source);
+      }
       this.#sourcesAtMs = nowMs;
       this.#isListStale = false;
     }
@@ -218,7 +226,8 @@ export class Puller {
     const fold = this.#folds.get(source) ?? foldStaged(tx, source);
     // The fold is used up even when the transaction is not kept; then it is made again from what is staged.
     this.#folds.delete(source);
-    return takePage(tx, asked, page, fold, this.#platform.nowMs());
+    const held = () => this.#measures.get(source) ?? measureAll(this.#replica.reader, source);
+    return takePage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs() });
   }
 
   #conclude(source: string, page: Page, effect: PageEffect | undefined, request: number): void {
@@ -229,6 +238,7 @@ export class Puller {
       if (effect.fold.isFresh && this.#options.usesSnapshots && left > SNAPSHOT_FROM_OBJECTS)
         this.#streamed.add(source);
     } else if (effect?.kind === 'complete') {
+      this.#measures.set(source, effect.measured);
       this.#streamed.delete(source);
       this.#healsInARow.delete(source);
       this.wants.fulfil(source, request);

@@ -6,7 +6,7 @@ import type { JsonValue } from '@tidemark/protocol';
  * | Table | Key | Value |
  * |---|---|---|
  * | facts | '', name | the session, the id of the device, when it was last in step |
- * | sources | '', source | description, token, size, checksum, how far a catch-up has come |
+ * | sources | '', source | description, token, how far a catch-up has come |
  * | objects | source, id | attributes as the server has them |
  * | staged | source, number | a page of a catch-up that is not complete yet |
  * | uploads | '', op_id | a change made here that is not part of the objects yet |

@@ -39,14 +39,27 @@ export function foldPage(reader: Reader, source: string, fold: Fold, page: Page)
   return { isFresh, objects };
 }
 
-/** Size and checksum of the objects as they will be when the fold is applied. */
-export function measure(
-  reader: Reader,
-  source: string,
-  fold: Fold,
-  held: { readonly size: number; readonly checksum: number },
-): { readonly size: number; readonly checksum: number } {
-  let { size, checksum } = fold.isFresh ? { size: 0, checksum: 0 } : held;
+/** What the device compares with the server. */
+export interface Measure {
+  readonly size: number;
+  readonly checksum: number;
+}
+
+const NOTHING: Measure = { size: 0, checksum: 0 };
+
+/** Of the objects as they are kept. */
+export function measureAll(reader: Reader, source: string): Measure {
+  let { size, checksum } = NOTHING;
+  for (const [id, attributes] of reader.entries('objects', source)) {
+    size++;
+    checksum = addChecksums(checksum, checksumOf(id, attributes));
+  }
+  return { size, checksum };
+}
+
+/** Of the objects as they will be when the fold is applied; `held` is the measure of those that are kept. */
+export function measureFolded(reader: Reader, source: string, fold: Fold, held: () => Measure): Measure {
+  let { size, checksum } = fold.isFresh ? NOTHING : held();
   for (const [id, attributes] of fold.objects) {
     const before = fold.isFresh ? undefined : reader.get('objects', [source, id]);
     if (before !== undefined) {
@@ -61,7 +74,7 @@ export function measure(
   return { size, checksum };
 }
 
-export function checksumOf(id: string, attributes: Attributes): number {
+function checksumOf(id: string, attributes: Attributes): number {
   return objectChecksum(
     id,
     Object.entries(attributes).map(([name, value]) => [name, canonicalJson(value)] as const),

@@ -2,13 +2,13 @@ import type { Page } from '@tidemark/protocol';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
-import { EMPTY_FOLD, type Fold, foldPage, measure, TornPage } from './fold.ts';
+import { EMPTY_FOLD, type Fold, foldPage, type Measure, measureFolded, TornPage } from './fold.ts';
 
 export type PageEffect =
   /** Kept aside: more pages follow. */
   | { readonly kind: 'staged'; readonly fold: Fold }
   /** The source is what the server had; the app sees all of it at once. */
-  | { readonly kind: 'complete' }
+  | { readonly kind: 'complete'; readonly measured: Measure }
   /** What the device holds is not what the server has: the source starts over. What the app sees stays meanwhile. */
   | { readonly kind: 'healed'; readonly reason: string }
   /** The page belongs to a token the device does not hold any more. */
@@ -22,18 +22,26 @@ export interface PageAsked {
   readonly settledBefore: number;
 }
 
+/** What the device knows of the source beside what is kept. */
+export interface PageGround {
+  /** The pages staged so far; it is used up. */
+  readonly fold: Fold;
+  readonly held: () => Measure;
+  readonly nowMs: number;
+}
+
 /** What to pull a source with: where its catch-up has come to, else where the last one ended. */
 export function tokenOf(row: SourceRow): string | null {
   return row.staging?.token ?? row.token;
 }
 
-/** Takes a page into the transaction. `fold` stands for the pages staged so far and is used up. */
-export function takePage(tx: Transaction, asked: PageAsked, page: Page, fold: Fold, nowMs: number): PageEffect {
+/** Takes a page into the transaction. */
+export function takePage(tx: Transaction, asked: PageAsked, page: Page, ground: PageGround): PageEffect {
   const row = tx.get('sources', ['', asked.source]);
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
   try {
-    const folded = foldPage(tx, asked.source, fold, page);
-    return page.more ? stage(tx, asked.source, row, page, folded) : complete(tx, asked, row, page, folded, nowMs);
+    const fold = foldPage(tx, asked.source, ground.fold, page);
+    return page.more ? stage(tx, asked.source, row, page, fold) : complete(tx, asked, row, page, { ...ground, fold });
   } catch (error) {
     if (!(error instanceof TornPage)) throw error;
     return heal(tx, asked.source, row, error.message);
@@ -62,15 +70,10 @@ function stage(tx: Transaction, source: string, row: SourceRow, page: Page, fold
   return { kind: 'staged', fold };
 }
 
-function complete(
-  tx: Transaction,
-  { source, settledBefore }: PageAsked,
-  row: SourceRow,
-  page: Page,
-  fold: Fold,
-  nowMs: number,
-): PageEffect {
-  const measured = measure(tx, source, fold, row);
+function complete(tx: Transaction, asked: PageAsked, row: SourceRow, page: Page, ground: PageGround): PageEffect {
+  const { source, settledBefore } = asked;
+  const { fold, held, nowMs } = ground;
+  const measured = measureFolded(tx, source, fold, held);
   const isRight = measured.size === page.size && measured.checksum === (page.checksum ?? measured.checksum);
   if (!isRight) return heal(tx, source, row, differenceOf(measured, page));
   writeObjects(tx, source, fold);
@@ -79,9 +82,8 @@ function complete(
   const { token } = page;
   // Most pulls bring nothing: those should not cost the disk a write.
   const isNews = row.staging !== null || row.token !== token || row.seen !== token;
-  if (isNews)
-    tx.put('sources', ['', source], { ...row, ...measured, token, seen: token, staging: null, syncedAtMs: nowMs });
-  return { kind: 'complete' };
+  if (isNews) tx.put('sources', ['', source], { ...row, token, seen: token, staging: null, syncedAtMs: nowMs });
+  return { kind: 'complete', measured };
 }
 
 function writeObjects(tx: Transaction, source: string, { isFresh, objects }: Fold): void {
@@ -116,7 +118,7 @@ function dropStaged(tx: Transaction, source: string): void {
   for (const [number] of [...tx.entries('staged', source)]) tx.delete('staged', [source, number]);
 }
 
-function differenceOf(held: { readonly size: number; readonly checksum: number }, page: Page): string {
+function differenceOf(held: Measure, page: Page): string {
   if (held.size !== page.size) return `the device holds ${held.size} objects, the server has ${page.size}`;
   return 'the objects have another checksum than those of the server';
 }

@@ -28,5 +28,5 @@ function dropSource(tx: Transaction, source: string): void {
 }
 
 function emptyRow(description: SyncSource): SourceRow {
-  return { description, seen: null, token: null, size: 0, checksum: 0, staging: null, syncedAtMs: null, heals: 0 };
+  return { description, seen: null, token: null, staging: null, syncedAtMs: null, heals: 0 };
 }

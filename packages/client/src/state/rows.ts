@@ -19,8 +19,6 @@ export interface SourceRow {
   readonly seen: string | null;
   /** What to pull with when no catch-up is under way. Null: start over. */
   readonly token: string | null;
-  readonly size: number;
-  readonly checksum: number;
   /** A catch-up under way: the token of its last page, and how many pages are staged. */
   readonly staging: { readonly token: string; readonly pages: number } | null;
   readonly syncedAtMs: number | null;
