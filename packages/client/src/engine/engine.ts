@@ -231,11 +231,9 @@ export class Engine {
     }
   }
 
-  /** What was applied is part of the objects after the next pull. */
+  /** Sources with uploads are always asked: what was applied shows up there, and outcomes come along. */
   #pull(scope: WorkScope): Promise<boolean> {
-    for (const [, { source, state }] of this.replica.reader.entries('uploads', '')) {
-      if (state === 'applied') this.puller.want(source);
-    }
+    for (const [, { source }] of this.replica.reader.entries('uploads', '')) this.puller.want(source);
     return this.puller.round(scope);
   }
 

@@ -23,7 +23,10 @@ const everyState: readonly MachineState[] = MODES.flatMap((mode) =>
     FLAGS.flatMap((wantsPush) =>
       FLAGS.flatMap((wantsPull) =>
         FLAGS.flatMap((isOrdered) =>
-          [0, 3].map((failures) => ({ mode, isOnline, wantsPush, wantsPull, isOrdered, failures })),
+          ([null, 'push', 'pull'] as const).map((failing) => {
+            const failures = failing === null ? 0 : 3;
+            return { mode, isOnline, wantsPush, wantsPull, isOrdered, failures, failing };
+          }),
         ),
       ),
     ),
@@ -46,7 +49,7 @@ const at = (mode: Mode, change: Partial<MachineState> = {}): MachineState => ({
 
 describe('the table', () => {
   it('[MACHINE-1] has a cell for every state and every event, and each leads to a state', () => {
-    expect(everyCell).toHaveLength(MODES.length * 32 * 16);
+    expect(everyCell).toHaveLength(MODES.length * 48 * 16);
     for (const { after } of everyCell) expect(MODES).toContain(after.mode);
   });
 
@@ -129,6 +132,16 @@ describe('the way of a device', () => {
     expect(effects).toEqual([{ type: 'wait', failures: 2, retryAfterMs: null }]);
     ({ state } = next(state, { type: 'retry_due' }));
     expect(next(state, { type: 'pulled', more: false }).state).toEqual(at('idle'));
+  });
+
+  it('[MACHINE-7] a push that keeps failing does not keep the device from pulling, nor the pauses from growing', () => {
+    let { state } = next(at('pushing'), { type: 'failed', retryAfterMs: null });
+    ({ state } = next(state, { type: 'retry_due' }));
+    expect(state.mode).toBe('pulling');
+    ({ state } = next(state, { type: 'pulled', more: false }));
+    expect(state.mode).toBe('pushing');
+    const { effects } = next(state, { type: 'failed', retryAfterMs: null });
+    expect(effects).toEqual([{ type: 'wait', failures: 2, retryAfterMs: null }]);
   });
 
   it('[MACHINE-7] a pause can be cut short, but not one the server asked for', () => {

@@ -29,6 +29,8 @@ export interface MachineState {
   readonly wantsPull: boolean;
   /** In a row. */
   readonly failures: number;
+  /** What failed last and has not succeeded since. */
+  readonly failing: 'push' | 'pull' | null;
   /** Whether the server said how long to stay away: then nobody may hurry. */
   readonly isOrdered: boolean;
 }
@@ -81,6 +83,7 @@ export function firstState(session: 'none' | 'ended' | 'kept', isOnline: boolean
     wantsPush: false,
     wantsPull: false,
     failures: 0,
+    failing: null,
     isOrdered: false,
   };
   return session === 'kept' ? signedIn(state) : { state, effects: [] };
@@ -104,7 +107,7 @@ const bothOn: Cell = (state) => onward({ ...state, wantsPush: true, wantsPull: t
 
 /** A new session: everything that waited may go, and what happened meanwhile is asked for. */
 const signedIn = (state: MachineState): Transition => {
-  const eager = { ...state, wantsPush: true, wantsPull: true, failures: 0, isOrdered: false };
+  const eager = { ...succeeded(state, state.failing), wantsPush: true, wantsPull: true, isOrdered: false };
   return eager.isOnline ? listening(onward(eager)) : enter(eager, 'offline');
 };
 
@@ -122,7 +125,7 @@ const backOnline: Cell = (state) => listening(onward({ ...state, isOnline: true,
 const leaveFor =
   (mode: Mode): Cell =>
   (state) => ({
-    state: { ...state, mode, failures: 0, isOrdered: false },
+    state: { ...succeeded(state, state.failing), mode, isOrdered: false },
     effects: [{ type: 'cancel_work' }, { type: 'cancel_wait' }, { type: 'stop_listening' }],
   });
 
@@ -134,19 +137,22 @@ const goOffline: Cell = (state, event) => leaveFor('offline')({ ...unfinished(st
  */
 const afterPush: Cell = (state, event) => {
   const more = event.type === 'pushed' && event.more;
-  return pulling({ ...state, failures: 0, wantsPush: state.wantsPush || more });
+  return pulling({ ...succeeded(state, 'push'), wantsPush: state.wantsPush || more });
 };
 
 const afterPull: Cell = (state, event) => {
   const more = event.type === 'pulled' && event.more;
-  return onward({ ...state, failures: 0, wantsPull: state.wantsPull || more });
+  return onward({ ...succeeded(state, 'pull'), wantsPull: state.wantsPull || more });
 };
 
+/** A push that fails may have been applied all the same: then the outcome comes with a pull. */
 const backOff: Cell = (state, event) => {
   const retryAfterMs = event.type === 'failed' ? event.retryAfterMs : null;
   const failures = state.failures + 1;
+  const failing = state.mode === 'pushing' ? 'push' : 'pull';
+  const isOrdered = retryAfterMs !== null;
   return {
-    state: { ...unfinished(state), mode: 'backing_off', failures, isOrdered: retryAfterMs !== null },
+    state: { ...unfinished(state), mode: 'backing_off', wantsPull: true, failures, failing, isOrdered },
     effects: [{ type: 'wait', failures, retryAfterMs }],
   };
 };
@@ -155,11 +161,21 @@ const backOff: Cell = (state, event) => {
 const hurry: Cell = (state) => {
   const eager = { ...state, wantsPush: true, wantsPull: true };
   if (state.isOrdered) return { state: eager, effects: [] };
-  const { state: after, effects } = onward(eager);
+  const { state: after, effects } = again(eager);
   return { state: after, effects: [{ type: 'cancel_wait' }, ...effects] };
 };
 
-const tryAgain: Cell = (state) => onward({ ...state, isOrdered: false });
+const tryAgain: Cell = (state) => again({ ...state, isOrdered: false });
+
+/** Uploads that cannot be sent must not keep the device from hearing what others did. */
+function again(state: MachineState): Transition {
+  return state.failing === 'push' ? pulling(state) : onward(state);
+}
+
+/** Failures are forgotten when what failed succeeds, not when something else does. */
+function succeeded(state: MachineState, what: MachineState['failing']): MachineState {
+  return state.failing === what ? { ...state, failures: 0, failing: null } : state;
+}
 
 /** What is to do next: uploads first, since nobody else has them. */
 function onward(state: MachineState): Transition {

@@ -77,6 +77,12 @@ export class VirtualPlatform implements Platform {
     for (const listener of this.#networkListeners) listener();
   }
 
+  /** The process is dead: what it waited for never happens. */
+  forgetTimers(): void {
+    this.#timers.clear();
+    this.#networkListeners.clear();
+  }
+
   /** Lets the world go on until the condition holds; timers fire, in their order, when all else is quiet. */
   async until(condition: () => boolean, what = 'the condition'): Promise<void> {
     let quietTurns = 0;
