@@ -62,7 +62,6 @@ export class Ears {
       const end = await this.#hear(signal);
       if (signal.aborted) return;
       this.#setLive(false);
-      this.#armPoll();
       if (end === 'session_ended') this.#hooks.onSessionEnded();
       if (typeof end === 'string') return;
       this.#failures++;
@@ -98,7 +97,6 @@ export class Ears {
     if (name === 'ready') {
       this.#failures = 0;
       this.#setLive(true);
-      this.#armPoll();
       // What changed before the stream was open is not told.
       this.#hooks.onPull(null);
     } else if (name === 'changed') this.#hooks.onPull(typeof source === 'string' ? source : null);
@@ -112,6 +110,7 @@ export class Ears {
   #setLive(isLive: boolean): void {
     if (this.#isLive === isLive) return;
     this.#isLive = isLive;
+    if (this.#controller !== null) this.#armPoll();
     this.#hooks.onLive(isLive);
   }
 
