@@ -126,11 +126,13 @@ export class Ears {
 
   #pause(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#platform.after(ms, resolve);
-      signal.addEventListener('abort', () => {
+      const end = () => {
         cancel();
+        signal.removeEventListener('abort', end);
         resolve();
-      });
+      };
+      const cancel = this.#platform.after(ms, end);
+      signal.addEventListener('abort', end);
     });
   }
 }

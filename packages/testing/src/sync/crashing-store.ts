@@ -27,6 +27,11 @@ export class CrashingStore implements LocalStore {
     return this.#commits;
   }
 
+  /** The process dies now. */
+  die(): void {
+    this.#isDead = true;
+  }
+
   /** What the next process finds. */
   survivors(): Promise<readonly LocalRow[]> {
     return this.#kept.load();

@@ -26,6 +26,7 @@ export class InProcessSync {
   readonly #nowMs: () => number;
   readonly #sessions = new Map<string, Session>();
   readonly #listeners = new Set<(committed: Committed) => void>();
+  readonly #streams = new Set<() => void>();
   /** Every request that was answered, in order. */
   readonly log: SyncExchange[] = [];
 
@@ -55,6 +56,11 @@ export class InProcessSync {
   /** As if an administrator had ended them. */
   endSessions(): void {
     this.#sessions.clear();
+  }
+
+  /** As if the server had died and come up again. */
+  endStreams(): void {
+    for (const end of [...this.#streams]) end();
   }
 
   count(path: string): number {
@@ -144,11 +150,14 @@ export class InProcessSync {
         const listener = ({ partition }: Committed) => {
           if (partition.user === null || partition.user === user) say('changed', { source: partition.source });
         };
+        const end = () => {
+          this.#streams.delete(end);
+          if (this.#listeners.delete(listener))
+            controller.error(signal?.reason ?? new TypeError('the connection broke'));
+        };
         this.#listeners.add(listener);
-        signal?.addEventListener('abort', () => {
-          if (!this.#listeners.delete(listener)) return;
-          controller.error(signal.reason);
-        });
+        this.#streams.add(end);
+        signal?.addEventListener('abort', end);
         say('ready', { heartbeat_s: 30 });
       },
     });

@@ -21,6 +21,7 @@ export class VirtualPlatform implements Platform {
   #nowMs = FIRST_DAY_MS;
   #count = 0;
   #underWay = 0;
+  #quietTurns = 0;
   #isOnline = true;
 
   constructor(fetch: Platform['fetch'], seed = 1) {
@@ -83,16 +84,21 @@ export class VirtualPlatform implements Platform {
     this.#networkListeners.clear();
   }
 
+  /** One turn of the event loop is over; when it has been quiet for a while, the next timer fires. */
+  tick(): void {
+    this.#quietTurns = this.#underWay > 0 ? 0 : this.#quietTurns + 1;
+    if (this.#quietTurns < QUIET_TURNS) return;
+    this.#quietTurns = 0;
+    this.#fireNext();
+  }
+
   /** Lets the world go on until the condition holds; timers fire, in their order, when all else is quiet. */
   async until(condition: () => boolean, what = 'the condition'): Promise<void> {
-    let quietTurns = 0;
+    this.#quietTurns = 0;
     for (let turn = 0; turn < TURNS_MAX; turn++) {
       if (condition()) return;
       await new Promise((resolve) => setImmediate(resolve));
-      quietTurns = this.#underWay > 0 ? 0 : quietTurns + 1;
-      if (quietTurns < QUIET_TURNS) continue;
-      quietTurns = 0;
-      this.#fireNext();
+      this.tick();
     }
     throw new Error(`after ${TURNS_MAX} turns: not ${what}`);
   }
