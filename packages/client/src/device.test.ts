@@ -1,6 +1,6 @@
+import type { Device } from '@tidemark/client';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Device } from './device.ts';
 import { memoryStore } from './stores/memory-store.ts';
 
 let world: DeviceWorld;

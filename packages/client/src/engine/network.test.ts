@@ -1,6 +1,6 @@
+import type { Device } from '@tidemark/client';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { Device } from '../device.ts';
 import { PAUSE_MS_MAX, POLL_MS_DEFAULT, REQUEST_MS_MAX } from '../limits.ts';
 
 let world: DeviceWorld;

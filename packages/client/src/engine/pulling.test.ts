@@ -1,7 +1,7 @@
+import type { Device } from '@tidemark/client';
 import type { Page, PullAnswer, PullRequest } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import type { Device } from '../device.ts';
 import type { LocalRow, LocalStore } from '../ports/local-store.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 

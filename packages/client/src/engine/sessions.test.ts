@@ -1,6 +1,6 @@
+import type { Device } from '@tidemark/client';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Device } from '../device.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 
 let world: DeviceWorld;
@@ -136,7 +136,7 @@ describe('signing in', () => {
 
 describe('tokens', () => {
   it('[SESSION-5] are refreshed before they end, without anybody noticing', async () => {
-    const device = await world.open();
+    const device = await world.open({ pollMs: HOUR_MS });
     await world.finish(device.sync());
     for (let day = 0; day < 3; day++) {
       await world.platform.advance(20 * HOUR_MS);
@@ -173,7 +173,7 @@ describe('tokens', () => {
   });
 
   it('[SESSION-5] a wrong clock does not make the device refresh all the time', async () => {
-    const device = await world.open();
+    const device = await world.open({ pollMs: HOUR_MS / 10 });
     world.meddle = ({ path }, go) =>
       path !== '/token'
         ? undefined
