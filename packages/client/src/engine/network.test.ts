@@ -236,6 +236,20 @@ describe('hearing of changes', () => {
     expect([status(device).isLive, world.sync.count('/events')]).toEqual([false, 0]);
   });
 
+  it('[NET-6] a stream that somebody else took over is left to them for a while', async () => {
+    const text = 'event: ready\ndata: {"heartbeat_s":30}\n\nevent: ended\ndata: {"code":"replaced"}\n\n';
+    let opened = 0;
+    world.meddle = ({ path }) => {
+      if (path !== '/events') return undefined;
+      opened++;
+      return Promise.resolve(new Response(text));
+    };
+    const device = await synced({ live: true });
+    await world.platform.advance(10 * POLL_MS_DEFAULT);
+    expect([opened, status(device).isLive]).toEqual([1, false]);
+    await world.platform.until(() => opened === 2);
+  });
+
   it('[NET-7] pings reach the app, and what they name is pulled', async () => {
     const events = [
       'event: ready\ndata: {"heartbeat_s":30}\n\n',

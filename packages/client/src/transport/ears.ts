@@ -81,6 +81,8 @@ export class Ears {
       if (!response.body) return 'no_streams';
       for await (const event of readEvents(response, () => silence.rewind())) {
         this.#take(event);
+        // Two that listen as the same device would only keep ending each other.
+        if (event.name === 'ended' && codeOf(event) === 'replaced') return { retryAfterMs: POLL_MS_LIVE };
         if (event.name === 'ready') silence.stretch(heartbeatMs(event) * HEARTBEATS_MISSED_MAX);
       }
       return { retryAfterMs: null };
@@ -135,6 +137,10 @@ export class Ears {
       signal.addEventListener('abort', end);
     });
   }
+}
+
+function codeOf({ data }: ServerEvent): unknown {
+  return ((data ?? {}) as { readonly code?: unknown }).code;
 }
 
 function heartbeatMs({ data }: ServerEvent): number {

@@ -1,4 +1,4 @@
-import type { Device } from '@tidemark/client';
+import type { Device, LocalRow } from '@tidemark/client';
 import type { JsonValue } from '@tidemark/protocol';
 import type { Place } from './step.ts';
 
@@ -41,3 +41,13 @@ export interface StageOptions {
 }
 
 export type MakeStage = (options: StageOptions) => Promise<Stage>;
+
+/** What is wrong with a network, for simulations that must notice: it changes what devices say. */
+export type Corrupt = (path: string, body: Buffer) => Buffer;
+
+/** All that may be wrong on purpose. */
+export interface Flaws {
+  readonly corrupt?: Corrupt;
+  /** What a device finds after its process died. */
+  readonly damage?: (rows: readonly LocalRow[]) => readonly LocalRow[];
+}

@@ -7,7 +7,7 @@ import { seededRandom } from '../kit/seeded-random.ts';
 import { CrashingStore } from '../sync/crashing-store.ts';
 import { InProcessSync } from '../sync/in-process-sync.ts';
 import { VirtualPlatform } from '../sync/virtual-platform.ts';
-import type { PlainObjects, SeenUpload, Stage, StageOptions } from './stage.ts';
+import type { Flaws, MakeStage, PlainObjects, SeenUpload, Stage, StageOptions } from './stage.ts';
 import type { Place } from './step.ts';
 
 /** What may happen to a message, with its chance in percent while the network is bad. */
@@ -25,6 +25,7 @@ export class VirtualStage implements Stage {
   readonly #tidemark: Tidemark;
   readonly #sync: InProcessSync;
   readonly #dice: Dice;
+  readonly #flaws: Flaws;
   readonly #options: StageOptions;
   readonly #stores: CrashingStore[];
   readonly #platforms: VirtualPlatform[] = [];
@@ -33,7 +34,8 @@ export class VirtualStage implements Stage {
   #isBad = false;
   #lives = 0;
 
-  private constructor(tidemark: Tidemark, options: StageOptions) {
+  private constructor(tidemark: Tidemark, options: StageOptions, flaws: Flaws) {
+    this.#flaws = flaws;
     this.#tidemark = tidemark;
     this.#sync = new InProcessSync(tidemark, () => 1_700_000_000_000);
     this.#dice = new Dice(seededRandom(options.seed ^ 0x5eed));
@@ -42,13 +44,16 @@ export class VirtualStage implements Stage {
     this.#pulls = options.users.map(() => 0);
   }
 
-  static async make(options: StageOptions): Promise<Stage> {
-    const { tidemark } = await newTidemark();
-    return new VirtualStage(tidemark, options);
+  static with(flaws: Flaws = {}): MakeStage {
+    return async (options) => {
+      const { tidemark } = await newTidemark();
+      return new VirtualStage(tidemark, options, flaws);
+    };
   }
 
   async openDevice(index: number): Promise<Device> {
-    const store = new CrashingStore(await (this.#stores[index] as CrashingStore).survivors(), null);
+    const { damage = (rows) => rows } = this.#flaws;
+    const store = new CrashingStore(damage(await (this.#stores[index] as CrashingStore).survivors()), null);
     this.#stores[index] = store;
     // Every life of a device has dice of its own: ids must not come twice.
     const seed = this.#options.seed * 1_000 + this.#lives++;
@@ -134,7 +139,8 @@ export class VirtualStage implements Stage {
     for (const platform of this.#platforms) platform.tick();
   }
 
-  async #carry(index: number, platform: VirtualPlatform, url: string, init: RequestInit): Promise<Response> {
+  async #carry(index: number, platform: VirtualPlatform, url: string, given: RequestInit): Promise<Response> {
+    const init = this.#corrupted(url, given);
     const fate = this.#drawFate();
     if (fate === 'lost') throw new TypeError('the connection was refused');
     if (fate === 'refused') return Response.json({ code: 'overloaded', detail: 'later' }, { status: 503 });
@@ -146,6 +152,12 @@ export class VirtualStage implements Stage {
     if (fate !== 'cut' || url.endsWith('/events')) return response;
     const text = await response.text();
     return new Response(text.slice(0, this.#dice.below(text.length + 1)), { status: response.status });
+  }
+
+  #corrupted(url: string, init: RequestInit): RequestInit {
+    const { corrupt } = this.#flaws;
+    if (typeof init.body !== 'string' || corrupt === undefined) return init;
+    return { ...init, body: corrupt(new URL(url).pathname, Buffer.from(init.body)).toString() };
   }
 
   #note(index: number, url: string, init: RequestInit): void {
