@@ -10,6 +10,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^@tidemark\/protocol\/(schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
+      {
+        find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,
+        replacement: source('client/src/stores/$1'),
+      },
       ...packages.map((name) => ({
         find: new RegExp(`^@tidemark/${name}$`),
         replacement: source(`${name}/src/index`),

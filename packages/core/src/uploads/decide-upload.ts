@@ -72,10 +72,20 @@ function changedByOthers(
     const text = current.attributes.get(name);
     if (text !== undefined && text === attributes.get(name)) continue;
     if (changedAt(name, current) <= seenSeq) continue;
-    const isOwn = text !== undefined && footprint.get(name) === textChecksum(text);
-    if (!isOwn) return name;
+    if (!isOwnDoing(name, current, footprint)) return name;
   }
   return null;
+}
+
+/**
+ * Whether the attribute is as this device left it. One that the object never had dates from its birth; whoever has
+ * written to the object and still stands there knew of that birth, or was it.
+ */
+function isOwnDoing(name: string, { attributes, marks }: ObjectRecord, footprint: Footprint): boolean {
+  const isOwn = (own: string, text: string) => footprint.get(own) === textChecksum(text);
+  const text = attributes.get(name);
+  if (text !== undefined) return isOwn(name, text);
+  return !marks.gone.has(name) && [...attributes].some(([own, its]) => isOwn(own, its));
 }
 
 /** An attribute nobody has touched, present or not, is as old as the object. */
