@@ -5,7 +5,7 @@ import type { CallOptions, Transport } from '../transport.ts';
 
 export interface TokenRequest {
   readonly name: string;
-  readonly scopes: readonly ('admin' | 'admin:reset' | 'read' | 'push')[];
+  readonly scopes: readonly ('admin' | 'admin:reset' | 'read' | 'push' | 'device')[];
   /** A moment such as `2030-01-31T12:00:00Z`; null or left out: it does not end by itself. */
   readonly expires_at?: string | null;
   /** Whose token it is; left out: the caller's. */
