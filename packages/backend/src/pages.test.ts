@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type ServerProcess, startServerProcess } from '@tidemark/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -99,8 +100,9 @@ async function listening(command: string, path: string): Promise<string> {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.push(child);
-  const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit').then(() => ['nothing'])]);
-  expect(String(said)).toBe('ready\n');
+  const lines = createInterface({ input: child.stdout });
+  const [said] = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => ['nothing'])]);
+  expect(said).toBe('ready');
   return `http://127.0.0.1:${port}/tidemark`;
 }
 
