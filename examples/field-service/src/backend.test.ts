@@ -17,9 +17,12 @@ let backend: Backend;
 
 beforeAll(async () => {
   server = await startServerProcess();
-  const { url, adminPassword: password } = server;
-  tidemark = await TidemarkClient.logIn({ url, login: 'admin', password });
+  tidemark = await TidemarkClient.logIn(credentials());
 });
+
+function credentials() {
+  return { url: server.url, login: 'admin', password: server.adminPassword };
+}
 
 afterAll(() => server.stop());
 
@@ -128,6 +131,22 @@ describe('what Tidemark has', () => {
     expect((await priceList())['P-1022']).toMatchObject({ price_cents: 31_900 });
     expect(await backend.pusher.drain()).toBe(true);
     expect((await priceList())['P-1022']).toMatchObject({ price_cents: 1 });
+  });
+
+  it('[EXAMPLE-2] is told once', async () => {
+    let pushes = 0;
+    const fetch = (url: string, init: RequestInit) => {
+      if (url.includes('/app/v1/')) pushes++;
+      return globalThis.fetch(url, init);
+    };
+    await backend.close();
+    await start(await TidemarkClient.logIn({ ...credentials(), world: { fetch } }));
+    await backend.pusher.drain();
+    expect(pushes).toBeGreaterThan(0);
+    const before = pushes;
+    await backend.pusher.drain();
+    await officeSays('prices', { part: 'P-1022', price_cents: 1 });
+    expect(pushes).toBe(before + 1);
   });
 
   it('[EXAMPLE-4] the office needs its token, and what it says must make sense', async () => {

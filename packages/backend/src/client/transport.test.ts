@@ -146,7 +146,7 @@ describe('time', () => {
   it('[BSDK-5] a signal stops a call on its way', async () => {
     const stop = new AbortController();
     acts = [() => stop.abort(new Error('enough'))];
-    await expect(client().system.license({ signal: stop.signal })).rejects.toThrow('enough');
+    await expect(client().users.ping({ user_id: 'ada' }, { signal: stop.signal })).rejects.toThrow('enough');
     expect(received.length).toBe(1);
   });
 
