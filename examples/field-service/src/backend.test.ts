@@ -169,12 +169,6 @@ describe('what devices change', () => {
     expect((await queried('Part', null))['P-1010']).toMatchObject({ stock: 12 });
   });
 
-  it('[EXAMPLE-3] on two devices with the same op_id are two changes', async () => {
-    await call('create', { ...use('1', 1), client_id: 'phone' });
-    await call('create', { ...use('1', 1), client_id: 'tablet' });
-    expect((await queried('Part', null))['P-1010']).toMatchObject({ stock: 12 });
-  });
-
   it('[EXAMPLE-2] and concerns everybody reaches everybody', async () => {
     await call('create', use('op-1', 2));
     await backend.pusher.drain();

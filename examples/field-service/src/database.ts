@@ -29,8 +29,7 @@ const SCHEMA = `
     part_id TEXT NOT NULL REFERENCES parts (id), quantity INTEGER NOT NULL
   );
   CREATE TABLE IF NOT EXISTS operations (
-    technician TEXT NOT NULL, client_id TEXT NOT NULL, op_id TEXT NOT NULL, answer TEXT NOT NULL,
-    PRIMARY KEY (technician, client_id, op_id)
+    technician TEXT NOT NULL, op_id TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (technician, op_id)
   );
   CREATE TABLE IF NOT EXISTS outbox (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, user_id TEXT, object_id TEXT NOT NULL

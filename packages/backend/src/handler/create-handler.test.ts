@@ -85,13 +85,12 @@ describe('calls', () => {
     const answer = handler();
     expect(await shown(answer(call('query', query)))).toEqual({ status: 200, body: { 1: { name: 'Compass' } } });
     expect(await shown(answer(call('create', create)))).toEqual({ status: 200, body: { id: '2' } });
-    const { attributes, ...rest } = create;
+    const { attributes: _, ...rest } = create;
     expect(await shown(answer(call('update', create)))).toEqual({ status: 200, body: {} });
     expect(await shown(answer(call('delete', rest)))).toEqual({ status: 200, body: {} });
     const search = { source: 'Product', user_id: 'ada', params: ['x'] };
     expect(await shown(answer(call('search', search)))).toEqual({ status: 200, body: { 7: { params: ['x'] } } });
-    const upload = { ...rest, client_id: null };
-    expect(asked).toEqual([query, { ...upload, attributes }, { ...upload, attributes }, upload]);
+    expect(asked).toEqual([query, create, create, rest]);
   });
 
   it('[BSDK-10] authenticate answers who it is, or refuses', async () => {
@@ -248,9 +247,9 @@ describe('repetitions', () => {
     expect(asked.length).toBe(1);
   });
 
-  it('[BSDK-12] uploads of other users, devices, sources and objects are others, whatever they call themselves', async () => {
+  it('[BSDK-12] uploads of other users and objects are others, whatever they call themselves', async () => {
     const answer = handler();
-    const others = [{}, { user_id: 'bob' }, { client_id: 'phone' }, { id: 'tmp-2' }, { op_id: 'op-2' }];
+    const others = [{}, { user_id: 'bob' }, { id: 'tmp-2' }, { op_id: 'op-2' }];
     for (const other of others) await answer(call('create', { ...create, ...other }));
     await answer(call('update', create));
     expect(asked.length).toBe(others.length + 1);

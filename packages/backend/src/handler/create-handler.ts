@@ -230,10 +230,10 @@ function callIn(name: CallName, body: Uint8Array): ReadCall | CallFlaw {
   }
 }
 
-/** A device chooses its ids by itself, so two devices may choose the same. */
+/** An `op_id` names one change and no other. The rest keeps a Tidemark that was reset from meeting its former self. */
 function operationKey({ name, call }: UploadRead): string {
-  const { source, user_id, client_id, op_id, id }: UploadCall = call;
-  return JSON.stringify([name, source, user_id, client_id, op_id, id]);
+  const { source, user_id, op_id, id }: UploadCall = call;
+  return JSON.stringify([name, source, user_id, op_id, id]);
 }
 
 function answerOf({ status, body }: KeptAnswer): Response {

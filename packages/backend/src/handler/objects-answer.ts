@@ -4,7 +4,7 @@ import { entriesOf, idText, type ObjectEntry, type ObjectsGiven } from '../push/
 const PIECE_UNITS = 65_536;
 
 /**
- * Objects as a stream of one JSON object, a member per line. The next ones are asked for when the reader has room. When
+ * Objects as a stream of one JSON object without white space, which is what Tidemark compares fastest. The next ones are asked for when the reader has room. When
  * they fail half-way the stream breaks off: the closing bracket is missing, so nobody can take the part for the whole.
  */
 export function objectsAnswer(given: ObjectsGiven<unknown>, onFailure: (error: unknown) => void): Response {
@@ -35,15 +35,15 @@ async function* jsonPieces(
   entries: Iterable<ObjectEntry<unknown>> | AsyncIterable<ObjectEntry<unknown>>,
 ): AsyncGenerator<string, void> {
   let text = '{';
-  let separator = '\n';
+  let separator = '';
   for await (const entry of entries) {
     text += separator + memberText(entry);
-    separator = ',\n';
+    separator = ',';
     if (text.length < PIECE_UNITS) continue;
     yield text;
     text = '';
   }
-  yield `${text}\n}`;
+  yield `${text}}`;
 }
 
 function memberText([given, attributes]: ObjectEntry<unknown>): string {

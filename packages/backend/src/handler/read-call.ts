@@ -48,7 +48,6 @@ function upload(fields: Fields): UploadCall {
   return {
     ...target(fields),
     op_id: text(fields, 'op_id'),
-    client_id: optionalText(fields, 'client_id'),
     id: text(fields, 'id'),
   };
 }

@@ -11,7 +11,7 @@ export interface QueryCall {
   readonly source: string;
   /** For whom; null when the data is shared. */
   readonly user_id: string | null;
-  /** The partition Tidemark fills with the answer, as the source names it; null when there is no name. */
+  /** `app` when the data is shared by all users, `user` when it is this user's; null when Tidemark does not say. */
   readonly partition: string | null;
 }
 
@@ -25,10 +25,8 @@ export interface SearchCall {
 export interface UploadCall {
   readonly source: string;
   readonly user_id: string | null;
-  /** The same at every attempt at this one change. Keep it with the effect, and the effect happens once. */
+  /** Names this one change, the same at every attempt. Keep it with the effect, and the effect happens once. */
   readonly op_id: string;
-  /** The device the change was made on, where Tidemark says so. */
-  readonly client_id: string | null;
   readonly id: string;
 }
 
