@@ -409,6 +409,14 @@ describe('objects', () => {
     for (const given of [undefined, null, 7]) expect((await objects(given)).status).toBe(500);
   });
 
+  it('[BSDK-14] null stays null, and a number that is not finite does not become it', async () => {
+    expect(await shown(objects({ 1: { a: null, b: 'null' } }))).toEqual({
+      status: 200,
+      body: { 1: { a: null, b: 'null' } },
+    });
+    await expect((await objects({ 1: { a: Number.NaN } })).text()).rejects.toThrow('could not be read to the end');
+  });
+
   it('[BSDK-14] are asked for as they are read', async () => {
     let read = 0;
     let isClosed = false;

@@ -1,3 +1,4 @@
+import { memberText } from '../push/member-text.ts';
 import { entriesOf, idText, type ObjectEntry, type ObjectsGiven } from '../push/objects.ts';
 
 /** Text gathered before it leaves, so that small objects travel together. */
@@ -37,7 +38,7 @@ async function* jsonPieces(
   let text = '{';
   let separator = '';
   for await (const entry of entries) {
-    text += separator + memberText(entry);
+    text += separator + entryText(entry);
     separator = ',';
     if (text.length < PIECE_UNITS) continue;
     yield text;
@@ -46,11 +47,8 @@ async function* jsonPieces(
   yield `${text}}`;
 }
 
-function memberText([given, attributes]: ObjectEntry<unknown>): string {
+function entryText([given, attributes]: ObjectEntry<unknown>): string {
   const id = idText(given);
   if (id === null) throw new TypeError('an object id must be a text that is not empty, or a whole number');
-  if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) {
-    throw new TypeError(`the object ${JSON.stringify(id)} has no attributes`);
-  }
-  return `${JSON.stringify(id)}:${JSON.stringify(attributes)}`;
+  return memberText(id, attributes);
 }

@@ -184,3 +184,14 @@ it.each(['', 1.5, null, {}])('[BSDK-7] what cannot be an id is not sent: %j', as
   await expect(tidemark.push.objects('Product', [entry])).rejects.toMatchObject({ code: 'invalid_argument' });
   expect(sent).toEqual([]);
 });
+
+it.each([
+  ['no attributes', 'x'],
+  ['a list', []],
+  ['a number that is not finite', { a: [null, { b: Number.NaN }] }],
+  ['a number too large for JSON', { a: 1n }],
+])('[BSDK-7] what cannot be said in JSON is not sent as something else: %s', async (_, attributes) => {
+  const objects = { 1: attributes } as unknown as Record<string, Attributes>;
+  await expect(tidemark.push.objects('Product', objects)).rejects.toMatchObject({ code: 'invalid_argument' });
+  expect(sent).toEqual([]);
+});

@@ -3,6 +3,7 @@ import { path } from '../client/path.ts';
 import { type PushProgress, TidemarkError } from '../client/tidemark-error.ts';
 import type { CallOptions, Transport } from '../client/transport.ts';
 import { type BodyForm, chunksOf, type Piece } from './chunks.ts';
+import { memberText } from './member-text.ts';
 import { entriesOf, type IdsGiven, idText, type Objects, type ObjectsGiven } from './objects.ts';
 
 export interface PushOptions extends CallOptions {
@@ -127,7 +128,7 @@ function notOneCall({ bytesMax, objectsMax }: { readonly bytesMax: number; reado
 async function* memberPieces(objects: ObjectsGiven): AsyncGenerator<Piece, void> {
   for await (const [given, attributes] of entriesOf(objects)) {
     const id = admittedId(given);
-    yield { id, texts: [memberText(id, attributes)] };
+    yield { id, texts: [admittedText(id, attributes)] };
   }
 }
 
@@ -143,15 +144,16 @@ async function* statePieces(previous: Objects, next: Objects): AsyncGenerator<Pi
   const [before, after] = [new Map(Object.entries(previous)), new Map(Object.entries(next))];
   for (const id of new Set([...before.keys(), ...after.keys()])) {
     const states = [before.get(id), after.get(id)];
-    yield { id, texts: states.map((state) => (state === undefined ? null : memberText(id, state))) };
+    yield { id, texts: states.map((state) => (state === undefined ? null : admittedText(id, state))) };
   }
 }
 
-function memberText(id: string, attributes: unknown): string {
-  if (typeof attributes !== 'object' || attributes === null) {
-    throw new TidemarkError('invalid_argument', `the object ${JSON.stringify(id)} has no attributes`);
+function admittedText(id: string, attributes: unknown): string {
+  try {
+    return memberText(id, attributes);
+  } catch (error) {
+    throw new TidemarkError('invalid_argument', error instanceof Error ? error.message : 'not JSON', { cause: error });
   }
-  return `${JSON.stringify(id)}:${JSON.stringify(attributes)}`;
 }
 
 function admittedId(given: unknown): string {
