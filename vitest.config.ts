@@ -9,10 +9,14 @@ const packages = ['protocol', 'core', 'store-embedded', 'store-valkey', 'server'
 export default defineConfig({
   resolve: {
     alias: [
-      { find: /^@tidemark\/protocol\/(schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
+      { find: /^@tidemark\/protocol\/(schemas|admin-schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
       {
         find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,
         replacement: source('client/src/stores/$1'),
+      },
+      {
+        find: /^@tidemark\/backend\/(node|express|fastify|hono)$/,
+        replacement: source('backend/src/mounts/$1'),
       },
       ...packages.map((name) => ({
         find: new RegExp(`^@tidemark/${name}$`),
@@ -21,7 +25,12 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.mjs', 'bench/src/**/*.test.ts'],
+    include: [
+      'packages/*/src/**/*.test.ts',
+      'scripts/**/*.test.mjs',
+      'bench/src/**/*.test.ts',
+      'examples/*/src/**/*.test.ts',
+    ],
     // Many tests wait for the disk or for child processes, so every core may have one of its own.
     maxWorkers: '100%',
     testTimeout: 60_000,

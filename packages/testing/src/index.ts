@@ -33,6 +33,7 @@ export { Dice } from './kit/dice.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { refusalOf } from './kit/refusal-of.ts';
 export { seededRandom } from './kit/seeded-random.ts';
+export { type ServerProcess, startServerProcess } from './kit/server-process.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
 export {
