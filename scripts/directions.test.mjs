@@ -145,7 +145,8 @@ describe('room-direction', () => {
     stats: ['ports'],
     system: ['ports', 'registry'],
     refresh: ['ports', 'documents', 'admission', 'journal'],
-    uploads: ['ports', 'documents', 'admission', 'journal', 'registry'],
+    uploads: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry'],
+    devices: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry', 'uploads'],
     pings: ['ports', 'registry'],
   };
   const pairs = Object.keys(rooms).flatMap((from) => Object.keys(rooms).map((to) => [from, to]));
