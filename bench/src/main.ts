@@ -9,6 +9,7 @@ import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { rest } from './scenarios/rest.ts';
+import { valkey } from './scenarios/valkey.ts';
 import { tableOf } from './table.ts';
 import { buildWorld, endWorld } from './world.ts';
 
@@ -56,6 +57,8 @@ async function measureAll(objects: number): Promise<readonly Row[]> {
   await endWorld(small);
   say('the REST API');
   for (const row of await rest()) measured(row);
+  say('the engine on Valkey or Redis');
+  for (const row of await valkey()) measured(row);
   return rows;
 }
 
