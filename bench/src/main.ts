@@ -13,6 +13,7 @@ import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { rest } from './scenarios/rest.ts';
+import { valkey } from './scenarios/valkey.ts';
 import { tableOf } from './table.ts';
 import { buildWorld, endWorld } from './world.ts';
 
@@ -66,6 +67,8 @@ async function measureAll(objects: number): Promise<readonly Row[]> {
   for (const row of await fleetChanges()) measured(row);
   for (const row of await fleetFirstSync()) measured(row);
   for (const row of await listening()) measured(row);
+  say('the engine on Valkey or Redis');
+  for (const row of await valkey()) measured(row);
   return rows;
 }
 

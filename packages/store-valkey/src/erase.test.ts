@@ -35,10 +35,10 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
   /** A store with a user who has data, and the way behind its back. */
   async function furnished() {
     const prefix = `${where} ${++stores}:`;
-    const store = await openValkeyStore({ address: servers.address, prefix });
+    const store = await openValkeyStore({ address: servers.address, prefix, answerMs: 30_000 });
     const address = readAddress(servers.address);
     if (address === null) throw new Error('the kit gave no address');
-    const link = await Link.open({ address });
+    const link = await Link.open({ address, answerMs: 30_000 });
     onTestFinished(async () => {
       await store.close();
       link.close();

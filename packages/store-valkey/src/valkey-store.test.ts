@@ -4,6 +4,8 @@ import { afterAll, beforeAll } from 'vitest';
 import { openValkeyStore } from './valkey-store.ts';
 
 const trimStepMax = 7;
+/** How promptly a server answers on a busy machine is no matter of these tests. */
+const PATIENCE_MS = 30_000;
 const prefixes = new Map<Store, string>();
 let server: ValkeyServer;
 let stores = 0;
@@ -15,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => server.remove());
 
 async function open(prefix: string): Promise<Store> {
-  const store = await openValkeyStore({ address: server.address, prefix, trimStepMax });
+  const store = await openValkeyStore({ address: server.address, prefix, trimStepMax, answerMs: PATIENCE_MS });
   prefixes.set(store, prefix);
   return store;
 }

@@ -22,7 +22,7 @@ describe.each(['one node', 'a cluster'])('on %s', (where) => {
   afterAll(() => servers.remove());
 
   async function open(prefix: string, { clock, ...bounds }: JobsOptions): Promise<OpenJobs> {
-    const store = await openValkeyStore({ address: servers.address, prefix });
+    const store = await openValkeyStore({ address: servers.address, prefix, answerMs: 30_000 });
     const opened: OpenJobs = { jobs: store.jobs({ clock, bounds }), close: () => store.close() };
     prefixes.set(opened, prefix);
     return opened;

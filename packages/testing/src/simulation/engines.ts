@@ -53,6 +53,9 @@ async function openEmbeddedBench(): Promise<Bench> {
   return storeBench(store, folder.remove);
 }
 
+/** How promptly a server answers on a busy machine is no matter of these histories. */
+const PATIENCE_MS = 30_000;
+
 /** Stores that share a server or a cluster; it ends with the last of them. */
 async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: number): Promise<readonly Bench[]> {
   // What survives a crash is no concern of these histories.
@@ -65,7 +68,11 @@ async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: num
   };
   return Promise.all(
     Array.from({ length: count }, async (_, index) => {
-      const store = await openValkeyStore({ address: servers.address, prefix: `lane ${index}:` });
+      const store = await openValkeyStore({
+        address: servers.address,
+        prefix: `lane ${index}:`,
+        answerMs: PATIENCE_MS,
+      });
       return storeBench(store, release);
     }),
   );
