@@ -132,9 +132,12 @@ describe('sync()', () => {
     await new Promise((resolve) => setImmediate(resolve));
     await push({ 1: { a: 1 } });
     const second = device.sync();
+    const beganMs = world.platform.nowMs();
     release();
     await world.finish(second);
     await first;
+    // It did not have to wait until the device asks by itself.
+    expect(world.platform.nowMs()).toBe(beganMs);
     expect(device.source('Order').get('1')).toBeDefined();
   });
 

@@ -66,26 +66,28 @@ describe('signing in', () => {
     expect((await store.load()).map(({ table, key }) => [table, key[1]])).toEqual([['facts', 'owner']]);
   });
 
-  it('[SESSION-2] an answer that comes after signing out is not kept', async () => {
-    await push('ada', { 1: { a: 1 } });
-    const store = lasting();
-    const device = await world.open({ store, user: null });
-    let isAsked = false;
-    let answer: () => void = () => undefined;
-    world.meddle = ({ path }, go) => {
-      if (path !== '/pull') return undefined;
-      isAsked = true;
-      return new Promise((resolve) => {
-        answer = () => resolve(go());
-      });
-    };
-    await world.finish(device.signIn(ada));
-    await world.platform.until(() => isAsked);
-    await device.signOut();
-    answer();
-    await world.platform.advance(1_000);
-    expect((await store.load()).map(({ table, key }) => [table, key[1]])).toEqual([['facts', 'owner']]);
-  });
+  for (const held of ['/sources', '/pull']) {
+    it(`[SESSION-2] an answer to ${held} that comes after signing out is not kept`, async () => {
+      await push('ada', { 1: { a: 1 } });
+      const store = lasting();
+      const device = await world.open({ store, user: null });
+      let isAsked = false;
+      let answer: () => void = () => undefined;
+      world.meddle = ({ path }, go) => {
+        if (path !== held) return undefined;
+        isAsked = true;
+        return new Promise((resolve) => {
+          answer = () => resolve(go());
+        });
+      };
+      await world.finish(device.signIn(ada));
+      await world.platform.until(() => isAsked);
+      await world.finish(device.signOut());
+      answer();
+      await world.platform.advance(1_000);
+      expect((await store.load()).map(({ table, key }) => [table, key[1]])).toEqual([['facts', 'owner']]);
+    });
+  }
 
   it('[SESSION-3] another user never sees, or uploads, what the one before left', async () => {
     await push('ada', { hers: { a: 1 } });

@@ -1,5 +1,5 @@
 import type { Device } from '@tidemark/client';
-import type { Outcome, PushAnswer, PushRequest, Upload } from '@tidemark/protocol';
+import type { Outcome, PullAnswer, PushAnswer, PushRequest, Upload } from '@tidemark/protocol';
 import { CrashingStore, type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { memoryStore } from '../stores/memory-store.ts';
@@ -228,6 +228,34 @@ describe('outcomes', () => {
     await world.finish(device.sync());
     for (const look of looks) expect(look).toEqual({ o: { n: 1 } });
     expect(device.problems.list()).toEqual([]);
+  });
+
+  it('[UP-7] also when the outcome comes with a page that was made before the change', async () => {
+    const device = await synced();
+    const looks: unknown[] = [];
+    device.source('Order').subscribe(() => looks.push(seen(device)));
+    let late: (() => Promise<Response>) | null = null;
+    world.meddle = ({ path }, go) => {
+      if (path === '/push' && late === null) {
+        late = go;
+        return Promise.reject(new TypeError('the connection broke'));
+      }
+      if (path !== '/pull' || late === null || world.sync.count('/push') > 0) return undefined;
+      const arrive = late;
+      // The page is made, then the push arrives that was under way for so long, then the outcomes are looked up.
+      return go().then(async (page) => {
+        await arrive();
+        const { sources } = (await page.json()) as PullAnswer;
+        const { outcomes } = (await (await go()).json()) as PullAnswer;
+        return Response.json({ sources, outcomes });
+      });
+    };
+    await device.source('Order').create({ n: 1 }, { id: 'o' });
+    await world.platform.until(() => device.uploads.list().length === 0);
+    await world.finish(device.sync());
+    expect(looks.length).toBeGreaterThan(1);
+    for (const look of looks) expect(look).toEqual({ o: { n: 1 } });
+    expect(pushed()).toHaveLength(1);
   });
 
   it('[UP-8] what is rejected is rolled back and kept as a problem with what the server has', async () => {

@@ -21,7 +21,8 @@ const OWNER_KEY = 'owner';
 export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): Promise<LocalStore> {
   const { name = 'tidemark', indexedDB: factory = browserFactory() } = options;
   const db = await opened(factory, name);
-  const owner = globalThis.crypto.randomUUID();
+  // Not randomUUID, which browsers have on secure pages only.
+  const owner = globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
   const tx = db.transaction([FENCE], 'readwrite');
   tx.objectStore(FENCE).put(owner, OWNER_KEY);
   await finished(tx);

@@ -4,6 +4,7 @@ import type { Cli } from './cli.ts';
 import { addBackup } from './commands/backup.ts';
 import { addClients } from './commands/clients.ts';
 import { addConfig } from './commands/config.ts';
+import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addLogin } from './commands/login.ts';
@@ -28,6 +29,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly Add[]])[] 
   ['The server:', [addServe, addConfig]],
   ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
   ['Looking after a server:', [addStats, addTokens, addSystem]],
+  ['Being a device:', [addDevice]],
   ['On a data folder:', [addBackup, addRestore, addVerify, addDoctor]],
   ['This program:', [addBench, addVersion]],
 ];
