@@ -3,6 +3,9 @@ import { type StoreEngine, startValkeyCluster, storeContract, type ValkeyCluster
 import { afterAll, beforeAll } from 'vitest';
 import { openValkeyStore } from './valkey-store.ts';
 
+/** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
+const PATIENCE_MS = 60_000;
+
 const trimStepMax = 7;
 const prefixes = new Map<Store, string>();
 let cluster: ValkeyCluster;
@@ -15,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => cluster.remove());
 
 async function open(prefix: string): Promise<Store> {
-  const store = await openValkeyStore({ address: cluster.address, prefix, trimStepMax });
+  const store = await openValkeyStore({ answerMs: PATIENCE_MS, address: cluster.address, prefix, trimStepMax });
   prefixes.set(store, prefix);
   return store;
 }

@@ -3,6 +3,9 @@ import { type StoreEngine, startValkey, storeContract, type ValkeyServer } from 
 import { afterAll, beforeAll } from 'vitest';
 import { openValkeyStore } from './valkey-store.ts';
 
+/** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
+const PATIENCE_MS = 60_000;
+
 const trimStepMax = 7;
 const prefixes = new Map<Store, string>();
 let server: ValkeyServer;
@@ -15,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => server.remove());
 
 async function open(prefix: string): Promise<Store> {
-  const store = await openValkeyStore({ address: server.address, prefix, trimStepMax });
+  const store = await openValkeyStore({ answerMs: PATIENCE_MS, address: server.address, prefix, trimStepMax });
   prefixes.set(store, prefix);
   return store;
 }

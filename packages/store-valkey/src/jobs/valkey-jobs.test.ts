@@ -9,6 +9,9 @@ import {
 import { afterAll, beforeAll, describe } from 'vitest';
 import { openValkeyStore } from '../valkey-store.ts';
 
+/** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
+const PATIENCE_MS = 60_000;
+
 describe.each(['one node', 'a cluster'])('on %s', (where) => {
   const prefixes = new Map<OpenJobs, string>();
   let servers: { readonly address: string; remove(): Promise<void> };
@@ -22,7 +25,7 @@ describe.each(['one node', 'a cluster'])('on %s', (where) => {
   afterAll(() => servers.remove());
 
   async function open(prefix: string, { clock, ...bounds }: JobsOptions): Promise<OpenJobs> {
-    const store = await openValkeyStore({ address: servers.address, prefix });
+    const store = await openValkeyStore({ answerMs: PATIENCE_MS, address: servers.address, prefix });
     const opened: OpenJobs = { jobs: store.jobs({ clock, bounds }), close: () => store.close() };
     prefixes.set(opened, prefix);
     return opened;
