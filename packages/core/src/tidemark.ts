@@ -11,6 +11,7 @@ import {
   type WriteCall,
 } from './admission/admit-write.ts';
 import type { Admitted } from './admission/admitted.ts';
+import { WITHOUT_PAUSE } from './admission/stride.ts';
 import { Devices } from './devices/devices.ts';
 import { pageBounds } from './devices/page-bounds.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
@@ -99,6 +100,7 @@ export class Tidemark {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #limits: Limits;
+  readonly #pace: Pace;
   readonly #admission: WriteAdmission;
   readonly #writer: Writer;
   readonly #cache: PageCache;
@@ -125,9 +127,10 @@ export class Tidemark {
     this.#clock = parts.clock;
     this.#log = parts.log;
     this.#limits = ports.limits;
-    this.#admission = new WriteAdmission(this.#directory, ports.limits, parts.pace);
-    this.#writer = new Writer(parts.store);
-    this.#named = new NamedDocuments(parts.store, ports.limits);
+    this.#pace = parts.pace ?? WITHOUT_PAUSE;
+    this.#admission = new WriteAdmission(this.#directory, ports.limits, this.#pace);
+    this.#writer = new Writer(parts.store, this.#pace);
+    this.#named = new NamedDocuments(parts.store, ports.limits, this.#pace);
     this.#cache = new PageCache(ports.limits.pageCacheUnitsMax);
     this.devices = new Devices({
       ...ports,
@@ -232,7 +235,7 @@ export class Tidemark {
     const address = await admitDocument(this.#directory, scope, name);
     const call = mdCall(scope, address.key.name);
     if (call !== null) return this.#writeMd(call, body.data, append);
-    const content = admitContent(body.data, this.#limits);
+    const content = await admitContent(body.data, this.#limits, this.#pace);
     if (isCd(scope, address.key.name)) return this.#writeCd(scope, content);
     return append ? this.#named.append(address, content) : this.#named.set(address, content);
   }

@@ -11,6 +11,7 @@ import { EventHub } from './events/event-hub.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
+import { OBJECT_MEMBERS_MAX } from './http/edge-limits.ts';
 import type { Desk, Route } from './http/route.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { Metrics } from './metrics.ts';
@@ -168,8 +169,9 @@ function openEdge(config: Config, { desk, routes, log, isReady }: EdgeParts): Pr
   const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
   // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
   const logger = log.logger?.child({}, { level: 'error' });
+  const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
   const bounds = { deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
-  const options = { bodyBytesMax, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
+  const options = { bodyBytesMax, objectMembersMax, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
   return buildHttp(options, async (app) => {
     await addDescription(app);
     addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady });

@@ -35,6 +35,8 @@ const PARAM_UNITS_MAX = 1_024;
 
 export interface HttpOptions {
   readonly bodyBytesMax: number;
+  /** Members of one object in a body. */
+  readonly objectMembersMax?: number;
   readonly trustProxy?: boolean;
   /** Sites whose scripts may call the routes of devices. */
   readonly deviceOrigins?: readonly string[];
@@ -83,7 +85,7 @@ export async function buildHttp(
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   guardSockets(app, bodyBytesMax, options.listenersMax ?? 0);
-  readJsonOnly(app);
+  readJsonOnly(app, options.objectMembersMax);
   // Before anything is refused: scripts may read refusals, too.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
   guardRequests(app);
@@ -94,11 +96,11 @@ export async function buildHttp(
   return app;
 }
 
-function readJsonOnly(app: FastifyInstance): void {
+function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
     // Many clients name a type with every request. Of a request that needs no body, none is expected.
-    request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body),
+    request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body, objectMembersMax),
   );
 }
 
