@@ -63,6 +63,8 @@ export async function buildHttp(
       ? { logger: { level: 'error', stream: process.stderr } }
       : { loggerInstance: options.logger }),
     genReqId: () => randomUUID(),
+    // Lines carry the id of their request anyway, and a logger of its own for every request would cost more than that.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: bodyBytesMax,
     // One proxy: what it adds itself comes last in the header, and everything before that anybody can have written.
     trustProxy: options.trustProxy === true ? (_address: string, hop: number) => hop === 0 : false,
@@ -82,6 +84,7 @@ export async function buildHttp(
     frameworkErrors: answerError,
     clientErrorHandler: answerSocketError,
   }) as FastifyInstance;
+  app.decorateRequest('bearer', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   guardSockets(app, bodyBytesMax, options.listenersMax ?? 0);

@@ -72,22 +72,48 @@ function diskCheck(freeBytes: number): Check {
 
 function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: ServiceOptions): void {
   const { metrics, tidemark, nowMs } = desk;
+  const meters = new Meters();
   app.addHook('onResponse', (request, reply, done) => {
     const { url, config } = request.routeOptions;
     if (config?.isStream === true) return done();
-    // Labels are route templates, so that strangers cannot grow the set.
-    const route = url ?? 'unknown';
-    const status = `${Math.floor(reply.statusCode / 100)}xx`;
-    metrics.request({ method: request.method, route, status }, reply.elapsedTime / 1_000);
-    if (reply.statusCode !== 405 && url !== undefined) {
-      tidemark.stats.record(`http:${request.method}:${route}`, reply.elapsedTime, nowMs());
-    }
+    const { statusCode, elapsedTime } = reply;
+    const { metric, labels } = meters.of(request.method, url, statusCode);
+    metrics.request(labels, elapsedTime / 1_000);
+    if (statusCode !== 405 && url !== undefined) tidemark.stats.record(metric, elapsedTime, nowMs());
     done();
   });
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
     if (!isMetricsPublic) await authenticate(tidemark, request, 'read', nowMs());
     return reply.type(metrics.contentType).send(Buffer.from(await metrics.text()));
   });
+}
+
+interface Meter {
+  /** What the statistics call it. */
+  readonly metric: string;
+  readonly labels: { readonly method: string; readonly route: string; readonly status: string };
+}
+
+/**
+ * The names under which requests are measured, made once for each route and kind of answer. They are made of route
+ * templates, so that strangers cannot grow the set.
+ */
+class Meters {
+  readonly #meters = new Map<string | undefined, Map<string, Meter[]>>();
+
+  of(method: string, url: string | undefined, statusCode: number): Meter {
+    const kind = Math.floor(statusCode / 100);
+    const ofRoute = this.#meters.get(url) ?? new Map<string, Meter[]>();
+    this.#meters.set(url, ofRoute);
+    const ofMethod = ofRoute.get(method) ?? [];
+    ofRoute.set(method, ofMethod);
+    ofMethod[kind] ??= meterOf(method, url ?? 'unknown', `${kind}xx`);
+    return ofMethod[kind];
+  }
+}
+
+function meterOf(method: string, route: string, status: string): Meter {
+  return { metric: `http:${method}:${route}`, labels: { method, route, status } };
 }
 
 async function isAdmitted(desk: Desk, request: Parameters<typeof authenticate>[1]): Promise<boolean> {
