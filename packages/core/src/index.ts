@@ -32,6 +32,7 @@ export type { Bearer, TokenView } from './registry/tokens.ts';
 export type { UserView } from './registry/users.ts';
 export { addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
+export type { AuditFact } from './system/audit.ts';
 export {
   type CommitCause,
   type Committed,

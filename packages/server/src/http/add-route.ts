@@ -1,4 +1,4 @@
-import type { Bearer } from '@tidemark/core';
+import type { AuditFact, Bearer } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { authenticate, type RouteScope } from '../auth/authenticate.ts';
@@ -57,16 +57,17 @@ async function perform(desk: Desk, route: Route, request: FastifyRequest): Promi
     accept: request.headers.accept,
     address: request.ip,
   };
+  const startedMs = performance.now();
+  let answer: unknown;
   try {
-    const startedMs = performance.now();
-    const answer = await route.handle(call);
-    countOperation(desk, route, request, performance.now() - startedMs);
-    if (route.audit !== undefined) await noteAudit(desk, route, request, call, 'ok');
-    return answer;
+    answer = await route.handle(call);
   } catch (error) {
     await noteAudit(desk, route, request, call, error instanceof Refusal ? error.code : 'internal');
     throw error;
   }
+  countOperation(desk, route, request, performance.now() - startedMs);
+  if (route.audit !== undefined) await noteAudit(desk, route, request, call, 'ok');
+  return answer;
 }
 
 /** Only of sources that exist, which a successful operation proves: strangers cannot grow the set of metrics. */
@@ -85,7 +86,7 @@ async function noteAudit(
 ): Promise<void> {
   // Whoever is turned away at the door is not written down: strangers must not fill the disk.
   if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
-  await desk.tidemark.audit.record({
+  const fact: AuditFact = {
     actor: bearer?.user ?? loginIn(request.body),
     token_id: bearer?.tokenId ?? null,
     action: route.audit,
@@ -93,7 +94,14 @@ async function noteAudit(
     result,
     address,
     request_id: request.id,
-  });
+  };
+  try {
+    await desk.tidemark.audit.record(fact);
+  } catch (error) {
+    // What was done is done, and what was refused is refused: the caller is told that, and the operator what is missing.
+    desk.metrics.auditMissing();
+    request.log.error({ err: error, ...fact }, 'audit_not_written');
+  }
 }
 
 /** Of a login, who it was that tried. */
