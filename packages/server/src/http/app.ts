@@ -9,8 +9,10 @@ import {
 } from 'fastify';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
+import { OVERLOAD_RETRY_AFTER_S } from './edge-limits.ts';
 import { boundBodiesInFlight } from './in-flight.ts';
 import { parseJsonBody } from './json-body.ts';
+import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
 import { problemOf } from './problem.ts';
 import { refusalOf } from './refusal-of.ts';
@@ -43,6 +45,8 @@ export interface HttpOptions {
   /** Sockets that devices may hold beside those of everybody else, while they listen. */
   readonly listenersMax?: number;
   readonly logger?: NonNullable<FastifyServerOptions['loggerInstance']>;
+  /** Whether more work may be taken on; absent: always. */
+  readonly gauge?: Pick<LoadGauge, 'overload'>;
   /** How long a caller may take to send; for tests, which have no time. */
   readonly patience?: { readonly headersMs: number; readonly requestMs: number; readonly checkMs: number };
 }
@@ -91,7 +95,7 @@ export async function buildHttp(
   readJsonOnly(app, options.objectMembersMax);
   // Before anything is refused: scripts may read refusals, too.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
-  guardRequests(app);
+  guardRequests(app, options.gauge);
   boundBodiesInFlight(app, bodyBytesMax);
   const methodsByUrl = collectRoutes(app);
   await addRoutes(app);
@@ -108,7 +112,7 @@ function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
 }
 
 /** In hooks before the body is read, so that what is refused anyway costs no parsing and is never called malformed. */
-function guardRequests(app: FastifyInstance): void {
+function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'> = NO_LOAD): void {
   // The hook below refuses every unknown path; this one is for files that the viewer does not have.
   app.setNotFoundHandler((request) => {
     throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
@@ -116,8 +120,22 @@ function guardRequests(app: FastifyInstance): void {
   // Not async: a promise for every request would cost more than the checks.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
-    done(refusalBefore(() => guardRequest(request, reply)));
+    done(
+      refusalBefore(() => {
+        if (gauge.overload !== null) shedLoad(request, gauge.overload);
+        guardRequest(request, reply);
+      }),
+    );
   });
+}
+
+/** What tells operators and balancers how the server is must be told above all when it is not well. */
+const ALWAYS_ANSWERED: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics']);
+const NO_LOAD = { overload: null };
+
+function shedLoad(request: FastifyRequest, overload: string): void {
+  if (ALWAYS_ANSWERED.has(request.routeOptions.url)) return;
+  throw new Refusal('overloaded', `${overload}; nothing was done`, [], OVERLOAD_RETRY_AFTER_S);
 }
 
 function refusalBefore(guard: () => void): Error | undefined {

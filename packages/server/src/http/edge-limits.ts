@@ -9,3 +9,7 @@ export const BODY_DEPTH_MAX = 1_024;
 export const ENVELOPE_NAMES_MAX = 100;
 /** Members of one object in a body, unless more objects are allowed in a write. Exceeded: `limit_exceeded`. */
 export const OBJECT_MEMBERS_MAX = 250_000;
+/** How often is looked whether the server can keep up. */
+export const LOAD_SAMPLE_MS = 500;
+/** When whoever was turned away for that may come again. */
+export const OVERLOAD_RETRY_AFTER_S = 2;

@@ -1,7 +1,8 @@
 import { statfs } from 'node:fs/promises';
-import type { EngineDescription, Tidemark } from '@tidemark/core';
+import type { EngineDescription } from '@tidemark/core';
 import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
+import type { LoadGauge } from '../http/load-gauge.ts';
 import type { Desk } from '../http/route.ts';
 import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
@@ -12,6 +13,7 @@ export interface ServiceOptions {
   readonly isMetricsPublic: boolean;
   /** False once the server has been told to stop. */
   readonly isReady: () => boolean;
+  readonly gauge?: Pick<LoadGauge, 'overload'>;
 }
 
 /** Below this the server says that it is not ready: the next write may be refused. */
@@ -23,7 +25,7 @@ export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: Serv
   app.get('/healthz', { schema: serviceSchemas.health }, () => ({ status: 'ok' }));
   app.get('/version', { schema: serviceSchemas.version }, () => version);
   app.get('/readyz', { schema: serviceSchemas.readiness }, async (request, reply) => {
-    const checks = await readiness(desk.tidemark, options);
+    const checks = await readiness(desk, options);
     const isReady = checks.every(({ ok }) => ok);
     reply.code(isReady ? 200 : 503).header('cache-control', 'no-store');
     if (!isReady) reply.header('retry-after', '1');
@@ -40,14 +42,17 @@ interface Check {
   readonly detail: string;
 }
 
-async function readiness(tidemark: Tidemark, { dataFolder, isReady }: ServiceOptions): Promise<readonly Check[]> {
+async function readiness(desk: Desk, { dataFolder, isReady, gauge }: ServiceOptions): Promise<readonly Check[]> {
+  const { tidemark } = desk;
+  const overload = gauge?.overload ?? null;
+  const load: Check = { name: 'load', ok: overload === null, detail: overload ?? 'keeps up' };
   const running: Check = { name: 'running', ok: isReady(), detail: isReady() ? 'takes requests' : 'is stopping' };
   const store = await tidemark.store.addStats([]).then(
     (): Check => ({ name: 'store', ok: true, detail: 'writes' }),
     (): Check => ({ name: 'store', ok: false, detail: 'does not write' }),
   );
   const disk = dataFolder === null ? [] : [await checkDisk(dataFolder)];
-  return [running, store, ...disk, ...engineChecks(tidemark.store.engine)];
+  return [running, load, store, ...disk, ...engineChecks(tidemark.store.engine)];
 }
 
 /** How the store is set up, and what should be changed about it: nothing of that keeps it from taking work. */
