@@ -152,6 +152,7 @@ function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, tidemark: Tide
     events,
     metrics,
     pings: new Pings({ store: tidemark.store, jobs, clock, random, limits, pace }),
+    jobs,
     limiter: new LoginLimiter(clock),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,

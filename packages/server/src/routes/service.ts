@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import type { EngineDescription } from '@tidemark/core';
+import type { EngineDescription, Jobs } from '@tidemark/core';
 import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
@@ -18,6 +18,8 @@ export interface ServiceOptions {
 
 /** Below this the server says that it is not ready: the next write may be refused. */
 const FREE_BYTES_MIN = 64 * 2 ** 20;
+/** Queues whose lag is looked at. */
+const QUEUES_LOOKED_AT_MAX = 100;
 
 /** What says that the server is there, which one, and how it is. */
 export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: ServiceOptions): void {
@@ -52,7 +54,7 @@ async function readiness(desk: Desk, { dataFolder, isReady, gauge }: ServiceOpti
     (): Check => ({ name: 'store', ok: false, detail: 'does not write' }),
   );
   const disk = dataFolder === null ? [] : [await checkDisk(dataFolder)];
-  return [running, load, store, ...disk, ...engineChecks(tidemark.store.engine)];
+  return [running, load, store, ...disk, await jobsCheck(desk.jobs), ...engineChecks(tidemark.store.engine)];
 }
 
 /** How the store is set up, and what should be changed about it: nothing of that keeps it from taking work. */
@@ -69,6 +71,18 @@ function checkDisk(folder: string): Promise<Check> {
     ({ bavail, bsize }) => diskCheck(bavail * bsize),
     (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
   );
+}
+
+/** Told, not judged: a server behind with its jobs still serves, and turning callers away would not help it catch up. */
+async function jobsCheck(jobs: Jobs): Promise<Check> {
+  try {
+    const queues = (await jobs.queues()).slice(0, QUEUES_LOOKED_AT_MAX);
+    const views = await Promise.all(queues.map((queue) => jobs.describe(queue)));
+    const lagMs = Math.max(0, ...views.filter(({ isPaused }) => !isPaused).map((view) => view.lagMs));
+    return { name: 'jobs', ok: true, detail: `the job due for longest has waited ${lagMs} ms` };
+  } catch {
+    return { name: 'jobs', ok: false, detail: 'cannot be looked at' };
+  }
 }
 
 function diskCheck(freeBytes: number): Check {
