@@ -1,11 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import type { Passwords } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import { HASHES_AT_ONCE_MAX, HASHES_WAITING_MAX } from './edge-limits.ts';
 
-/** Hashes worked on at a time: each takes about 19 MiB, and a thread that reading files needs, too. */
-const HASHES_AT_ONCE_MAX = 2;
-/** Hashes that may wait for their turn. Exceeded: `overloaded`. */
-const HASHES_WAITING_MAX = 100;
 const RETRY_AFTER_S = 2;
 
 /** The least that OWASP recommends for argon2id. */

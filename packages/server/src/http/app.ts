@@ -7,9 +7,18 @@ import {
   type FastifyServerOptions,
   fastify,
 } from 'fastify';
+import {
+  HEADER_BYTES_MAX,
+  HEADERS_TIMEOUT_MS,
+  KEEP_ALIVE_MS,
+  OVERLOAD_RETRY_AFTER_S,
+  PARAM_UNITS_MAX,
+  REQUEST_TIMEOUT_MS,
+  SOCKETS_CHECK_MS,
+  URL_BYTES_MAX,
+} from '../edge-limits.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
-import { OVERLOAD_RETRY_AFTER_S } from './edge-limits.ts';
 import { boundBodiesInFlight } from './in-flight.ts';
 import { parseJsonBody } from './json-body.ts';
 import type { LoadGauge } from './load-gauge.ts';
@@ -24,16 +33,6 @@ const TOLD_PATH_UNITS_MAX = 200;
 
 /** Where the routes of devices are, the only ones that pages of other sites may call. */
 const DEVICE_PREFIX = '/sync/v1/';
-/** Bounds of what is read from a socket. */
-const HEADER_BYTES_MAX = 16_384;
-const URL_BYTES_MAX = 8_192;
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
-const KEEP_ALIVE_MS = 72_000;
-/** Sockets are looked at this often: whoever is too slow is found at most so much later. */
-const SOCKETS_CHECK_MS = 1_000;
-/** A name of 255 bytes may be percent-encoded, three characters a byte. */
-const PARAM_UNITS_MAX = 1_024;
 
 export interface HttpOptions {
   readonly bodyBytesMax: number;

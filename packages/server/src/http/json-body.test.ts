@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ENVELOPE_NAMES_MAX, PARSE_STRETCH_BYTES } from '../edge-limits.ts';
 import { buildHttp } from './app.ts';
-import { ENVELOPE_NAMES_MAX, PARSE_STRETCH_BYTES } from './edge-limits.ts';
 import { parseJsonBody } from './json-body.ts';
 
 const BODY_BYTES = 10_000_000;

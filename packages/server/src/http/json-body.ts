@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { Refusal } from '@tidemark/protocol';
-import { BODY_DEPTH_MAX, OBJECT_MEMBERS_MAX, PARSE_STRETCH_BYTES } from './edge-limits.ts';
+import { BODY_DEPTH_MAX, OBJECT_MEMBERS_MAX, PARSE_STRETCH_BYTES } from '../edge-limits.ts';
 import { EnvelopeNames } from './envelope-names.ts';
 import { parseInStretches } from './parse-in-stretches.ts';
 

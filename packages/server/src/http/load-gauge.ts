@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { LOAD_SAMPLE_MS } from './edge-limits.ts';
+import { LOAD_SAMPLE_MS } from '../edge-limits.ts';
 
 /**
  * Tells when the server has so much to do that taking on more would only make everybody wait longer.

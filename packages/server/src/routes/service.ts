@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { EngineDescription, Jobs } from '@tidemark/core';
 import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
+import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../edge-limits.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
 import type { Desk } from '../http/route.ts';
 import { readVersion } from '../version.ts';
@@ -15,11 +16,6 @@ export interface ServiceOptions {
   readonly isReady: () => boolean;
   readonly gauge?: Pick<LoadGauge, 'overload'>;
 }
-
-/** Below this the server says that it is not ready: the next write may be refused. */
-const FREE_BYTES_MIN = 64 * 2 ** 20;
-/** Queues whose lag is looked at. */
-const QUEUES_LOOKED_AT_MAX = 100;
 
 /** What says that the server is there, which one, and how it is. */
 export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: ServiceOptions): void {
@@ -86,7 +82,7 @@ async function jobsCheck(jobs: Jobs): Promise<Check> {
 }
 
 function diskCheck(freeBytes: number): Check {
-  return { name: 'disk', ok: freeBytes >= FREE_BYTES_MIN, detail: `${Math.floor(freeBytes / 2 ** 20)} MiB free` };
+  return { name: 'disk', ok: freeBytes >= FREE_DISK_BYTES_MIN, detail: `${Math.floor(freeBytes / 2 ** 20)} MiB free` };
 }
 
 function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: ServiceOptions): void {
