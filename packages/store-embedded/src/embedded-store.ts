@@ -241,6 +241,8 @@ export class EmbeddedStore implements Store {
   /** The tables as they are now: without this, LMDB would go on showing the state at the begin of the event turn. */
   #now(): Tables {
     if (!this.#isOpen) throw new Refusal('store_unavailable', 'the store is closed');
+    // What became of the last transaction is not known then, so nothing is shown that may not be so.
+    if (this.#writer.closedBecause !== null) throw new Refusal('store_unavailable', this.#writer.closedBecause);
     this.#tables.root.resetReadTxn();
     return this.#tables;
   }

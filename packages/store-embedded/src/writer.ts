@@ -31,7 +31,7 @@ export class Writer {
     worker.on('error', (error) => this.#fail(`the writer thread died: ${error.message}`));
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
-        this.#fail('the store is closed');
+        this.#fail('the writer thread ended');
         resolve();
       });
     });
@@ -49,6 +49,11 @@ export class Writer {
         resolve(new Writer(worker, onAnswers));
       });
     });
+  }
+
+  /** Why nothing can be written any more; null while all is well. */
+  get closedBecause(): string | null {
+    return this.#closed;
   }
 
   /** Resolves when the task is done and on the disk. */
