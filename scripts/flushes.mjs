@@ -42,7 +42,7 @@ export function flushProblems(log, commits) {
   let isFlushed = true;
   for (const line of log.split('\n')) {
     const opened = /openat\(.*store\.mdb", ([A-Z_|]+)[^)]*\) += (\d+)/.exec(line);
-    if (opened !== null && opened[1].includes('SYNC')) synced.add(opened[2]);
+    if (opened?.[1].includes('SYNC')) synced.add(opened[2]);
     const written = /(?:pwrite64|pwritev|writev|write)\((\d+)<[^>]*store\.mdb>/.exec(line);
     if (written !== null) {
       writes++;
