@@ -69,6 +69,14 @@ export const Source = Type.Object(
     created_at: Moment,
     updated_at: Moment,
     updated_by: NullableText,
+    counts: Type.Object(
+      {
+        objects: Type.Union([Type.Integer(), Type.Null()], {
+          description: 'Objects of a shared source; null where the data belongs to users.',
+        }),
+      },
+      { additionalProperties: false },
+    ),
   },
   closed,
 );

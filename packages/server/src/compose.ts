@@ -7,10 +7,12 @@ import type { FastifyInstance } from 'fastify';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { startChores } from './chores.ts';
 import type { Config } from './config/config.ts';
+import { OBJECT_MEMBERS_MAX } from './edge-limits.ts';
 import { EventHub } from './events/event-hub.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
+import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import type { Desk, Route } from './http/route.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { Metrics } from './metrics.ts';
@@ -103,7 +105,8 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: Serv
   let isStopping = false;
   const desk = deskOf(config, log, tidemark, jobs);
   tidemark.onCommitted(desk.events.committed);
-  const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping });
+  const gauge = startLoadGauge(config.overload);
+  const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge });
   await app.listen({ host: config.host, port: config.port });
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
@@ -115,6 +118,7 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: Serv
     // Those who only listen are not waited for: they would never finish.
     desk.events.close();
     await closeWithin(app, config.shutdownGraceMs);
+    gauge.stop();
     await delivery.stop(config.shutdownGraceMs);
     await chores.stop();
     await store.close();
@@ -148,6 +152,7 @@ function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, tidemark: Tide
     events,
     metrics,
     pings: new Pings({ store: tidemark.store, jobs, clock, random, limits, pace }),
+    jobs,
     limiter: new LoginLimiter(clock),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,
@@ -159,20 +164,23 @@ interface EdgeParts {
   readonly desk: Desk;
   readonly routes: readonly Route[];
   readonly log: EdgeLog;
+  /** False once the server has been told to stop. */
   readonly isReady: () => boolean;
+  readonly gauge: LoadGauge;
 }
 
-function openEdge(config: Config, { desk, routes, log, isReady }: EdgeParts): Promise<FastifyInstance> {
+function openEdge(config: Config, { desk, routes, log, isReady, gauge }: EdgeParts): Promise<FastifyInstance> {
   const { bodyBytesMax, trustProxy, areMetricsPublic, devices } = config;
   // What another machine keeps needs no room on this one.
   const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
   // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
   const logger = log.logger?.child({}, { level: 'error' });
-  const bounds = { deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
-  const options = { bodyBytesMax, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
+  const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
+  const bounds = { objectMembersMax, deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
+  const options = { bodyBytesMax, gauge, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
   return buildHttp(options, async (app) => {
     await addDescription(app);
-    addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady });
+    addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge });
     for (const route of routes) addRoute(app, desk, route);
   });
 }

@@ -6,6 +6,9 @@ import { placeOf } from './keys.ts';
 import { Layout, type PlaceKeyName } from './layout.ts';
 import { openValkeyStore } from './valkey-store.ts';
 
+/** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
+const PATIENCE_MS = 60_000;
+
 const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
 const put = (id: string): Change => ({ id, record: id, checksum: textChecksum(id) });
 const bury = (id: string): Change => ({ id, record: null, checksum: 0 });
@@ -26,7 +29,7 @@ afterAll(() => server.remove());
 /** A partition with three objects and two tombstones, one of them forgotten, damaged behind the store's back. */
 async function damaged(key: PlaceKeyName, command: string, ...args: readonly (string | number)[]): Promise<Finding[]> {
   const prefix = `${++stores}:`;
-  const store = await openValkeyStore({ address: server.address, prefix });
+  const store = await openValkeyStore({ answerMs: PATIENCE_MS, address: server.address, prefix });
   onTestFinished(() => store.close());
   const commit = (changes: readonly Change[]) => store.commit({ partition: ORDERS, changes, guards: [] });
   await commit([put('a'), put('b'), put('c'), put('d'), put('e')]);

@@ -4,6 +4,7 @@ import type { Guard, PartitionKey, PartitionState } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
+import { WITHOUT_PAUSE } from './stride.ts';
 
 /** What admission must know of the world. */
 export interface Directory {
@@ -55,8 +56,6 @@ export type ObjectsCall = WriteCall & { readonly objects: unknown };
 export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readonly data: unknown };
 export type FastDeleteCall = WriteCall & { readonly data: unknown };
 export type ReplaceCall = ObjectsCall & { readonly since: Moment | null };
-
-const WITHOUT_PAUSE: Pace = { turn: async () => {} };
 
 /** One admission for every kind of write: the call's objects first, since they can be judged without a look-up. */
 export class WriteAdmission {

@@ -1,10 +1,12 @@
 import { Refusal } from '@tidemark/protocol';
-import type { Moment } from '../admission/admit-write.ts';
+import type { Moment, ObjectsChange } from '../admission/admit-write.ts';
 import type { ObjectTexts } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
 import { bornRecord, readRecord } from '../journal/record.ts';
+import type { Pace } from '../ports/pace.ts';
 import type { Change, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { changeOf } from './effect.ts';
+import { gatherPaced } from './gather-paced.ts';
 import { replaced } from './verdicts.ts';
 
 /**
@@ -16,13 +18,20 @@ import { replaced } from './verdicts.ts';
  * live or deleted, is newer than the document and stays as it is.
  */
 export class Replacement {
+  readonly #pace: Pace;
   readonly #follower: JournalFollower;
   readonly #objects: ObjectTexts;
   readonly #since: Moment | null;
   /** What is to be done about the ids met so far; null: nothing. */
   readonly #decisions = new Map<string, Change | null>();
 
-  constructor(store: Store, partition: PartitionKey, objects: ObjectTexts, since: Moment | null) {
+  constructor(
+    store: Store,
+    pace: Pace,
+    partition: PartitionKey,
+    { objects, since }: Extract<ObjectsChange, { readonly op: 'replace' }>,
+  ) {
+    this.#pace = pace;
     this.#follower = new JournalFollower(store, partition);
     this.#objects = objects;
     this.#since = since;
@@ -35,7 +44,12 @@ export class Replacement {
       restart: () => this.#decisions.clear(),
     };
     const state = await this.#follower.catchUp(events, this.#since?.head);
-    return { changes: [...this.#decided(), ...this.#births()], state };
+    return { changes: await gatherPaced(this.#all(), this.#pace), state };
+  }
+
+  *#all(): Iterable<Change> {
+    yield* this.#decided();
+    yield* this.#births();
   }
 
   *#decided(): Iterable<Change> {

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
+import type { LoadBounds } from '../http/load-gauge.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
 
@@ -32,6 +33,8 @@ export interface Config {
   readonly areMetricsPublic: boolean;
   /** How long requests under way may take to finish once the server is to stop. */
   readonly shutdownGraceMs: number;
+  /** When new requests are turned away. */
+  readonly overload: LoadBounds;
   readonly ping: { readonly webhookUrl: string | null; readonly webhookSecret: string | null };
   readonly stats: { readonly retentionS: number };
   readonly devices: {
@@ -75,6 +78,11 @@ export function configOf(settings: Settings): Config {
     trustProxy: settings.trust_proxy,
     areMetricsPublic: settings.metrics_public,
     shutdownGraceMs: settings.shutdown_grace_ms,
+    overload: {
+      eventLoopDelayMsMax: settings.overload.event_loop_delay_ms_max,
+      heapPercentMax: settings.overload.heap_percent_max,
+      rssBytesMax: settings.overload.rss_bytes_max,
+    },
     ping: { webhookUrl: settings.ping.webhook_url, webhookSecret: settings.ping.webhook_secret },
     stats: { retentionS: settings.stats.retention_s },
     devices: {

@@ -69,6 +69,7 @@ describe('without a word from anybody', () => {
       trustProxy: false,
       areMetricsPublic: false,
       shutdownGraceMs: 10_000,
+      overload: { eventLoopDelayMsMax: 1_000, heapPercentMax: 90, rssBytesMax: 0 },
       ping: { webhookUrl: null, webhookSecret: null },
       stats: { retentionS: DAYS_30_S },
       devices: { retentionDays: 30, tokenTtlS: 2_592_000, origins: [], streamsMax: 20_000, heartbeatS: 25 },
@@ -160,6 +161,7 @@ describe('every setting', () => {
       trust_proxy: true,
       shutdown_grace_ms: 0,
       admin_password: 'pässwörd',
+      overload: { event_loop_delay_ms_max: 50, heap_percent_max: 80, rss_bytes_max: 1_000_000 },
       ping: { webhook_url: 'http://127.0.0.1:8080/ping', webhook_secret: 's3' },
       stats: { retention_s: 3_600 },
       devices: { retention_days: 7 },
@@ -175,6 +177,9 @@ describe('every setting', () => {
         TIDEMARK_TRUST_PROXY: '1',
         TIDEMARK_SHUTDOWN_GRACE_MS: '0',
         TIDEMARK_ADMIN_PASSWORD: 'pässwörd',
+        TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: '50',
+        TIDEMARK_OVERLOAD_HEAP_PERCENT_MAX: '80',
+        TIDEMARK_OVERLOAD_RSS_BYTES_MAX: '1000000',
         TIDEMARK_PING_WEBHOOK_URL: 'http://127.0.0.1:8080/ping',
         TIDEMARK_PING_WEBHOOK_SECRET: 's3',
         TIDEMARK_STATS_RETENTION_S: '3600',
@@ -188,6 +193,7 @@ describe('every setting', () => {
     expect(fromEnv).toMatchObject({
       isResetAllowed: false,
       shutdownGraceMs: 0,
+      overload: { eventLoopDelayMsMax: 50, heapPercentMax: 80, rssBytesMax: 1_000_000 },
       limits: { ...DEFAULT_LIMITS, objectsPerWriteMax: 5, valueDepthMax: 9 },
     });
   });

@@ -31,6 +31,7 @@ const DAY_S = 86_400;
 const TEXT_MAX = 500_000_000;
 const BODY_BYTES_MIN = 1_024;
 const GRACE_MS_MAX = 600_000;
+const DELAY_MS_MAX = 600_000;
 const RETENTION_DAYS_MAX = 3_650;
 const STREAMS_MAX = 1_000_000;
 const HEARTBEAT_S_MAX = 3_600;
@@ -224,6 +225,29 @@ export const ConfigSchema = Type.Object(
       GRACE_MS_MAX,
       10_000,
       'How long requests under way may take to finish when the server stops, in milliseconds.',
+    ),
+    overload: Type.Object(
+      {
+        event_loop_delay_ms_max: integer(
+          10,
+          DELAY_MS_MAX,
+          1_000,
+          'How late the server may be with everything, on average, before it turns new requests away, in milliseconds.',
+        ),
+        heap_percent_max: integer(
+          1,
+          100,
+          90,
+          'How much of the memory Node.js gives to JavaScript may be in use before that, in per cent.',
+        ),
+        rss_bytes_max: integer(
+          0,
+          Number.MAX_SAFE_INTEGER,
+          0,
+          'How much memory the process may use before that, in bytes; 0 sets no bound.',
+        ),
+      },
+      { additionalProperties: false },
     ),
     ping: Type.Object(
       {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Bearer, Pings, Tidemark } from '@tidemark/core';
+import type { Bearer, Jobs, Pings, Tidemark } from '@tidemark/core';
 import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
@@ -11,6 +11,7 @@ import type { TextPart } from './coding/text-parts.ts';
 export interface Desk {
   readonly tidemark: Tidemark;
   readonly pings: Pings;
+  readonly jobs: Jobs;
   readonly limiter: LoginLimiter;
   readonly nowMs: () => number;
   readonly tokenTtlMs: number;

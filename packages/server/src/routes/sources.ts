@@ -21,7 +21,7 @@ const list = route({
   scope: 'read',
   summary: 'All sources with their attributes',
   answer: Type.Array(Source),
-  handle: ({ desk }) => desk.tidemark.sources.list(),
+  handle: ({ desk }) => desk.tidemark.sources.listCounted(),
 });
 
 const declare = route({

@@ -2,12 +2,10 @@ import { Refusal } from '@tidemark/protocol';
 import { AdminSession, Appserver, License, ResetReport } from '@tidemark/protocol/admin-schemas';
 import { StatStep } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
+import { LOGIN_BYTES_MAX } from '../edge-limits.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { route, TextAnswer } from '../http/route.ts';
 import { Empty, Names, NullableText, Text } from './shapes.ts';
-
-/** Everybody may send one, so it is no larger than a login and a password can be. */
-const LOGIN_BYTES_MAX = 16_384;
 
 const login = route({
   method: 'POST',

@@ -2,6 +2,9 @@ import { settableClock, startValkey, type ValkeyServer } from '@tidemark/testing
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openValkeyStore, type ValkeyStore } from '../valkey-store.ts';
 
+/** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
+const PATIENCE_MS = 60_000;
+
 let server: ValkeyServer;
 let stores = 0;
 
@@ -12,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.remove());
 
 async function open(): Promise<ValkeyStore> {
-  const store = await openValkeyStore({ address: server.address, prefix: `${++stores}:` });
+  const store = await openValkeyStore({ answerMs: PATIENCE_MS, address: server.address, prefix: `${++stores}:` });
   onTestFinished(() => store.close());
   return store;
 }
@@ -45,7 +48,7 @@ describe('jobs on a Valkey store', () => {
       Array.from({ length: 40 }, (_, index) => job(String(index))),
     );
     expect(await other.jobs({ clock }).lease('pings', 1_000)).toBeNull();
-    const again = await openValkeyStore({ address: server.address, prefix: `${stores - 1}:` });
+    const again = await openValkeyStore({ answerMs: PATIENCE_MS, address: server.address, prefix: `${stores - 1}:` });
     onTestFinished(() => again.close());
     const there = again.jobs({ clock });
     const taken = await Promise.all(
