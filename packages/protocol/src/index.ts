@@ -1,6 +1,15 @@
 export type * from './admin-schemas.ts';
 export { addChecksums, objectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
-export { DEVICE_TYPES, type DeviceType } from './device-types.ts';
+export {
+  DEVICE_TYPES,
+  type DeviceType,
+  PUSH_SERVICES,
+  PUSH_TYPES,
+  type PushService,
+  type PushType,
+  pushServiceOf,
+  pushTypeOf,
+} from './device-types.ts';
 export { canonicalJson, type JsonValue } from './json.ts';
 export * from './limits.ts';
 export { NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';

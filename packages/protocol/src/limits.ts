@@ -103,6 +103,10 @@ export const PING_TEXT_UNITS_MAX = 255;
 export const PING_VIBRATE_S_MAX = 3_600;
 /** Attempts to carry a ping to one device; beyond it the job is dead. */
 export const PING_ATTEMPTS_MAX = 8;
+/** Pings whose results are kept; beyond it the oldest are forgotten. */
+export const PINGS_KEPT_MAX = 100_000;
+/** Results of pings, one for each device, kept when nobody says otherwise; beyond it the oldest pings are forgotten. */
+export const PING_RESULTS_MAX = 500_000;
 /** Callers whose pings are counted; beyond it the one not heard of for longest is forgotten. */
 export const PING_CALLERS_MAX = 10_000;
 /** Sources in one pull. Exceeded: `limit_exceeded`. */

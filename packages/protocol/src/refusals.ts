@@ -20,6 +20,7 @@ export const REFUSALS = {
   client_not_found: { status: 404, title: 'No such client' },
   doc_not_found: { status: 404, title: 'No such document' },
   metric_not_found: { status: 404, title: 'No such metric' },
+  ping_not_found: { status: 404, title: 'No such ping' },
   token_not_found: { status: 404, title: 'No such token' },
   object_not_found: { status: 404, title: 'No such object' },
   search_not_available: { status: 404, title: 'The source cannot be searched' },

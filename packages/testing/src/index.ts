@@ -46,6 +46,30 @@ export {
 export { weakPasswords } from './kit/weak-passwords.ts';
 export { type MemoryJobsOptions, openMemoryJobs } from './memory-jobs/open-memory-jobs.ts';
 export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
+export {
+  type ApnsBehaviour,
+  type ApnsRequest,
+  type ApnsStandIn,
+  type ApnsStandInOptions,
+  openApnsStandIn,
+} from './push-services/apns-stand-in.ts';
+export {
+  type FcmBehaviour,
+  type FcmRequest,
+  type FcmStandIn,
+  type FcmStandInOptions,
+  type GrantBehaviour,
+  openFcmStandIn,
+} from './push-services/fcm-stand-in.ts';
+export { newAccountKey, newApnsKey } from './push-services/test-keys.ts';
+export { TEST_ONLY_CERTIFICATE } from './push-services/test-only-certificate.ts';
+export {
+  openWebPushStandIn,
+  type WebPushBehaviour,
+  type WebPushRequest,
+  type WebPushStandIn,
+  type WebPushStandInOptions,
+} from './push-services/web-push-stand-in.ts';
 export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
 export { type DeviceWorld, type Meddler, newDeviceWorld } from './sync/device-world.ts';
 export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';

@@ -1,3 +1,5 @@
+import type { PushType } from '@tidemark/protocol';
+
 /** Carries one ping to one device. */
 export interface Notifier {
   notify(target: PingTarget, ping: PingMessage): Promise<PingOutcome>;
@@ -6,9 +8,12 @@ export interface Notifier {
 export interface PingTarget {
   readonly client: string;
   readonly deviceType: string;
-  /** The address the push service knows the device by. A secret: never logged. */
+  readonly pushType: Exclude<PushType, 'none'>;
+  /** The address the push service knows the device by; empty when it needs none. A secret: never logged. */
   readonly devicePin: string;
   readonly devicePort: string | null;
+  /** Which app of the operator's it is, when the device says so. */
+  readonly appId: string | null;
 }
 
 /** The fields of specification 2.5 that travel to the device. */
@@ -23,13 +28,23 @@ export interface PingMessage {
 }
 
 export type PingOutcome =
-  | { readonly status: 'accepted' }
+  /** A push service has taken it. The note tells what the device will miss, such as the end of a long message. */
+  | { readonly status: 'accepted'; readonly note?: string }
+  /** It went out on an open connection; nobody confirms that. */
+  | { readonly status: 'sent' }
   /** The address is dead: the device must register anew. */
   | { readonly status: 'retired'; readonly reason: string }
-  /** Reasons never contain an address. `isFinal`: another attempt would not help. */
-  | {
-      readonly status: 'failed';
-      readonly reason: string;
-      readonly retryAfterMs: number | null;
-      readonly isFinal: boolean;
-    };
+  | PingFailure;
+
+/** Reasons never contain an address. */
+export interface PingFailure {
+  readonly status: 'failed';
+  readonly reason: string;
+  readonly retryAfterMs: number | null;
+  /** Another attempt would not help. */
+  readonly isFinal: boolean;
+  /** It has nothing to do with the device: others would fare the same now. */
+  readonly isServiceDown?: true;
+  /** The service may have taken the ping: only its answer is missing. */
+  readonly isAnswerLost?: true;
+}
