@@ -1,7 +1,17 @@
-import { DEVICE_ATTRIBUTE_UNITS_MAX, DEVICE_TYPES, type DeviceType, pointer, Refusal } from '@tidemark/protocol';
+import {
+  DEVICE_ATTRIBUTE_UNITS_MAX,
+  DEVICE_TYPES,
+  type DeviceType,
+  PUSH_TYPES,
+  type PushType,
+  pointer,
+  pushTypeOf,
+  Refusal,
+} from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitFields } from './admit-fields.ts';
 import type { Device } from './client-record.ts';
+import { addressProblem } from './device-address.ts';
 
 const PORT_MAX = 65_535;
 
@@ -40,8 +50,9 @@ function admitAttribute(name: string, value: unknown): Partial<Device> {
       return { device_type: admitDeviceType(value) };
     case 'device_port':
       return { device_port: admitPort(value) };
-    case 'device_pin':
     case 'device_push_type':
+      return { device_push_type: admitPushType(value) };
+    case 'device_pin':
     case 'device_app_id':
     case 'device_app_version':
     case 'phone_id':
@@ -56,6 +67,27 @@ function admitDeviceType(value: unknown): DeviceType | null {
   const type = DEVICE_TYPES.find((known) => known === value);
   if (type === undefined) throw notAllowed('device_type', `must be null or one of ${DEVICE_TYPES.join(', ')}`);
   return type;
+}
+
+function admitPushType(value: unknown): PushType | null {
+  if (value === null) return null;
+  const type = PUSH_TYPES.find((known) => known === value);
+  if (type === undefined) throw notAllowed('device_push_type', `must be null or one of ${PUSH_TYPES.join(', ')}`);
+  return type;
+}
+
+const ADDRESS_PARTS = ['device_type', 'device_push_type', 'device_pin'] as const;
+
+/**
+ * Looks at the address of a device as it will be, when the change touches it: whether it has the form its push service
+ * gives them. A mistake is told to whoever registers, not found when a ping does not arrive.
+ */
+export function admitAddress(device: Device, change: Partial<Device>): void {
+  const type = pushTypeOf(device);
+  const { device_pin: pin } = device;
+  if (type === null || pin === null || pin === '' || !ADDRESS_PARTS.some((part) => part in change)) return;
+  const problem = addressProblem(type, pin);
+  if (problem !== null) throw notAllowed('device_pin', problem);
 }
 
 /** A number is kept as text, since the services that use it have no other. */

@@ -1,11 +1,12 @@
-import type { DeviceType } from '@tidemark/protocol';
+import type { DeviceType, PushType } from '@tidemark/protocol';
 
 /** What a device says about itself. */
 export interface Device {
   readonly device_type: DeviceType | null;
   readonly device_pin: string | null;
   readonly device_port: string | null;
-  readonly device_push_type: string | null;
+  /** How the device wants to be reached; null: as its type says. */
+  readonly device_push_type: PushType | null;
   readonly device_app_id: string | null;
   readonly device_app_version: string | null;
   readonly phone_id: string | null;

@@ -151,16 +151,16 @@ describe('register', () => {
 describe('update', () => {
   it('[CLIENT-4] changes what is given and nothing else', async () => {
     const { clients } = await setUp();
-    await clients.register('alice', { client_id: 'phone', device_pin: 'a', device_type: 'ios' });
+    await clients.register('alice', { client_id: 'phone', device_pin: 'ab'.repeat(32), device_type: 'ios' });
     const changed = await clients.update('alice', 'phone', { client_id: 'phone', device_pin: null });
     expect(changed).toMatchObject({ device_pin: null, device_type: 'ios' });
     expect(await clients.get('phone')).toEqual(changed);
-    const together = ['device_pin', 'phone_id', 'device_app_id'].map((name) =>
+    const together = ['device_app_version', 'phone_id', 'device_app_id'].map((name) =>
       clients.update('alice', 'phone', { [name]: name }),
     );
     await Promise.all(together);
     expect(await clients.get('phone')).toMatchObject({
-      device_pin: 'device_pin',
+      device_app_version: 'device_app_version',
       phone_id: 'phone_id',
       device_app_id: 'device_app_id',
     });

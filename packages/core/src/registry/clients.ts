@@ -4,7 +4,7 @@ import { refuseGone } from '../admission/refuse-gone.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
-import { admitDeviceUpdate, admitRegistration } from './admit-device.ts';
+import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
 import { clientsOf, closedRoster, enrolment, markRoster, tokenRemovals, tokensOf } from './belongings.ts';
 import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
 import { isoTime, isoTimeOrNull } from './iso-time.ts';
@@ -137,9 +137,11 @@ export class Clients {
 
   async #tryAdd(login: string, id: string, device: Partial<Device>): Promise<ClientView | null> {
     await this.#requireRoom(login);
+    const whole = { ...BLANK_DEVICE, ...device };
+    admitAddress(whole, device);
     const record: ClientRecord = {
       user: login,
-      device: { ...BLANK_DEVICE, ...device },
+      device: whole,
       createdAtMs: this.#ports.clock.nowMs(),
       lastSyncMs: null,
       restarts: {},
@@ -157,6 +159,7 @@ export class Clients {
   async #tryChange(id: string, entry: Entry, device: Partial<Device>): Promise<ClientView | null> {
     const old = readClientRecord(entry.value);
     const record = { ...old, device: { ...old.device, ...device } };
+    admitAddress(record.device, device);
     return (await this.#write(id, entry, record)) ? viewOf(id, record) : null;
   }
 

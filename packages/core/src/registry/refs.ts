@@ -29,7 +29,10 @@ export const refs = {
     kind: 'setting',
     key: user === null ? ['refresh_at', source] : ['refresh_at', source, user],
   }),
-  setting: (name: 'adapter_url' | 'license'): EntryRef => ({ kind: 'setting', key: [name] }),
+  /** What became of a ping as a whole, and on each of its devices. */
+  ping: (id: string): EntryRef => ({ kind: 'ping', key: [id] }),
+  pingResult: (id: string, client: string): EntryRef => ({ kind: 'ping_result', key: [id, client] }),
+  setting: (name: 'adapter_url' | 'license' | 'vapid'): EntryRef => ({ kind: 'setting', key: [name] }),
 } as const;
 
 /** The value of entries whose existence or version is all they have to say. */

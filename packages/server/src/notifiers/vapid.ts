@@ -1,0 +1,79 @@
+import { createECDH } from 'node:crypto';
+import type { Clock } from '@tidemark/core';
+import { type CryptoKey, importJWK, SignJWT } from 'jose';
+
+/** The pair by which push services know this server (RFC 8292), as base64url: what browsers get, and the private scalar. */
+export interface VapidKeys {
+  readonly publicKey: string;
+  readonly privateKey: string;
+}
+
+export interface VapidParts {
+  readonly keys: VapidKeys;
+  /** Where a push service can reach the operator: a `mailto:` or `https:` URL. Null: nobody has said. */
+  readonly subject: string | null;
+  readonly clock: Clock;
+}
+
+/** Services take a day at most. */
+const GOOD_S = 12 * 3_600;
+const RENEW_AFTER_MS = (GOOD_S - 3_600) * 1_000;
+/** Services whose token is remembered; there are few, but endpoints are named by devices. */
+const ORIGINS_MAX = 100;
+
+interface Signed {
+  readonly atMs: number;
+  readonly header: Promise<string>;
+}
+
+export function newVapidKeys(): VapidKeys {
+  const pair = createECDH('prime256v1');
+  pair.generateKeys();
+  return { publicKey: pair.getPublicKey('base64url'), privateKey: pair.getPrivateKey('base64url').padStart(43, 'A') };
+}
+
+/** Signs for each push service that this server is the one the subscription was made for. */
+export class Vapid {
+  readonly #parts: VapidParts;
+  readonly #key: Promise<CryptoKey>;
+  /** The one not used for longest comes first. */
+  readonly #signed = new Map<string, Signed>();
+
+  constructor(parts: VapidParts) {
+    this.#parts = parts;
+    this.#key = importJWK(jwkOf(parts.keys), 'ES256') as Promise<CryptoKey>;
+    this.#key.catch(() => undefined);
+  }
+
+  /** The header `Authorization` for an endpoint of the origin. */
+  authorization(origin: string): Promise<string> {
+    const nowMs = this.#parts.clock.nowMs();
+    const known = this.#signed.get(origin);
+    const isGood = known !== undefined && Math.abs(nowMs - known.atMs) < RENEW_AFTER_MS;
+    const signed = isGood ? known : { atMs: nowMs, header: this.#sign(origin, Math.floor(nowMs / 1_000)) };
+    this.#signed.delete(origin);
+    this.#signed.set(origin, signed);
+    for (const oldest of this.#signed.keys()) {
+      if (this.#signed.size <= ORIGINS_MAX) break;
+      this.#signed.delete(oldest);
+    }
+    return signed.header;
+  }
+
+  async #sign(origin: string, nowS: number): Promise<string> {
+    const { keys, subject } = this.#parts;
+    const token = await new SignJWT(subject === null ? {} : { sub: subject })
+      .setProtectedHeader({ typ: 'JWT', alg: 'ES256' })
+      .setAudience(origin)
+      .setExpirationTime(nowS + GOOD_S)
+      .sign(await this.#key);
+    return `vapid t=${token}, k=${keys.publicKey}`;
+  }
+}
+
+function jwkOf({ publicKey, privateKey }: VapidKeys) {
+  const point = Buffer.from(publicKey, 'base64url');
+  const x = point.subarray(1, 33).toString('base64url');
+  const y = point.subarray(33).toString('base64url');
+  return { kty: 'EC', crv: 'P-256', x, y, d: privateKey };
+}
