@@ -30,7 +30,7 @@ import type { Log } from './ports/log.ts';
 import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
-import type { DocumentScope, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
+import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
 import { Clients } from './registry/clients.ts';
 import { Sources } from './registry/sources.ts';
 import { Tokens } from './registry/tokens.ts';
@@ -56,6 +56,8 @@ export interface TidemarkParts {
   readonly urlRules?: UrlRules;
   /** How long statistics are kept. */
   readonly statsRetentionS?: number;
+  /** Entries of the edge that outlive a reset. */
+  readonly keptOnReset?: readonly EntryRef[];
 }
 
 export interface PullCall extends WriteCall {

@@ -1,3 +1,4 @@
+import { type PushType, pushTypeOf } from '@tidemark/protocol';
 import type { ClientRecord } from '../registry/client-record.ts';
 
 export interface PingDevice {
@@ -6,7 +7,7 @@ export interface PingDevice {
 }
 
 /** Why a device of a user gets no ping. */
-export type SkipReason = 'no_device_type' | 'device_type_none' | 'no_device_pin' | 'duplicate';
+export type SkipReason = 'no_device_type' | 'device_type_none' | 'no_device_pin' | 'duplicate' | 'queue_full';
 
 export interface SkippedDevice {
   readonly client_id: string;
@@ -39,10 +40,15 @@ export function chooseDevices(devices: readonly PingDevice[]): DeviceChoice {
 }
 
 export function unreachable({ record: { device } }: PingDevice): SkipReason | null {
-  if (device.device_type === null) return 'no_device_type';
-  if (device.device_type === 'none') return 'device_type_none';
+  const type = pushTypeOf(device);
+  if (type === null) return 'no_device_type';
+  if (type === 'none') return 'device_type_none';
+  if (NEEDS_NO_PIN.has(type)) return null;
   return device.device_pin === null || device.device_pin === '' ? 'no_device_pin' : null;
 }
+
+/** They are known by their connection. */
+const NEEDS_NO_PIN: ReadonlySet<PushType> = new Set(['live']);
 
 class SeenDevices {
   readonly #phones = new Set<string>();
@@ -52,14 +58,17 @@ class SeenDevices {
   has(device: PingDevice): boolean {
     const phone = phoneOf(device);
     const pin = pinOf(device);
+    if (phone === null && pin === '') return false;
     return phone === null ? this.#pins.has(pin) : this.#phones.has(phone) || this.#pinsWithoutPhone.has(pin);
   }
 
   add(device: PingDevice): void {
     const phone = phoneOf(device);
-    this.#pins.add(pinOf(device));
-    if (phone === null) this.#pinsWithoutPhone.add(pinOf(device));
-    else this.#phones.add(phone);
+    const pin = pinOf(device);
+    // Those that need no address are not the same device because they have none.
+    if (pin !== '') this.#pins.add(pin);
+    if (phone !== null) this.#phones.add(phone);
+    else if (pin !== '') this.#pinsWithoutPhone.add(pin);
   }
 }
 

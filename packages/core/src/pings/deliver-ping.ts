@@ -1,32 +1,113 @@
-import { JobFailure, type JobHandler } from '../ports/jobs.ts';
+import { type PushService, pushServiceOf, pushTypeOf } from '@tidemark/protocol';
+import type { Clock } from '../ports/clock.ts';
+import { JobFailure, type JobHandler, type LeasedJob } from '../ports/jobs.ts';
 import type { Notifier, PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import { readClientRecord } from '../registry/client-record.ts';
 import { refs } from '../registry/refs.ts';
 import { unreachable } from './choose-devices.ts';
 import { type PingPayload, readPingPayload } from './ping-payload.ts';
+import { isFinal, type ResultRecord, type ResultStatus } from './ping-record.ts';
+import type { PingResults } from './ping-results.ts';
 import { retirePin } from './retire-pin.ts';
+import type { ToldLately } from './told-lately.ts';
 
 export interface DeliveryPorts {
   readonly store: Store;
+  readonly clock: Clock;
   readonly notifier: Notifier;
+  readonly results: PingResults;
+  readonly told: ToldLately;
   /** Hears what became of each attempt, for the statistics. */
-  readonly onOutcome?: (deviceType: string, outcome: 'accepted' | 'retired' | 'failed') => void;
+  readonly onOutcome?: (deviceType: string, outcome: ResultStatus) => void;
 }
 
-/** Runs the jobs that `Pings` has left: carries one ping to one device. */
-export function deliverPing({ store, notifier, onOutcome }: DeliveryPorts): JobHandler {
-  return async (job) => {
-    const payload = readPingPayload(job.payload);
-    const target = await targetOf(store, payload);
-    // Nobody is there any more, or nowhere to be reached: there is nothing left to do.
-    if (target === null) return;
-    const message: PingMessage = { id: payload.id, ...payload.content };
+/** Runs the jobs that `Pings` has left: carries one ping to one device, and keeps what became of it. */
+export function deliverPing(ports: DeliveryPorts): JobHandler {
+  return (job) => new Delivery(ports, job).run();
+}
+
+class Delivery {
+  readonly #ports: DeliveryPorts;
+  readonly #job: LeasedJob;
+  readonly #payload: PingPayload;
+  #service: PushService | null = null;
+  #deviceType = 'none';
+  /** An earlier attempt may have reached the device. */
+  #isSecondTime = false;
+  #isRepeated = false;
+
+  constructor(ports: DeliveryPorts, job: LeasedJob) {
+    this.#ports = ports;
+    this.#job = job;
+    this.#payload = readPingPayload(job.payload);
+  }
+
+  async run(): Promise<void> {
+    // A first attempt has nothing before it, which saves looking.
+    const before = this.#job.attempt === 1 ? null : await this.#before();
+    // The process died between keeping the result and finishing the job.
+    if (before !== null && isFinal(before.status)) return;
+    this.#isSecondTime = this.#isGap(before);
+    const { store, told } = this.#ports;
+    const target = await targetOf(store, this.#payload);
+    if (target === null) return this.#keep('gone', 'the device is gone or has no address any more');
+    this.#service = pushServiceOf(target.pushType);
+    this.#deviceType = target.deviceType;
+    if (told.isTold(this.#payload)) return this.#keep('collapsed', 'a later ping has told the device the same');
+    await this.#carry(target);
+  }
+
+  async #carry(target: PingTarget): Promise<void> {
+    const { store, notifier, told, clock } = this.#ports;
+    const { id, content } = this.#payload;
+    const message: PingMessage = { id, ...content };
+    const leftAtMs = clock.nowMs();
+    this.#isRepeated = this.#isSecondTime;
     const outcome = await notifier.notify(target, message).catch(failedBy);
-    onOutcome?.(target.deviceType, outcome.status);
+    if (outcome.status === 'accepted' || outcome.status === 'sent') told.note(this.#payload, leftAtMs);
     if (outcome.status === 'retired') await retirePin(store, target.client, target.devicePin);
+    await this.#keepOutcome(outcome);
     if (outcome.status === 'failed') throw new JobFailure(outcome.reason, outcome);
-  };
+  }
+
+  #keepOutcome(outcome: PingOutcome): Promise<void> {
+    switch (outcome.status) {
+      case 'accepted':
+        return this.#keep('accepted', outcome.note ?? null);
+      case 'sent':
+        return this.#keep('sent', null);
+      case 'retired':
+        return this.#keep('retired', outcome.reason);
+      case 'failed': {
+        const isLast = outcome.isFinal || this.#job.attempt >= this.#job.attemptsMax;
+        return this.#keep(isLast ? 'failed' : 'retrying', outcome.reason, outcome.isAnswerLost === true);
+      }
+    }
+  }
+
+  #keep(status: ResultStatus, reason: string | null, isAnswerLost = false): Promise<void> {
+    const { results, clock, onOutcome } = this.#ports;
+    onOutcome?.(this.#deviceType, status);
+    const { ping, client } = this.#payload;
+    const { attempt: attempts } = this.#job;
+    const about = { status, service: this.#service, reason, attempts, atMs: clock.nowMs() };
+    return results.record({ ping, client, result: { ...about, isRepeated: this.#isRepeated, isAnswerLost } });
+  }
+
+  #before(): Promise<ResultRecord | null> {
+    const { ping, client } = this.#payload;
+    return this.#ports.results.of(ping, client);
+  }
+
+  /**
+   * Whether an earlier attempt may have reached the device: its answer was lost, or it left no result at all because its
+   * process died. Whatever is sent now may then be the second time.
+   */
+  #isGap(before: ResultRecord | null): boolean {
+    if (this.#job.attempt === 1) return false;
+    return before === null || before.isAnswerLost || before.attempts < this.#job.attempt - 1;
+  }
 }
 
 /** A notifier should answer; one that throws has failed all the same, and its message may contain anything. */
@@ -40,7 +121,15 @@ async function targetOf(store: Store, { client, user, createdAtMs }: PingPayload
   const entry = await store.readEntry(refs.client(client));
   const record = entry === null ? null : readClientRecord(entry.value);
   if (record === null || record.user !== user || record.createdAtMs !== createdAtMs) return null;
-  const { device_type: deviceType, device_pin: devicePin, device_port: devicePort } = record.device;
-  if (deviceType === null || devicePin === null || unreachable({ client, record }) !== null) return null;
-  return { client, deviceType, devicePin, devicePort };
+  const { device } = record;
+  const pushType = pushTypeOf(device);
+  if (pushType === null || pushType === 'none' || unreachable({ client, record }) !== null) return null;
+  return {
+    client,
+    deviceType: device.device_type ?? pushType,
+    pushType,
+    devicePin: device.device_pin ?? '',
+    devicePort: device.device_port,
+    appId: device.device_app_id,
+  };
 }

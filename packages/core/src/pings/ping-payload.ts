@@ -5,11 +5,17 @@ import type { PingContent } from './admit-ping.ts';
  * that no secret lies in a queue, and a device that has registered anew is reached at its new one.
  */
 export interface PingPayload {
+  /** Of this ping to this device. */
   readonly id: string;
+  /** Of the ping as a whole. */
+  readonly ping: string;
   readonly client: string;
   /** Whose device it was, and since when: another user's device may have the same id by then. */
   readonly user: string;
   readonly createdAtMs: number;
+  /** When the ping was sent, by the clock of the process that calls itself so. */
+  readonly atMs: number;
+  readonly by: string;
   readonly content: PingContent;
 }
 

@@ -15,29 +15,38 @@ import { JobFailure } from '../ports/jobs.ts';
 import type { PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
 import { refs } from '../registry/refs.ts';
 import { deliverPing } from './deliver-ping.ts';
-import { PING_KIND, PING_QUEUE, Pings } from './pings.ts';
+import { PingResults } from './ping-results.ts';
+import { PING_KIND, Pings, pingQueue } from './pings.ts';
+import { ToldLately } from './told-lately.ts';
 
 const SECRET = 'address-of-the-device';
+/** Where the jobs of Android devices wait. */
+const PING_QUEUE = pingQueue('fcm');
+const BY = 'this process';
 const ACCEPTED: PingOutcome = { status: 'accepted' };
 
 let bench: TestTidemark;
 let jobs: Jobs;
 let pings: Pings;
+let results: PingResults;
+let told: ToldLately;
 
 beforeEach(async () => {
   bench = await newTidemark();
+  results = new PingResults(bench);
+  told = new ToldLately(BY);
   ({ jobs, pings } = onJobs());
 });
 
 function onJobs(limits: Partial<Limits> = {}, jobsPerQueueMax = 1_000): { readonly jobs: Jobs; readonly pings: Pings } {
   const { store, clock } = bench;
   const engine = openMemoryJobs({ clock, jobsPerQueueMax });
-  const ports = { store, clock, jobs: engine, random: seededRandom(3), limits: { ...DEFAULT_LIMITS, ...limits } };
-  return { jobs: engine, pings: new Pings(ports) };
+  const ports = { store, clock, jobs: engine, random: seededRandom(3), results, by: BY };
+  return { jobs: engine, pings: new Pings({ ...ports, limits: { ...DEFAULT_LIMITS, ...limits } }) };
 }
 
 async function register(user: string, client: string, attributes: object = {}): Promise<void> {
-  const device = { device_type: 'android', device_pin: `${SECRET} ${client}`, ...attributes };
+  const device = { device_type: 'android', device_pin: `${SECRET}-${client}`, ...attributes };
   await bench.tidemark.clients.register(user, { client_id: client, ...device });
 }
 
@@ -45,13 +54,16 @@ const send = (call: unknown) => pings.send(call, 'admin');
 
 /** Runs what is due on a notifier that answers so; whom it told what, and how each job ended. */
 async function deliver(answer: (target: PingTarget) => PingOutcome | Promise<PingOutcome> = () => ACCEPTED) {
-  const told: { target: PingTarget; ping: PingMessage }[] = [];
+  const heard: { target: PingTarget; ping: PingMessage }[] = [];
   const outcomes: string[] = [];
   const handler: JobHandler = deliverPing({
     store: bench.store,
+    clock: bench.clock,
+    results,
+    told,
     notifier: {
       notify: async (target, ping) => {
-        told.push({ target, ping });
+        heard.push({ target, ping });
         return answer(target);
       },
     },
@@ -62,7 +74,7 @@ async function deliver(answer: (target: PingTarget) => PingOutcome | Promise<Pin
     await handler(job, new AbortController().signal).catch((error: unknown) => failures.push(error));
     await jobs.acknowledge(job);
   }
-  return { told, outcomes, failures };
+  return { told: heard, outcomes, failures };
 }
 
 async function payloads(): Promise<string[]> {
@@ -88,7 +100,7 @@ describe('sending a ping', () => {
     };
     const report = await send(call);
     expect(report).toEqual({
-      ping_id: expect.stringMatching(/^[0-9A-Za-z]{22}$/),
+      ping_id: expect.stringMatching(/^[0-9A-Za-z]{31}$/),
       users: 2,
       devices: 3,
       skipped: [],
@@ -102,8 +114,15 @@ describe('sending a ping', () => {
     const byClient = new Map(told.map(({ target, ping }) => [target.client, { target, ping }]));
     expect([...byClient.keys()].sort()).toEqual(['a1', 'a2', 'b1']);
     expect(byClient.get('b1')).toEqual({
-      target: { client: 'b1', deviceType: 'android', devicePin: `${SECRET} b1`, devicePort: null },
-      ping: { id: expect.stringMatching(`^${report.ping_id}_[0-2]$`), ...content },
+      target: {
+        client: 'b1',
+        deviceType: 'android',
+        pushType: 'fcm',
+        devicePin: `${SECRET}-b1`,
+        devicePort: null,
+        appId: null,
+      },
+      ping: { id: expect.stringMatching(`^${report.ping_id}_fcm[0-2]$`), ...content },
     });
     expect(new Set(told.map(({ ping }) => ping.id)).size).toBe(3);
   });
@@ -220,7 +239,7 @@ describe('sending a ping', () => {
     await bench.tidemark.clients.noteSync('a1', bench.clock.nowMs());
     await register('ada', 'a2', { device_pin: null });
     await register('ada', 'a3', { device_type: null });
-    await register('ada', 'a4', { device_pin: `${SECRET} a1` });
+    await register('ada', 'a4', { device_pin: `${SECRET}-a1` });
     const { devices, skipped } = await send({ user_id: 'ada' });
     expect(devices).toBe(1);
     expect(skipped).toHaveLength(3);
@@ -290,10 +309,14 @@ describe('delivering a ping', () => {
   it('[PING-10] the device is reached at the address it has by then', async () => {
     await register('ada', 'a1');
     await send({ user_id: 'ada' });
-    await bench.tidemark.clients.update('ada', 'a1', { device_pin: 'new', device_type: 'ios', device_port: 80 });
+    await bench.tidemark.clients.update('ada', 'a1', {
+      device_pin: 'ab'.repeat(32),
+      device_type: 'ios',
+      device_port: 80,
+    });
     const { told, outcomes } = await deliver();
-    const target = { client: 'a1', deviceType: 'ios', devicePin: 'new', devicePort: '80' };
-    expect(told.map((one) => one.target)).toEqual([target]);
+    const target = { client: 'a1', deviceType: 'ios', pushType: 'apns', devicePin: 'ab'.repeat(32), devicePort: '80' };
+    expect(told.map((one) => one.target)).toEqual([{ ...target, appId: null }]);
     expect(outcomes).toEqual(['ios accepted']);
   });
 
@@ -316,7 +339,7 @@ describe('delivering a ping', () => {
     bench.clock.advance(1);
     await bench.tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     await register('ada', 'a2');
-    expect(await deliver()).toEqual({ told: [], outcomes: [], failures: [] });
+    expect(await deliver()).toEqual({ told: [], outcomes: ['none gone', 'none gone'], failures: [] });
   });
 
   it('[PING-10] a dead address is taken away, unless there is a new one by then', async () => {
@@ -324,12 +347,12 @@ describe('delivering a ping', () => {
     await register('ada', 'a2');
     await send({ user_id: 'ada' });
     const { outcomes, failures } = await deliver(async ({ client }) => {
-      if (client === 'a2') await bench.tidemark.clients.update('ada', 'a2', { device_pin: 'new' });
+      if (client === 'a2') await bench.tidemark.clients.update('ada', 'a2', { device_pin: 'new-address' });
       return { status: 'retired', reason: 'gone' };
     });
     expect([outcomes, failures]).toEqual([['android retired', 'android retired'], []]);
     expect(await bench.tidemark.clients.get('a1')).toMatchObject({ device_pin: null, device_type: 'android' });
-    expect(await bench.tidemark.clients.get('a2')).toMatchObject({ device_pin: 'new' });
+    expect(await bench.tidemark.clients.get('a2')).toMatchObject({ device_pin: 'new-address' });
     expect(await send({ user_id: 'ada' })).toMatchObject({ skipped: [{ client_id: 'a1', reason: 'no_device_pin' }] });
   });
 
@@ -341,7 +364,7 @@ describe('delivering a ping', () => {
       if (client === 'a2') return { status: 'failed', reason: 'refused', retryAfterMs: null, isFinal: true };
       throw new TypeError(`no way to ${devicePin}`);
     });
-    expect(outcomes).toEqual(['android failed', 'android failed', 'android failed']);
+    expect([...outcomes].sort()).toEqual(['android failed', 'android retrying', 'android retrying']);
     const told = failures.map((failure) => failure instanceof JobFailure && { ...failure, reason: failure.message });
     expect(told).toEqual(
       expect.arrayContaining([

@@ -1,4 +1,14 @@
-import { type Limits, PING_ATTEMPTS_MAX, PING_DEVICES_MAX, pointer, Refusal } from '@tidemark/protocol';
+import {
+  type Limits,
+  PING_ATTEMPTS_MAX,
+  PING_DEVICES_MAX,
+  PUSH_SERVICES,
+  type PushService,
+  pointer,
+  pushServiceOf,
+  pushTypeOf,
+  Refusal,
+} from '@tidemark/protocol';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, NewJob } from '../ports/jobs.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -6,12 +16,15 @@ import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
 import { clientsOf } from '../registry/belongings.ts';
 import { readClientRecord } from '../registry/client-record.ts';
+import { newestFirst } from '../registry/newest-first.ts';
 import { randomWord } from '../registry/random-word.ts';
 import { refs } from '../registry/refs.ts';
 import { admitPing, type PingCall } from './admit-ping.ts';
 import { chooseDevices, type PingDevice, type SkippedDevice } from './choose-devices.ts';
-import { pingPayloads } from './ping-payload.ts';
+import { type PingPayload, pingPayloads } from './ping-payload.ts';
 import { PingQuota } from './ping-quota.ts';
+import { NO_RESULTS, type PingRecord } from './ping-record.ts';
+import type { PingResults } from './ping-results.ts';
 
 export interface PingsPorts {
   readonly store: Store;
@@ -19,10 +32,19 @@ export interface PingsPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: Limits;
+  readonly results: PingResults;
+  /** What this process calls itself; no other one does. */
+  readonly by: string;
+  /** Devices of one push service that a ping may reach in a second; more of them are spread over several. */
+  readonly spreadPerS?: number;
   readonly pace?: Pace;
 }
 
-export const PING_QUEUE = 'pings';
+/** Each push service has a queue of its own: one that is slow or down holds up nobody else. */
+export function pingQueue(service: PushService): string {
+  return `pings-${service}`;
+}
+
 export const PING_KIND = 'ping';
 
 export interface PingReport {
@@ -54,16 +76,99 @@ export class Pings {
     this.#quota = new PingQuota(ports.clock, ports.limits.pingsPerMinuteMax);
   }
 
-  /** `caller` is whoever the quota counts for. The devices all get their job, or none does. */
+  /** `caller` is whoever the quota counts for. */
   async send(call: unknown, caller: string): Promise<PingReport> {
     const ping = admitPing(call);
     this.#quota.take(caller);
     await this.#requireSources(ping);
+    return this.#dispatch(ping, { actor: caller, cause: 'call' });
+  }
+
+  /** Tells users that a source has changed, as `push_notify` asks for. No quota: whoever calls this takes care. */
+  announce(source: string, users: readonly string[]): Promise<PingReport> {
+    return this.#dispatch({ users, content: { sources: [source] } }, { actor: null, cause: 'push' });
+  }
+
+  async #dispatch(ping: PingCall, origin: Pick<PingRecord, 'actor' | 'cause'>): Promise<PingReport> {
     const { users, unknown, devices } = await this.#addressees(ping);
     const { chosen, skipped } = chooseDevices(devices);
-    const pingId = randomWord(this.#ports.random);
-    await this.#ports.jobs.enqueueAll(PING_QUEUE, jobsFor(pingId, ping, chosen));
-    return { ping_id: pingId, users, devices: chosen.length, skipped, unknown_users: unknown };
+    const { results, clock, random } = this.#ports;
+    const atMs = clock.nowMs();
+    const id = `${newestFirst(atMs)}${randomWord(random)}`;
+    const { sources, message } = ping.content;
+    const about = { ...origin, atMs, sources, hasMessage: message !== undefined, users };
+    const counts = { devices: chosen.length, skipped: skipped.length, counts: NO_RESULTS, repeated: 0 };
+    await results.open(id, { ...about, ...counts });
+    const late = await this.#enqueue(id, atMs, ping, chosen);
+    return {
+      ping_id: id,
+      users,
+      devices: chosen.length - late.length,
+      skipped: [...skipped, ...late],
+      unknown_users: unknown,
+    };
+  }
+
+  /**
+   * Leaves a job for each device, service by service: all devices of a service get theirs or none does. Those of a
+   * service with too much to do already are named in the answer; when nobody is left, the ping is refused.
+   */
+  async #enqueue(
+    id: string,
+    atMs: number,
+    ping: PingCall,
+    chosen: readonly PingDevice[],
+  ): Promise<readonly SkippedDevice[]> {
+    const { jobs, results } = this.#ports;
+    const late: PingDevice[] = [];
+    let failure: unknown = null;
+    for (const [service, devices] of byService(chosen)) {
+      try {
+        await jobs.enqueueAll(pingQueue(service), this.#jobsFor({ id, atMs, service }, ping, devices));
+      } catch (error) {
+        failure = error;
+        late.push(...devices);
+      }
+    }
+    if (late.length === 0) return [];
+    const isFull = failure instanceof Refusal && failure.code === 'queue_full';
+    if (late.length === chosen.length) await results.withdraw(id);
+    if (late.length === chosen.length || !isFull) throw failure;
+    await results.leaveOut(id, late.length);
+    return late.map(({ client }) => ({ client_id: client, reason: 'queue_full' as const }));
+  }
+
+  #jobsFor(
+    { id, atMs, service }: { readonly id: string; readonly atMs: number; readonly service: PushService },
+    { content }: PingCall,
+    devices: readonly PingDevice[],
+  ): readonly NewJob[] {
+    const { by, spreadPerS = Number.POSITIVE_INFINITY } = this.#ports;
+    const windowMs = devices.length > spreadPerS ? Math.ceil((devices.length / spreadPerS) * 1_000) : 0;
+    const payloads = pingPayloads(
+      content,
+      devices.map(
+        ({ client, record: { user, createdAtMs } }, index): Omit<PingPayload, 'content'> => ({
+          id: `${id}_${service}${index}`,
+          ping: id,
+          client,
+          user,
+          createdAtMs,
+          atMs,
+          by,
+        }),
+      ),
+    );
+    return payloads.map((payload) => {
+      const job = { kind: PING_KIND, payload, attemptsMax: PING_ATTEMPTS_MAX };
+      return windowMs === 0 ? job : { ...job, dueAtMs: atMs + this.#draw(windowMs) };
+    });
+  }
+
+  /** Anything from 0 up to, not including, `below`. */
+  #draw(below: number): number {
+    const fraction = this.#ports.random.bytes(4).reduce((sum, byte) => sum * 256 + byte, 0) / 2 ** 32;
+    return Math.floor(fraction * below);
   }
 
   async #requireSources({ content }: PingCall): Promise<void> {
@@ -107,17 +212,13 @@ export class Pings {
   }
 }
 
-function jobsFor(pingId: string, { content }: PingCall, devices: readonly PingDevice[]): readonly NewJob[] {
-  const payloads = pingPayloads(
-    content,
-    devices.map(({ client, record: { user, createdAtMs } }, index) => ({
-      id: `${pingId}_${index}`,
-      client,
-      user,
-      createdAtMs,
-    })),
-  );
-  return payloads.map((payload) => ({ kind: PING_KIND, payload, attemptsMax: PING_ATTEMPTS_MAX }));
+function byService(devices: readonly PingDevice[]): ReadonlyMap<PushService, readonly PingDevice[]> {
+  const services = new Map<PushService, PingDevice[]>(PUSH_SERVICES.map((service) => [service, []]));
+  for (const device of devices) {
+    const type = pushTypeOf(device.record.device);
+    if (type !== null && type !== 'none') services.get(pushServiceOf(type))?.push(device);
+  }
+  return new Map([...services].filter(([, members]) => members.length > 0));
 }
 
 function tooMany(): Refusal {

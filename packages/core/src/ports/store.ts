@@ -299,9 +299,19 @@ export interface DocumentWrite {
 
 /**
  * user [login] · client [client id] · user_client [login, client id] · source [name] · token [hash] ·
- * user_token [login, hash] · setting [name] · audit [moment]
+ * user_token [login, hash] · setting [name] · audit [moment] · ping [ping id] · ping_result [ping id, client id]
  */
-export type EntryKind = 'user' | 'client' | 'user_client' | 'source' | 'token' | 'user_token' | 'setting' | 'audit';
+export type EntryKind =
+  | 'user'
+  | 'client'
+  | 'user_client'
+  | 'source'
+  | 'token'
+  | 'user_token'
+  | 'setting'
+  | 'audit'
+  | 'ping'
+  | 'ping_result';
 
 export interface EntryRef {
   readonly kind: EntryKind;

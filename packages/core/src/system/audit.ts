@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { EntryRef, Store } from '../ports/store.ts';
 import { isoTime } from '../registry/iso-time.ts';
+import { newestFirst } from '../registry/newest-first.ts';
 
 /** Who did what, to what, and how it ended. Never a secret, and never object data. */
 export interface AuditFact {
@@ -30,8 +31,6 @@ export interface AuditPorts {
 
 /** Facts kept when nobody says otherwise, in time. */
 export const AUDIT_RETENTION_MS = 365 * 24 * 3_600_000;
-const TIME_UNITS = 9;
-const TIME_MAX = 36 ** TIME_UNITS - 1;
 const TRIM_STEP = 1_000;
 
 /** The trail of what administrators did: facts are added and, when they are old, forgotten, but never changed. */
@@ -73,9 +72,8 @@ export class Audit {
   }
 }
 
-/** Entries are listed in the order of their keys, and the newest is wanted first: so time runs backwards here. */
 function idOf(atMs: number, word: string): string {
-  return `${(TIME_MAX - atMs).toString(36).padStart(TIME_UNITS, '0')}-${word}`;
+  return `${newestFirst(atMs)}-${word}`;
 }
 
 function viewOf(id: string, value: string): AuditView {

@@ -21,7 +21,7 @@ function ownClient(user: string, id: string): string {
 
 const DEVICE = {
   device_type: 'android',
-  device_pin: 'pin of a device',
+  device_pin: 'pin-of-a-device',
   device_port: '100',
   device_push_type: 'fcm',
   device_app_id: 'app',

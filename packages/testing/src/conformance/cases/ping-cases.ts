@@ -1,5 +1,5 @@
 import type { ConformanceCase } from '../conformance-case.ts';
-import { ANY_TEXT } from '../matcher.ts';
+import { ANY_TEXT, keep, listWith, MOMENT, same } from '../matcher.ts';
 import { del, each, get, json, path, post, refused } from '../requests.ts';
 import { aSource, aUser, userView } from './furniture.ts';
 
@@ -8,6 +8,27 @@ const PING = '/rc/v1/users/ping';
 function report(users: number, devices: number, more: Readonly<Record<string, unknown>> = {}) {
   return json({ ping_id: ANY_TEXT, users, devices, skipped: [], unknown_users: [], ...more });
 }
+
+/** A ping to a user without devices. */
+const SENT = {
+  ping_id: ANY_TEXT,
+  at: MOMENT,
+  actor: ANY_TEXT,
+  cause: 'call',
+  sources: [],
+  has_message: true,
+  users: 1,
+  devices: 0,
+  skipped: 0,
+  pending: 0,
+  accepted: 0,
+  sent: 0,
+  retired: 0,
+  failed: 0,
+  gone: 0,
+  collapsed: 0,
+  repeated: 0,
+};
 
 export const pingCases: readonly ConformanceCase[] = [
   {
@@ -58,6 +79,20 @@ export const pingCases: readonly ConformanceCase[] = [
         post(PING, { user_id: [name('anna'), name('anna')], message: 'hello' }),
         report(1, 1, { skipped: [{ client_id: name('d2'), reason: ANY_TEXT }] }),
       ],
+    ],
+  },
+  {
+    rule: 'REST-34',
+    title: 'what became of a ping can be asked for, and what was never sent cannot',
+    needs: [],
+    steps: (name) => [
+      aUser(name('anna')),
+      [post(PING, { user_id: name('anna'), message: 'hello' }), report(1, 0, { ping_id: keep('ping', ANY_TEXT) })],
+      [get('/rc/v1/pings/{ping}'), json({ ...SENT, ping_id: same('ping'), results: [] })],
+      [get('/rc/v1/system/web_push_key'), json({ public_key: ANY_TEXT })],
+      [get('/rc/v1/pings?limit=10'), json(listWith(SENT))],
+      ...each(refused('ping_not_found'), get(`/rc/v1/pings/${'0'.repeat(31)}`), get('/rc/v1/pings/x')),
+      ...each(refused('invalid_value'), get('/rc/v1/pings?after=x'), get('/rc/v1/pings?limit=0')),
     ],
   },
   {

@@ -1,0 +1,103 @@
+import type { PushService } from '@tidemark/protocol';
+import { isoTime } from '../registry/iso-time.ts';
+
+/** What can become of a ping on one device for good. */
+export const FINAL_STATUSES = ['accepted', 'sent', 'retired', 'failed', 'gone', 'collapsed'] as const;
+export type FinalStatus = (typeof FINAL_STATUSES)[number];
+/** `retrying`: an attempt has failed and another one follows. */
+export type ResultStatus = FinalStatus | 'retrying';
+
+/** A ping as a whole. */
+export interface PingRecord {
+  readonly atMs: number;
+  /** Who sent it; null: the server itself. */
+  readonly actor: string | null;
+  readonly cause: 'call' | 'push';
+  readonly sources: readonly string[];
+  readonly hasMessage: boolean;
+  readonly users: number;
+  readonly devices: number;
+  readonly skipped: number;
+  /** Of devices that have their final result. */
+  readonly counts: Readonly<Record<FinalStatus, number>>;
+  /** Devices it may have reached twice. */
+  readonly repeated: number;
+}
+
+/** What became of it on one device. Never the address. */
+export interface ResultRecord {
+  readonly status: ResultStatus;
+  readonly service: PushService | null;
+  readonly reason: string | null;
+  readonly attempts: number;
+  readonly atMs: number;
+  /** The service may have taken an attempt whose answer never came, and it was sent again. */
+  readonly isRepeated: boolean;
+  /** The last attempt was taken or not: nobody knows. */
+  readonly isAnswerLost: boolean;
+}
+
+export interface PingView {
+  readonly ping_id: string;
+  readonly at: string;
+  readonly actor: string | null;
+  readonly cause: 'call' | 'push';
+  readonly sources: readonly string[];
+  readonly has_message: boolean;
+  readonly users: number;
+  readonly devices: number;
+  readonly skipped: number;
+  readonly pending: number;
+  readonly accepted: number;
+  readonly sent: number;
+  readonly retired: number;
+  readonly failed: number;
+  readonly gone: number;
+  readonly collapsed: number;
+  readonly repeated: number;
+}
+
+export interface ResultView {
+  readonly client_id: string;
+  readonly service: PushService | null;
+  readonly status: ResultStatus;
+  readonly reason: string | null;
+  readonly attempts: number;
+  readonly at: string;
+  readonly repeated: boolean;
+  readonly answer_lost: boolean;
+}
+
+export const NO_RESULTS: Readonly<Record<FinalStatus, number>> = {
+  accepted: 0,
+  sent: 0,
+  retired: 0,
+  failed: 0,
+  gone: 0,
+  collapsed: 0,
+};
+
+export function isFinal(status: ResultStatus): status is FinalStatus {
+  return status !== 'retrying';
+}
+
+export function pingView(id: string, record: PingRecord): PingView {
+  const { atMs, actor, cause, sources, hasMessage, users, devices, skipped, counts, repeated } = record;
+  const done = FINAL_STATUSES.reduce((sum, status) => sum + counts[status], 0);
+  const told = { ping_id: id, at: isoTime(atMs), actor, cause, sources, has_message: hasMessage };
+  return { ...told, users, devices, skipped, pending: Math.max(0, devices - done), ...counts, repeated };
+}
+
+export function resultView(client: string, record: ResultRecord): ResultView {
+  const { service, status, reason, attempts, atMs, isRepeated, isAnswerLost } = record;
+  const view = { client_id: client, service, status, reason, attempts, at: isoTime(atMs) };
+  return { ...view, repeated: isRepeated, answer_lost: isAnswerLost };
+}
+
+export function readPingRecord(text: string): PingRecord {
+  return JSON.parse(text) as PingRecord;
+}
+
+export function readResultRecord(text: string): ResultRecord {
+  return JSON.parse(text) as ResultRecord;
+}

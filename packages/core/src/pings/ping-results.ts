@@ -1,0 +1,214 @@
+import { LIST_MAX, PING_RESULTS_MAX, PINGS_KEPT_MAX, pointer, Refusal } from '@tidemark/protocol';
+import type { Clock } from '../ports/clock.ts';
+import type { EntryWrite, Store } from '../ports/store.ts';
+import { allEntries } from '../registry/all-entries.ts';
+import { lastOf } from '../registry/belongings.ts';
+import { newestFirst } from '../registry/newest-first.ts';
+import { persist } from '../registry/persist.ts';
+import { refs } from '../registry/refs.ts';
+import {
+  isFinal,
+  type PingRecord,
+  type PingView,
+  pingView,
+  type ResultRecord,
+  type ResultView,
+  readPingRecord,
+  readResultRecord,
+  resultView,
+} from './ping-record.ts';
+import { tally } from './tally.ts';
+
+export interface PingResultsPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** How long they are kept. */
+  readonly retentionMs?: number;
+  /** Results kept at most; the oldest pings go first. */
+  readonly resultsMax?: number;
+}
+
+export interface NewResult {
+  readonly ping: string;
+  readonly client: string;
+  readonly result: ResultRecord;
+}
+
+interface Pending extends NewResult {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface PingPage extends PingView {
+  readonly results: readonly ResultView[];
+}
+
+const RETENTION_MS = 7 * 24 * 3_600_000;
+/** Results written in one step. */
+const BATCH_MAX = 500;
+/** Results forgotten in one step. */
+const TRIM_STEP = 1_000;
+
+/** What became of pings: one entry for each ping with its counts, one for each device. Both change in one step. */
+export class PingResults {
+  readonly #ports: Required<PingResultsPorts>;
+  readonly #pending: Pending[] = [];
+  #isWriting = false;
+
+  constructor(ports: PingResultsPorts) {
+    this.#ports = { retentionMs: RETENTION_MS, resultsMax: PING_RESULTS_MAX, ...ports };
+  }
+
+  async open(id: string, record: PingRecord): Promise<void> {
+    const write = { ...refs.ping(id), value: JSON.stringify(record), expect: 0 };
+    await this.#ports.store.writeEntries({ writes: [write], guards: [] });
+  }
+
+  /** As if it had never been sent. */
+  async withdraw(id: string): Promise<void> {
+    await this.#ports.store.writeEntries({ writes: [{ ...refs.ping(id), value: null }], guards: [] });
+  }
+
+  /** So many of its devices will not get it after all. */
+  async leaveOut(id: string, devices: number): Promise<void> {
+    const { store } = this.#ports;
+    await persist(async () => {
+      const entry = await store.readEntry(refs.ping(id));
+      if (entry === null) return true;
+      const old = readPingRecord(entry.value);
+      const record = { ...old, devices: old.devices - devices, skipped: old.skipped + devices };
+      const write = { ...refs.ping(id), value: JSON.stringify(record), expect: entry.version };
+      return (await store.writeEntries({ writes: [write], guards: [] })).status === 'written' ? true : null;
+    });
+  }
+
+  async of(ping: string, client: string): Promise<ResultRecord | null> {
+    const entry = await this.#ports.store.readEntry(refs.pingResult(ping, client));
+    return entry === null ? null : readResultRecord(entry.value);
+  }
+
+  /**
+   * Resolves when the result is kept, or its ping is no longer known. Results that come while others are being written
+   * are written together: ten thousand devices do not cost ten thousand steps.
+   */
+  record(result: NewResult): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ ...result, resolve, reject });
+      if (!this.#isWriting) void this.#writeAll();
+    });
+  }
+
+  /** Newest first; `after` is the id of the last one of the previous page. */
+  async list(page: { readonly after?: string; readonly limit?: number } = {}): Promise<readonly PingView[]> {
+    const { after, limit = 100 } = page;
+    const from = after === undefined ? {} : { after: [after] };
+    const list = { kind: 'ping', prefix: [], limit: admitLimit(limit), ...from } as const;
+    const entries = await this.#ports.store.listEntries(list);
+    return entries.map(({ key, value }) => pingView(lastOf(key), readPingRecord(value)));
+  }
+
+  /** The ping with a page of its results, by client id; `after` is the last one of the previous page. */
+  async get(id: string, page: { readonly after?: string; readonly limit?: number } = {}): Promise<PingPage> {
+    const { after, limit = 1_000 } = page;
+    const entry = await this.#ports.store.readEntry(refs.ping(id));
+    if (entry === null) throw new Refusal('ping_not_found', `there is no ping ${JSON.stringify(id)}`);
+    const from = after === undefined ? {} : { after: [id, after] };
+    const list = { kind: 'ping_result', prefix: [id], limit: admitLimit(limit), ...from } as const;
+    const results = await this.#ports.store.listEntries(list);
+    return {
+      ...pingView(id, readPingRecord(entry.value)),
+      results: results.map(({ key, value }) => resultView(lastOf(key), readResultRecord(value))),
+    };
+  }
+
+  /** Forgets pings that are too old, or too many, with their results; answers how many. */
+  async trim(nowMs: number): Promise<number> {
+    const cut = newestFirst(Math.max(0, nowMs - this.#ports.retentionMs));
+    let pings = 0;
+    let results = 0;
+    let forgotten = 0;
+    for await (const { key, value } of allEntries(this.#ports.store, 'ping', [])) {
+      const id = lastOf(key);
+      pings++;
+      results += readPingRecord(value).devices;
+      const isKept = id < cut && pings <= PINGS_KEPT_MAX && results <= this.#ports.resultsMax;
+      if (isKept) continue;
+      await this.#forget(id);
+      forgotten++;
+    }
+    return forgotten;
+  }
+
+  /** The ping goes first, so that no result is added while the others go. */
+  async #forget(id: string): Promise<void> {
+    const { store } = this.#ports;
+    await this.withdraw(id);
+    for (;;) {
+      const page = await store.listEntries({ kind: 'ping_result', prefix: [id], limit: TRIM_STEP });
+      if (page.length === 0) return;
+      const writes: EntryWrite[] = page.map(({ key }) => ({ kind: 'ping_result', key, value: null }));
+      await store.writeEntries({ writes, guards: [] });
+    }
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#pending.length > 0) {
+      const batch = this.#pending.splice(0, BATCH_MAX);
+      try {
+        await persist(() => this.#tryWrite(batch));
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#isWriting = false;
+  }
+
+  /** Null: another server has written to the same ping. */
+  async #tryWrite(batch: readonly NewResult[]): Promise<true | null> {
+    const writes: EntryWrite[] = [];
+    for (const [ping, results] of byPing(batch)) writes.push(...(await this.#writesFor(ping, results)));
+    if (writes.length === 0) return true;
+    return (await this.#ports.store.writeEntries({ writes, guards: [] })).status === 'written' ? true : null;
+  }
+
+  async #writesFor(ping: string, results: ReadonlyMap<string, ResultRecord>): Promise<EntryWrite[]> {
+    const { store } = this.#ports;
+    const entry = await store.readEntry(refs.ping(ping));
+    // It was forgotten: nobody can ask for its results any more.
+    if (entry === null) return [];
+    const old = readPingRecord(entry.value);
+    let record = old;
+    const writes: EntryWrite[] = [];
+    for (const [client, result] of results) {
+      const known = await store.readEntry(refs.pingResult(ping, client));
+      const before = known === null ? null : readResultRecord(known.value);
+      const settled = tally(record, before, result);
+      if (settled === null) continue;
+      record = settled.ping;
+      const value = JSON.stringify(settled.result);
+      writes.push({ ...refs.pingResult(ping, client), value, expect: known?.version ?? 0 });
+    }
+    if (record === old) return writes;
+    return [...writes, { ...refs.ping(ping), value: JSON.stringify(record), expect: entry.version }];
+  }
+}
+
+/** Of several results for one device the last one counts, unless an earlier one was final. */
+function byPing(batch: readonly NewResult[]): ReadonlyMap<string, ReadonlyMap<string, ResultRecord>> {
+  const pings = new Map<string, Map<string, ResultRecord>>();
+  for (const { ping, client, result } of batch) {
+    const results = pings.get(ping) ?? new Map<string, ResultRecord>();
+    const earlier = results.get(client);
+    if (earlier === undefined || !isFinal(earlier.status)) results.set(client, result);
+    pings.set(ping, results);
+  }
+  return pings;
+}
+
+function admitLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LIST_MAX) return limit;
+  const detail = `must be a whole number from 1 to ${LIST_MAX}`;
+  throw new Refusal('invalid_value', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
+}
