@@ -89,6 +89,7 @@ function beginLife(tables: Tables, state: 'new' | 'backup'): void {
 export class EmbeddedStore implements Store {
   readonly engine: EngineDescription = { name: 'embedded', durability: 'durable' };
   readonly #tables: Tables;
+  readonly #jobs: EmbeddedJobs[] = [];
   readonly #writer: Writer;
   readonly #trimStepMax: number;
   #isOpen = true;
@@ -223,8 +224,10 @@ export class EmbeddedStore implements Store {
    * process is enough: those who watch a queue hear of what is done through the same value only.
    */
   jobs(options: EmbeddedJobsOptions): Jobs {
-    const write = (task: JobsTask) => this.#write({ kind: 'jobs', task });
-    return new EmbeddedJobs({ read: () => this.#now(), write }, options);
+    const write = async (task: JobsTask) => (await this.#write({ kind: 'jobs', task })) as readonly unknown[];
+    const jobs = new EmbeddedJobs({ read: () => this.#now(), write }, options);
+    this.#jobs.push(jobs);
+    return jobs;
   }
 
   verify(reader: RecordReader): AsyncIterable<Finding> {
@@ -233,6 +236,8 @@ export class EmbeddedStore implements Store {
 
   async close(): Promise<void> {
     if (!this.#isOpen) return;
+    // What was asked for before is done before.
+    for (const jobs of this.#jobs) jobs.flush();
     this.#isOpen = false;
     await this.#writer.close();
     await this.#tables.root.close();

@@ -14,6 +14,8 @@ export interface JobRunParts {
   /** A handler that takes longer has failed, so that one that hangs does not keep its worker for ever. */
   readonly jobMsMax: number;
   readonly backOff: BackOff;
+  /** Whether work cut short by a stop counts as an attempt. */
+  readonly isCutCounted: boolean;
 }
 
 /** Who asks to wait longer than this is not believed. */
@@ -36,6 +38,7 @@ export class JobRun {
   readonly #job: LeasedJob;
   readonly #controller = new AbortController();
   #isOver = false;
+  #onCut: (cut: Cut) => void = () => undefined;
   #cancelRenewal: () => void = () => undefined;
 
   constructor(parts: JobRunParts, job: LeasedJob) {
@@ -68,11 +71,10 @@ export class JobRun {
 
   /** Ends also when the handler does not, once its result no longer counts. */
   #work(): Promise<WorkEnd> {
-    const { signal } = this.#controller;
-    const cut = new Promise<WorkEnd>((resolve) => {
-      signal.addEventListener('abort', () => resolve({ kind: 'cut', cut: signal.reason as Cut }), { once: true });
+    return new Promise((resolve) => {
+      this.#onCut = (cut) => resolve({ kind: 'cut', cut });
+      void this.#handle(this.#controller.signal).then(resolve);
     });
-    return Promise.race([this.#handle(signal), cut]);
   }
 
   async #handle(signal: AbortSignal): Promise<WorkEnd> {
@@ -101,8 +103,9 @@ export class JobRun {
   }
 
   async #settleCut(cut: Cut): Promise<JobOutcome> {
-    const { jobs, jobMsMax } = this.#parts;
+    const { jobs, jobMsMax, isCutCounted } = this.#parts;
     if (cut === 'too_slow') return this.#fail(new JobFailure(`took longer than ${jobMsMax} ms`));
+    if (cut === 'stopping' && isCutCounted) return this.#fail(new JobFailure('cut short because the server stopped'));
     return cut === 'stopping' && (await jobs.giveBack(this.#job)) ? 'given_back' : 'lease_lost';
   }
 
@@ -141,7 +144,9 @@ export class JobRun {
   }
 
   #cut(cut: Cut): void {
-    if (!this.#isOver) this.#controller.abort(cut);
+    if (this.#isOver) return;
+    this.#controller.abort(cut);
+    this.#onCut(cut);
   }
 
   /** Never the payload: it is somebody's data. */

@@ -286,6 +286,47 @@ describe('the job runner', () => {
     expect(timers.waiting).toBe(0);
   });
 
+  it('[JOB-37] what is cut short counts where that is asked for, and comes again after the back-off', async () => {
+    const gate = new Gate();
+    const { jobs, timers, reports, runner, clock } = bench({ k: gate.handle }, { workers: 1, isCutCounted: true });
+    const id = await jobs.enqueue('q', job('a'));
+    await timers.pass(0);
+    const stopping = runner.stop(1_000);
+    await timers.pass(1_000);
+    await stopping;
+    const dueAtMs = clock.nowMs() + 500;
+    expect(await jobs.find('q', id)).toMatchObject({ state: 'delayed', attempt: 1, dueAtMs });
+    expect(reports).toEqual(['q k retried 1000']);
+    await gate.open();
+  });
+
+  it('[JOB-36] a gate decides when the next job is leased, and what waits for it uses up no attempt', async () => {
+    const gate = new Gate();
+    const asked: number[] = [];
+    let waitMs = 30;
+    let given = 0;
+    const queueGate = {
+      take: () => {
+        asked.push(waitMs);
+        return waitMs;
+      },
+      giveBack: () => given++,
+    };
+    const { jobs, timers } = bench({ k: gate.handle }, { gate: queueGate });
+    const id = await jobs.enqueue('q', job('a'));
+    await timers.pass(29);
+    expect([gate.started.length, await jobs.find('q', id)]).toMatchObject([0, { state: 'due', attempt: 0 }]);
+    waitMs = 10_000;
+    await timers.pass(1);
+    // It is asked again at the next look, however long it said: much may change in between.
+    await timers.pass(99);
+    waitMs = 0;
+    await timers.pass(1);
+    expect(gate.started.map(({ payload }) => payload)).toEqual(['a']);
+    expect(asked.filter((wait) => wait === 0).length - given).toBe(1);
+    await gate.open();
+  });
+
   it('[JOB-34] a job leased while stopping is given back without a start', async () => {
     const gate = new Gate();
     const clock = settableClock();

@@ -1,6 +1,7 @@
 import type { Clock, JobHandler, Jobs, Log } from '@tidemark/core';
 import type { BackOff } from './back-off.ts';
 import type { JobReport } from './job-outcome.ts';
+import { OPEN_GATE, type QueueGate } from './queue-gate.ts';
 import { QueueWorkers } from './queue-workers.ts';
 import { systemTimers, type Timers } from './timers.ts';
 
@@ -23,6 +24,13 @@ export interface QueueOptions {
   readonly pollMs?: number;
   readonly jobMsMax?: number;
   readonly backOff?: BackOff;
+  /** Asked before every lease. */
+  readonly gate?: QueueGate;
+  /**
+   * Whether work that is cut short by a stop counts as an attempt. It must where the work may have been done already and
+   * a second time has to be told from the first.
+   */
+  readonly isCutCounted?: boolean;
 }
 
 const DEFAULTS: Required<QueueOptions> = {
@@ -31,6 +39,8 @@ const DEFAULTS: Required<QueueOptions> = {
   pollMs: 1_000,
   jobMsMax: 600_000,
   backOff: { baseMs: 1_000, capMs: 300_000 },
+  gate: OPEN_GATE,
+  isCutCounted: false,
 };
 
 /** Runs the jobs of the queues it is told to serve, until it is stopped. */

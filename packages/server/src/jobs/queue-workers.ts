@@ -1,6 +1,7 @@
 import type { LeasedJob } from '@tidemark/core';
 import type { JobOutcome, JobReport } from './job-outcome.ts';
 import { JobRun, type JobRunParts } from './job-run.ts';
+import type { QueueGate } from './queue-gate.ts';
 
 export interface QueueWorkersParts extends JobRunParts {
   readonly queue: string;
@@ -9,6 +10,7 @@ export interface QueueWorkersParts extends JobRunParts {
   /** How long a queue at rest is left alone. Jobs this process enqueues are heard of at once. */
   readonly pollMs: number;
   readonly onReport: (report: JobReport) => void;
+  readonly gate: QueueGate;
 }
 
 /** Leases jobs of one queue and runs so many of them at once. */
@@ -21,6 +23,9 @@ export class QueueWorkers {
   #cancelPoll: (() => void) | null = null;
   /** Counts what was heard, so that a look that began before is not taken for the last word. */
   #hints = 0;
+  /** The last look found nothing: one worker looks for all until that changes. */
+  #isDry = false;
+  #lookers = 0;
   #isStopped = false;
 
   constructor(parts: QueueWorkersParts) {
@@ -45,28 +50,55 @@ export class QueueWorkers {
   }
 
   #fill(): void {
-    while (!this.#isStopped && this.#busy.size < this.#parts.workers) {
+    while (this.#mayLook()) {
+      const waitMs = this.#parts.gate.take();
+      if (waitMs > 0) {
+        this.#rest(waitMs);
+        return;
+      }
       const turn: Promise<void> = this.#turn().then((isFruitful) => {
         this.#busy.delete(turn);
         if (isFruitful) this.#fill();
-        else this.#rest();
+        else this.#rest(this.#parts.pollMs);
       });
       this.#busy.add(turn);
     }
   }
 
+  #mayLook(): boolean {
+    if (this.#isStopped || this.#busy.size >= this.#parts.workers) return false;
+    return !this.#isDry || this.#lookers === 0;
+  }
+
   /** Takes a job and runs it. False: there was none. */
   async #turn(): Promise<boolean> {
-    const { jobs, queue, leaseMs, log } = this.#parts;
+    const { queue, log, gate } = this.#parts;
     const hints = this.#hints;
     try {
-      const job = await jobs.lease(queue, leaseMs);
-      if (job === null) return hints !== this.#hints;
+      const job = await this.#look();
+      const wasDry = this.#isDry;
+      this.#isDry = job === null;
+      if (job === null) {
+        gate.giveBack();
+        return hints !== this.#hints;
+      }
+      // Where one was, more may be.
+      if (wasDry) this.#fill();
       await this.#run(job);
       return true;
     } catch (error) {
       log.warn('jobs_not_leased', { queue, reason: error instanceof Error ? error.message : String(error) });
       return false;
+    }
+  }
+
+  async #look(): Promise<LeasedJob | null> {
+    const { jobs, queue, leaseMs } = this.#parts;
+    this.#lookers++;
+    try {
+      return await jobs.lease(queue, leaseMs);
+    } finally {
+      this.#lookers--;
     }
   }
 
@@ -87,9 +119,9 @@ export class QueueWorkers {
     return outcome;
   }
 
-  #rest(): void {
+  #rest(forMs: number): void {
     if (this.#isStopped || this.#cancelPoll !== null) return;
-    this.#cancelPoll = this.#parts.timers.after(this.#parts.pollMs, () => {
+    this.#cancelPoll = this.#parts.timers.after(Math.min(forMs, this.#parts.pollMs), () => {
       this.#cancelPoll = null;
       this.#fill();
     });

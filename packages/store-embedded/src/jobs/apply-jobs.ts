@@ -1,32 +1,32 @@
 import type { LeasedJob, NewJob } from '@tidemark/core';
 import { nextNumber, nextNumbers } from '../facts.ts';
 import type { Tables } from '../tables.ts';
-import type { JobsTask } from './jobs-task.ts';
+import type { JobsCall, JobsTask } from './jobs-task.ts';
 import { type KeptJob, numberOf } from './kept-job.ts';
 import { QueueDesk } from './queue-desk.ts';
 
-/** Runs in the writer's transaction. Leases that have run out end first, so that everything else sees what is true now. */
-export function applyJobs(tables: Tables, task: JobsTask): unknown {
+/** Runs in the writer's transaction and answers each call. Leases that have run out end first, so that everything else sees what is true now. */
+export function applyJobs(tables: Tables, task: JobsTask): readonly unknown[] {
   const desk = new QueueDesk(tables, task.queue, task.nowMs, task.bounds);
   desk.sweep();
-  const result = perform(tables, desk, task);
+  const results = task.calls.map((call) => perform(tables, desk, task, call));
   desk.close();
-  return result;
+  return results;
 }
 
-function perform(tables: Tables, desk: QueueDesk, task: JobsTask): unknown {
-  switch (task.do) {
+function perform(tables: Tables, desk: QueueDesk, { queue, nowMs }: JobsTask, call: JobsCall): unknown {
+  switch (call.do) {
     case 'enqueue':
-      return enqueue(tables, desk, task.jobs);
+      return enqueue(tables, desk, call.jobs);
     case 'lease':
-      return lease(tables, desk, task);
+      return lease(tables, desk, queue, call.leaseMs);
     case 'settle':
-      return settle(desk, task);
+      return settle(desk, nowMs, call);
     case 'revive':
     case 'remove':
-      return task.do === 'revive' ? revive(desk, task.id) : remove(desk, task.id);
+      return call.do === 'revive' ? revive(desk, call.id) : remove(desk, call.id);
     case 'pause':
-      desk.isPaused = task.isPaused;
+      desk.isPaused = call.isPaused;
       return null;
     case 'sweep':
       return null;
@@ -41,11 +41,7 @@ function enqueue(tables: Tables, desk: QueueDesk, jobs: readonly NewJob[]): read
   return jobs.map((_, index) => String(first + index));
 }
 
-function lease(
-  tables: Tables,
-  desk: QueueDesk,
-  { queue, leaseMs }: Extract<JobsTask, { readonly do: 'lease' }>,
-): LeasedJob | null {
+function lease(tables: Tables, desk: QueueDesk, queue: string, leaseMs: number): LeasedJob | null {
   const number = desk.isPaused ? null : desk.firstDue();
   const job = desk.read(number);
   if (number === null || job === null) return null;
@@ -57,7 +53,8 @@ function lease(
 
 function settle(
   desk: QueueDesk,
-  { id, lease, nowMs, verdict }: Extract<JobsTask, { readonly do: 'settle' }>,
+  nowMs: number,
+  { id, lease, verdict }: Extract<JobsCall, { readonly do: 'settle' }>,
 ): 'settled' | 'dead' | 'lease_lost' {
   const number = numberOf(id);
   const job = desk.read(number);

@@ -26,7 +26,7 @@ export interface JobsStore {
   /** The tables as they are now. */
   read(): Tables;
   /** Resolves when the task is done and on the disk. */
-  write(task: JobsTask): Promise<unknown>;
+  write(task: JobsTask): Promise<readonly unknown[]>;
 }
 
 export interface EmbeddedJobsOptions {
@@ -34,7 +34,18 @@ export interface EmbeddedJobsOptions {
   readonly bounds?: Partial<JobsBounds>;
 }
 
+/** Calls about one queue, made at the same moment, that have not left yet. */
+interface Gathered {
+  readonly nowMs: number;
+  readonly calls: JobsCall[];
+  readonly answers: Promise<readonly unknown[]>;
+  /** Sends them off. */
+  readonly leave: () => void;
+}
+
 const QUEUE_FULL_RETRY_S = 30;
+/** Calls that travel together. */
+const CALLS_PER_TASK_MAX = 1_000;
 /** Sweeps before a look; each of them ends many leases. */
 const SWEEPS_MAX = 1_000;
 
@@ -48,6 +59,7 @@ export class EmbeddedJobs implements Jobs {
   readonly #clock: Clock;
   readonly #bounds: JobsBounds;
   readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #gathered = new Map<string, Gathered>();
 
   constructor(store: JobsStore, { clock, bounds }: EmbeddedJobsOptions) {
     this.#store = store;
@@ -76,7 +88,7 @@ export class EmbeddedJobs implements Jobs {
   async lease(queue: string, leaseMs: number): Promise<LeasedJob | null> {
     insist(queueProblem(queue) ?? leaseProblem(leaseMs));
     // Looking costs no write: a queue at rest can be asked as often as one likes.
-    if (!this.#mayLease(this.#store.read(), queue)) return null;
+    if (!this.#isLeasing(queue) && !this.#mayLease(this.#store.read(), queue)) return null;
     return (await this.#write(queue, { do: 'lease', leaseMs })) as LeasedJob | null;
   }
 
@@ -195,8 +207,49 @@ export class EmbeddedJobs implements Jobs {
     return this.#store.read();
   }
 
-  #write(queue: string, call: JobsCall): Promise<unknown> {
-    return this.#store.write({ ...call, queue, nowMs: this.#clock.nowMs(), bounds: this.#bounds });
+  /** Sends off what was gathered: the store is about to close. */
+  flush(): void {
+    for (const { leave } of [...this.#gathered.values()]) leave();
+  }
+
+  async #write(queue: string, call: JobsCall): Promise<unknown> {
+    const gathered = this.#gathering(queue);
+    const index = gathered.calls.push(call) - 1;
+    return (await gathered.answers)[index];
+  }
+
+  /** The calls about the queue that leave at the end of this turn of the event loop. */
+  #gathering(queue: string): Gathered {
+    const nowMs = this.#clock.nowMs();
+    const known = this.#gathered.get(queue);
+    if (known !== undefined && known.nowMs === nowMs && known.calls.length < CALLS_PER_TASK_MAX) return known;
+    known?.leave();
+    const gathered = this.#gather(queue, nowMs);
+    this.#gathered.set(queue, gathered);
+    setImmediate(gathered.leave);
+    return gathered;
+  }
+
+  #gather(queue: string, nowMs: number): Gathered {
+    const calls: JobsCall[] = [];
+    let resolve: (answers: Promise<readonly unknown[]>) => void = () => undefined;
+    const answers = new Promise<readonly unknown[]>((settle) => {
+      resolve = settle;
+    });
+    let hasLeft = false;
+    const leave = () => {
+      if (hasLeft) return;
+      hasLeft = true;
+      if (this.#gathered.get(queue)?.calls === calls) this.#gathered.delete(queue);
+      resolve(this.#store.write({ calls, queue, nowMs, bounds: this.#bounds }));
+    };
+    return { nowMs, calls, answers, leave };
+  }
+
+  /** Whether somebody has just looked and found something to lease. */
+  #isLeasing(queue: string): boolean {
+    const gathered = this.#gathered.get(queue);
+    return gathered !== undefined && gathered.calls.at(-1)?.do === 'lease' && gathered.nowMs === this.#clock.nowMs();
   }
 
   #tell(queue: string): void {

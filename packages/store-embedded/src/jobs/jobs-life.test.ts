@@ -150,7 +150,7 @@ function entriesRead(tables: Tables, queue: string, nowMs: number): number {
   const bounds = { jobsPerQueueMax: 1_000_000, deadPerQueueMax: 10 };
   let read = 0;
   const counted = countReads(tables, () => read++);
-  const apply = (call: JobsCall) => applyJobs(counted, { ...call, queue, nowMs, bounds });
+  const apply = (call: JobsCall) => applyJobs(counted, { calls: [call], queue, nowMs, bounds })[0];
   const once = () => {
     read = 0;
     const { id, lease } = apply({ do: 'lease', leaseMs: 1_000 }) as { id: string; lease: string };

@@ -1,11 +1,15 @@
 import type { NewJob } from '@tidemark/core';
 
-/** Everything about jobs that is asked of the writer, as data. */
-export type JobsTask = JobsCall & {
+/**
+ * What is asked of the writer about the jobs of one queue, as data. What many ask at the same moment travels and is done
+ * together: it then costs little more than what one asks.
+ */
+export interface JobsTask {
+  readonly calls: readonly JobsCall[];
   readonly queue: string;
   readonly nowMs: number;
   readonly bounds: JobsBounds;
-};
+}
 
 export interface JobsBounds {
   /** Jobs of a queue that are not dead. */
