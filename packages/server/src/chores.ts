@@ -1,4 +1,4 @@
-import type { Log, PartitionKey, Tidemark } from '@tidemark/core';
+import type { Log, PartitionKey, PingResults, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { Metrics } from './metrics.ts';
 
@@ -11,6 +11,7 @@ const DAY_MS = 24 * 3_600_000;
 
 export interface ChoresParts {
   readonly tidemark: Tidemark;
+  readonly results: PingResults;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly retentionDays: number;
@@ -22,11 +23,11 @@ export interface Chores {
 }
 
 /** What has to be done from time to time, whoever asks for anything: measuring, keeping statistics, forgetting what is old. */
-export function startChores({ tidemark, log, metrics, retentionDays }: ChoresParts): Chores {
+export function startChores({ tidemark, results, log, metrics, retentionDays }: ChoresParts): Chores {
   const told = (chore: string) => (error: unknown) =>
     log.warn('chore_failed', { chore, reason: error instanceof Error ? error.message : String(error) });
   const flush = () => tidemark.stats.flush().catch(told('flush'));
-  const tidy = () => tidyUp(tidemark, metrics, retentionDays * DAY_MS).catch(told('tidy'));
+  const tidy = () => tidyUp(tidemark, results, metrics, retentionDays * DAY_MS).catch(told('tidy'));
   const gauge = () => recordGauges(tidemark, Date.now()).catch(told('gauge'));
   const timers = [
     setInterval(flush, FLUSH_EVERY_MS),
@@ -50,11 +51,12 @@ export async function recordGauges(tidemark: Tidemark, nowMs: number): Promise<v
   tidemark.stats.record('clients', clients, nowMs);
 }
 
-async function tidyUp(tidemark: Tidemark, metrics: Metrics, retentionMs: number): Promise<void> {
+async function tidyUp(tidemark: Tidemark, results: PingResults, metrics: Metrics, retentionMs: number): Promise<void> {
   const nowMs = Date.now();
   await tidemark.tokens.trimExpired(nowMs);
   await tidemark.stats.trim(nowMs);
   await tidemark.audit.trim(nowMs);
+  await results.trim(nowMs);
   await trimPartitions(tidemark, metrics, retentionMs);
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { type Clock, type Jobs, type Log, type Notifier, Pings, type Store, Tidemark } from '@tidemark/core';
+import { type Clock, type Jobs, type Log, refs, type Store, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
@@ -16,12 +16,10 @@ import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import type { Desk, Route } from './http/route.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { Metrics } from './metrics.ts';
-import { recordingNotifier } from './notifiers/recording-notifier.ts';
-import { webhookNotifier } from './notifiers/webhook-notifier.ts';
+import { type OpenPings, openPings } from './open-pings.ts';
 import { openPasswords } from './passwords.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
-import { startDelivery } from './start-delivery.ts';
 import { readVersion } from './version.ts';
 
 /** A server that answers. */
@@ -39,6 +37,7 @@ type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
 
 const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
+const dice = () => Math.random();
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 
 /** What a server stands on. */
@@ -102,24 +101,26 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: Serv
     configuredSources: config.sources,
     licensee: config.licensee,
   });
+  const events = eventHubOf(config, log, tidemark);
+  const carrier = await openPings({ config, tidemark, jobs, live: events, clock, random, dice, pace, log });
   let isStopping = false;
-  const desk = deskOf(config, log, tidemark, jobs);
-  tidemark.onCommitted(desk.events.committed);
+  const desk = deskOf(config, { tidemark, jobs, carrier, events });
+  tidemark.onCommitted(events.committed);
   const gauge = startLoadGauge(config.overload);
   const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge });
   await app.listen({ host: config.host, port: config.port });
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
-  const delivery = startDelivery({ tidemark, jobs, clock, log, notifier: notifierOf(config) });
+  carrier.start();
   const { retentionDays } = config.devices;
-  const chores = startChores({ tidemark, log, metrics: desk.metrics, retentionDays });
+  const chores = startChores({ tidemark, results: carrier.results, log, metrics: desk.metrics, retentionDays });
   const close = async () => {
     isStopping = true;
     // Those who only listen are not waited for: they would never finish.
-    desk.events.close();
+    events.close();
     await closeWithin(app, config.shutdownGraceMs);
     gauge.stop();
-    await delivery.stop(config.shutdownGraceMs);
+    await carrier.stop(config.shutdownGraceMs);
     await chores.stop();
     await store.close();
   };
@@ -139,19 +140,34 @@ async function openTidemark(config: Config, log: Log, store: Store, ownOrigins: 
     version: readVersion(),
     urlRules: { ownOrigins },
     statsRetentionS: config.stats.retentionS,
+    // Subscriptions of browsers were made for this key; after a reset they come again.
+    keptOnReset: [refs.setting('vapid')],
   });
 }
 
-function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, tidemark: Tidemark, jobs: Jobs): Desk {
+function eventHubOf({ devices }: Config, log: Log, tidemark: Tidemark): EventHub {
   const { heartbeatS, streamsMax } = devices;
-  const events = new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax });
+  return new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax });
+}
+
+interface DeskParts {
+  readonly tidemark: Tidemark;
+  readonly jobs: Jobs;
+  readonly carrier: OpenPings;
+  readonly events: EventHub;
+}
+
+function deskOf({ tokenTtlS, devices }: Config, { tidemark, jobs, carrier, events }: DeskParts): Desk {
+  const { pings, results, webPushKey } = carrier;
   const metrics = new Metrics();
   metrics.watchListeners(() => events.size);
   return {
     tidemark,
     events,
     metrics,
-    pings: new Pings({ store: tidemark.store, jobs, clock, random, limits, pace }),
+    pings,
+    results,
+    webPushKey,
     jobs,
     limiter: new LoginLimiter(clock),
     nowMs: clock.nowMs,
@@ -183,13 +199,6 @@ function openEdge(config: Config, { desk, routes, log, isReady, gauge }: EdgePar
     addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge });
     for (const route of routes) addRoute(app, desk, route);
   });
-}
-
-/** Real push services come later; until then pings go to the operator's gateway, or are only remembered. */
-function notifierOf({ ping }: Config): Notifier {
-  const { webhookUrl, webhookSecret } = ping;
-  if (webhookUrl === null || webhookSecret === null) return recordingNotifier({ clock });
-  return webhookNotifier({ url: webhookUrl, secret: webhookSecret, clock });
 }
 
 /** The backend must not be this server itself: calls would go round in circles. */

@@ -1,39 +1,71 @@
 import {
+  ANNOUNCE_KIND,
+  ANNOUNCE_QUEUE,
+  announceToAll,
   type Clock,
   deliverPing,
   type Jobs,
   type Log,
-  type Notifier,
   PING_KIND,
-  PING_QUEUE,
+  type PingResults,
+  type Pings,
+  pingQueue,
   type Tidemark,
+  type ToldLately,
 } from '@tidemark/core';
-import { JobRunner } from './jobs/job-runner.ts';
+import { PUSH_SERVICES } from '@tidemark/protocol';
+import type { BackOff } from './jobs/back-off.ts';
+import { JobRunner, type QueueOptions } from './jobs/job-runner.ts';
+import type { Notifiers } from './notifiers/open-notifiers.ts';
 
 export interface DeliveryParts {
   readonly tidemark: Tidemark;
   readonly jobs: Jobs;
   readonly clock: Clock;
   readonly log: Log;
-  readonly notifier: Notifier;
+  readonly notifiers: Notifiers;
+  readonly pings: Pings;
+  readonly results: PingResults;
+  readonly told: ToldLately;
+  readonly dice: () => number;
+  /** Pings under way to one push service at once. */
+  readonly concurrency: number;
+  /** Between two attempts. */
+  readonly backOff?: BackOff;
 }
 
+/** An attempt takes less than this, also one that waits for a connection, for a token and for an answer. */
+const ATTEMPT_MS_MAX = 60_000;
+/** Attempts that come to nothing are spread over ten minutes: a push service that restarts is back by then. */
+const BACK_OFF: BackOff = { baseMs: 5_000, capMs: 600_000 };
+
 /** Carries pings to devices, and counts what becomes of them. */
-export function startDelivery({ tidemark, jobs, clock, log, notifier }: DeliveryParts): JobRunner {
+export function startDelivery(parts: DeliveryParts): JobRunner {
+  const { tidemark, jobs, clock, log, notifiers, pings, results, told, dice, concurrency, backOff = BACK_OFF } = parts;
   const count = (metric: string, value: number) => tidemark.stats.record(metric, value, clock.nowMs());
   const deliver = deliverPing({
     store: tidemark.store,
-    notifier,
+    clock,
+    notifier: notifiers.notifier,
+    results,
+    told,
     onOutcome: (deviceType, outcome) => count(`pings:${deviceType}:${outcome}`, 1),
   });
   const runner = new JobRunner({
     jobs,
     clock,
     log,
-    handlers: new Map([[PING_KIND, deliver]]),
-    dice: () => Math.random(),
+    handlers: new Map([
+      [PING_KIND, deliver],
+      [ANNOUNCE_KIND, announceToAll(tidemark.store, pings, jobs)],
+    ]),
+    dice,
     onReport: ({ queue, outcome, tookMs }) => count(`jobs:${queue}:${outcome}`, tookMs),
   });
-  runner.serve(PING_QUEUE);
+  runner.serve(ANNOUNCE_QUEUE, { workers: 1 });
+  const pace: QueueOptions = { jobMsMax: ATTEMPT_MS_MAX, backOff, isCutCounted: true, workers: concurrency };
+  for (const service of PUSH_SERVICES) {
+    runner.serve(pingQueue(service), { ...pace, gate: notifiers.gates[service] });
+  }
   return runner;
 }

@@ -181,6 +181,9 @@ describe('on a data folder', () => {
       'disk',
       'durability',
       'processes',
+      'apns',
+      'fcm',
+      'webpush',
       'server',
     ]);
     expect(checks.find(({ name }) => name === 'data')?.detail).toContain('holds nothing yet');

@@ -9,6 +9,7 @@ import { addDocs } from './commands/docs.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addLogin } from './commands/login.ts';
 import { addPing } from './commands/ping.ts';
+import { addPings } from './commands/pings.ts';
 import { addPush } from './commands/push.ts';
 import { addReadState } from './commands/read-state.ts';
 import { addRestore } from './commands/restore.ts';
@@ -28,7 +29,7 @@ type Add = (program: Command, cli: Cli) => void;
 const GROUPS: readonly (readonly [heading: string, commands: readonly Add[]])[] = [
   ['The server:', [addServe, addConfig]],
   ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
-  ['Looking after a server:', [addStats, addTokens, addSystem]],
+  ['Looking after a server:', [addStats, addPings, addTokens, addSystem]],
   ['Being a device:', [addDevice]],
   ['On a data folder:', [addBackup, addRestore, addVerify, addDoctor]],
   ['This program:', [addBench, addVersion]],

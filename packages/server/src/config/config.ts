@@ -1,5 +1,6 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
 import type { LoadBounds } from '../http/load-gauge.ts';
+import { type PingConfig, pingConfigOf } from './ping-config.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
 
@@ -35,7 +36,7 @@ export interface Config {
   readonly shutdownGraceMs: number;
   /** When new requests are turned away. */
   readonly overload: LoadBounds;
-  readonly ping: { readonly webhookUrl: string | null; readonly webhookSecret: string | null };
+  readonly ping: PingConfig;
   readonly stats: { readonly retentionS: number };
   readonly devices: {
     readonly retentionDays: number;
@@ -83,7 +84,7 @@ export function configOf(settings: Settings): Config {
       heapPercentMax: settings.overload.heap_percent_max,
       rssBytesMax: settings.overload.rss_bytes_max,
     },
-    ping: { webhookUrl: settings.ping.webhook_url, webhookSecret: settings.ping.webhook_secret },
+    ping: pingConfigOf(settings),
     stats: { retentionS: settings.stats.retention_s },
     devices: {
       retentionDays: settings.devices.retention_days,

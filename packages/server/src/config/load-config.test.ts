@@ -70,7 +70,25 @@ describe('without a word from anybody', () => {
       areMetricsPublic: false,
       shutdownGraceMs: 10_000,
       overload: { eventLoopDelayMsMax: 1_000, heapPercentMax: 90, rssBytesMax: 0 },
-      ping: { webhookUrl: null, webhookSecret: null },
+      ping: {
+        webhookUrl: null,
+        webhookSecret: null,
+        apns: null,
+        fcm: null,
+        webPush: {
+          subject: null,
+          hosts: ['fcm.googleapis.com', '*.push.services.mozilla.com', '*.notify.windows.com', '*.push.apple.com'],
+          allowPrivate: false,
+        },
+        caFile: null,
+        ttlS: 86_400,
+        concurrency: 64,
+        ratePerS: 2_000,
+        spreadPerS: 1_000,
+        resultsRetentionS: 604_800,
+        resultsMax: 500_000,
+        pushNotifyDelayMs: 1_000,
+      },
       stats: { retentionS: DAYS_30_S },
       devices: { retentionDays: 30, tokenTtlS: 2_592_000, origins: [], streamsMax: 20_000, heartbeatS: 25 },
       limits: DEFAULT_LIMITS,
@@ -382,7 +400,13 @@ describe('secrets', () => {
   const secrets = SETTINGS.filter(({ secret }) => secret);
 
   it('[CONF-9] are never flags and may lie in a file that TIDEMARK_…_FILE names', () => {
-    expect(secrets.map(({ name }) => name)).toEqual(['valkey.password', 'admin_password', 'ping.webhook_secret']);
+    expect(secrets.map(({ name }) => name)).toEqual([
+      'valkey.password',
+      'admin_password',
+      'ping.webhook_secret',
+      'ping.apns_key',
+      'ping.fcm_account',
+    ]);
     const env = {
       TIDEMARK_ADMIN_PASSWORD_FILE: write('pw', 'open sesame\n'),
       TIDEMARK_PING_WEBHOOK_SECRET_FILE: 'hook',

@@ -8,6 +8,7 @@ import { type Environment, readEnvironment } from './read-environment.ts';
 import { CONFIG_FILE, readConfigFile } from './read-file.ts';
 import { type Flags, readFlags } from './read-flags.ts';
 import type { Settings } from './schema.ts';
+import { settingConflicts } from './setting-conflicts.ts';
 import { SETTINGS, type Setting } from './settings.ts';
 
 /** Everything a configuration can come from. */
@@ -47,6 +48,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const strongest = new Map(given.map((one) => [one.setting.name, one]));
   const values = SETTINGS.map((setting) => settle(setting, strongest.get(setting.name), folder));
   const settings = nested(values);
+  const conflicts = settingConflicts(settings);
+  if (conflicts.length > 0) throw new ConfigProblem(conflicts);
   const warnings = [...environment.warnings, ...configWarnings(settings, userId)];
   return { config: configOf(settings), values, warnings };
 }

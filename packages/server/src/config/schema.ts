@@ -4,26 +4,12 @@ import {
   type Limits,
   nameProblem,
   PASSWORD_BYTES_MAX,
-  URL_UNITS_MAX,
   utf8Bytes,
 } from '@tidemark/protocol';
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';
+import { PingSettings } from './ping-settings.ts';
 import { SourceSettings } from './source-settings.ts';
-
-/** What a setting says of itself beside its type. It stands in the schema, which is the only place that knows a setting. */
-export interface About {
-  /** A sentence for the documentation and for `--help`. */
-  readonly description: string;
-  /** Completes "the setting …" when a value is not allowed. */
-  readonly rule: string;
-  readonly default: unknown;
-  /** Never shown, never a flag, and also taken from the file that `TIDEMARK_…_FILE` names. */
-  readonly secret?: true;
-  /** Too large for a variable or a flag. */
-  readonly fileOnly?: true;
-  /** A path, which in the configuration file is relative to that file. */
-  readonly path?: true;
-}
 
 const PORT_MAX = 65_535;
 const DAY_S = 86_400;
@@ -36,39 +22,6 @@ const RETENTION_DAYS_MAX = 3_650;
 const STREAMS_MAX = 1_000_000;
 const HEARTBEAT_S_MAX = 3_600;
 const REPLICAS_MAX = 100;
-const TEXT_SETTING_UNITS_MAX = 4_096;
-
-function integer(min: number, max: number, value: number, description: string) {
-  const about: About = { description, default: value, rule: `must be a whole number from ${min} to ${max}` };
-  return Type.Integer({ minimum: min, maximum: max, ...about });
-}
-
-function yesOrNo(value: boolean, description: string) {
-  const about: About = { description, default: value, rule: 'must be true or false' };
-  return Type.Boolean({ ...about });
-}
-
-function oneOf<const Values extends readonly string[]>(values: Values, value: Values[number], description: string) {
-  const about: About = { description, default: value, rule: `must be one of ${values.join(', ')}` };
-  return Type.Enum([...values] as Values[number][], { ...about });
-}
-
-function text(about: About, isAllowed: (value: string) => boolean = () => true) {
-  return Type.Refine(Type.String({ minLength: 1, maxLength: TEXT_SETTING_UNITS_MAX, ...about }), isAllowed);
-}
-
-/** Null in the result: nobody has said. */
-function optionalText(about: Omit<About, 'default'>, isAllowed?: (value: string) => boolean) {
-  const full = { ...about, default: null };
-  return Type.Union([text(full, isAllowed), Type.Null()], full);
-}
-
-function isPlainUrl(value: string): boolean {
-  if (value.length > URL_UNITS_MAX || !URL.canParse(value)) return false;
-  const url = new URL(value);
-  const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
-  return isHttp && url.username === '' && url.password === '' && url.hash === '';
-}
 
 /** An origin is compared letter for letter with what browsers send, so it has to be spelt as they spell it. */
 function areOrigins(value: string): boolean {
@@ -93,8 +46,6 @@ const STORE_ADDRESS = /^(?:valkeys?|rediss?)(?:\+cluster|\+sentinel)?:\/\/[^/?#@
 function isStore(value: string): boolean {
   return value === 'embedded' || STORE_ADDRESS.test(value);
 }
-
-const URL_RULE = 'must be an absolute http or https URL without login, password or fragment';
 
 const LIMIT_SETTINGS: Readonly<Record<keyof Limits, readonly [max: number, description: string]>> = {
   objectsPerWriteMax: [10_000_000, 'Objects in one write.'],
@@ -160,11 +111,11 @@ export const ConfigSchema = Type.Object(
       {
         login: optionalText({
           description: 'The user to log in as, where the server of the store asks for one.',
-          rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+          rule: TEXT_RULE,
         }),
         password: optionalText({
           description: 'The password for that server.',
-          rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+          rule: TEXT_RULE,
           secret: true,
         }),
         prefix: text(
@@ -203,7 +154,7 @@ export const ConfigSchema = Type.Object(
     ),
     licensee: optionalText({
       description: 'The name that the licence record shows.',
-      rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+      rule: TEXT_RULE,
     }),
     allow_reset: yesOrNo(true, 'Whether `POST /rc/v1/system/reset` may empty the server.'),
     token_ttl_s: integer(1, INTERVAL_S_MAX, 30 * DAY_S, 'How long a token got by logging in lives, in seconds.'),
@@ -249,20 +200,7 @@ export const ConfigSchema = Type.Object(
       },
       { additionalProperties: false },
     ),
-    ping: Type.Object(
-      {
-        webhook_url: optionalText(
-          { description: 'Where pings are posted to, one request per device.', rule: URL_RULE },
-          isPlainUrl,
-        ),
-        webhook_secret: optionalText({
-          description: 'The secret those requests are signed with.',
-          rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
-          secret: true,
-        }),
-      },
-      { additionalProperties: false },
-    ),
+    ping: PingSettings,
     stats: Type.Object(
       { retention_s: integer(60, INTERVAL_S_MAX, 30 * DAY_S, 'How long statistics are kept, in seconds.') },
       { additionalProperties: false },

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
-import { type About, ConfigSchema } from './schema.ts';
+import type { About } from './kinds.ts';
+import { ConfigSchema } from './schema.ts';
 
 export type SettingKind = 'integer' | 'boolean' | 'text' | 'list';
 

@@ -66,7 +66,7 @@ async function perform(desk: Desk, route: Route, request: FastifyRequest): Promi
     throw error;
   }
   countOperation(desk, route, request, performance.now() - startedMs);
-  if (route.audit !== undefined) await noteAudit(desk, route, request, call, 'ok');
+  if (route.audit !== undefined) await noteAudit(desk, route, request, call, 'ok', route.auditTarget?.(answer));
   return answer;
 }
 
@@ -83,6 +83,7 @@ async function noteAudit(
   request: FastifyRequest,
   { bearer, address }: Call<never, never, never>,
   result: string,
+  target = targetOf(request),
 ): Promise<void> {
   // Whoever is turned away at the door is not written down: strangers must not fill the disk.
   if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
@@ -90,7 +91,7 @@ async function noteAudit(
     actor: bearer?.user ?? loginIn(request.body),
     token_id: bearer?.tokenId ?? null,
     action: route.audit,
-    target: targetOf(request),
+    target,
     result,
     address,
     request_id: request.id,

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Bearer, Jobs, Pings, Tidemark } from '@tidemark/core';
+import type { Bearer, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core';
 import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
@@ -12,6 +12,9 @@ export interface Desk {
   readonly tidemark: Tidemark;
   readonly pings: Pings;
   readonly jobs: Jobs;
+  readonly results: PingResults;
+  /** The public key that browsers subscribe with. */
+  readonly webPushKey: string;
   readonly limiter: LoginLimiter;
   readonly nowMs: () => number;
   readonly tokenTtlMs: number;
@@ -98,6 +101,8 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly bodyBytesMax?: number;
   /** What the audit trail calls it; routes without one are not audited. */
   readonly audit?: string;
+  /** What the trail names instead of the path, when only the answer says it. */
+  readonly auditTarget?: (answer: unknown) => string;
   /** What the statistics call it for the source in its path, besides counting the route itself. */
   readonly operation?: string;
   readonly handle: (call: Call<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;

@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { PingTarget } from '@tidemark/core';
 import { settableClock } from '@tidemark/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Timers } from '../jobs/timers.ts';
@@ -10,7 +11,14 @@ import { signWebhook } from './sign-webhook.ts';
 import { type WebhookNotifierParts, webhookNotifier } from './webhook-notifier.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes now').toString('base64')}`;
-const TARGET = { client: 'c1', deviceType: 'android', devicePin: 'the pin', devicePort: '80' };
+const TARGET: PingTarget = {
+  client: 'c1',
+  deviceType: 'android',
+  pushType: 'fcm',
+  devicePin: 'the pin',
+  devicePort: '80',
+  appId: null,
+};
 const PING = { id: 'abc_0', sources: ['Order'], message: 'Grüße 💧', badge: 3, vibrateS: 0.5 };
 
 interface Received {

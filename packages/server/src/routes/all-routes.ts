@@ -1,6 +1,7 @@
 import type { Route } from '../http/route.ts';
 import { auditRoutes } from './audit.ts';
 import { clientRoutes } from './clients.ts';
+import { pingRoutes } from './pings.ts';
 import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
 import { sourceRoutes } from './sources.ts';
@@ -27,6 +28,7 @@ export const allRoutes: readonly Route[] = [
   ...pushRoutes,
   ...tokenRoutes,
   ...auditRoutes,
+  ...pingRoutes,
   ...sessionRoutes,
   ...deviceClientRoutes,
   ...pullRoutes,

@@ -101,6 +101,7 @@ const ping = route({
   body: Type.Record(Text, Type.Unknown()),
   answer: PingReport,
   audit: 'ping',
+  auditTarget: (answer) => `/rc/v1/pings/${(answer as PingReport).ping_id}`,
   handle: ({ desk, body, bearer }) => desk.pings.send(body, bearer?.user ?? ''),
 });
 

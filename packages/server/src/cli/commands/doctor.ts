@@ -1,11 +1,13 @@
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
+import type { Config } from '../../config/config.ts';
 import { ConfigProblem } from '../../config/config-problem.ts';
 import { readVersion } from '../../version.ts';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
+import { checkPush } from '../local/check-push.ts';
 import { type Check, checkDisk, checkDurability, checkFolder, checkNode, checkOccupants } from '../local/checks.ts';
 
 const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
@@ -13,21 +15,28 @@ const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
 export function addDoctor(program: Command, cli: Cli): void {
   const command = withDataFlags(program.command('doctor'))
     .description('Look for what would keep a server from running well here')
-    .action(async (_options: object, self: Command) => {
-      const checks = await examine(cli, self);
+    .option('--dry-run-push', 'ask the push services whether they take the keys; no device hears of it')
+    .action(async ({ dryRunPush }: { readonly dryRunPush?: boolean }, self: Command) => {
+      const checks = await examine(cli, self, dryRunPush === true);
       tell(cli, self, checks);
       const failed = checks.filter(({ status }) => status === 'failed');
       if (failed.length > 0) throw new CliFailure(`${failed.length} of ${checks.length} checks failed`);
     });
-  withExamples(command, 'tidemark doctor', 'tidemark doctor --data /var/lib/tidemark --json');
+  withExamples(
+    command,
+    'tidemark doctor',
+    'tidemark doctor --data /var/lib/tidemark --json',
+    'tidemark doctor --dry-run-push',
+  );
 }
 
-async function examine(cli: Cli, command: Command): Promise<readonly Check[]> {
-  const { checks, folder } = checkConfig(cli, command);
+async function examine(cli: Cli, command: Command, isPushAsked: boolean): Promise<readonly Check[]> {
+  const { checks, config } = checkConfig(cli, command);
   return [
     checkNode(),
     ...checks,
-    ...(folder === null ? [] : await folderChecks(folder)),
+    ...(config === null ? [] : await folderChecks(config.dataFolder)),
+    ...(config === null ? [] : await checkPush(config.ping, isPushAsked)),
     await checkServer(cli, command),
   ];
 }
@@ -35,17 +44,17 @@ async function examine(cli: Cli, command: Command): Promise<readonly Check[]> {
 function checkConfig(
   cli: Cli,
   command: Command,
-): { readonly checks: readonly Check[]; readonly folder: string | null } {
+): { readonly checks: readonly Check[]; readonly config: Config | null } {
   const name = 'configuration';
   try {
     const { config, warnings } = configOf(command, cli);
     const told = warnings.map(({ detail }): Check => ({ name, status: 'warning', detail }));
     const sound: Check = { name, status: 'ok', detail: 'is sound' };
-    return { checks: told.length === 0 ? [sound] : told, folder: config.dataFolder };
+    return { checks: told.length === 0 ? [sound] : told, config };
   } catch (error) {
     if (!(error instanceof ConfigProblem)) throw error;
     const checks = error.problems.map(({ detail }): Check => ({ name, status: 'failed', detail }));
-    return { checks, folder: null };
+    return { checks, config: null };
   }
 }
 

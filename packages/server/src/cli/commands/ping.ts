@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
+import { type PingResult, RESULT_COLUMNS, watchPing, wholePing } from '../watch-ping.ts';
 
 interface PingOptions {
   readonly source?: readonly string[];
@@ -8,6 +10,7 @@ interface PingOptions {
   readonly badge?: string;
   readonly sound?: string;
   readonly vibrate?: string;
+  readonly watch?: boolean;
 }
 
 interface PingReport {
@@ -28,25 +31,46 @@ export function addPing(program: Command, cli: Cli): void {
     .option('--badge <value>', 'the badge of the app')
     .option('--sound <file>', 'a sound to play')
     .option('--vibrate <seconds>', 'how long to vibrate')
+    .option('--watch', 'stay until every device has its result')
     .action(
       cli.remote(async ({ api, print }, logins: readonly string[], options: PingOptions) => {
-        const { source, message, badge, sound, vibrate } = options;
-        const body = {
-          user_id: logins,
-          sources: source,
-          message,
-          badge: numberOrText(badge),
-          sound,
-          vibrate: numberOrText(vibrate),
-        };
-        print.record(await api.send<PingReport>('POST', '/rc/v1/users/ping', body));
+        const report = await api.send<PingReport>('POST', '/rc/v1/users/ping', bodyOf(logins, options));
+        if (options.watch !== true) {
+          print.record(report);
+          return;
+        }
+        const ping = await watchPing(cli, api, report.ping_id);
+        const { results, ...counts } = await wholePing(api, report.ping_id);
+        if (print.isJson) print.json({ ...report, ...counts, results });
+        else {
+          print.record({ ...report, ...counts });
+          print.table(results.filter(isMissed), RESULT_COLUMNS);
+        }
+        const missed = ping.devices - ping.accepted - ping.sent;
+        if (missed > 0) throw new CliFailure(`${missed} of ${ping.devices} devices were not reached`);
       }),
     );
   withExamples(
     command,
     'tidemark ping ada bob --source Order',
     'tidemark ping ada --message "New prices" --source Product Order --badge 3',
+    'tidemark ping ada --source Order --watch',
   );
+}
+
+function bodyOf(logins: readonly string[], { source, message, badge, sound, vibrate }: PingOptions): object {
+  return {
+    user_id: logins,
+    sources: source,
+    message,
+    badge: numberOrText(badge),
+    sound,
+    vibrate: numberOrText(vibrate),
+  };
+}
+
+function isMissed({ status }: PingResult): boolean {
+  return status !== 'accepted' && status !== 'sent';
 }
 
 /** Whether it is allowed is for the server to say. */

@@ -1,0 +1,58 @@
+import { URL_UNITS_MAX } from '@tidemark/protocol';
+import { Type } from 'typebox';
+
+/** What a setting says of itself beside its type. It stands in the schema, which is the only place that knows a setting. */
+export interface About {
+  /** A sentence for the documentation and for `--help`. */
+  readonly description: string;
+  /** Completes "the setting …" when a value is not allowed. */
+  readonly rule: string;
+  readonly default: unknown;
+  /** Never shown, never a flag, and also taken from the file that `TIDEMARK_…_FILE` names. */
+  readonly secret?: true;
+  /** Too large for a variable or a flag. */
+  readonly fileOnly?: true;
+  /** A path, which in the configuration file is relative to that file. */
+  readonly path?: true;
+}
+
+export const TEXT_SETTING_UNITS_MAX = 4_096;
+export const TEXT_RULE = `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`;
+
+export function integer(min: number, max: number, value: number, description: string) {
+  const about: About = { description, default: value, rule: `must be a whole number from ${min} to ${max}` };
+  return Type.Integer({ minimum: min, maximum: max, ...about });
+}
+
+export function yesOrNo(value: boolean, description: string) {
+  const about: About = { description, default: value, rule: 'must be true or false' };
+  return Type.Boolean({ ...about });
+}
+
+export function oneOf<const Values extends readonly string[]>(
+  values: Values,
+  value: Values[number],
+  description: string,
+) {
+  const about: About = { description, default: value, rule: `must be one of ${values.join(', ')}` };
+  return Type.Enum([...values] as Values[number][], { ...about });
+}
+
+export function text(about: About, isAllowed: (value: string) => boolean = () => true) {
+  return Type.Refine(Type.String({ minLength: 1, maxLength: TEXT_SETTING_UNITS_MAX, ...about }), isAllowed);
+}
+
+/** Null in the result: nobody has said. */
+export function optionalText(about: Omit<About, 'default'>, isAllowed?: (value: string) => boolean) {
+  const full = { ...about, default: null };
+  return Type.Union([text(full, isAllowed), Type.Null()], full);
+}
+
+export function isPlainUrl(value: string): boolean {
+  if (value.length > URL_UNITS_MAX || !URL.canParse(value)) return false;
+  const url = new URL(value);
+  const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
+  return isHttp && url.username === '' && url.password === '' && url.hash === '';
+}
+
+export const URL_RULE = 'must be an absolute http or https URL without login, password or fragment';

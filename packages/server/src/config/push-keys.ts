@@ -1,0 +1,61 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import type { ServiceAccount } from '../notifiers/access-token.ts';
+
+/** Whether it is the text of a .p8 file as Apple hands them out: a private key of the curve P-256. */
+export function isApnsKey(text: string): boolean {
+  const key = privateKeyIn(text);
+  return key?.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1';
+}
+
+/** Google's JSON file for a service account. Null: it is none, or its key is no RSA key. */
+export function readServiceAccount(text: string): ServiceAccount | null {
+  const file = parsed(text);
+  const [projectId, clientEmail, privateKey] = [file.project_id, file.client_email, file.private_key];
+  const tokenUri = file.token_uri ?? 'https://oauth2.googleapis.com/token';
+  if (!isText(projectId) || !isText(clientEmail) || !isText(privateKey) || !isText(tokenUri)) return null;
+  if (file.type !== 'service_account' || !isHttps(tokenUri)) return null;
+  if (privateKeyIn(privateKey)?.asymmetricKeyType !== 'rsa') return null;
+  const privateKeyId = isText(file.private_key_id) ? file.private_key_id : null;
+  return { projectId, clientEmail, privateKey, privateKeyId, tokenUri };
+}
+
+const BUNDLE_ID = /^[A-Za-z0-9.-]{1,155}$/;
+const TOPICS_MAX = 100;
+
+/**
+ * Bundle ids with commas between them. A device names its app by `device_app_id`: the bundle id, or what stands before
+ * `=`. The first one is for devices that name none. Null: it is no such list.
+ */
+export function readTopics(text: string): ReadonlyMap<string, string> | null {
+  const topics = text.split(',').map((part): readonly [string, string] => {
+    const [app = '', bundle = app] = part.split('=').map((side) => side.trim());
+    return [app, bundle];
+  });
+  const isSound = topics.every(([app, bundle]) => app !== '' && BUNDLE_ID.test(bundle)) && topics.length <= TOPICS_MAX;
+  return isSound && !/=[^,]*=/.test(text) ? new Map(topics) : null;
+}
+
+function privateKeyIn(text: string): KeyObject | null {
+  try {
+    return createPrivateKey(text);
+  } catch {
+    return null;
+  }
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isHttps(url: string): boolean {
+  return URL.canParse(url) && new URL(url).protocol === 'https:';
+}

@@ -1,0 +1,20 @@
+import type { Notifier, PingOutcome } from '@tidemark/core';
+import { type PushService, pushServiceOf } from '@tidemark/protocol';
+import { refused } from './outcomes.ts';
+
+export type ServiceNotifiers = Readonly<Partial<Record<PushService, Notifier>>>;
+
+/**
+ * Gives each ping to the service of its device. Where that one is not configured, the operator's webhook gets it, which
+ * may be a gateway to anything; where there is no webhook either, the result says so.
+ */
+export function choosingNotifier(services: ServiceNotifiers): Notifier {
+  return {
+    notify(target, ping): Promise<PingOutcome> {
+      const service = pushServiceOf(target.pushType);
+      const notifier = services[service] ?? services.webhook;
+      if (notifier !== undefined) return notifier.notify(target, ping);
+      return Promise.resolve(refused(`${service} is not configured`));
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { ANNOUNCE_QUEUE, announceToAll, type Jobs, type PingPage, PingResults, Pings } from '@tidemark/core';
+import { DEFAULT_LIMITS } from '@tidemark/protocol';
+import { newTidemark, openMemoryJobs, seededRandom, type TestTidemark } from '@tidemark/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Timers } from './jobs/timers.ts';
+import { type RunningNotices, startPushNotices } from './start-push-notices.ts';
+
+let bench: TestTidemark;
+let jobs: Jobs;
+let results: PingResults;
+let pings: Pings;
+let notices: RunningNotices;
+let waiting: { readonly atMs: number; readonly callback: () => void }[];
+
+beforeEach(async () => {
+  bench = await newTidemark();
+  jobs = openMemoryJobs({ clock: bench.clock, jobsPerQueueMax: 10_000 });
+  results = new PingResults(bench);
+  pings = new Pings({ ...bench, jobs, results, random: seededRandom(1), limits: DEFAULT_LIMITS, by: 'here' });
+  waiting = [];
+  const timers: Timers = {
+    after(delayMs, callback) {
+      const timer = { atMs: bench.clock.nowMs() + delayMs, callback };
+      waiting.push(timer);
+      return () => waiting.splice(waiting.indexOf(timer), 1);
+    },
+  };
+  notices = startPushNotices({ ...bench, pings, jobs, delayMs: 1_000, timers });
+  for (const user of ['ada', 'bob']) {
+    await bench.tidemark.clients.register(user, { client_id: user, device_type: 'android', device_pin: `pin-${user}` });
+  }
+});
+
+/** Moves the clock, and lets what it sets off come to rest. */
+async function pass(ms: number): Promise<void> {
+  bench.clock.advance(ms);
+  const due = waiting.filter(({ atMs }) => atMs <= bench.clock.nowMs());
+  for (const timer of due) {
+    waiting.splice(waiting.indexOf(timer), 1);
+    timer.callback();
+  }
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const push = (source: string, id: string, user_id?: string) =>
+  bench.tidemark.pushObjects({ source, objects: { [id]: { a: id } }, ...(user_id === undefined ? {} : { user_id }) });
+
+async function told(): Promise<readonly PingPage[]> {
+  const list = await results.list();
+  return Promise.all(list.map(({ ping_id }) => results.get(ping_id)));
+}
+
+describe('push_notify', () => {
+  it('[PING-41] pings the user once for all changes of a while, however many', async () => {
+    await bench.tidemark.sources.update('Order', { push_notify: true });
+    for (let count = 0; count < 20; count++) await push('Order', String(count), 'ada');
+    await pass(999);
+    expect(await told()).toEqual([]);
+    await pass(1);
+    expect(await told()).toMatchObject([{ actor: null, cause: 'push', sources: ['Order'], users: 1, devices: 1 }]);
+    await push('Order', 'later', 'ada');
+    await push('Order', 'later', 'bob');
+    await pass(1_000);
+    expect(await told()).toHaveLength(3);
+  });
+
+  it('[PING-41] a push that changes nothing tells nobody, nor does a source that does not ask for it', async () => {
+    await push('Order', '1', 'ada');
+    await pass(1_000);
+    await bench.tidemark.sources.update('Order', { push_notify: true });
+    await push('Order', '1', 'ada');
+    await pass(1_000);
+    expect(await told()).toEqual([]);
+  });
+
+  it('[PING-41] what the server fetches itself tells nobody', async () => {
+    await bench.tidemark.sources.update('Order', { push_notify: true });
+    await bench.tidemark.replaceObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } }, since: null });
+    await pass(1_000);
+    expect(await told()).toEqual([]);
+  });
+
+  it('[PING-41] everybody is told of a shared source, in as many pings as it takes', async () => {
+    await bench.tidemark.sources.update('Product', { push_notify: true });
+    for (let index = 0; index < 1_200; index++) await bench.tidemark.users.ensure(`u${index}`);
+    await push('Product', '1');
+    await pass(1_000);
+    const handler = announceToAll(bench.store, pings, jobs);
+    for (
+      let job = await jobs.lease(ANNOUNCE_QUEUE, 1_000);
+      job !== null;
+      job = await jobs.lease(ANNOUNCE_QUEUE, 1_000)
+    ) {
+      await handler(job, new AbortController().signal);
+      await jobs.acknowledge(job);
+    }
+    const pages = await told();
+    expect(pages.map(({ users }) => users).sort()).toEqual([1_000, 202]);
+    expect(pages.reduce((sum, { devices }) => sum + devices, 0)).toBe(2);
+  });
+
+  it('[PING-41] what still waits when the server stops is told then; a source dropped meanwhile is not', async () => {
+    await bench.tidemark.sources.update('Order', { push_notify: true });
+    await bench.tidemark.sources.update('Product', { push_notify: true });
+    await push('Order', '1', 'ada');
+    await push('Product', '1');
+    await bench.tidemark.sources.drop('Product');
+    await notices.stop();
+    expect(await told()).toMatchObject([{ sources: ['Order'] }]);
+    await push('Order', '2', 'ada');
+    expect(waiting).toEqual([]);
+  });
+});
