@@ -11,6 +11,7 @@ import { listening } from './scenarios/listening.ts';
 import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
+import { pingFanOut } from './scenarios/ping-fan-out.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { rest } from './scenarios/rest.ts';
 import { valkey } from './scenarios/valkey.ts';
@@ -21,6 +22,7 @@ const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
   npm run bench -- --only rest         nothing but the REST API
+  npm run bench -- --only pings        nothing but the pings
   npm run bench -- --json              for machines
 
 Ratios compare two things measured in the same run; absolute times mean little on a shared machine.
@@ -45,12 +47,19 @@ function sayRow(row: Row): void {
 }
 
 async function measureAll(objects: number): Promise<readonly Row[]> {
-  return [...(await measureCore(objects)), ...(await measureRest())];
+  return [...(await measureCore(objects)), ...(await measureRest()), ...(await measurePings())];
 }
 
 async function measureRest(): Promise<readonly Row[]> {
   say('the REST API');
   const rows = await rest();
+  rows.forEach(sayRow);
+  return rows;
+}
+
+async function measurePings(): Promise<readonly Row[]> {
+  say('10,000 devices pinged through a stand-in of APNs');
+  const rows = await pingFanOut(say);
   rows.forEach(sayRow);
   return rows;
 }
@@ -87,16 +96,23 @@ async function measureCore(objects: number): Promise<readonly Row[]> {
   return rows;
 }
 
+const PARTS = {
+  all: measureAll,
+  rest: measureRest,
+  pings: measurePings,
+} satisfies Record<string, (objects: number) => Promise<readonly Row[]>>;
+
 const objects = Number(values.objects);
+const part = (['all', 'rest', 'pings'] as const).find((name) => name === (values.only ?? 'all'));
 if (values.help) process.stdout.write(HELP);
 else if (!Number.isInteger(objects) || objects < 100_000) {
   say('--objects must be a whole number from 100000');
   process.exitCode = 2;
-} else if (values.only !== undefined && values.only !== 'rest') {
-  say('--only knows rest');
+} else if (part === undefined) {
+  say('--only knows rest and pings');
   process.exitCode = 2;
 } else {
-  const rows = values.only === 'rest' ? await measureRest() : await measureAll(objects);
+  const rows = await PARTS[part](objects);
   process.stdout.write(values.json ? `${JSON.stringify(rows, null, 2)}\n` : `\n${tableOf(rows)}\n`);
   if (!rows.every(isKept)) process.exitCode = 1;
 }
