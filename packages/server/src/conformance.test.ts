@@ -43,7 +43,7 @@ const RULES = [
   '[REST-22] reset',
   '[REST-23] service routes',
   '[REST-25] pings',
-  '[REST-34] results of pings',
+  '[REST-35] results of pings',
   '[SYNC-1] logins of devices',
   '[SYNC-2] logins that are refused',
   '[SYNC-3] tokens of devices',

@@ -87,7 +87,7 @@ const settled = (id: string) =>
     .toMatchObject({ pending: 0 });
 
 describe('the API', () => {
-  it('[REST-34] tells what became of a ping, as a whole and on each device', async () => {
+  it('[REST-35] tells what became of a ping, as a whole and on each device', async () => {
     const { ping_id: id } = (await admin.post(PING, { user_id: 'anna', message: 'hi' })).body as { ping_id: string };
     await settled(id);
     const { body } = await admin.get(`/rc/v1/pings/${id}`);
@@ -113,7 +113,7 @@ describe('the API', () => {
     expect((await admin.get('/rc/v1/system/stats?names=pings:*')).body).toContain('pings:ios:accepted');
   });
 
-  it('[REST-34] refuses what is no ping and what is no page', async () => {
+  it('[REST-35] refuses what is no ping and what is no page', async () => {
     expect(await admin.get(`/rc/v1/pings/${'0'.repeat(31)}`)).toMatchObject({ status: 404, code: 'ping_not_found' });
     expect(await admin.get('/rc/v1/pings/..%2Fusers')).toMatchObject({ status: 404, code: 'ping_not_found' });
     expect(await admin.get('/rc/v1/pings?after=x')).toMatchObject({ status: 422, code: 'invalid_value' });
@@ -147,7 +147,7 @@ describe('the API', () => {
 });
 
 describe('the command line', () => {
-  it('[CLI-18] ping --watch stays until every device has its result, and tells who was missed', async () => {
+  it('[CLI-20] ping --watch stays until every device has its result, and tells who was missed', async () => {
     const env = { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: server.token };
     const good = await runCli(['ping', 'anna', '--message', 'hi', '--watch', '--json'], env);
     expect(good.code).toBe(0);
@@ -163,7 +163,7 @@ describe('the command line', () => {
     expect((await runCli(['pings', ping?.ping_id ?? ''], env)).out).toContain('BadDeviceToken');
   });
 
-  it('[CLI-19] doctor tells which push services are configured, and asks them when told to', async () => {
+  it('[CLI-21] doctor tells which push services are configured, and asks them when told to', async () => {
     const env = pushEnv({ TIDEMARK_URL: 'http://127.0.0.1:1' });
     const checks = async (args: readonly string[], changes: Readonly<Record<string, string>> = {}) => {
       const { out } = await runCli(['doctor', '--json', ...args], { ...env, ...changes });
@@ -185,7 +185,7 @@ describe('the command line', () => {
     );
   });
 
-  it('[CLI-19] doctor asks FCM with a ping that reaches nobody', async () => {
+  it('[CLI-21] doctor asks FCM with a ping that reaches nobody', async () => {
     const key = newAccountKey();
     const account = { projectId: 'shop-1', clientEmail: 'push@shop-1.example' };
     const fcm = await openFcmStandIn({

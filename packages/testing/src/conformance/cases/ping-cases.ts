@@ -82,7 +82,7 @@ export const pingCases: readonly ConformanceCase[] = [
     ],
   },
   {
-    rule: 'REST-34',
+    rule: 'REST-35',
     title: 'what became of a ping can be asked for, and what was never sent cannot',
     needs: [],
     steps: (name) => [
