@@ -252,6 +252,21 @@ describe('core-built-ins', () => {
   });
 });
 
+describe('client-pure', () => {
+  it('the device SDK knows the outside world in one file only', () => {
+    const y = 'export const y = () => Date.now();\n';
+    expect(
+      found({
+        'packages/client/src/engine/engine.ts': y,
+        'packages/client/src/engine/engine.test.ts': y,
+        'packages/client/src/default-platform.ts': y,
+      }),
+    ).toEqual([
+      'packages/client/src/engine/engine.ts:1 [client-pure] client gets the outside world through its ports; this uses Date.now()',
+    ]);
+  });
+});
+
 describe('core-pure', () => {
   it.each(['Date.now()', 'new Date()', 'Math.random()', 'performance.now()', 'setTimeout()', 'setInterval()'])(
     'core does not use %s',
