@@ -38,6 +38,7 @@ const ROOMS = {
 };
 
 const COMPOSE = 'packages/server/src/compose.ts';
+const CLIENT_PLATFORM = 'packages/client/src/default-platform.ts';
 const CORE_BUILT_INS = ['node:crypto'];
 
 /** The outside world, which core gets through its ports. Named as someone would write them. */
@@ -62,7 +63,8 @@ export function violationsOf(texts) {
     ...files.flatMap((file) => [
       ...placeViolations(file),
       ...file.imports.flatMap((entry) => importViolations(file, entry)),
-      ...(isCoreProduct(file) ? outsideWorldViolations(file) : []),
+      ...(isCoreProduct(file) ? outsideWorldViolations(file, 'core-pure', 'core') : []),
+      ...(isClientProduct(file) ? outsideWorldViolations(file, 'client-pure', 'client') : []),
     ]),
     ...cycleViolations(files),
   ];
@@ -178,16 +180,11 @@ function fileViolations(file, { line, path }) {
   ];
 }
 
-function outsideWorldViolations(file) {
+function outsideWorldViolations(file, rule, who) {
   const { code } = scan(file.text);
   return Object.entries(OUTSIDE_WORLD).flatMap(([name, pattern]) =>
     [...code.matchAll(pattern)].map(({ index }) =>
-      violation(
-        file,
-        lineAt(code, index),
-        'core-pure',
-        `core gets the outside world through its ports; this uses ${name}`,
-      ),
+      violation(file, lineAt(code, index), rule, `${who} gets the outside world through its ports; this uses ${name}`),
     ),
   );
 }
@@ -212,6 +209,11 @@ function insideImports(file) {
 
 function isCoreProduct(file) {
   return file.path.startsWith('packages/core/src/') && !file.isTest;
+}
+
+/** Devices are tested with a clock, dice and timers of the test; only one file knows the real ones. */
+function isClientProduct(file) {
+  return file.owner === 'client' && !file.isTest && file.path !== CLIENT_PLATFORM;
 }
 
 function packageRow(name) {

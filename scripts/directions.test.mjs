@@ -29,7 +29,7 @@ describe('package-direction', () => {
     ['core', 'client', 'core may import protocol; this imports client'],
     ['store-embedded', 'store-valkey', 'store-embedded may import core, protocol; this imports store-valkey'],
     ['store-valkey', 'backend', 'store-valkey may import core, protocol; this imports backend'],
-    ['server', 'client', 'server may import core, protocol, store-*; this imports client'],
+    ['server', 'console', 'server may import core, protocol, store-*, client; this imports console'],
     ['client', 'core', 'client may import protocol; this imports core'],
     ['backend', 'core', 'backend may import protocol; this imports core'],
     ['console', 'client', 'console may import backend, protocol; this imports client'],
@@ -44,6 +44,7 @@ describe('package-direction', () => {
     ['store-valkey', 'protocol'],
     ['server', 'core'],
     ['client', 'protocol'],
+    ['server', 'client'],
     ['backend', 'protocol'],
     ['console', 'backend'],
     ['testing', 'server'],
@@ -249,6 +250,21 @@ describe('core-built-ins', () => {
         'packages/server/src/http.ts': importing('node:fs'),
       }),
     ).toEqual([]);
+  });
+});
+
+describe('client-pure', () => {
+  it('the device SDK knows the outside world in one file only', () => {
+    const y = 'export const y = () => Date.now();\n';
+    expect(
+      found({
+        'packages/client/src/engine/engine.ts': y,
+        'packages/client/src/engine/engine.test.ts': y,
+        'packages/client/src/default-platform.ts': y,
+      }),
+    ).toEqual([
+      'packages/client/src/engine/engine.ts:1 [client-pure] client gets the outside world through its ports; this uses Date.now()',
+    ]);
   });
 });
 

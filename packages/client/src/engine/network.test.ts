@@ -203,6 +203,25 @@ describe('hearing of changes', () => {
     expect(world.sync.log.slice(before)).toMatchObject([{ path: '/pull', body: expect.objectContaining({ sources }) }]);
   });
 
+  it('[NET-6] a change told while a pull is under way is pulled after it, not with it', async () => {
+    const device = await synced({ live: true });
+    await world.platform.until(() => status(device).isLive && status(device).mode === 'idle');
+    let pulls = 0;
+    world.meddle = ({ path }, go) => {
+      if (path !== '/pull' || ++pulls > 1) return undefined;
+      // The page is made; then something changes, which is told before the page arrives.
+      return go().then(async (response) => {
+        await push({ late: { a: 1 } });
+        for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+        return response;
+      });
+    };
+    await push({ early: { a: 1 } });
+    const beganMs = world.platform.nowMs();
+    await world.platform.until(() => device.source('Order').list().length === 2);
+    expect([pulls, world.platform.nowMs()]).toEqual([2, beganMs]);
+  });
+
   it('[NET-6] a stream that falls silent or breaks is opened again, and what was missed is pulled', async () => {
     const device = await synced({ live: true });
     await world.platform.until(() => status(device).isLive);

@@ -1,0 +1,109 @@
+import { type Device, openDevice } from '@tidemark/client';
+import { Caller, makeUser, USER_PASSWORD } from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startTestServer, type TestServer } from '../../test-server.ts';
+
+let server: TestServer;
+let admin: Caller;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = new Caller(server.url, server.token);
+  await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user', conflicts: 'detect' });
+  await admin.post('/rc/v1/sources', { name: 'Catalogue', partition_type: 'app', sync_type: 'bulk_only' });
+  await makeUser(server, 'ada');
+});
+
+afterAll(async () => {
+  admin.close();
+  await server.close();
+});
+
+/** A device of the SDK with nothing replaced. */
+async function signedIn(options: { readonly live?: boolean } = {}): Promise<Device> {
+  const device = await openDevice({ url: server.url, live: false, ...options });
+  onTestFinished(() => device.close());
+  await device.signIn({ login: 'ada', password: USER_PASSWORD });
+  return device;
+}
+
+const push = (source: string, objects: object) =>
+  admin.post(`/app/v1/${source}/push_objects`, { user_id: 'ada', objects });
+
+const until = (device: Device, condition: () => boolean, source = 'Order') =>
+  new Promise<void>((resolve) => {
+    const look = () => {
+      if (condition()) resolve();
+    };
+    device.source(source).subscribe(look);
+    device.status.subscribe(look);
+    look();
+  });
+
+describe('the SDK and the server', () => {
+  it('[SDK-1] a device hears of a change while it rests, and the server of one made there', async () => {
+    const [one, other] = [await signedIn({ live: true }), await signedIn({ live: true })];
+    await Promise.all([one.sync(), other.sync()]);
+    await until(other, () => other.status.getSnapshot().isLive);
+    const { id } = await one.source('Order').create({ total: 1 });
+    await until(other, () => other.source('Order').get(id) !== undefined);
+    await other.source('Order').update(id, { total: 2 });
+    await until(one, () => one.source('Order').get(id)?.attributes.total === 2);
+    expect([one.problems.list(), other.problems.list()]).toEqual([[], []]);
+  });
+
+  it('[SDK-9] a catalogue that is only given as a snapshot comes compressed, whole and with its checksum', async () => {
+    const objects = Object.fromEntries(Array.from({ length: 1_200 }, (_, n) => [`p${n}`, { n, text: 'x'.repeat(50) }]));
+    await push('Catalogue', objects);
+    const device = await signedIn();
+    await device.sync();
+    const held = device.source('Catalogue').list();
+    expect(Object.fromEntries(held.map(({ id, attributes }) => [id, attributes]))).toEqual(objects);
+    await push('Catalogue', { p7: { n: 'new' } });
+    await device.sync();
+    expect(device.source('Catalogue').get('p7')?.attributes.n).toBe('new');
+    expect(device.status.getSnapshot().heals).toBe(0);
+    await device.source('Catalogue').update('p8', { n: 'mine' });
+    await device.sync();
+    expect([device.source('Catalogue').get('p8')?.isPending, device.uploads.list()]).toEqual([false, []]);
+  });
+
+  it('[UP-8] a conflict is told with what the server has', async () => {
+    await push('Order', { c: { a: 1 } });
+    const device = await signedIn();
+    await device.sync();
+    device.goOffline();
+    await device.source('Order').update('c', { a: 'mine' });
+    await push('Order', { c: { a: 'theirs' } });
+    device.goOnline();
+    await device.sync();
+    expect(device.source('Order').get('c')?.attributes).toEqual({ a: 'theirs' });
+    expect(device.problems.list()).toMatchObject([{ error: { code: 'object_changed' }, current: { a: 'theirs' } }]);
+  });
+
+  it('[SESSION-2] signing out ends the token; what the device says about itself reaches the server', async () => {
+    const device = await signedIn();
+    const { clientId } = device.status.getSnapshot();
+    await device.describe({ device_type: 'android', device_pin: 'pin-1' });
+    const { body } = await admin.get(`/rc/v1/clients/${clientId}`);
+    expect(body).toMatchObject({ user_id: 'ada', device_type: 'android' });
+    await expect(device.search('Order', {})).rejects.toMatchObject({ code: 'search_not_available', status: 404 });
+    await device.signOut();
+    expect(device.status.getSnapshot().mode).toBe('signed_out');
+  });
+
+  it('[SESSION-4] a user whose password was changed has to sign in again, and loses nothing', async () => {
+    await makeUser(server, 'bob');
+    const device = await openDevice({ url: server.url, live: false });
+    onTestFinished(() => device.close());
+    await device.signIn({ login: 'bob', password: USER_PASSWORD });
+    await device.sync();
+    await admin.put('/rc/v1/users/bob', { attributes: { password: 'another password' } });
+    await expect(device.sync()).rejects.toMatchObject({ code: 'sign_in_required' });
+    const { id } = await device.source('Order').create({ n: 1 });
+    await device.signIn({ login: 'bob', password: 'another password' });
+    await device.sync();
+    const { body } = await admin.get('/rc/v1/users/bob/sources/Order/docs/md');
+    expect(body).toEqual({ [id]: { n: 1 } });
+  });
+});
