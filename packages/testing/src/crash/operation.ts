@@ -1,4 +1,5 @@
 import type { JsonValue } from '@tidemark/protocol';
+import type { TokenWords } from './token-words.ts';
 
 /** Everybody's partition, or that of the writer's own user. */
 export type Room = 'shared' | 'own';
@@ -82,7 +83,8 @@ export type Operation =
 export type Answer =
   | { readonly kind: 'written'; readonly changed: number; readonly seq: number }
   | { readonly kind: 'trimmed'; readonly floor: number }
-  | { readonly kind: 'page'; readonly text: string }
+  /** With the tidemark that could be read when the pull was noted; null: there was none. */
+  | { readonly kind: 'page'; readonly text: string; readonly mark: TokenWords | null }
   | { readonly kind: 'done' };
 
 /** More changes than one message to the writer thread takes. */

@@ -100,10 +100,11 @@ async function trim(tidemark: Tidemark, partition: PartitionKey, isBrutal: boole
 }
 
 async function pull(tidemark: Tidemark, writer: number, { room, token, objectsMax }: PullOperation): Promise<Answer> {
-  const call = { ...callOf(partitionOf(writer, room)), client: clientOf(writer), token, objectsMax };
-  const { json, noted } = await tidemark.pull(call);
+  const partition = partitionOf(writer, room);
+  const client = clientOf(writer);
+  const { json, noted } = await tidemark.pull({ ...callOf(partition), client, token, objectsMax });
   await noted;
-  return { kind: 'page', text: json };
+  return { kind: 'page', text: json, mark: await tidemark.store.readTidemark(partition, client) };
 }
 
 async function changeRegistry(tidemark: Tidemark, writer: number, operation: RegistryOperation): Promise<unknown> {

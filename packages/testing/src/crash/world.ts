@@ -16,7 +16,7 @@ import { PartitionHistory } from './partition-history.ts';
 import { type Problem, problemAbout } from './problem.ts';
 import type { StoreReading } from './read-store.ts';
 import { settleOperation } from './settle-operation.ts';
-import { tokenWords } from './token-words.ts';
+import { type TokenWords, tokenWords } from './token-words.ts';
 import { idsOfBunch } from './unfold-bunch.ts';
 import { WatchedDevice } from './watched-device.ts';
 
@@ -129,8 +129,7 @@ export class World {
     if (answer.kind === 'written') this.#examineReport(writer, begun, answer, effect);
     if (answer.kind === 'trimmed') this.#history(writer, roomOf(operation)).acknowledgeFloor(answer.floor);
     this.#apply(writer, operation, effect);
-    if (answer.kind === 'page' && operation.kind === 'pull')
-      this.#hearPage(writer, operation, answer.text, begun.begunAt);
+    if (answer.kind === 'page' && operation.kind === 'pull') this.#hearPage(writer, operation, answer, begun.begunAt);
   }
 
   #apply(writer: number, operation: Operation, effect: Effect): void {
@@ -164,7 +163,13 @@ export class World {
     this.#history(writer, roomOf(operation)).acknowledgeSeq(seq);
   }
 
-  #hearPage(writer: number, operation: PullOperation, text: string, begunAt: number): void {
+  #hearPage(
+    writer: number,
+    operation: PullOperation,
+    answer: Extract<Answer, { kind: 'page' }>,
+    begunAt: number,
+  ): void {
+    const { text, mark } = answer;
     const page = JSON.parse(text) as DevicePage;
     const given = tokenWords(page.token);
     this.#receive(writer, page, begunAt);
@@ -173,7 +178,13 @@ export class World {
     const key = factKey.mark(partitionOf(writer, operation.room), clientOf(writer));
     const restart = { epoch: given.epoch, seq: 0, base: null, start: given.base ?? given.start };
     const isRestart = operation.token === null || page.reset === true;
-    this.#set(key, markText(isRestart ? restart : tokenWords(operation.token)));
+    const presented = isRestart ? restart : tokenWords(operation.token);
+    if (mark === null || !isOnTheWay(mark, presented)) {
+      const detail = `${key} reads ${JSON.stringify(mark)} after a pull that presented ${JSON.stringify(presented)}`;
+      this.#complain([problemAbout('CRASH-6', detail, [])]);
+    }
+    // What could be read once must be there after every crash.
+    if (mark !== null) this.#set(key, markText(mark));
   }
 
   #receive(writer: number, page: DevicePage, begunAt: number): void {
@@ -238,4 +249,10 @@ export class World {
 
 function roomOf(operation: Operation): Room {
   return 'room' in operation ? operation.room : 'own';
+}
+
+/** How far a device has come since its last complete catch-up is noted now and then; that it has begun, at once. */
+function isOnTheWay(mark: TokenWords, presented: TokenWords): boolean {
+  const isSameWay = mark.epoch === presented.epoch && mark.base === presented.base && mark.start === presented.start;
+  return isSameWay && mark.seq <= presented.seq;
 }
