@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS, type JsonValue, type Limits, Refusal, type WriteReport } from '@tidemark/protocol';
 import { admitContent, admitDocument, admitScope, type DocumentContent } from './admission/admit-document.ts';
 import {
+  type AnswerCall,
   type FastDeleteCall,
   type FastUpdateCall,
   type Moment,
@@ -24,16 +25,20 @@ import { glance, pull } from './pages/pull.ts';
 import { pageJson } from './pages/render-page.ts';
 import type { PageStart } from './pages/start-of.ts';
 import { tokenText } from './pages/token.ts';
+import type { Adapters } from './ports/adapter.ts';
 import type { Clock } from './ports/clock.ts';
+import type { Jobs } from './ports/jobs.ts';
 import type { Log } from './ports/log.ts';
 import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
 import type { DocumentScope, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
+import { Refresher } from './refresh/refresher.ts';
 import { Clients } from './registry/clients.ts';
 import { Sources } from './registry/sources.ts';
 import { Tokens } from './registry/tokens.ts';
 import { Users } from './registry/users.ts';
+import { isSearchable, search } from './search/search.ts';
 import { Stats } from './stats/stats.ts';
 import type { UrlRules } from './system/admit-url.ts';
 import { Audit } from './system/audit.ts';
@@ -55,6 +60,12 @@ export interface TidemarkParts {
   readonly urlRules?: UrlRules;
   /** How long statistics are kept. */
   readonly statsRetentionS?: number;
+  /** The ways to backends. Absent: sources are only pushed to. */
+  readonly adapters?: Adapters;
+  /** Where refreshes are left for later. Absent: they happen at once. */
+  readonly jobs?: Pick<Jobs, 'enqueue'>;
+  /** The longest a query of an adapter may take. */
+  readonly queryMsMax?: number;
 }
 
 export interface PullCall extends WriteCall {
@@ -81,6 +92,8 @@ export interface Committed {
 
 export type CommitCause = 'push' | 'document' | 'refresh' | 'upload';
 
+const WITHOUT_PAUSE: Pace = { turn: async () => {} };
+
 /** The document that synchronises, and what a device has acknowledged of it; all others stay on the server. */
 const MD = 'md';
 const CD = 'cd';
@@ -96,6 +109,9 @@ export class Tidemark {
   readonly audit: Audit;
   readonly stats: Stats;
   readonly devices: Devices;
+  readonly refresher: Refresher;
+  readonly #adapters: { readonly adapters?: Adapters };
+  readonly #pace: Pace;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #limits: Limits;
@@ -128,6 +144,9 @@ export class Tidemark {
     this.#admission = new WriteAdmission(this.#directory, ports.limits, parts.pace);
     this.#writer = new Writer(parts.store);
     this.#named = new NamedDocuments(parts.store, ports.limits);
+    this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
+    this.#pace = parts.pace ?? WITHOUT_PAUSE;
+    this.refresher = this.#openRefresher(parts);
     this.#cache = new PageCache(ports.limits.pageCacheUnitsMax);
     this.devices = new Devices({
       ...ports,
@@ -135,6 +154,8 @@ export class Tidemark {
       clients: this.clients,
       sources: this.sources,
       cache: this.#cache,
+      refresher: this.refresher,
+      isSearchable: (source) => isSearchable(this.#adapters, source),
       onCommitted: (partition) => this.#tellCommitted({ partition, cause: 'upload' }),
     });
   }
@@ -170,6 +191,21 @@ export class Tidemark {
   /** Makes the document equal to the objects; with `since`, without undoing what was committed after that moment. */
   replaceObjects(call: ReplaceCall, cause: CommitCause = 'refresh'): Promise<WriteReport> {
     return this.#write(this.#admission.replace(call), cause);
+  }
+
+  /** The same with the answer of a backend, as it arrives. */
+  replaceWithAnswer(call: AnswerCall): Promise<WriteReport> {
+    return this.#write(this.#admission.answer(call), 'refresh');
+  }
+
+  // What devices look for in the backend
+
+  /** The objects as the text of a JSON object, asked of the adapter and not kept. */
+  async search(call: WriteCall & { readonly params: unknown }): Promise<string> {
+    const target = await this.#admission.partition(call);
+    const source = await this.sources.get(target.partition.source);
+    const ports = { ...this.#adapters, limits: this.#limits, pace: this.#pace };
+    return search(ports, { target, source, params: call.params });
   }
 
   // Reading objects
@@ -257,6 +293,17 @@ export class Tidemark {
   /** Recomputes from the records all that is kept beside them. */
   verify(): AsyncIterable<Finding> {
     return this.store.verify(inspectRecord);
+  }
+
+  #openRefresher(parts: TidemarkParts): Refresher {
+    return new Refresher({
+      ...parts,
+      sourceOf: (name) => this.sources.get(name),
+      targetOf: (call) => this.#admission.partition(call),
+      head: (call) => this.head(call),
+      replace: (call) => this.replaceWithAnswer(call),
+      count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
+    });
   }
 
   get #directory() {

@@ -49,9 +49,12 @@ export const REFUSALS = {
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The headers are too large' },
   internal: { status: 500, title: 'Something is wrong on our side' },
+  backend_error: { status: 502, title: 'The backend gave no usable answer' },
+  backend_unavailable: { status: 503, title: 'The backend cannot be reached' },
   overloaded: { status: 503, title: 'The server has too much to do' },
   queue_full: { status: 503, title: 'Too much work is waiting' },
   store_unavailable: { status: 503, title: 'The store does not answer' },
+  backend_timeout: { status: 504, title: 'The backend did not answer in time' },
   store_full: { status: 507, title: 'The disk is full' },
 } as const satisfies Record<string, { readonly status: number; readonly title: string }>;
 

@@ -1,9 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { type Clock, type Jobs, type Log, type Notifier, Pings, type Store, Tidemark } from '@tidemark/core';
+import {
+  type Clock,
+  type Jobs,
+  type Log,
+  type Notifier,
+  Pings,
+  type Store,
+  Tidemark,
+  type TidemarkParts,
+} from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import type { FastifyInstance } from 'fastify';
 import { LoginLimiter } from './auth/login-limiter.ts';
+import { openBackend } from './backend/open-backend.ts';
 import { startChores } from './chores.ts';
 import type { Config } from './config/config.ts';
 import { EventHub } from './events/event-hub.ts';
@@ -19,6 +29,7 @@ import { openPasswords } from './passwords.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
 import { startDelivery } from './start-delivery.ts';
+import { announcing, startQueues } from './start-queues.ts';
 import { readVersion } from './version.ts';
 
 /** A server that answers. */
@@ -33,6 +44,9 @@ export interface Running {
 
 /** The log of the core, and where the edge tells its own faults. */
 type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
+
+/** The word by which a source names the backend at `adapter_url`. */
+const BACKEND = 'backend';
 
 const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
@@ -57,7 +71,14 @@ export async function compose(config: Config, log: EdgeLog): Promise<Running> {
 
 async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Promise<Running> {
   const ownOrigins = ownOriginsOf(config, config.port);
-  const tidemark = await openTidemark(config, log, store, ownOrigins);
+  let onEnqueue: (queue: string) => void = () => {};
+  const backend = openBackend({ config: config.backend, clock, random, log, tidemark: () => tidemark });
+  const tidemark = await openTidemark(config, log, {
+    store,
+    adapters: { find: (name) => (name === BACKEND ? backend : null) },
+    jobs: announcing(jobs, (queue) => onEnqueue(queue)),
+    urlRules: { ownOrigins, denyPrivate: config.backend.denyPrivate },
+  });
   const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
     adminLogin: config.adminLogin,
     adminPassword: config.adminPassword,
@@ -65,13 +86,16 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
     licensee: config.licensee,
   });
   let isStopping = false;
-  const desk = deskOf(config, log, tidemark, jobs);
+  const desk = deskOf(config, log, { tidemark, jobs, backend });
   tidemark.onCommitted(desk.events.committed);
   const app = await openEdge(config, desk, log, () => !isStopping);
   await app.listen({ host: config.host, port: config.port });
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
-  const delivery = startDelivery({ tidemark, jobs, clock, log, notifier: notifierOf(config) });
+  const { queues } = config;
+  const delivery = startDelivery({ tidemark, jobs, clock, log, queues, notifier: notifierOf(config) });
+  onEnqueue = (queue) => delivery.serve(queue);
+  const lookout = startQueues(tidemark, delivery, log);
   const { retentionDays } = config.devices;
   const chores = startChores({ tidemark, log, metrics: desk.metrics, retentionDays });
   const close = async () => {
@@ -79,16 +103,20 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
     // Those who only listen are not waited for: they would never finish.
     desk.events.close();
     await closeWithin(app, config.shutdownGraceMs);
+    lookout.stop();
     await delivery.stop(config.shutdownGraceMs);
+    backend.close();
     await chores.stop();
     await store.close();
   };
   return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
 }
 
-async function openTidemark(config: Config, log: Log, store: Store, ownOrigins: readonly string[]): Promise<Tidemark> {
+type Connections = Pick<TidemarkParts, 'store' | 'adapters' | 'jobs' | 'urlRules'>;
+
+async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {
   return new Tidemark({
-    store,
+    ...connections,
     clock,
     random,
     pace,
@@ -97,18 +125,21 @@ async function openTidemark(config: Config, log: Log, store: Store, ownOrigins: 
     limits: config.limits,
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),
-    urlRules: { ownOrigins },
+    queryMsMax: config.backend.queryTimeoutMs,
     statsRetentionS: config.stats.retentionS,
   });
 }
 
-function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, tidemark: Tidemark, jobs: Jobs): Desk {
+type DeskParts = Pick<Desk, 'tidemark' | 'jobs' | 'backend'>;
+
+function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, parts: DeskParts): Desk {
+  const { tidemark, jobs } = parts;
   const { heartbeatS, streamsMax } = devices;
   const events = new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax });
   const metrics = new Metrics();
   metrics.watchListeners(() => events.size);
   return {
-    tidemark,
+    ...parts,
     events,
     metrics,
     pings: new Pings({ store: tidemark.store, jobs, clock, random, limits, pace }),

@@ -6,9 +6,12 @@ import {
   type Notifier,
   PING_KIND,
   PING_QUEUE,
+  REFRESH_KIND,
   type Tidemark,
 } from '@tidemark/core';
+import type { QueueConfig } from './config/config.ts';
 import { JobRunner } from './jobs/job-runner.ts';
+import { queueOptionsOf } from './start-queues.ts';
 
 export interface DeliveryParts {
   readonly tidemark: Tidemark;
@@ -16,10 +19,11 @@ export interface DeliveryParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly notifier: Notifier;
+  readonly queues: readonly QueueConfig[];
 }
 
-/** Carries pings to devices, and counts what becomes of them. */
-export function startDelivery({ tidemark, jobs, clock, log, notifier }: DeliveryParts): JobRunner {
+/** Runs jobs: carries pings to devices, refreshes sources that name a queue; and counts what becomes of them. */
+export function startDelivery({ tidemark, jobs, clock, log, notifier, queues }: DeliveryParts): JobRunner {
   const count = (metric: string, value: number) => tidemark.stats.record(metric, value, clock.nowMs());
   const deliver = deliverPing({
     store: tidemark.store,
@@ -30,7 +34,11 @@ export function startDelivery({ tidemark, jobs, clock, log, notifier }: Delivery
     jobs,
     clock,
     log,
-    handlers: new Map([[PING_KIND, deliver]]),
+    handlers: new Map([
+      [PING_KIND, deliver],
+      [REFRESH_KIND, tidemark.refresher.handler],
+    ]),
+    optionsOf: (queue) => queueOptionsOf(queues, queue),
     dice: () => Math.random(),
     onReport: ({ queue, outcome, tookMs }) => count(`jobs:${queue}:${outcome}`, tookMs),
   });

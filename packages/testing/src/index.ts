@@ -27,6 +27,13 @@ export { runStoreCase } from './contracts/store/run-store-case.ts';
 export type { StoreBench, StoreCapabilities, StoreCase, StoreEngine } from './contracts/store/store-case.ts';
 export { storeCases } from './contracts/store/store-cases.ts';
 export { storeContract } from './contracts/store-contract.ts';
+export {
+  answerJson,
+  type BackendAnswer,
+  type BackendRequest,
+  type FakeBackend,
+  openFakeBackend,
+} from './fake-backend/fake-backend.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { Dice } from './kit/dice.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';

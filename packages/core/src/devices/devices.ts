@@ -16,10 +16,11 @@ import { noteTidemark } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { type Glance, glance, type PageBounds, pull } from '../pages/pull.ts';
 import type { PageBody } from '../pages/render-page.ts';
-import { tokenText } from '../pages/token.ts';
+import { readToken, tokenText } from '../pages/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Guard, PartitionKey, Store } from '../ports/store.ts';
+import type { Refresher } from '../refresh/refresher.ts';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../registry/clients.ts';
 import type { DeviceId } from '../registry/device-id.ts';
 import type { Sources, SourceView } from '../registry/sources.ts';
@@ -41,6 +42,8 @@ export interface DevicesParts {
   readonly clients: Clients;
   readonly sources: Sources;
   readonly cache: PageCache;
+  readonly refresher: Pick<Refresher, 'ensureFresh'>;
+  readonly isSearchable: (source: SourceView) => boolean;
   readonly onCommitted: (partition: PartitionKey) => void;
 }
 
@@ -88,7 +91,8 @@ export interface DevicePushCall {
 /** One source of a pull, as far as the first look went. */
 type Looked =
   | { readonly source: string; readonly seen: null; readonly error: Trouble }
-  | { readonly source: string; readonly seen: Glance; readonly error: null };
+  /** With `error`, the backend could not be asked: what is there is given all the same. */
+  | { readonly source: string; readonly seen: Glance; readonly error: Trouble | null };
 
 type Built = Looked &
   ({ readonly seen: null; readonly page: null } | { readonly seen: Glance; readonly page: BuiltPage });
@@ -111,8 +115,10 @@ export class Devices {
     const bounds = pageBounds(this.#parts.limits, call);
     const own = await this.#parts.clients.own(device.user, device.client);
     await this.#acknowledge(device, call.acknowledged);
-    const looked: Looked[] = [];
-    for (const [source, token] of call.sources) looked.push(await this.#look(device, own, source, token));
+    // Backends are asked all at once: none has to wait for another.
+    const looked = await Promise.all(
+      [...call.sources].map(([source, token]) => this.#look(device, own, source, token)),
+    );
     const built = await this.#build(looked, bounds);
     const outcomes = await this.#waiting(device, looked);
     const notes = built.flatMap(({ seen, page }) => (page === null ? [] : [this.#note(device, seen, page)]));
@@ -125,11 +131,12 @@ export class Devices {
     const bounds = pageBounds(this.#parts.limits, call);
     const own = await this.#parts.clients.own(device.user, device.client);
     const source = await this.#parts.sources.get(call.source);
+    const trouble = await this.#freshen(device, source, call.token);
     const seen = await this.#glance(device, own, source, call.token);
     const built = await pull(this.#store, seen, bounds, this.#parts.cache);
     void this.#note(device, seen, built);
     void this.#noteSync(device, own);
-    return rendered(seen, built);
+    return rendered(seen, built, trouble);
   }
 
   /** Applies what the device has changed; the outcomes in the order of the changes. */
@@ -175,17 +182,25 @@ export class Devices {
   }
 
   async sources(): Promise<readonly SyncSource[]> {
-    return (await this.#parts.sources.list()).map(syncSourceOf);
+    const { sources, isSearchable } = this.#parts;
+    return (await sources.list()).map((source) => syncSourceOf(source, isSearchable(source)));
   }
 
   async #look(device: DeviceId, own: OwnDevice, name: string, token: string | null): Promise<Looked> {
     try {
       const source = await this.#parts.sources.get(name);
       if (source.sync_type === 'bulk_only') throw snapshotRequired(name);
-      return { source: name, error: null, seen: await this.#glance(device, own, source, token) };
+      const error = await this.#freshen(device, source, token);
+      return { source: name, error, seen: await this.#glance(device, own, source, token) };
     } catch (error) {
       return { source: name, seen: null, error: troubleOf(error) };
     }
+  }
+
+  /** A device that is only half-way through its pages goes on with what there was when it began. */
+  #freshen({ user }: DeviceId, { name, adapter }: SourceView, token: string | null): Promise<Trouble | null> {
+    if (adapter === NO_ADAPTER || (token !== null && isHalfWay(token))) return Promise.resolve(null);
+    return this.#parts.refresher.ensureFresh({ source: name, user_id: user });
   }
 
   #glance(device: DeviceId, own: OwnDevice, source: SourceView, token: string | null): Promise<Glance> {
@@ -282,23 +297,34 @@ export class Devices {
   };
 }
 
+const NO_ADAPTER = 'none';
+
 export function partitionOf({ name, partition_type }: SourceView, { user }: Pick<DeviceId, 'user'>): PartitionKey {
   return { source: name, user: partition_type === 'app' ? null : user };
 }
 
 function pageOf({ source, seen, page, error }: Built): DevicePull['pages'][number] {
   if (page === null) return { source, page: { error: error as Trouble } };
-  return { source, page: rendered(seen, page) };
+  return { source, page: rendered(seen, page, error) };
 }
 
-function rendered({ restarts }: Glance, { token, more, body }: BuiltPage): RenderedPage {
-  return { token: tokenText({ ...token, restarts }), more, body };
+function rendered({ restarts }: Glance, { token, more, body }: BuiltPage, trouble: Trouble | null): RenderedPage {
+  return { token: tokenText({ ...token, restarts }), more, body: trouble === null ? body : withTrouble(body, trouble) };
 }
 
-function syncSourceOf(source: SourceView): SyncSource {
+/** The body ends with the brace of the page, before which there is always a member. */
+function withTrouble({ text }: PageBody, trouble: Trouble): PageBody {
+  return { text: `${text.slice(0, -1)},"error":${JSON.stringify(trouble)}}` };
+}
+
+function isHalfWay(text: string): boolean {
+  const token = readToken(text);
+  return token !== null && (token.foothold.kind === 'start' || token.foothold.seq !== token.seq);
+}
+
+function syncSourceOf(source: SourceView, searchable: boolean): SyncSource {
   const { name, partition_type, sync_type, conflicts, read_only, references } = source;
-  // Only an adapter can search, and none can yet.
-  return { name, partition_type, sync_type, conflicts, read_only, references, searchable: false };
+  return { name, partition_type, sync_type, conflicts, read_only, references, searchable };
 }
 
 function snapshotRequired(name: string): Refusal {

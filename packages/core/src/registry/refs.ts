@@ -1,3 +1,4 @@
+import { REFRESH } from '../admission/refuse-gone.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
 /** What can own other entries, and therefore must find all of them when it goes. */
@@ -29,7 +30,12 @@ export const refs = {
     kind: 'setting',
     key: user === null ? ['refresh_at', source] : ['refresh_at', source, user],
   }),
-  setting: (name: 'adapter_url' | 'license'): EntryRef => ({ kind: 'setting', key: [name] }),
+  /** How the refresh of a partition stands, and who has it to itself at this moment. */
+  refresh: ({ source, user }: PartitionKey): EntryRef => ({
+    kind: 'setting',
+    key: user === null ? [REFRESH, source] : [REFRESH, source, user],
+  }),
+  setting: (name: 'adapter_url' | 'license' | 'backend_secret'): EntryRef => ({ kind: 'setting', key: [name] }),
 } as const;
 
 /** The value of entries whose existence or version is all they have to say. */

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
+import type { QueueSetting } from './queue-settings.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
 
@@ -25,6 +26,16 @@ export interface Config {
   /** How long requests under way may take to finish once the server is to stop. */
   readonly shutdownGraceMs: number;
   readonly ping: { readonly webhookUrl: string | null; readonly webhookSecret: string | null };
+  /** Absolute; null: there is none. */
+  readonly appFolder: string | null;
+  readonly backend: {
+    /** Null: one is made and kept in the store. */
+    readonly secret: string | null;
+    readonly timeoutMs: number;
+    readonly queryTimeoutMs: number;
+    readonly denyPrivate: boolean;
+  };
+  readonly queues: readonly QueueConfig[];
   readonly stats: { readonly retentionS: number };
   readonly devices: {
     readonly retentionDays: number;
@@ -36,6 +47,13 @@ export interface Config {
   readonly limits: Limits;
   /** In the words of the wire, as `Sources.configure` takes them. */
   readonly sources: readonly SourceSetting[];
+}
+
+/** Null: as usual, or as many as come. */
+export interface QueueConfig {
+  readonly name: string;
+  readonly workers: number | null;
+  readonly perSecond: number | null;
 }
 
 export type LogLevel = Settings['log_level'];
@@ -61,6 +79,14 @@ export function configOf(settings: Settings): Config {
     areMetricsPublic: settings.metrics_public,
     shutdownGraceMs: settings.shutdown_grace_ms,
     ping: { webhookUrl: settings.ping.webhook_url, webhookSecret: settings.ping.webhook_secret },
+    appFolder: settings.app,
+    backend: {
+      secret: settings.backend.secret,
+      timeoutMs: settings.backend.timeout_ms,
+      queryTimeoutMs: settings.backend.query_timeout_ms,
+      denyPrivate: settings.backend.deny_private,
+    },
+    queues: settings.queues.map(queueOf),
     stats: { retentionS: settings.stats.retention_s },
     devices: {
       retentionDays: settings.devices.retention_days,
@@ -72,6 +98,10 @@ export function configOf(settings: Settings): Config {
     limits: limitsOf(settings.limits as Readonly<Record<string, number>>),
     sources: settings.sources,
   };
+}
+
+function queueOf({ name, workers, per_second }: QueueSetting): QueueConfig {
+  return { name, workers: workers ?? null, perSecond: per_second ?? null };
 }
 
 function limitsOf(values: Readonly<Record<string, number>>): Limits {

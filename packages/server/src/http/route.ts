@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import type { Bearer, Pings, Tidemark } from '@tidemark/core';
+import type { Bearer, Jobs, Pings, Tidemark } from '@tidemark/core';
 import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
+import type { HttpBackend } from '../backend/http-backend.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Metrics } from '../metrics.ts';
 import type { TextPart } from './coding/text-parts.ts';
@@ -17,6 +18,9 @@ export interface Desk {
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
   readonly metrics: Metrics;
+  readonly jobs: Jobs;
+  /** How the backend does. */
+  readonly backend: Pick<HttpBackend, 'health'>;
 }
 
 /** One request, read and admitted as far as the edge can. */

@@ -28,7 +28,9 @@ export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: Serv
     if (!isReady) reply.header('retry-after', '1');
     const status = isReady ? 'ready' : 'not_ready';
     const mayKnowMore = options.isMetricsPublic || (await isAdmitted(desk, request));
-    return mayKnowMore ? { status, durability: desk.tidemark.store.engine.durability, checks } : { status };
+    if (!mayKnowMore) return { status };
+    const { durability } = desk.tidemark.store.engine;
+    return { status, durability, checks, backend: await backendOf(desk) };
   });
   addMetrics(app, desk, options);
 }
@@ -50,6 +52,13 @@ async function readiness(tidemark: Tidemark, { dataFolder, isReady }: ServiceOpt
     (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
   );
   return [running, store, disk];
+}
+
+/** A server whose backend is down still serves what it has, so this is told and decides nothing. */
+async function backendOf({ backend }: Desk): Promise<object> {
+  const { isSet, state, failures, untilMs } = await backend.health();
+  if (!isSet) return { state: 'unset', failures: 0, until: null };
+  return { state, failures, until: untilMs === null ? null : new Date(untilMs).toISOString() };
 }
 
 function diskCheck(freeBytes: number): Check {
