@@ -41,3 +41,4 @@ export {
   Tidemark,
   type TidemarkParts,
 } from './tidemark.ts';
+export { UPLOAD_KIND, UPLOAD_QUEUE } from './uploads/backend-uploads.ts';

@@ -35,6 +35,7 @@ import type { Random } from './ports/random.ts';
 import type { DocumentScope, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
 import { Refresher } from './refresh/refresher.ts';
 import { Clients } from './registry/clients.ts';
+import type { DeviceId } from './registry/device-id.ts';
 import { Sources } from './registry/sources.ts';
 import { Tokens } from './registry/tokens.ts';
 import { Users } from './registry/users.ts';
@@ -63,7 +64,7 @@ export interface TidemarkParts {
   /** The ways to backends. Absent: sources are only pushed to. */
   readonly adapters?: Adapters;
   /** Where refreshes are left for later. Absent: they happen at once. */
-  readonly jobs?: Pick<Jobs, 'enqueue'>;
+  readonly jobs?: Pick<Jobs, 'enqueue' | 'enqueueAll'>;
   /** The longest a query of an adapter may take. */
   readonly queryMsMax?: number;
 }
@@ -120,6 +121,7 @@ export class Tidemark {
   readonly #cache: PageCache;
   readonly #named: NamedDocuments;
   readonly #listeners = new Set<(committed: Committed) => void>();
+  readonly #outcomeListeners = new Set<(device: DeviceId) => void>();
 
   constructor(parts: TidemarkParts) {
     const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
@@ -156,6 +158,8 @@ export class Tidemark {
       cache: this.#cache,
       refresher: this.refresher,
       isSearchable: (source) => isSearchable(this.#adapters, source),
+      count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
+      onOutcome: (device) => this.#tellOutcome(device),
       onCommitted: (partition) => this.#tellCommitted({ partition, cause: 'upload' }),
     });
   }
@@ -164,6 +168,12 @@ export class Tidemark {
   onCommitted(listener: (committed: Committed) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Calls the listener when an upload that was left to a queue has come to an outcome here; the answer ends it. */
+  onOutcome(listener: (device: DeviceId) => void): () => void {
+    this.#outcomeListeners.add(listener);
+    return () => this.#outcomeListeners.delete(listener);
   }
 
   // Writing objects
@@ -325,12 +335,18 @@ export class Tidemark {
 
   /** Hints only: whoever listens must not be able to spoil a write that is done. */
   #tellCommitted(committed: Committed): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(committed);
-      } catch (error) {
-        this.#log.error('listener_failed', { reason: error instanceof Error ? error.message : String(error) });
-      }
+    for (const listener of this.#listeners) this.#call(() => listener(committed));
+  }
+
+  #tellOutcome(device: DeviceId): void {
+    for (const listener of this.#outcomeListeners) this.#call(() => listener(device));
+  }
+
+  #call(listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      this.#log.error('listener_failed', { reason: error instanceof Error ? error.message : String(error) });
     }
   }
 

@@ -143,3 +143,9 @@ export const BACKEND_DETAIL_UNITS_MAX = 500;
 export const ANSWER_DEPTH_MAX = 1_024;
 /** Objects in the answer to a search. Exceeded: `backend_error`. */
 export const SEARCH_OBJECTS_MAX = 10_000;
+/** How long the backend is asked in vain before an upload is set aside as dead, and the device told: a day. */
+export const UPLOAD_GIVE_UP_MS = 86_400_000;
+/** Uploads of one call that are with the backend at the same time. */
+export const UPLOADS_AT_ONCE_MAX = 8;
+/** How long it is remembered what a temporary id of a device became: 90 days. */
+export const LINK_KEPT_MS = 7_776_000_000;

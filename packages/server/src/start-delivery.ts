@@ -8,6 +8,8 @@ import {
   PING_QUEUE,
   REFRESH_KIND,
   type Tidemark,
+  UPLOAD_KIND,
+  UPLOAD_QUEUE,
 } from '@tidemark/core';
 import type { QueueConfig } from './config/config.ts';
 import { JobRunner } from './jobs/job-runner.ts';
@@ -22,7 +24,7 @@ export interface DeliveryParts {
   readonly queues: readonly QueueConfig[];
 }
 
-/** Runs jobs: carries pings to devices, refreshes sources that name a queue; and counts what becomes of them. */
+/** Runs jobs: carries pings to devices, refreshes sources and uploads changes that were left to queues; and counts what becomes of them. */
 export function startDelivery({ tidemark, jobs, clock, log, notifier, queues }: DeliveryParts): JobRunner {
   const count = (metric: string, value: number) => tidemark.stats.record(metric, value, clock.nowMs());
   const deliver = deliverPing({
@@ -37,11 +39,13 @@ export function startDelivery({ tidemark, jobs, clock, log, notifier, queues }: 
     handlers: new Map([
       [PING_KIND, deliver],
       [REFRESH_KIND, tidemark.refresher.handler],
+      [UPLOAD_KIND, (job) => tidemark.devices.runUpload(job)],
     ]),
     optionsOf: (queue) => queueOptionsOf(queues, queue),
     dice: () => Math.random(),
     onReport: ({ queue, outcome, tookMs }) => count(`jobs:${queue}:${outcome}`, tookMs),
   });
   runner.serve(PING_QUEUE);
+  runner.serve(UPLOAD_QUEUE);
   return runner;
 }

@@ -324,7 +324,7 @@ describe('a source with a queue', () => {
   async function setUpQueue(attributes: Record<string, unknown>) {
     const clock = settableClock();
     const jobs = openMemoryJobs({ clock });
-    const world = await setUp({ poll_interval: 0, ...attributes }, { jobs });
+    const world = await setUp({ poll_interval: 0, ...attributes }, { jobs, clock });
     const run = async (queue: string) => {
       const job = (await jobs.lease(queue, 1_000)) as LeasedJob;
       await world.tidemark.refresher.handler(job, new AbortController().signal);

@@ -15,14 +15,14 @@ export interface TestTidemark {
 
 /** A Tidemark on a memory store, or the one given, with a user source `Order`, an app source `Product` and two users. */
 export async function newTidemark(
-  options: { readonly store?: Store; readonly limits?: Partial<Limits> } & Pick<
+  options: { readonly store?: Store; readonly clock?: SettableClock; readonly limits?: Partial<Limits> } & Pick<
     TidemarkParts,
     'adapters' | 'jobs'
   > = {},
 ): Promise<TestTidemark> {
   const random = seededRandom(1);
   const store = options.store ?? openMemoryStore({ random });
-  const clock = settableClock();
+  const clock = options.clock ?? settableClock();
   const log = collectingLog();
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const passwords = weakPasswords(random);
