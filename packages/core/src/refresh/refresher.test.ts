@@ -1,3 +1,4 @@
+import { Tidemark } from '@tidemark/core';
 import { DEFAULT_LIMITS, REFRESH_QUEUED_MS, Refusal, type Trouble } from '@tidemark/protocol';
 import {
   newTidemark,
@@ -146,7 +147,7 @@ describe('a refresh', () => {
   it('[FRESH-5] also across servers on one store; a server that died leaves it to the others after a while', async () => {
     const store = openMemoryStore({ random: seededRandom(3) });
     const one = await setUp({ poll_interval: 0 }, { store });
-    const two = new (one.tidemark.constructor as typeof import('../tidemark.ts').Tidemark)({
+    const two = new Tidemark({
       store,
       clock: one.clock,
       random: seededRandom(4),
