@@ -132,7 +132,7 @@ async function openTidemark(config: Config, log: Log, connections: Connections):
 
 type DeskParts = Pick<Desk, 'tidemark' | 'jobs' | 'backend'>;
 
-function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, parts: DeskParts): Desk {
+function deskOf({ limits, tokenTtlS, devices, backend }: Config, log: Log, parts: DeskParts): Desk {
   const { tidemark, jobs } = parts;
   const { heartbeatS, streamsMax } = devices;
   const events = new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax });
@@ -142,6 +142,7 @@ function deskOf({ limits, tokenTtlS, devices }: Config, log: Log, parts: DeskPar
     ...parts,
     events,
     metrics,
+    isBackendSecretConfigured: backend.secret !== null,
     pings: new Pings({ store: tidemark.store, jobs, clock, random, limits, pace }),
     limiter: new LoginLimiter(clock),
     nowMs: clock.nowMs,

@@ -56,6 +56,7 @@ const RULES = [
   '[EVENT-1] streams of events',
   '[SNAP-1] snapshots',
   '[SNAP-5] snapshots that are refused',
+  '[REST-34] jobs',
 ];
 
 /** What needs a backend that this server does not have. */
@@ -84,6 +85,7 @@ beforeAll(async () => {
     word: 'c',
     isOurs: true,
     registerDevice: async (user, attributes) => void (await library.tidemark.clients.register(user, attributes)),
+    leaveJob: (queue, state) => library.leaveJob(queue, state),
     observe: (outgoing, answer) => {
       seen.add(`${outgoing.method} ${pathOf(outgoing)} ${answer.status}`);
       for (const flaw of checker.check(outgoing, answer)) flaws.push(`${outgoing.method} ${outgoing.path}: ${flaw}`);

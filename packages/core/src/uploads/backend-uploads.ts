@@ -77,7 +77,10 @@ export class BackendUploads {
     if (before !== null && !isOpen(before)) return;
     if (prepared.waits)
       throw new JobFailure('it names an object that the backend has not named yet', { retryAfterMs: WAIT_MS });
+    const startMs = this.#ports.clock.nowMs();
     const trouble = await this.#decide(target, prepared, new Map());
+    if (trouble === null)
+      this.#ports.count?.(`sources:${upload.op}:${target.source}`, this.#ports.clock.nowMs() - startMs);
     const isOver = this.#ports.clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
     if (trouble !== null && isOver) await this.#setAside(target, prepared, trouble);
     if (trouble === null || isOver) this.#ports.onOutcome?.({ user: target.user, client: target.client });
@@ -155,8 +158,10 @@ export class BackendUploads {
     }
     const startMs = this.#ports.clock.nowMs();
     const verdict = await askBackend(target.adapter, target, prepared.upload);
-    this.#tell(target, prepared, verdict, this.#ports.clock.nowMs() - startMs);
-    if (verdict.kind === 'trouble') return verdict;
+    if (verdict.kind === 'trouble') {
+      this.#tellTrouble(target, prepared, verdict, this.#ports.clock.nowMs() - startMs);
+      return verdict;
+    }
     outcomes.set(opId, await this.#settle(target, prepared, verdict));
     return null;
   }
@@ -295,11 +300,10 @@ export class BackendUploads {
     return prepareUploads(this.#ports.store, target, uploads, this.#ports.limits);
   }
 
-  #tell({ source }: UploadTarget, { given: { op } }: PreparedUpload, verdict: BackendVerdict, tookMs: number): void {
-    const { count, log } = this.#ports;
-    count?.(`sources:${op}${verdict.kind === 'trouble' ? '_failed' : ''}:${source}`, tookMs);
-    if (verdict.kind === 'trouble')
-      log.warn('upload_failed', { source, op, code: verdict.error.code, reason: verdict.reason });
+  /** What went well in a request is counted by whoever took the request. */
+  #tellTrouble({ source }: UploadTarget, { given: { op } }: PreparedUpload, trouble: Trouble, tookMs: number): void {
+    this.#ports.count?.(`sources:${op}_failed:${source}`, tookMs);
+    this.#ports.log.warn('upload_failed', { source, op, code: trouble.error.code, reason: trouble.reason });
   }
 }
 

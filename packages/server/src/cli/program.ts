@@ -6,6 +6,7 @@ import { addClients } from './commands/clients.ts';
 import { addConfig } from './commands/config.ts';
 import { addDocs } from './commands/docs.ts';
 import { addDoctor } from './commands/doctor.ts';
+import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
 import { addPing } from './commands/ping.ts';
 import { addPush } from './commands/push.ts';
@@ -27,7 +28,7 @@ type Add = (program: Command, cli: Cli) => void;
 const GROUPS: readonly (readonly [heading: string, commands: readonly Add[]])[] = [
   ['The server:', [addServe, addConfig]],
   ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
-  ['Looking after a server:', [addStats, addTokens, addSystem]],
+  ['Looking after a server:', [addStats, addJobs, addTokens, addSystem]],
   ['On a data folder:', [addBackup, addRestore, addVerify, addDoctor]],
   ['This program:', [addBench, addVersion]],
 ];

@@ -20,7 +20,9 @@ export interface Desk {
   readonly metrics: Metrics;
   readonly jobs: Jobs;
   /** How the backend does. */
-  readonly backend: Pick<HttpBackend, 'health'>;
+  readonly backend: Pick<HttpBackend, 'health' | 'authenticate'>;
+  /** Then it is not shown: whoever wrote it there knows it. */
+  readonly isBackendSecretConfigured: boolean;
 }
 
 /** One request, read and admitted as far as the edge can. */

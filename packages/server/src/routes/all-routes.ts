@@ -1,6 +1,7 @@
 import type { Route } from '../http/route.ts';
 import { auditRoutes } from './audit.ts';
 import { clientRoutes } from './clients.ts';
+import { jobRoutes } from './jobs.ts';
 import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
 import { sourceRoutes } from './sources.ts';
@@ -34,4 +35,5 @@ export const allRoutes: readonly Route[] = [
   ...eventRoutes,
   ...snapshotRoutes,
   ...searchRoutes,
+  ...jobRoutes,
 ];

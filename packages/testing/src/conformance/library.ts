@@ -8,6 +8,8 @@ import { weakPasswords } from '../kit/weak-passwords.ts';
 /** The data of a running server, reached without its routes: for what no route does, and to look behind them. */
 export interface Library {
   readonly tidemark: Tidemark;
+  /** Leaves a job that nobody knows how to run. */
+  leaveJob(queue: string, state: 'due' | 'dead'): Promise<void>;
   /** What is wrong with the data; empty when all is well. */
   verify(): Promise<readonly Finding[]>;
   close(): Promise<void>;
@@ -24,8 +26,14 @@ export async function openLibrary(folder: string): Promise<Library> {
     passwords: weakPasswords(seededRandom(1)),
     log: collectingLog(),
   });
+  const jobs = store.jobs({ clock: { nowMs: () => Date.now() } });
   return {
     tidemark,
+    async leaveJob(queue, state) {
+      await jobs.enqueue(queue, { kind: 'nothing', payload: '', attemptsMax: 3 });
+      const job = state === 'dead' ? await jobs.lease(queue, 60_000) : null;
+      if (job !== null) await jobs.bury(job, 'it was to die');
+    },
     async verify() {
       const findings: Finding[] = [];
       for await (const finding of tidemark.verify()) findings.push(finding);
