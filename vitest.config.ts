@@ -10,6 +10,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^@tidemark\/protocol\/(schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
+      { find: /^@tidemark\/server\/app$/, replacement: source('server/src/app/app-kit') },
       ...packages.map((name) => ({
         find: new RegExp(`^@tidemark/${name}$`),
         replacement: source(`${name}/src/index`),

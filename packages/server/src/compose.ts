@@ -12,6 +12,7 @@ import {
 } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import type { FastifyInstance } from 'fastify';
+import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { openBackend } from './backend/open-backend.ts';
 import { startChores } from './chores.ts';
@@ -73,21 +74,24 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
   const ownOrigins = ownOriginsOf(config, config.port);
   let onEnqueue: (queue: string) => void = () => {};
   const backend = openBackend({ config: config.backend, clock, random, log, tidemark: () => tidemark });
+  const modules = new SourceModules(config.appFolder, config.backend);
+  await modules.load();
   const tidemark = await openTidemark(config, log, {
     store,
-    adapters: { find: (name) => (name === BACKEND ? backend : null) },
+    adapters: { find: (name) => (name === BACKEND ? backend : modules.find(name)) },
     jobs: announcing(jobs, (queue) => onEnqueue(queue)),
     urlRules: { ownOrigins, denyPrivate: config.backend.denyPrivate },
   });
   const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
     adminLogin: config.adminLogin,
     adminPassword: config.adminPassword,
-    configuredSources: config.sources,
+    configuredSources: modules.declarationsWith(config.sources),
     licensee: config.licensee,
   });
   let isStopping = false;
   const desk = deskOf(config, log, { tidemark, jobs, backend });
   tidemark.onCommitted(desk.events.committed);
+  tidemark.onOutcome(({ client }) => void desk.events.outcomes(client));
   const app = await openEdge(config, desk, log, () => !isStopping);
   await app.listen({ host: config.host, port: config.port });
   // Which port it is may only be known now.
@@ -96,6 +100,8 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
   const delivery = startDelivery({ tidemark, jobs, clock, log, queues, notifier: notifierOf(config) });
   onEnqueue = (queue) => delivery.serve(queue);
   const lookout = startQueues(tidemark, delivery, log);
+  const declare = () => tidemark.sources.configure(modules.declarationsWith(config.sources));
+  const endWatch = config.isAppWatched ? modules.watch(log, declare) : () => undefined;
   const { retentionDays } = config.devices;
   const chores = startChores({ tidemark, log, metrics: desk.metrics, retentionDays });
   const close = async () => {
@@ -104,6 +110,7 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
     desk.events.close();
     await closeWithin(app, config.shutdownGraceMs);
     lookout.stop();
+    endWatch();
     await delivery.stop(config.shutdownGraceMs);
     backend.close();
     await chores.stop();

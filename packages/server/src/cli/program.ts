@@ -6,13 +6,14 @@ import { addClients } from './commands/clients.ts';
 import { addConfig } from './commands/config.ts';
 import { addDocs } from './commands/docs.ts';
 import { addDoctor } from './commands/doctor.ts';
+import { addInit } from './commands/init.ts';
 import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
 import { addPing } from './commands/ping.ts';
 import { addPush } from './commands/push.ts';
 import { addReadState } from './commands/read-state.ts';
 import { addRestore } from './commands/restore.ts';
-import { addServe } from './commands/serve.ts';
+import { addDev, addServe } from './commands/serve.ts';
 import { addSources } from './commands/sources.ts';
 import { addStats } from './commands/stats.ts';
 import { addSystem } from './commands/system.ts';
@@ -26,7 +27,7 @@ import { DEFAULT_URL } from './server-url.ts';
 type Add = (program: Command, cli: Cli) => void;
 
 const GROUPS: readonly (readonly [heading: string, commands: readonly Add[]])[] = [
-  ['The server:', [addServe, addConfig]],
+  ['The server:', [addServe, addDev, addInit, addConfig]],
   ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
   ['Looking after a server:', [addStats, addJobs, addTokens, addSystem]],
   ['On a data folder:', [addBackup, addRestore, addVerify, addDoctor]],

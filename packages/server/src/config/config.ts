@@ -28,6 +28,8 @@ export interface Config {
   readonly ping: { readonly webhookUrl: string | null; readonly webhookSecret: string | null };
   /** Absolute; null: there is none. */
   readonly appFolder: string | null;
+  /** Source modules are loaded anew when they change: for development. */
+  readonly isAppWatched?: boolean;
   readonly backend: {
     /** Null: one is made and kept in the store. */
     readonly secret: string | null;
