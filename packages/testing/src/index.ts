@@ -19,6 +19,13 @@ export { openRaw, readToEnd, readUntil, sendRaw } from './conformance/raw-socket
 export { reasonToSkip, runConformanceCase } from './conformance/run-conformance-case.ts';
 export { type Answer, type Outgoing, Sender } from './conformance/sender.ts';
 export { deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from './conformance/test-device.ts';
+export {
+  ADAPTER_OBJECTS,
+  type AdapterArrival,
+  type AdapterBench,
+  adapterContract,
+  type Behaviour,
+} from './contracts/adapter-contract.ts';
 export type { JobsBench, JobsCase, JobsEngine, JobsOptions, OpenJobs } from './contracts/jobs/jobs-case.ts';
 export { jobsCases } from './contracts/jobs/jobs-cases.ts';
 export { runJobsCase } from './contracts/jobs/run-jobs-case.ts';
