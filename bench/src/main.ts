@@ -8,6 +8,7 @@ import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
+import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
 import { tableOf } from './table.ts';
 import { buildWorld, endWorld } from './world.ts';
@@ -54,6 +55,8 @@ async function measureAll(objects: number): Promise<readonly Row[]> {
   measured(await opening(large));
   await endWorld(large);
   await endWorld(small);
+  say('refreshing');
+  for (const row of await refresh(say)) measured(row);
   say('the REST API');
   for (const row of await rest()) measured(row);
   return rows;
