@@ -2,15 +2,23 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const source = (file: string) => fileURLToPath(new URL(`./packages/${file}.ts`, import.meta.url));
-const packages = ['protocol', 'core', 'store-embedded', 'server', 'client', 'backend', 'testing'];
+const packages = ['protocol', 'core', 'store-embedded', 'store-valkey', 'server', 'client', 'backend', 'testing'];
 
 // Tests run on the sources, so a failure points at the line someone wrote. Only worker threads and
 // child processes use what was built, because Node 20 cannot load TypeScript by itself.
 export default defineConfig({
   resolve: {
     alias: [
-      { find: /^@tidemark\/protocol\/(schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
+      { find: /^@tidemark\/protocol\/(schemas|admin-schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
       { find: /^@tidemark\/server\/app$/, replacement: source('server/src/app/app-kit') },
+      {
+        find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,
+        replacement: source('client/src/stores/$1'),
+      },
+      {
+        find: /^@tidemark\/backend\/(node|express|fastify|hono)$/,
+        replacement: source('backend/src/mounts/$1'),
+      },
       ...packages.map((name) => ({
         find: new RegExp(`^@tidemark/${name}$`),
         replacement: source(`${name}/src/index`),
@@ -18,7 +26,12 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.mjs', 'bench/src/**/*.test.ts'],
+    include: [
+      'packages/*/src/**/*.test.ts',
+      'scripts/**/*.test.mjs',
+      'bench/src/**/*.test.ts',
+      'examples/*/src/**/*.test.ts',
+    ],
     // Many tests wait for the disk or for child processes, so every core may have one of its own.
     maxWorkers: '100%',
     testTimeout: 60_000,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as protocol from '@tidemark/protocol';
+import { edgeLimits } from '@tidemark/server';
 import { describe, expect, it } from 'vitest';
 import { errorProblems, limitProblems } from './catalogue.mjs';
 import { ROOT } from './processes.mjs';
@@ -10,7 +11,7 @@ function read(path) {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** Every bound there is: the operator's, the constants beside them, and the lengths of names. */
+/** Every bound there is: the operator's, the constants beside them, the lengths of names, and those of the edge. */
 function everyLimit() {
   const { code } = scan(read('packages/protocol/src/limits.ts'));
   const constants = [...code.matchAll(/^export const (\w+)/gm)].map(([, name]) => name);
@@ -23,6 +24,7 @@ function everyLimit() {
     ...Object.fromEntries(
       Object.entries(protocol.NAME_BYTES_MAX).map(([kind, max]) => [`NAME_BYTES_MAX.${kind}`, max]),
     ),
+    ...edgeLimits,
   };
 }
 
@@ -62,7 +64,7 @@ describe('docs/limits.md', () => {
   it('the limits that are looked at are all there', () => {
     const found = everyLimit();
     expect(Object.keys(found)).toEqual(
-      expect.arrayContaining(['valueDepthMax', 'METRICS_MAX', 'NAME_BYTES_MAX.login']),
+      expect.arrayContaining(['valueDepthMax', 'METRICS_MAX', 'NAME_BYTES_MAX.login', 'SOCKETS_MAX']),
     );
     expect(Object.values(found).filter((value) => typeof value !== 'number')).toEqual([]);
   });

@@ -10,7 +10,7 @@ const PACKAGES = {
   protocol: [],
   core: ['protocol'],
   'store-*': ['core', 'protocol'],
-  server: ['core', 'protocol', 'store-*'],
+  server: ['core', 'protocol', 'store-*', 'client'],
   client: ['protocol'],
   backend: ['protocol'],
   console: ['backend', 'protocol'],

@@ -35,7 +35,7 @@ export function readRules(root) {
 
 export function readTests(root) {
   const pattern = /\.test\.(?:ts|tsx|mjs)$|^packages\/testing\/src\/contracts\/.*\.ts$/;
-  return readTree(root, ['packages', 'bench', 'scripts'], pattern);
+  return readTree(root, ['packages', 'bench', 'scripts', 'examples'], pattern);
 }
 
 /** A definition is a line that begins with `- **[PAGE-3]** `. */

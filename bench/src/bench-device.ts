@@ -21,8 +21,19 @@ export class DeviceConnection {
 
   /** Tokens by source. */
   pull(tokens: Readonly<Record<string, string | null>>): Promise<WireAnswer> {
+    return this.send('POST', '/sync/v1/pull', this.pullBody(tokens));
+  }
+
+  pullBody(tokens: Readonly<Record<string, string | null>>): string {
     const sources = Object.fromEntries(Object.entries(tokens).map(([name, token]) => [name, { token }]));
-    return this.send('POST', '/sync/v1/pull', JSON.stringify({ client_id: this.device.client, sources }));
+    return JSON.stringify({ client_id: this.device.client, sources });
+  }
+
+  /** The token of a device that holds everything. */
+  async lastToken(source: string): Promise<string> {
+    const last = (await this.catchUp(source)).at(-1);
+    if (last === undefined) throw new Error('there was no page');
+    return placeIn(last).token;
   }
 
   /** Every page of a source as it came, until there is no more. */

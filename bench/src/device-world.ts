@@ -1,13 +1,15 @@
 import { rmSync } from 'node:fs';
 import type { Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { PAGES_VARIABLE, type ServerProcess, startServerProcess } from './server-process.ts';
 import { newFolder, tidemarkOn } from './world.ts';
 
 /** A whole server with devices. What there is to begin with is made by a library on the same folder. */
 export interface DeviceWorld {
   readonly url: string;
   readonly port: number;
+  /** What lies here is sent by the bare routes. */
+  readonly pagesFolder: string;
   /** By the server itself, so that devices that listen hear of it. */
   push(source: string, objects: Readonly<Record<string, unknown>>): Promise<void>;
   readonly server: Pick<ServerProcess, 'cpuMs' | 'memoryBytes'>;
@@ -28,6 +30,7 @@ export async function openDeviceWorld<T>(
   furnish: (tidemark: Tidemark) => Promise<T>,
 ): Promise<{ readonly world: DeviceWorld; readonly furniture: T }> {
   const folder = newFolder();
+  const pagesFolder = newFolder();
   const store = await openEmbeddedStore({ folder });
   const tidemark = tidemarkOn(store);
   const user = await tidemark.users.ensure('pusher');
@@ -35,7 +38,7 @@ export async function openDeviceWorld<T>(
   const furniture = await furnish(tidemark);
   await store.close();
   const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: PASSWORD };
-  const server = await startServerProcess(settings);
+  const server = await startServerProcess({ ...settings, [PAGES_VARIABLE]: pagesFolder });
   const push = async (source: string, objects: Readonly<Record<string, unknown>>) => {
     const headers = { 'content-type': 'application/json', 'x-sync-api-token': token };
     const body = JSON.stringify({ objects });
@@ -45,9 +48,9 @@ export async function openDeviceWorld<T>(
   };
   const close = async () => {
     await server.stop();
-    rmSync(folder, { recursive: true, force: true });
+    for (const made of [folder, pagesFolder]) rmSync(made, { recursive: true, force: true });
   };
-  const world = { url: server.url, port: Number(new URL(server.url).port), push, server, close };
+  const world = { url: server.url, port: Number(new URL(server.url).port), pagesFolder, push, server, close };
   return { world, furniture };
 }
 

@@ -4,18 +4,24 @@ import { batchWrite } from './scenarios/batch-write.ts';
 import { deviceBytes } from './scenarios/device-bytes.ts';
 import { eventLoop } from './scenarios/event-loop.ts';
 import { firstSync } from './scenarios/first-sync.ts';
+import { fleetChanges } from './scenarios/fleet-changes.ts';
+import { fleetFirstSync } from './scenarios/fleet-first-sync.ts';
+import { fleetNoChange } from './scenarios/fleet-no-change.ts';
+import { listening } from './scenarios/listening.ts';
 import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
+import { valkey } from './scenarios/valkey.ts';
 import { tableOf } from './table.ts';
 import { buildWorld, endWorld } from './world.ts';
 
 const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
+  npm run bench -- --only rest         nothing but the REST API
   npm run bench -- --json              for machines
 
 Ratios compare two things measured in the same run; absolute times mean little on a shared machine.
@@ -25,6 +31,7 @@ The exit code is 1 when a bound is broken.
 const { values } = parseArgs({
   options: {
     objects: { type: 'string', default: '1000000' },
+    only: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -34,11 +41,26 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+function sayRow(row: Row): void {
+  say(`${row.name}: ${row.measured}, against ${row.against}`);
+}
+
 async function measureAll(objects: number): Promise<readonly Row[]> {
+  return [...(await measureCore(objects)), ...(await measureRest())];
+}
+
+async function measureRest(): Promise<readonly Row[]> {
+  say('the REST API');
+  const rows = await rest();
+  rows.forEach(sayRow);
+  return rows;
+}
+
+async function measureCore(objects: number): Promise<readonly Row[]> {
   const rows: Row[] = [];
   const measured = (row: Row) => {
     rows.push(row);
-    say(`${row.name}: ${row.measured}, against ${row.against}`);
+    sayRow(row);
   };
   say('bare library and batches');
   measured(await batchWrite(say));
@@ -57,8 +79,14 @@ async function measureAll(objects: number): Promise<readonly Row[]> {
   await endWorld(small);
   say('refreshing');
   for (const row of await refresh(say)) measured(row);
-  say('the REST API');
-  for (const row of await rest()) measured(row);
+  say('devices');
+  measured(await fleetNoChange(1_000));
+  measured(await fleetNoChange(objects));
+  for (const row of await fleetChanges()) measured(row);
+  for (const row of await fleetFirstSync()) measured(row);
+  for (const row of await listening()) measured(row);
+  say('the engine on Valkey or Redis');
+  for (const row of await valkey()) measured(row);
   return rows;
 }
 
@@ -67,8 +95,11 @@ if (values.help) process.stdout.write(HELP);
 else if (!Number.isInteger(objects) || objects < 100_000) {
   say('--objects must be a whole number from 100000');
   process.exitCode = 2;
+} else if (values.only !== undefined && values.only !== 'rest') {
+  say('--only knows rest');
+  process.exitCode = 2;
 } else {
-  const rows = await measureAll(objects);
+  const rows = values.only === 'rest' ? await measureRest() : await measureAll(objects);
   process.stdout.write(values.json ? `${JSON.stringify(rows, null, 2)}\n` : `\n${tableOf(rows)}\n`);
   if (!rows.every(isKept)) process.exitCode = 1;
 }

@@ -34,3 +34,21 @@ export function median(values: readonly number[]): number {
   if (middle === undefined) throw new Error('nothing was measured');
   return middle;
 }
+
+/** The longest the event loop went without a turn while the work was under way. */
+export async function longestHoldMs(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let last = performance.now();
+  let isDone = false;
+  const watch = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (!isDone) setImmediate(watch);
+  };
+  setImmediate(watch);
+  await work();
+  isDone = true;
+  watch();
+  return longest;
+}

@@ -20,6 +20,7 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 const noPasswords = {
   hash: () => Promise.reject(new Error('benchmarks need no passwords')),
   verify: () => Promise.reject(new Error('benchmarks need no passwords')),
+  isOutdated: () => false,
 };
 
 export function tidemarkOn(store: Store): Tidemark {

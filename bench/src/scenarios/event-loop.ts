@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Change } from '@tidemark/core';
 import { type Database, open } from 'lmdb';
-import { median } from '../measure.ts';
+import { longestHoldMs, median } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { newFolder, type World } from '../world.ts';
 
@@ -39,22 +39,4 @@ export async function eventLoop({ store }: World): Promise<Row> {
 
 function putAll(table: Database<string, number>, texts: readonly string[]): void {
   for (const [index, text] of texts.entries()) table.put(index, text);
-}
-
-/** The longest the event loop went without a turn while the work was under way. */
-async function longestHoldMs(work: () => Promise<unknown>): Promise<number> {
-  let longest = 0;
-  let last = performance.now();
-  let isDone = false;
-  const watch = () => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
-    last = now;
-    if (!isDone) setImmediate(watch);
-  };
-  setImmediate(watch);
-  await work();
-  isDone = true;
-  watch();
-  return longest;
 }

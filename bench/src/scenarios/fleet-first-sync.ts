@@ -1,19 +1,20 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tidemark } from '@tidemark/core';
 import { DeviceConnection } from '../bench-device.ts';
 import { type BenchDevice, makeDevices, openDeviceWorld } from '../device-world.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { type ServerProcess, startBareProcess } from '../server-process.ts';
-import { newFolder, objectsFrom } from '../world.ts';
+import { objectsFrom } from '../world.ts';
 
 const OBJECTS = 100_000;
 const BATCH = 10_000;
-const ROUNDS = 5;
+const ROUNDS = 9;
+/** Rounds before that, until everything is compiled that is going to be. */
+const WARM_UP_ROUNDS = 4;
 
 /**
- * What a first sync of 100,000 objects costs the server in CPU, in pages and as a snapshot, against the same HTTP stack
+ * What a first sync of 100,000 objects costs the server in CPU, in pages and as a snapshot, against the same edge
  * sending the same bytes from memory. Sources of users are read anew for each device; those that are shared come from
  * the cache for all but the first.
  */
@@ -27,25 +28,23 @@ export async function fleetFirstSync(): Promise<readonly Row[]> {
   if (device === undefined) throw new Error('there is no device');
   const connection = new DeviceConnection(world.url, device);
   const bodies = await connection.catchUp('Own');
-  const folder = newFolder();
-  for (const [index, body] of bodies.entries()) writeFileSync(join(folder, String(index)), body);
-  const bare = await startBareProcess(folder);
-  const bareConnection = new DeviceConnection(bare.url, device);
+  for (const [index, body] of bodies.entries()) writeFileSync(join(world.pagesFolder, String(index)), body);
   await connection.catchUp('Shared');
-  const costs = {
-    own: () => cpuOf(world.server, () => connection.catchUp('Own')),
-    shared: () => cpuOf(world.server, () => connection.catchUp('Shared')),
-    bare: () => cpuOf(bare, () => sendPages(bareConnection, bodies.length, connection)),
-    ownStream: () => cpuOf(world.server, () => connection.send('GET', '/sync/v1/sources/Own/snapshot', '')),
-    sharedStream: () => cpuOf(world.server, () => connection.send('GET', '/sync/v1/sources/Shared/snapshot', '')),
-    bareStream: () => cpuOf(bare, () => bareConnection.send('GET', '/stream', '')),
+  const cpuOf = async (work: () => Promise<unknown>) => {
+    const before = await world.server.cpuMs();
+    await work();
+    return (await world.server.cpuMs()) - before;
   };
-  const cpuMs = await medians(costs);
+  const cpuMs = await medians({
+    own: () => cpuOf(() => connection.catchUp('Own')),
+    shared: () => cpuOf(() => connection.catchUp('Shared')),
+    bare: () => cpuOf(() => sendPages(connection, bodies.length)),
+    ownStream: () => cpuOf(() => connection.send('GET', '/sync/v1/sources/Own/snapshot', '')),
+    sharedStream: () => cpuOf(() => connection.send('GET', '/sync/v1/sources/Shared/snapshot', '')),
+    bareStream: () => cpuOf(() => connection.send('GET', '/bare/stream', '')),
+  });
   connection.close();
-  bareConnection.close();
-  await bare.stop();
   await world.close();
-  rmSync(folder, { recursive: true, force: true });
   return [
     row('first sync in pages, own data, CPU', cpuMs.own, cpuMs.bare, 2),
     row('first sync in pages, from the cache, CPU', cpuMs.shared, cpuMs.bare, 1.2),
@@ -64,16 +63,10 @@ async function fill(tidemark: Tidemark, device: BenchDevice | undefined): Promis
   }
 }
 
-/** The same requests as a device sends, to a server that only sends. */
-async function sendPages(bare: DeviceConnection, pages: number, { device }: DeviceConnection): Promise<void> {
-  const body = JSON.stringify({ client_id: device.client, sources: { Own: { token: 'x'.repeat(60) } } });
-  for (let page = 0; page < pages; page++) await bare.send('POST', `/pages/${page}`, body);
-}
-
-async function cpuOf(server: Pick<ServerProcess, 'cpuMs'>, work: () => Promise<unknown>): Promise<number> {
-  const before = await server.cpuMs();
-  await work();
-  return (await server.cpuMs()) - before;
+/** The same requests as a device sends, to a route that only sends. */
+async function sendPages(connection: DeviceConnection, pages: number): Promise<void> {
+  const body = JSON.stringify({ client_id: connection.device.client, sources: { Own: { token: 'x'.repeat(60) } } });
+  for (let page = 0; page < pages; page++) await connection.send('POST', `/bare/pages/${page}`, body);
 }
 
 /** In turns, so that whatever else the machine does hits all of them alike. */
@@ -82,11 +75,10 @@ async function medians<Name extends string>(
 ): Promise<Readonly<Record<Name, number>>> {
   const names = Object.keys(costs) as Name[];
   const times = new Map<Name, number[]>(names.map((name) => [name, []]));
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
     for (const name of names) {
       const cpuMs = await costs[name]();
-      // The first round warms up.
-      if (round > 0) times.get(name)?.push(cpuMs);
+      if (round >= WARM_UP_ROUNDS) times.get(name)?.push(cpuMs);
     }
   }
   return Object.fromEntries(names.map((name) => [name, median(times.get(name) ?? [])])) as Record<Name, number>;

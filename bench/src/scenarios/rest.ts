@@ -6,6 +6,7 @@ import { sendLoad } from '../load.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { buildWorld, endWorld, newFolder, objectsFrom, SOURCE } from '../world.ts';
+import { largeBody } from './large-body.ts';
 
 const PASSWORD = 'only for this benchmark';
 const GETS = 4_000;
@@ -25,7 +26,12 @@ export async function rest(): Promise<readonly Row[]> {
   const token = await post(`${server.url}/rc/v1/system/login`, { login: 'admin', password: PASSWORD });
   const headers = { 'x-sync-api-token': token };
   const source = await post(`${server.url}/rc/v1/sources`, { name: 'Product', partition_type: 'app' }, headers);
-  const rows = [await readSource(Number(new URL(server.url).port), token, source), await push(server.url, headers)];
+  const port = Number(new URL(server.url).port);
+  const rows = [
+    await readSource(port, token, source),
+    await push(server.url, headers),
+    await largeBody({ port, token }),
+  ];
   await server.close();
   rmSync(folder, { recursive: true, force: true });
   return rows;

@@ -28,11 +28,12 @@ export { REFRESH_KIND, Refresher } from './refresh/refresher.ts';
 export type { ClientView } from './registry/clients.ts';
 export type { DeviceId } from './registry/device-id.ts';
 export type { Scope } from './registry/scopes.ts';
-export type { SourceView } from './registry/sources.ts';
+export type { CountedSource, SourceView } from './registry/sources.ts';
 export type { Bearer, TokenView } from './registry/tokens.ts';
 export type { UserView } from './registry/users.ts';
 export { type AddressClass, addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
+export type { AuditFact } from './system/audit.ts';
 export {
   type CommitCause,
   type Committed,

@@ -12,6 +12,7 @@ import {
   type WriteCall,
 } from './admission/admit-write.ts';
 import type { Admitted } from './admission/admitted.ts';
+import { WITHOUT_PAUSE } from './admission/stride.ts';
 import { Devices } from './devices/devices.ts';
 import { pageBounds } from './devices/page-bounds.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
@@ -93,8 +94,6 @@ export interface Committed {
 
 export type CommitCause = 'push' | 'document' | 'refresh' | 'upload';
 
-const WITHOUT_PAUSE: Pace = { turn: async () => {} };
-
 /** The document that synchronises, and what a device has acknowledged of it; all others stay on the server. */
 const MD = 'md';
 const CD = 'cd';
@@ -112,10 +111,10 @@ export class Tidemark {
   readonly devices: Devices;
   readonly refresher: Refresher;
   readonly #adapters: { readonly adapters?: Adapters };
-  readonly #pace: Pace;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #limits: Limits;
+  readonly #pace: Pace;
   readonly #admission: WriteAdmission;
   readonly #writer: Writer;
   readonly #cache: PageCache;
@@ -143,11 +142,11 @@ export class Tidemark {
     this.#clock = parts.clock;
     this.#log = parts.log;
     this.#limits = ports.limits;
-    this.#admission = new WriteAdmission(this.#directory, ports.limits, parts.pace);
-    this.#writer = new Writer(parts.store);
-    this.#named = new NamedDocuments(parts.store, ports.limits);
-    this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
     this.#pace = parts.pace ?? WITHOUT_PAUSE;
+    this.#admission = new WriteAdmission(this.#directory, ports.limits, this.#pace);
+    this.#writer = new Writer(parts.store, this.#pace);
+    this.#named = new NamedDocuments(parts.store, ports.limits, this.#pace);
+    this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
     this.refresher = this.#openRefresher(parts);
     this.#cache = new PageCache(ports.limits.pageCacheUnitsMax);
     this.devices = new Devices({
@@ -262,7 +261,7 @@ export class Tidemark {
   async readDocument(scope: DocumentScope, name: unknown): Promise<DocumentView> {
     const address = await admitDocument(this.#directory, scope, name);
     if (isCd(scope, address.key.name)) return { type: 'objects', objects: await this.#readCd(scope) };
-    const call = mdCall(scope, address.key.name);
+    const call = await this.#mdCall(scope, address.key.name);
     if (call === null) return this.#named.read(address);
     const { partition } = await this.#admission.partition(call);
     const { objects } = await readObjects(this.store, partition);
@@ -276,19 +275,19 @@ export class Tidemark {
   ): Promise<DocumentReport> {
     const { append = false } = body;
     const address = await admitDocument(this.#directory, scope, name);
-    const call = mdCall(scope, address.key.name);
+    const call = await this.#mdCall(scope, address.key.name);
     if (call !== null) return this.#writeMd(call, body.data, append);
-    const content = admitContent(body.data, this.#limits);
+    const content = await admitContent(body.data, this.#limits, this.#pace);
     if (isCd(scope, address.key.name)) return this.#writeCd(scope, content);
     return append ? this.#named.append(address, content) : this.#named.set(address, content);
   }
 
-  /** Documents the system keeps come first. */
+  /** Documents the system keeps come first; what cannot be read is not listed. */
   async documentNames(scope: DocumentScope): Promise<readonly string[]> {
     await admitScope(this.#directory, scope);
     const names = await this.store.documentNames(scope);
     if (scope.kind === 'client') return [CD, ...names];
-    return mdCall(scope, MD) === null ? names : [MD, ...names];
+    return mdCall(scope, MD) === null || (await this.#isWithoutShared(scope)) ? names : [MD, ...names];
   }
 
   // Care
@@ -324,6 +323,17 @@ export class Tidemark {
       lifeOf: (login: string) => users.lifeOf(login),
       hasClient: (id: string) => clients.has(id),
     };
+  }
+
+  /** The data of a source belongs to its users or is shared, never both. */
+  async #isWithoutShared(scope: DocumentScope): Promise<boolean> {
+    return scope.kind === 'shared' && (await this.sources.partitionTypeOf(scope.source)) === 'user';
+  }
+
+  async #mdCall(scope: DocumentScope, name: string): Promise<WriteCall | null> {
+    const call = mdCall(scope, name);
+    if (call === null || !(await this.#isWithoutShared(scope))) return call;
+    throw new Refusal('doc_not_found', `the data of this source belongs to its users; there is no shared "${MD}"`);
   }
 
   async #write(admission: Promise<Admitted<PartitionWrite>>, cause: CommitCause = 'push'): Promise<WriteReport> {

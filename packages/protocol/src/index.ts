@@ -1,3 +1,4 @@
+export type * from './admin-schemas.ts';
 export { addChecksums, objectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
 export { DEVICE_TYPES, type DeviceType } from './device-types.ts';
 export { canonicalJson, type JsonValue } from './json.ts';

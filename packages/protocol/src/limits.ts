@@ -53,6 +53,8 @@ export const DEFAULT_LIMITS: Limits = {
 export const GLOB_STARS_MAX = 8;
 /** Length of that pattern. Exceeded: `invalid_value`. */
 export const GLOB_UNITS_MAX = 512;
+/** Items of lists and members of objects in one value, at all depths together. Exceeded: `limit_exceeded`. */
+export const VALUE_MEMBERS_MAX = 100_000;
 /** A password, in UTF-8. Hashing is slow on purpose, so what is hashed is bounded. Exceeded: `invalid_value`. */
 export const PASSWORD_BYTES_MAX = 1_024;
 /** Different metric keys; beyond it new ones are not recorded. */

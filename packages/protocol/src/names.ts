@@ -35,8 +35,11 @@ function characterProblem(name: string): string | null {
     if (unit < 0x20 || (unit >= 0x7f && unit < 0xa0)) return 'contains a control character';
     if (unit >= 0xd800 && unit < 0xe000) hasSurrogates = true;
   }
-  return hasSurrogates && !name.isWellFormed() ? 'is not well-formed Unicode' : null;
+  return hasSurrogates && HALF_A_CHARACTER.test(name) ? 'is not well-formed Unicode' : null;
 }
+
+/** With the flag u a pair is one character, so this finds only halves. Devices may not have `isWellFormed` yet. */
+const HALF_A_CHARACTER = /[\ud800-\udfff]/u;
 
 /** The length of a well-formed text in UTF-8. */
 export function utf8Bytes(text: string): number {

@@ -4,6 +4,8 @@ import type { Metrics } from './metrics.ts';
 
 const FLUSH_EVERY_MS = 5_000;
 const TIDY_EVERY_MS = 3_600_000;
+/** As long as a step of the statistics, so that every step has one measurement; counting takes longer than recording. */
+const GAUGE_EVERY_MS = 60_000;
 const PARTITIONS_PER_READ = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
@@ -19,13 +21,19 @@ export interface Chores {
   stop(): Promise<void>;
 }
 
-/** What has to be done from time to time, whoever asks for anything: keeping statistics, forgetting what is old. */
+/** What has to be done from time to time, whoever asks for anything: measuring, keeping statistics, forgetting what is old. */
 export function startChores({ tidemark, log, metrics, retentionDays }: ChoresParts): Chores {
   const told = (chore: string) => (error: unknown) =>
     log.warn('chore_failed', { chore, reason: error instanceof Error ? error.message : String(error) });
   const flush = () => tidemark.stats.flush().catch(told('flush'));
   const tidy = () => tidyUp(tidemark, metrics, retentionDays * DAY_MS).catch(told('tidy'));
-  const timers = [setInterval(flush, FLUSH_EVERY_MS), setInterval(tidy, TIDY_EVERY_MS)];
+  const gauge = () => recordGauges(tidemark, Date.now()).catch(told('gauge'));
+  const timers = [
+    setInterval(flush, FLUSH_EVERY_MS),
+    setInterval(tidy, TIDY_EVERY_MS),
+    setInterval(gauge, GAUGE_EVERY_MS),
+  ];
+  void gauge();
   for (const timer of timers) timer.unref();
   return {
     async stop() {
@@ -33,6 +41,13 @@ export function startChores({ tidemark, log, metrics, retentionDays }: ChoresPar
       await flush();
     },
   };
+}
+
+/** How many there are: what is no event can only be looked at from time to time. */
+export async function recordGauges(tidemark: Tidemark, nowMs: number): Promise<void> {
+  const [users, clients] = await Promise.all([tidemark.users.count(), tidemark.clients.count()]);
+  tidemark.stats.record('users', users, nowMs);
+  tidemark.stats.record('clients', clients, nowMs);
 }
 
 async function tidyUp(tidemark: Tidemark, metrics: Metrics, retentionMs: number): Promise<void> {

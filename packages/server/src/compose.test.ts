@@ -28,3 +28,13 @@ it('a request that never ends is cut off after the grace', async () => {
   await running.close();
   await cutOff;
 });
+
+it('[STATS-10] a server has measured its users and clients when it is there', async () => {
+  const running = await startTestServer();
+  const headers = { 'x-sync-api-token': running.token };
+  const read = async (metric: string) =>
+    (await fetch(`${running.url}/rc/v1/system/stats?metric=${metric}`, { headers })).json();
+  expect(await read('users')).toMatchObject([{ min: 1, max: 1 }]);
+  expect(await read('clients')).toMatchObject([{ min: 0, max: 0 }]);
+  await running.close();
+});

@@ -11,17 +11,20 @@ import {
   type TidemarkParts,
 } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { openBackend } from './backend/open-backend.ts';
 import { startChores } from './chores.ts';
 import type { Config } from './config/config.ts';
+import { OBJECT_MEMBERS_MAX } from './edge-limits.ts';
 import { EventHub } from './events/event-hub.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
-import type { Desk } from './http/route.ts';
+import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
+import type { Desk, Route } from './http/route.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { Metrics } from './metrics.ts';
 import { recordingNotifier } from './notifiers/recording-notifier.ts';
@@ -53,24 +56,59 @@ const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 
-/** The store alone, for commands that look after a data folder. */
-export function openStore({ dataFolder }: Pick<Config, 'store' | 'dataFolder'>): Promise<Store> {
-  return openEmbeddedStore({ folder: dataFolder });
+/** What a server stands on. */
+interface Engines {
+  readonly store: Store;
+  readonly jobs: Jobs;
 }
 
-/** Puts the server together: the only place where engines meet the core. */
-export async function compose(config: Config, log: EdgeLog): Promise<Running> {
-  const store = await openEmbeddedStore({ folder: config.dataFolder });
+/** The store alone, for commands that look after data. */
+export function openStore(config: Config): Promise<Store & { jobs(parts: { readonly clock: Clock }): Jobs }> {
+  return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config, null);
+}
+
+/**
+ * Puts the server together: the only place where engines meet the core. `more` are routes beside its own, for those who
+ * measure what the edge costs without the product.
+ */
+export async function compose(config: Config, log: EdgeLog, more: readonly Route[] = []): Promise<Running> {
+  const engines = await openEngines(config, log);
   try {
-    return await serve(config, log, store, store.jobs({ clock }));
+    for (const warning of engines.store.engine.warnings ?? []) log.warn('store_warning', { detail: warning });
+    return await serve(config, log, { ...engines, routes: [...allRoutes, ...more] });
   } catch (error) {
     // Whatever kept the server from starting must not leave the store open.
-    await store.close();
+    await engines.store.close();
     throw error;
   }
 }
 
-async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Promise<Running> {
+interface ServeParts extends Engines {
+  readonly routes: readonly Route[];
+}
+
+async function openEngines(config: Config, log: Log): Promise<Engines> {
+  const store =
+    config.store === 'embedded'
+      ? await openEmbeddedStore({ folder: config.dataFolder })
+      : await openValkey(config, log);
+  return { store, jobs: store.jobs({ clock }) };
+}
+
+function openValkey({ store, valkey, isDurabilityRequired }: Config, log: Log | null): Promise<ValkeyStore> {
+  const { login, password, prefix, confirmReplicas } = valkey;
+  return openValkeyStore({
+    address: store,
+    prefix,
+    confirmReplicas,
+    isDurabilityRequired,
+    ...(login === null ? {} : { login }),
+    ...(password === null ? {} : { password }),
+    onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
+  });
+}
+
+async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: ServeParts): Promise<Running> {
   const ownOrigins = ownOriginsOf(config, config.port);
   let onEnqueue: (queue: string) => void = () => {};
   const backend = openBackend({ config: config.backend, clock, random, log, tidemark: () => tidemark });
@@ -92,7 +130,8 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
   const desk = deskOf(config, log, { tidemark, jobs, backend });
   tidemark.onCommitted(desk.events.committed);
   tidemark.onOutcome(({ client }) => void desk.events.outcomes(client));
-  const app = await openEdge(config, desk, log, () => !isStopping);
+  const gauge = startLoadGauge(config.overload);
+  const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge });
   await app.listen({ host: config.host, port: config.port });
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
@@ -109,6 +148,7 @@ async function serve(config: Config, log: EdgeLog, store: Store, jobs: Jobs): Pr
     // Those who only listen are not waited for: they would never finish.
     desk.events.close();
     await closeWithin(app, config.shutdownGraceMs);
+    gauge.stop();
     lookout.stop();
     endWatch();
     await delivery.stop(config.shutdownGraceMs);
@@ -158,16 +198,28 @@ function deskOf({ limits, tokenTtlS, devices, backend }: Config, log: Log, parts
   };
 }
 
-function openEdge(config: Config, desk: Desk, log: EdgeLog, isReady: () => boolean): Promise<FastifyInstance> {
-  const { bodyBytesMax, trustProxy, dataFolder, areMetricsPublic, devices } = config;
+interface EdgeParts {
+  readonly desk: Desk;
+  readonly routes: readonly Route[];
+  readonly log: EdgeLog;
+  /** False once the server has been told to stop. */
+  readonly isReady: () => boolean;
+  readonly gauge: LoadGauge;
+}
+
+function openEdge(config: Config, { desk, routes, log, isReady, gauge }: EdgeParts): Promise<FastifyInstance> {
+  const { bodyBytesMax, trustProxy, areMetricsPublic, devices } = config;
+  // What another machine keeps needs no room on this one.
+  const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
   // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
   const logger = log.logger?.child({}, { level: 'error' });
-  const bounds = { deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
-  const options = { bodyBytesMax, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
+  const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
+  const bounds = { objectMembersMax, deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
+  const options = { bodyBytesMax, gauge, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
   return buildHttp(options, async (app) => {
     await addDescription(app);
-    addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady });
-    for (const route of allRoutes) addRoute(app, desk, route);
+    addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge });
+    for (const route of routes) addRoute(app, desk, route);
   });
 }
 

@@ -10,8 +10,11 @@ import {
   runConformanceCase,
   Sender,
   type ServerUnderTest,
+  startValkey,
+  startValkeyCluster,
 } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openStore } from './compose.ts';
 import { ADMIN_PASSWORD, startTestServer, type TestServer } from './test-server.ts';
 
 /** The rules that the cases hold; `npm run rules` reads them here. */
@@ -56,83 +59,96 @@ const RULES = [
   '[EVENT-1] streams of events',
   '[SNAP-1] snapshots',
   '[SNAP-5] snapshots that are refused',
-  '[REST-34] jobs',
+  '[REST-35] jobs',
 ];
 
 /** What needs a backend that this server does not have. */
 const NEED_A_BACKEND = ['POST /sync/v1/search'];
 
-let running: TestServer;
-let library: Library;
-let sender: Sender;
-let server: ServerUnderTest;
-let checker: AnswerChecker;
-let document: ApiDocument;
-const seen = new Set<string>();
-const flaws: string[] = [];
+const ENGINES = ['embedded', 'valkey', 'valkey-cluster'] as const;
 
-beforeAll(async () => {
-  running = await startTestServer();
-  library = await openLibrary(running.folder);
-  sender = new Sender(running.url);
-  document = (await (await fetch(`${running.url}/openapi.json`)).json()) as ApiDocument;
-  checker = new AnswerChecker(document);
-  server = {
-    send: (outgoing) => sender.send(outgoing),
-    token: running.token,
-    login: running.adminLogin,
-    password: ADMIN_PASSWORD,
-    word: 'c',
-    isOurs: true,
-    registerDevice: async (user, attributes) => void (await library.tidemark.clients.register(user, attributes)),
-    leaveJob: (queue, state) => library.leaveJob(queue, state),
-    observe: (outgoing, answer) => {
-      seen.add(`${outgoing.method} ${pathOf(outgoing)} ${answer.status}`);
-      for (const flaw of checker.check(outgoing, answer)) flaws.push(`${outgoing.method} ${outgoing.path}: ${flaw}`);
-    },
-  };
-});
-
-afterAll(async () => {
-  sender.close();
-  await library.close();
-  await running.close();
-});
+// What survives a crash is tested elsewhere.
+function startServers(engine: 'valkey' | 'valkey-cluster') {
+  const settings = { appendonly: 'no' };
+  return engine === 'valkey' ? startValkey({ settings }) : startValkeyCluster(settings);
+}
 
 /** Without the query. */
 function pathOf({ path }: Outgoing): string {
   return path.split('?', 1)[0] ?? '';
 }
 
-describe.each(RULES)('%s', (title) => {
-  const rule = title.slice(1, title.indexOf(']'));
-  for (const one of conformanceCases.filter((candidate) => candidate.rule === rule)) {
-    it(one.title, async () => {
-      expect(reasonToSkip(one, server)).toBeNull();
-      await runConformanceCase(one, server);
+describe.each(ENGINES)('on %s', (engine) => {
+  let servers: { readonly address: string; remove(): Promise<void> } | null;
+  let running: TestServer;
+  let library: Library;
+  let sender: Sender;
+  let server: ServerUnderTest;
+  let checker: AnswerChecker;
+  let document: ApiDocument;
+  const seen = new Set<string>();
+  const flaws: string[] = [];
+
+  beforeAll(async () => {
+    servers = engine === 'embedded' ? null : await startServers(engine);
+    running = await startTestServer(servers === null ? {} : { store: servers.address });
+    library = await openLibrary(await openStore(running.config));
+    sender = new Sender(running.url);
+    document = (await (await fetch(`${running.url}/openapi.json`)).json()) as ApiDocument;
+    checker = new AnswerChecker(document);
+    server = {
+      send: (outgoing) => sender.send(outgoing),
+      token: running.token,
+      login: running.adminLogin,
+      password: ADMIN_PASSWORD,
+      word: 'c',
+      isOurs: true,
+      registerDevice: async (user, attributes) => void (await library.tidemark.clients.register(user, attributes)),
+      leaveJob: (queue, state) => library.leaveJob(queue, state),
+      observe: (outgoing, answer) => {
+        seen.add(`${outgoing.method} ${pathOf(outgoing)} ${answer.status}`);
+        for (const flaw of checker.check(outgoing, answer)) flaws.push(`${outgoing.method} ${outgoing.path}: ${flaw}`);
+      },
+    };
+  });
+
+  afterAll(async () => {
+    sender.close();
+    await library.close();
+    await running.close();
+    await servers?.remove();
+  });
+
+  describe.each(RULES)('%s', (title) => {
+    const rule = title.slice(1, title.indexOf(']'));
+    for (const one of conformanceCases.filter((candidate) => candidate.rule === rule)) {
+      it(one.title, async () => {
+        expect(reasonToSkip(one, server)).toBeNull();
+        await runConformanceCase(one, server);
+      });
+    }
+  });
+
+  describe('taken together', () => {
+    it('every case belongs to a rule that is named here', () => {
+      const named = RULES.map((title) => title.slice(1, title.indexOf(']')));
+      expect([...new Set(conformanceCases.map(({ rule }) => rule))].sort()).toEqual([...named].sort());
     });
-  }
-});
 
-describe('taken together', () => {
-  it('every case belongs to a rule that is named here', () => {
-    const named = RULES.map((title) => title.slice(1, title.indexOf(']')));
-    expect([...new Set(conformanceCases.map(({ rule }) => rule))].sort()).toEqual([...named].sort());
-  });
-
-  it('[REST-24] every route of the description was called with success', () => {
-    const missed = endpointsOf(document).filter(({ method, template }) => {
-      const pattern = new RegExp(`^${method} ${template.replaceAll(/\{\w+\}/g, '[^/]+')} 200$`);
-      return ![...seen].some((line) => pattern.test(line));
+    it('[REST-24] every route of the description was called with success', () => {
+      const missed = endpointsOf(document).filter(({ method, template }) => {
+        const pattern = new RegExp(`^${method} ${template.replaceAll(/\{\w+\}/g, '[^/]+')} 200$`);
+        return ![...seen].some((line) => pattern.test(line));
+      });
+      expect(missed.map(({ method, template }) => `${method} ${template}`)).toEqual(NEED_A_BACKEND);
     });
-    expect(missed.map(({ method, template }) => `${method} ${template}`)).toEqual(NEED_A_BACKEND);
-  });
 
-  it('[REST-26] every answer was one that the description allows', () => {
-    expect(flaws).toEqual([]);
-  });
+    it('[REST-26] every answer was one that the description allows', () => {
+      expect(flaws).toEqual([]);
+    });
 
-  it('[REST-33] the data is sound afterwards', async () => {
-    expect(await library.verify()).toEqual([]);
+    it('[REST-33] the data is sound afterwards', async () => {
+      expect(await library.verify()).toEqual([]);
+    });
   });
 });

@@ -24,6 +24,11 @@ export class Metrics {
     'How far the floors of partitions were raised, in seqs: tombstones up to there are gone',
   );
 
+  readonly #auditMissing = this.#counter(
+    'tidemark_audit_missing_total',
+    'Facts that could not be written into the audit trail; each is in the log as audit_not_written',
+  );
+
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
   }
@@ -38,6 +43,10 @@ export class Metrics {
 
   request(labels: { readonly method: string; readonly route: string; readonly status: string }, seconds: number): void {
     this.#requestSeconds.observe(labels, seconds);
+  }
+
+  auditMissing(): void {
+    this.#auditMissing.inc();
   }
 
   partitionTrimmed(seqs: number): void {

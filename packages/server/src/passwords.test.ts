@@ -25,6 +25,27 @@ describe('password hashes', () => {
     expect(await passwords.verify('passwort', hash)).toBe(false);
   });
 
+  it('[USER-14] are outdated when anything that makes them slow is less than today, and only then', async () => {
+    const argon2 = await openPasswords();
+    const tail = '$c29tZXNhbHRzb21lc2FsdA$x';
+    const argon2Hashes = ['m=19456,t=2,p=1', 'm=65536,t=3,p=4', 'm=19455,t=2,p=1', 'm=65536,t=1,p=1', 'm=4096,t=9,p=1'];
+    expect(argon2Hashes.map((cost) => argon2.isOutdated(`$argon2id$v=19$${cost}${tail}`))).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+    ]);
+    expect(argon2.isOutdated(await argon2.hash('x'))).toBe(false);
+    expect(argon2.isOutdated('$argon2id$v=16$m=65536,t=3,p=4$x$y')).toBe(true);
+    const scrypt = await openPasswords(SCRYPT_ONLY);
+    const ofScrypt = await scrypt.hash('x');
+    expect([scrypt.isOutdated(ofScrypt), argon2.isOutdated(ofScrypt)]).toEqual([false, true]);
+    const costs = ['ln=13,r=8,p=5', 'ln=14,r=7,p=5', 'ln=14,r=8,p=1', 'ln=15,r=8,p=5'];
+    const hashes = costs.map((cost) => ofScrypt.replace('ln=14,r=8,p=5', cost));
+    expect(hashes.map((hash) => scrypt.isOutdated(hash))).toEqual([true, true, true, false]);
+  });
+
   it('of argon2id are told apart from a wrong password where the module is missing', async () => {
     const hash = await (await openPasswords()).hash('x');
     await expect((await openPasswords(SCRYPT_ONLY)).verify('x', hash)).rejects.toThrow(/native module is missing/);

@@ -1,11 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import type { Passwords } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import { HASHES_AT_ONCE_MAX, HASHES_WAITING_MAX } from './edge-limits.ts';
 
-/** Hashes worked on at a time: each takes about 19 MiB, and a thread that reading files needs, too. */
-const HASHES_AT_ONCE_MAX = 2;
-/** Hashes that may wait for their turn. Exceeded: `overloaded`. */
-const HASHES_WAITING_MAX = 100;
 const RETRY_AFTER_S = 2;
 
 /** The least that OWASP recommends for argon2id. */
@@ -18,6 +15,8 @@ const SCRYPT_MAXMEM_BYTES = 256 * 1_024 * 1_024;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
 const SCRYPT_TEXT = /^\$scrypt\$ln=([0-9]{1,2}),r=([0-9]{1,2}),p=([0-9]{1,2})\$([\w-]{22})\$([\w-]{43})$/;
+
+const ARGON2ID_TEXT = /^\$argon2id\$v=19\$m=([0-9]{1,9}),t=([0-9]{1,9}),p=/;
 
 type Argon2 = Pick<typeof import('@node-rs/argon2'), 'hash' | 'verify'>;
 
@@ -38,7 +37,19 @@ export async function openPasswords(options: PasswordsOptions = {}): Promise<Pas
   return {
     hash: (password) => turns.take(() => (argon2 === null ? hashByScrypt(password) : argon2.hash(password, ARGON2ID))),
     verify: (password, hash) => turns.take(() => verify(argon2, password, hash)),
+    isOutdated: (hash) => (argon2 === null ? isWeakScrypt(hash) : isWeakArgon2(hash)),
   };
+}
+
+/** Anything that is not argon2id is weaker; so is less of whatever makes it slow. What is stronger is left alone. */
+function isWeakArgon2(hash: string): boolean {
+  const [, memoryCost = 0, timeCost = 0] = (ARGON2ID_TEXT.exec(hash) ?? []).map(Number);
+  return memoryCost < ARGON2ID.memoryCost || timeCost < ARGON2ID.timeCost;
+}
+
+function isWeakScrypt(hash: string): boolean {
+  const [, logN = 0, r = 0, p = 0] = (SCRYPT_TEXT.exec(hash) ?? []).map(Number);
+  return logN < SCRYPT.logN || r < SCRYPT.r || p < SCRYPT.p;
 }
 
 async function findArgon2(): Promise<Argon2 | null> {

@@ -61,8 +61,9 @@ export interface EmbeddedOptions {
 const TRIM_STEP_MAX = 10_000;
 const READER_CHECK_MS = 30_000;
 
-/** A read that touched this many entries gives the event loop its turn before it answers. */
+/** A read that touched this many entries, or so much text, gives the event loop its turn before it answers. */
 const LONG_READ_ENTRIES = 200;
+const LONG_READ_UNITS = 100_000;
 
 export async function openEmbeddedStore(options: EmbeddedOptions): Promise<EmbeddedStore> {
   const { folder, mapBytes = MAP_BYTES, trimStepMax = TRIM_STEP_MAX, readerCheckMs = READER_CHECK_MS } = options;
@@ -115,7 +116,7 @@ export class EmbeddedStore implements Store {
 
   async readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
     const slice = readJournal(this.#now(), key, range);
-    await breatheAfter(slice.records.length + slice.graves.length);
+    await breatheAfter(slice.records.length + slice.graves.length, unitsOf(slice.records));
     return slice;
   }
 
@@ -240,6 +241,8 @@ export class EmbeddedStore implements Store {
   /** The tables as they are now: without this, LMDB would go on showing the state at the begin of the event turn. */
   #now(): Tables {
     if (!this.#isOpen) throw new Refusal('store_unavailable', 'the store is closed');
+    // What became of the last transaction is not known then, so nothing is shown that may not be so.
+    if (this.#writer.closedBecause !== null) throw new Refusal('store_unavailable', this.#writer.closedBecause);
     this.#tables.root.resetReadTxn();
     return this.#tables;
   }
@@ -250,6 +253,12 @@ export class EmbeddedStore implements Store {
   }
 }
 
-async function breatheAfter(entries: number): Promise<void> {
-  if (entries >= LONG_READ_ENTRIES) await new Promise((resolve) => setImmediate(resolve));
+function unitsOf(records: readonly string[]): number {
+  let units = 0;
+  for (const { length } of records) units += length;
+  return units;
+}
+
+async function breatheAfter(entries: number, units = 0): Promise<void> {
+  if (entries >= LONG_READ_ENTRIES || units >= LONG_READ_UNITS) await new Promise((resolve) => setImmediate(resolve));
 }

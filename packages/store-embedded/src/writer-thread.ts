@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { Change, Commit, Kept } from '@tidemark/core';
+import type { Change, Kept } from '@tidemark/core';
 import { type Failure, failureOf, freeBytesAt } from './failure.ts';
 import { type PackedChanges, type PackedKept, unpackChanges, unpackKept } from './packed-changes.ts';
 import { openTables, type Tables } from './tables.ts';
@@ -15,6 +15,8 @@ export type WriterRequest =
   /** Changes of a commit, and what it leaves alone; the task follows without either. */
   | { readonly kind: 'changes'; readonly id: number; readonly changes: PackedChanges }
   | { readonly kind: 'kept'; readonly id: number; readonly kept: PackedKept }
+  /** Parts of a document; the task follows without them. */
+  | { readonly kind: 'parts'; readonly id: number; readonly parts: ReadonlyMap<string, string> }
   | { readonly kind: 'close' };
 
 export interface WriterAnswer {
@@ -30,15 +32,22 @@ export interface WriterData {
   readonly readerCheckMs: number;
 }
 
+/** What came ahead of its task. */
+interface Gathered {
+  readonly changes: Change[];
+  readonly kept: Kept[];
+  readonly parts: Map<string, string>;
+}
+
 type QueuedTask = { readonly id: number; readonly task: Task };
 
 function serve(port: MessagePort, { file, mapBytes, readerCheckMs }: WriterData): void {
   const tables = openTables(file, { mapBytes });
   // The place of a reader that died with its process pins old pages, and the file grows, until somebody clears it.
   const checking = setInterval(() => tables.root.readerCheck(), readerCheckMs);
-  const gathered = new Map<number, { readonly changes: Change[]; readonly kept: Kept[] }>();
+  const gathered = new Map<number, Gathered>();
   const gather = (id: number) => {
-    const parts = gathered.get(id) ?? { changes: [], kept: [] };
+    const parts = gathered.get(id) ?? { changes: [], kept: [], parts: new Map<string, string>() };
     gathered.set(id, parts);
     return parts;
   };
@@ -57,9 +66,13 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs }: WriterData)
       const parts = gather(id);
       for (const object of unpackKept(kept)) parts.kept.push(object);
     },
+    parts({ id, parts }) {
+      const gatheredParts = gather(id).parts;
+      for (const [name, text] of parts) gatheredParts.set(name, text);
+    },
     task({ id, task }) {
       if (queue.length === 0) setImmediate(runQueue);
-      queue.push({ id, task: withParts(task, gathered.get(id)) });
+      queue.push({ id, task: withGathered(task, gathered.get(id)) });
       gathered.delete(id);
     },
     close() {
@@ -71,9 +84,11 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs }: WriterData)
   port.postMessage([]);
 }
 
-function withParts(task: Task, parts: Pick<Commit, 'changes' | 'kept'> | undefined): Task {
-  if (parts === undefined || task.kind !== 'commit') return task;
-  return { kind: 'commit', commit: { ...task.commit, ...parts } };
+function withGathered(task: Task, gathered: Gathered | undefined): Task {
+  if (gathered === undefined) return task;
+  const { changes, kept, parts } = gathered;
+  if (task.kind === 'commit') return { kind: 'commit', commit: { ...task.commit, changes, kept } };
+  return task.kind === 'document' ? { kind: 'document', write: { ...task.write, parts } } : task;
 }
 
 function runBatch(tables: Tables, batch: readonly QueuedTask[], freeBytes: () => number): readonly WriterAnswer[] {

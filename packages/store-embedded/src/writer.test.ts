@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import type { Change, Store } from '@tidemark/core';
 import { refusalOf, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -126,5 +127,58 @@ describe('the writer thread', () => {
     expect(transactions() - start).toBe(20);
     await Promise.all(Array.from({ length: 200 }, (_, index) => write(index)));
     expect(transactions() - start - 20).toBeLessThan(200);
+  });
+});
+
+describe('a writer thread that dies', () => {
+  /** A store, and the thread that writes for it, as the process sees it. */
+  async function openWithThread() {
+    let thread: Worker | null = null;
+    const notice = (worker: Worker) => {
+      thread = worker;
+    };
+    process.once('worker', notice);
+    const { store, folder } = await openIn();
+    process.off('worker', notice);
+    if (thread === null) throw new Error('the store has no thread');
+    return { store, folder, thread: thread as Worker };
+  }
+  const write = (store: Store, id = 'o') =>
+    store.commit({ partition, changes: [{ id, record: `"${id}":{"a":1}`, checksum: 1 }], guards: [] });
+
+  it.each([
+    ['of an error', (thread: Worker) => thread.postMessage({ kind: 'nonsense' })],
+    ['without a word', (thread: Worker) => void thread.terminate()],
+  ])('[EMB-9] %s takes the store with it: everything is refused, and nothing hangs', async (_how, kill) => {
+    const { store, thread } = await openWithThread();
+    expect(await write(store)).toMatchObject({ status: 'committed' });
+    const ended = new Promise((resolve) => thread.once('exit', resolve));
+    kill(thread);
+    // Asked while the thread dies: it is answered one way or the other.
+    const between = write(store, 'between').then(
+      () => 'committed',
+      (error: { readonly code: string }) => error.code,
+    );
+    await ended;
+    expect(['committed', 'store_unavailable']).toContain(await between);
+    const asked: Promise<unknown>[] = [
+      write(store, 'later'),
+      store.addStats([]),
+      store.partition(partition),
+      store.readObjects(partition, ['o']),
+      store.readEntry({ kind: 'user', key: ['anna'] }),
+      store.epoch(),
+    ];
+    for (const promise of asked) expect(await refusalOf(promise)).toBe('store_unavailable');
+  });
+
+  it('[EMB-9] loses nothing that was acknowledged: the store opened again has it', async () => {
+    const { store, folder, thread } = await openWithThread();
+    for (let number = 0; number < 20; number++) await write(store, `o${number}`);
+    await thread.terminate();
+    await store.close();
+    const again = await openEmbeddedStore({ folder });
+    onTestFinished(() => again.close());
+    expect(await again.partition(partition)).toMatchObject({ size: 20, head: 20 });
   });
 });

@@ -1,11 +1,12 @@
 import { Worker } from 'node:worker_threads';
+import type { Commit, DocumentWrite } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { Failure } from './failure.ts';
 import { packChanges, packKept } from './packed-changes.ts';
 import type { Task } from './tasks.ts';
 import type { WriterAnswer, WriterData, WriterRequest } from './writer-thread.ts';
 
-/** Changes in one message: copying more at once would hold the event loop. */
+/** Changes, or parts of a document, in one message: copying more at once would hold the event loop. */
 const CHANGES_PER_MESSAGE = 2_000;
 
 interface Waiting {
@@ -30,7 +31,7 @@ export class Writer {
     worker.on('error', (error) => this.#fail(`the writer thread died: ${error.message}`));
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
-        this.#fail('the store is closed');
+        this.#fail('the writer thread ended');
         resolve();
       });
     });
@@ -48,6 +49,11 @@ export class Writer {
         resolve(new Writer(worker, onAnswers));
       });
     });
+  }
+
+  /** Why nothing can be written any more; null while all is well. */
+  get closedBecause(): string | null {
+    return this.#closed;
   }
 
   /** Resolves when the task is done and on the disk. */
@@ -72,8 +78,13 @@ export class Writer {
   }
 
   async #send(id: number, task: Task): Promise<void> {
-    if (task.kind !== 'commit') return this.#post({ kind: 'task', id, task });
-    const { changes, kept = [] } = task.commit;
+    if (task.kind === 'commit') await this.#sendCommit(id, task.commit);
+    else if (task.kind === 'document') await this.#sendDocument(id, task.write);
+    else this.#post({ kind: 'task', id, task });
+  }
+
+  async #sendCommit(id: number, commit: Commit): Promise<void> {
+    const { changes, kept = [] } = commit;
     for (const [index, some] of portions(changes).entries()) {
       if (index > 0) await new Promise((resolve) => setImmediate(resolve));
       this.#post({ kind: 'changes', id, changes: packChanges(some) });
@@ -82,7 +93,18 @@ export class Writer {
       await new Promise((resolve) => setImmediate(resolve));
       this.#post({ kind: 'kept', id, kept: packKept(some) });
     }
-    this.#post({ kind: 'task', id, task: { kind: 'commit', commit: { ...task.commit, changes: [], kept: [] } } });
+    this.#post({ kind: 'task', id, task: { kind: 'commit', commit: { ...commit, changes: [], kept: [] } } });
+  }
+
+  async #sendDocument(id: number, write: DocumentWrite): Promise<void> {
+    if (write.parts.size <= CHANGES_PER_MESSAGE) {
+      return this.#post({ kind: 'task', id, task: { kind: 'document', write } });
+    }
+    for (const some of portions([...write.parts])) {
+      this.#post({ kind: 'parts', id, parts: new Map(some) });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.#post({ kind: 'task', id, task: { kind: 'document', write: { ...write, parts: new Map() } } });
   }
 
   #post(request: WriterRequest): void {

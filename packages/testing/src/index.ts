@@ -30,6 +30,7 @@ export type { JobsBench, JobsCase, JobsEngine, JobsOptions, OpenJobs } from './c
 export { jobsCases } from './contracts/jobs/jobs-cases.ts';
 export { runJobsCase } from './contracts/jobs/run-jobs-case.ts';
 export { jobsContract } from './contracts/jobs-contract.ts';
+export { type LocalStoreEngine, type LocalStorePlace, localStoreContract } from './contracts/local-store-contract.ts';
 export { runStoreCase } from './contracts/store/run-store-case.ts';
 export type { StoreBench, StoreCapabilities, StoreCase, StoreEngine } from './contracts/store/store-case.ts';
 export { storeCases } from './contracts/store/store-cases.ts';
@@ -46,8 +47,20 @@ export { Dice } from './kit/dice.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { refusalOf } from './kit/refusal-of.ts';
 export { seededRandom } from './kit/seeded-random.ts';
+export { type ServerProcess, startServerProcess } from './kit/server-process.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
+export {
+  startValkey,
+  startValkeyCluster,
+  type ValkeyCluster,
+  type ValkeyServer,
+  type ValkeyServerOptions,
+} from './kit/valkey-server.ts';
 export { weakPasswords } from './kit/weak-passwords.ts';
 export { type MemoryJobsOptions, openMemoryJobs } from './memory-jobs/open-memory-jobs.ts';
 export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
+export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
+export { type DeviceWorld, type Meddler, newDeviceWorld } from './sync/device-world.ts';
+export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
+export { aborted, VirtualPlatform } from './sync/virtual-platform.ts';

@@ -1,7 +1,8 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import type { Pace } from '../ports/pace.ts';
 import type { DocumentKey, DocumentScope, Guard } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
-import { admitObjects } from './admit-objects.ts';
+import { admitManyObjects } from './admit-objects.ts';
 import { lifeGuard } from './admit-write.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
 
@@ -49,8 +50,10 @@ export async function admitScope(directory: DocumentDirectory, scope: DocumentSc
   return owners;
 }
 
-export function admitContent(data: unknown, limits: Limits): Admitted<DocumentContent> {
-  if (typeof data !== 'string') return asAdmitted({ type: 'objects', objects: admitObjects(data, limits, 'data') });
+export async function admitContent(data: unknown, limits: Limits, pace: Pace): Promise<Admitted<DocumentContent>> {
+  if (typeof data !== 'string') {
+    return asAdmitted({ type: 'objects', objects: await admitManyObjects(data, limits, 'data', pace) });
+  }
   const at = [{ pointer: pointer('data'), detail: 'must be well-formed Unicode' }];
   if (!data.isWellFormed()) throw new Refusal('invalid_value', 'the text is not well-formed Unicode', at);
   return asAdmitted({ type: 'text', text: data });

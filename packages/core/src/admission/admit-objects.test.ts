@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, Refusal, type RefusalCode } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, Refusal, type RefusalCode, VALUE_MEMBERS_MAX } from '@tidemark/protocol';
 import { describe, expect, it } from 'vitest';
 import { admitIds, admitObjects } from './admit-objects.ts';
 
@@ -111,6 +111,22 @@ describe('admission of objects', () => {
   it('[VALUE-5] text must be well-formed Unicode', () => {
     expect(refusal(() => admit({ 1: { a: '\ud800' } })).code).toBe('invalid_value');
     expect(refusal(() => admit({ 1: { a: { '\udc00': 1 } } })).code).toBe('invalid_value');
+  });
+
+  it('[VALUE-7] a value holds at most VALUE_MEMBERS_MAX items and members, at all depths together', () => {
+    const wide = { ...limits, writeUnitsMax: 10_000_000 };
+    const admitted = (value: unknown) => admitObjects({ 1: { a: value } }, wide, 'objects');
+    const list = (length: number) => Array.from({ length }, () => 7);
+    const object = (length: number) => Object.fromEntries(list(length).map((item, index) => [`k${index}`, item]));
+    expect(admitted(list(VALUE_MEMBERS_MAX)).size).toBe(1);
+    expect(refusal(() => admitted(list(VALUE_MEMBERS_MAX + 1)))).toEqual({
+      code: 'limit_exceeded',
+      pointers: ['/objects/1/a'],
+    });
+    expect(admitted([list(VALUE_MEMBERS_MAX / 2 - 2), object(VALUE_MEMBERS_MAX / 2)]).size).toBe(1);
+    expect(refusal(() => admitted([list(VALUE_MEMBERS_MAX / 2 - 1), object(VALUE_MEMBERS_MAX / 2)])).code).toBe(
+      'limit_exceeded',
+    );
   });
 
   it('[VALUE-6] what is not JSON is refused', () => {

@@ -3,6 +3,7 @@ import type { Pace } from '../ports/pace.ts';
 import { admitName } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
+import { Stride } from './stride.ts';
 
 /** The part of the limits that objects must keep to. */
 export type ObjectLimits = Pick<
@@ -10,19 +11,12 @@ export type ObjectLimits = Pick<
   'objectsPerWriteMax' | 'attributesPerObjectMax' | 'valueDepthMax' | 'writeUnitsMax'
 >;
 
-/** Objects looked at before others get their turn. */
-const STRIDE = 1_000;
-
 /**
  * A hash of hashes from outside. One bad object refuses them all. An object without attributes is let in as such:
  * what it means is for the operation to say. `field` is where the objects stand in the request.
  */
 export function admitObjects(objects: unknown, limits: ObjectLimits, field: string): ObjectTexts {
-  const admitting = admitInStrides(objects, limits, field);
-  for (;;) {
-    const { done, value } = admitting.next();
-    if (done === true) return value;
-  }
+  return withoutPause(admitInStrides(objects, limits, field));
 }
 
 /** The same for writes that may be large: others get their turn in between. */
@@ -45,14 +39,14 @@ function* admitInStrides(objects: unknown, limits: ObjectLimits, field: string):
   const ids = Object.keys(given);
   requireCount(ids.length, limits.objectsPerWriteMax, 'objects', () => pointer(field));
   const admitted = new Map<string, AttributeTexts>();
-  const tally: Tally = { units: 0, goodNames: new Set() };
+  const tally = newTally();
   for (const id of ids) {
     refuseProto(id, () => pointer(field));
     admitName('object', id, () => pointer(field, id));
     tally.units += id.length;
-    admitted.set(id, admitAttributes(given[id], limits, [field, id], tally));
+    if (tally.stride.isOver(id.length)) yield;
+    admitted.set(id, yield* attributesInStrides(given[id], limits, [field, id], tally));
     if (tally.units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
-    if (admitted.size % STRIDE === 0) yield;
   }
   return admitted;
 }
@@ -62,15 +56,24 @@ interface Tally {
   units: number;
   /** Objects of one source mostly have the same attributes, so most names have been looked at before. */
   readonly goodNames: Set<string>;
+  readonly stride: Stride;
+}
+
+function newTally(): Tally {
+  return { units: 0, goodNames: new Set(), stride: new Stride() };
 }
 
 /** The attributes of one object. */
-export function admitAttributes(
+export function admitAttributes(attributes: unknown, limits: ObjectLimits, path: readonly string[]): AttributeTexts {
+  return withoutPause(attributesInStrides(attributes, limits, path, newTally()));
+}
+
+function* attributesInStrides(
   attributes: unknown,
   limits: ObjectLimits,
   path: readonly string[],
-  tally: Tally = { units: 0, goodNames: new Set() },
-): AttributeTexts {
+  tally: Tally,
+): Generator<void, AttributeTexts> {
   const here = () => pointer(...path);
   const given = requireObject(attributes, here);
   const names = Object.keys(given);
@@ -85,8 +88,16 @@ export function admitAttributes(
     const text = admitValue(given[name], limits.valueDepthMax, there);
     tally.units += name.length + text.length;
     texts.set(name, text);
+    if (tally.stride.isOver(text.length)) yield;
   }
   return texts;
+}
+
+function withoutPause<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
 }
 
 /** A list of object ids from outside; an id given twice counts once. */

@@ -1,4 +1,4 @@
-import { Refusal } from '@tidemark/protocol';
+import { Refusal, VALUE_MEMBERS_MAX } from '@tidemark/protocol';
 import { quoted } from './admit-name.ts';
 
 /**
@@ -6,10 +6,16 @@ import { quoted } from './admit-name.ts';
  * exactly once. `at` is a thunk, because a pointer is only needed when something is wrong.
  */
 export function admitValue(value: unknown, depthMax: number, at: () => string): string {
-  return textOf(value, depthMax, at);
+  return textOf(value, { depth: depthMax, members: VALUE_MEMBERS_MAX }, at);
 }
 
-function textOf(value: unknown, depthLeft: number, at: () => string): string {
+/** How much of a value may still come. */
+interface Room {
+  depth: number;
+  members: number;
+}
+
+function textOf(value: unknown, room: Room, at: () => string): string {
   switch (typeof value) {
     case 'string':
       return stringText(value, at);
@@ -18,7 +24,7 @@ function textOf(value: unknown, depthLeft: number, at: () => string): string {
     case 'boolean':
       return value ? 'true' : 'false';
     case 'object':
-      return value === null ? 'null' : nestedText(value, depthLeft, at);
+      return value === null ? 'null' : nestedText(value, room, at);
     default:
       throw refuse('invalid_request', `a ${typeof value} is not a JSON value`, at);
   }
@@ -35,26 +41,42 @@ function numberText(value: number, at: () => string): string {
   throw refuse('unsafe_number', `the number ${value} cannot be kept exactly; send it as a string`, at);
 }
 
-function nestedText(value: object, depthLeft: number, at: () => string): string {
-  if (depthLeft === 0) throw refuse('too_deep', 'a value is nested too deeply', at);
-  if (Array.isArray(value)) {
-    // A plain loop rather than map, which would pass over the holes of a sparse list.
-    const items: string[] = [];
-    for (const item of value) items.push(textOf(item, depthLeft - 1, at));
-    return `[${items.join(',')}]`;
-  }
-  const members = Object.keys(value)
-    .sort()
-    .map((key) => {
-      if (key === '__proto__') throw refuse('forbidden_key', 'the key "__proto__" is not allowed', at);
-      const member = (value as Readonly<Record<string, unknown>>)[key];
-      return `${stringText(key, at)}:${textOf(member, depthLeft - 1, at)}`;
-    });
+function nestedText(value: object, room: Room, at: () => string): string {
+  if (room.depth === 0) throw refuse('too_deep', 'a value is nested too deeply', at);
+  room.depth--;
+  const text = Array.isArray(value) ? listText(value, room, at) : objectText(value, room, at);
+  room.depth++;
+  return text;
+}
+
+function listText(list: readonly unknown[], room: Room, at: () => string): string {
+  takeMembers(list.length, room, at);
+  // A plain loop rather than map, which would pass over the holes of a sparse list.
+  const items: string[] = [];
+  for (const item of list) items.push(textOf(item, room, at));
+  return `[${items.join(',')}]`;
+}
+
+function objectText(value: object, room: Room, at: () => string): string {
+  const keys = Object.keys(value);
+  takeMembers(keys.length, room, at);
+  const members = keys.sort().map((key) => {
+    if (key === '__proto__') throw refuse('forbidden_key', 'the key "__proto__" is not allowed', at);
+    const member = (value as Readonly<Record<string, unknown>>)[key];
+    return `${stringText(key, at)}:${textOf(member, room, at)}`;
+  });
   return `{${members.join(',')}}`;
 }
 
+/** A value is looked at in one go, while everybody else waits: what it may hold is bounded before it is looked at. */
+function takeMembers(count: number, room: Room, at: () => string): void {
+  room.members -= count;
+  if (room.members >= 0) return;
+  throw refuse('limit_exceeded', `a value holds more than ${VALUE_MEMBERS_MAX} items and members`, at);
+}
+
 function refuse(
-  code: 'invalid_request' | 'invalid_value' | 'unsafe_number' | 'too_deep' | 'forbidden_key',
+  code: 'invalid_request' | 'invalid_value' | 'unsafe_number' | 'too_deep' | 'forbidden_key' | 'limit_exceeded',
   detail: string,
   at: () => string,
 ): Refusal {

@@ -7,6 +7,7 @@ import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, type GivenObjects, type ObjectTexts } from './admitted.ts';
 import { KnownObjects } from './known-objects.ts';
+import { WITHOUT_PAUSE } from './stride.ts';
 
 /** What admission must know of the world. */
 export interface Directory {
@@ -64,8 +65,6 @@ export type AnswerCall = WriteCall & {
   readonly since: Moment;
   readonly fence?: Guard;
 };
-
-const WITHOUT_PAUSE: Pace = { turn: async () => {} };
 
 /** One admission for every kind of write: the call's objects first, since they can be judged without a look-up. */
 export class WriteAdmission {

@@ -1,7 +1,8 @@
 import { JournalFollower } from '../journal/follower.ts';
+import { isTrueUpTo } from '../journal/is-true-up-to.ts';
 import { objectText } from '../journal/json-text.ts';
 import { readRecord } from '../journal/record.ts';
-import type { JournalSlice, PartitionKey, Store } from '../ports/store.ts';
+import type { DeviceTidemark, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 
 /**
  * The document `cd`: the part of md that the device has acknowledged. What has changed since the device saw it is not
@@ -19,11 +20,16 @@ export async function acknowledgedObjects(
     for (const [index, record] of records.entries()) {
       const seq = seqs[index] ?? 0;
       const { id, attributes } = readRecord(record, seq);
-      if (state.epoch === mark.epoch && seq <= mark.seq) objects.set(id, objectText(attributes));
+      if (isHeld(state, mark, seq)) objects.set(id, objectText(attributes));
       else objects.delete(id);
     }
     for (const id of graves) objects.delete(id);
   };
   await new JournalFollower(store, partition).catchUp({ slice, restart: () => objects.clear() });
   return objects;
+}
+
+function isHeld(state: PartitionState, { epoch, seq: upTo }: DeviceTidemark, seq: number): boolean {
+  const trueUpTo = isTrueUpTo(state, epoch);
+  return trueUpTo !== null && seq <= Math.min(upTo, trueUpTo);
 }

@@ -1,3 +1,4 @@
+import { isTrueUpTo } from '../journal/is-true-up-to.ts';
 import type { DeviceTidemark, PartitionKey, Store } from '../ports/store.ts';
 import { isoTime } from '../registry/iso-time.ts';
 import type { SourceView } from '../registry/sources.ts';
@@ -22,8 +23,9 @@ export async function cursorsOf(
   const cursors: [string, Cursor][] = [];
   for (const { source, partition } of sources) {
     const mark = await store.readTidemark(partition, client);
-    const { epoch, head } = await store.partition(partition);
-    if (mark !== null && mark.epoch === epoch) cursors.push([source.name, cursorOf(mark, head)]);
+    const state = await store.partition(partition);
+    if (mark !== null && isTrueUpTo(state, mark.epoch) !== null)
+      cursors.push([source.name, cursorOf(mark, state.head)]);
   }
   return Object.fromEntries(cursors);
 }

@@ -54,12 +54,10 @@ export function liveRecord(stored: StoredObject | undefined): ObjectRecord | nul
 }
 
 /** fast_insert: every object is born anew, whatever was there. An object without attributes is none. */
-export function insertions(objects: ObjectTexts): readonly Change[] {
-  const changes: Change[] = [];
+export function* insertions(objects: ObjectTexts): Iterable<Change> {
   for (const [id, attributes] of objects) {
-    if (attributes.size > 0) changes.push({ id, ...bornRecord(id, attributes) });
+    if (attributes.size > 0) yield { id, ...bornRecord(id, attributes) };
   }
-  return changes;
 }
 
 function verdictOn(change: PointChange, id: string, current: AttributeTexts | null): Verdict {

@@ -124,4 +124,22 @@ describe('named documents', () => {
     await tidemark.writeDocument({ kind: 'shared', source: 'Product' }, 'md', { data: { p: { a: 1 } } });
     expect(await tidemark.readObjects({ source: 'Product' })).toEqual(new Map([['p', { a: 1 }]]));
   });
+
+  it('[DOC-7] what is listed can be read: a source whose data belongs to users has no shared md', async () => {
+    const { tidemark } = await newTidemark();
+    const shared: DocumentScope = { kind: 'shared', source: 'Order' };
+    expect(await tidemark.documentNames(shared)).toEqual([]);
+    expect(await refusalOf(tidemark.readDocument(shared, 'md'))).toBe('doc_not_found');
+    expect(await refusalOf(tidemark.writeDocument(shared, 'md', { data: {} }))).toBe('doc_not_found');
+    await tidemark.writeDocument(shared, 'notes', { data: 'x' });
+    const scopes: DocumentScope[] = [
+      shared,
+      { kind: 'shared', source: 'Product' },
+      { kind: 'user', source: 'Product', user: 'ada' },
+      { kind: 'user', source: 'Order', user: 'ada' },
+    ];
+    for (const scope of scopes) {
+      for (const name of await tidemark.documentNames(scope)) await tidemark.readDocument(scope, name);
+    }
+  });
 });

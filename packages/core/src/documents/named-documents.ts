@@ -1,9 +1,11 @@
 import { COMMIT_ATTEMPTS_MAX, type Limits, Refusal } from '@tidemark/protocol';
 import type { DocumentAddress, DocumentContent } from '../admission/admit-document.ts';
 import { quoted } from '../admission/admit-name.ts';
-import type { Admitted, AttributeTexts } from '../admission/admitted.ts';
+import type { Admitted, AttributeTexts, ObjectTexts } from '../admission/admitted.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
+import { Stride, WITHOUT_PAUSE } from '../admission/stride.ts';
 import { eachMember, objectText } from '../journal/json-text.ts';
+import type { Pace } from '../ports/pace.ts';
 import type { DocumentKey, DocumentType, DocumentWrite, Store, StoredDocument } from '../ports/store.ts';
 import { merged } from './verdicts.ts';
 
@@ -19,14 +21,19 @@ export interface DocumentReport {
   readonly size: number;
 }
 
+/** Objects of a document looked up at a time, so that the event loop gets its turn in between. */
+const LOOKUP_CHUNK = 1_000;
+
 /** Documents that are neither md nor cd: kept under a name, never synchronised. */
 export class NamedDocuments {
   readonly #store: Store;
   readonly #limits: Limits;
+  readonly #pace: Pace;
 
-  constructor(store: Store, limits: Limits) {
+  constructor(store: Store, limits: Limits, pace: Pace = WITHOUT_PAUSE) {
     this.#store = store;
     this.#limits = limits;
+    this.#pace = pace;
   }
 
   async read({ key }: Admitted<DocumentAddress>): Promise<DocumentView> {
@@ -38,12 +45,13 @@ export class NamedDocuments {
 
   /** The content becomes all there is. */
   async set({ key, guards }: Admitted<DocumentAddress>, content: Admitted<DocumentContent>): Promise<DocumentReport> {
-    const parts = content.type === 'text' ? new Map([[partName(0), content.text]]) : partsOf(content.objects);
-    const { partCount, units } = growth(null, parts);
-    this.#requireRoom(units);
-    const result = await this.#write({ key, type: content.type, replace: true, parts, guards });
+    const draft = new DocumentDraft(null);
+    if (content.type === 'text') draft.put(partName(0), content.text);
+    else await this.#addObjects(draft, content.objects);
+    this.#requireRoom(draft.units);
+    const result = await this.#write({ key, type: content.type, replace: true, parts: draft.parts, guards });
     if (result === 'conflict') throw new Error('a write that expects nothing cannot conflict');
-    return { doc: key.name, type: content.type, size: sizeOf(content.type, partCount, units) };
+    return draft.report(key, content.type);
   }
 
   /** The content is added to what is there: texts behind each other, objects attribute by attribute. */
@@ -56,18 +64,50 @@ export class NamedDocuments {
   }
 
   async #appendOnce({ key, guards }: DocumentAddress, content: DocumentContent): Promise<DocumentReport | 'conflict'> {
-    const asked = content.type === 'text' ? [] : [...content.objects.keys()];
-    const present = await this.#store.readDocument(key, asked);
-    if (present !== null && present.type !== content.type) throw typeConflict(key, present.type);
-    const parts =
-      content.type === 'text' ? textAppended(present, content.text) : objectsAppended(present, content.objects);
-    const added = growth(present, parts);
-    this.#requireRoom(added.units);
-    const report = { doc: key.name, type: content.type, size: sizeOf(content.type, added.partCount, added.units) };
-    if (parts.size === 0 && present !== null) return report;
-    const expect = present?.version ?? 0;
-    const result = await this.#write({ key, type: content.type, replace: false, parts, expect, guards });
-    return result === 'conflict' ? 'conflict' : report;
+    const { type } = content;
+    const draft =
+      type === 'text' ? await this.#appendText(key, content.text) : await this.#appendObjects(key, content.objects);
+    if (draft === 'conflict') return 'conflict';
+    const { parts, expect, units } = draft;
+    this.#requireRoom(units);
+    if (parts.size === 0 && expect !== 0) return draft.report(key, type);
+    const result = await this.#write({ key, type, replace: false, parts, expect, guards });
+    return result === 'conflict' ? 'conflict' : draft.report(key, type);
+  }
+
+  async #appendText(key: DocumentKey, text: string): Promise<DocumentDraft> {
+    const present = await this.#store.readDocument(key, []);
+    requireType(key, present, 'text');
+    const draft = new DocumentDraft(present);
+    if (text !== '' || present === null) draft.put(partName(present?.partCount ?? 0), text);
+    return draft;
+  }
+
+  /** What is there is read a part at a time; when it changes meanwhile, the parts do not fit together. */
+  async #appendObjects(key: DocumentKey, objects: ObjectTexts): Promise<DocumentDraft | 'conflict'> {
+    const ids = [...objects.keys()];
+    let draft: DocumentDraft | null = null;
+    for (let start = 0; start < ids.length || draft === null; start += LOOKUP_CHUNK) {
+      const chunk = ids.slice(start, start + LOOKUP_CHUNK);
+      const present = await this.#store.readDocument(key, chunk);
+      requireType(key, present, 'objects');
+      draft ??= new DocumentDraft(present);
+      if (draft.expect !== (present?.version ?? 0)) return 'conflict';
+      const given = new Map(chunk.map((id) => [id, objects.get(id) ?? new Map<string, string>()]));
+      await this.#addObjects(draft, given, present?.parts);
+    }
+    return draft;
+  }
+
+  /** Others get their turn in between. */
+  async #addObjects(draft: DocumentDraft, objects: ObjectTexts, present?: ReadonlyMap<string, string>): Promise<void> {
+    for (const [id, given] of objects) {
+      const before = present?.get(id);
+      const verdict = before === undefined ? given : merged(attributesOf(before), given);
+      const text = verdict === null || verdict === 'gone' ? null : objectText(verdict);
+      if (text !== null) draft.put(id, text, before);
+      if (draft.stride.isOver((text ?? before ?? '').length)) await this.#pace.turn();
+    }
   }
 
   #requireRoom(units: number): void {
@@ -83,41 +123,30 @@ export class NamedDocuments {
   }
 }
 
-function textAppended(present: StoredDocument | null, text: string): ReadonlyMap<string, string> {
-  if (text === '' && present !== null) return new Map();
-  return new Map([[partName(present?.partCount ?? 0), text]]);
-}
+/** What a write would make of a document, as it stood at one version. */
+class DocumentDraft {
+  readonly parts = new Map<string, string>();
+  readonly stride = new Stride();
+  /** The version it was seen at; 0: there was none. */
+  readonly expect: number;
+  units: number;
+  #partCount: number;
 
-function objectsAppended(
-  present: StoredDocument | null,
-  objects: ReadonlyMap<string, AttributeTexts>,
-): ReadonlyMap<string, string> {
-  const parts = new Map<string, string>();
-  for (const [id, given] of objects) {
-    const text = present?.parts.get(id);
-    const verdict = text === undefined ? given : merged(attributesOf(text), given);
-    if (verdict !== null && verdict !== 'gone') parts.set(id, objectText(verdict));
+  constructor(present: StoredDocument | null) {
+    this.expect = present?.version ?? 0;
+    this.units = present?.units ?? 0;
+    this.#partCount = present?.partCount ?? 0;
   }
-  return parts;
-}
 
-/** How large the document is with these parts in it. */
-function growth(
-  present: StoredDocument | null,
-  parts: ReadonlyMap<string, string>,
-): { partCount: number; units: number } {
-  let partCount = present?.partCount ?? 0;
-  let units = present?.units ?? 0;
-  for (const [name, text] of parts) {
-    const before = present?.parts.get(name);
-    if (before === undefined) partCount++;
-    units += text.length - (before?.length ?? 0);
+  put(name: string, text: string, before?: string): void {
+    this.parts.set(name, text);
+    if (before === undefined) this.#partCount++;
+    this.units += text.length - (before?.length ?? 0);
   }
-  return { partCount, units };
-}
 
-function partsOf(objects: ReadonlyMap<string, AttributeTexts>): ReadonlyMap<string, string> {
-  return new Map([...objects].map(([id, attributes]) => [id, objectText(attributes)]));
+  report({ name }: DocumentKey, type: DocumentType): DocumentReport {
+    return { doc: name, type, size: type === 'text' ? this.units : this.#partCount };
+  }
 }
 
 function attributesOf(text: string): AttributeTexts {
@@ -126,16 +155,13 @@ function attributesOf(text: string): AttributeTexts {
   return attributes;
 }
 
-function sizeOf(type: DocumentType, partCount: number, units: number): number {
-  return type === 'text' ? units : partCount;
-}
-
 /** Parts of a text are numbered; fixed width keeps their order the order of their names. */
 function partName(index: number): string {
   return index.toString(36).padStart(8, '0');
 }
 
-function typeConflict(key: DocumentKey, present: DocumentType): Refusal {
-  const holds = present === 'text' ? 'a string' : 'a hash of hashes';
-  return new Refusal('type_conflict', `the document ${quoted(key.name)} holds ${holds}; only its like can be appended`);
+function requireType(key: DocumentKey, present: StoredDocument | null, type: DocumentType): void {
+  if (present === null || present.type === type) return;
+  const holds = present.type === 'text' ? 'a string' : 'a hash of hashes';
+  throw new Refusal('type_conflict', `the document ${quoted(key.name)} holds ${holds}; only its like can be appended`);
 }

@@ -1,10 +1,12 @@
 import { Refusal } from '@tidemark/protocol';
-import type { Moment } from '../admission/admit-write.ts';
+import type { Moment, ObjectsChange } from '../admission/admit-write.ts';
 import type { GivenObjects } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
 import { bornRecord, idOfRecord, isObjectOf, readRecord } from '../journal/record.ts';
+import type { Pace } from '../ports/pace.ts';
 import type { Change, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { changeOf } from './effect.ts';
+import { gatherPaced } from './gather-paced.ts';
 import { replaced } from './verdicts.ts';
 
 /**
@@ -16,6 +18,7 @@ import { replaced } from './verdicts.ts';
  * live or deleted, is newer than the document and stays as it is.
  */
 export class Replacement {
+  readonly #pace: Pace;
   readonly #follower: JournalFollower;
   readonly #objects: GivenObjects;
   readonly #since: Moment | null;
@@ -24,7 +27,13 @@ export class Replacement {
   /** What is to be done about ids met so far. */
   readonly #changes = new Map<string, Change>();
 
-  constructor(store: Store, partition: PartitionKey, objects: GivenObjects, since: Moment | null) {
+  constructor(
+    store: Store,
+    pace: Pace,
+    partition: PartitionKey,
+    { objects, since }: Extract<ObjectsChange, { readonly op: 'replace' }>,
+  ) {
+    this.#pace = pace;
     this.#follower = new JournalFollower(store, partition);
     this.#objects = objects;
     this.#since = since;
@@ -41,7 +50,12 @@ export class Replacement {
       },
     };
     const state = await this.#follower.catchUp(events, this.#since?.head);
-    return { changes: [...this.#changes.values(), ...this.#births()], state };
+    return { changes: await gatherPaced(this.#all(), this.#pace), state };
+  }
+
+  *#all(): Iterable<Change> {
+    yield* this.#changes.values();
+    yield* this.#births();
   }
 
   *#births(): Iterable<Change> {

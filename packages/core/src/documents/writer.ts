@@ -2,8 +2,11 @@ import { COMMIT_ATTEMPTS_MAX, Refusal } from '@tidemark/protocol';
 import type { PartitionWrite } from '../admission/admit-write.ts';
 import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
+import { Stride, WITHOUT_PAUSE } from '../admission/stride.ts';
+import type { Pace } from '../ports/pace.ts';
 import type { Change, Commit, CommitResult, Kept, PartitionState, Store } from '../ports/store.ts';
 import { effectOn, idsOf, insertions, type PointChange } from './effect.ts';
+import { gatherPaced, weightOf } from './gather-paced.ts';
 import { Replacement } from './replacement.ts';
 import { Turns } from './turns.ts';
 
@@ -23,10 +26,12 @@ type Attempt = () => Promise<{ readonly result: CommitResult; readonly changed: 
 /** Carries admitted writes into the store: read, decide, commit, and again when somebody was faster. */
 export class Writer {
   readonly #store: Store;
+  readonly #pace: Pace;
   readonly #turns = new Turns();
 
-  constructor(store: Store) {
+  constructor(store: Store, pace: Pace = WITHOUT_PAUSE) {
     this.#store = store;
+    this.#pace = pace;
   }
 
   write(write: Admitted<PartitionWrite>): Promise<WriteOutcome> {
@@ -53,12 +58,12 @@ export class Writer {
     const { change } = write;
     if (change.op === 'fast_insert') return () => this.#insert(write, change.objects);
     if (change.op !== 'replace') return () => this.#change(write, change);
-    const replacement = new Replacement(this.#store, write.partition, change.objects, change.since);
+    const replacement = new Replacement(this.#store, this.#pace, write.partition, change);
     return () => this.#replace(write, replacement, change.objects.size);
   }
 
   async #insert(write: PartitionWrite, objects: ObjectTexts): ReturnType<Attempt> {
-    const changes = insertions(objects);
+    const changes = await gatherPaced(insertions(objects), this.#pace);
     const state = changes.length === 0 ? await this.#store.partition(write.partition) : null;
     const result = await this.#commit(write, changes, state);
     return { result, changed: changes.length, unchanged: objects.size - changes.length };
@@ -70,6 +75,7 @@ export class Writer {
     const kept: Kept[] = [];
     let seen: PartitionState | null = null;
     let last: PartitionState | null = null;
+    const stride = new Stride();
     for (let start = 0; start < ids.length || last === null; start += LOOKUP_CHUNK) {
       const chunk = ids.slice(start, start + LOOKUP_CHUNK);
       const { state, objects } = await this.#store.readObjects(write.partition, chunk);
@@ -80,6 +86,7 @@ export class Writer {
         const effect = effectOn(change, id, stored, state.floor);
         if (effect === null) kept.push({ id, expect: stored?.seq ?? 0 });
         else changes.push(effect);
+        if (stride.isOver(weightOf(effect))) await this.#pace.turn();
       }
     }
     const isOneState = seen?.epoch === last.epoch && seen.head === last.head;

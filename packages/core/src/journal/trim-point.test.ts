@@ -29,5 +29,8 @@ describe('trim point', () => {
     expect(trimPoint(state, [mark({ seenAtMs: terms.nowMs - terms.retentionMs })], terms)).toBe(50);
     expect(trimPoint(state, [mark({ seenAtMs: terms.nowMs - terms.retentionMs - 1 })], terms)).toBe(100);
     expect(trimPoint(state, [mark({ epoch: 'other' })], terms)).toBe(100);
+    const fallen = { ...state, earlier: [{ epoch: 'other', upTo: 50 }] };
+    expect(trimPoint(fallen, [mark({ epoch: 'other' })], terms)).toBe(50);
+    expect(trimPoint(fallen, [mark({ epoch: 'other', seq: 51 })], terms)).toBe(100);
   });
 });

@@ -1,4 +1,5 @@
 import type { DeviceTidemark, PartitionState } from '../ports/store.ts';
+import { isTrueUpTo } from './is-true-up-to.ts';
 
 export interface TrimTerms {
   readonly nowMs: number;
@@ -15,7 +16,9 @@ export function trimPoint(state: PartitionState, marks: Iterable<DeviceTidemark>
   return point;
 }
 
-/** A device of another life starts over anyway. */
+/** A device of another life, or of one that lost what the device has, starts over anyway. */
 function isWaitedFor(state: PartitionState, mark: DeviceTidemark, terms: TrimTerms): boolean {
-  return mark.epoch === state.epoch && terms.nowMs - mark.seenAtMs <= terms.retentionMs;
+  const trueUpTo = isTrueUpTo(state, mark.epoch);
+  const isOurs = trueUpTo !== null && Math.max(mark.seq, mark.start ?? 0) <= trueUpTo;
+  return isOurs && terms.nowMs - mark.seenAtMs <= terms.retentionMs;
 }

@@ -27,6 +27,20 @@ describe('where a page starts', () => {
     expect(startOf({ ...good, restarts: 1 }, state, 1)).toMatchObject({ kind: 'continue', after: 50 });
   });
 
+  it('[PAGE-15] a token of an earlier epoch goes on as far as that one is true', () => {
+    const earlier = [
+      { epoch: 'late', upTo: 60 },
+      { epoch: 'early', upTo: 200 },
+    ];
+    const fallen = { ...state, earlier };
+    expect(startOf(token(60, 'base', 60, 'late'), fallen)).toMatchObject({ kind: 'continue', after: 60 });
+    expect(startOf(token(61, 'base', 60, 'late'), fallen)).toEqual({ kind: 'reset', reason: 'ahead' });
+    expect(startOf(token(50, 'start', 61, 'late'), fallen)).toEqual({ kind: 'reset', reason: 'ahead' });
+    expect(startOf(token(101, 'base', 50, 'early'), fallen)).toEqual({ kind: 'reset', reason: 'ahead' });
+    expect(startOf(token(29, 'base', 29, 'late'), fallen)).toEqual({ kind: 'reset', reason: 'trimmed' });
+    expect(startOf(token(50, 'base', 50, 'unknown'), fallen)).toEqual({ kind: 'reset', reason: 'epoch' });
+  });
+
   it('[PAGE-2] a token is good while its seq is not below the floor', () => {
     expect(startOf(token(29, 'base', 29), state)).toEqual({ kind: 'reset', reason: 'trimmed' });
     expect(startOf(token(30, 'base', 2), state)).toEqual({

@@ -1,3 +1,4 @@
+import { isTrueUpTo } from '../journal/is-true-up-to.ts';
 import type { PartitionState } from '../ports/store.ts';
 import type { Foothold, Token } from './token.ts';
 
@@ -15,9 +16,10 @@ export type PageStart =
 export function startOf(token: Token | null | 'unreadable', partition: PartitionState, restarts = 0): PageStart {
   if (token === null) return { kind: 'reset', reason: 'new_device' };
   if (token === 'unreadable') return { kind: 'reset', reason: 'unreadable' };
-  if (token.epoch !== partition.epoch) return { kind: 'reset', reason: 'epoch' };
+  const trueUpTo = isTrueUpTo(partition, token.epoch);
+  if (trueUpTo === null) return { kind: 'reset', reason: 'epoch' };
   if (token.restarts !== restarts) return { kind: 'reset', reason: 'told' };
-  if (Math.max(token.seq, token.foothold.seq) > partition.head) return { kind: 'reset', reason: 'ahead' };
+  if (Math.max(token.seq, token.foothold.seq) > trueUpTo) return { kind: 'reset', reason: 'ahead' };
   if (hasForgotten(partition, token)) return { kind: 'reset', reason: 'trimmed' };
   return { kind: 'continue', after: token.seq, foothold: token.foothold };
 }

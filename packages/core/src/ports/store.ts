@@ -90,8 +90,15 @@ export interface Store {
 
 export interface EngineDescription {
   readonly name: string;
-  /** `durable`: flushed to disk before a write is acknowledged. `memory`: gone with the process. */
-  readonly durability: 'durable' | 'memory';
+  /**
+   * `durable`: flushed to disk before a write is acknowledged. `buffered`: acknowledged before it is flushed, so that a
+   * crash can take back the last ones. `memory`: gone with the process.
+   */
+  readonly durability: 'durable' | 'buffered' | 'memory';
+  /** How that was found out, for operators. */
+  readonly details?: Readonly<Record<string, string | number | boolean>>;
+  /** What an operator should change. */
+  readonly warnings?: readonly string[];
 }
 
 /** Source × user, or source × shared when `user` is null. */
@@ -114,6 +121,16 @@ export interface PartitionState {
   readonly size: number;
   /** Sum of the checksums of all live objects. */
   readonly checksum: number;
+  /**
+   * Epochs of the same life from before moments at which acknowledged writes may have been lost. What was known under
+   * one of them up to its seq is still true; anything beyond may have become something else.
+   */
+  readonly earlier?: readonly EarlierEpoch[];
+}
+
+export interface EarlierEpoch {
+  readonly epoch: string;
+  readonly upTo: number;
 }
 
 export interface StoredObject {

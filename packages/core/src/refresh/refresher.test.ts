@@ -7,6 +7,7 @@ import {
   refusalOf,
   seededRandom,
   settableClock,
+  weakPasswords,
 } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { type Adapter, AdapterRefusal, type ObjectsAnswer } from '../ports/adapter.ts';
@@ -151,7 +152,7 @@ describe('a refresh', () => {
       store,
       clock: one.clock,
       random: seededRandom(4),
-      passwords: { hash: async () => '', verify: async () => false },
+      passwords: weakPasswords(seededRandom(4)),
       log: one.log,
       adapters: one.adapters,
     });

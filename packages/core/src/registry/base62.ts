@@ -8,7 +8,7 @@ export function base62(bytes: Uint8Array, width: number): string {
 }
 
 /** The last `width` digits of a number. */
-export function base62Number(value: bigint, width: number): string {
+function base62Number(value: bigint, width: number): string {
   let text = '';
   let rest = value;
   for (let place = 0; place < width; place++) {
@@ -18,9 +18,17 @@ export function base62Number(value: bigint, width: number): string {
   return text;
 }
 
-export function isBase62(text: string): boolean {
-  for (const character of text) {
-    if (!DIGITS.includes(character)) return false;
+/** The same for a number that a JavaScript number holds exactly: on the path of every request, and much faster. */
+export function base62Integer(value: number, width: number): string {
+  let text = '';
+  let rest = value;
+  for (let place = 0; place < width; place++) {
+    text = DIGITS.charAt(rest % DIGITS.length) + text;
+    rest = Math.floor(rest / DIGITS.length);
   }
-  return true;
+  return text;
+}
+
+export function isBase62(text: string): boolean {
+  return /^[0-9A-Za-z]*$/.test(text);
 }

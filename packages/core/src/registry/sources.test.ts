@@ -39,6 +39,7 @@ const plain = {
   created_at: '2023-11-14T22:13:20.000Z',
   updated_at: '2023-11-14T22:13:20.000Z',
   updated_by: null,
+  counts: { objects: null },
 };
 
 const manyReferences = (count: number) =>

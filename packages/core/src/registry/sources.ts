@@ -46,6 +46,12 @@ export interface SourceView extends SourceAttributes {
   readonly updated_by: string | null;
 }
 
+/** The same with what is in it. */
+export interface CountedSource extends SourceView {
+  /** Null for a source whose data belongs to users: adding them all up would cost as much as there are users. */
+  readonly counts: { readonly objects: number | null };
+}
+
 /** The kinds of data the server knows, and when they are due for a refresh. */
 export class Sources {
   readonly #store: Store;
@@ -64,11 +70,11 @@ export class Sources {
     this.#admission = new WriteAdmission(directory, limits);
   }
 
-  async declare(call: unknown): Promise<SourceView> {
+  async declare(call: unknown): Promise<CountedSource> {
     const declaration = admitSource(call);
     const view = await this.#tryWrite(declaration.name, null, this.#declared(declaration, false));
     if (view === null) throw new Refusal('source_exists', `there is already a source ${quoted(declaration.name)}`);
-    return view;
+    return this.#counted(view);
   }
 
   /**
@@ -86,13 +92,20 @@ export class Sources {
     return views;
   }
 
-  async get(name: unknown): Promise<SourceView> {
+  async get(name: unknown): Promise<CountedSource> {
     const source = admitName('source', name, pointer('source_id'));
-    return this.#views.of(source, await this.#require(source));
+    return this.#counted(this.#views.of(source, await this.#require(source)));
   }
 
   async has(name: string): Promise<boolean> {
     return (await this.#store.readEntry(refs.source(name))) !== null;
+  }
+
+  /** All of them, with what is in them. */
+  async listCounted(): Promise<readonly CountedSource[]> {
+    const counted: CountedSource[] = [];
+    for (const view of await this.list()) counted.push(await this.#counted(view));
+    return counted;
   }
 
   async list(): Promise<readonly SourceView[]> {
@@ -115,15 +128,16 @@ export class Sources {
   }
 
   /** `userName` is who wants the change, as the caller says; it is kept, not checked. */
-  async update(name: unknown, data: unknown, userName?: unknown): Promise<SourceView> {
+  async update(name: unknown, data: unknown, userName?: unknown): Promise<CountedSource> {
     const source = admitName('source', name, pointer('source_id'));
     const settings = admitSourceUpdate(data);
     const updatedBy = userName == null ? {} : { updatedBy: admitName('login', userName, pointer('user_name')) };
-    return persist(async () => {
+    const view = await persist(async () => {
       const entry = await this.#require(source);
       const old = readSourceRecord(entry.value);
       return this.#tryWrite(source, entry, { ...old, ...settings, ...updatedBy, updatedAtMs: this.#clock.nowMs() });
     });
+    return this.#counted(view);
   }
 
   /** The source with all its partitions and documents, in one step. */
@@ -165,6 +179,12 @@ export class Sources {
       ...settings,
     };
     return { ...PLAIN_SOURCE, ...given, configured, createdAtMs: nowMs, updatedAtMs: nowMs };
+  }
+
+  async #counted(view: SourceView): Promise<CountedSource> {
+    if (view.partition_type === 'user') return { ...view, counts: { objects: null } };
+    const { size } = await this.#store.partition({ source: view.name, user: null });
+    return { ...view, counts: { objects: size } };
   }
 
   async #tryConfigure(declaration: SourceDeclaration): Promise<SourceView | null> {

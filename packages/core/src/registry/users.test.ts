@@ -562,6 +562,7 @@ describe('verifyPassword', () => {
     let hashes = 0;
     const { users } = setUp({
       passwords: (real) => ({
+        ...real,
         hash: (password) => {
           hashes += 1;
           return real.hash(password);
@@ -592,16 +593,90 @@ describe('verifyPassword', () => {
     let failures = 1;
     const { users } = setUp({
       passwords: (real) => ({
+        ...real,
         hash: async (password) => {
           failures -= 1;
           if (failures >= 0) throw new Error('no memory');
           return real.hash(password);
         },
-        verify: real.verify,
       }),
     });
     await expect(users.verifyPassword('nobody', 'x')).rejects.toThrow('no memory');
     expect(await users.verifyPassword('nobody', 'x')).toBeNull();
+  });
+});
+
+describe('a hash made in a weaker way than today', () => {
+  async function outdated(change: Parameters<typeof setUp>[0] = {}) {
+    const random = seededRandom(2);
+    const stronger = weakPasswords(random, 2);
+    let isToday = false;
+    const world = setUp({
+      ...change,
+      passwords: (real) => ({
+        verify: real.verify,
+        hash: (password) => (isToday ? stronger : real).hash(password),
+        isOutdated: (hash) => (isToday ? stronger : real).isOutdated(hash),
+        ...change.passwords?.(stronger),
+      }),
+    });
+    await world.users.create({ attributes: { ...alice, note: 'n' } });
+    const { token } = await world.tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
+    isToday = true;
+    const hash = async () => {
+      const entry = await world.store.readEntry({ kind: 'user', key: ['alice'] });
+      return (JSON.parse(entry?.value ?? '') as { credential: { passwordHash: string } }).credential.passwordHash;
+    };
+    return { ...world, token, hash };
+  }
+
+  it('[USER-14] is made anew at the next login, once, and nothing else changes', async () => {
+    const { users, tokens, clock, token, hash } = await outdated();
+    const old = await hash();
+    expect(await users.verifyPassword('alice', 'wrong')).toBeNull();
+    expect(await hash()).toBe(old);
+    const before = await users.verifyPassword('alice', 'secret-1');
+    const renewed = await hash();
+    expect([old.split('$')[0], renewed.split('$')[0]]).toEqual(['weak-scrypt-1', 'weak-scrypt-2']);
+    expect(await users.verifyPassword('alice', 'secret-1')).toEqual(before);
+    expect(await hash()).toBe(renewed);
+    expect((await users.get('alice')).attributes).toEqual({ note: 'n' });
+    expect(await tokens.check(token, clock.nowMs())).toMatchObject({ user: 'alice' });
+    // A token asked for with what was right before the renewal is issued after it.
+    const login = { user: 'alice', scopes: ['device'], expiresAtMs: null, stamp: before?.stamp ?? '' } as const;
+    expect(await refusal(tokens.issue(login))).toBe('nothing');
+  });
+
+  it('[USER-14] does not bring back a password that was changed meanwhile', async () => {
+    let world: World | null = null;
+    const change = () => world?.users.update('alice', { attributes: { password: 'secret-2' } }) ?? Promise.resolve();
+    world = await outdated({ wrap: (store) => before(store, isUserChange, change) });
+    await world.users.verifyPassword('alice', 'secret-1');
+    expect(await world.users.verifyPassword('alice', 'secret-1')).toBeNull();
+    expect(await world.users.verifyPassword('alice', 'secret-2')).toMatchObject({ login: 'alice' });
+  });
+
+  it('[USER-14] lets the login succeed when it cannot be made anew now', async () => {
+    const full = async () => {
+      throw new Refusal('store_full', 'the disk is full');
+    };
+    const { users } = await outdated({ wrap: (store) => before(store, isUserChange, full) });
+    expect(await users.verifyPassword('alice', 'secret-1')).toMatchObject({ login: 'alice' });
+    const busy = async () => {
+      throw new Refusal('overloaded', 'too many passwords');
+    };
+    let isBusy = false;
+    const other = await outdated({
+      passwords: (stronger) => ({
+        ...stronger,
+        hash: (password) => (isBusy ? busy() : stronger.hash(password)),
+        isOutdated: () => isBusy,
+      }),
+    });
+    // The hash that unknown users are compared with is made once, at the first login.
+    await other.users.verifyPassword('alice', 'wrong');
+    isBusy = true;
+    expect(await other.users.verifyPassword('alice', 'secret-1')).toMatchObject({ login: 'alice' });
   });
 });
 

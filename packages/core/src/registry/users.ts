@@ -140,7 +140,8 @@ export class Users {
     const record = entry === null ? null : readUserRecord(entry.value);
     const credential = record?.credential ?? null;
     const isRight = await this.#ports.passwords.verify(password, credential?.passwordHash ?? nobodysHash);
-    if (!isRight || record === null || credential === null) return null;
+    if (!isRight || entry === null || record === null || credential === null) return null;
+    if (this.#ports.passwords.isOutdated(credential.passwordHash)) await this.#rehash(login, password, entry);
     return { login, admin: record.admin, stamp: credential.stamp };
   }
 
@@ -180,6 +181,22 @@ export class Users {
 
   async #credential(password: string): Promise<Credential> {
     return { passwordHash: await this.#ports.passwords.hash(password), stamp: randomWord(this.#ports.random) };
+  }
+
+  /**
+   * The only moment at which the password is known. The stamp stays: it is the same password, and whoever logged in with
+   * it stays logged in. What keeps this from being done keeps nobody from logging in; the next login tries again.
+   */
+  async #rehash(login: string, password: string, { value, version }: Entry): Promise<void> {
+    const record = readUserRecord(value);
+    if (record.credential === null) return;
+    try {
+      const credential = { ...record.credential, passwordHash: await this.#ports.passwords.hash(password) };
+      const write = { ...refs.user(login), value: writeUserRecord({ ...record, credential }), expect: version };
+      await this.#store.writeEntries({ writes: [write], guards: [] });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
   }
 
   async #tryUpdate(login: string, update: UserUpdate, credential: Credential | null): Promise<UserRecord | null> {

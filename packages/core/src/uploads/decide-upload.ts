@@ -1,6 +1,7 @@
 import { type Conflicts, Refusal, textChecksum } from '@tidemark/protocol';
 import { liveRecord } from '../documents/effect.ts';
 import { merged, type Verdict } from '../documents/verdicts.ts';
+import { isTrueUpTo } from '../journal/is-true-up-to.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import { readToken } from '../pages/token.ts';
 import type { PartitionState, StoredObject } from '../ports/store.ts';
@@ -71,10 +72,20 @@ function changedByOthers(
     const text = current.attributes.get(name);
     if (text !== undefined && text === attributes.get(name)) continue;
     if (changedAt(name, current) <= seenSeq) continue;
-    const isOwn = text !== undefined && footprint.get(name) === textChecksum(text);
-    if (!isOwn) return name;
+    if (!isOwnDoing(name, current, footprint)) return name;
   }
   return null;
+}
+
+/**
+ * Whether the attribute is as this device left it. One that the object never had dates from its birth; whoever has
+ * written to the object and still stands there knew of that birth, or was it.
+ */
+function isOwnDoing(name: string, { attributes, marks }: ObjectRecord, footprint: Footprint): boolean {
+  const isOwn = (own: string, text: string) => footprint.get(own) === textChecksum(text);
+  const text = attributes.get(name);
+  if (text !== undefined) return isOwn(name, text);
+  return !marks.gone.has(name) && [...attributes].some(([own, its]) => isOwn(own, its));
 }
 
 /** An attribute nobody has touched, present or not, is as old as the object. */
@@ -86,9 +97,9 @@ function changedAt(name: string, { marks }: ObjectRecord): number {
  * Up to where the device surely knew what it changed. In another life, or below the floor, where marks are forgotten,
  * nothing can be told any more: then everything counts as changed since.
  */
-function seenSeqOf(seen: string | null, { epoch, head, floor }: PartitionState): number {
+function seenSeqOf(seen: string | null, state: PartitionState): number {
   const token = seen === null ? null : readToken(seen);
-  if (token === null || token.epoch !== epoch || token.foothold.kind === 'start') return -1;
+  if (token === null || token.foothold.kind === 'start') return -1;
   const { seq } = token.foothold;
-  return seq > head || seq < floor ? -1 : seq;
+  return seq > (isTrueUpTo(state, token.epoch) ?? -1) || seq < state.floor ? -1 : seq;
 }

@@ -318,6 +318,21 @@ describe('conflicts', () => {
     expect(await pushAs(test, other, [{ attributes: { b: 9 }, seen }])).toMatchObject([{ status: 'conflict' }]);
   });
 
+  it('[UPLOAD-11] an object a device made itself may get further attributes before it has pulled it', async () => {
+    const test = await detect();
+    const seen = await tokenOf(test, test.device);
+    const chain = await test.push(
+      { op: 'create', id: 'n', attributes: { x: 1 }, seen },
+      { op: 'update', id: 'n', attributes: { x: 2 }, seen },
+      { op: 'update', id: 'n', attributes: { y: 1 }, seen },
+    );
+    expect(chain.map(({ status }) => status)).toEqual(new Array(3).fill('applied'));
+    // Of an object somebody else made meanwhile the device knew nothing.
+    await test.tidemark.pushObjects({ ...orders, objects: { theirs: { x: 1 } } });
+    const foreign = { op: 'update', id: 'theirs', attributes: { y: 1 }, seen } as const;
+    expect(await test.push(foreign)).toMatchObject([{ status: 'conflict' }]);
+  });
+
   it('[UPLOAD-11] own changes are remembered of so many attributes, and not for ever', async () => {
     const test = await detect();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });

@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import {
+  FAILED_LOGINS_PER_ACCOUNT_MAX,
+  FAILED_LOGINS_PER_ADDRESS_MAX,
+  FAILED_LOGINS_WINDOW_MS,
+  LOGIN_KEYS_MAX,
+  LOGINS_WAITING_MAX,
+} from '../edge-limits.ts';
 
-/** Failed logins allowed per minute and address, and per minute and account whatever the address. */
-export const FAILED_LOGINS_PER_ADDRESS_MAX = 5;
-export const FAILED_LOGINS_PER_ACCOUNT_MAX = 20;
-/** Addresses and accounts remembered at once; beyond it the longest unused are forgotten. */
-const KEYS_MAX = 10_000;
-/** Attempts that may wait until others are known to have failed or not. Exceeded: `overloaded`. */
-const WAITING_MAX = 200;
-const WINDOW_MS = 60_000;
 const RETRY_AFTER_S = 2;
 
 interface Bound {
@@ -68,12 +67,12 @@ export class LoginLimiter {
   #refuseAfter(failedAtMs: readonly number[], max: number): void {
     const [oldestMs] = failedAtMs;
     if (oldestMs === undefined || failedAtMs.length < max) return;
-    const waitS = Math.max(1, Math.ceil((oldestMs + WINDOW_MS - this.#clock.nowMs()) / 1_000));
+    const waitS = Math.max(1, Math.ceil((oldestMs + FAILED_LOGINS_WINDOW_MS - this.#clock.nowMs()) / 1_000));
     throw new Refusal('rate_limited', `too many failed logins; try again in ${waitS} seconds`, [], waitS);
   }
 
   #anotherToEnd(): Promise<void> {
-    if (this.#waiting.length >= WAITING_MAX) {
+    if (this.#waiting.length >= LOGINS_WAITING_MAX) {
       throw new Refusal('overloaded', 'too many logins are being checked at once', [], RETRY_AFTER_S);
     }
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -90,12 +89,12 @@ export class LoginLimiter {
   #tally(key: string): Tally {
     const nowMs = this.#clock.nowMs();
     const tally = this.#tallies.get(key) ?? { failedAtMs: [], pending: 0 };
-    tally.failedAtMs = tally.failedAtMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
+    tally.failedAtMs = tally.failedAtMs.filter((atMs) => nowMs - atMs < FAILED_LOGINS_WINDOW_MS);
     // Setting it anew makes it the youngest of the map, so that the first ones are the longest unused.
     this.#tallies.delete(key);
     this.#tallies.set(key, tally);
     for (const oldest of this.#tallies.keys()) {
-      if (this.#tallies.size <= KEYS_MAX) break;
+      if (this.#tallies.size <= LOGIN_KEYS_MAX) break;
       this.#tallies.delete(oldest);
     }
     return tally;

@@ -87,7 +87,7 @@ export class Cli {
   }
 }
 
-function timeoutMs(command: Command): number {
+export function timeoutMs(command: Command): number {
   const { timeout } = command.optsWithGlobals<GlobalOptions>();
   if (timeout === undefined) return TIMEOUT_S * 1_000;
   const seconds = Number(timeout);

@@ -4,6 +4,7 @@ import type { Cli } from './cli.ts';
 import { addBackup } from './commands/backup.ts';
 import { addClients } from './commands/clients.ts';
 import { addConfig } from './commands/config.ts';
+import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addInit } from './commands/init.ts';
@@ -30,6 +31,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly Add[]])[] 
   ['The server:', [addServe, addDev, addInit, addConfig]],
   ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
   ['Looking after a server:', [addStats, addJobs, addTokens, addSystem]],
+  ['Being a device:', [addDevice]],
   ['On a data folder:', [addBackup, addRestore, addVerify, addDoctor]],
   ['This program:', [addBench, addVersion]],
 ];

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
+import type { LoadBounds } from '../http/load-gauge.ts';
 import type { QueueSetting } from './queue-settings.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
@@ -10,7 +11,15 @@ export interface Config {
   readonly port: number;
   /** Absolute. */
   readonly dataFolder: string;
-  readonly store: 'embedded';
+  /** `embedded`, or the address of a server that is one. */
+  readonly store: string;
+  readonly isDurabilityRequired: boolean;
+  readonly valkey: {
+    readonly login: string | null;
+    readonly password: string | null;
+    readonly prefix: string;
+    readonly confirmReplicas: number;
+  };
   readonly adminLogin: string;
   /** Null: the first start makes one. */
   readonly adminPassword: string | null;
@@ -25,6 +34,8 @@ export interface Config {
   readonly areMetricsPublic: boolean;
   /** How long requests under way may take to finish once the server is to stop. */
   readonly shutdownGraceMs: number;
+  /** When new requests are turned away. */
+  readonly overload: LoadBounds;
   readonly ping: { readonly webhookUrl: string | null; readonly webhookSecret: string | null };
   /** Absolute; null: there is none. */
   readonly appFolder: string | null;
@@ -68,6 +79,13 @@ export function configOf(settings: Settings): Config {
     port: settings.port,
     dataFolder: settings.data,
     store: settings.store,
+    isDurabilityRequired: settings.require_durable,
+    valkey: {
+      login: settings.valkey.login,
+      password: settings.valkey.password,
+      prefix: settings.valkey.prefix,
+      confirmReplicas: settings.valkey.confirm_replicas,
+    },
     adminLogin: settings.admin_login,
     adminPassword: settings.admin_password,
     logLevel: settings.log_level,
@@ -80,6 +98,11 @@ export function configOf(settings: Settings): Config {
     trustProxy: settings.trust_proxy,
     areMetricsPublic: settings.metrics_public,
     shutdownGraceMs: settings.shutdown_grace_ms,
+    overload: {
+      eventLoopDelayMsMax: settings.overload.event_loop_delay_ms_max,
+      heapPercentMax: settings.overload.heap_percent_max,
+      rssBytesMax: settings.overload.rss_bytes_max,
+    },
     ping: { webhookUrl: settings.ping.webhook_url, webhookSecret: settings.ping.webhook_secret },
     appFolder: settings.app,
     backend: {

@@ -44,6 +44,9 @@ function originOf({ values }: LoadedConfig, name: string): string | undefined {
 
 const DAYS_30_S = 2_592_000;
 
+const STORE_RULE =
+  'must be embedded, or like valkey://host:6379, valkeys:// for TLS, valkey+cluster://host,host or valkey+sentinel://host,host/name, without login and password';
+
 describe('without a word from anybody', () => {
   it('[CONF-1] every setting has a default, and the server keeps to itself', () => {
     const { config, warnings } = load();
@@ -52,6 +55,8 @@ describe('without a word from anybody', () => {
       port: 9292,
       dataFolder: join(folder, 'data'),
       store: 'embedded',
+      isDurabilityRequired: false,
+      valkey: { login: null, password: null, prefix: 'tidemark:', confirmReplicas: 0 },
       adminLogin: 'admin',
       adminPassword: null,
       logLevel: 'info',
@@ -64,6 +69,7 @@ describe('without a word from anybody', () => {
       trustProxy: false,
       areMetricsPublic: false,
       shutdownGraceMs: 10_000,
+      overload: { eventLoopDelayMsMax: 1_000, heapPercentMax: 90, rssBytesMax: 0 },
       ping: { webhookUrl: null, webhookSecret: null },
       appFolder: null,
       backend: { secret: null, timeoutMs: 10_000, queryTimeoutMs: 60_000, denyPrivate: false },
@@ -101,6 +107,12 @@ describe('who wins', () => {
       '--log-level',
       'default',
     ]);
+  });
+
+  it('[CONF-12] the store may be the address of a server, alone, in a cluster or behind sentinels', () => {
+    for (const store of ['valkey://db', 'redis://[::1]:7000/2', 'rediss://db', 'valkeys+cluster://a:1,b:2']) {
+      expect(load({ env: { TIDEMARK_STORE: store } }).config.store).toBe(store);
+    }
   });
 
   it('[CONF-2] `--config` names the file, or else TIDEMARK_CONFIG, or else it is the one in the working folder', () => {
@@ -153,6 +165,7 @@ describe('every setting', () => {
       trust_proxy: true,
       shutdown_grace_ms: 0,
       admin_password: 'pässwörd',
+      overload: { event_loop_delay_ms_max: 50, heap_percent_max: 80, rss_bytes_max: 1_000_000 },
       ping: { webhook_url: 'http://127.0.0.1:8080/ping', webhook_secret: 's3' },
       stats: { retention_s: 3_600 },
       devices: { retention_days: 7 },
@@ -168,6 +181,9 @@ describe('every setting', () => {
         TIDEMARK_TRUST_PROXY: '1',
         TIDEMARK_SHUTDOWN_GRACE_MS: '0',
         TIDEMARK_ADMIN_PASSWORD: 'pässwörd',
+        TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: '50',
+        TIDEMARK_OVERLOAD_HEAP_PERCENT_MAX: '80',
+        TIDEMARK_OVERLOAD_RSS_BYTES_MAX: '1000000',
         TIDEMARK_PING_WEBHOOK_URL: 'http://127.0.0.1:8080/ping',
         TIDEMARK_PING_WEBHOOK_SECRET: 's3',
         TIDEMARK_STATS_RETENTION_S: '3600',
@@ -181,6 +197,7 @@ describe('every setting', () => {
     expect(fromEnv).toMatchObject({
       isResetAllowed: false,
       shutdownGraceMs: 0,
+      overload: { eventLoopDelayMsMax: 50, heapPercentMax: 80, rssBytesMax: 1_000_000 },
       limits: { ...DEFAULT_LIMITS, objectsPerWriteMax: 5, valueDepthMax: 9 },
     });
   });
@@ -207,7 +224,9 @@ describe('values that are not allowed', () => {
     ['TIDEMARK_LIMITS_OBJECTS_PER_WRITE_MAX', '0', 'must be a whole number from 1 to 10000000, not 0'],
     ['TIDEMARK_LIMITS_VALUE_DEPTH_MAX', '-5', 'must be a whole number from 1 to 1000, not -5'],
     ['TIDEMARK_TOKEN_TTL_S', '0', 'must be a whole number from 1 to 315360000, not 0'],
-    ['TIDEMARK_STORE', 'redis', 'must be one of embedded, not "redis"'],
+    ...['redis', 'http://host', 'valkey://', 'valkey://ann:secret@host', 'valkey://host?x=1', 'valkey+ring://host'].map(
+      (address) => ['TIDEMARK_STORE', address, `${STORE_RULE}, not "${address.replace('ann:secret', '***')}"`],
+    ),
     ['TIDEMARK_ALLOW_RESET', 'maybe', 'must be true or false, not "maybe"'],
     ['TIDEMARK_ADMIN_LOGIN', '*', 'must be a name of 1 to 255 bytes without control characters, not "*"'],
     [
@@ -269,7 +288,7 @@ describe('values that are not allowed', () => {
       '"prot" in tidemark.config.json is not a setting; did you mean port?',
       'port in tidemark.config.json must be a whole number from 0 to 65535, not "x"',
       'sources in tidemark.config.json: "A" is declared twice',
-      'TIDEMARK_STORE must be one of embedded, not "redis"',
+      expect.stringMatching(/^TIDEMARK_STORE must be embedded, or like valkey:\/\/host:6379, .*, not "redis"$/),
     ]);
     expect(() => load({ env: { TIDEMARK_PORT: 'x' } })).toThrow(/^the configuration has 4 problems:\n {2}"prot" in/);
   });
@@ -367,14 +386,20 @@ describe('secrets', () => {
   const secrets = SETTINGS.filter(({ secret }) => secret);
 
   it('[CONF-9] are never flags and may lie in a file that TIDEMARK_…_FILE names', () => {
-    expect(secrets.map(({ name }) => name)).toEqual(['admin_password', 'ping.webhook_secret', 'backend.secret']);
+    const names = ['valkey.password', 'admin_password', 'ping.webhook_secret', 'backend.secret'];
+    expect(secrets.map(({ name }) => name)).toEqual(names);
     const env = {
       TIDEMARK_ADMIN_PASSWORD_FILE: write('pw', 'open sesame\n'),
       TIDEMARK_PING_WEBHOOK_SECRET_FILE: 'hook',
+      TIDEMARK_VALKEY_PASSWORD_FILE: write('valkey', 'barnacle'),
     };
     write('hook', 'a\nb\n');
     const loaded = load({ env });
-    expect(loaded.config).toMatchObject({ adminPassword: 'open sesame', ping: { webhookSecret: 'a\nb' } });
+    expect(loaded.config).toMatchObject({
+      adminPassword: 'open sesame',
+      ping: { webhookSecret: 'a\nb' },
+      valkey: { password: 'barnacle' },
+    });
     expect(originOf(loaded, 'admin_password')).toBe('TIDEMARK_ADMIN_PASSWORD_FILE');
   });
 

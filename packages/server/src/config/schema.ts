@@ -33,9 +33,11 @@ const TEXT_MAX = 500_000_000;
 const BODY_BYTES_MIN = 1_024;
 const GRACE_MS_MAX = 600_000;
 const CALL_MS_MAX = 600_000;
+const DELAY_MS_MAX = 600_000;
 const RETENTION_DAYS_MAX = 3_650;
 const STREAMS_MAX = 1_000_000;
 const HEARTBEAT_S_MAX = 3_600;
+const REPLICAS_MAX = 100;
 const TEXT_SETTING_UNITS_MAX = 4_096;
 
 function integer(min: number, max: number, value: number, description: string) {
@@ -83,6 +85,15 @@ const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+$/;
 /** The origins in a setting. */
 export function originsIn(value: string): readonly string[] {
   return value.split(',').map((origin) => origin.trim());
+}
+
+const STORE_RULE =
+  'must be embedded, or like valkey://host:6379, valkeys:// for TLS, valkey+cluster://host,host or valkey+sentinel://host,host/name, without login and password';
+const STORE_ADDRESS = /^(?:valkeys?|rediss?)(?:\+cluster|\+sentinel)?:\/\/[^/?#@\s]+(?:\/[^/?#@\s]*)?$/;
+
+/** The engine reads the address exactly; this is about what an operator may have meant by it. */
+function isStore(value: string): boolean {
+  return value === 'embedded' || STORE_ADDRESS.test(value);
 }
 
 const URL_RULE = 'must be an absolute http or https URL without login, password or fragment';
@@ -137,7 +148,41 @@ export const ConfigSchema = Type.Object(
       rule: 'must be the path of a folder',
       path: true,
     }),
-    store: oneOf(['embedded'], 'embedded', 'The engine that keeps the data.'),
+    store: text(
+      {
+        description: 'Where the data is kept: `embedded` in the data folder, or the address of Valkey or Redis.',
+        default: 'embedded',
+        rule: STORE_RULE,
+      },
+      isStore,
+    ),
+    require_durable: yesOrNo(
+      false,
+      'Whether the server refuses to start on a store that could lose writes it has acknowledged.',
+    ),
+    valkey: Type.Object(
+      {
+        login: optionalText({
+          description: 'The user to log in as, where the server of the store asks for one.',
+          rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+        }),
+        password: optionalText({
+          description: 'The password for that server.',
+          rule: `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`,
+          secret: true,
+        }),
+        prefix: text(
+          {
+            description: 'Begins every key, so that several installations may share one server.',
+            default: 'tidemark:',
+            rule: 'must have 1 to 100 letters, digits, and any of . _ : -',
+          },
+          (prefix) => /^[\w.:-]{1,100}$/.test(prefix),
+        ),
+        confirm_replicas: integer(0, REPLICAS_MAX, 0, 'Replicas that must have a write before it is acknowledged.'),
+      },
+      { additionalProperties: false },
+    ),
     admin_login: text(
       {
         description: 'The login of the administrator that the first start makes.',
@@ -184,6 +229,29 @@ export const ConfigSchema = Type.Object(
       GRACE_MS_MAX,
       10_000,
       'How long requests under way may take to finish when the server stops, in milliseconds.',
+    ),
+    overload: Type.Object(
+      {
+        event_loop_delay_ms_max: integer(
+          10,
+          DELAY_MS_MAX,
+          1_000,
+          'How late the server may be with everything, on average, before it turns new requests away, in milliseconds.',
+        ),
+        heap_percent_max: integer(
+          1,
+          100,
+          90,
+          'How much of the memory Node.js gives to JavaScript may be in use before that, in per cent.',
+        ),
+        rss_bytes_max: integer(
+          0,
+          Number.MAX_SAFE_INTEGER,
+          0,
+          'How much memory the process may use before that, in bytes; 0 sets no bound.',
+        ),
+      },
+      { additionalProperties: false },
     ),
     ping: Type.Object(
       {

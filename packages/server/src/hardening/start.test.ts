@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Caller, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../config/load-config.ts';
 import { ADMIN_PASSWORD } from '../test-server.ts';
 
 // The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
@@ -93,6 +94,24 @@ describe('a configuration that is a hole', () => {
     second.child.kill('SIGTERM');
     await once(second.child, 'close');
     expect(second.said.text).not.toContain(password);
+  });
+});
+
+describe('a configuration that is allowed and still unwise', () => {
+  it('[HARD-64] a password that is guessed first is told at the start, and not repeated', async () => {
+    const { child, said } = start({ TIDEMARK_ADMIN_PASSWORD: 'letmein' });
+    await expect.poll(() => said.text, { timeout: 50_000 }).toContain('is ready at');
+    child.kill('SIGTERM');
+    await once(child, 'close');
+    expect(said.text).toContain('admin_password is one that is guessed first; choose another');
+    expect(said.text).not.toContain('letmein');
+  });
+
+  it('[HARD-64] running as root is told, and running as somebody else is not', () => {
+    const warningsFor = (userId: number) =>
+      loadConfig({ env: {}, folder: folder.path, userId }).warnings.map(({ detail }) => detail);
+    expect(warningsFor(0)).toEqual([expect.stringContaining('the server runs as root')]);
+    expect(warningsFor(1_000)).toEqual([]);
   });
 });
 

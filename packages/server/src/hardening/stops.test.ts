@@ -3,41 +3,31 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import {
-  Dice,
-  type Library,
-  openLibrary,
-  seededRandom,
-  type TemporaryFolder,
-  temporaryFolder,
-} from '@tidemark/testing';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Dice, type Library, openLibrary, seededRandom, temporaryFolder } from '@tidemark/testing';
+import { afterAll, expect, it } from 'vitest';
 import { ADMIN_PASSWORD, logIn } from '../test-server.ts';
 
-/** A few in everyday runs, and as many as one likes by hand: STOP_ROUNDS=20. */
-const ROUNDS = Number(process.env.STOP_ROUNDS ?? 3);
+/** As many as one likes by hand: STOP_ROUNDS=200. */
+const ROUNDS = Number(process.env.STOP_ROUNDS ?? 20);
 const SEED = Number(process.env.STOP_SEED ?? 1);
-const TEST_MS_MAX = 60_000 + ROUNDS * 15_000;
+const TEST_MS_MAX = 60_000 + ROUNDS * 30_000;
 const WORKERS = 8;
+/** Answers before the server is stopped: enough to be in the middle of things, few enough for many rounds. */
+const ANSWERS_MIN = 10;
+const ANSWERS_MAX = 150;
 const OBJECTS_PER_PUSH = 3;
 
 // The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-let folder: TemporaryFolder;
 const children: ChildProcess[] = [];
 
-beforeEach(async () => {
-  folder = await temporaryFolder();
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL');
 });
 
-afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  await folder.remove();
-});
-
-async function startServer(): Promise<{ readonly child: ChildProcess; readonly url: string }> {
-  const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder.path, TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD };
+async function startServer(folder: string): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+  const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD };
   const child = spawn(process.execPath, [MAIN], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -141,13 +131,19 @@ async function readWhole(response: IncomingMessage): Promise<void> {
   if (!response.complete) throw new Error('the answer was cut off');
 }
 
+interface Plan {
+  readonly folder: string;
+  readonly signal: NodeJS.Signals;
+  readonly dice: Dice;
+}
+
 /** Lets the workers write, stops the server in the middle of it, and gives what was sent and how the server ended. */
-async function round(token: string | null, number: number, signal: NodeJS.Signals, dice: Dice) {
-  const { child, url } = await startServer();
+async function round({ folder, signal, dice }: Plan, token: string | null, number: number) {
+  const { child, url } = await startServer(folder);
   const valid = token ?? (await furnish(url));
   const load = new Load();
   const workers = Array.from({ length: WORKERS }, (_, worker) => work(load, url, valid, number, worker));
-  await load.until(dice.between(10, 400));
+  await load.until(dice.between(ANSWERS_MIN, ANSWERS_MAX));
   const closed = once(child, 'close') as Promise<[number | null, string | null]>;
   // Both in one go: nothing can be handed to the system between them.
   load.isStopped = true;
@@ -195,16 +191,24 @@ async function runRounds(
   signal: NodeJS.Signals,
   check: (report: Awaited<ReturnType<typeof round>>) => void,
 ): Promise<void> {
-  const dice = new Dice(seededRandom(SEED));
+  const folder = await temporaryFolder();
+  try {
+    await runRoundsIn({ folder: folder.path, signal, dice: new Dice(seededRandom(SEED)) }, check);
+  } finally {
+    await folder.remove();
+  }
+}
+
+async function runRoundsIn(plan: Plan, check: (report: Awaited<ReturnType<typeof round>>) => void): Promise<void> {
   const sent: Sent[] = [];
   let token: string | null = null;
   for (let number = 0; number < ROUNDS; number++) {
-    const report = await round(token, number, signal, dice);
+    const report = await round(plan, token, number);
     token = report.token;
     sent.push(...report.sent);
     check(report);
   }
-  const library = await openLibrary(folder.path);
+  const library = await openLibrary(plan.folder);
   try {
     expect(faultsOf(sent, await marksIn(library))).toEqual([]);
     expect(await library.verify()).toEqual([]);
@@ -213,7 +217,8 @@ async function runRounds(
   }
 }
 
-it(
+// Side by side: most of a round is the start of a server, which keeps one core busy.
+it.concurrent(
   '[REST-31] told to stop under load, the server answers all that has reached it, ends well and loses nothing',
   () =>
     runRounds('SIGTERM', ({ sent, code, killedBy }) => {
@@ -224,7 +229,7 @@ it(
   TEST_MS_MAX,
 );
 
-it(
+it.concurrent(
   '[REST-32] killed under load, the server has lost nothing it acknowledged and has nothing by half',
   () =>
     runRounds('SIGKILL', ({ killedBy }) => {

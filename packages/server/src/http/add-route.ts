@@ -1,7 +1,7 @@
-import type { Bearer } from '@tidemark/core';
+import type { AuditFact, Bearer } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { authenticate } from '../auth/authenticate.ts';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { authenticate, type RouteScope } from '../auth/authenticate.ts';
 import { withRequestId } from '../logging/request-scope.ts';
 import { sendAnswer } from './answer.ts';
 import type { Call, Desk, Route } from './route.ts';
@@ -12,9 +12,11 @@ declare module 'fastify' {
     /** Its answers last as long as the caller listens, so their time says nothing. */
     readonly isStream?: boolean;
   }
+  interface FastifyRequest {
+    /** Null on public routes, and before the caller is known. */
+    bearer: Bearer | null;
+  }
 }
-
-const bearers = new WeakMap<FastifyRequest, Bearer>();
 
 /** Hangs a route into the server: who may call it, what it takes, what is told of it afterwards. */
 export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
@@ -26,13 +28,23 @@ export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
     config: { isStream: route.streams !== undefined },
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     // Before the body is read: whoever may not call the route shall not make us parse anything.
-    onRequest: async (request) => {
-      if (scope === 'public') return;
-      bearers.set(request, await authenticate(desk.tidemark, request, scope, desk.nowMs()));
+    ...(scope === 'public' ? {} : { onRequest: admitBearer(desk, scope) }),
+    handler: async (request, reply) => {
+      const answer = await withRequestId(request.id, () => perform(desk, route, request));
+      // Outside of the scope: sending makes many small things, and each would have to carry the id for nothing.
+      return sendAnswer(reply, answer);
     },
-    handler: async (request, reply) =>
-      withRequestId(request.id, async () => sendAnswer(reply, await perform(desk, route, request))),
   });
+}
+
+/** Not async: every promise on the way of every request costs. */
+function admitBearer(desk: Desk, scope: Exclude<RouteScope, 'public'>): onRequestHookHandler {
+  return (request, _reply, done) => {
+    authenticate(desk.tidemark, request, scope, desk.nowMs()).then((bearer) => {
+      request.bearer = bearer;
+      done();
+    }, done);
+  };
 }
 
 async function perform(desk: Desk, route: Route, request: FastifyRequest): Promise<unknown> {
@@ -41,20 +53,21 @@ async function perform(desk: Desk, route: Route, request: FastifyRequest): Promi
     params: request.params as never,
     query: request.query as never,
     body: request.body as never,
-    bearer: bearers.get(request) ?? null,
+    bearer: request.bearer,
     accept: request.headers.accept,
     address: request.ip,
   };
+  const startedMs = performance.now();
+  let answer: unknown;
   try {
-    const startedMs = performance.now();
-    const answer = await route.handle(call);
-    countOperation(desk, route, request, performance.now() - startedMs);
-    await noteAudit(desk, route, request, call, 'ok');
-    return answer;
+    answer = await route.handle(call);
   } catch (error) {
     await noteAudit(desk, route, request, call, error instanceof Refusal ? error.code : 'internal');
     throw error;
   }
+  countOperation(desk, route, request, performance.now() - startedMs);
+  if (route.audit !== undefined) await noteAudit(desk, route, request, call, 'ok');
+  return answer;
 }
 
 /** Only of sources that exist, which a successful operation proves: strangers cannot grow the set of metrics. */
@@ -73,7 +86,7 @@ async function noteAudit(
 ): Promise<void> {
   // Whoever is turned away at the door is not written down: strangers must not fill the disk.
   if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
-  await desk.tidemark.audit.record({
+  const fact: AuditFact = {
     actor: bearer?.user ?? loginIn(request.body),
     token_id: bearer?.tokenId ?? null,
     action: route.audit,
@@ -81,7 +94,14 @@ async function noteAudit(
     result,
     address,
     request_id: request.id,
-  });
+  };
+  try {
+    await desk.tidemark.audit.record(fact);
+  } catch (error) {
+    // What was done is done, and what was refused is refused: the caller is told that, and the operator what is missing.
+    desk.metrics.auditMissing();
+    request.log.error({ err: error, ...fact }, 'audit_not_written');
+  }
 }
 
 /** Of a login, who it was that tried. */

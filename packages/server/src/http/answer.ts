@@ -4,6 +4,8 @@ import { encodeLines, encodeParts } from './coding/encode-parts.ts';
 import { type Coding, codingFor } from './coding/negotiate-coding.ts';
 import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
+/** Up to here the pieces of an answer are joined: one write costs less than several. */
+const JOINED_BYTES_MAX = 16_384;
 /** How long a caller may read nothing of a stream that waits for it. */
 const STALL_MS_MAX = 60_000;
 
@@ -11,7 +13,10 @@ const STALL_MS_MAX = 60_000;
 const STRING_UNITS_MAX = 16_384;
 
 /** Sends what a handler answered. Nothing comes back of a stream that somebody else writes from now on. */
-export function sendAnswer(reply: FastifyReply, answer: unknown): FastifyReply | Promise<FastifyReply> | undefined {
+export function sendAnswer(
+  reply: FastifyReply,
+  answer: unknown,
+): FastifyReply | Promise<FastifyReply | undefined> | undefined {
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);
@@ -26,9 +31,19 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): FastifyReply |
   return reply.type('application/json; charset=utf-8').send(payloadOf(json));
 }
 
-async function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<FastifyReply> {
-  const { bytes, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
-  return codedAs(reply, coding).type('application/json; charset=utf-8').send(bytes);
+async function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<FastifyReply | undefined> {
+  const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
+  codedAs(reply, coding).type('application/json; charset=utf-8');
+  const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  if (bytes <= JOINED_BYTES_MAX) return reply.send(Buffer.concat(pieces));
+  // Pages that others have been sent as well leave from where they are: joining them would copy most of the answer.
+  reply.header('content-length', bytes).hijack();
+  const { raw } = reply;
+  raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
+  raw.cork();
+  for (const piece of pieces) raw.write(piece);
+  raw.end();
+  return undefined;
 }
 
 function sendLines(reply: FastifyReply, { lines }: JsonLines): FastifyReply {

@@ -7,10 +7,21 @@ import {
   type FastifyServerOptions,
   fastify,
 } from 'fastify';
+import {
+  HEADER_BYTES_MAX,
+  HEADERS_TIMEOUT_MS,
+  KEEP_ALIVE_MS,
+  OVERLOAD_RETRY_AFTER_S,
+  PARAM_UNITS_MAX,
+  REQUEST_TIMEOUT_MS,
+  SOCKETS_CHECK_MS,
+  URL_BYTES_MAX,
+} from '../edge-limits.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
 import { boundBodiesInFlight } from './in-flight.ts';
 import { parseJsonBody } from './json-body.ts';
+import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
 import { problemOf } from './problem.ts';
 import { refusalOf } from './refusal-of.ts';
@@ -22,25 +33,19 @@ const TOLD_PATH_UNITS_MAX = 200;
 
 /** Where the routes of devices are, the only ones that pages of other sites may call. */
 const DEVICE_PREFIX = '/sync/v1/';
-/** Bounds of what is read from a socket. */
-const HEADER_BYTES_MAX = 16_384;
-const URL_BYTES_MAX = 8_192;
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
-const KEEP_ALIVE_MS = 72_000;
-/** Sockets are looked at this often: whoever is too slow is found at most so much later. */
-const SOCKETS_CHECK_MS = 1_000;
-/** A name of 255 bytes may be percent-encoded, three characters a byte. */
-const PARAM_UNITS_MAX = 1_024;
 
 export interface HttpOptions {
   readonly bodyBytesMax: number;
+  /** Members of one object in a body. */
+  readonly objectMembersMax?: number;
   readonly trustProxy?: boolean;
   /** Sites whose scripts may call the routes of devices. */
   readonly deviceOrigins?: readonly string[];
   /** Sockets that devices may hold beside those of everybody else, while they listen. */
   readonly listenersMax?: number;
   readonly logger?: NonNullable<FastifyServerOptions['loggerInstance']>;
+  /** Whether more work may be taken on; absent: always. */
+  readonly gauge?: Pick<LoadGauge, 'overload'>;
   /** How long a caller may take to send; for tests, which have no time. */
   readonly patience?: { readonly headersMs: number; readonly requestMs: number; readonly checkMs: number };
 }
@@ -61,6 +66,8 @@ export async function buildHttp(
       ? { logger: { level: 'error', stream: process.stderr } }
       : { loggerInstance: options.logger }),
     genReqId: () => randomUUID(),
+    // Lines carry the id of their request anyway, and a logger of its own for every request would cost more than that.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: bodyBytesMax,
     // One proxy: what it adds itself comes last in the header, and everything before that anybody can have written.
     trustProxy: options.trustProxy === true ? (_address: string, hop: number) => hop === 0 : false,
@@ -80,13 +87,14 @@ export async function buildHttp(
     frameworkErrors: answerError,
     clientErrorHandler: answerSocketError,
   }) as FastifyInstance;
+  app.decorateRequest('bearer', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   guardSockets(app, bodyBytesMax, options.listenersMax ?? 0);
-  readJsonOnly(app);
+  readJsonOnly(app, options.objectMembersMax);
   // Before anything is refused: scripts may read refusals, too.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
-  guardRequests(app);
+  guardRequests(app, options.gauge);
   boundBodiesInFlight(app, bodyBytesMax);
   const methodsByUrl = collectRoutes(app);
   await addRoutes(app);
@@ -94,16 +102,16 @@ export async function buildHttp(
   return app;
 }
 
-function readJsonOnly(app: FastifyInstance): void {
+function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
     // Many clients name a type with every request. Of a request that needs no body, none is expected.
-    request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body),
+    request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body, objectMembersMax),
   );
 }
 
 /** In hooks before the body is read, so that what is refused anyway costs no parsing and is never called malformed. */
-function guardRequests(app: FastifyInstance): void {
+function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'> = NO_LOAD): void {
   // The hook below refuses every unknown path; this one is for files that the viewer does not have.
   app.setNotFoundHandler((request) => {
     throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
@@ -111,8 +119,22 @@ function guardRequests(app: FastifyInstance): void {
   // Not async: a promise for every request would cost more than the checks.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
-    done(refusalBefore(() => guardRequest(request, reply)));
+    done(
+      refusalBefore(() => {
+        if (gauge.overload !== null) shedLoad(request, gauge.overload);
+        guardRequest(request, reply);
+      }),
+    );
   });
+}
+
+/** What tells operators and balancers how the server is must be told above all when it is not well. */
+const ALWAYS_ANSWERED: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics']);
+const NO_LOAD = { overload: null };
+
+function shedLoad(request: FastifyRequest, overload: string): void {
+  if (ALWAYS_ANSWERED.has(request.routeOptions.url)) return;
+  throw new Refusal('overloaded', `${overload}; nothing was done`, [], OVERLOAD_RETRY_AFTER_S);
 }
 
 function refusalBefore(guard: () => void): Error | undefined {

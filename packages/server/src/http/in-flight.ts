@@ -1,10 +1,7 @@
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { IN_FLIGHT_BYTES_MAX, IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../edge-limits.ts';
 
-/** Bodies up to this size are not counted: as many as there are sockets fit into memory. */
-const SMALL_BYTES = 65_536;
-/** Larger bodies being read or worked on at once. One is always taken, however large. Exceeded: `overloaded`. */
-const IN_FLIGHT_BYTES_MAX = 64 * 2 ** 20;
 const RETRY_AFTER_S = 1;
 
 /** Bounds what bodies together take of the memory. Asked after authentication: strangers cannot take up the room. */
@@ -13,7 +10,7 @@ export function boundBodiesInFlight(app: FastifyInstance, bodyBytesMax: number):
   app.addHook('preParsing', (request, reply, _payload, done) => {
     const bytes = announcedBytes(request, bodyBytesMax);
     // What is too large is refused without being read.
-    if (bytes <= SMALL_BYTES || bytes > bodyBytesMax) return done();
+    if (bytes <= IN_FLIGHT_UNCOUNTED_BYTES_MAX || bytes > bodyBytesMax) return done();
     if (inFlight > 0 && inFlight + bytes > IN_FLIGHT_BYTES_MAX) {
       return done(new Refusal('overloaded', 'too many large bodies are being worked on at once', [], RETRY_AFTER_S));
     }

@@ -12,13 +12,13 @@ import type { TextPart } from './coding/text-parts.ts';
 export interface Desk {
   readonly tidemark: Tidemark;
   readonly pings: Pings;
+  readonly jobs: Jobs;
   readonly limiter: LoginLimiter;
   readonly nowMs: () => number;
   readonly tokenTtlMs: number;
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
   readonly metrics: Metrics;
-  readonly jobs: Jobs;
   /** How the backend does. */
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate'>;
   /** Then it is not shown: whoever wrote it there knows it. */

@@ -4,12 +4,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
+import { LINGER_MS, SOCKETS_MAX } from '../edge-limits.ts';
 import { problemOf } from './problem.ts';
-
-/** Sockets open at once, beside those of devices that listen; whoever comes later is closed without an answer. */
-const SOCKETS_MAX = 10_000;
-/** How long a socket stays open after its request was refused unread, so that the answer can arrive. */
-const LINGER_MS = 2_000;
 
 /** The methods that some path takes, for whoever comes with another one altogether. */
 export const METHODS_TAKEN = 'DELETE, GET, HEAD, POST, PUT';

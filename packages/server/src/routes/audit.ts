@@ -1,23 +1,9 @@
 import { pointer, Refusal } from '@tidemark/protocol';
+import { AuditFact } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
-import { Moment, NullableText, PageQuery, Text } from './shapes.ts';
-
-const Fact = Type.Object(
-  {
-    id: Text,
-    at: Moment,
-    actor: NullableText,
-    token_id: NullableText,
-    action: Text,
-    target: NullableText,
-    result: Text,
-    address: Text,
-    request_id: Text,
-  },
-  { additionalProperties: false },
-);
+import { PageQuery } from './shapes.ts';
 
 const list = route({
   method: 'GET',
@@ -25,7 +11,7 @@ const list = route({
   scope: 'admin',
   summary: 'Who did what, newest first',
   query: PageQuery,
-  answer: Type.Array(Fact),
+  answer: Type.Array(AuditFact),
   handle: async ({ desk, query }) => {
     if (query.after !== undefined && !FACT_ID.test(query.after)) throw notAnId();
     return desk.tidemark.audit.list(pageOf(query));

@@ -1,30 +1,8 @@
+import { Client } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
-import { Moment, NullableText, Text } from './shapes.ts';
-
-const Seq = Type.Integer({ minimum: 0 });
-const Cursor = Type.Object(
-  { seq: Seq, base: Type.Union([Seq, Type.Null()]), head: Seq, seen_at: Moment },
-  { additionalProperties: false },
-);
-const Client = Type.Object(
-  {
-    client_id: Text,
-    user_id: Text,
-    device_type: NullableText,
-    device_pin: NullableText,
-    device_port: NullableText,
-    device_push_type: NullableText,
-    device_app_id: NullableText,
-    device_app_version: NullableText,
-    phone_id: NullableText,
-    last_sync: NullableText,
-    created_at: Moment,
-    cursors: Type.Record(Text, Cursor),
-  },
-  { additionalProperties: false },
-);
+import { Text } from './shapes.ts';
 
 const owner: DocumentOwner = {
   name: 'a device and source',

@@ -1,8 +1,9 @@
 import type { DocumentScope, DocumentView } from '@tidemark/core';
+import { DocumentReport } from '@tidemark/protocol/admin-schemas';
 import { type TProperties, Type } from 'typebox';
 import { prefersJson } from '../http/negotiate.ts';
 import { JsonText, type Route, route, TextAnswer } from '../http/route.ts';
-import { Document, DocumentBody, DocumentReport, Names, Text } from './shapes.ts';
+import { Document, DocumentBody, Names, Text } from './shapes.ts';
 
 /** Each owner has some of them; which ones, its schema says. */
 interface OwnerParams {

@@ -1,6 +1,7 @@
+import { RefreshDue } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { type Route, route } from '../http/route.ts';
-import { Moment, Text } from './shapes.ts';
+import { Text } from './shapes.ts';
 
 /** The specification gives the method in two ways and the path in two spellings: all four are the same route. */
 function readState(method: 'POST' | 'PUT', segment: 'read_state' | 'readstate'): Route {
@@ -11,7 +12,7 @@ function readState(method: 'POST' | 'PUT', segment: 'read_state' | 'readstate'):
     summary: 'Set when a source is due to be refreshed',
     params: Type.Object({ user_id: Text, source_id: Text }),
     body: Type.Object({ refresh_time: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
-    answer: Type.Object({ refresh_at: Moment }, { additionalProperties: false }),
+    answer: RefreshDue,
     audit: 'read_state.set',
     handle: ({ desk, params, body }) =>
       desk.tidemark.sources.setRefreshTime(params.source_id, params.user_id, body.refresh_time),

@@ -1,20 +1,21 @@
 import { statfs } from 'node:fs/promises';
-import type { Tidemark } from '@tidemark/core';
+import type { EngineDescription, Jobs } from '@tidemark/core';
 import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
+import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../edge-limits.ts';
+import type { LoadGauge } from '../http/load-gauge.ts';
 import type { Desk } from '../http/route.ts';
 import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
 
 export interface ServiceOptions {
-  readonly dataFolder: string;
+  /** Null: the data is kept elsewhere. */
+  readonly dataFolder: string | null;
   readonly isMetricsPublic: boolean;
   /** False once the server has been told to stop. */
   readonly isReady: () => boolean;
+  readonly gauge?: Pick<LoadGauge, 'overload'>;
 }
-
-/** Below this the server says that it is not ready: the next write may be refused. */
-const FREE_BYTES_MIN = 64 * 2 ** 20;
 
 /** What says that the server is there, which one, and how it is. */
 export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: ServiceOptions): void {
@@ -22,7 +23,7 @@ export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: Serv
   app.get('/healthz', { schema: serviceSchemas.health }, () => ({ status: 'ok' }));
   app.get('/version', { schema: serviceSchemas.version }, () => version);
   app.get('/readyz', { schema: serviceSchemas.readiness }, async (request, reply) => {
-    const checks = await readiness(desk.tidemark, options);
+    const checks = await readiness(desk, options);
     const isReady = checks.every(({ ok }) => ok);
     reply.code(isReady ? 200 : 503).header('cache-control', 'no-store');
     if (!isReady) reply.header('retry-after', '1');
@@ -41,17 +42,45 @@ interface Check {
   readonly detail: string;
 }
 
-async function readiness(tidemark: Tidemark, { dataFolder, isReady }: ServiceOptions): Promise<readonly Check[]> {
+async function readiness(desk: Desk, { dataFolder, isReady, gauge }: ServiceOptions): Promise<readonly Check[]> {
+  const { tidemark } = desk;
+  const overload = gauge?.overload ?? null;
+  const load: Check = { name: 'load', ok: overload === null, detail: overload ?? 'keeps up' };
   const running: Check = { name: 'running', ok: isReady(), detail: isReady() ? 'takes requests' : 'is stopping' };
   const store = await tidemark.store.addStats([]).then(
     (): Check => ({ name: 'store', ok: true, detail: 'writes' }),
     (): Check => ({ name: 'store', ok: false, detail: 'does not write' }),
   );
-  const disk = await statfs(dataFolder).then(
+  const disk = dataFolder === null ? [] : [await checkDisk(dataFolder)];
+  return [running, load, store, ...disk, await jobsCheck(desk.jobs), ...engineChecks(tidemark.store.engine)];
+}
+
+/** How the store is set up, and what should be changed about it: nothing of that keeps it from taking work. */
+function engineChecks({ details, warnings = [] }: EngineDescription): readonly Check[] {
+  const told = Object.entries(details ?? {}).map(([name, value]) => `${name} ${value}`);
+  return [
+    ...(told.length === 0 ? [] : [{ name: 'engine', ok: true, detail: told.join(', ') }]),
+    ...warnings.map((detail) => ({ name: 'warning', ok: true, detail })),
+  ];
+}
+
+function checkDisk(folder: string): Promise<Check> {
+  return statfs(folder).then(
     ({ bavail, bsize }) => diskCheck(bavail * bsize),
     (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
   );
-  return [running, store, disk];
+}
+
+/** Told, not judged: a server behind with its jobs still serves, and turning callers away would not help it catch up. */
+async function jobsCheck(jobs: Jobs): Promise<Check> {
+  try {
+    const queues = (await jobs.queues()).slice(0, QUEUES_LOOKED_AT_MAX);
+    const views = await Promise.all(queues.map((queue) => jobs.describe(queue)));
+    const lagMs = Math.max(0, ...views.filter(({ isPaused }) => !isPaused).map((view) => view.lagMs));
+    return { name: 'jobs', ok: true, detail: `the job due for longest has waited ${lagMs} ms` };
+  } catch {
+    return { name: 'jobs', ok: false, detail: 'cannot be looked at' };
+  }
 }
 
 /** A server whose backend is down still serves what it has, so this is told and decides nothing. */
@@ -62,27 +91,53 @@ async function backendOf({ backend }: Desk): Promise<object> {
 }
 
 function diskCheck(freeBytes: number): Check {
-  return { name: 'disk', ok: freeBytes >= FREE_BYTES_MIN, detail: `${Math.floor(freeBytes / 2 ** 20)} MiB free` };
+  return { name: 'disk', ok: freeBytes >= FREE_DISK_BYTES_MIN, detail: `${Math.floor(freeBytes / 2 ** 20)} MiB free` };
 }
 
 function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: ServiceOptions): void {
   const { metrics, tidemark, nowMs } = desk;
+  const meters = new Meters();
   app.addHook('onResponse', (request, reply, done) => {
     const { url, config } = request.routeOptions;
     if (config?.isStream === true) return done();
-    // Labels are route templates, so that strangers cannot grow the set.
-    const route = url ?? 'unknown';
-    const status = `${Math.floor(reply.statusCode / 100)}xx`;
-    metrics.request({ method: request.method, route, status }, reply.elapsedTime / 1_000);
-    if (reply.statusCode !== 405 && url !== undefined) {
-      tidemark.stats.record(`http:${request.method}:${route}`, reply.elapsedTime, nowMs());
-    }
+    const { statusCode, elapsedTime } = reply;
+    const { metric, labels } = meters.of(request.method, url, statusCode);
+    metrics.request(labels, elapsedTime / 1_000);
+    if (statusCode !== 405 && url !== undefined) tidemark.stats.record(metric, elapsedTime, nowMs());
     done();
   });
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
     if (!isMetricsPublic) await authenticate(tidemark, request, 'read', nowMs());
     return reply.type(metrics.contentType).send(Buffer.from(await metrics.text()));
   });
+}
+
+interface Meter {
+  /** What the statistics call it. */
+  readonly metric: string;
+  readonly labels: { readonly method: string; readonly route: string; readonly status: string };
+}
+
+/**
+ * The names under which requests are measured, made once for each route and kind of answer. They are made of route
+ * templates, so that strangers cannot grow the set.
+ */
+class Meters {
+  readonly #meters = new Map<string | undefined, Map<string, Meter[]>>();
+
+  of(method: string, url: string | undefined, statusCode: number): Meter {
+    const kind = Math.floor(statusCode / 100);
+    const ofRoute = this.#meters.get(url) ?? new Map<string, Meter[]>();
+    this.#meters.set(url, ofRoute);
+    const ofMethod = ofRoute.get(method) ?? [];
+    ofRoute.set(method, ofMethod);
+    ofMethod[kind] ??= meterOf(method, url ?? 'unknown', `${kind}xx`);
+    return ofMethod[kind];
+  }
+}
+
+function meterOf(method: string, route: string, status: string): Meter {
+  return { metric: `http:${method}:${route}`, labels: { method, route, status } };
 }
 
 async function isAdmitted(desk: Desk, request: Parameters<typeof authenticate>[1]): Promise<boolean> {

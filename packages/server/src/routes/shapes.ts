@@ -5,7 +5,6 @@ export const Text = Type.String();
 export const Names = Type.Array(Type.String());
 export const Moment = Type.String({ format: 'date-time' });
 export const NullableText = Type.Union([Type.String(), Type.Null()]);
-export const Deleted = Type.Object({ deleted: Type.String() }, { additionalProperties: false });
 export const Empty = Type.Object({}, { additionalProperties: false });
 
 /** A document: its objects, or its text. */
@@ -15,10 +14,6 @@ export const Document = Type.Union([
 ]);
 export const DocumentBody = Type.Object(
   { data: Type.Unknown(), append: Type.Optional(Type.Boolean()), api_token: Type.Optional(Type.Unknown()) },
-  { additionalProperties: false },
-);
-export const DocumentReport = Type.Object(
-  { doc: Type.String(), type: Type.Union([Type.Literal('text'), Type.Literal('objects')]), size: Type.Integer() },
   { additionalProperties: false },
 );
 

@@ -1,18 +1,8 @@
-import { SourceAttributes } from '@tidemark/protocol/schemas';
+import { Deleted, Source } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
-import { Deleted, Moment, Names, NullableText, Text } from './shapes.ts';
+import { Names, Text } from './shapes.ts';
 
-const Source = Type.Object(
-  {
-    ...SourceAttributes.properties,
-    configured: Type.Boolean(),
-    created_at: Moment,
-    updated_at: Moment,
-    updated_by: NullableText,
-  },
-  { additionalProperties: false },
-);
 const Params = Type.Object({ source_id: Text });
 
 const byType = route({
@@ -31,7 +21,7 @@ const list = route({
   scope: 'read',
   summary: 'All sources with their attributes',
   answer: Type.Array(Source),
-  handle: ({ desk }) => desk.tidemark.sources.list(),
+  handle: ({ desk }) => desk.tidemark.sources.listCounted(),
 });
 
 const declare = route({

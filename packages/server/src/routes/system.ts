@@ -1,14 +1,11 @@
 import { Refusal } from '@tidemark/protocol';
+import { AdminSession, Appserver, License, ResetReport } from '@tidemark/protocol/admin-schemas';
 import { StatStep } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
+import { LOGIN_BYTES_MAX } from '../edge-limits.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { route, TextAnswer } from '../http/route.ts';
-import { Empty, Moment, Names, NullableText, Text } from './shapes.ts';
-
-/** Everybody may send one, so it is no larger than a login and a password can be. */
-const LOGIN_BYTES_MAX = 16_384;
-
-const Appserver = Type.Object({ adapter_url: NullableText }, { additionalProperties: false });
+import { Empty, Names, NullableText, Text } from './shapes.ts';
 
 const login = route({
   method: 'POST',
@@ -16,7 +13,7 @@ const login = route({
   scope: 'public',
   summary: 'Log in as an administrator and obtain a token',
   body: Type.Object({ login: Text, password: Text }, { additionalProperties: false }),
-  answer: Type.Object({ token: Text, expires_at: Moment }, { additionalProperties: false }),
+  answer: AdminSession,
   isText: true,
   bodyBytesMax: LOGIN_BYTES_MAX,
   audit: 'login',
@@ -40,20 +37,7 @@ const license = route({
   path: '/rc/v1/system/license',
   scope: 'read',
   summary: 'The licence in use',
-  answer: Type.Object(
-    {
-      license: Text,
-      edition: Text,
-      licensee: NullableText,
-      seats: Type.Null(),
-      devices: Type.Integer(),
-      available: Type.Null(),
-      issued: NullableText,
-      expires: Type.Null(),
-      version: Text,
-    },
-    { additionalProperties: false },
-  ),
+  answer: License,
   handle: ({ desk }) => desk.tidemark.system.license(),
 });
 
@@ -63,7 +47,7 @@ const reset = route({
   scope: 'admin:reset',
   summary: 'Empty the store and begin a new life',
   body: Empty,
-  answer: Type.Object({ epoch: Text }, { additionalProperties: false }),
+  answer: ResetReport,
   audit: 'reset',
   handle: ({ desk, bearer }) => desk.tidemark.reset(bearer === null ? {} : { keepTokenId: bearer.tokenId }),
 });

@@ -1,19 +1,9 @@
 import { pointer, Refusal } from '@tidemark/protocol';
+import { NewToken, Revoked, Token } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
-import { Moment, NullableText, PageQuery, Text } from './shapes.ts';
-
-const fields = {
-  id: Text,
-  user: Text,
-  name: NullableText,
-  scopes: Type.Array(Text),
-  client: NullableText,
-  created_at: Moment,
-  expires_at: NullableText,
-};
-const Token = Type.Object(fields, { additionalProperties: false });
+import { NullableText, PageQuery, Text } from './shapes.ts';
 
 const list = route({
   method: 'GET',
@@ -34,7 +24,7 @@ const create = route({
     { name: Text, scopes: Type.Unknown(), expires_at: Type.Optional(NullableText), user: Type.Optional(Text) },
     { additionalProperties: false },
   ),
-  answer: Type.Object({ token: Text, ...fields }, { additionalProperties: false }),
+  answer: NewToken,
   audit: 'token.create',
   handle: async ({ desk, body, bearer }) => {
     const { scopes } = body;
@@ -53,7 +43,7 @@ const revoke = route({
   scope: 'admin',
   summary: 'Revoke a token',
   params: Type.Object({ token_id: Text }),
-  answer: Type.Object({ revoked: Text }, { additionalProperties: false }),
+  answer: Revoked,
   audit: 'token.revoke',
   handle: ({ desk, params }) => desk.tidemark.tokens.revoke(params.token_id),
 });

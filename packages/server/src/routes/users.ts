@@ -1,19 +1,10 @@
+import { Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
 import { pageOf } from './paging.ts';
-import { Deleted, Moment, Names, PageQuery, Text } from './shapes.ts';
+import { Names, PageQuery, Text } from './shapes.ts';
 
-const User = Type.Object(
-  {
-    login: Text,
-    attributes: Type.Record(Text, Type.Unknown()),
-    clients: Type.Integer({ minimum: 0 }),
-    created_at: Moment,
-    updated_at: Moment,
-  },
-  { additionalProperties: false },
-);
 const Attributes = Type.Object({ attributes: Type.Unknown() }, { additionalProperties: false });
 const UserParams = Type.Object({ user_id: Text });
 const ClientParams = Type.Object({ user_id: Text, client_id: Text });
@@ -108,16 +99,7 @@ const ping = route({
   scope: 'admin',
   summary: 'Send a push message to all devices of the given users',
   body: Type.Record(Text, Type.Unknown()),
-  answer: Type.Object(
-    {
-      ping_id: Text,
-      users: Type.Integer({ minimum: 0 }),
-      devices: Type.Integer({ minimum: 0 }),
-      skipped: Type.Array(Type.Object({ client_id: Text, reason: Text }, { additionalProperties: false })),
-      unknown_users: Names,
-    },
-    { additionalProperties: false },
-  ),
+  answer: PingReport,
   audit: 'ping',
   handle: ({ desk, body, bearer }) => desk.pings.send(body, bearer?.user ?? ''),
 });

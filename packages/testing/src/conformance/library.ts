@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Finding, Tidemark } from '@tidemark/core';
+import { type Clock, type Finding, type Jobs, type Store, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { collectingLog } from '../kit/collecting-log.ts';
 import { seededRandom } from '../kit/seeded-random.ts';
@@ -15,9 +15,12 @@ export interface Library {
   close(): Promise<void>;
 }
 
-/** Opens a folder that a server may have open at the same time. */
-export async function openLibrary(folder: string): Promise<Library> {
-  const store = await openEmbeddedStore({ folder });
+/** Engines keep the jobs beside the data. */
+type StoreWithJobs = Store & { jobs(parts: { readonly clock: Clock }): Jobs };
+
+/** Opens a folder, or takes over a store, that a server may have open at the same time. */
+export async function openLibrary(place: string | StoreWithJobs): Promise<Library> {
+  const store = typeof place === 'string' ? await openEmbeddedStore({ folder: place }) : place;
   const tidemark = new Tidemark({
     store,
     clock: { nowMs: () => Date.now() },

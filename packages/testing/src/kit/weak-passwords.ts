@@ -5,18 +5,24 @@ import type { Passwords, Random } from '@tidemark/core';
 const COST = { N: 2, r: 1, p: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-const PREFIX = 'weak-scrypt';
+const KIND = 'weak-scrypt';
 
-/** Real salted hashes at a cost that protects nobody, so that tests which log in a lot stay fast. Only for tests. */
-export function weakPasswords(random: Random): Passwords {
+/**
+ * Real salted hashes at a cost that protects nobody, so that tests which log in a lot stay fast. Only for tests. A
+ * hash of an earlier generation is outdated, and still verified.
+ */
+export function weakPasswords(random: Random, generation = 1): Passwords {
+  const prefix = `${KIND}-${generation}`;
   return {
+    isOutdated: (hash) => Number(hash.split('$')[0]?.split('-').at(-1)) < generation,
     async hash(password) {
       const salt = Buffer.from(random.bytes(SALT_BYTES));
-      return [PREFIX, salt.toString('base64url'), (await derive(password, salt)).toString('base64url')].join('$');
+      return [prefix, salt.toString('base64url'), (await derive(password, salt)).toString('base64url')].join('$');
     },
     async verify(password, hash) {
-      const [prefix, salt, expected] = hash.split('$');
-      if (prefix !== PREFIX || salt === undefined || expected === undefined) throw new Error('not a hash of this kit');
+      const [made, salt, expected] = hash.split('$');
+      if (made?.startsWith(KIND) !== true || salt === undefined || expected === undefined)
+        throw new Error('not a hash of this kit');
       const given = await derive(password, Buffer.from(salt, 'base64url'));
       return timingSafeEqual(given, Buffer.from(expected, 'base64url'));
     },

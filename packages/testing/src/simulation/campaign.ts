@@ -1,9 +1,9 @@
-import { type Bench, type Engine, openBench } from './engines.ts';
+import { type Bench, type Engine, openBenches } from './engines.ts';
 import { drawHistory } from './history.ts';
 import { findFailure, type SimulationFailure } from './simulate.ts';
 
-/** An embedded store waits for its disk most of the time, so several histories run side by side, each on its own. */
-const LANES: Readonly<Record<Engine, number>> = { memory: 1, embedded: 4 };
+/** A store waits for its disk or its server most of the time, so several histories run side by side, each on its own. */
+const LANES: Readonly<Record<Engine, number>> = { memory: 1, embedded: 4, valkey: 4, 'valkey-cluster': 4 };
 
 export interface Campaign {
   readonly engine: Engine;
@@ -32,12 +32,12 @@ export async function runCampaign(campaign: Campaign): Promise<CampaignResult> {
       campaign.onHistory?.(progress.histories);
     }
   };
-  await Promise.all(Array.from({ length: LANES[campaign.engine] }, () => onBench(campaign.engine, lane)));
+  const benches = await openBenches(campaign.engine, LANES[campaign.engine]);
+  await Promise.all(benches.map((bench) => onBench(bench, lane)));
   return progress;
 }
 
-async function onBench(engine: Engine, work: (bench: Bench) => Promise<void>): Promise<void> {
-  const bench = await openBench(engine);
+async function onBench(bench: Bench, work: (bench: Bench) => Promise<void>): Promise<void> {
   try {
     await work(bench);
   } finally {

@@ -14,10 +14,10 @@ const SHRINK_RUNS_MAX = 1_500;
 const PROGRESS_EVERY_MS = 2_000;
 const EXIT_USAGE = 64;
 
-const USAGE = `usage: npm run sim -- [--histories N] [--engine memory|embedded] [--seed S] [--seconds T] [--keep]
+const USAGE = `usage: npm run sim -- [--histories N] [--engine E] [--seed S] [--seconds T] [--keep]
 
   --histories N  how many histories to try (default ${HISTORIES_DEFAULT}; with --seed alone: that one)
-  --engine E     memory (default) or embedded
+  --engine E     memory (default), embedded, valkey or valkey-cluster
   --seed S       the first seed; the others follow it (default: any)
   --seconds T    end after this time; without --histories, as many histories as fit
   --keep         keep the seed of a failure in failed-seeds.json, to be tried first from now on

@@ -1,15 +1,17 @@
 import type { Store } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { openValkeyStore } from '@tidemark/store-valkey';
 import { seededRandom } from '../kit/seeded-random.ts';
 import { temporaryFolder } from '../kit/temporary-folder.ts';
+import { startValkey, startValkeyCluster } from '../kit/valkey-server.ts';
 import { openMemoryStore } from '../memory-store/open-memory-store.ts';
 import { jitterStore } from './jitter-store.ts';
 import type { MakeSubject } from './subject.ts';
 import { tidemarkSubject } from './tidemark-subject.ts';
 
-export type Engine = 'memory' | 'embedded';
+export type Engine = 'memory' | 'embedded' | 'valkey' | 'valkey-cluster';
 
-export const ENGINES: readonly Engine[] = ['memory', 'embedded'];
+export const ENGINES: readonly Engine[] = ['memory', 'embedded', 'valkey', 'valkey-cluster'];
 
 /** Servers on an engine, one history at a time. */
 export interface Bench {
@@ -17,8 +19,20 @@ export interface Bench {
   readonly close: () => Promise<void>;
 }
 
+/** So many of them, each with a store of its own, for histories side by side. */
+export async function openBenches(engine: Engine, count: number): Promise<readonly Bench[]> {
+  if (engine === 'memory' || engine === 'embedded') {
+    return Promise.all(Array.from({ length: count }, () => openBench(engine)));
+  }
+  return openValkeyBenches(engine, count);
+}
+
 export async function openBench(engine: Engine): Promise<Bench> {
-  return engine === 'memory' ? { makeSubject: memorySubject(), close: async () => undefined } : openEmbeddedBench();
+  if (engine === 'memory') return { makeSubject: memorySubject(), close: async () => undefined };
+  if (engine === 'embedded') return openEmbeddedBench();
+  const [bench] = await openValkeyBenches(engine, 1);
+  if (bench === undefined) throw new Error('no bench was opened');
+  return bench;
 }
 
 /** A new store for every history. `between` stands between server and store: the place for bugs of an engine. */
@@ -36,6 +50,35 @@ export function memorySubject(between: (store: Store) => Store = (store) => stor
 async function openEmbeddedBench(): Promise<Bench> {
   const folder = await temporaryFolder();
   const store = await openEmbeddedStore({ folder: folder.path });
+  return storeBench(store, folder.remove);
+}
+
+/** How promptly a server answers on a busy machine is no matter of these histories. */
+const PATIENCE_MS = 30_000;
+
+/** Stores that share a server or a cluster; it ends with the last of them. */
+async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: number): Promise<readonly Bench[]> {
+  // What survives a crash is no concern of these histories.
+  const settings = { appendonly: 'no' };
+  const servers = engine === 'valkey' ? await startValkey({ settings }) : await startValkeyCluster(settings);
+  let open = count;
+  const release = async () => {
+    open -= 1;
+    if (open === 0) await servers.remove();
+  };
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const store = await openValkeyStore({
+        address: servers.address,
+        prefix: `lane ${index}:`,
+        answerMs: PATIENCE_MS,
+      });
+      return storeBench(store, release);
+    }),
+  );
+}
+
+function storeBench(store: Store, release: () => Promise<void>): Bench {
   return {
     makeSubject: async (surroundings) => {
       await store.reset([]);
@@ -43,7 +86,7 @@ async function openEmbeddedBench(): Promise<Bench> {
     },
     close: async () => {
       await store.close();
-      await folder.remove();
+      await release();
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
-import { entriesOf, requireDataFolder } from '../local/data-folder.ts';
+import { entriesOf, requireDataFolder, requireEmbedded } from '../local/data-folder.ts';
 import { withStore } from '../local/with-store.ts';
 
 export function addBackup(program: Command, cli: Cli): void {
@@ -22,6 +22,7 @@ export function addBackup(program: Command, cli: Cli): void {
 
 async function backup(cli: Cli, command: Command, target: string): Promise<void> {
   const { config } = configOf(command, cli);
+  requireEmbedded(config);
   requireDataFolder(config.dataFolder);
   if (entriesOf(target).length > 0) throw new CliFailure(`${target} is not empty; a backup needs a folder of its own`);
   // It holds all there is, hashes of passwords included: for its owner only.

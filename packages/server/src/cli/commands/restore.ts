@@ -7,7 +7,7 @@ import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { confirm } from '../confirm.ts';
 import { withExamples } from '../examples.ts';
-import { markOf } from '../local/data-folder.ts';
+import { markOf, requireEmbedded } from '../local/data-folder.ts';
 import { occupantsOf } from '../local/occupants.ts';
 import { exchange, isInterrupted, isOccupied, stage, unstage } from '../local/replace-data.ts';
 import { withStore } from '../local/with-store.ts';
@@ -26,6 +26,7 @@ export function addRestore(program: Command, cli: Cli): void {
     .option('--yes', 'do not ask before existing data is replaced')
     .action(async (backup: string, { yes }: { readonly yes?: boolean }, self: Command) => {
       const { config } = configOf(self, cli);
+      requireEmbedded(config);
       const wish = { backup: resolve(cli.folder, backup), folder: config.dataFolder, isConfirmed: yes === true };
       await restore(cli, self, config, wish);
     });

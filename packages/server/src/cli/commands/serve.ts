@@ -7,6 +7,7 @@ import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
+import { storeFailure } from '../local/with-store.ts';
 
 type Running = Awaited<ReturnType<typeof import('../../compose.ts')['compose']>>;
 
@@ -74,8 +75,7 @@ function startFailure(error: NodeJS.ErrnoException, { host, port }: Config): Err
     case 'EADDRNOTAVAIL':
       return new CliFailure(`TIDEMARK_HOST ${JSON.stringify(host)} is no address of this machine`);
     default:
-      // What the store says of a folder is a sentence that names it; anything else is a fault of ours and told whole.
-      return error.name === 'UnusableFolder' || error.name === 'BadSource' ? new CliFailure(error.message) : error;
+      return error.name === 'BadSource' ? new CliFailure(error.message) : (storeFailure(error) as Error);
   }
 }
 

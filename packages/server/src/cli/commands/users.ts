@@ -1,5 +1,6 @@
 import type { UserView } from '@tidemark/core';
 import type { Command } from 'commander';
+import { attributeOf } from '../attribute-of.ts';
 import type { Act, Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { confirm } from '../confirm.ts';
@@ -149,19 +150,4 @@ async function attributesOf(cli: Cli, options: AttributeOptions & CreateOptions)
     throw usageFailure('--attributes must hold a JSON object');
   }
   return { ...fromFile, ...Object.fromEntries((options.attribute ?? []).map(attributeOf)) };
-}
-
-function attributeOf(text: string): readonly [string, unknown] {
-  const [, name, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
-  if (name === undefined || value === undefined) {
-    throw usageFailure(`--attribute ${JSON.stringify(text)} is not of the form name=value`);
-  }
-  return [name, scalarOf(value)];
-}
-
-/** What reads as a JSON scalar is one; anything else is text, also a number that would not survive being one. */
-function scalarOf(text: string): unknown {
-  if (text === 'true' || text === 'false') return text === 'true';
-  if (text === 'null') return null;
-  return /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/.test(text) && String(Number(text)) === text ? Number(text) : text;
 }

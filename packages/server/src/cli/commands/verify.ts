@@ -2,6 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Finding, inspectRecord, type Store } from '@tidemark/core';
 import type { Command } from 'commander';
+import type { Config } from '../../config/config.ts';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
@@ -18,13 +19,18 @@ export function addVerify(program: Command, cli: Cli): void {
 
 async function verify(cli: Cli, command: Command): Promise<void> {
   const { config } = configOf(command, cli);
-  const folder = config.dataFolder;
-  const findings = await keepingMark(folder, () => withStore(config, folder, findingsIn));
+  const where = config.store === 'embedded' ? config.dataFolder : config.store;
+  const findings = await findingsOf(config);
   const print = cli.printer(command);
-  if (print.isJson) print.json({ data: folder, findings });
+  if (print.isJson) print.json({ data: where, findings });
   else print.table(findings.map(rowOf), ['source', 'user', 'problem', 'detail']);
-  if (findings.length > 0) throw new CliFailure(`${folder} is damaged in ${findings.length} places`);
-  if (!print.isJson) cli.terminal.say(`${folder} is sound.`);
+  if (findings.length > 0) throw new CliFailure(`${where} is damaged in ${findings.length} places`);
+  if (!print.isJson) cli.terminal.say(`${where} is sound.`);
+}
+
+function findingsOf(config: Config): Promise<readonly Finding[]> {
+  const look = () => withStore(config, config.dataFolder, findingsIn);
+  return config.store === 'embedded' ? keepingMark(config.dataFolder, look) : look();
 }
 
 export async function findingsIn(store: Store): Promise<readonly Finding[]> {

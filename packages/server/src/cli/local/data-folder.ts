@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Config } from '../../config/config.ts';
 import { CliFailure } from '../cli-failure.ts';
 
 /** The file in which a data folder says what it is. */
@@ -30,6 +31,14 @@ export function requireDataFolder(folder: string): FolderMark {
   if (mark !== null) return mark;
   const what = existsSync(folder) ? 'is not a Tidemark data folder' : 'does not exist';
   throw new CliFailure(`${folder} ${what}`, { hint: 'name the folder with --data or TIDEMARK_DATA' });
+}
+
+/** Copies of a server's data are made with that server's own tools: only it knows a moment in which all belongs together. */
+export function requireEmbedded({ store }: Pick<Config, 'store'>): void {
+  if (store === 'embedded') return;
+  throw new CliFailure(`the data is kept at ${store}, and is backed up and restored there`, {
+    hint: 'docs/operating/valkey.md says how',
+  });
 }
 
 export function entriesOf(folder: string): readonly string[] {

@@ -1,10 +1,11 @@
 import type { Store } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
 import type { Config } from '../../config/config.ts';
 import { CliFailure } from '../cli-failure.ts';
 
 /** Opens the store in a folder that is known to hold one, and closes it whatever happens. */
 export async function withStore<T>(config: Config, folder: string, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await open({ store: config.store, dataFolder: folder });
+  const store = await open({ ...config, dataFolder: folder });
   try {
     return await work(store);
   } finally {
@@ -12,14 +13,20 @@ export async function withStore<T>(config: Config, folder: string, work: (store:
   }
 }
 
-async function open(config: Pick<Config, 'store' | 'dataFolder'>): Promise<Store> {
+async function open(config: Config): Promise<Store> {
   // Only loaded by whoever opens a store, so that all other commands start quickly.
   const { openStore } = await import('../../compose.ts');
   try {
     return await openStore(config);
   } catch (error) {
-    // The message is a sentence that names the folder, and nothing in it was touched.
-    if (error instanceof Error && error.name === 'UnusableFolder') throw new CliFailure(error.message);
-    throw error;
+    throw storeFailure(error);
   }
+}
+
+/** What an engine says of a folder or a server it cannot use is a sentence for people; anything else is a fault of ours. */
+export function storeFailure(error: unknown): unknown {
+  const isForPeople =
+    error instanceof Error &&
+    (error.name === 'UnusableFolder' || error.name === 'UnusableServer' || error instanceof Refusal);
+  return isForPeople ? new CliFailure(error.message) : error;
 }

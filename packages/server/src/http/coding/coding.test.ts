@@ -4,7 +4,7 @@ import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { crc32, crc32ByTable, joinCrc32 } from './crc32.ts';
 import { encodeLines, encodeParts } from './encode-parts.ts';
-import { gzipParts } from './gzip-parts.ts';
+import { gzipParts as gzipPieces } from './gzip-parts.ts';
 import { codingFor, hasZstd } from './negotiate-coding.ts';
 import type { TextPart } from './text-parts.ts';
 
@@ -13,6 +13,15 @@ function pageOf(objects: number): string {
   return JSON.stringify(
     Object.fromEntries(Array.from({ length: objects }, (_, n) => [`o${n}`, { name: `é ${n * 7}` }])),
   );
+}
+
+async function gzipParts(parts: readonly TextPart[]): Promise<Buffer> {
+  return Buffer.concat(await gzipPieces(parts));
+}
+
+async function encoded(parts: readonly TextPart[], accept: string) {
+  const { pieces, coding } = await encodeParts(parts, accept);
+  return { bytes: Buffer.concat(pieces), coding };
 }
 
 const shared = { text: pageOf(2_000) };
@@ -117,7 +126,7 @@ describe('the coding of an answer', () => {
   });
 
   it('[WIRE-1] what is small leaves as it is', async () => {
-    const { bytes, coding } = await encodeParts(['x'.repeat(1_023)], 'gzip');
+    const { bytes, coding } = await encoded(['x'.repeat(1_023)], 'gzip');
     expect([bytes.toString(), coding]).toEqual(['x'.repeat(1_023), 'identity']);
     expect((await encodeParts(['x'.repeat(1_024)], 'gzip')).coding).toBe('gzip');
   });
@@ -126,7 +135,7 @@ describe('the coding of an answer', () => {
     const parts = ['{"a":', shared, '}'];
     const read = { gzip: gunzipSync, br: brotliDecompressSync, identity: (bytes: Buffer) => bytes } as const;
     for (const wanted of ['gzip', 'br', 'identity'] as const) {
-      const { bytes, coding } = await encodeParts(parts, wanted);
+      const { bytes, coding } = await encoded(parts, wanted);
       expect([coding, read[wanted](bytes).toString()]).toEqual([wanted, textOf(parts)]);
     }
   });

@@ -20,7 +20,8 @@ const zstd = zlib as unknown as {
 };
 
 export interface EncodedBody {
-  readonly bytes: Buffer;
+  /** One after the other. */
+  readonly pieces: readonly Buffer[];
   readonly coding: Coding;
 }
 
@@ -34,10 +35,10 @@ export async function encodeParts(
   const joined = joinSmall(parts);
   const coding = unitsOf(joined) < CODED_UNITS_MIN ? 'identity' : codingFor(acceptEncoding);
   const isCrowded = compressions >= COMPRESSIONS_MAX && !joined.some(isPrepared);
-  if (coding === 'identity' || isCrowded) return { bytes: plainBytes(joined), coding: 'identity' };
+  if (coding === 'identity' || isCrowded) return { pieces: joined.map(bytesOf), coding: 'identity' };
   compressions++;
   try {
-    return { bytes: await compress(joined, coding), coding };
+    return { pieces: await compress(joined, coding), coding };
   } finally {
     compressions--;
   }
@@ -58,16 +59,12 @@ function bytesFrom(pieces: AsyncIterable<Buffer>): Readable {
   return Readable.from(pieces, { objectMode: false });
 }
 
-async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'identity'>): Promise<Buffer> {
+async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'identity'>): Promise<readonly Buffer[]> {
   if (coding === 'gzip') return gzipParts(parts);
-  const plain = plainBytes(parts);
-  return coding === 'br' ? promisify(zlib.brotliCompress)(plain, BROTLI) : promisify(zstd.zstdCompress)(plain);
-}
-
-function plainBytes(parts: readonly TextPart[]): Buffer {
-  const [only] = parts;
-  if (parts.length === 1 && only !== undefined) return bytesOf(only);
-  return Buffer.concat(parts.map(bytesOf));
+  const plain = Buffer.concat(parts.map(bytesOf));
+  return [
+    await (coding === 'br' ? promisify(zlib.brotliCompress)(plain, BROTLI) : promisify(zstd.zstdCompress)(plain)),
+  ];
 }
 
 async function* plainLines(lines: AsyncIterable<readonly TextPart[]>): AsyncGenerator<Buffer, void, undefined> {

@@ -27,11 +27,10 @@ interface Deflated {
 const deflate = promisify(deflateRaw);
 const prepared = new WeakMap<SharedText, Promise<Deflated>>();
 
-/** The parts as one gzip stream. */
-export async function gzipParts(parts: readonly TextPart[]): Promise<Buffer> {
+/** The parts as one gzip stream, in pieces. */
+export async function gzipParts(parts: readonly TextPart[]): Promise<readonly Buffer[]> {
   const stream = new GzipStream();
-  const pieces = [stream.begin(), ...(await stream.add(parts)), stream.end()];
-  return Buffer.concat(pieces);
+  return [stream.begin(), ...(await stream.add(parts)), stream.end()];
 }
 
 /** Whether it takes no compressing, because it has been done for somebody else. */

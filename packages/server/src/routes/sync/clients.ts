@@ -1,7 +1,8 @@
+import { Deleted } from '@tidemark/protocol/admin-schemas';
 import { ResetRequest } from '@tidemark/protocol/sync-schemas';
 import { Type } from 'typebox';
 import { route } from '../../http/route.ts';
-import { Deleted, Names, Text } from '../shapes.ts';
+import { Names, Text } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 
 /** What a device may say of itself is for admission, which names whatever is wrong with it. */

@@ -181,6 +181,18 @@ const ofUsers: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-10',
+    title: 'a source whose data belongs to users has no shared md: it is not listed, not read and not written',
+    steps: (name) => [
+      aSource(name('Order')),
+      [get(docnames('*', name('Order'))), json([])],
+      [get(userDoc('*', name('Order'), 'md')), refused('doc_not_found')],
+      [post(userDoc('*', name('Order'), 'md'), { data: { 1: { a: 1 } } }), refused('doc_not_found')],
+      [post(userDoc('*', name('Order'), 'notes'), { data: 'shared' }), stored('notes', 'text', 6)],
+      [get(docnames('*', name('Order'))), json(['notes'])],
+    ],
+  },
+  {
+    rule: 'REST-10',
     title: 'documents of different owners never meet',
     steps: (name) => {
       const places = [

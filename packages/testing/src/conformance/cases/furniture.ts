@@ -35,6 +35,7 @@ export function sourceView(name: string, changes: Readonly<Record<string, unknow
     created_at: MOMENT,
     updated_at: MOMENT,
     updated_by: null,
+    counts: { objects: changes.partition_type === 'app' ? 0 : null },
     ...changes,
   };
 }

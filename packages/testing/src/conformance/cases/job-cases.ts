@@ -25,7 +25,7 @@ function jobView(id: unknown, state: string, reason: string | null) {
 
 export const jobCases: readonly ConformanceCase[] = [
   {
-    rule: 'REST-34',
+    rule: 'REST-35',
     title: 'queues and their jobs are shown, dead ones retried or removed, and queues paused',
     needs: ['jobs'],
     steps: (name) => {
@@ -54,7 +54,7 @@ export const jobCases: readonly ConformanceCase[] = [
     },
   },
   {
-    rule: 'REST-34',
+    rule: 'REST-35',
     title: 'jobs are listed page by page',
     needs: ['jobs'],
     steps: (name) => {
@@ -70,7 +70,7 @@ export const jobCases: readonly ConformanceCase[] = [
     },
   },
   {
-    rule: 'REST-34',
+    rule: 'REST-35',
     title: 'what is no queue, state, place or limit is refused',
     steps: (name) => {
       const jobs = path`/rc/v1/jobs/${name('queue')}/jobs`;

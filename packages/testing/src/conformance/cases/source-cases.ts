@@ -62,6 +62,34 @@ const declaring: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-12',
+    title: 'a shared source tells how many objects it has; what belongs to users is not added up',
+    steps: (name) => {
+      const counted = (objects: number | null, more: Readonly<Record<string, unknown>> = {}) =>
+        json(sourceView(name('Product'), { partition_type: 'app', counts: { objects }, ...more }));
+      return [
+        aSource(name('Product'), { partition_type: 'app' }),
+        [
+          post(push(name('Product'), 'push_objects'), { objects: { 1: { a: 1 }, 2: { a: 1 } } }),
+          json({ source: name('Product'), user_id: null, changed: 2, unchanged: 0, seq: 2 }),
+        ],
+        [get(source(name('Product'))), counted(2)],
+        [
+          post(push(name('Product'), 'push_deletes'), { objects: ['1'] }),
+          json({ source: name('Product'), user_id: null, changed: 1, unchanged: 0, seq: 3 }),
+        ],
+        [put(source(name('Product')), { data: { queue: 'q' } }), counted(1, { queue: 'q' })],
+        aSource(name('Order')),
+        aUser(name('anna')),
+        [
+          post(push(name('Order'), 'push_objects'), { user_id: name('anna'), objects: { 1: { a: 1 } } }),
+          json({ source: name('Order'), user_id: name('anna'), changed: 1, unchanged: 0, seq: 1 }),
+        ],
+        [get(source(name('Order'))), json(sourceView(name('Order')))],
+      ];
+    },
+  },
+  {
+    rule: 'REST-12',
     title: 'sources are listed by partition type',
     steps: (name) => [
       aSource(name('Order')),

@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PullRequest } from '@tidemark/protocol/sync-schemas';
+import { JsonLines, JsonParts, type Route, route } from '@tidemark/server';
+import { Type } from 'typebox';
+
+/**
+ * What the edge of the server costs without the product behind it: routes that want the same token and the same body as
+ * those of devices, and send what lies in a folder, which they have read into memory when they were first asked.
+ */
+export function bareRoutes(folder: string): readonly Route[] {
+  let pages: readonly { readonly text: string }[] | null = null;
+  const inMemory = () => {
+    pages ??= readdirSync(folder)
+      .sort((left, right) => Number(left) - Number(right))
+      .map((name) => ({ text: readFileSync(join(folder, name), 'utf8') }));
+    return pages;
+  };
+  const page = route({
+    method: 'POST',
+    path: '/bare/pages/:page',
+    scope: 'device',
+    summary: 'A page from memory',
+    params: Type.Object({ page: Type.String() }),
+    body: PullRequest,
+    answer: Type.Unknown(),
+    handle: async ({ params }) => new JsonParts([inMemory()[Number(params.page)] ?? '']),
+  });
+  const stream = route({
+    method: 'GET',
+    path: '/bare/stream',
+    scope: 'device',
+    summary: 'All pages from memory',
+    answer: Type.Unknown(),
+    streams: 'application/x-ndjson',
+    handle: async () => new JsonLines(linesOf(inMemory())),
+  });
+  return [page, stream];
+}
+
+async function* linesOf(pages: readonly { readonly text: string }[]) {
+  for (const page of pages) yield [page, '\n'];
+}

@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TidemarkClient } from '@tidemark/backend';
+import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+// As it is started by hand: what was built, in a process of its own.
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+
+let folder: TemporaryFolder;
+let child: ChildProcess | null = null;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+
+afterEach(async () => {
+  child?.kill('SIGKILL');
+  await folder.remove();
+});
+
+/** Everything it prints until it is ready. */
+async function start(): Promise<string> {
+  const env = { ...process.env, FIELD_SERVICE_DATA: folder.path, FIELD_SERVICE_PORT: '0', TIDEMARK_PORT: '0' };
+  child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  while (!said.includes('--url')) {
+    await Promise.race([once(child.stdout as NodeJS.ReadableStream, 'data'), once(child, 'exit')]);
+    if (child.exitCode !== null) throw new Error(`it ended: ${said}`);
+  }
+  return said;
+}
+
+async function stop(): Promise<number | null> {
+  child?.kill('SIGTERM');
+  const [code] = (await once(child as ChildProcess, 'exit')) as [number | null];
+  return code;
+}
+
+function clientOf(said: string): Promise<TidemarkClient> {
+  const [url = ''] = /http:\S+/.exec(said) ?? [];
+  const { adminPassword: password } = JSON.parse(readFileSync(join(folder.path, 'secrets.json'), 'utf8'));
+  return TidemarkClient.logIn({ url, login: 'admin', password });
+}
+
+it('[EXAMPLE-1] starts with Tidemark beside it, ends with it, and goes on where it was', async () => {
+  const tidemark = await clientOf(await start());
+  const owner = { source: 'WorkOrder', user: 'crew-harbour' };
+  const before = await tidemark.documents.read(owner, 'md');
+  expect(Object.keys(before).length).toBe(4);
+  expect(await tidemark.system.appserver()).toEqual({ adapter_url: expect.stringMatching(/\/tidemark$/) });
+  expect(await stop()).toBe(0);
+
+  const again = await clientOf(await start());
+  expect(await again.documents.read(owner, 'md')).toEqual(before);
+  expect(await again.push.objects('WorkOrder', {}, { user: 'crew-harbour' })).toMatchObject({ seq: 4 });
+  expect(await stop()).toBe(0);
+});

@@ -1,0 +1,64 @@
+import type { DocumentReport } from '@tidemark/protocol';
+import type { ObjectEntry, Objects } from '../../push/objects.ts';
+import { objectsFromJson } from '../../push/objects-from-json.ts';
+import { path } from '../path.ts';
+import type { Repetition } from '../retry-policy.ts';
+import type { CallOptions, Transport } from '../transport.ts';
+
+/** Whose documents: the server's own, those of a user or a device in a source, or those all users of a source share. */
+export type DocumentOwner =
+  | 'server'
+  | { readonly source: string; readonly user: string }
+  | { readonly source: string; readonly client: string }
+  | { readonly source: string; readonly shared: true };
+
+/** Documents of a source have names that can be listed; those of the server are known by whoever wrote them. */
+export type SourceDocumentOwner = Exclude<DocumentOwner, 'server'>;
+
+export interface WriteOptions extends CallOptions {
+  /** Adds to what is there instead of replacing it: a text is appended, objects are merged. */
+  readonly append?: boolean;
+}
+
+/** Documents: texts, or objects such as `md`, the current data of a source. */
+export class DocumentCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  names(owner: SourceDocumentOwner, options?: CallOptions): Promise<readonly string[]> {
+    return this.#api.get(`${sourcePath(owner)}/docnames`, options);
+  }
+
+  read(owner: DocumentOwner, doc: string, options?: CallOptions): Promise<Objects | string> {
+    return this.#api.get(documentPath(owner, doc), options);
+  }
+
+  /** The objects of a document one by one, however many there are. */
+  async *readObjects(owner: DocumentOwner, doc: string, options?: CallOptions): AsyncGenerator<ObjectEntry, void> {
+    const request = { method: 'GET', path: documentPath(owner, doc), repetition: 'harmless' } as const;
+    yield* objectsFromJson(await this.#api.stream(request, options));
+  }
+
+  write(
+    owner: DocumentOwner,
+    doc: string,
+    data: Objects | string,
+    { append = false, ...options }: WriteOptions = {},
+  ): Promise<DocumentReport> {
+    // A text appended twice is there twice; everything else ends the same.
+    const repetition: Repetition = append && typeof data === 'string' ? 'harmful' : 'harmless';
+    return this.#api.send('POST', documentPath(owner, doc), { data, append }, repetition, options);
+  }
+}
+
+function documentPath(owner: DocumentOwner, doc: string): string {
+  return owner === 'server' ? path`/rc/v1/store/${doc}` : `${sourcePath(owner)}${path`/docs/${doc}`}`;
+}
+
+function sourcePath(owner: SourceDocumentOwner): string {
+  if ('client' in owner) return path`/rc/v1/clients/${owner.client}/sources/${owner.source}`;
+  return path`/rc/v1/users/${'user' in owner ? owner.user : '*'}/sources/${owner.source}`;
+}

@@ -1,0 +1,60 @@
+import type { Deleted, PartitionType, RefreshDue, Source, SourceAttributes } from '@tidemark/protocol';
+import { path } from '../path.ts';
+import type { CallOptions, Transport } from '../transport.ts';
+
+export type SourceDeclaration = Pick<SourceAttributes, 'name'> & Partial<SourceAttributes>;
+
+/** Name and partition type stay as they were declared. */
+export type SourceChanges = Partial<Omit<SourceAttributes, 'name' | 'partition_type'>>;
+
+export interface SourceUpdateOptions extends CallOptions {
+  /** Who wanted it, for the audit trail. */
+  readonly userName?: string;
+}
+
+export interface RefreshOptions extends CallOptions {
+  /** Due in this many seconds; left out: at the next sync. */
+  readonly refreshTimeS?: number;
+}
+
+/** Sources, and when they are due. */
+export class SourceCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  list(options?: CallOptions): Promise<readonly Source[]> {
+    return this.#api.get('/rc/v1/sources', options);
+  }
+
+  listByType(partitionType: PartitionType, options?: CallOptions): Promise<readonly string[]> {
+    return this.#api.get(path`/rc/v1/sources/type/${partitionType}`, options);
+  }
+
+  get(source: string, options?: CallOptions): Promise<Source> {
+    return this.#api.get(path`/rc/v1/sources/${source}`, options);
+  }
+
+  declare(source: SourceDeclaration, options?: CallOptions): Promise<Source> {
+    return this.#api.send('POST', '/rc/v1/sources', source, 'harmful', options);
+  }
+
+  update(source: string, changes: SourceChanges, { userName, ...options }: SourceUpdateOptions = {}): Promise<Source> {
+    const body = { data: changes, ...(userName === undefined ? {} : { user_name: userName }) };
+    return this.#api.send('PUT', path`/rc/v1/sources/${source}`, body, 'harmless', options);
+  }
+
+  /** With all its data. */
+  drop(source: string, options?: CallOptions): Promise<Deleted> {
+    return this.#api.delete(path`/rc/v1/sources/${source}`, options);
+  }
+
+  /** Says when Tidemark should ask the backend again for a user's data; for shared data any user will do. */
+  refresh(source: string, user: string, { refreshTimeS, ...options }: RefreshOptions = {}): Promise<RefreshDue> {
+    const body = refreshTimeS === undefined ? {} : { refresh_time: refreshTimeS };
+    const where = path`/rc/v1/read_state/users/${user}/sources/${source}`;
+    return this.#api.send('POST', where, body, 'harmless', options);
+  }
+}

@@ -1,0 +1,54 @@
+import type { AdminSession, Appserver, License, ResetReport, StatStep } from '@tidemark/protocol';
+import type { CallOptions, Transport } from '../transport.ts';
+
+export interface MetricRange extends CallOptions {
+  /** Index of the first step, as for a list; negative counts from the end. */
+  readonly start?: number;
+  /** Index of the last step, inclusive. */
+  readonly finish?: number;
+}
+
+const STATS = '/rc/v1/system/stats';
+
+/** The server itself. */
+export class SystemCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** The only call that needs no token. */
+  logIn(credentials: { readonly login: string; readonly password: string }, options?: CallOptions) {
+    const { login, password } = credentials;
+    return this.#api.send<AdminSession>('POST', '/rc/v1/system/login', { login, password }, 'harmful', options);
+  }
+
+  license(options?: CallOptions): Promise<License> {
+    return this.#api.get('/rc/v1/system/license', options);
+  }
+
+  /** Empties the server: all users, devices and data. Needs the scope `admin:reset`. */
+  reset(options?: CallOptions): Promise<ResetReport> {
+    return this.#api.send('POST', '/rc/v1/system/reset', {}, 'harmful', options);
+  }
+
+  appserver(options?: CallOptions): Promise<Appserver> {
+    return this.#api.get('/rc/v1/system/appserver', options);
+  }
+
+  /** Where Tidemark finds the backend; null takes it away. */
+  setAppserver(adapterUrl: string | null, options?: CallOptions): Promise<Appserver> {
+    return this.#api.send('POST', '/rc/v1/system/appserver', { adapter_url: adapterUrl }, 'harmless', options);
+  }
+
+  /** Metric keys that match a pattern in which `*` stands for anything. */
+  metricNames(pattern = '*', options?: CallOptions): Promise<readonly string[]> {
+    return this.#api.get(STATS, options, { names: pattern });
+  }
+
+  /** The steps of one metric, oldest first. */
+  metric(key: string, { start, finish, ...options }: MetricRange = {}): Promise<readonly StatStep[]> {
+    return this.#api.get(STATS, options, { metric: key, start, finish });
+  }
+}

@@ -1,0 +1,43 @@
+import type { NewToken, Revoked, Token } from '@tidemark/protocol';
+import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
+import { path } from '../path.ts';
+import type { CallOptions, Transport } from '../transport.ts';
+
+export interface TokenRequest {
+  readonly name: string;
+  readonly scopes: readonly ('admin' | 'admin:reset' | 'read' | 'push' | 'device')[];
+  /** A moment such as `2030-01-31T12:00:00Z`; null or left out: it does not end by itself. */
+  readonly expires_at?: string | null;
+  /** Whose token it is; left out: the caller's. */
+  readonly user?: string;
+}
+
+/** Tokens of the API. */
+export class TokenCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  list(page: PageOptions = {}): Promise<readonly Token[]> {
+    return this.#api.get('/rc/v1/tokens', page, pageQuery(page));
+  }
+
+  every(options?: CallOptions): AsyncGenerator<Token, void> {
+    return everyItem(
+      (page) => this.list(page),
+      ({ id }) => id,
+      options,
+    );
+  }
+
+  /** The answer is the only place where the token itself stands. */
+  create(request: TokenRequest, options?: CallOptions): Promise<NewToken> {
+    return this.#api.send('POST', '/rc/v1/tokens', request, 'harmful', options);
+  }
+
+  revoke(tokenId: string, options?: CallOptions): Promise<Revoked> {
+    return this.#api.delete(path`/rc/v1/tokens/${tokenId}`, options);
+  }
+}

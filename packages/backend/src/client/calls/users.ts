@@ -1,0 +1,78 @@
+import type { Deleted, JsonValue, PingReport, User } from '@tidemark/protocol';
+import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
+import { path } from '../path.ts';
+import type { CallOptions, Transport } from '../transport.ts';
+
+export interface NewUser {
+  readonly login: string;
+  readonly password: string;
+  readonly [attribute: string]: JsonValue;
+}
+
+export type UserChanges = { readonly [attribute: string]: JsonValue };
+
+/** A push message for all devices of some users. */
+export interface Ping {
+  readonly user_id: string | readonly string[];
+  /** What the devices should sync when they get it. */
+  readonly sources?: string | readonly string[];
+  readonly message?: string;
+  readonly badge?: number | string;
+  readonly sound?: string;
+  /** Seconds. */
+  readonly vibrate?: number;
+}
+
+/** Users, their devices, and pings to them. */
+export class UserCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  create(user: NewUser, options?: CallOptions): Promise<User> {
+    return this.#api.send('POST', '/rc/v1/users', { attributes: user }, 'harmful', options);
+  }
+
+  /** One page of logins, sorted. */
+  list(page: PageOptions = {}): Promise<readonly string[]> {
+    return this.#api.get('/rc/v1/users', page, pageQuery(page));
+  }
+
+  /** All logins, fetched as they are asked for. */
+  every(options?: CallOptions): AsyncGenerator<string, void> {
+    return everyItem(
+      (page) => this.list(page),
+      (login) => login,
+      options,
+    );
+  }
+
+  get(login: string, options?: CallOptions): Promise<User> {
+    return this.#api.get(path`/rc/v1/users/${login}`, options);
+  }
+
+  /** Sets the attributes given; `password` among them sets the password. */
+  update(login: string, attributes: UserChanges, options?: CallOptions): Promise<User> {
+    return this.#api.send('PUT', path`/rc/v1/users/${login}`, { attributes }, 'harmless', options);
+  }
+
+  /** With all devices, documents and tokens. */
+  delete(login: string, options?: CallOptions): Promise<Deleted> {
+    return this.#api.delete(path`/rc/v1/users/${login}`, options);
+  }
+
+  /** The ids of the user's devices. */
+  clients(login: string, options?: CallOptions): Promise<readonly string[]> {
+    return this.#api.get(path`/rc/v1/users/${login}/clients`, options);
+  }
+
+  deleteClient(login: string, client: string, options?: CallOptions): Promise<Deleted> {
+    return this.#api.delete(path`/rc/v1/users/${login}/clients/${client}`, options);
+  }
+
+  ping(ping: Ping, options?: CallOptions): Promise<PingReport> {
+    return this.#api.send('POST', '/rc/v1/users/ping', ping, 'harmful', options);
+  }
+}

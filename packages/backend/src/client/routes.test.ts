@@ -1,0 +1,122 @@
+import { type ApiDocument, endpointsOf, type ServerProcess, startServerProcess } from '@tidemark/testing';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { TidemarkClient } from './tidemark-client.ts';
+
+let server: ServerProcess;
+let described: readonly string[];
+
+beforeAll(async () => {
+  server = await startServerProcess();
+  const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as ApiDocument;
+  described = endpointsOf(document)
+    .filter(({ template }) => /^\/(?:rc|app)\/v1\//.test(template))
+    .map(({ method, template }) => `${method} ${template}`);
+});
+
+afterAll(() => server.stop());
+
+/** The specification gives this route in four ways, which are one. */
+const OTHER_SPELLINGS = [
+  'PUT /rc/v1/read_state/users/{user_id}/sources/{source_id}',
+  'POST /rc/v1/readstate/users/{user_id}/sources/{source_id}',
+  'PUT /rc/v1/readstate/users/{user_id}/sources/{source_id}',
+];
+
+const shared = { source: '{source_id}', user: '{user_id}' };
+const ofDevice = { source: '{source_id}', client: '{client_id}' };
+
+/** Every method of the client, called with the names of the parameters in their places. */
+const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
+  'system.logIn': ({ system }) => system.logIn({ login: 'x', password: 'y' }),
+  'system.license': ({ system }) => system.license(),
+  'system.reset': ({ system }) => system.reset(),
+  'system.appserver': ({ system }) => system.appserver(),
+  'system.setAppserver': ({ system }) => system.setAppserver(null),
+  'system.metricNames': ({ system }) => system.metricNames(),
+  'system.metric': ({ system }) => system.metric('users'),
+  'users.create': ({ users }) => users.create({ login: 'x', password: 'y' }),
+  'users.list': ({ users }) => users.list(),
+  'users.every': ({ users }) => users.every().next(),
+  'users.get': ({ users }) => users.get('{user_id}'),
+  'users.update': ({ users }) => users.update('{user_id}', {}),
+  'users.delete': ({ users }) => users.delete('{user_id}'),
+  'users.clients': ({ users }) => users.clients('{user_id}'),
+  'users.deleteClient': ({ users }) => users.deleteClient('{user_id}', '{client_id}'),
+  'users.ping': ({ users }) => users.ping({ user_id: 'x' }),
+  'sources.list': ({ sources }) => sources.list(),
+  'sources.listByType': ({ sources }) => sources.listByType('{partition_type}' as 'app'),
+  'sources.get': ({ sources }) => sources.get('{source_id}'),
+  'sources.declare': ({ sources }) => sources.declare({ name: 'x' }),
+  'sources.update': ({ sources }) => sources.update('{source_id}', {}),
+  'sources.drop': ({ sources }) => sources.drop('{source_id}'),
+  'sources.refresh': ({ sources }) => sources.refresh('{source_id}', '{user_id}'),
+  'clients.get': ({ clients }) => clients.get('{client_id}'),
+  'documents.names': ({ documents }) => Promise.all([documents.names(shared), documents.names(ofDevice)]),
+  'documents.read': ({ documents }) =>
+    Promise.all([
+      documents.read('server', '{doc}'),
+      documents.read(shared, '{doc}'),
+      documents.read(ofDevice, '{doc}'),
+    ]),
+  'documents.readObjects': ({ documents }) => documents.readObjects(shared, '{doc}').next(),
+  'documents.write': ({ documents }) =>
+    Promise.all([
+      documents.write('server', '{doc}', ''),
+      documents.write(shared, '{doc}', ''),
+      documents.write(ofDevice, '{doc}', ''),
+    ]),
+  'push.objects': ({ push }) => push.objects('{source_name}', {}),
+  'push.deletes': ({ push }) => push.deletes('{source_name}', []),
+  'push.fastInsert': ({ push }) => push.fastInsert('{source_name}', {}),
+  'push.fastUpdate': ({ push }) => push.fastUpdate('{source_name}', { previous: {}, next: {} }),
+  'push.fastDelete': ({ push }) => push.fastDelete('{source_name}', {}),
+  'tokens.list': ({ tokens }) => tokens.list(),
+  'tokens.every': ({ tokens }) => tokens.every().next(),
+  'tokens.create': ({ tokens }) => tokens.create({ name: 'x', scopes: ['push'] }),
+  'tokens.revoke': ({ tokens }) => tokens.revoke('{token_id}'),
+  'audit.list': ({ audit }) => audit.list(),
+  'audit.every': ({ audit }) => audit.every().next(),
+};
+
+/** What a client sends, and where; the answers are of no use to anybody. */
+function listening(): { readonly client: TidemarkClient; readonly sent: Set<string> } {
+  const sent = new Set<string>();
+  const client = new TidemarkClient({
+    url: 'http://127.0.0.1:1',
+    world: {
+      fetch: async (url, { method }) => {
+        const path = decodeURIComponent(new URL(url).pathname);
+        sent.add(`${method} ${path}`);
+        return Response.json(path.endsWith('/{doc}') ? {} : []);
+      },
+    },
+  });
+  return { client, sent };
+}
+
+function methodsOf(client: TidemarkClient): readonly string[] {
+  return Object.entries(client).flatMap(([group, calls]: [string, object]) =>
+    Object.getOwnPropertyNames(Object.getPrototypeOf(calls))
+      .filter((name) => name !== 'constructor')
+      .map((name) => `${group}.${name}`),
+  );
+}
+
+it('[BSDK-1] every push and admin route of the server has a method, and every method a route', async () => {
+  const { client, sent } = listening();
+  expect(Object.keys(CALLS).sort()).toEqual([...methodsOf(client)].sort());
+  for (const call of Object.values(CALLS)) await call(client);
+  expect(described.length).toBeGreaterThan(40);
+  expect([...sent, ...OTHER_SPELLINGS].sort()).toEqual([...described].sort());
+});
+
+it('[BSDK-1] no method goes a way of its own: each reaches a route that is described', async () => {
+  for (const [name, call] of Object.entries(CALLS)) {
+    const { client, sent } = listening();
+    await call(client);
+    expect({ name, strangers: [...sent].filter((route) => !described.includes(route)) }).toEqual({
+      name,
+      strangers: [],
+    });
+  }
+});

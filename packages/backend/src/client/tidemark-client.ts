@@ -1,0 +1,43 @@
+import { PushCalls } from '../push/push-calls.ts';
+import { AuditCalls } from './calls/audit.ts';
+import { ClientCalls } from './calls/clients.ts';
+import { DocumentCalls } from './calls/documents.ts';
+import { SourceCalls } from './calls/sources.ts';
+import { SystemCalls } from './calls/system.ts';
+import { TokenCalls } from './calls/tokens.ts';
+import { UserCalls } from './calls/users.ts';
+import { type CallOptions, type ClientOptions, Transport } from './transport.ts';
+
+/** Every call an administrator or a backend can make, grouped as the API is. */
+export class TidemarkClient {
+  readonly system: SystemCalls;
+  readonly users: UserCalls;
+  readonly sources: SourceCalls;
+  readonly clients: ClientCalls;
+  readonly documents: DocumentCalls;
+  readonly push: PushCalls;
+  readonly tokens: TokenCalls;
+  readonly audit: AuditCalls;
+
+  constructor(options: ClientOptions) {
+    const api = new Transport(options);
+    this.system = new SystemCalls(api);
+    this.users = new UserCalls(api);
+    this.sources = new SourceCalls(api);
+    this.clients = new ClientCalls(api);
+    this.documents = new DocumentCalls(api);
+    this.push = new PushCalls(api);
+    this.tokens = new TokenCalls(api);
+    this.audit = new AuditCalls(api);
+  }
+
+  /** A client with a token of the administrator. A service is better off with a named token of its own. */
+  static async logIn(
+    options: Omit<ClientOptions, 'token'> & { readonly login: string; readonly password: string },
+    call?: CallOptions,
+  ): Promise<TidemarkClient> {
+    const { login, password, ...rest } = options;
+    const { token } = await new TidemarkClient(rest).system.logIn({ login, password }, call);
+    return new TidemarkClient({ ...rest, token });
+  }
+}

@@ -1,0 +1,222 @@
+import { pause, systemWorld, type World } from '../world.ts';
+import { Deadline } from './deadline.ts';
+import { problemError } from './problem-error.ts';
+import { DEFAULT_RETRY_POLICY, pauseBeforeNextMs, type Repetition, type RetryPolicy } from './retry-policy.ts';
+import { TidemarkError } from './tidemark-error.ts';
+
+export interface ClientOptions {
+  /** Where the server is, without the path of the API: `http://127.0.0.1:9292`. */
+  readonly url: string;
+  /** Needed for everything but logging in. A backend that only pushes needs no more than the scope `push`. */
+  readonly token?: string;
+  /** For one attempt, from the first byte sent to the last byte read. */
+  readonly timeoutMs?: number;
+  /** The largest answer that is read as a whole. */
+  readonly answerBytesMax?: number;
+  readonly retry?: Partial<RetryPolicy>;
+  /** For tests, and for runtimes with a `fetch` of their own. */
+  readonly world?: Partial<World>;
+}
+
+export interface CallOptions {
+  /** Stops the call, also while it pauses before a repetition. What was sent may still take effect. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Outgoing {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  /** JSON text. */
+  readonly body?: string;
+  readonly repetition: Repetition;
+}
+
+const TIMEOUT_MS = 30_000;
+const ANSWER_BYTES_MAX = 256_000_000;
+/** Refusals are short; what is longer is not from Tidemark, and is cut off. */
+const REFUSAL_BYTES_MAX = 1_000_000;
+
+/** Failures before anything was sent. */
+const NEVER_SENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** Speaks to one server, and repeats what may be repeated. Everything but a success is a `TidemarkError`. */
+export class Transport {
+  readonly #options: ClientOptions;
+  readonly #base: string;
+  readonly #world: World;
+  readonly #policy: RetryPolicy;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#base = baseOf(options.url);
+    this.#world = { ...systemWorld, ...options.world };
+    this.#policy = { ...DEFAULT_RETRY_POLICY, ...options.retry };
+  }
+
+  get<T>(path: string, options?: CallOptions, query: NonNullable<Outgoing['query']> = {}): Promise<T> {
+    return this.call({ method: 'GET', path, query, repetition: 'harmless' }, options);
+  }
+
+  send<T>(
+    method: 'POST' | 'PUT',
+    path: string,
+    body: object,
+    repetition: Repetition,
+    options?: CallOptions,
+  ): Promise<T> {
+    return this.call({ method, path, body: JSON.stringify(body), repetition }, options);
+  }
+
+  /** A second deletion would say that there was nothing to delete, so it is not made without need. */
+  delete<T>(path: string, options?: CallOptions): Promise<T> {
+    return this.call({ method: 'DELETE', path, repetition: 'harmful' }, options);
+  }
+
+  /** The answer as a JSON value. */
+  call<T>(outgoing: Outgoing, options: CallOptions = {}): Promise<T> {
+    return this.#withRetries(outgoing, options, async (response, deadline) => {
+      const text = await textOf(response, this.#options.answerBytesMax ?? ANSWER_BYTES_MAX);
+      deadline.release();
+      return jsonIn<T>(response, text);
+    });
+  }
+
+  /** The answer as its bytes arrive. Once they do, nothing is repeated and no clock runs. */
+  stream(outgoing: Outgoing, options: CallOptions = {}): Promise<AsyncIterable<Uint8Array>> {
+    return this.#withRetries(outgoing, options, async (response, deadline) => {
+      deadline.stopClock();
+      return this.#bytesOf(response, deadline, options.signal);
+    });
+  }
+
+  async #withRetries<T>(
+    outgoing: Outgoing,
+    { signal }: CallOptions,
+    read: (response: Response, deadline: Deadline) => Promise<T>,
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(outgoing, signal, read);
+      } catch (error) {
+        if (!(error instanceof TidemarkError)) throw error;
+        error.attempts = attempt;
+        const dice = this.#world.random();
+        const pauseMs = pauseBeforeNextMs(this.#policy, attempt, error, outgoing.repetition, dice);
+        if (pauseMs === null) throw error;
+        await pause(this.#world, pauseMs, signal);
+      }
+    }
+  }
+
+  async #attempt<T>(
+    outgoing: Outgoing,
+    signal: AbortSignal | undefined,
+    read: (response: Response, deadline: Deadline) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS;
+    const deadline = new Deadline(this.#world, timeoutMs, signal);
+    try {
+      const response = await this.#world.fetch(this.#urlOf(outgoing), this.#initOf(outgoing, deadline.signal));
+      if (response.status === 200) return await read(response, deadline);
+      const text = await textOf(response, REFUSAL_BYTES_MAX, 'cut');
+      throw problemError(response, text, this.#world.nowMs());
+    } catch (error) {
+      deadline.release();
+      if (error instanceof TidemarkError) throw error;
+      signal?.throwIfAborted();
+      throw deadline.isOver ? this.#tooLate(timeoutMs) : this.#unreachable(error);
+    }
+  }
+
+  async *#bytesOf(response: Response, deadline: Deadline, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+    try {
+      yield* response.body ?? [];
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw this.#unreachable(error);
+    } finally {
+      deadline.release();
+    }
+  }
+
+  #urlOf({ path, query = {} }: Outgoing): string {
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+    return `${this.#base}${path}${parameters.size === 0 ? '' : `?${parameters.toString()}`}`;
+  }
+
+  #initOf({ method, body }: Outgoing, signal: AbortSignal): RequestInit {
+    const headers: Record<string, string> = { accept: 'application/json' };
+    if (this.#options.token !== undefined) headers['x-sync-api-token'] = this.#options.token;
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    return { method, headers, redirect: 'manual', signal, ...(body === undefined ? {} : { body }) };
+  }
+
+  #tooLate(timeoutMs: number): TidemarkError {
+    return new TidemarkError('timeout', `${this.#base} has not answered within ${timeoutMs} ms`, {
+      hint: 'the call may still take effect',
+    });
+  }
+
+  #unreachable(error: unknown): TidemarkError {
+    const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
+    const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : null;
+    return new TidemarkError('unreachable', `no answer from ${this.#base} (${code ?? 'the connection broke'})`, {
+      wasNeverSent: code !== null && NEVER_SENT.has(code),
+      cause,
+    });
+  }
+}
+
+function baseOf(url: string): string {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new TidemarkError('invalid_argument', 'url must be an absolute http or https URL');
+  }
+  const { username, password, search, hash } = new URL(url);
+  if (username !== '' || password !== '' || search !== '' || hash !== '') {
+    throw new TidemarkError('invalid_argument', 'url must have no login, password, query or fragment');
+  }
+  return url.replace(/\/+$/, '');
+}
+
+async function textOf(response: Response, bytesMax: number, beyond: 'cut' | 'fail' = 'fail'): Promise<string> {
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let text = '';
+  // Leaving the loop early cancels the body.
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) {
+      if (beyond === 'cut') return text;
+      throw new TidemarkError('unexpected_answer', `the answer is larger than ${bytesMax} bytes`, {
+        status: response.status,
+        hint: 'read large documents as a stream, or set answerBytesMax',
+      });
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function jsonIn<T>(response: Response, text: string): T {
+  if (/\bjson\b/.test(response.headers.get('content-type') ?? '')) {
+    try {
+      return JSON.parse(text) as T;
+    } catch {
+      // Told below: it is not what a Tidemark server answers.
+    }
+  }
+  throw new TidemarkError('unexpected_answer', 'the answer is not JSON; is this a Tidemark server?', {
+    status: response.status,
+    request_id: response.headers.get('x-request-id'),
+  });
+}

@@ -1,0 +1,259 @@
+import { idText } from '../push/objects.ts';
+import { systemWorld } from '../world.ts';
+import { objectsAnswer } from './objects-answer.ts';
+import { inProcessOperations, type KeptAnswer, type OperationMemory } from './operation-memory.ts';
+import { problemAnswer, problemBody } from './problem-answer.ts';
+import { readBody } from './read-body.ts';
+import { CallFlaw, type CallName, isCallName, type ReadCall, readCall } from './read-call.ts';
+import { inProcessReplays, type ReplayMemory } from './replay-memory.ts';
+import type { Authenticate, CallContext, SourceHandlers, UploadCall } from './source-handlers.ts';
+import { Conflict, Rejected } from './verdicts.ts';
+import { readSignedHeaders, SignatureKeys, type SignatureProblem, type SignedHeaders } from './verify-signature.ts';
+
+export interface HandlerOptions {
+  /** What Tidemark knows as `TIDEMARK_BACKEND_SECRET`; several while it is being changed. */
+  readonly secret: string | readonly string[];
+  /** Left out: devices cannot log in through this backend. */
+  readonly authenticate?: Authenticate;
+  /** Source → what this backend can do with it. */
+  readonly sources: Readonly<Record<string, SourceHandlers>>;
+  /** How far the clocks of both may be apart, and how long a message stays good. */
+  readonly toleranceS?: number;
+  readonly bodyBytesMax?: number;
+  readonly replays?: ReplayMemory;
+  readonly operations?: OperationMemory;
+  /** Told of every error that was answered as 500, and of answers that broke off. Left out: it goes to the console. */
+  readonly onError?: (error: unknown, call: { readonly name: CallName; readonly source: string | null }) => void;
+  readonly nowMs?: () => number;
+}
+
+export type Handler = (request: Request) => Promise<Response>;
+
+const TOLERANCE_S = 300;
+/** Tidemark takes no larger change from a device. */
+const BODY_BYTES_MAX = 12_000_000;
+
+/**
+ * A function for the calls Tidemark makes to a backend: `POST {adapter_url}/<call>`, where `<call>` is the last part of
+ * the path, wherever it is mounted. Every call is verified before anything of it is looked at.
+ */
+export function createHandler(options: HandlerOptions): Handler {
+  const desk = new Desk(options);
+  return (request) => desk.answer(request);
+}
+
+class Desk {
+  readonly #options: HandlerOptions;
+  readonly #keys: SignatureKeys;
+  readonly #toleranceS: number;
+  readonly #sources: ReadonlyMap<string, SourceHandlers>;
+  readonly #replays: ReplayMemory;
+  readonly #operations: OperationMemory;
+  /** Uploads being worked on, so that a repetition that comes meanwhile waits for the same answer. */
+  readonly #underWay = new Map<string, Promise<KeptAnswer>>();
+
+  constructor(options: HandlerOptions) {
+    this.#options = options;
+    this.#keys = new SignatureKeys([options.secret].flat());
+    this.#toleranceS = options.toleranceS ?? TOLERANCE_S;
+    this.#sources = new Map(Object.entries(options.sources));
+    this.#replays = options.replays ?? inProcessReplays();
+    this.#operations = options.operations ?? inProcessOperations();
+  }
+
+  async answer(request: Request): Promise<Response> {
+    const name = new URL(request.url).pathname.split('/').at(-1) ?? '';
+    if (!isCallName(name)) return problemAnswer('call_not_found', 'the path ends with none of the calls');
+    if (request.method !== 'POST') return problemAnswer('method_not_allowed', 'calls are made by POST');
+    try {
+      return await this.#verified(name, request);
+    } catch (error) {
+      return this.#failed(error, name, null);
+    }
+  }
+
+  async #verified(name: CallName, request: Request): Promise<Response> {
+    const nowMs = this.#nowMs();
+    const signed = readSignedHeaders(request.headers, nowMs, this.#toleranceS);
+    if (typeof signed === 'string') return unsigned(signed);
+    const body = await readBody(request, this.#options.bodyBytesMax ?? BODY_BYTES_MAX);
+    if (body === null) return problemAnswer('body_too_large', 'the body is larger than this backend reads');
+    if (!(await this.#keys.verify(signed, body))) return unsigned('signature_invalid');
+    const read = callIn(name, body);
+    if (read instanceof CallFlaw) return problemAnswer('invalid_request', `the call ${read.message}`);
+    const isFirst = await this.#isFirst(signed, nowMs);
+    return this.#dispatch(read, isFirst, { signal: request.signal, webhookId: signed.id });
+  }
+
+  /** A repetition by Tidemark is signed anew, so the very same message again is somebody else's, or a proxy's. */
+  async #isFirst({ id, timestampS }: SignedHeaders, nowMs: number): Promise<boolean> {
+    return this.#replays.firstSeen(`${timestampS}.${id}`, (timestampS + this.#toleranceS) * 1_000, nowMs);
+  }
+
+  async #dispatch(read: ReadCall, isFirst: boolean, context: CallContext): Promise<Response> {
+    switch (read.name) {
+      case 'create':
+      case 'update':
+      case 'delete':
+        return this.#upload(read, isFirst, context);
+      default:
+        return isFirst ? this.#ask(read, context) : replayed();
+    }
+  }
+
+  async #ask(read: Exclude<ReadCall, UploadRead>, context: CallContext): Promise<Response> {
+    if (read.name === 'authenticate') return this.#authenticate(read, context);
+    const { source } = read.call;
+    const handlers = this.#sources.get(source);
+    if (handlers?.[read.name] === undefined) return notHandled(read.name, source);
+    try {
+      const objects = await (read.name === 'query'
+        ? handlers.query?.(read.call, context)
+        : handlers.search?.(read.call, context));
+      return objectsAnswer(given(objects), (error) => this.#report(error, read.name, source));
+    } catch (error) {
+      if (error instanceof Rejected) return problemAnswer('rejected', error.message);
+      return this.#failed(error, read.name, source);
+    }
+  }
+
+  async #authenticate({ name, call }: ReadCall & { name: 'authenticate' }, context: CallContext): Promise<Response> {
+    const { authenticate } = this.#options;
+    if (authenticate === undefined) return problemAnswer('source_not_handled', 'this backend authenticates nobody');
+    try {
+      const user = await authenticate(call, context);
+      if (user === null) return problemAnswer('invalid_credentials', 'login or password is wrong');
+      return Response.json(user.user_id === undefined ? {} : { user_id: user.user_id });
+    } catch (error) {
+      return this.#failed(error, name, null);
+    }
+  }
+
+  async #upload(read: UploadRead, isFirst: boolean, context: CallContext): Promise<Response> {
+    const handlers = this.#sources.get(read.call.source);
+    if (handlers === undefined) return notHandled(read.name, read.call.source);
+    const key = operationKey(read);
+    const kept = this.#underWay.get(key) ?? (await this.#operations.recall(key));
+    if (kept !== undefined) return answerOf(await kept);
+    // Seen before and not remembered: whether it had an effect is not known here, so it has to be signed anew.
+    if (!isFirst) return replayed();
+    const work = this.#perform(read, handlers, key, context);
+    this.#underWay.set(key, work);
+    try {
+      return answerOf(await work);
+    } finally {
+      this.#underWay.delete(key);
+    }
+  }
+
+  async #perform(read: UploadRead, handlers: SourceHandlers, key: string, context: CallContext): Promise<KeptAnswer> {
+    const { source } = read.call;
+    let answer: KeptAnswer;
+    try {
+      answer = { status: 200, body: await effectOf(read, handlers, context) };
+    } catch (error) {
+      if (error instanceof Conflict) answer = { status: 409, body: problemBody('conflict', error.message) };
+      else if (error instanceof Rejected) answer = { status: 422, body: problemBody('rejected', error.message) };
+      else {
+        this.#report(error, read.name, source);
+        // Not kept: it is for Tidemark to try again, and then it may go well.
+        return { status: 500, body: problemBody('internal', 'the backend failed') };
+      }
+    }
+    try {
+      await this.#operations.keep(key, answer);
+    } catch (error) {
+      // The change has been made, and that is the truth to tell.
+      this.#report(error, read.name, source);
+    }
+    return answer;
+  }
+
+  #failed(error: unknown, name: CallName, source: string | null): Response {
+    this.#report(error, name, source);
+    return problemAnswer('internal', 'the backend failed');
+  }
+
+  #report(error: unknown, name: CallName, source: string | null): void {
+    const { onError = sayOnConsole } = this.#options;
+    try {
+      onError(error, { name, source });
+    } catch {
+      // Whoever cannot be told must not change what Tidemark is told.
+    }
+  }
+
+  #nowMs(): number {
+    return (this.#options.nowMs ?? systemWorld.nowMs)();
+  }
+}
+
+type UploadRead = Extract<ReadCall, { readonly name: 'create' | 'update' | 'delete' }>;
+
+/** The body of a success. */
+async function effectOf(read: UploadRead, handlers: SourceHandlers, context: CallContext): Promise<string> {
+  const cannot = () => new Rejected(`${read.call.source} takes no ${read.name} from devices`);
+  switch (read.name) {
+    case 'create': {
+      if (handlers.create === undefined) throw cannot();
+      const id = idText((await handlers.create(read.call, context))?.id);
+      if (id === null) throw new TypeError('create must answer { id }, a text that is not empty or a whole number');
+      return JSON.stringify({ id });
+    }
+    case 'update':
+      if (handlers.update === undefined) throw cannot();
+      await handlers.update(read.call, context);
+      return '{}';
+    default:
+      if (handlers.delete === undefined) throw cannot();
+      await handlers.delete(read.call, context);
+      return '{}';
+  }
+}
+
+/** A query that forgot to return is a mistake; taken for an empty answer it would empty all devices. */
+function given<T>(objects: T | undefined): T {
+  if (typeof objects === 'object' && objects !== null) return objects;
+  throw new TypeError('query and search must answer objects');
+}
+
+function sayOnConsole(error: unknown, { name, source }: { readonly name: CallName; readonly source: string | null }) {
+  console.error(`tidemark backend: ${name}${source === null ? '' : ` of ${source}`} failed`, error);
+}
+
+function callIn(name: CallName, body: Uint8Array): ReadCall | CallFlaw {
+  try {
+    return readCall(name, body);
+  } catch (error) {
+    if (error instanceof CallFlaw) return error;
+    throw error;
+  }
+}
+
+/** An `op_id` names one change and no other. The rest keeps a Tidemark that was reset from meeting its former self. */
+function operationKey({ name, call }: UploadRead): string {
+  const { source, user_id, op_id, id }: UploadCall = call;
+  return JSON.stringify([name, source, user_id, op_id, id]);
+}
+
+function answerOf({ status, body }: KeptAnswer): Response {
+  const type = status === 200 ? 'application/json' : 'application/problem+json';
+  return new Response(body, { status, headers: { 'content-type': type } });
+}
+
+function unsigned(problem: SignatureProblem): Response {
+  const details = {
+    signature_missing: 'the headers webhook-id, webhook-timestamp and webhook-signature are needed',
+    signature_invalid: 'no signature was made with a secret of this backend',
+    timestamp_out_of_range: 'the clocks differ too much, or the call is old',
+  } as const;
+  return problemAnswer(problem, details[problem]);
+}
+
+function notHandled(name: CallName, source: string): Response {
+  return problemAnswer('source_not_handled', `this backend has no ${name} for ${JSON.stringify(source)}`);
+}
+
+function replayed(): Response {
+  return problemAnswer('replayed', 'this very message was seen before; sign it anew to try again');
+}

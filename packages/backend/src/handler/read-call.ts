@@ -1,0 +1,83 @@
+import type { JsonValue } from '@tidemark/protocol';
+import type { Attributes } from '../push/objects.ts';
+import type { AuthenticateCall, CreateCall, QueryCall, SearchCall, UploadCall } from './source-handlers.ts';
+
+export type CallName = 'authenticate' | 'query' | 'create' | 'update' | 'delete' | 'search';
+
+/** A call that has the form it should have; what cannot be is null. */
+export type ReadCall =
+  | { readonly name: 'authenticate'; readonly call: AuthenticateCall }
+  | { readonly name: 'query'; readonly call: QueryCall }
+  | { readonly name: 'search'; readonly call: SearchCall }
+  | { readonly name: 'create' | 'update'; readonly call: CreateCall }
+  | { readonly name: 'delete'; readonly call: UploadCall };
+
+const CALL_NAMES: ReadonlySet<string> = new Set(['authenticate', 'query', 'create', 'update', 'delete', 'search']);
+
+export function isCallName(name: string): name is CallName {
+  return CALL_NAMES.has(name);
+}
+
+/** What is wrong with a call, in words that complete "the call …". */
+export class CallFlaw extends Error {
+  override readonly name = 'CallFlaw';
+}
+
+/** Fields that are not known are passed over: a newer Tidemark may say more. */
+export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
+  const fields = parsed(bytes);
+  switch (name) {
+    case 'authenticate':
+      return { name, call: { login: text(fields, 'login'), password: text(fields, 'password') } };
+    case 'query':
+      return { name, call: { ...target(fields), partition: optionalText(fields, 'partition') } };
+    case 'search':
+      return { name, call: { ...target(fields), params: (fields.get('params') ?? null) as JsonValue } };
+    case 'delete':
+      return { name, call: upload(fields) };
+    default:
+      return { name, call: { ...upload(fields), attributes: attributes(fields) } };
+  }
+}
+
+function target(fields: Fields): { readonly source: string; readonly user_id: string | null } {
+  return { source: text(fields, 'source'), user_id: optionalText(fields, 'user_id') };
+}
+
+function upload(fields: Fields): UploadCall {
+  return {
+    ...target(fields),
+    op_id: text(fields, 'op_id'),
+    id: text(fields, 'id'),
+  };
+}
+
+type Fields = ReadonlyMap<string, unknown>;
+
+function parsed(bytes: Uint8Array): Fields {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return new Map(Object.entries(value));
+  } catch {
+    // Told below.
+  }
+  throw new CallFlaw('is not a JSON object');
+}
+
+function text(fields: Fields, name: string): string {
+  const value = fields.get(name);
+  if (typeof value === 'string' && value !== '') return value;
+  throw new CallFlaw(`has no ${name}`);
+}
+
+function optionalText(fields: Fields, name: string): string | null {
+  const value = fields.get(name) ?? null;
+  if (value === null || typeof value === 'string') return value;
+  throw new CallFlaw(`has a ${name} that is no text`);
+}
+
+function attributes(fields: Fields): Attributes {
+  const value = fields.get('attributes');
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Attributes;
+  throw new CallFlaw('has no attributes');
+}

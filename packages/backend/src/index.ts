@@ -1,0 +1,33 @@
+export type { DocumentOwner, SourceDocumentOwner, WriteOptions } from './client/calls/documents.ts';
+export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';
+export type { MetricRange } from './client/calls/system.ts';
+export type { TokenRequest } from './client/calls/tokens.ts';
+export type { NewUser, Ping, UserChanges } from './client/calls/users.ts';
+export type { PageOptions } from './client/paging.ts';
+export type { RetryPolicy } from './client/retry-policy.ts';
+export { TidemarkClient } from './client/tidemark-client.ts';
+export { type ClientCode, type PushProgress, TidemarkError } from './client/tidemark-error.ts';
+export type { CallOptions, ClientOptions } from './client/transport.ts';
+export { createHandler, type Handler, type HandlerOptions } from './handler/create-handler.ts';
+export { inProcessOperations, type KeptAnswer, type OperationMemory } from './handler/operation-memory.ts';
+export { inProcessReplays, type ReplayMemory } from './handler/replay-memory.ts';
+export {
+  type Authenticate,
+  type AuthenticateCall,
+  type CallContext,
+  type CreateCall,
+  type DeleteCall,
+  type QueryCall,
+  type SearchCall,
+  type SourceHandlers,
+  sourceHandlers,
+  type UpdateCall,
+  type UploadCall,
+} from './handler/source-handlers.ts';
+export { Conflict, Rejected } from './handler/verdicts.ts';
+export type { ByteSource } from './push/decode-text.ts';
+export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven } from './push/objects.ts';
+export { idsFromJson, objectsFromJson } from './push/objects-from-json.ts';
+export { objectsFromNdjson } from './push/objects-from-ndjson.ts';
+export type { PushOptions, PushReport } from './push/push-calls.ts';
+export type { World } from './world.ts';

@@ -1,0 +1,163 @@
+import { DEFAULT_LIMITS, type WriteReport } from '@tidemark/protocol';
+import { path } from '../client/path.ts';
+import { type PushProgress, TidemarkError } from '../client/tidemark-error.ts';
+import type { CallOptions, Transport } from '../client/transport.ts';
+import { type BodyForm, chunksOf, type Piece } from './chunks.ts';
+import { memberText } from './member-text.ts';
+import { entriesOf, type IdsGiven, idText, type Objects, type ObjectsGiven } from './objects.ts';
+
+export interface PushOptions extends CallOptions {
+  /** Whose data it is. Not needed for sources of partition type `app`. */
+  readonly user?: string;
+  /** The largest body of one call. Lower it when the server's `body_bytes_max` is lower. */
+  readonly chunkBytesMax?: number;
+  /** Objects in one call. Lower it when the server's `objects_per_write_max` is lower. */
+  readonly chunkObjectsMax?: number;
+  /** All in one call or nothing: more than one call can hold is refused with `push_too_large` before anything is sent. */
+  readonly atomic?: boolean;
+  /** Told after each call what has been committed so far. */
+  readonly onProgress?: (progress: PushProgress) => void;
+}
+
+/** What became of a push; the numbers of all its calls together, `seq` of the last one. */
+export interface PushReport extends WriteReport {
+  readonly chunks: number;
+}
+
+/** As much as a server takes that nobody has configured. */
+const CHUNK_BYTES_MAX = 10_000_000;
+const NOTHING: PushProgress = { chunks: 0, objects: 0, bytes: 0, changed: 0, unchanged: 0 };
+const OBJECTS = [{ name: 'objects', brackets: '{}' }] as const;
+const DATA = [{ name: 'data', brackets: '{}' }] as const;
+const IDS = [{ name: 'objects', brackets: '[]' }] as const;
+const STATES = [{ name: 'delete_data', brackets: '{}' }, ...DATA] as const;
+
+/**
+ * Changes pushed into a source. Each call to the server is atomic. What fits into one call is one call; what does not is
+ * sent in several, in order, each as full as allowed, and when one fails the ones before it stay. Every one of these
+ * calls leaves the same when it is made twice, so lost answers are made up for by repetition, and a push that failed
+ * half-way can simply be made again.
+ */
+export class PushCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Adds objects, or updates the attributes given of those that exist. */
+  objects(source: string, objects: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
+    return this.#push(source, 'push_objects', memberPieces(objects), OBJECTS, options);
+  }
+
+  /** Deletes objects; those that do not exist are no error. */
+  deletes(source: string, ids: IdsGiven, options: PushOptions = {}): Promise<PushReport> {
+    return this.#push(source, 'push_deletes', idPieces(ids), IDS, options);
+  }
+
+  /** Replaces objects wholesale, without a look at what was there. */
+  fastInsert(source: string, objects: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
+    return this.#push(source, 'fast_insert', memberPieces(objects), OBJECTS, options);
+  }
+
+  /** Removes the attributes of `previous` that still have the value given, then sets those of `next`. */
+  fastUpdate(
+    source: string,
+    states: { readonly previous: Objects; readonly next: Objects },
+    options: PushOptions = {},
+  ): Promise<PushReport> {
+    return this.#push(source, 'fast_update', statePieces(states.previous, states.next), STATES, options);
+  }
+
+  /** Removes the attributes given that still have the value given; an object without attributes is gone. */
+  fastDelete(source: string, data: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
+    return this.#push(source, 'fast_delete', memberPieces(data), DATA, options);
+  }
+
+  async #push(
+    source: string,
+    operation: string,
+    pieces: AsyncIterable<Piece>,
+    sections: BodyForm['sections'],
+    options: PushOptions,
+  ): Promise<PushReport> {
+    const where = `${path`/app/v1/${source}`}/${operation}`;
+    const envelope = options.user === undefined ? {} : { user_id: options.user };
+    const bounds = {
+      bytesMax: options.chunkBytesMax ?? CHUNK_BYTES_MAX,
+      objectsMax: options.chunkObjectsMax ?? DEFAULT_LIMITS.objectsPerWriteMax,
+    };
+    let progress = NOTHING;
+    let last: WriteReport | null = null;
+    try {
+      for await (const { body, objects, bytes, isLast } of chunksOf(pieces, { envelope, sections }, bounds)) {
+        if (options.atomic === true && !isLast) throw notOneCall(bounds);
+        const outgoing = { method: 'POST', path: where, body, repetition: 'harmless' } as const;
+        last = await this.#api.call<WriteReport>(outgoing, options);
+        progress = grown(progress, { objects, bytes, ...last });
+        options.onProgress?.(progress);
+      }
+    } catch (error) {
+      if (error instanceof TidemarkError) error.pushed = progress;
+      throw error;
+    }
+    return report(last, progress);
+  }
+}
+
+function grown(before: PushProgress, call: Omit<PushProgress, 'chunks'>): PushProgress {
+  return {
+    chunks: before.chunks + 1,
+    objects: before.objects + call.objects,
+    bytes: before.bytes + call.bytes,
+    changed: before.changed + call.changed,
+    unchanged: before.unchanged + call.unchanged,
+  };
+}
+
+function report(last: WriteReport | null, { chunks, changed, unchanged }: PushProgress): PushReport {
+  if (last === null) throw new Error('a push makes at least one call');
+  return { ...last, changed, unchanged, chunks };
+}
+
+function notOneCall({ bytesMax, objectsMax }: { readonly bytesMax: number; readonly objectsMax: number }) {
+  const detail = `more than one call can hold (${objectsMax} objects, ${bytesMax} bytes); nothing was sent`;
+  return new TidemarkError('push_too_large', detail);
+}
+
+async function* memberPieces(objects: ObjectsGiven): AsyncGenerator<Piece, void> {
+  for await (const [given, attributes] of entriesOf(objects)) {
+    const id = admittedId(given);
+    yield { id, texts: [admittedText(id, attributes)] };
+  }
+}
+
+async function* idPieces(ids: IdsGiven): AsyncGenerator<Piece, void> {
+  for await (const given of ids) {
+    const id = admittedId(given);
+    yield { id, texts: [JSON.stringify(id)] };
+  }
+}
+
+/** The previous and the next state of an object never part. */
+async function* statePieces(previous: Objects, next: Objects): AsyncGenerator<Piece, void> {
+  const [before, after] = [new Map(Object.entries(previous)), new Map(Object.entries(next))];
+  for (const id of new Set([...before.keys(), ...after.keys()])) {
+    const states = [before.get(id), after.get(id)];
+    yield { id, texts: states.map((state) => (state === undefined ? null : admittedText(id, state))) };
+  }
+}
+
+function admittedText(id: string, attributes: unknown): string {
+  try {
+    return memberText(id, attributes);
+  } catch (error) {
+    throw new TidemarkError('invalid_argument', error instanceof Error ? error.message : 'not JSON', { cause: error });
+  }
+}
+
+function admittedId(given: unknown): string {
+  const id = idText(given);
+  if (id !== null) return id;
+  throw new TidemarkError('invalid_argument', 'an object id must be a text that is not empty, or a whole number');
+}

@@ -1,0 +1,36 @@
+/** The outside world as this package sees it: network, clock, dice and timers. Tests bring their own. */
+export interface World {
+  fetch(url: string, init: RequestInit): Promise<Response>;
+  nowMs(): number;
+  /** From 0 to 1, without 1. */
+  random(): number;
+  /** Runs `action` later; what it returns prevents that. */
+  after(delayMs: number, action: () => void): () => void;
+}
+
+export const systemWorld: World = {
+  // Looked up at every call, so that tools which replace the global function are not passed by.
+  fetch: (url, init) => globalThis.fetch(url, init),
+  nowMs: () => Date.now(),
+  random: () => Math.random(),
+  after: (delayMs, action) => {
+    const timer = setTimeout(action, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Waits, unless it is told to stop: then it rejects with the signal's reason. */
+export function pause(world: World, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const stop = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    const cancel = world.after(delayMs, () => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    });
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,105 @@
+import type { Device } from '@tidemark/client';
+import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { memoryStore } from './stores/memory-store.ts';
+
+let world: DeviceWorld;
+
+beforeEach(async () => {
+  world = await newDeviceWorld();
+});
+
+const push = (objects: Record<string, Record<string, unknown>>, source = 'Order') =>
+  world.tidemark.pushObjects({ source, user_id: 'ada', objects });
+
+const drop = (objects: readonly string[], source = 'Order') =>
+  world.tidemark.pushDeletes({ source, user_id: 'ada', objects });
+
+const seen = (device: Device, source = 'Order') =>
+  Object.fromEntries(
+    device
+      .source(source)
+      .list()
+      .map(({ id, attributes }) => [id, attributes]),
+  );
+
+const onServer = async (source = 'Order') =>
+  Object.fromEntries(await world.tidemark.readObjects({ source, user_id: 'ada' }));
+
+describe('reading', () => {
+  it('[SDK-1] after sync() the device has what the server has, of every source', async () => {
+    await push({ 1: { a: 1 }, constructor: { toString: 'x' } });
+    await push({ p: { name: 'Compass' } }, 'Product');
+    const device = await world.open();
+    await world.finish(device.sync());
+    expect(seen(device)).toEqual({ 1: { a: 1 }, constructor: { toString: 'x' } });
+    expect(seen(device, 'Product')).toEqual({ p: { name: 'Compass' } });
+    await push({ 1: { a: 2, b: 3 } });
+    await drop(['constructor']);
+    await world.finish(device.sync());
+    expect(seen(device)).toEqual({ 1: { a: 2, b: 3 } });
+    expect(device.source('Order').get('constructor')).toBeUndefined();
+  });
+
+  it('[SDK-2] values and lists stay the same until something changes', async () => {
+    await push({ 1: { a: 1 }, 2: { a: 2 } });
+    const device = await world.open();
+    await world.finish(device.sync());
+    const source = device.source('Order');
+    const [list, one, two] = [source.list(), source.get('1'), source.get('2')];
+    let calls = 0;
+    source.subscribe(() => calls++);
+    await world.finish(device.sync());
+    expect([source.list() === list, calls]).toEqual([true, 0]);
+    await push({ 1: { a: 7 } });
+    await world.finish(device.sync());
+    expect(calls).toBe(1);
+    expect(source.list()).not.toBe(list);
+    expect(source.get('1')).not.toBe(one);
+    expect(source.get('2')).toBe(two);
+    expect(() => Object.assign(source.get('2')?.attributes ?? {}, { a: 3 })).toThrow();
+  });
+
+  it('[SDK-3] what the device kept is there before it reaches the server', async () => {
+    await push({ 1: { a: 1 } });
+    const store = memoryStore();
+    const first = await world.open({ store: keptOpen(store) });
+    await world.finish(first.sync());
+    await world.finish(first.close());
+    world.platform.setOnline(false);
+    const second = await world.open({ store, user: null });
+    expect(seen(second)).toEqual({ 1: { a: 1 } });
+    expect(second.status.getSnapshot()).toMatchObject({ mode: 'offline', userId: 'ada' });
+  });
+});
+
+describe('writing', () => {
+  it('[SDK-4] changes show at once, and reach the server when there is a network', async () => {
+    const device = await world.open();
+    await world.finish(device.sync());
+    world.platform.setOnline(false);
+    const orders = device.source<{ a: number; b?: string }>('Order');
+    const made = await world.finish(orders.create({ a: 1 }));
+    expect(made).toMatchObject({ attributes: { a: 1 }, isPending: true });
+    expect(made.id).toMatch(/^[0-9a-f]{32}$/);
+    await world.finish(orders.update(made.id, { b: 'x' }));
+    expect(seen(device)).toEqual({ [made.id]: { a: 1, b: 'x' } });
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'offline', pendingUploads: 2 });
+    await expect(device.sync()).rejects.toMatchObject({ code: 'offline' });
+    expect(await onServer()).toEqual({});
+    world.platform.setOnline(true);
+    await world.finish(device.sync());
+    expect(await onServer()).toEqual({ [made.id]: { a: 1, b: 'x' } });
+    expect(orders.get(made.id)).toMatchObject({ attributes: { a: 1, b: 'x' }, isPending: false });
+    expect(device.uploads.list()).toEqual([]);
+    await world.finish(orders.delete(made.id));
+    expect(orders.get(made.id)).toBeUndefined();
+    await world.finish(device.sync());
+    expect(await onServer()).toEqual({});
+  });
+});
+
+/** A store that outlives its device: closing it is the device's own business. */
+function keptOpen(store: ReturnType<typeof memoryStore>): ReturnType<typeof memoryStore> {
+  return { load: () => store.load(), commit: (writes) => store.commit(writes), close: async () => undefined };
+}

@@ -1,0 +1,125 @@
+import type { JsonValue } from '@tidemark/protocol';
+import { clientError } from './client-error.ts';
+import type { DeviceEvents, Engine } from './engine/engine.ts';
+import type { Observable } from './engine/observable.ts';
+import type { Credentials } from './engine/sessions.ts';
+import type { DeviceStatus } from './engine/status.ts';
+import { Source } from './source.ts';
+import type { Attributes } from './state/rows.ts';
+import { readAnything } from './transport/read-answer.ts';
+import { Draft } from './uploads/draft.ts';
+import { UploadProblems, UploadQueue } from './uploads-queue.ts';
+
+/** What a device may tell the server about itself; what it needs is in docs/sync-protocol.md. */
+export type DeviceAttributes = Readonly<Record<string, string | number | null>>;
+
+/** Objects that synchronise: read, change and follow them whether there is a network or not. */
+export class Device {
+  readonly status: Observable<DeviceStatus>;
+  readonly uploads: UploadQueue;
+  readonly problems: UploadProblems;
+  readonly #engine: Engine;
+  readonly #sources = new Map<string, Source<object>>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.status = { getSnapshot: () => engine.status, subscribe: engine.statusListeners.add };
+    this.uploads = new UploadQueue(engine);
+    this.problems = new UploadProblems(engine);
+  }
+
+  /** The same one for the same name. A source the server does not know is empty. */
+  source<A extends object = Attributes>(name: string): Source<A> {
+    const known = this.#sources.get(name);
+    if (known !== undefined) return known as Source<object> as Source<A>;
+    const source = new Source<A>(this.#engine, name, (change) => this.write(change));
+    this.#sources.set(name, source as unknown as Source<object>);
+    return source;
+  }
+
+  /** The names of the sources the server has for this user, as far as the device has heard. */
+  sourceNames(): readonly string[] {
+    return [...this.#engine.puller.selected()].sort();
+  }
+
+  /**
+   * Changes that belong together, over any number of objects and sources: the app sees all of them at once, and when
+   * one of them is refused, none is made. `change` must not be asynchronous.
+   */
+  async write<T>(change: (draft: Draft) => T): Promise<T> {
+    const { replica, platform, sessions } = this.#engine;
+    const { result, count } = await replica.transact((tx) => {
+      if (sessions.kind() === 'none') throw clientError('signed_out', 'nobody is signed in');
+      const draft = new Draft(platform, replica, tx);
+      return { result: change(draft), count: draft.count };
+    });
+    if (count > 0) this.#engine.dispatch({ type: 'push_wanted' });
+    return result;
+  }
+
+  /**
+   * Signs in, or in again after the session has ended. The data of another user is forgotten; when changes made here
+   * would be lost with it, signing in is refused with `uploads_pending` unless they are to be discarded.
+   */
+  async signIn(credentials: Credentials, options: { readonly discardUploads?: boolean } = {}): Promise<void> {
+    this.#requireOpen();
+    await this.#engine.sessions.signIn(credentials, options.discardUploads === true, new AbortController().signal);
+    this.#engine.beginSession();
+  }
+
+  /** Forgets the user's data. Changes that have not reached the server are not lost unless that is asked for. */
+  async signOut(options: { readonly discardUploads?: boolean } = {}): Promise<void> {
+    this.#requireOpen();
+    await this.#engine.signOut(options.discardUploads === true);
+  }
+
+  /**
+   * Resolves when the changes made so far are sent and the device has what the server has now. It rejects when that
+   * fails this time; the device goes on trying by itself.
+   */
+  sync(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return this.#engine.sync(options.signal);
+  }
+
+  /** Uses no network until told otherwise. */
+  goOffline(): void {
+    this.#engine.keepOffline(true);
+  }
+
+  goOnline(): void {
+    this.#engine.keepOffline(false);
+  }
+
+  /** The answer ends it. */
+  on<E extends keyof DeviceEvents>(event: E, listener: (data: DeviceEvents[E]) => void): () => void {
+    return this.#engine.eventListeners[event].add(listener);
+  }
+
+  /** Tells the server about the device: where pings reach it, which app it runs. */
+  async describe(attributes: DeviceAttributes): Promise<void> {
+    const { clientId } = this.#engine.status;
+    if (clientId === null) throw clientError('signed_out', 'nobody is signed in');
+    await this.#ask('PUT', `/clients/${encodeURIComponent(clientId)}`, attributes);
+  }
+
+  /** Asks the source's backend; nothing of the answer is kept. */
+  async search(source: string, params: JsonValue): Promise<ReadonlyMap<string, Attributes>> {
+    const answer = await this.#ask('POST', '/search', { source, params });
+    const { objects = {} } = answer as { readonly objects?: Readonly<Record<string, Attributes>> };
+    return new Map(Object.entries(objects));
+  }
+
+  /** Ends all work; what is kept stays. */
+  close(): Promise<void> {
+    return this.#engine.close();
+  }
+
+  #ask(method: 'POST' | 'PUT', path: string, body: unknown): Promise<unknown> {
+    const { signal } = new AbortController();
+    return this.#engine.caller.ask({ method, path, body, read: readAnything, signal });
+  }
+
+  #requireOpen(): void {
+    if (this.#engine.mode === 'stopped') throw clientError('closed', 'the device is closed');
+  }
+}

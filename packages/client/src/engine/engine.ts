@@ -1,0 +1,365 @@
+import type { SyncEvents } from '@tidemark/protocol';
+import { asClientError, type ClientError, clientError } from '../client-error.ts';
+import {
+  type Effect,
+  firstState,
+  type MachineEvent,
+  type MachineState,
+  next,
+  type Transition,
+} from '../machine/machine.ts';
+import type { LocalStore, Table } from '../ports/local-store.ts';
+import type { Platform } from '../ports/platform.ts';
+import { Replica } from '../state/replica.ts';
+import type { ProblemRow } from '../state/rows.ts';
+import { Ears } from '../transport/ears.ts';
+import { pauseMs } from '../transport/pause-ms.ts';
+import { SessionCaller } from '../transport/session-caller.ts';
+import { Wire } from '../transport/wire.ts';
+import type { OutcomeNews } from '../uploads/settle-outcome.ts';
+import { Listeners } from './observable.ts';
+import { Puller } from './puller.ts';
+import { Pusher } from './pusher.ts';
+import { Sessions } from './sessions.ts';
+import { type DeviceStatus, sameStatus } from './status.ts';
+import { type SyncGoal, SyncWaiters } from './sync-waiters.ts';
+import type { WorkScope } from './work-scope.ts';
+
+export interface EngineOptions {
+  readonly url: string;
+  readonly store: LocalStore;
+  readonly platform: Platform;
+  readonly sources: readonly string[] | null;
+  readonly pageObjects: number | null;
+  readonly pollMs: number;
+  readonly usesStream: boolean;
+  readonly usesSnapshots: boolean;
+}
+
+/** What the app can be told of, by name. */
+export interface DeviceEvents {
+  /** An upload was rejected or is a conflict, and was rolled back. */
+  readonly problem: { readonly opId: string } & ProblemRow;
+  /** The backend gave an object its own id. */
+  readonly linked: { readonly source: string; readonly from: string; readonly to: string };
+  /** What was held of a source differed from the server and is fetched again. */
+  readonly healed: { readonly source: string; readonly reason: string };
+  readonly ping: SyncEvents['ping'];
+}
+
+interface Work {
+  readonly controller: AbortController;
+  readonly done: Promise<void>;
+}
+
+/**
+ * The shell around the state machine: it runs the effects, one piece of work at a time, and turns what became of them
+ * into events. All decisions are the machine's.
+ */
+export class Engine {
+  readonly replica: Replica;
+  readonly platform: Platform;
+  readonly sessions: Sessions;
+  readonly caller: SessionCaller;
+  readonly puller: Puller;
+  readonly pusher: Pusher;
+  readonly statusListeners = new Listeners();
+  readonly queueListeners = new Listeners();
+  readonly problemListeners = new Listeners();
+  readonly eventListeners: { readonly [E in keyof DeviceEvents]: Listeners<[DeviceEvents[E]]> } = {
+    problem: new Listeners(),
+    linked: new Listeners(),
+    healed: new Listeners(),
+    ping: new Listeners(),
+  };
+  readonly #ears: Ears;
+  readonly #waiters = new SyncWaiters();
+  #state: MachineState;
+  #status: DeviceStatus;
+  #work: Work | null = null;
+  #cancelWait: () => void = () => undefined;
+  #retryAtMs: number | null = null;
+  #error: DeviceStatus['error'] = null;
+  #isLive = false;
+  #isKeptOffline = false;
+  #syncedAtMs: number | null = null;
+  #stopHints: () => void = () => undefined;
+
+  static async open(options: EngineOptions): Promise<Engine> {
+    const changed = new Listeners<[ReadonlySet<Table>]>();
+    const replica = await Replica.open(options.store, (tables) => changed.tell(tables));
+    const engine = new Engine(options, replica);
+    changed.add((tables) => engine.#onChanged(tables));
+    return engine;
+  }
+
+  private constructor(options: EngineOptions, replica: Replica) {
+    const { platform } = options;
+    this.platform = platform;
+    this.replica = replica;
+    const wire = new Wire(platform, options.url);
+    this.sessions = new Sessions(platform, wire, replica);
+    const caller = new SessionCaller(platform, wire, this.sessions);
+    this.caller = caller;
+    const onNews = (news: readonly OutcomeNews[]) => this.#tellNews(news);
+    this.pusher = new Pusher(platform, replica, caller, { onNews, onInFlight: () => this.queueListeners.tell() });
+    const hooks = {
+      onNews,
+      onHealed: (source: string, reason: string) => this.eventListeners.healed.tell({ source, reason }),
+      shouldYield: () => this.#state.wantsPush,
+    };
+    this.puller = new Puller(platform, replica, caller, hooks, options);
+    this.#ears = new Ears(platform, caller, this.#earsHooks(), options);
+    this.#syncedAtMs = this.#lastCompleteMs();
+    const first = firstState(this.sessions.kind(), this.#mayUseNetwork());
+    this.#state = first.state;
+    this.#status = this.#look();
+    this.puller.wantAll();
+    this.#stopHints = platform.network?.onChange(() => this.#followNetwork()) ?? (() => undefined);
+    this.#perform(first);
+  }
+
+  get status(): DeviceStatus {
+    return this.#status;
+  }
+
+  get mode(): MachineState['mode'] {
+    return this.#state.mode;
+  }
+
+  dispatch(event: MachineEvent): void {
+    this.#perform(next(this.#state, event));
+  }
+
+  /** Uploads made before now are sent, and the device has what the server has now. */
+  sync(signal: AbortSignal | undefined): Promise<void> {
+    const refusal = this.#whyNotSync();
+    if (refusal !== null) return Promise.reject(refusal);
+    if (signal?.aborted) return Promise.reject(clientError('aborted', 'waiting for the sync was taken back'));
+    const waiting = this.#waiters.wait({ tick: this.puller.wants.tick, order: this.replica.orderNext }, signal);
+    this.puller.wantAll();
+    this.dispatch({ type: 'sync_wanted' });
+    return waiting;
+  }
+
+  /** The app's own switch; the platform's hint counts beside it. */
+  keepOffline(isKeptOffline: boolean): void {
+    this.#isKeptOffline = isKeptOffline;
+    this.#followNetwork();
+  }
+
+  /** A session began: everything is asked for anew. */
+  beginSession(): void {
+    this.puller.forget();
+    this.puller.wantAll();
+    this.#error = null;
+    this.dispatch({ type: 'signed_in' });
+  }
+
+  async signOut(discardUploads: boolean): Promise<void> {
+    const { isOnline, mode } = this.#state;
+    const token = await this.sessions.signOut(discardUploads);
+    this.dispatch({ type: 'signed_out' });
+    this.puller.forget();
+    this.#error = null;
+    this.#syncedAtMs = null;
+    this.#refreshStatus();
+    if (token !== null && isOnline && mode !== 'offline') await this.sessions.revoke(token);
+  }
+
+  async close(): Promise<void> {
+    this.#stopHints();
+    const { done } = this.#work ?? { done: Promise.resolve() };
+    this.dispatch({ type: 'closed' });
+    await done;
+    await this.replica.close();
+  }
+
+  // Effects
+
+  #perform({ state, effects }: Transition): void {
+    this.#state = state;
+    for (const effect of effects) this.#run(effect);
+    this.#refuseWaitersWhenPointless();
+    this.#refreshStatus();
+  }
+
+  #run(effect: Effect): void {
+    if (effect.type === 'push') this.#begin('pushed', (scope) => this.pusher.round(scope));
+    else if (effect.type === 'pull') this.#begin('pulled', (scope) => this.#pull(scope));
+    else if (effect.type === 'wait') this.#wait(pauseMs(this.platform, effect.failures, effect.retryAfterMs));
+    else if (effect.type === 'cancel_wait') this.#stopWaiting();
+    else if (effect.type === 'cancel_work') this.#stopWork();
+    else if (effect.type === 'listen') this.#ears.start();
+    else this.#ears.stop();
+  }
+
+  #stopWork(): void {
+    this.#work?.controller.abort();
+    this.#work = null;
+  }
+
+  #stopWaiting(): void {
+    this.#cancelWait();
+    this.#retryAtMs = null;
+  }
+
+  #begin(type: 'pushed' | 'pulled', round: (scope: WorkScope) => Promise<boolean>): void {
+    const controller = new AbortController();
+    const done = this.#report(type, controller, round);
+    this.#work = { controller, done };
+  }
+
+  async #report(
+    type: 'pushed' | 'pulled',
+    controller: AbortController,
+    round: (scope: WorkScope) => Promise<boolean>,
+  ): Promise<void> {
+    // The work begins in a turn of its own: its result is an event, and events do not come while another is handled.
+    await Promise.resolve();
+    try {
+      const session = this.sessions.current();
+      if (session === null) throw clientError('signed_out', 'nobody is signed in');
+      const { userId, clientId } = session;
+      const more = await round({ userId, clientId, signal: controller.signal });
+      if (controller.signal.aborted) return;
+      this.#error = null;
+      this.#noteProgress(type === 'pulled');
+      this.dispatch({ type, more });
+    } catch (error) {
+      if (!controller.signal.aborted) this.#fail(asClientError(error, 'store_failed'));
+    }
+  }
+
+  /** Sources with uploads are always asked: what was applied shows up there, and outcomes come along. */
+  #pull(scope: WorkScope): Promise<boolean> {
+    for (const [, { source }] of this.replica.reader.entries('uploads', '')) this.puller.want(source);
+    return this.puller.round(scope);
+  }
+
+  #fail(error: ClientError): void {
+    if (error.code === 'sign_in_required' || error.code === 'signed_out') {
+      this.#endSession();
+      return;
+    }
+    this.#error = { code: error.code, detail: error.message, atMs: this.platform.nowMs() };
+    this.#waiters.fail(error);
+    this.dispatch({ type: 'failed', retryAfterMs: error.retryAfterMs });
+  }
+
+  #endSession(): void {
+    this.dispatch({ type: 'session_ended' });
+    // Should the store not take it, the next call finds out again.
+    this.sessions.end().catch(() => undefined);
+  }
+
+  #wait(ms: number): void {
+    this.#retryAtMs = this.platform.nowMs() + ms;
+    this.#cancelWait = this.platform.after(ms, () => {
+      this.#retryAtMs = null;
+      this.dispatch({ type: 'retry_due' });
+    });
+  }
+
+  #noteProgress(hasPulled: boolean): void {
+    if (hasPulled && this.puller.isInStep) this.#syncedAtMs = this.platform.nowMs();
+    this.#waiters.settle((goal) => this.#isReached(goal));
+  }
+
+  #isReached({ tick, order }: SyncGoal): boolean {
+    if (!this.puller.isCaughtUpSince(tick)) return false;
+    for (const [, upload] of this.replica.reader.entries('uploads', '')) {
+      if (upload.order < order && upload.state === 'waiting') return false;
+    }
+    return true;
+  }
+
+  // Hints
+
+  #earsHooks() {
+    return {
+      onPull: (source: string | null) => {
+        if (source === null) this.puller.wantAll();
+        else this.puller.want(source);
+        this.dispatch({ type: 'pull_wanted' });
+      },
+      onPing: (data: unknown) => this.eventListeners.ping.tell(data as SyncEvents['ping']),
+      onLive: (isLive: boolean) => {
+        this.#isLive = isLive;
+        this.#refreshStatus();
+      },
+      onSessionEnded: () => this.#endSession(),
+    };
+  }
+
+  #followNetwork(): void {
+    this.dispatch({ type: this.#mayUseNetwork() ? 'went_online' : 'went_offline' });
+  }
+
+  #mayUseNetwork(): boolean {
+    return !this.#isKeptOffline && (this.platform.network?.isOnline() ?? true);
+  }
+
+  // What others see
+
+  #onChanged(tables: ReadonlySet<Table>): void {
+    if (tables.has('uploads')) this.queueListeners.tell();
+    if (tables.has('problems')) this.problemListeners.tell();
+    this.#refreshStatus();
+  }
+
+  #tellNews(news: readonly OutcomeNews[]): void {
+    for (const item of news) {
+      if (item.kind === 'problem') this.eventListeners.problem.tell({ opId: item.opId, ...item.problem });
+      else this.eventListeners.linked.tell({ source: item.source, from: item.from, to: item.to });
+    }
+  }
+
+  #whyNotSync(): ClientError | null {
+    const { mode } = this.#state;
+    if (mode === 'stopped') return clientError('closed', 'the device is closed');
+    if (mode === 'offline') return clientError('offline', 'the device is offline');
+    if (mode === 'signed_out') return clientError('signed_out', 'nobody is signed in');
+    return mode === 'needs_sign_in' ? clientError('sign_in_required', 'the session has ended; sign in again') : null;
+  }
+
+  #refuseWaitersWhenPointless(): void {
+    const refusal = this.#whyNotSync();
+    if (refusal !== null) this.#waiters.fail(refusal);
+  }
+
+  #refreshStatus(): void {
+    const status = this.#look();
+    if (sameStatus(status, this.#status)) return;
+    this.#status = status;
+    this.statusListeners.tell();
+  }
+
+  #look(): DeviceStatus {
+    const { mode, isOnline } = this.#state;
+    const owner = this.sessions.owner();
+    const rows = [...this.replica.reader.entries('sources', '')];
+    return Object.freeze({
+      mode,
+      userId: mode === 'signed_out' ? null : (owner?.userId ?? null),
+      clientId: owner?.clientId ?? null,
+      isOnline,
+      isLive: this.#isLive,
+      isSyncing: mode === 'pushing' || mode === 'pulling',
+      pendingUploads: this.replica.uploadsOpen,
+      problems: this.replica.count('problems'),
+      lastSyncedAtMs: this.#syncedAtMs,
+      error: this.#error,
+      retryAtMs: this.#retryAtMs,
+      sourceTroubles: new Map(this.puller.troubles),
+      heals: rows.reduce((sum, [, { heals }]) => sum + heals, 0),
+    });
+  }
+
+  /** After a restart, what is known of the time before it. */
+  #lastCompleteMs(): number | null {
+    const times = [...this.replica.reader.entries('sources', '')].map(([, { syncedAtMs }]) => syncedAtMs);
+    const known = times.filter((timeMs) => timeMs !== null);
+    return known.length === 0 ? null : Math.max(...known);
+  }
+}

@@ -1,0 +1,318 @@
+import type { Device } from '@tidemark/client';
+import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { PAUSE_MS_MAX, POLL_MS_DEFAULT, REQUEST_MS_MAX } from '../limits.ts';
+
+let world: DeviceWorld;
+
+beforeEach(async () => {
+  world = await newDeviceWorld();
+});
+
+const push = (objects: Record<string, Record<string, unknown>>, source = 'Order') =>
+  world.tidemark.pushObjects({ source, user_id: 'ada', objects });
+
+const synced = async (options: Parameters<DeviceWorld['open']>[0] = {}) => {
+  const device = await world.open(options);
+  await world.finish(device.sync());
+  return device;
+};
+
+const status = (device: Device) => device.status.getSnapshot();
+const down = () => Promise.reject(new TypeError('fetch failed'));
+
+describe('failures', () => {
+  it('[NET-1] are tried again by itself, with pauses that grow and are spread', async () => {
+    const device = await synced();
+    world.meddle = down;
+    const pauses: number[] = [];
+    device.status.subscribe(() => {
+      const { retryAtMs } = status(device);
+      if (retryAtMs !== null) pauses.push(retryAtMs - world.platform.nowMs());
+    });
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'unreachable' });
+    await world.platform.until(() => pauses.length >= 12);
+    for (const [index, pause] of pauses.entries())
+      expect(pause).toBeLessThanOrEqual(Math.min(1_000 * 2 ** index, PAUSE_MS_MAX));
+    expect(Math.max(...pauses)).toBeGreaterThan(5_000);
+    expect(new Set(pauses).size).toBeGreaterThan(10);
+    await push({ 1: { a: 1 } });
+    world.meddle = () => undefined;
+    await world.platform.until(() => device.source('Order').list().length === 1);
+    expect(status(device)).toMatchObject({ error: null, retryAtMs: null });
+  });
+
+  it('[NET-1] a server that says when to come back is not asked before', async () => {
+    const device = await synced();
+    for (const [header, atLeastMs] of [
+      [() => '120', 120_000],
+      [() => new Date(world.platform.nowMs() + 90_000).toUTCString(), 89_000],
+    ] as const) {
+      world.meddle = () => {
+        const headers = { 'retry-after': header() };
+        return Promise.resolve(Response.json({ code: 'overloaded', detail: 'later' }, { status: 503, headers }));
+      };
+      await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'overloaded', status: 503 });
+      const failedAtMs = world.platform.nowMs();
+      const { retryAtMs } = status(device);
+      expect((retryAtMs ?? 0) - failedAtMs).toBeGreaterThanOrEqual(atLeastMs);
+      let askedAtMs: number | null = null;
+      world.meddle = () => {
+        askedAtMs ??= world.platform.nowMs();
+        return undefined;
+      };
+      // Not even for somebody in a hurry.
+      await world.finish(device.sync());
+      expect(askedAtMs).toBe(retryAtMs);
+    }
+  });
+
+  it('[NET-2] a request that is not answered is given up after a while', async () => {
+    const device = await synced();
+    world.meddle = (_, __, init) => world.platform.hang(init);
+    const beganMs = world.platform.nowMs();
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'unreachable' });
+    expect(world.platform.nowMs() - beganMs).toBe(REQUEST_MS_MAX);
+  });
+
+  it('[NET-2] so is one whose answer stops in the middle', async () => {
+    const device = await synced();
+    world.meddle = ({ path }, _, init) => {
+      if (path !== '/pull') return undefined;
+      const body = new ReadableStream({
+        start: (controller) => {
+          controller.enqueue(new TextEncoder().encode('{"sources":'));
+          init.signal?.addEventListener('abort', () => controller.error(init.signal?.reason));
+        },
+      });
+      return Promise.resolve(new Response(body));
+    };
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'unreachable' });
+  });
+
+  it('[NET-3] sync() can be given up; the device goes on', async () => {
+    const device = await synced();
+    await push({ 1: { a: 1 } });
+    let answer: () => void = () => undefined;
+    world.meddle = ({ path }, go) =>
+      path !== '/pull'
+        ? undefined
+        : new Promise((resolve) => {
+            answer = () => resolve(go());
+          });
+    const controller = new AbortController();
+    const waiting = device.sync({ signal: controller.signal });
+    controller.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
+    await expect(device.sync({ signal: controller.signal })).rejects.toMatchObject({ code: 'aborted' });
+    await world.platform.until(() => {
+      answer();
+      return device.source('Order').list().length === 1;
+    });
+  });
+});
+
+describe('sync()', () => {
+  it('[NET-4] is not fulfilled by a pull that was under way before it was called', async () => {
+    const device = await synced();
+    let pulls = 0;
+    let release: () => void = () => undefined;
+    world.meddle = ({ path }, go) => {
+      if (path !== '/pull' || ++pulls > 1) return undefined;
+      return go().then(
+        (response) =>
+          new Promise((resolve) => {
+            release = () => resolve(response);
+          }),
+      );
+    };
+    const first = device.sync();
+    await world.platform.until(() => pulls === 1);
+    // The page under way was made before this push.
+    await new Promise((resolve) => setImmediate(resolve));
+    await push({ 1: { a: 1 } });
+    const second = device.sync();
+    const beganMs = world.platform.nowMs();
+    release();
+    await world.finish(second);
+    await first;
+    // It did not have to wait until the device asks by itself.
+    expect(world.platform.nowMs()).toBe(beganMs);
+    expect(device.source('Order').get('1')).toBeDefined();
+  });
+
+  it('[NET-4] several callers share the work', async () => {
+    const device = await synced();
+    const before = world.sync.log.length;
+    await world.finish(Promise.all([device.sync(), device.sync(), device.sync()]));
+    expect(world.sync.log.length - before).toBe(1);
+  });
+});
+
+describe('the network', () => {
+  it('[NET-5] hints of the platform are followed: nothing is sent while offline, everything afterwards', async () => {
+    const device = await synced();
+    world.platform.setOnline(false);
+    expect(status(device)).toMatchObject({ mode: 'offline', isOnline: false });
+    const before = world.sync.log.length;
+    await device.source('Order').create({ a: 1 });
+    await world.platform.advance(10 * POLL_MS_DEFAULT);
+    expect(world.sync.log).toHaveLength(before);
+    world.platform.setOnline(true);
+    await world.platform.until(() => status(device).pendingUploads === 0);
+  });
+
+  it('[NET-5] the app has a switch of its own', async () => {
+    const device = await synced();
+    device.goOffline();
+    expect(status(device).mode).toBe('offline');
+    world.platform.setOnline(true);
+    expect(status(device).mode).toBe('offline');
+    device.goOnline();
+    await world.finish(device.sync());
+    expect(status(device)).toMatchObject({ mode: 'idle', isOnline: true });
+  });
+
+  it('[NET-5] work under way when the network goes is done again when it is back', async () => {
+    const device = await synced();
+    let isCut = true;
+    world.meddle = ({ path }, go) =>
+      path === '/push' && isCut
+        ? go().then(() => {
+            world.platform.setOnline(false);
+            return down();
+          })
+        : undefined;
+    await device.source('Order').create({ a: 1 }, { id: 'o' });
+    await world.platform.until(() => status(device).mode === 'offline');
+    isCut = false;
+    world.platform.setOnline(true);
+    await world.platform.until(() => status(device).pendingUploads === 0 && status(device).mode === 'idle');
+    expect(device.problems.list()).toEqual([]);
+  });
+});
+
+describe('hearing of changes', () => {
+  it('[NET-6] by a stream: a change arrives without asking, and only its source is pulled', async () => {
+    const device = await synced({ live: true });
+    await world.platform.until(() => status(device).isLive && status(device).mode === 'idle');
+    const before = world.sync.log.length;
+    await push({ 1: { a: 1 } });
+    await world.platform.until(() => device.source('Order').list().length === 1);
+    const sources = { Order: { token: expect.any(String) } };
+    expect(world.sync.log.slice(before)).toMatchObject([{ path: '/pull', body: expect.objectContaining({ sources }) }]);
+  });
+
+  it('[NET-6] a stream that falls silent or breaks is opened again, and what was missed is pulled', async () => {
+    const device = await synced({ live: true });
+    await world.platform.until(() => status(device).isLive);
+    // Heartbeats stop: the stream is given up by itself.
+    await world.platform.until(() => !status(device).isLive);
+    await push({ 1: { a: 1 } });
+    await world.platform.until(() => status(device).isLive);
+    await world.platform.until(() => device.source('Order').list().length === 1);
+    expect(world.sync.count('/events')).toBe(2);
+  });
+
+  it('[NET-6] without streams the device asks from time to time', async () => {
+    for (const live of [false, true]) {
+      world = await newDeviceWorld();
+      world.meddle = ({ path }) =>
+        path === '/events' ? Promise.resolve(new Response(null, { status: 404 })) : undefined;
+      const device = await synced({ live });
+      const beganMs = world.platform.nowMs();
+      await push({ 1: { a: 1 } });
+      await world.platform.until(() => device.source('Order').list().length === 1);
+      expect(world.platform.nowMs() - beganMs).toBeLessThanOrEqual(POLL_MS_DEFAULT * 1.25);
+    }
+  });
+
+  it('[NET-6] where an answer has no stream to read, as in React Native, the device asks from time to time', async () => {
+    world.meddle = ({ path }) => {
+      if (path !== '/events') return undefined;
+      const bodiless = Object.defineProperty(new Response('event: ready\ndata: {}\n\n'), 'body', { value: null });
+      return Promise.resolve(bodiless);
+    };
+    const device = await synced({ live: true });
+    await push({ 1: { a: 1 } });
+    await world.platform.until(() => device.source('Order').list().length === 1);
+    expect([status(device).isLive, world.sync.count('/events')]).toEqual([false, 0]);
+  });
+
+  it('[NET-6] a stream that somebody else took over is left to them for a while', async () => {
+    const text = 'event: ready\ndata: {"heartbeat_s":30}\n\nevent: ended\ndata: {"code":"replaced"}\n\n';
+    let opened = 0;
+    world.meddle = ({ path }) => {
+      if (path !== '/events') return undefined;
+      opened++;
+      return Promise.resolve(new Response(text));
+    };
+    const device = await synced({ live: true });
+    await world.platform.advance(10 * POLL_MS_DEFAULT);
+    expect([opened, status(device).isLive]).toEqual([1, false]);
+    await world.platform.until(() => opened === 2);
+  });
+
+  it('[NET-7] pings reach the app, and what they name is pulled', async () => {
+    const events = [
+      'event: ready\ndata: {"heartbeat_s":30}\n\n',
+      ': a comment\n\n',
+      'event: ping\ndata: {"ping_id":"p","message":"Lunch","sources":["Order"]}\n\n',
+      'event: nonsense\ndata: {\n\n',
+      'event: outcomes\ndata: {}\n\n',
+    ].join('');
+    world.meddle = ({ path }, _, init) => {
+      if (path !== '/events') return undefined;
+      const stream = new ReadableStream({
+        start: (controller) => {
+          for (const byte of new TextEncoder().encode(events)) controller.enqueue(Uint8Array.of(byte));
+          init.signal?.addEventListener('abort', () => controller.error(init.signal?.reason));
+        },
+      });
+      return Promise.resolve(new Response(stream));
+    };
+    const device = await world.open({ live: true, user: null });
+    const pings: unknown[] = [];
+    device.on('ping', (ping) => pings.push(ping));
+    await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+    await world.platform.until(() => pings.length > 0);
+    expect(pings[0]).toEqual({ ping_id: 'p', message: 'Lunch', sources: ['Order'] });
+  });
+});
+
+describe('the status', () => {
+  it('[NET-8] stays the same value until something changes, and tells of every change', async () => {
+    const device = await world.open({ user: null });
+    const modes: string[] = [];
+    device.status.subscribe(() => modes.push(status(device).mode));
+    expect(status(device)).toBe(status(device));
+    await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+    await world.finish(device.sync());
+    await world.platform.until(() => status(device).mode === 'idle');
+    expect([...new Set(modes)]).toEqual(['signed_out', 'pushing', 'pulling', 'idle']);
+    expect(status(device)).toMatchObject({ userId: 'ada', lastSyncedAtMs: world.platform.nowMs(), isSyncing: false });
+    await world.finish(device.close());
+    expect(status(device).mode).toBe('stopped');
+  });
+
+  it('[NET-8] a listener that throws harms nobody, and one that left hears nothing', async () => {
+    const device = await synced();
+    const thrown: unknown[] = [];
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    process.on('uncaughtException', (error) => thrown.push(error));
+    onTestFinished(() => {
+      process.removeAllListeners('uncaughtException');
+      for (const listener of others) process.on('uncaughtException', listener);
+    });
+    let calls = 0;
+    device.source('Order').subscribe(() => {
+      throw new Error('a bug of the app');
+    });
+    const leave = device.source('Order').subscribe(() => calls++);
+    await device.source('Order').create({ a: 1 });
+    leave();
+    await world.finish(device.sync());
+    expect([calls, thrown[0]]).toEqual([1, new Error('a bug of the app')]);
+  });
+});

@@ -1,0 +1,333 @@
+import { type Page, PULL_SOURCES_MAX, type PullAnswer, type SyncSource, type Trouble } from '@tidemark/protocol';
+import { ClientError, clientError } from '../client-error.ts';
+import { HEALS_IN_A_ROW_MAX, SNAPSHOT_FROM_OBJECTS, SOURCES_FRESH_MS, STREAM_SILENCE_MS_MAX } from '../limits.ts';
+import type { Platform } from '../ports/platform.ts';
+import { type Fold, type Measure, measureAll } from '../pull/fold.ts';
+import { foldStaged, type PageAsked, type PageEffect, takePage, tokenOf } from '../pull/take-page.ts';
+import { takeSources } from '../pull/take-sources.ts';
+import { Wants } from '../pull/wants.ts';
+import type { Transaction } from '../state/local-state.ts';
+import type { Replica } from '../state/replica.ts';
+import { linesOf } from '../transport/lines.ts';
+import { isPage, readPage, readPull, readSources } from '../transport/read-answer.ts';
+import type { SessionCaller } from '../transport/session-caller.ts';
+import { timeLimit } from '../transport/wire.ts';
+import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
+import { type OutcomeNews, settleOutcome } from '../uploads/settle-outcome.ts';
+import { transactIn, type WorkScope } from './work-scope.ts';
+
+export interface PullerHooks {
+  onNews(news: readonly OutcomeNews[]): void;
+  onHealed(source: string, reason: string): void;
+  /** Whether a stream should give way to uploads. */
+  shouldYield(): boolean;
+}
+
+export interface PullerOptions {
+  /** Null: all the user may have. */
+  readonly sources: readonly string[] | null;
+  /** Null: as many objects in a page as the server likes. */
+  readonly pageObjects: number | null;
+  readonly usesSnapshots: boolean;
+}
+
+/** Refusals that mean: this server gives no snapshot of the source, pull it. */
+const NO_SNAPSHOT_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 406, 501]);
+
+/** Catches up with the server, one round trip at a time, and remembers between them what is left to do. */
+export class Puller {
+  readonly wants = new Wants();
+  readonly #platform: Platform;
+  readonly #replica: Replica;
+  readonly #caller: SessionCaller;
+  readonly #hooks: PullerHooks;
+  readonly #options: PullerOptions;
+  /** What is staged, folded; it can be had again from the staged pages. */
+  readonly #folds = new Map<string, Fold>();
+  /**
+   * Size and checksum of what is kept. They are computed from the objects themselves when the device first needs them,
+   * so that damage done to the store while it was closed does not go unnoticed; from then on they are followed.
+   */
+  readonly #measures = new Map<string, Measure>();
+  /** Sources that go on as a stream. */
+  readonly #streamed = new Set<string>();
+  /** Sources the server would not stream. */
+  readonly #notStreamed = new Set<string>();
+  readonly #healsInARow = new Map<string, number>();
+  readonly #troubles = new Map<string, Trouble>();
+  /** The last request as of which a source was complete, or known not to be to have. */
+  readonly #doneAt = new Map<string, number>();
+  #sourcesAtMs: number | null = null;
+  #isListStale = false;
+  #wantsAll = false;
+
+  constructor(platform: Platform, replica: Replica, caller: SessionCaller, hooks: PullerHooks, options: PullerOptions) {
+    this.#platform = platform;
+    this.#replica = replica;
+    this.#caller = caller;
+    this.#hooks = hooks;
+    this.#options = options;
+  }
+
+  /** What is wrong with sources that could not be pulled, or whose backend could not be asked. */
+  get troubles(): ReadonlyMap<string, Trouble> {
+    return this.#troubles;
+  }
+
+  wantAll(): void {
+    this.#wantsAll = true;
+    for (const source of this.selected()) this.wants.add(source);
+  }
+
+  want(source: string): void {
+    if (this.#isSelected(source)) this.wants.add(source);
+  }
+
+  /** Whether nothing is known to be missing. */
+  get isInStep(): boolean {
+    return this.#sourcesAtMs !== null && !this.#wantsAll && this.wants.size === 0;
+  }
+
+  /** Whether every source was complete at some moment after the one this number stands for. */
+  isCaughtUpSince(tick: number): boolean {
+    if (this.#sourcesAtMs === null || this.#wantsAll) return false;
+    return this.selected().every((source) => (this.#doneAt.get(source) ?? 0) > tick);
+  }
+
+  /** Another session began: what was known of the server may be true of somebody else only. */
+  forget(): void {
+    this.wants.clear();
+    const memories = [this.#folds, this.#streamed, this.#notStreamed, this.#healsInARow, this.#troubles, this.#doneAt];
+    for (const memory of [...memories, this.#measures]) memory.clear();
+    this.#sourcesAtMs = null;
+  }
+
+  /** The sources this device follows, as far as it knows them. */
+  selected(): readonly string[] {
+    return [...this.#replica.reader.entries('sources', '')]
+      .map(([source]) => source)
+      .filter((source) => this.#isSelected(source));
+  }
+
+  /** One round trip, or one stream; whether there is more to do. */
+  async round(scope: WorkScope): Promise<boolean> {
+    await this.#refreshSources(scope);
+    const names = this.wants
+      .names()
+      .filter((source) => this.#replica.reader.get('sources', ['', source]) !== undefined);
+    for (const source of this.wants.names()) if (!names.includes(source)) this.wants.remove(source);
+    const paged = names.filter((source) => !this.#isStreamed(source)).slice(0, PULL_SOURCES_MAX);
+    const streamed = names.find((source) => this.#isStreamed(source));
+    if (paged.length > 0) await this.#pullPages(paged, scope);
+    else if (streamed !== undefined) await this.#readSnapshot(streamed, scope);
+    return this.wants.size > 0;
+  }
+
+  async #refreshSources(scope: WorkScope): Promise<void> {
+    const nowMs = this.#platform.nowMs();
+    const isFresh = this.#sourcesAtMs !== null && nowMs < this.#sourcesAtMs + SOURCES_FRESH_MS;
+    if (!isFresh || this.#isListStale) {
+      const answer = await this.#caller.ask({
+        method: 'GET',
+        path: '/sources',
+        read: readSources,
+        signal: scope.signal,
+      });
+      await transactIn(this.#replica, scope, (tx) => takeSources(tx, answer.sources.map(completeDescription)));
+      for (const source of this.#measures.keys()) {
+        if (this.#replica.reader.get('sources', ['', source]) === undefined) this.#measures.delete(source);
+      }
+      this.#sourcesAtMs = nowMs;
+      this.#isListStale = false;
+    }
+    if (this.#wantsAll) for (const source of this.selected()) this.wants.add(source);
+    this.#wantsAll = false;
+  }
+
+  async #pullPages(names: readonly string[], scope: WorkScope): Promise<void> {
+    const request = this.wants.beginRequest();
+    const asked = new Map(names.map((source) => [source, this.#askFor(source)]));
+    const acks = acknowledgementsToSend(this.#replica.reader);
+    const { pageObjects } = this.#options;
+    const body = {
+      client_id: scope.clientId,
+      sources: Object.fromEntries([...asked].map(([source, { token }]) => [source, token === null ? {} : { token }])),
+      ...(pageObjects === null ? {} : { max_objects: pageObjects }),
+      ...acknowledgedMember(acks),
+    };
+    const answer = await this.#caller.ask({
+      method: 'POST',
+      path: '/pull',
+      body,
+      read: readPull,
+      signal: scope.signal,
+    });
+    const pages = pagesOf(answer, asked);
+    const { news, effects } = await transactIn(this.#replica, scope, (tx) => {
+      dropSent(tx, acks);
+      const nowMs = this.#platform.nowMs();
+      const told = answer.outcomes.flatMap((outcome) =>
+        settleOutcome(tx, outcome, { nowMs, settled: this.#replica.takeSettled() }),
+      );
+      const taken = [...pages].map(([source, page]) => this.#takePage(tx, asked.get(source) as PageAsked, page));
+      return { news: told, effects: taken };
+    });
+    this.#hooks.onNews(news);
+    for (const [index, [source, page]] of [...pages].entries()) this.#conclude(source, page, effects[index], request);
+    this.#noteTroubles(answer, asked, request);
+    this.#pauseWhenHealingIsInVain();
+  }
+
+  /** Lines are pages. They are staged as they come, so a stream that breaks off goes on where it was. */
+  async #readSnapshot(source: string, scope: WorkScope): Promise<void> {
+    const request = this.wants.beginRequest();
+    const first = this.#askFor(source);
+    const silence = timeLimit(this.#platform, scope.signal, STREAM_SILENCE_MS_MAX);
+    let lines = 0;
+    try {
+      const response = await this.#caller.open({
+        path: snapshotPath(first),
+        accept: 'application/x-ndjson',
+        signal: silence.signal,
+      });
+      for await (const line of linesOf(response, () => silence.rewind())) {
+        if (line === '') continue;
+        const isOver = await this.#takeLine({ ...first, token: this.#askFor(source).token }, line, request, scope);
+        lines++;
+        if (isOver || this.#hooks.shouldYield()) break;
+      }
+    } catch (error) {
+      if (!this.#givesUpStreaming(source, error)) throw error;
+      return;
+    } finally {
+      silence.end();
+    }
+    if (lines === 0) throw clientError('bad_answer', `the snapshot of ${JSON.stringify(source)} is empty`);
+    this.#pauseWhenHealingIsInVain();
+  }
+
+  /** Whether the stream has nothing more to give. */
+  async #takeLine(asked: PageAsked, line: string, request: number, scope: WorkScope): Promise<boolean> {
+    const page = readPage(parsedLine(line));
+    requireProgress(asked, page);
+    const effect = await transactIn(this.#replica, scope, (tx) => this.#takePage(tx, asked, page));
+    this.#conclude(asked.source, page, effect, request);
+    return effect.kind !== 'staged';
+  }
+
+  #askFor(source: string): PageAsked {
+    const row = this.#replica.reader.get('sources', ['', source]);
+    const token = row === undefined ? null : tokenOf(row);
+    return { source, token, settledBefore: this.#replica.settledNext };
+  }
+
+  #takePage(tx: Transaction, asked: PageAsked, page: Page): PageEffect {
+    const { source } = asked;
+    const fold = this.#folds.get(source) ?? foldStaged(tx, source);
+    // The fold is used up even when the transaction is not kept; then it is made again from what is staged.
+    this.#folds.delete(source);
+    const held = () => this.#measures.get(source) ?? measureAll(this.#replica.reader, source);
+    return takePage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs() });
+  }
+
+  #conclude(source: string, page: Page, effect: PageEffect | undefined, request: number): void {
+    if (effect?.kind === 'staged') {
+      this.#folds.set(source, effect.fold);
+      this.wants.postpone(source);
+      const left = page.size - effect.fold.objects.size;
+      if (effect.fold.isFresh && this.#options.usesSnapshots && left > SNAPSHOT_FROM_OBJECTS)
+        this.#streamed.add(source);
+    } else if (effect?.kind === 'complete') {
+      this.#measures.set(source, effect.measured);
+      this.#streamed.delete(source);
+      this.#healsInARow.delete(source);
+      this.wants.fulfil(source, request);
+      if (page.error === undefined) this.#troubles.delete(source);
+      else this.#troubles.set(source, page.error);
+      this.#doneAt.set(source, request);
+    } else if (effect?.kind === 'healed') {
+      this.#healsInARow.set(source, (this.#healsInARow.get(source) ?? 0) + 1);
+      this.#hooks.onHealed(source, effect.reason);
+    }
+  }
+
+  /** Sources without a page. Whatever is wrong with one, the others go on. */
+  #noteTroubles({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>, request: number): void {
+    for (const source of asked.keys()) {
+      const answered = Object.hasOwn(sources, source) ? sources[source] : undefined;
+      if (answered !== undefined && isPage(answered)) continue;
+      if (answered?.error.code === 'snapshot_required' && !this.#notStreamed.has(source)) {
+        this.#streamed.add(source);
+        continue;
+      }
+      // The list of sources that led here is not true any more.
+      if (answered?.error.code === 'source_not_found') this.#isListStale = true;
+      this.#troubles.set(source, answered?.error ?? { code: 'bad_answer', detail: 'the server gave no page' });
+      this.wants.fulfil(source, request);
+      this.#doneAt.set(source, request);
+    }
+  }
+
+  #pauseWhenHealingIsInVain(): void {
+    for (const [source, heals] of this.#healsInARow) {
+      if (heals <= HEALS_IN_A_ROW_MAX) continue;
+      throw clientError('bad_answer', `the source ${JSON.stringify(source)} does not match its checksum, again`);
+    }
+  }
+
+  #givesUpStreaming(source: string, error: unknown): boolean {
+    const isBulkOnly = this.#replica.reader.get('sources', ['', source])?.description.sync_type === 'bulk_only';
+    const isRefused = error instanceof ClientError && NO_SNAPSHOT_STATUSES.has(error.status);
+    if (isBulkOnly || !isRefused) return false;
+    this.#notStreamed.add(source);
+    this.#streamed.delete(source);
+    return true;
+  }
+
+  #isStreamed(source: string): boolean {
+    if (this.#notStreamed.has(source)) return false;
+    const { sync_type: syncType } = this.#replica.reader.get('sources', ['', source])?.description ?? {};
+    return syncType === 'bulk_only' || this.#streamed.has(source);
+  }
+
+  #isSelected(source: string): boolean {
+    return this.#options.sources === null || this.#options.sources.includes(source);
+  }
+}
+
+function pagesOf({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>): ReadonlyMap<string, Page> {
+  const pages = new Map<string, Page>();
+  for (const [source, ask] of asked) {
+    const page = Object.hasOwn(sources, source) ? sources[source] : undefined;
+    if (page === undefined || !isPage(page)) continue;
+    requireProgress(ask, page);
+    pages.set(source, page);
+  }
+  return pages;
+}
+
+/** A device that is told to go on from where it is would go on for ever. */
+function requireProgress({ source, token }: PageAsked, page: Page): void {
+  if (!page.more || page.token !== token) return;
+  throw clientError('bad_answer', `the pages of ${JSON.stringify(source)} do not move on`);
+}
+
+function snapshotPath({ source, token }: PageAsked): string {
+  const query = token === null ? '' : `?token=${encodeURIComponent(token)}`;
+  return `/sources/${encodeURIComponent(source)}/snapshot${query}`;
+}
+
+function parsedLine(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    throw clientError('bad_answer', 'a line of the snapshot is not JSON', error);
+  }
+}
+
+/** Servers of another version may say less. */
+function completeDescription(given: SyncSource): SyncSource {
+  const { name, partition_type = 'user', sync_type = 'incremental', conflicts = 'last_writer' } = given;
+  const { read_only = false, references = {}, searchable = false } = given;
+  return { name, partition_type, sync_type, conflicts, read_only, references, searchable };
+}

@@ -1,0 +1,390 @@
+import type { Device } from '@tidemark/client';
+import type { Page, PullAnswer, PullRequest } from '@tidemark/protocol';
+import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { LocalRow, LocalStore } from '../ports/local-store.ts';
+import { memoryStore } from '../stores/memory-store.ts';
+
+const PAGE = 3;
+
+const many = (count: number, from = 0, n = 0) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${from + index}`, { n, of: from + index }]));
+
+const push = (world: DeviceWorld, objects: Record<string, Record<string, unknown>>, source = 'Order') =>
+  world.tidemark.pushObjects({ source, user_id: 'ada', objects });
+
+const seen = (device: Device, source = 'Order') =>
+  Object.fromEntries(
+    device
+      .source(source)
+      .list()
+      .map(({ id, attributes }) => [id, attributes]),
+  );
+
+const onServer = async (world: DeviceWorld, source = 'Order') =>
+  Object.fromEntries(await world.tidemark.readObjects({ source, user_id: 'ada' }));
+
+const signIn = (device: Device) => device.signIn({ login: 'ada', password: 'long enough' });
+
+/** The answers to pulls, one after the other, changed by the test. */
+function onPull(world: DeviceWorld, change: (answer: PullAnswer, count: number) => PullAnswer | 'lost'): void {
+  let count = 0;
+  world.meddle = ({ path }, go) => {
+    if (path !== '/pull') return undefined;
+    return go().then(async (response) => {
+      const changed = change((await response.json()) as PullAnswer, ++count);
+      if (changed === 'lost') throw new TypeError('the connection broke');
+      return Response.json(changed);
+    });
+  };
+}
+
+const orderPage = (answer: PullAnswer) => answer.sources.Order as Page;
+const withPage = (answer: PullAnswer, change: Partial<Page>): PullAnswer => ({
+  ...answer,
+  sources: { ...answer.sources, Order: { ...orderPage(answer), ...change } },
+});
+
+/** A store one can look into, and that outlives its device. */
+function openStore(rows: readonly LocalRow[] = []): LocalStore & { commits: number } {
+  const kept = memoryStore(rows);
+  const store = {
+    commits: 0,
+    load: () => kept.load(),
+    commit: (writes: Parameters<LocalStore['commit']>[0]) => {
+      store.commits++;
+      return kept.commit(writes);
+    },
+    close: async () => undefined,
+  };
+  return store;
+}
+
+describe('pages', () => {
+  for (const count of [0, 1, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE + 1]) {
+    it(`[SDK-5] ${count} objects in pages of ${PAGE} take no more pulls than they fill, and two`, async () => {
+      const world = await newDeviceWorld();
+      await push(world, many(count));
+      const device = await world.open({ pageObjects: PAGE, sources: ['Order'] });
+      await world.finish(device.sync());
+      expect(seen(device)).toEqual(await onServer(world));
+      expect(world.sync.count('/pull')).toBeLessThanOrEqual(Math.ceil(count / PAGE) + 2);
+      await push(world, many(count, 0, 1));
+      const before = world.sync.count('/pull');
+      await world.finish(device.sync());
+      expect(seen(device)).toEqual(many(count, 0, 1));
+      expect(world.sync.count('/pull') - before).toBeLessThanOrEqual(Math.ceil(count / PAGE) + 2);
+    });
+  }
+
+  it('[SDK-5] the size of pages may change between two of them', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(11));
+    const sizes = [1, 4, 2, 3, 1];
+    world.meddle = ({ path, body }, _, init) => {
+      if (path !== '/pull') return undefined;
+      const max_objects = sizes[world.sync.count('/pull')] ?? 5;
+      return world.sync.fetch(`http://t/sync/v1${path}`, {
+        ...init,
+        body: JSON.stringify({ ...(body as PullRequest), max_objects }),
+      });
+    };
+    const device = await world.open({ sources: ['Order'] });
+    await world.finish(device.sync());
+    expect(seen(device)).toEqual(many(11));
+  });
+
+  it('[SDK-5] every single page may be lost once', async () => {
+    for (let lost = 1; lost <= 4; lost++) {
+      const world = await newDeviceWorld();
+      await push(world, many(10));
+      onPull(world, (answer, count) => (count === lost ? 'lost' : answer));
+      const device = await world.open({ pageObjects: PAGE, sources: ['Order'] });
+      await world.finish(device.sync().catch(() => device.sync()));
+      expect(seen(device)).toEqual(many(10));
+      expect(world.sync.count('/pull')).toBeLessThanOrEqual(Math.ceil(10 / PAGE) + 2);
+    }
+  });
+});
+
+describe('what the app sees', () => {
+  it('[SDK-6] is one whole state after the other, however many pages lie between them', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(7));
+    const device = await world.open({ pageObjects: 2, sources: ['Order'], user: null });
+    const states: unknown[] = [];
+    device.source('Order').subscribe(() => states.push(seen(device)));
+    await world.finish(signIn(device));
+    await world.finish(device.sync());
+    await push(world, many(7, 0, 1));
+    await world.finish(device.sync());
+    expect(states).toEqual([many(7), many(7, 0, 1)]);
+  });
+
+  it('[SDK-6] is the old state when the process dies between pages, and the catch-up goes on where it was', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(4));
+    const store = openStore();
+    const first = await world.open({ pageObjects: 2, sources: ['Order'], store });
+    await world.finish(first.sync());
+    await push(world, many(9, 0, 1));
+    let isDown = false;
+    onPull(world, (answer, count) => {
+      isDown ||= count > 2;
+      return isDown ? 'lost' : answer;
+    });
+    await expect(world.finish(first.sync())).rejects.toMatchObject({ code: 'unreachable' });
+    expect(seen(first)).toEqual(many(4));
+    await first.close();
+    world.meddle = () => undefined;
+    const second = await world.open({ pageObjects: 2, sources: ['Order'], store, user: null });
+    expect(seen(second)).toEqual(many(4));
+    const before = world.sync.count('/pull');
+    await world.finish(second.sync());
+    expect(seen(second)).toEqual(many(9, 0, 1));
+    expect(world.sync.count('/pull') - before).toBe(3);
+  });
+
+  it('[SDK-6] sources that become complete with one answer show together', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    await push(world, many(2), 'Product');
+    const device = await world.open({ user: null });
+    const counts: unknown[] = [];
+    for (const name of ['Order', 'Product']) {
+      const look = () => counts.push([device.source('Order').list().length, device.source('Product').list().length]);
+      device.source(name).subscribe(look);
+    }
+    await world.finish(signIn(device));
+    await world.finish(device.sync());
+    expect(counts).toEqual([
+      [2, 2],
+      [2, 2],
+    ]);
+  });
+
+  it('[SDK-6] a pull that brings nothing costs the disk nothing', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    const store = openStore();
+    const device = await world.open({ store });
+    await world.finish(device.sync());
+    const before = store.commits;
+    await world.finish(device.sync());
+    expect(store.commits).toBe(before);
+  });
+});
+
+describe('starting over', () => {
+  it('[SDK-7] a server that lost its memory sends everything, and what it does not send is gone', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(5));
+    const device = await world.open({ pageObjects: 2 });
+    await world.finish(device.sync());
+    await world.tidemark.reset();
+    await world.tidemark.sources.declare({ name: 'Order', partition_type: 'user' });
+    await world.tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+    await push(world, many(3, 3, 1));
+    world.sync.endSessions();
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+    const states: unknown[] = [];
+    device.source('Order').subscribe(() => states.push(seen(device)));
+    await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+    await world.finish(device.sync());
+    expect(states).toEqual([many(3, 3, 1)]);
+  });
+
+  it('[SDK-8] a device whose objects differ from the server’s finds out by the checksum and mends itself', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(4));
+    const store = openStore();
+    const first = await world.open({ store });
+    await world.finish(first.sync());
+    await first.close();
+    const rows = await store.load();
+    const damaged = rows.map((row) =>
+      row.table === 'objects' && row.key[1] === 'o1' ? { ...row, value: { n: 'damaged' } } : row,
+    );
+    const device = await world.open({ store: memoryStore(damaged), user: null });
+    const healed: unknown[] = [];
+    device.on('healed', (event) => healed.push(event));
+    await push(world, { o1: { more: 1 } });
+    await world.finish(device.sync());
+    expect(seen(device)).toEqual(await onServer(world));
+    expect(device.status.getSnapshot()).toMatchObject({ heals: 1, error: null });
+    expect(healed).toEqual([{ source: 'Order', reason: expect.stringContaining('checksum') }]);
+  });
+
+  it('[SDK-8] what the app sees stays while the device starts over', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(5));
+    const device = await world.open({ sources: ['Order'], pageObjects: 2 });
+    await world.finish(device.sync());
+    const sizes: number[] = [];
+    device.source('Order').subscribe(() => sizes.push(device.source('Order').list().length));
+    await push(world, { o9: { n: 9 } });
+    onPull(world, (answer, count) => (count === 1 ? withPage(answer, { checksum: 1 }) : answer));
+    await world.finish(device.sync());
+    expect(sizes).toEqual([6]);
+  });
+
+  it('[SDK-8] a wrong size and a change of an unknown object count as difference too', async () => {
+    for (const change of [{ size: 99 }, { patch: { nowhere: { a: 1 } } }, { drop: { nowhere: ['a'] } }]) {
+      const world = await newDeviceWorld();
+      await push(world, many(2));
+      const device = await world.open({ sources: ['Order'] });
+      await world.finish(device.sync());
+      onPull(world, (answer, count) => (count === 1 ? withPage(answer, change) : answer));
+      await push(world, { o9: { n: 9 } });
+      await world.finish(device.sync());
+      expect([seen(device), device.status.getSnapshot().heals]).toEqual([await onServer(world), 1]);
+    }
+  });
+
+  it('[SDK-8] when starting over does not help, the device pauses instead of asking for ever', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    onPull(world, (answer) => withPage(answer, { checksum: 1 }));
+    const device = await world.open({ sources: ['Order'] });
+    await world.platform.until(() => device.status.getSnapshot().mode === 'backing_off');
+    expect(world.sync.count('/pull')).toBe(2);
+    expect(device.status.getSnapshot()).toMatchObject({ heals: 2, error: { code: 'bad_answer' } });
+    expect(seen(device)).toEqual({});
+  });
+});
+
+describe('snapshots', () => {
+  it('[SDK-9] sources that are only given as a snapshot are read as one', async () => {
+    const world = await newDeviceWorld({ limits: { pageObjectsMax: 2 } });
+    await world.tidemark.sources.declare({ name: 'Bulk', partition_type: 'user', sync_type: 'bulk_only' });
+    await push(world, many(5), 'Bulk');
+    const device = await world.open();
+    await world.finish(device.sync());
+    expect(seen(device, 'Bulk')).toEqual(many(5));
+    await push(world, many(1, 0, 1), 'Bulk');
+    await world.finish(device.sync());
+    expect(seen(device, 'Bulk')).toEqual({ ...many(5), ...many(1, 0, 1) });
+  });
+
+  it('[SDK-9] a stream that breaks off goes on with the last whole line, also after a restart', async () => {
+    const world = await newDeviceWorld({ limits: { pageObjectsMax: 2 } });
+    await world.tidemark.sources.declare({ name: 'Bulk', partition_type: 'user', sync_type: 'bulk_only' });
+    await push(world, many(7), 'Bulk');
+    const asked: (string | null)[] = [];
+    let isCut = true;
+    const cut = async (response: Response) => {
+      const text = await response.text();
+      if (isCut && asked.length > 2) throw new TypeError('the connection broke');
+      return new Response(isCut ? text.slice(0, text.indexOf('\n') + 20) : text);
+    };
+    world.meddle = ({ path }, go) => (path.endsWith('/snapshot') ? go().then(cut) : undefined);
+    const fetchAsked = world.sync.fetch;
+    Object.assign(world.sync, {
+      fetch: (url: string, init: RequestInit) => {
+        if (url.includes('/snapshot')) asked.push(new URL(url).searchParams.get('token'));
+        return fetchAsked(url, init);
+      },
+    });
+    const store = openStore();
+    const first = await world.open({ store, sources: ['Bulk'], user: null });
+    const signedIn = signIn(first);
+    await world.platform.until(() => first.status.getSnapshot().mode === 'backing_off');
+    await signedIn;
+    await first.close();
+    expect(seen(first, 'Bulk')).toEqual({});
+    isCut = false;
+    const second = await world.open({ store, sources: ['Bulk'], user: null });
+    await world.finish(second.sync());
+    expect(seen(second, 'Bulk')).toEqual(many(7));
+    expect(asked[0]).toBeNull();
+    expect(asked.at(-1)).not.toBeNull();
+  });
+
+  it('[SDK-9] a large first sync goes on as a stream, and as pages where the server has none', async () => {
+    for (const hasStreams of [true, false]) {
+      const world = await newDeviceWorld();
+      await push(world, many(2_600));
+      if (!hasStreams) {
+        world.meddle = ({ path }) =>
+          path.endsWith('/snapshot') ? Promise.resolve(new Response('', { status: 404 })) : undefined;
+      }
+      const device = await world.open({ sources: ['Order'] });
+      await world.platform.until(() => device.source('Order').list().length > 0);
+      expect(device.source('Order').list()).toHaveLength(2_600);
+      expect(world.sync.count('/pull')).toBe(hasStreams ? 1 : 6);
+    }
+  });
+});
+
+describe('many sources', () => {
+  it('[SDK-10] more than one pull may carry, and one that cannot be pulled', async () => {
+    const world = await newDeviceWorld();
+    for (let index = 0; index < 120; index++)
+      await world.tidemark.sources.declare({ name: `S${index}`, partition_type: 'user' });
+    await push(world, many(2), 'S119');
+    await push(world, many(2), 'S0');
+    onPull(world, (answer) => {
+      const trouble = { error: { code: 'backend_error', detail: 'nobody is at home' } };
+      return 'S7' in answer.sources ? { ...answer, sources: { ...answer.sources, S7: trouble } } : answer;
+    });
+    const device = await world.open();
+    await world.finish(device.sync());
+    expect([seen(device, 'S0'), seen(device, 'S119')]).toEqual([many(2), many(2)]);
+    expect([...device.status.getSnapshot().sourceTroubles]).toEqual([
+      ['S7', { code: 'backend_error', detail: 'nobody is at home' }],
+    ]);
+    expect(device.sourceNames()).toHaveLength(122);
+  });
+
+  it('[SDK-10] a source that is dropped goes with its objects; a new one is found', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    const device = await world.open();
+    await world.finish(device.sync());
+    await world.tidemark.sources.drop('Order');
+    await world.tidemark.sources.declare({ name: 'Later', partition_type: 'user' });
+    await push(world, many(1), 'Later');
+    await world.finish(device.sync());
+    await world.finish(device.sync());
+    expect([seen(device), seen(device, 'Later'), device.sourceNames()]).toEqual([{}, many(1), ['Later', 'Product']]);
+  });
+
+  it('[SDK-10] only the sources the app names are pulled', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    const device = await world.open({ sources: ['Product'] });
+    await world.finish(device.sync());
+    expect([seen(device), device.sourceNames()]).toEqual([{}, ['Product']]);
+  });
+});
+
+describe('answers that are none', () => {
+  const wrong: Readonly<Record<string, string>> = {
+    'a page of a captive portal': '<html>Welcome to the airport</html>',
+    'JSON of somebody else': '{"ok":true}',
+    'half an answer': '{"sources":{"Order":{"tok',
+    'a page without a token': '{"sources":{"Order":{"more":false,"size":0}},"outcomes":[]}',
+    'objects that are none': '{"sources":{"Order":{"token":"t","more":false,"size":0,"put":{"1":7}}},"outcomes":[]}',
+    'a page that leads nowhere': '{"sources":{"Order":{"token":"TOKEN","more":true,"size":0}},"outcomes":[]}',
+  };
+  for (const [name, text] of Object.entries(wrong)) {
+    it(`[SDK-11] ${name} changes nothing and is tried again later`, async () => {
+      const world = await newDeviceWorld();
+      await push(world, many(2));
+      const store = openStore();
+      const device = await world.open({ store, sources: ['Order'] });
+      await world.finish(device.sync());
+      const row = (await store.load()).find(({ table, key }) => table === 'sources' && key[1] === 'Order');
+      const { token } = (row?.value ?? {}) as unknown as { token: string };
+      await push(world, many(3, 0, 1));
+      world.meddle = ({ path }) =>
+        path === '/pull' ? Promise.resolve(new Response(text.replace('TOKEN', token))) : undefined;
+      await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'bad_answer' });
+      expect(seen(device)).toEqual(many(2));
+      expect(device.status.getSnapshot()).toMatchObject({ mode: 'backing_off', error: { code: 'bad_answer' } });
+      world.meddle = () => undefined;
+      await world.platform.until(() => device.source('Order').list().length === 3);
+      expect(seen(device)).toEqual(many(3, 0, 1));
+    });
+  }
+});

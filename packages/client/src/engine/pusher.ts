@@ -1,0 +1,120 @@
+import { type Outcome, UPLOADS_PER_PUSH_MAX, type Upload } from '@tidemark/protocol';
+import { ClientError, clientError } from '../client-error.ts';
+import type { Platform } from '../ports/platform.ts';
+import type { Transaction } from '../state/local-state.ts';
+import type { Replica } from '../state/replica.ts';
+import { readPush } from '../transport/read-answer.ts';
+import type { SessionCaller } from '../transport/session-caller.ts';
+import { type Acknowledgements, acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
+import { nextChunk } from '../uploads/next-chunk.ts';
+import { type OutcomeNews, settleOutcome } from '../uploads/settle-outcome.ts';
+import { transactIn, type WorkScope } from './work-scope.ts';
+
+export interface PusherHooks {
+  onNews(news: readonly OutcomeNews[]): void;
+  onInFlight(): void;
+}
+
+/** Statuses that say: what you sent is wrong, do not send it again. */
+const WRONG_CONTENT_STATUSES: ReadonlySet<number | null> = new Set([400, 413, 422]);
+
+/** Sends what waits, one push at a time, in its order. */
+export class Pusher {
+  readonly #platform: Platform;
+  readonly #replica: Replica;
+  readonly #caller: SessionCaller;
+  readonly #hooks: PusherHooks;
+  #uploadsMax = UPLOADS_PER_PUSH_MAX;
+  #inFlight: ReadonlySet<string> = new Set();
+
+  constructor(platform: Platform, replica: Replica, caller: SessionCaller, hooks: PusherHooks) {
+    this.#platform = platform;
+    this.#replica = replica;
+    this.#caller = caller;
+    this.#hooks = hooks;
+  }
+
+  get inFlight(): ReadonlySet<string> {
+    return this.#inFlight;
+  }
+
+  /** One push; whether more waits. */
+  async round(scope: WorkScope): Promise<boolean> {
+    const changes = nextChunk(this.#replica.reader, this.#uploadsMax);
+    if (changes.length === 0) return false;
+    this.#setInFlight(changes);
+    try {
+      await this.#push(changes, scope);
+    } finally {
+      this.#setInFlight([]);
+    }
+    return nextChunk(this.#replica.reader, 1).length > 0;
+  }
+
+  async #push(changes: readonly Upload[], scope: WorkScope): Promise<void> {
+    const acks = acknowledgementsToSend(this.#replica.reader);
+    const body = { client_id: scope.clientId, changes, ...acknowledgedMember(acks) };
+    try {
+      const answer = await this.#caller.ask({
+        method: 'POST',
+        path: '/push',
+        body,
+        read: readPush,
+        signal: scope.signal,
+      });
+      await this.#settle(changes, answer.outcomes, acks, scope);
+      this.#uploadsMax = Math.min(UPLOADS_PER_PUSH_MAX, this.#uploadsMax * 2);
+    } catch (error) {
+      if (!isWrongContent(error)) throw error;
+      await this.#setAside(changes, error, scope);
+    }
+  }
+
+  async #settle(
+    changes: readonly Upload[],
+    outcomes: readonly Outcome[],
+    acks: Acknowledgements,
+    scope: WorkScope,
+  ): Promise<void> {
+    const answered = new Set(outcomes.map(({ op_id: opId }) => opId));
+    if (!changes.some(({ op_id: opId }) => answered.has(opId))) {
+      throw clientError('bad_answer', 'the server says nothing of what was uploaded');
+    }
+    const news = await transactIn(this.#replica, scope, (tx) => {
+      dropSent(tx, acks);
+      return outcomes.flatMap((outcome) => this.#settleOne(tx, outcome));
+    });
+    this.#hooks.onNews(news);
+  }
+
+  /**
+   * The push was refused as a whole, though only one upload may be wrong. Halving finds it in a few rounds; by itself
+   * it is set aside as rejected, so that it does not stand in the way of the others for ever.
+   */
+  async #setAside(changes: readonly Upload[], error: ClientError, scope: WorkScope): Promise<void> {
+    const { code, message } = error;
+    const [only] = changes;
+    if (changes.length > 1 || only === undefined) {
+      this.#uploadsMax = Math.ceil(changes.length / 2);
+      return;
+    }
+    // The server has no room for one more outcome: that is no fault of the upload, and passes.
+    if (code === 'limit_exceeded') throw error;
+    const { op_id, source, id } = only;
+    const outcome: Outcome = { op_id, source, id, status: 'rejected', error: { code, detail: message } };
+    this.#hooks.onNews(await transactIn(this.#replica, scope, (tx) => this.#settleOne(tx, outcome)));
+  }
+
+  #settleOne(tx: Transaction, outcome: Outcome): readonly OutcomeNews[] {
+    return settleOutcome(tx, outcome, { nowMs: this.#platform.nowMs(), settled: this.#replica.takeSettled() });
+  }
+
+  #setInFlight(changes: readonly Upload[]): void {
+    this.#inFlight = new Set(changes.map(({ op_id: opId }) => opId));
+    this.#hooks.onInFlight();
+  }
+}
+
+function isWrongContent(error: unknown): error is ClientError {
+  return error instanceof ClientError && WRONG_CONTENT_STATUSES.has(error.status);
+}

@@ -1,0 +1,205 @@
+import type { Device } from '@tidemark/client';
+import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { memoryStore } from '../stores/memory-store.ts';
+
+let world: DeviceWorld;
+
+beforeEach(async () => {
+  world = await newDeviceWorld();
+});
+
+const ada = { login: 'ada', password: 'long enough' };
+const bob = { login: 'bob', password: 'long enough' };
+const HOUR_MS = 3_600_000;
+
+const push = (user: string, objects: Record<string, Record<string, unknown>>) =>
+  world.tidemark.pushObjects({ source: 'Order', user_id: user, objects });
+
+const ids = (device: Device) =>
+  device
+    .source('Order')
+    .list()
+    .map(({ id }) => id);
+
+/** A store that outlives its device. */
+function lasting() {
+  const store = memoryStore();
+  return { load: () => store.load(), commit: store.commit, close: async () => undefined };
+}
+
+describe('signing in', () => {
+  it('[SESSION-1] a wrong password is refused and changes nothing', async () => {
+    const device = await world.open({ user: null });
+    await expect(world.finish(device.signIn({ ...ada, password: 'wrong' }))).rejects.toMatchObject({
+      code: 'invalid_credentials',
+      status: 401,
+    });
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', userId: null, clientId: null });
+    await expect(device.sync()).rejects.toMatchObject({ code: 'signed_out' });
+    await expect(device.source('Order').create({ a: 1 })).rejects.toMatchObject({ code: 'signed_out' });
+  });
+
+  it('[SESSION-1] the device stays the same one over sign-outs and restarts', async () => {
+    const store = lasting();
+    const device = await world.open({ store });
+    const { clientId } = device.status.getSnapshot();
+    await world.finish(device.signOut());
+    await device.close();
+    const again = await world.open({ store });
+    expect(again.status.getSnapshot().clientId).toBe(clientId);
+    expect(await world.tidemark.clients.listOf('ada')).toEqual([clientId]);
+  });
+
+  it('[SESSION-2] signing out forgets the data, but not changes that would be lost', async () => {
+    await push('ada', { 1: { a: 1 } });
+    const store = lasting();
+    const device = await world.open({ store });
+    await world.finish(device.sync());
+    world.platform.setOnline(false);
+    await device.source('Order').create({ a: 2 });
+    await expect(device.signOut()).rejects.toMatchObject({ code: 'uploads_pending' });
+    expect(ids(device)).toHaveLength(2);
+    await device.signOut({ discardUploads: true });
+    expect([ids(device), device.uploads.list()]).toEqual([[], []]);
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', userId: null, lastSyncedAtMs: null });
+    expect((await store.load()).map(({ table, key }) => [table, key[1]])).toEqual([['facts', 'owner']]);
+  });
+
+  for (const held of ['/sources', '/pull']) {
+    it(`[SESSION-2] an answer to ${held} that comes after signing out is not kept`, async () => {
+      await push('ada', { 1: { a: 1 } });
+      const store = lasting();
+      const device = await world.open({ store, user: null });
+      let isAsked = false;
+      let answer: () => void = () => undefined;
+      world.meddle = ({ path }, go) => {
+        if (path !== held) return undefined;
+        isAsked = true;
+        return new Promise((resolve) => {
+          answer = () => resolve(go());
+        });
+      };
+      await world.finish(device.signIn(ada));
+      await world.platform.until(() => isAsked);
+      await world.finish(device.signOut());
+      answer();
+      await world.platform.advance(1_000);
+      expect((await store.load()).map(({ table, key }) => [table, key[1]])).toEqual([['facts', 'owner']]);
+    });
+  }
+
+  it('[SESSION-3] another user never sees, or uploads, what the one before left', async () => {
+    await push('ada', { hers: { a: 1 } });
+    await push('bob', { his: { a: 1 } });
+    const device = await world.open();
+    await world.finish(device.sync());
+    world.sync.endSessions();
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+    await device.source('Order').create({ a: 2 }, { id: 'made offline' });
+    await expect(world.finish(device.signIn(bob))).rejects.toMatchObject({ code: 'uploads_pending' });
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in', userId: 'ada' });
+    expect(ids(device)).toEqual(['hers', 'made offline']);
+    await world.finish(device.signIn(bob, { discardUploads: true }));
+    await world.finish(device.sync());
+    expect(ids(device)).toEqual(['his']);
+    const objects = await world.tidemark.readObjects({ source: 'Order', user_id: 'bob' });
+    expect([...objects.keys()]).toEqual(['his']);
+  });
+
+  it('[SESSION-4] when the session ends the device keeps working offline, and goes on after signing in again', async () => {
+    const store = lasting();
+    const device = await world.open({ store });
+    await world.finish(device.sync());
+    world.sync.endSessions();
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+    await device.source('Order').create({ a: 1 }, { id: 'o' });
+    expect(ids(device)).toEqual(['o']);
+    await device.close();
+    const again = await world.open({ store, user: null });
+    expect(again.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in', pendingUploads: 1, userId: 'ada' });
+    await world.finish(again.signIn(ada));
+    await world.finish(again.sync());
+    expect([...(await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' })).keys()]).toEqual(['o']);
+    expect(again.status.getSnapshot()).toMatchObject({ mode: 'idle', pendingUploads: 0 });
+  });
+
+  it('[SESSION-4] a device that was deleted on the server has to sign in again and becomes a new one', async () => {
+    const device = await world.open();
+    await world.finish(device.sync());
+    const { clientId } = device.status.getSnapshot();
+    await world.tidemark.clients.delete('ada', clientId);
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+    await world.finish(device.signIn(ada));
+    await world.finish(device.sync());
+    expect(device.status.getSnapshot().clientId).not.toBe(clientId);
+  });
+});
+
+describe('tokens', () => {
+  it('[SESSION-5] are refreshed before they end, without anybody noticing', async () => {
+    const device = await world.open({ pollMs: HOUR_MS });
+    await world.finish(device.sync());
+    for (let day = 0; day < 3; day++) {
+      await world.platform.advance(20 * HOUR_MS);
+      await world.finish(device.sync());
+    }
+    expect(world.sync.count('/login')).toBe(1);
+    expect(world.sync.count('/token')).toBeGreaterThanOrEqual(2);
+    expect(world.sync.count('/token')).toBeLessThanOrEqual(4);
+  });
+
+  it('[SESSION-5] that are not taken are refreshed once, and the call is made again', async () => {
+    const device = await world.open();
+    await world.finish(device.sync());
+    let refused = 0;
+    world.meddle = ({ path }) => {
+      if (path !== '/pull' || refused > 0) return undefined;
+      refused++;
+      return Promise.resolve(Response.json({ code: 'token_invalid', detail: 'no' }, { status: 401 }));
+    };
+    await world.finish(device.sync());
+    expect([refused, world.sync.count('/token')]).toEqual([1, 1]);
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', error: null });
+  });
+
+  it('[SESSION-5] when a refreshed one is not taken either, the user has to sign in', async () => {
+    const device = await world.open();
+    await world.finish(device.sync());
+    world.meddle = ({ path }) =>
+      path === '/pull'
+        ? Promise.resolve(Response.json({ code: 'token_invalid', detail: 'no' }, { status: 401 }))
+        : undefined;
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+    expect(world.sync.count('/token')).toBe(1);
+  });
+
+  it('[SESSION-5] a wrong clock does not make the device refresh all the time', async () => {
+    const device = await world.open({ pollMs: HOUR_MS / 10 });
+    world.meddle = ({ path }, go) =>
+      path !== '/token'
+        ? undefined
+        : go().then(async (response) =>
+            Response.json({ ...((await response.json()) as object), expires_at: '2001-01-01T00:00:00Z' }),
+          );
+    await world.platform.advance(20 * HOUR_MS);
+    const before = world.sync.count('/token');
+    for (let round = 0; round < 10; round++) await world.finish(device.sync());
+    expect(before).toBeGreaterThan(0);
+    expect(world.sync.count('/token') - before).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('closing', () => {
+  it('[SESSION-6] ends all work; what is asked afterwards is refused', async () => {
+    const device = await world.open();
+    const syncing = device.sync();
+    await Promise.all([expect(syncing).rejects.toMatchObject({ code: 'closed' }), world.finish(device.close())]);
+    await expect(device.sync()).rejects.toMatchObject({ code: 'closed' });
+    await expect(device.signIn(ada)).rejects.toMatchObject({ code: 'closed' });
+    await expect(device.source('Order').create({ a: 1 })).rejects.toMatchObject({ code: 'closed' });
+    const requests = world.sync.log.length;
+    await world.platform.advance(24 * HOUR_MS);
+    expect(world.sync.log).toHaveLength(requests);
+  });
+});

@@ -1,0 +1,43 @@
+import { clientError } from '../client-error.ts';
+
+export interface SyncGoal {
+  /** Every source must have been complete after this moment. */
+  readonly tick: number;
+  /** Every upload before this one must have been sent. */
+  readonly order: number;
+}
+
+interface Waiter {
+  readonly goal: SyncGoal;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Those who called `sync()` and wait for the device to come so far. */
+export class SyncWaiters {
+  readonly #waiters = new Set<Waiter>();
+
+  wait(goal: SyncGoal, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { goal, resolve, reject };
+      this.#waiters.add(waiter);
+      signal?.addEventListener('abort', () => {
+        if (this.#waiters.delete(waiter)) reject(clientError('aborted', 'waiting for the sync was taken back'));
+      });
+    });
+  }
+
+  settle(isReached: (goal: SyncGoal) => boolean): void {
+    for (const waiter of [...this.#waiters]) {
+      if (!isReached(waiter.goal)) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+  }
+
+  fail(error: unknown): void {
+    const waiters = [...this.#waiters];
+    this.#waiters.clear();
+    for (const { reject } of waiters) reject(error);
+  }
+}

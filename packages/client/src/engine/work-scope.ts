@@ -1,0 +1,21 @@
+import { clientError } from '../client-error.ts';
+import type { Transaction } from '../state/local-state.ts';
+import type { Replica } from '../state/replica.ts';
+import type { SessionRow } from '../state/rows.ts';
+
+/** In whose name a piece of work is done, and whether it is still wanted. */
+export interface WorkScope {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly signal: AbortSignal;
+}
+
+/** A transaction of that work. What was asked for before it was taken back, or for another user, is not kept. */
+export function transactIn<T>(replica: Replica, scope: WorkScope, decide: (tx: Transaction) => T): Promise<T> {
+  return replica.transact((tx) => {
+    const session = tx.get('facts', ['', 'session']) as unknown as SessionRow | undefined;
+    if (scope.signal.aborted || session?.userId !== scope.userId)
+      throw clientError('aborted', 'the call was taken back');
+    return decide(tx);
+  });
+}

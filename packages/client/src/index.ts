@@ -1,0 +1,25 @@
+export type { JsonValue, SyncSource, Trouble, UploadOp } from '@tidemark/protocol';
+export { ClientError, type ClientErrorCode } from './client-error.ts';
+export { defaultPlatform } from './default-platform.ts';
+export { Device, type DeviceAttributes } from './device.ts';
+export type { DeviceEvents } from './engine/engine.ts';
+export type { Observable } from './engine/observable.ts';
+export type { Credentials } from './engine/sessions.ts';
+export type { DeviceStatus } from './engine/status.ts';
+export type { Mode } from './machine/machine.ts';
+export { type DeviceOptions, openDevice } from './open-device.ts';
+export {
+  type LocalKey,
+  type LocalRow,
+  type LocalStore,
+  type LocalWrite,
+  TABLES,
+  type Table,
+} from './ports/local-store.ts';
+export type { NetworkHints, Platform } from './ports/platform.ts';
+export { Source } from './source.ts';
+export type { Attributes } from './state/rows.ts';
+export { memoryStore } from './stores/memory-store.ts';
+export type { Draft } from './uploads/draft.ts';
+export { type PendingUpload, type UploadProblem, UploadProblems, UploadQueue } from './uploads-queue.ts';
+export type { SyncedObject } from './view/source-view.ts';

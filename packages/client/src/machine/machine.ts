@@ -1,0 +1,258 @@
+/**
+ * What a device is doing, as a table: every state and every event has a cell. The table decides; a shell runs the
+ * effects and reports what became of them as further events.
+ *
+ * ```
+ * signed_out ──signed_in──▶ idle ⇄ pushing ⇄ pulling      signed_out, closed: from everywhere
+ *     ▲                      ▲        │         │         went_offline: every working mode → offline
+ * needs_sign_in ◀─session_ended───────┴────┬────┘
+ *                            └─retry_due─ backing_off ◀─failed
+ * ```
+ */
+export const MODES = [
+  'signed_out',
+  'needs_sign_in',
+  'offline',
+  'idle',
+  'pushing',
+  'pulling',
+  'backing_off',
+  'stopped',
+] as const;
+export type Mode = (typeof MODES)[number];
+
+export interface MachineState {
+  readonly mode: Mode;
+  /** Whether the platform and the app let the device use the network. */
+  readonly isOnline: boolean;
+  readonly wantsPush: boolean;
+  readonly wantsPull: boolean;
+  /** In a row. */
+  readonly failures: number;
+  /** What failed last and has not succeeded since. */
+  readonly failing: 'push' | 'pull' | null;
+  /** Whether the server said how long to stay away: then nobody may hurry. */
+  readonly isOrdered: boolean;
+}
+
+export const EVENT_TYPES = [
+  'signed_in',
+  'signed_out',
+  'session_ended',
+  'went_online',
+  'went_offline',
+  'push_wanted',
+  'pull_wanted',
+  'sync_wanted',
+  'pushed',
+  'pulled',
+  'failed',
+  'retry_due',
+  'closed',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+export type MachineEvent =
+  | { readonly type: Exclude<EventType, 'pushed' | 'pulled' | 'failed'> }
+  /** One push or one pull is done; `more` wants to follow. */
+  | { readonly type: 'pushed' | 'pulled'; readonly more: boolean }
+  | { readonly type: 'failed'; readonly retryAfterMs: number | null };
+
+export type Effect =
+  | { readonly type: 'push' }
+  | { readonly type: 'pull' }
+  | { readonly type: 'wait'; readonly failures: number; readonly retryAfterMs: number | null }
+  | { readonly type: 'cancel_wait' }
+  /** Whatever push or pull is under way ends without a result. */
+  | { readonly type: 'cancel_work' }
+  | { readonly type: 'listen' }
+  | { readonly type: 'stop_listening' };
+
+export interface Transition {
+  readonly state: MachineState;
+  readonly effects: readonly Effect[];
+}
+
+type Cell = (state: MachineState, event: MachineEvent) => Transition;
+
+/** How a device begins: with what it kept of its session. */
+export function firstState(session: 'none' | 'ended' | 'kept', isOnline: boolean): Transition {
+  const state: MachineState = {
+    mode: session === 'ended' ? 'needs_sign_in' : 'signed_out',
+    isOnline,
+    wantsPush: false,
+    wantsPull: false,
+    failures: 0,
+    failing: null,
+    isOrdered: false,
+  };
+  return session === 'kept' ? signedIn(state) : { state, effects: [] };
+}
+
+export function next(state: MachineState, event: MachineEvent): Transition {
+  return TABLE[state.mode][event.type](state, event);
+}
+
+// What cells do
+
+const stay: Cell = (state) => ({ state, effects: [] });
+const noteOnline: Cell = (state) => stayWith(state, { isOnline: true });
+const noteOffline: Cell = (state) => stayWith(state, { isOnline: false });
+const notePush: Cell = (state) => stayWith(state, { wantsPush: true });
+const notePull: Cell = (state) => stayWith(state, { wantsPull: true });
+const noteBoth: Cell = (state) => stayWith(state, { wantsPush: true, wantsPull: true });
+const pushOn: Cell = (state) => onward({ ...state, wantsPush: true });
+const pullOn: Cell = (state) => onward({ ...state, wantsPull: true });
+const bothOn: Cell = (state) => onward({ ...state, wantsPush: true, wantsPull: true });
+
+/** A new session: everything that waited may go, and what happened meanwhile is asked for. */
+const signedIn = (state: MachineState): Transition => {
+  const eager = { ...succeeded(state, state.failing), wantsPush: true, wantsPull: true, isOrdered: false };
+  return eager.isOnline ? listening(onward(eager)) : enter(eager, 'offline');
+};
+
+/** The session was replaced while at work: what is under way was asked in the name of the old one. */
+const signedInAgain: Cell = (state) => {
+  const { state: after, effects } = signedIn(state);
+  return {
+    state: after,
+    effects: [{ type: 'cancel_work' }, { type: 'cancel_wait' }, { type: 'stop_listening' }, ...effects],
+  };
+};
+
+const backOnline: Cell = (state) => listening(onward({ ...state, isOnline: true, wantsPush: true, wantsPull: true }));
+
+const leaveFor =
+  (mode: Mode): Cell =>
+  (state) => ({
+    state: { ...succeeded(state, state.failing), mode, isOrdered: false },
+    effects: [{ type: 'cancel_work' }, { type: 'cancel_wait' }, { type: 'stop_listening' }],
+  });
+
+const goOffline: Cell = (state, event) => leaveFor('offline')({ ...unfinished(state), isOnline: false }, event);
+
+/**
+ * After a push the device pulls: what was applied becomes part of its objects that way. Pushes and pulls take turns, so
+ * that an app which never stops writing still hears of the others.
+ */
+const afterPush: Cell = (state, event) => {
+  const more = event.type === 'pushed' && event.more;
+  return pulling({ ...succeeded(state, 'push'), wantsPush: state.wantsPush || more });
+};
+
+const afterPull: Cell = (state, event) => {
+  const more = event.type === 'pulled' && event.more;
+  return onward({ ...succeeded(state, 'pull'), wantsPull: state.wantsPull || more });
+};
+
+/** A push that fails may have been applied all the same: then the outcome comes with a pull. */
+const backOff: Cell = (state, event) => {
+  const retryAfterMs = event.type === 'failed' ? event.retryAfterMs : null;
+  const failures = state.failures + 1;
+  const failing = state.mode === 'pushing' ? 'push' : 'pull';
+  const isOrdered = retryAfterMs !== null;
+  return {
+    state: { ...unfinished(state), mode: 'backing_off', wantsPull: true, failures, failing, isOrdered },
+    effects: [{ type: 'wait', failures, retryAfterMs }],
+  };
+};
+
+/** Somebody does not want to wait. A pause the server asked for is kept all the same. */
+const hurry: Cell = (state) => {
+  const eager = { ...state, wantsPush: true, wantsPull: true };
+  if (state.isOrdered) return { state: eager, effects: [] };
+  const { state: after, effects } = again(eager);
+  return { state: after, effects: [{ type: 'cancel_wait' }, ...effects] };
+};
+
+const tryAgain: Cell = (state) => again({ ...state, isOrdered: false });
+
+/** Uploads that cannot be sent must not keep the device from hearing what others did. */
+function again(state: MachineState): Transition {
+  return state.failing === 'push' ? pulling(state) : onward(state);
+}
+
+/** Failures are forgotten when what failed succeeds, not when something else does. */
+function succeeded(state: MachineState, what: MachineState['failing']): MachineState {
+  return state.failing === what ? { ...state, failures: 0, failing: null } : state;
+}
+
+/** What is to do next: uploads first, since nobody else has them. */
+function onward(state: MachineState): Transition {
+  if (state.wantsPush) {
+    return { state: { ...state, mode: 'pushing', wantsPush: false }, effects: [{ type: 'push' }] };
+  }
+  return state.wantsPull ? pulling(state) : enter(state, 'idle');
+}
+
+function pulling(state: MachineState): Transition {
+  return { state: { ...state, mode: 'pulling', wantsPull: false }, effects: [{ type: 'pull' }] };
+}
+
+/** What was under way is to be done again. */
+function unfinished(state: MachineState): MachineState {
+  const { mode, wantsPush, wantsPull } = state;
+  return { ...state, wantsPush: wantsPush || mode === 'pushing', wantsPull: wantsPull || mode === 'pulling' };
+}
+
+function listening({ state, effects }: Transition): Transition {
+  return { state, effects: [{ type: 'listen' }, ...effects] };
+}
+
+function enter(state: MachineState, mode: Mode): Transition {
+  return { state: { ...state, mode }, effects: [] };
+}
+
+function stayWith(state: MachineState, change: Partial<MachineState>): Transition {
+  return { state: { ...state, ...change }, effects: [] };
+}
+
+// The table
+
+/** Results of work that is not under way: they came too late. */
+const LATE = { pushed: stay, pulled: stay, failed: stay, retry_due: stay } as const;
+const END = { signed_out: leaveFor('signed_out'), closed: leaveFor('stopped') } as const;
+
+/** Nobody is signed in: wishes are pointless, the network is noted for later. */
+const WITHOUT_SESSION = {
+  ...LATE,
+  ...END,
+  signed_in: signedIn,
+  session_ended: stay,
+  went_online: noteOnline,
+  went_offline: noteOffline,
+  push_wanted: stay,
+  pull_wanted: stay,
+  sync_wanted: stay,
+} as const satisfies Record<EventType, Cell>;
+
+/** At work: further wishes are noted, and looked at when the work is done. */
+const AT_WORK = {
+  ...LATE,
+  ...END,
+  signed_in: signedInAgain,
+  session_ended: leaveFor('needs_sign_in'),
+  went_online: noteOnline,
+  went_offline: goOffline,
+  push_wanted: notePush,
+  pull_wanted: notePull,
+  sync_wanted: noteBoth,
+} as const satisfies Record<EventType, Cell>;
+
+const TABLE: Readonly<Record<Mode, Readonly<Record<EventType, Cell>>>> = {
+  signed_out: WITHOUT_SESSION,
+  needs_sign_in: WITHOUT_SESSION,
+  offline: { ...AT_WORK, signed_in: signedIn, went_online: backOnline, went_offline: stay },
+  idle: { ...AT_WORK, push_wanted: pushOn, pull_wanted: pullOn, sync_wanted: bothOn },
+  pushing: { ...AT_WORK, pushed: afterPush, failed: backOff },
+  pulling: { ...AT_WORK, pulled: afterPull, failed: backOff },
+  backing_off: { ...AT_WORK, sync_wanted: hurry, went_online: hurry, retry_due: tryAgain },
+  stopped: {
+    ...WITHOUT_SESSION,
+    signed_in: stay,
+    signed_out: stay,
+    went_online: stay,
+    went_offline: stay,
+    closed: stay,
+  },
+};

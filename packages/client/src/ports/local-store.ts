@@ -1,0 +1,59 @@
+import type { JsonValue } from '@tidemark/protocol';
+
+/**
+ * What a device keeps between runs. A key is a pair; where one name is enough, the first of the pair is empty.
+ *
+ * | Table | Key | Value |
+ * |---|---|---|
+ * | facts | '', name | the session, the id of the device, when it was last in step |
+ * | sources | '', source | description, token, how far a catch-up has come |
+ * | objects | source, id | attributes as the server has them |
+ * | staged | source, number | a page of a catch-up that is not complete yet |
+ * | uploads | '', op_id | a change made here that is not part of the objects yet |
+ * | problems | '', op_id | an upload that was rejected or is a conflict, until the app has dealt with it |
+ * | acknowledgements | '', op_id | an outcome the server need not repeat |
+ * | links | source, temporary id | the id the backend gave |
+ */
+export const TABLES = [
+  'facts',
+  'sources',
+  'objects',
+  'staged',
+  'uploads',
+  'problems',
+  'acknowledgements',
+  'links',
+] as const;
+export type Table = (typeof TABLES)[number];
+
+export type LocalKey = readonly [string, string];
+
+export interface LocalRow {
+  readonly table: Table;
+  readonly key: LocalKey;
+  readonly value: JsonValue;
+}
+
+/** Without a value the row goes. */
+export interface LocalWrite {
+  readonly table: Table;
+  readonly key: LocalKey;
+  readonly value?: JsonValue;
+}
+
+/**
+ * The place where a device keeps its data. It belongs to one device at a time.
+ *
+ * - `load` gives every row, in any order, as after the last commit that resolved; or, when the process died during a
+ *   commit, with or without that one, but never with a part of it.
+ * - `commit` applies all writes or none. When it resolves they are durable. When it rejects, nothing has changed as
+ *   far as a later `load` can tell. Of two writes to one key the later counts. Commits are called one at a time.
+ * - Keys and values come back exactly as they were given, whatever the strings contain. Neither side changes a value
+ *   it was given.
+ * - After `close` every call rejects; `close` itself may be called again.
+ */
+export interface LocalStore {
+  load(): Promise<readonly LocalRow[]>;
+  commit(writes: readonly LocalWrite[]): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,87 @@
+import { addChecksums, canonicalJson, objectChecksum, type Page, subtractChecksums } from '@tidemark/protocol';
+import { frozen } from '../state/frozen.ts';
+import type { Reader } from '../state/local-state.ts';
+import type { Attributes } from '../state/rows.ts';
+
+/**
+ * The pages of one catch-up taken together: what each object they mention will be, null for those that will not be.
+ * With `isFresh` the catch-up starts over, and what no page mentions is gone.
+ */
+export interface Fold {
+  readonly isFresh: boolean;
+  readonly objects: ReadonlyMap<string, Attributes | null>;
+}
+
+/** A page speaks of an object the device does not hold: server and device do not mean the same state. */
+export class TornPage extends Error {
+  override readonly name = 'TornPage';
+}
+
+export const EMPTY_FOLD: Fold = { isFresh: false, objects: new Map() };
+
+/** The fold with one more page. The fold given is used up: its map goes into the new one, which saves copying it. */
+export function foldPage(reader: Reader, source: string, fold: Fold, page: Page): Fold {
+  const isFresh = page.reset === true || fold.isFresh;
+  const objects =
+    page.reset === true ? new Map<string, Attributes | null>() : (fold.objects as Map<string, Attributes | null>);
+  const held = (id: string): Attributes => {
+    const known = objects.has(id) ? objects.get(id) : isFresh ? null : reader.get('objects', [source, id]);
+    if (known === null || known === undefined)
+      throw new TornPage(`a change of ${JSON.stringify(id)}, which is not held`);
+    return known;
+  };
+  for (const id of page.delete ?? []) objects.set(id, null);
+  for (const [id, attributes] of Object.entries(page.put ?? {})) objects.set(id, frozen(attributes as Attributes));
+  for (const [id, names] of Object.entries(page.drop ?? {})) objects.set(id, without(held(id), names));
+  for (const [id, attributes] of Object.entries(page.patch ?? {})) {
+    objects.set(id, frozen({ ...held(id), ...(attributes as Attributes) }));
+  }
+  return { isFresh, objects };
+}
+
+/** What the device compares with the server. */
+export interface Measure {
+  readonly size: number;
+  readonly checksum: number;
+}
+
+const NOTHING: Measure = { size: 0, checksum: 0 };
+
+/** Of the objects as they are kept. */
+export function measureAll(reader: Reader, source: string): Measure {
+  let { size, checksum } = NOTHING;
+  for (const [id, attributes] of reader.entries('objects', source)) {
+    size++;
+    checksum = addChecksums(checksum, checksumOf(id, attributes));
+  }
+  return { size, checksum };
+}
+
+/** Of the objects as they will be when the fold is applied; `held` is the measure of those that are kept. */
+export function measureFolded(reader: Reader, source: string, fold: Fold, held: () => Measure): Measure {
+  let { size, checksum } = fold.isFresh ? NOTHING : held();
+  for (const [id, attributes] of fold.objects) {
+    const before = fold.isFresh ? undefined : reader.get('objects', [source, id]);
+    if (before !== undefined) {
+      size--;
+      checksum = subtractChecksums(checksum, checksumOf(id, before));
+    }
+    if (attributes !== null) {
+      size++;
+      checksum = addChecksums(checksum, checksumOf(id, attributes));
+    }
+  }
+  return { size, checksum };
+}
+
+function checksumOf(id: string, attributes: Attributes): number {
+  return objectChecksum(
+    id,
+    Object.entries(attributes).map(([name, value]) => [name, canonicalJson(value)] as const),
+  );
+}
+
+function without(attributes: Attributes, names: readonly string[]): Attributes {
+  const gone = new Set(names);
+  return frozen(Object.fromEntries(Object.entries(attributes).filter(([name]) => !gone.has(name))));
+}

@@ -1,0 +1,56 @@
+import type { Engine } from './engine/engine.ts';
+import type { Observable } from './engine/observable.ts';
+import type { Attributes } from './state/rows.ts';
+import type { Draft } from './uploads/draft.ts';
+import type { SyncedObject } from './view/source-view.ts';
+
+/** The objects of one source, as the app sees them: what the server has, with the changes made here laid over it. */
+export class Source<A extends object = Attributes> implements Observable<readonly SyncedObject<A>[]> {
+  readonly name: string;
+  readonly #engine: Engine;
+  readonly #write: <T>(change: (draft: Draft) => T) => Promise<T>;
+
+  constructor(engine: Engine, name: string, write: <T>(change: (draft: Draft) => T) => Promise<T>) {
+    this.#engine = engine;
+    this.name = name;
+    this.#write = write;
+  }
+
+  /** All objects, sorted by id; the same list until one of them changes. */
+  readonly list = (): readonly SyncedObject<A>[] => {
+    return this.#engine.replica.view(this.name).list() as readonly unknown[] as readonly SyncedObject<A>[];
+  };
+
+  readonly getSnapshot = this.list;
+
+  /** The same value until the object changes. An object made here is found by its first id as long as the app lives. */
+  readonly get = (id: string): SyncedObject<A> | undefined => {
+    return this.#engine.replica.view(this.name).get(id) as SyncedObject | undefined as SyncedObject<A> | undefined;
+  };
+
+  /** Called after every change of any object; the answer ends it. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    return this.#engine.replica.view(this.name).subscribe(listener);
+  };
+
+  /** Resolves when the object is kept here; it is uploaded when there is a network. */
+  async create(attributes: A, options: { readonly id?: string } = {}): Promise<SyncedObject<A>> {
+    const id = await this.#write((draft) => draft.create(this.name, attributes, options));
+    return this.#found(id);
+  }
+
+  async update(id: string, changes: Partial<A>): Promise<SyncedObject<A>> {
+    await this.#write((draft) => draft.update(this.name, id, changes));
+    return this.#found(id);
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#write((draft) => draft.delete(this.name, id));
+  }
+
+  #found(id: string): SyncedObject<A> {
+    const object = this.get(id);
+    if (object === undefined) throw new Error(`${this.name} lost ${JSON.stringify(id)} while it was being written`);
+    return object;
+  }
+}

@@ -1,0 +1,13 @@
+import type { Attributes } from './rows.ts';
+
+/** Apps hold on to what they are given, so nobody may change it. */
+export function frozen(attributes: Attributes): Attributes {
+  freezeDeep(attributes);
+  return attributes;
+}
+
+function freezeDeep(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) freezeDeep(inner);
+}

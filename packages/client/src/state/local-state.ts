@@ -1,0 +1,160 @@
+import type { JsonValue } from '@tidemark/protocol';
+import type { LocalKey, LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
+import type { Rows } from './rows.ts';
+
+type Group = Map<string, unknown>;
+type Groups = Map<string, Group>;
+
+/** Where rows are read from: what is kept, or what will be kept when a transaction is through. */
+export interface Reader {
+  get<T extends Table>(table: T, key: LocalKey): Rows[T] | undefined;
+  /** The rows whose key begins with `first`, in the order in which they came; uploads and staged pages in their own. */
+  entries<T extends Table>(table: T, first: string): Iterable<[string, Rows[T]]>;
+}
+
+/** A row before and after a transaction. */
+export interface Change {
+  readonly table: Table;
+  readonly key: LocalKey;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/**
+ * All that a device keeps, in memory, as the store has it: it changes by whole transactions, after the store has
+ * taken them.
+ */
+export class LocalState implements Reader {
+  readonly #tables = new Map<Table, Groups>();
+
+  constructor(rows: readonly LocalRow[]) {
+    for (const { table, key, value } of [...rows].sort(inOrder)) this.#set(table, key, value);
+  }
+
+  get<T extends Table>(table: T, [first, second]: LocalKey): Rows[T] | undefined {
+    return this.#tables.get(table)?.get(first)?.get(second) as Rows[T] | undefined;
+  }
+
+  *entries<T extends Table>(table: T, first: string): Generator<[string, Rows[T]]> {
+    const group = this.#tables.get(table)?.get(first);
+    if (group !== undefined) yield* group as Map<string, Rows[T]>;
+  }
+
+  count(table: Table, first: string): number {
+    return this.#tables.get(table)?.get(first)?.size ?? 0;
+  }
+
+  firsts(table: Table): readonly string[] {
+    return [...(this.#tables.get(table)?.keys() ?? [])];
+  }
+
+  /** Every key of a table. */
+  *keys(table: Table): Generator<LocalKey> {
+    for (const [first, group] of this.#tables.get(table) ?? [])
+      for (const second of group.keys()) yield [first, second];
+  }
+
+  begin(): Transaction {
+    return new Transaction(this);
+  }
+
+  apply(changes: readonly Change[]): void {
+    for (const { table, key, after } of changes) this.#set(table, key, after);
+  }
+
+  #set(table: Table, [first, second]: LocalKey, value: unknown): void {
+    const groups = madeAt<Table, Groups>(this.#tables, table, () => new Map());
+    const group = madeAt<string, Group>(groups, first, () => new Map());
+    if (value === undefined) group.delete(second);
+    else group.set(second, value);
+    if (group.size === 0) groups.delete(first);
+  }
+}
+
+/** Changes that are not kept yet. It reads as if they were. */
+export class Transaction implements Reader {
+  readonly #state: LocalState;
+  readonly #written = new Map<Table, Groups>();
+
+  constructor(state: LocalState) {
+    this.#state = state;
+  }
+
+  get<T extends Table>(table: T, key: LocalKey): Rows[T] | undefined {
+    const group = this.#written.get(table)?.get(key[0]);
+    return group?.has(key[1]) ? (group.get(key[1]) as Rows[T] | undefined) : this.#state.get(table, key);
+  }
+
+  *entries<T extends Table>(table: T, first: string): Generator<[string, Rows[T]]> {
+    const written = this.#written.get(table)?.get(first);
+    for (const [second, row] of this.#state.entries(table, first)) {
+      const value = written?.has(second) ? (written.get(second) as Rows[T] | undefined) : row;
+      if (value !== undefined) yield [second, value];
+    }
+    for (const [second, value] of written ?? []) {
+      const isNew = value !== undefined && this.#state.get(table, [first, second]) === undefined;
+      if (isNew) yield [second, value as Rows[T]];
+    }
+  }
+
+  put<T extends Table>(table: T, key: LocalKey, value: Rows[T]): void {
+    this.#write(table, key, value);
+  }
+
+  delete(table: Table, key: LocalKey): void {
+    this.#write(table, key, undefined);
+  }
+
+  /** Everything goes, of the tables named. */
+  clear(...tables: readonly Table[]): void {
+    for (const table of tables) {
+      for (const key of this.#state.keys(table)) this.delete(table, key);
+      for (const group of this.#written.get(table)?.values() ?? [])
+        for (const second of group.keys()) group.set(second, undefined);
+    }
+  }
+
+  /** What differs from the state it began with. */
+  changes(): readonly Change[] {
+    const changes: Change[] = [];
+    for (const [table, groups] of this.#written) {
+      for (const [first, group] of groups) {
+        for (const [second, after] of group) {
+          const before: unknown = this.#state.get(table, [first, second]);
+          if (before !== after) changes.push({ table, key: [first, second], before, after });
+        }
+      }
+    }
+    return changes;
+  }
+
+  #write(table: Table, [first, second]: LocalKey, value: unknown): void {
+    const groups = madeAt<Table, Groups>(this.#written, table, () => new Map());
+    madeAt<string, Group>(groups, first, () => new Map()).set(second, value);
+  }
+}
+
+/** Rows are made of JSON by construction; the store sees them as that. */
+export function writesOf(changes: readonly Change[]): readonly LocalWrite[] {
+  return changes.map(({ table, key, after }) =>
+    after === undefined ? { table, key } : { table, key, value: after as JsonValue },
+  );
+}
+
+/** A store gives rows in any order; two tables have one that matters. */
+function inOrder(left: LocalRow, right: LocalRow): number {
+  return rankOf(left) - rankOf(right);
+}
+
+function rankOf({ table, key, value }: LocalRow): number {
+  if (table === 'uploads') return (value as unknown as { readonly order: number }).order;
+  return table === 'staged' ? Number(key[1]) : 0;
+}
+
+function madeAt<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

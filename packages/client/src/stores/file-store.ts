@@ -1,0 +1,188 @@
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { clientError } from '../client-error.ts';
+import type { LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
+import { lockFile } from './file-lock.ts';
+import { HEADER, lineOf, readLog } from './log-lines.ts';
+import { RowMap } from './row-map.ts';
+
+/** A file is written anew when it has grown to this, and to twice of what it was when it was last written anew. */
+const COMPACT_FROM_BYTES = 1_000_000;
+/** Rows in a line of a file written anew. */
+const ROWS_PER_LINE = 500;
+const FILE_NAME = /^device-(\d{1,15})\.log$/;
+
+/**
+ * Keeps a device in a folder (Node.js). One file takes a line per transaction, flushed to the disk before the
+ * transaction counts; now and then it is written anew without what is gone, beside the old one, and takes its place.
+ * Whenever the process dies, the folder holds the state after some whole transaction, and all that were reported.
+ */
+export async function openFileStore(folder: string): Promise<LocalStore> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const unlock = await lockFile(join(folder, 'lock'));
+  try {
+    return await FileStore.open(folder, unlock);
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
+}
+
+class FileStore implements LocalStore {
+  readonly #folder: string;
+  readonly #unlock: () => Promise<void>;
+  readonly #rows: RowMap;
+  #generation: number;
+  #file: FileHandle;
+  #bytes: number;
+  #compactAtBytes: number;
+  #work: Promise<void> = Promise.resolve();
+  #end: Error | null = null;
+
+  private constructor(
+    folder: string,
+    unlock: () => Promise<void>,
+    opened: { readonly rows: RowMap; readonly generation: number; readonly file: FileHandle; readonly bytes: number },
+  ) {
+    this.#folder = folder;
+    this.#unlock = unlock;
+    this.#rows = opened.rows;
+    this.#generation = opened.generation;
+    this.#file = opened.file;
+    this.#bytes = opened.bytes;
+    this.#compactAtBytes = Math.max(COMPACT_FROM_BYTES, opened.bytes * 2);
+  }
+
+  static async open(folder: string, unlock: () => Promise<void>): Promise<FileStore> {
+    const generations = await tidy(folder);
+    const generation = generations.at(-1) ?? 0;
+    if (generations.length === 0) await writeFile(folder, generation, []);
+    const path = fileOf(folder, generation);
+    const { transactions, soundBytes } = readLog(await readFile(path), path);
+    const rows = new RowMap();
+    for (const writes of transactions) rows.apply(writes);
+    const file = await open(path, 'r+');
+    await file.truncate(soundBytes);
+    return new FileStore(folder, unlock, { rows, generation, file, bytes: soundBytes });
+  }
+
+  async load(): Promise<readonly LocalRow[]> {
+    this.#requireOpen();
+    return this.#rows.rows();
+  }
+
+  async commit(writes: readonly LocalWrite[]): Promise<void> {
+    this.#requireOpen();
+    const done = this.#work.then(() => this.#append(writes));
+    this.#work = done.catch(() => undefined).then(() => this.#compactWhenGrown());
+    await done;
+  }
+
+  async close(): Promise<void> {
+    if (this.#end !== null) return;
+    this.#end = clientError('closed', 'the store is closed');
+    await this.#work;
+    await this.#file.close();
+    await this.#unlock();
+  }
+
+  async #append(writes: readonly LocalWrite[]): Promise<void> {
+    const line = lineOf(writes);
+    try {
+      await writeAll(this.#file, line, this.#bytes);
+      await this.#file.datasync();
+    } catch (error) {
+      await this.#takeBack();
+      throw error;
+    }
+    this.#bytes += line.length;
+    this.#rows.apply(writes);
+  }
+
+  /** A line that could not be written whole, or may not be on the disk, must not turn up later. */
+  async #takeBack(): Promise<void> {
+    try {
+      await this.#file.truncate(this.#bytes);
+      await this.#file.datasync();
+    } catch (error) {
+      this.#end = clientError('store_failed', 'the disk does not do as it is told; open the device again', error);
+    }
+  }
+
+  async #compactWhenGrown(): Promise<void> {
+    if (this.#end !== null || this.#bytes < this.#compactAtBytes) return;
+    try {
+      await this.#compact();
+    } catch {
+      // The old file is as good as before, only larger; the next attempt comes when it has doubled.
+      this.#compactAtBytes = this.#bytes * 2;
+    }
+  }
+
+  async #compact(): Promise<void> {
+    const generation = this.#generation + 1;
+    await writeFile(this.#folder, generation, this.#rows.rows());
+    const file = await open(fileOf(this.#folder, generation), 'r+');
+    const { size } = await file.stat();
+    const old = { file: this.#file, path: fileOf(this.#folder, this.#generation) };
+    this.#file = file;
+    this.#generation = generation;
+    this.#bytes = size;
+    this.#compactAtBytes = Math.max(COMPACT_FROM_BYTES, size * 2);
+    await old.file.close();
+    await rm(old.path, { force: true });
+  }
+
+  #requireOpen(): void {
+    if (this.#end !== null) throw this.#end;
+  }
+}
+
+/** A whole new file: it has its name only once everything is on the disk. */
+async function writeFile(folder: string, generation: number, rows: readonly LocalRow[]): Promise<void> {
+  const path = fileOf(folder, generation);
+  const file = await open(`${path}.new`, 'w', 0o600);
+  try {
+    await file.writeFile(HEADER);
+    for (let at = 0; at < rows.length; at += ROWS_PER_LINE) {
+      await file.writeFile(lineOf(rows.slice(at, at + ROWS_PER_LINE)));
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+  await syncFolder(folder);
+}
+
+/** Removes what dead processes left behind; the answer is the generations that are whole, oldest first. */
+async function tidy(folder: string): Promise<readonly number[]> {
+  const names = await readdir(folder);
+  for (const name of names) if (name.endsWith('.log.new')) await rm(join(folder, name), { force: true });
+  const generations = names.flatMap((name) => FILE_NAME.exec(name)?.[1] ?? []).map(Number);
+  generations.sort((left, right) => left - right);
+  for (const old of generations.slice(0, -1)) await rm(fileOf(folder, old), { force: true });
+  return generations;
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position + at);
+    at += bytesWritten;
+  }
+}
+
+/** That a file has a name is also written to the disk; Windows does so by itself. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function fileOf(folder: string, generation: number): string {
+  return join(folder, `device-${generation}.log`);
+}

@@ -1,0 +1,51 @@
+import { localStoreContract } from '@tidemark/testing';
+import { IDBFactory } from 'fake-indexeddb';
+import { describe, expect, it } from 'vitest';
+import type { IndexedDbFactory } from './indexeddb.ts';
+import { openIndexedDbStore } from './indexeddb-store.ts';
+
+const newFactory = () => new IDBFactory() as unknown as IndexedDbFactory;
+
+localStoreContract('the IndexedDB store', {
+  isDurable: true,
+  newPlace: async () => {
+    const indexedDB = newFactory();
+    return { open: () => openIndexedDbStore({ indexedDB }), remove: async () => undefined };
+  },
+});
+
+describe('a database in two tabs', () => {
+  it('[LOCAL-6] belongs to whoever opened it last; the other writes nothing any more', async () => {
+    const indexedDB = newFactory();
+    const first = await openIndexedDbStore({ indexedDB });
+    await first.commit([{ table: 'facts', key: ['', 'a'], value: 1 }]);
+    const second = await openIndexedDbStore({ indexedDB });
+    await expect(first.commit([{ table: 'facts', key: ['', 'a'], value: 2 }])).rejects.toMatchObject({
+      code: 'store_in_use',
+    });
+    await second.commit([{ table: 'facts', key: ['', 'b'], value: 3 }]);
+    expect(await second.load()).toEqual([
+      { table: 'facts', key: ['', 'a'], value: 1 },
+      { table: 'facts', key: ['', 'b'], value: 3 },
+    ]);
+  });
+
+  it('[LOCAL-6] databases of other names are other devices', async () => {
+    const indexedDB = newFactory();
+    const first = await openIndexedDbStore({ indexedDB, name: 'one' });
+    const second = await openIndexedDbStore({ indexedDB, name: 'two' });
+    await first.commit([{ table: 'facts', key: ['', 'a'], value: 1 }]);
+    expect(await second.load()).toEqual([]);
+  });
+
+  it('[LOCAL-2] a value that cannot be kept refuses the whole commit', async () => {
+    const store = await openIndexedDbStore({ indexedDB: newFactory() });
+    const notJson = (() => undefined) as unknown as null;
+    const writes = [
+      { table: 'facts', key: ['', 'a'], value: 1 },
+      { table: 'facts', key: ['', 'b'], value: notJson },
+    ] as const;
+    await expect(store.commit(writes)).rejects.toThrow();
+    expect(await store.load()).toEqual([]);
+  });
+});

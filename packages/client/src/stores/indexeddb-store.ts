@@ -1,0 +1,123 @@
+import type { JsonValue } from '@tidemark/protocol';
+import { ClientError, clientError } from '../client-error.ts';
+import { type LocalRow, type LocalStore, type LocalWrite, TABLES, type Table } from '../ports/local-store.ts';
+import type { IndexedDb, IndexedDbFactory, IndexedDbRequest, IndexedDbTransaction } from './indexeddb.ts';
+
+export interface IndexedDbStoreOptions {
+  /** The name of the database: one per device. Default: `tidemark`. */
+  readonly name?: string;
+  /** Default: the browser's. */
+  readonly indexedDB?: IndexedDbFactory;
+}
+
+const VERSION = 1;
+const FENCE = 'fence';
+const OWNER_KEY = 'owner';
+
+/**
+ * Keeps a device in a browser. A database belongs to whoever opened it last: when a second tab opens it, the commits
+ * of the first are refused with `store_in_use` instead of being mixed with those of the second.
+ */
+export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): Promise<LocalStore> {
+  const { name = 'tidemark', indexedDB: factory = browserFactory() } = options;
+  const db = await opened(factory, name);
+  // Not randomUUID, which browsers have on secure pages only.
+  const owner = globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
+  const tx = db.transaction([FENCE], 'readwrite');
+  tx.objectStore(FENCE).put(owner, OWNER_KEY);
+  await finished(tx);
+  return new IndexedDbStore(db, owner);
+}
+
+class IndexedDbStore implements LocalStore {
+  readonly #db: IndexedDb;
+  readonly #owner: string;
+  #isClosed = false;
+
+  constructor(db: IndexedDb, owner: string) {
+    this.#db = db;
+    this.#owner = owner;
+    // Another version of the app wants to change the database; it must not wait for this one.
+    db.onversionchange = () => void this.close();
+  }
+
+  async load(): Promise<readonly LocalRow[]> {
+    this.#requireOpen();
+    const tx = this.#db.transaction([...TABLES], 'readonly');
+    const tables = TABLES.map((table) => rowsOf(tx, table));
+    return (await Promise.all(tables)).flat();
+  }
+
+  async commit(writes: readonly LocalWrite[]): Promise<void> {
+    this.#requireOpen();
+    const names = [FENCE, ...new Set(writes.map(({ table }) => table))];
+    const tx = this.#db.transaction(names, 'readwrite', { durability: 'strict' });
+    const done = finished(tx);
+    // The check and the writes are one transaction, so nobody can step in between.
+    const fence = tx.objectStore(FENCE).get(OWNER_KEY);
+    let isOwner = true;
+    fence.onsuccess = () => {
+      isOwner = fence.result === this.#owner;
+      if (!isOwner) tx.abort();
+      else for (const write of writes) apply(tx, write);
+    };
+    await done.catch((error: unknown) => {
+      throw isOwner ? error : clientError('store_in_use', 'another tab or window has opened this device');
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#db.close();
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw clientError('closed', 'the store is closed');
+  }
+}
+
+function apply(tx: IndexedDbTransaction, { table, key, value }: LocalWrite): void {
+  const store = tx.objectStore(table);
+  if (value === undefined) store.delete([...key]);
+  else store.put(value, [...key]);
+}
+
+async function rowsOf(tx: IndexedDbTransaction, table: Table): Promise<readonly LocalRow[]> {
+  const store = tx.objectStore(table);
+  const [keys, values] = await Promise.all([answered(store.getAllKeys()), answered(store.getAll())]);
+  return keys.map((key, index) => ({ table, key: key as [string, string], value: values[index] as JsonValue }));
+}
+
+function opened(factory: IndexedDbFactory, name: string): Promise<IndexedDb> {
+  const request = factory.open(name, VERSION);
+  request.onupgradeneeded = () => {
+    for (const table of [...TABLES, FENCE]) request.result.createObjectStore(table);
+  };
+  return answered(request);
+}
+
+function answered<T>(request: IndexedDbRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(failure(request.error));
+  });
+}
+
+function finished(tx: IndexedDbTransaction): Promise<void> {
+  return new Promise((resolve, reject) => {
+    tx.oncomplete = () => resolve();
+    tx.onabort = () => reject(failure(tx.error));
+  });
+}
+
+function failure(error: unknown): ClientError {
+  const detail = error instanceof Error ? error.message : 'the transaction was aborted';
+  return new ClientError('store_failed', detail, { cause: error });
+}
+
+function browserFactory(): IndexedDbFactory {
+  const { indexedDB } = globalThis as unknown as { readonly indexedDB?: IndexedDbFactory };
+  if (indexedDB === undefined) throw clientError('store_failed', 'this platform has no IndexedDB');
+  return indexedDB;
+}

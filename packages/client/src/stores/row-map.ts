@@ -1,0 +1,35 @@
+import type { JsonValue } from '@tidemark/protocol';
+import type { LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
+
+/** Rows in memory, under table, first and second part of the key: no two keys ever meet. */
+export class RowMap {
+  readonly #tables = new Map<Table, Map<string, Map<string, JsonValue>>>();
+
+  constructor(rows: readonly LocalRow[] = []) {
+    this.apply(rows);
+  }
+
+  apply(writes: readonly LocalWrite[]): void {
+    for (const { table, key, value } of writes) this.#set(table, key[0], key[1], value);
+  }
+
+  rows(): readonly LocalRow[] {
+    const rows: LocalRow[] = [];
+    for (const [table, firsts] of this.#tables) {
+      for (const [first, seconds] of firsts) {
+        for (const [second, value] of seconds) rows.push({ table, key: [first, second], value });
+      }
+    }
+    return rows;
+  }
+
+  #set(table: Table, first: string, second: string, value: JsonValue | undefined): void {
+    const firsts = this.#tables.get(table) ?? new Map<string, Map<string, JsonValue>>();
+    const seconds = firsts.get(first) ?? new Map<string, JsonValue>();
+    if (value === undefined) seconds.delete(second);
+    else seconds.set(second, value);
+    if (seconds.size === 0) firsts.delete(first);
+    else firsts.set(first, seconds);
+    this.#tables.set(table, firsts);
+  }
+}

@@ -1,0 +1,122 @@
+import type { DeviceSession } from '@tidemark/protocol';
+import { ClientError, clientError } from '../client-error.ts';
+import { REFRESH_PAUSE_MS, TOKEN_LIFE_USED_MAX } from '../limits.ts';
+import type { Platform } from '../ports/platform.ts';
+import type { SessionRow } from '../state/rows.ts';
+import { readSession } from './read-answer.ts';
+import type { OpenCall, Wire, WireCall } from './wire.ts';
+
+/** Where the session is kept. */
+export interface SessionShelf {
+  current(): SessionRow | null;
+  keep(session: SessionRow): Promise<void>;
+}
+
+/** What is over for good until somebody signs in: the token ended, or the device was deleted. */
+const ENDING_CODES: ReadonlySet<string> = new Set(['client_not_found', 'user_not_found']);
+
+/**
+ * Calls in the name of the signed-in user. The token is refreshed before it ends; when the server does not take it,
+ * one refresh is tried before the user has to sign in again.
+ */
+export class SessionCaller {
+  readonly #platform: Platform;
+  readonly #wire: Wire;
+  readonly #shelf: SessionShelf;
+  #refreshing: Promise<SessionRow> | null = null;
+  #refreshedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(platform: Platform, wire: Wire, shelf: SessionShelf) {
+    this.#platform = platform;
+    this.#wire = wire;
+    this.#shelf = shelf;
+  }
+
+  ask<T>(call: Omit<WireCall<T>, 'token'>): Promise<T> {
+    return this.#withToken((token) => this.#wire.ask({ ...call, token }));
+  }
+
+  open(call: Omit<OpenCall, 'token'>): Promise<Response> {
+    return this.#withToken((token) => this.#wire.open({ ...call, token }));
+  }
+
+  async #withToken<T>(send: (token: string) => Promise<T>): Promise<T> {
+    const { token } = await this.#fresh();
+    try {
+      return await send(token);
+    } catch (error) {
+      if (!isUnauthorized(error)) throw ended(error);
+      const session = await this.#replaced(token);
+      return await send(session.token).catch((again: unknown) => {
+        throw isUnauthorized(again) ? signInRequired(again) : ended(again);
+      });
+    }
+  }
+
+  /** The session, refreshed when most of its life is over. */
+  async #fresh(): Promise<SessionRow> {
+    const session = this.#session();
+    const { givenAtMs, expiresAtMs } = session;
+    const nowMs = this.#platform.nowMs();
+    const isDue = nowMs >= givenAtMs + (expiresAtMs - givenAtMs) * TOKEN_LIFE_USED_MAX;
+    if (!isDue || nowMs < this.#refreshedAtMs + REFRESH_PAUSE_MS) return session;
+    // The old token may still do: whether it does is for the server to say.
+    return this.#refresh(session).catch(() => this.#session());
+  }
+
+  /** Another session than the one the server did not take. */
+  async #replaced(refused: string): Promise<SessionRow> {
+    const session = this.#session();
+    if (session.token !== refused) return session;
+    try {
+      return await this.#refresh(session);
+    } catch (error) {
+      throw isUnauthorized(error) ? signInRequired(error) : ended(error);
+    }
+  }
+
+  /** Callers that come at the same time share one refresh, which none of them can take back from the others. */
+  #refresh(session: SessionRow): Promise<SessionRow> {
+    this.#refreshing ??= this.#askFresh(session, new AbortController().signal).finally(() => {
+      this.#refreshing = null;
+    });
+    return this.#refreshing;
+  }
+
+  async #askFresh({ token }: SessionRow, signal: AbortSignal): Promise<SessionRow> {
+    this.#refreshedAtMs = this.#platform.nowMs();
+    const answer = await this.#wire.ask({ method: 'POST', path: '/token', token, body: {}, read: readSession, signal });
+    const session = sessionRow(answer, this.#platform.nowMs());
+    await this.#shelf.keep(session);
+    return session;
+  }
+
+  #session(): SessionRow {
+    const session = this.#shelf.current();
+    if (session === null) throw clientError('signed_out', 'nobody is signed in');
+    return session;
+  }
+}
+
+export function sessionRow(answer: DeviceSession, nowMs: number): SessionRow {
+  const expiresAtMs = Date.parse(answer.expires_at);
+  return {
+    token: answer.token,
+    userId: answer.user_id,
+    clientId: answer.client_id,
+    expiresAtMs: Number.isNaN(expiresAtMs) ? nowMs : expiresAtMs,
+    givenAtMs: nowMs,
+  };
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof ClientError && error.status === 401;
+}
+
+function ended(error: unknown): unknown {
+  return error instanceof ClientError && ENDING_CODES.has(error.code) ? signInRequired(error) : error;
+}
+
+function signInRequired(cause: unknown): ClientError {
+  return clientError('sign_in_required', 'the session has ended; sign in again to go on', cause);
+}

@@ -1,0 +1,157 @@
+import { asClientError, ClientError, clientError } from '../client-error.ts';
+import { REQUEST_MS_MAX } from '../limits.ts';
+import type { Platform } from '../ports/platform.ts';
+import type { ReadAnswer } from './read-answer.ts';
+
+export interface WireCall<T> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Under `/sync/v1`. */
+  readonly path: string;
+  readonly token?: string;
+  readonly body?: unknown;
+  readonly read: ReadAnswer<T>;
+  readonly signal: AbortSignal;
+}
+
+export type OpenCall = Pick<WireCall<never>, 'path' | 'token' | 'signal'> & { readonly accept: string };
+
+/** Requests and answers: one time-out, one shape of error. It knows nothing of what is said. */
+export class Wire {
+  readonly #platform: Platform;
+  readonly #base: string;
+
+  constructor(platform: Platform, url: string) {
+    this.#platform = platform;
+    this.#base = `${url.replace(/\/+$/, '')}/sync/v1`;
+  }
+
+  /** A request whose answer is read whole. */
+  async ask<T>(call: WireCall<T>): Promise<T> {
+    const limit = timeLimit(this.#platform, call.signal, REQUEST_MS_MAX);
+    try {
+      const response = await this.#send(call, 'application/json', limit.signal);
+      const text = await response.text();
+      return call.read(parsed(text));
+    } catch (error) {
+      throw this.#explained(error, call.signal);
+    } finally {
+      limit.end();
+    }
+  }
+
+  /** A request whose answer is a stream; who reads it has to watch its silence. */
+  async open(call: OpenCall): Promise<Response> {
+    const limit = timeLimit(this.#platform, call.signal, REQUEST_MS_MAX);
+    try {
+      return await this.#send({ ...call, method: 'GET' }, call.accept, limit.signal);
+    } catch (error) {
+      throw this.#explained(error, call.signal);
+    } finally {
+      limit.disarm();
+    }
+  }
+
+  async #send(
+    { method, path, token, body }: Pick<WireCall<never>, 'method' | 'path' | 'token' | 'body'>,
+    accept: string,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const headers: Record<string, string> = { accept };
+    if (token !== undefined) headers.authorization = `Bearer ${token}`;
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    const response = await this.#platform.fetch(`${this.#base}${path}`, {
+      method,
+      headers,
+      signal,
+      // A password or a token goes to the address the app gave, and nowhere else.
+      redirect: 'error',
+      credentials: 'omit',
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw await refusalOf(response, this.#platform.nowMs());
+    return response;
+  }
+
+  #explained(error: unknown, signal: AbortSignal): ClientError {
+    // Who aborts may say why: silence is not the same as being told to stop.
+    if (signal.aborted && signal.reason instanceof ClientError) return signal.reason;
+    if (signal.aborted) return clientError('aborted', 'the call was taken back', error);
+    return asClientError(error, 'unreachable');
+  }
+}
+
+export interface TimeLimit {
+  readonly signal: AbortSignal;
+  /** Something was heard: the time begins anew. */
+  rewind(): void;
+  /** From now on it is this long. */
+  stretch(ms: number): void;
+  /** The time goes, the outer signal is followed on. */
+  disarm(): void;
+  end(): void;
+}
+
+/** A signal that follows another one, and also ends by itself when time is up. */
+export function timeLimit(platform: Platform, outer: AbortSignal, firstMs: number): TimeLimit {
+  const controller = new AbortController();
+  const follow = () => controller.abort(outer.reason);
+  let ms = firstMs;
+  const isUp = () => controller.abort(clientError('unreachable', `nothing was heard for ${Math.round(ms / 1_000)} s`));
+  let cancel = platform.after(ms, isUp);
+  const rewind = () => {
+    cancel();
+    cancel = platform.after(ms, isUp);
+  };
+  if (outer.aborted) follow();
+  else outer.addEventListener('abort', follow);
+  return {
+    signal: controller.signal,
+    rewind,
+    stretch: (stretchedMs) => {
+      ms = stretchedMs;
+      rewind();
+    },
+    disarm: () => cancel(),
+    end: () => {
+      cancel();
+      outer.removeEventListener('abort', follow);
+    },
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw clientError('bad_answer', 'the answer is not whole, or does not come from a Tidemark server', error);
+  }
+}
+
+async function refusalOf(response: Response, nowMs: number): Promise<ClientError> {
+  const { status } = response;
+  const retryAfterMs = retryAfter(response.headers.get('retry-after'), nowMs);
+  const { code, detail } = await problemOf(response);
+  return new ClientError(code, detail, { status, retryAfterMs });
+}
+
+async function problemOf(response: Response): Promise<{ readonly code: string; readonly detail: string }> {
+  const unnamed = { code: `http_${response.status}`, detail: `the server answered ${response.status}` };
+  try {
+    const problem: unknown = JSON.parse(await response.text());
+    if (typeof problem !== 'object' || problem === null) return unnamed;
+    const { code, detail } = problem as { readonly code?: unknown; readonly detail?: unknown };
+    if (typeof code !== 'string') return unnamed;
+    return { code, detail: typeof detail === 'string' ? detail : unnamed.detail };
+  } catch {
+    // Whatever stands there, the status alone says that the answer is no.
+    return unnamed;
+  }
+}
+
+/** Seconds, or a date. */
+function retryAfter(value: string | null, nowMs: number): number | null {
+  if (value === null) return null;
+  if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1_000;
+  const atMs = Date.parse(value);
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}

@@ -1,0 +1,140 @@
+import type { UploadOp } from '@tidemark/protocol';
+import { clientError } from './client-error.ts';
+import type { Engine } from './engine/engine.ts';
+import { Derived, type Observable } from './engine/observable.ts';
+import type { Attributes, ProblemRow } from './state/rows.ts';
+import { isOpen } from './uploads/pending.ts';
+import { randomId } from './uploads/random-id.ts';
+
+/** A change made here that the server has not confirmed. */
+export interface PendingUpload {
+  readonly opId: string;
+  readonly source: string;
+  readonly op: UploadOp;
+  readonly id: string;
+  readonly attributes: Attributes | null;
+  readonly madeAtMs: number;
+  /** `waiting` to be sent, being sent, or `queued` at the server until the backend has been asked. */
+  readonly state: 'waiting' | 'sending' | 'queued';
+}
+
+/** What waits to be uploaded, oldest first. */
+export class UploadQueue implements Observable<readonly PendingUpload[]> {
+  readonly #engine: Engine;
+  readonly #list: Derived<readonly PendingUpload[]>;
+  readonly getSnapshot: () => readonly PendingUpload[];
+  readonly list: () => readonly PendingUpload[];
+  readonly subscribe: (listener: () => void) => () => void;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.#list = new Derived(() => this.#look());
+    this.getSnapshot = this.#list.getSnapshot;
+    this.list = this.#list.getSnapshot;
+    this.subscribe = this.#list.subscribe;
+    engine.queueListeners.add(() => this.#list.spoil());
+  }
+
+  /** Tries now, instead of when the pause after a failure is over. */
+  retry(): void {
+    this.#engine.dispatch({ type: 'sync_wanted' });
+  }
+
+  /**
+   * Takes a change back, with everything that was later done to an object it created. When it was on its way already,
+   * the server may have it: then it comes back with the next pull. Resolves to the op_ids that went.
+   */
+  async discard(opId: string): Promise<readonly string[]> {
+    return await this.#engine.replica.transact((tx) => {
+      const upload = tx.get('uploads', ['', opId]);
+      if (upload === undefined || !isOpen(upload)) {
+        throw clientError('unknown_upload', `no upload ${JSON.stringify(opId)} is waiting`);
+      }
+      const builtOnIt = [...tx.entries('uploads', '')].filter(
+        ([, { source, id, order }]) =>
+          upload.op === 'create' && source === upload.source && id === upload.id && order > upload.order,
+      );
+      const gone = [opId, ...builtOnIt.map(([later]) => later)];
+      for (const id of gone) tx.delete('uploads', ['', id]);
+      return gone;
+    });
+  }
+
+  #look(): readonly PendingUpload[] {
+    const open = [...this.#engine.replica.reader.entries('uploads', '')].filter(([, upload]) => isOpen(upload));
+    return Object.freeze(
+      open.map(([opId, { source, op, id, attributes, madeAtMs, state }]) => {
+        const isSending = this.#engine.pusher.inFlight.has(opId);
+        const shown = isSending ? 'sending' : state === 'queued' ? 'queued' : 'waiting';
+        return Object.freeze({ opId, source, op, id, attributes, madeAtMs, state: shown } as const);
+      }),
+    );
+  }
+}
+
+/** An upload that was rejected or is a conflict. It was rolled back; `current` is what the server had. */
+export interface UploadProblem extends ProblemRow {
+  readonly opId: string;
+}
+
+/** Uploads the server said no to, until the app has dealt with them; oldest first. */
+export class UploadProblems implements Observable<readonly UploadProblem[]> {
+  readonly #engine: Engine;
+  readonly #list: Derived<readonly UploadProblem[]>;
+  readonly getSnapshot: () => readonly UploadProblem[];
+  readonly list: () => readonly UploadProblem[];
+  readonly subscribe: (listener: () => void) => () => void;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.#list = new Derived(() => this.#look());
+    this.getSnapshot = this.#list.getSnapshot;
+    this.list = this.#list.getSnapshot;
+    this.subscribe = this.#list.subscribe;
+    engine.problemListeners.add(() => this.#list.spoil());
+  }
+
+  /** Makes the same change again, on top of what the device holds now. Resolves to the op_id of the new upload. */
+  async retry(opId: string): Promise<string> {
+    const { replica, platform } = this.#engine;
+    const again = await replica.transact((tx) => {
+      const problem = tx.get('problems', ['', opId]);
+      if (problem === undefined) throw unknownProblem(opId);
+      const { source, op, id, attributes } = problem;
+      const newOpId = randomId(platform);
+      const seen = tx.get('sources', ['', source])?.seen ?? null;
+      tx.delete('problems', ['', opId]);
+      tx.put('uploads', ['', newOpId], {
+        order: replica.takeOrder(),
+        source,
+        op,
+        id,
+        attributes,
+        seen,
+        state: 'waiting',
+        settled: null,
+        madeAtMs: platform.nowMs(),
+      });
+      return newOpId;
+    });
+    this.#engine.dispatch({ type: 'push_wanted' });
+    return again;
+  }
+
+  /** The app has dealt with it. */
+  async dismiss(opId: string): Promise<void> {
+    await this.#engine.replica.transact((tx) => {
+      if (tx.get('problems', ['', opId]) === undefined) throw unknownProblem(opId);
+      tx.delete('problems', ['', opId]);
+    });
+  }
+
+  #look(): readonly UploadProblem[] {
+    const rows = [...this.#engine.replica.reader.entries('problems', '')];
+    return Object.freeze(rows.map(([opId, problem]) => Object.freeze({ opId, ...problem })));
+  }
+}
+
+function unknownProblem(opId: string): Error {
+  return clientError('unknown_upload', `no upload ${JSON.stringify(opId)} has a problem`);
+}

@@ -1,0 +1,116 @@
+import type { UploadOp } from '@tidemark/protocol';
+import { ClientError } from '../client-error.ts';
+import { UPLOADS_WAITING_MAX } from '../limits.ts';
+import type { Platform } from '../ports/platform.ts';
+import { frozen } from '../state/frozen.ts';
+import type { Transaction } from '../state/local-state.ts';
+import type { Replica } from '../state/replica.ts';
+import type { Attributes } from '../state/rows.ts';
+import { sameJson } from '../state/same-json.ts';
+import { admitAttributes, admitName } from './admit-attributes.ts';
+import { realId, withRealReferences } from './links.ts';
+import { randomId } from './random-id.ts';
+
+/**
+ * Changes that belong together: the app sees all of them or none, and they are uploaded in their order. Every call
+ * that is refused refuses the whole draft.
+ */
+export class Draft {
+  readonly #platform: Platform;
+  readonly #replica: Replica;
+  readonly #tx: Transaction;
+  /** Objects as this draft leaves them, under source and id; null: deleted. */
+  readonly #touched = new Map<string, Map<string, Attributes | null>>();
+  #count = 0;
+
+  constructor(platform: Platform, replica: Replica, tx: Transaction) {
+    this.#platform = platform;
+    this.#replica = replica;
+    this.#tx = tx;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The id of the new object; one is made up unless the app brings its own. */
+  create(source: string, attributes: object, options: { readonly id?: string } = {}): string {
+    this.#requireWritable(source);
+    const id = admitName('object', options.id ?? randomId(this.#platform));
+    if (this.#current(source, id) !== undefined) {
+      throw new ClientError('object_exists', `${source} has an object ${JSON.stringify(id)} already`);
+    }
+    const admitted = this.#admit(source, attributes);
+    if (Object.keys(admitted).length === 0) {
+      throw new ClientError('invalid_value', 'an object without attributes is none: give it at least one');
+    }
+    this.#add('create', source, id, admitted);
+    this.#touch(source, id, admitted);
+    return id;
+  }
+
+  /** Only what really differs is uploaded, so that others keep what they changed meanwhile. */
+  update(source: string, givenId: string, changes: object): void {
+    this.#requireWritable(source);
+    const { id, current } = this.#require(source, givenId);
+    const admitted = this.#admit(source, changes);
+    const differing = Object.entries(admitted).filter(
+      ([name, value]) => !(Object.hasOwn(current, name) && sameJson(current[name], value)),
+    );
+    if (differing.length === 0) return;
+    const attributes = frozen(Object.fromEntries(differing));
+    this.#add('update', source, id, attributes);
+    this.#touch(source, id, { ...current, ...attributes });
+  }
+
+  delete(source: string, givenId: string): void {
+    this.#requireWritable(source);
+    const { id } = this.#require(source, givenId);
+    this.#add('delete', source, id, null);
+    this.#touch(source, id, null);
+  }
+
+  #add(op: UploadOp, source: string, id: string, attributes: Attributes | null): void {
+    if (this.#replica.count('uploads') + this.#count >= UPLOADS_WAITING_MAX) {
+      throw new ClientError('limit_exceeded', `${UPLOADS_WAITING_MAX} changes wait to be uploaded already`);
+    }
+    this.#count++;
+    this.#tx.put('uploads', ['', randomId(this.#platform)], {
+      order: this.#replica.takeOrder(),
+      source,
+      op,
+      id,
+      attributes,
+      seen: this.#tx.get('sources', ['', source])?.seen ?? null,
+      state: 'waiting',
+      settled: null,
+      madeAtMs: this.#platform.nowMs(),
+    });
+  }
+
+  #admit(source: string, attributes: object): Attributes {
+    return frozen(withRealReferences(this.#tx, source, admitAttributes(attributes)));
+  }
+
+  #require(source: string, givenId: string): { readonly id: string; readonly current: Attributes } {
+    const id = realId(this.#tx, source, admitName('object', givenId));
+    const current = this.#current(source, id);
+    if (current !== undefined) return { id, current };
+    throw new ClientError('object_not_found', `${source} has no object ${JSON.stringify(givenId)}`);
+  }
+
+  #current(source: string, id: string): Attributes | undefined {
+    const touched = this.#touched.get(source)?.get(id);
+    return touched === undefined ? this.#replica.view(source).get(id)?.attributes : (touched ?? undefined);
+  }
+
+  #touch(source: string, id: string, attributes: Attributes | null): void {
+    const ofSource = this.#touched.get(source) ?? new Map<string, Attributes | null>();
+    this.#touched.set(source, ofSource.set(id, attributes));
+  }
+
+  #requireWritable(source: string): void {
+    if (this.#tx.get('sources', ['', source])?.description.read_only !== true) return;
+    throw new ClientError('source_read_only', `${source} cannot be changed on devices`);
+  }
+}

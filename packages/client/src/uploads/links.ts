@@ -1,0 +1,50 @@
+import { LINKS_PER_SOURCE_MAX } from '../limits.ts';
+import type { Reader, Transaction } from '../state/local-state.ts';
+import type { Attributes } from '../state/rows.ts';
+
+/** The id an object has by now: apps and uploads may still know it by the one it was made with. */
+export function realId(reader: Reader, source: string, id: string): string {
+  return reader.get('links', [source, id]) ?? id;
+}
+
+/** The same attributes with the ids that objects have by now, where the source says that an attribute is one. */
+export function withRealReferences(reader: Reader, source: string, attributes: Attributes): Attributes {
+  const { references } = reader.get('sources', ['', source])?.description ?? {};
+  const renamed = Object.entries(references ?? {}).flatMap(([name, target]) => {
+    const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
+    const real = typeof value === 'string' ? realId(reader, target, value) : value;
+    return real === undefined || real === value ? [] : [[name, real] as const];
+  });
+  return renamed.length === 0 ? attributes : { ...attributes, ...Object.fromEntries(renamed) };
+}
+
+/**
+ * Notes that the backend gave an object another id, and renames it in everything that waits to be sent. The objects
+ * themselves are the server's and stay as they are; whoever shows them resolves links.
+ */
+export function addLink(tx: Transaction, source: string, from: string, to: string): void {
+  const links = [...tx.entries('links', source)];
+  for (const [id, target] of links) if (target === from) tx.put('links', [source, id], to);
+  tx.put('links', [source, from], to);
+  const [oldest] = links;
+  if (links.length >= LINKS_PER_SOURCE_MAX && oldest !== undefined) tx.delete('links', [source, oldest[0]]);
+  for (const [opId, row] of [...tx.entries('uploads', '')]) {
+    tx.put('uploads', ['', opId], renamed(tx, row, source, from, to));
+  }
+  for (const [opId, row] of [...tx.entries('problems', '')]) {
+    tx.put('problems', ['', opId], renamed(tx, row, source, from, to));
+  }
+}
+
+interface Renamable {
+  readonly source: string;
+  readonly id: string;
+  readonly attributes: Attributes | null;
+}
+
+/** The row itself when the link does not concern it. */
+function renamed<R extends Renamable>(tx: Transaction, row: R, source: string, from: string, to: string): R {
+  const id = row.source === source && row.id === from ? to : row.id;
+  const attributes = row.attributes && withRealReferences(tx, row.source, row.attributes);
+  return id === row.id && attributes === row.attributes ? row : { ...row, id, attributes };
+}

@@ -1,0 +1,43 @@
+import type { UploadRow } from '../state/rows.ts';
+
+/** The uploads that lie over each object, in their order. */
+export class Pending {
+  readonly #bySource = new Map<string, Map<string, UploadRow[]>>();
+  #open = 0;
+
+  /** How many the server has not said its last word about. */
+  get open(): number {
+    return this.#open;
+  }
+
+  add(upload: UploadRow): void {
+    if (isOpen(upload)) this.#open++;
+    const ofSource = this.#bySource.get(upload.source) ?? new Map<string, UploadRow[]>();
+    const ofObject = ofSource.get(upload.id) ?? [];
+    this.#bySource.set(upload.source, ofSource.set(upload.id, [...ofObject, upload].sort(inOrder)));
+  }
+
+  remove(upload: UploadRow): void {
+    if (isOpen(upload)) this.#open--;
+    const ofSource = this.#bySource.get(upload.source);
+    const left = (ofSource?.get(upload.id) ?? []).filter(({ order }) => order !== upload.order);
+    if (left.length > 0) ofSource?.set(upload.id, left);
+    else ofSource?.delete(upload.id);
+  }
+
+  of(source: string, id: string): readonly UploadRow[] {
+    return this.#bySource.get(source)?.get(id) ?? [];
+  }
+
+  idsOf(source: string): Iterable<string> {
+    return this.#bySource.get(source)?.keys() ?? [];
+  }
+}
+
+export function isOpen({ state }: UploadRow): boolean {
+  return state !== 'applied';
+}
+
+function inOrder(left: UploadRow, right: UploadRow): number {
+  return left.order - right.order;
+}

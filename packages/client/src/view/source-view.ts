@@ -1,0 +1,90 @@
+import { frozen } from '../state/frozen.ts';
+import type { LocalState } from '../state/local-state.ts';
+import type { Attributes } from '../state/rows.ts';
+import { sameJson } from '../state/same-json.ts';
+import { realId, withRealReferences } from '../uploads/links.ts';
+import { isOpen, type Pending } from '../uploads/pending.ts';
+import { layOver } from './lay-over.ts';
+
+/** An object as the app sees it. The value never changes; when the object does, there is another one. */
+export interface SyncedObject<A = Attributes> {
+  readonly id: string;
+  readonly attributes: A;
+  /** Whether it shows changes that are not confirmed yet. */
+  readonly isPending: boolean;
+}
+
+/** What the app sees of one source. It is followed, not computed anew: a change costs what it touches. */
+export class SourceView {
+  readonly #state: LocalState;
+  readonly #pending: Pending;
+  readonly #source: string;
+  readonly #objects = new Map<string, SyncedObject>();
+  readonly #listeners = new Set<() => void>();
+  #list: readonly SyncedObject[] | null = null;
+
+  constructor(state: LocalState, pending: Pending, source: string) {
+    this.#state = state;
+    this.#pending = pending;
+    this.#source = source;
+    this.followAll();
+  }
+
+  get(id: string): SyncedObject | undefined {
+    return this.#objects.get(id) ?? this.#objects.get(realId(this.#state, this.#source, id));
+  }
+
+  /** Sorted by id; the same list until something changes. */
+  list(): readonly SyncedObject[] {
+    this.#list ??= Object.freeze([...this.#objects.values()].sort((left, right) => (left.id < right.id ? -1 : 1)));
+    return this.#list;
+  }
+
+  subscribe(listener: () => void): () => void {
+    // Wrapped, so that one listener may subscribe twice and leave once.
+    const entry = () => listener();
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
+  }
+
+  listeners(): readonly (() => void)[] {
+    return [...this.#listeners];
+  }
+
+  /** Looks at these objects again; whether any of them is another one now. */
+  follow(ids: Iterable<string>): boolean {
+    let hasChanged = false;
+    for (const id of ids) hasChanged = this.#followOne(id) || hasChanged;
+    if (hasChanged) this.#list = null;
+    return hasChanged;
+  }
+
+  /** After something that may concern every object. */
+  followAll(): boolean {
+    const ids = new Set([...this.#objects.keys(), ...this.#pending.idsOf(this.#source)]);
+    for (const [id] of this.#state.entries('objects', this.#source)) ids.add(id);
+    return this.follow(ids);
+  }
+
+  #followOne(id: string): boolean {
+    const before = this.#objects.get(id);
+    const after = this.#look(id);
+    if (before === undefined && after === undefined) return false;
+    if (before !== undefined && after !== undefined && isSame(before, after)) return false;
+    if (after === undefined) this.#objects.delete(id);
+    else this.#objects.set(id, after);
+    return true;
+  }
+
+  #look(id: string): SyncedObject | undefined {
+    const uploads = this.#pending.of(this.#source, id);
+    const seen = layOver(this.#state.get('objects', [this.#source, id]), uploads);
+    if (seen === undefined) return undefined;
+    const attributes = frozen(withRealReferences(this.#state, this.#source, seen));
+    return Object.freeze({ id, attributes, isPending: uploads.some(isOpen) });
+  }
+}
+
+function isSame(left: SyncedObject, right: SyncedObject): boolean {
+  return left.isPending === right.isPending && sameJson(left.attributes, right.attributes);
+}

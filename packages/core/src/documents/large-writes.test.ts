@@ -1,0 +1,99 @@
+import { newTidemark } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { DocumentScope } from '../ports/store.ts';
+
+type Objects = Record<string, Record<string, unknown>>;
+
+const server: DocumentScope = { kind: 'server' };
+const unknown = { source: 'Nothing' };
+const product = { source: 'Product' };
+
+const many = (text: string): Objects =>
+  Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`object ${index}`, { text, index }]));
+const wide = (text: string): Objects =>
+  Object.fromEntries(
+    Array.from({ length: 5 }, (_, object) => [
+      `object ${object}`,
+      Object.fromEntries(Array.from({ length: 8_000 }, (_, index) => [`attribute ${index}`, text])),
+    ]),
+  );
+
+/** A Tidemark that tells how often everybody else had a turn. */
+async function pacedTidemark() {
+  let turns = 0;
+  const pace = {
+    turn: async () => {
+      turns++;
+    },
+  };
+  const { tidemark } = await newTidemark({ pace });
+  const turnsDuring = async (work: Promise<unknown>) => {
+    const before = turns;
+    await work.catch(() => undefined);
+    return turns - before;
+  };
+  return { tidemark, turnsDuring };
+}
+
+describe.each([
+  ['many objects', many],
+  ['a few large objects', wide],
+])('a write of %s', (_what, objects) => {
+  it('[WRITE-18] gives others their turn while it is admitted', async () => {
+    const { tidemark, turnsDuring } = await pacedTidemark();
+    expect(await turnsDuring(tidemark.pushObjects({ ...unknown, objects: objects('x') }))).toBeGreaterThanOrEqual(5);
+  });
+
+  it('[WRITE-18] and again while the difference is made, whatever the operation', async () => {
+    const { tidemark, turnsDuring } = await pacedTidemark();
+    const admission = await turnsDuring(tidemark.pushObjects({ ...unknown, objects: objects('x') }));
+    const turns = {
+      push_objects: await turnsDuring(tidemark.pushObjects({ ...product, objects: objects('x') })),
+      fast_insert: await turnsDuring(tidemark.fastInsert({ ...product, objects: objects('y') })),
+      replace: await turnsDuring(tidemark.replaceObjects({ ...product, objects: objects('z'), since: null })),
+      set: await turnsDuring(tidemark.writeDocument(server, 'd', { data: objects('x') })),
+      append: await turnsDuring(tidemark.writeDocument(server, 'd', { data: objects('y'), append: true })),
+    };
+    const few = Object.entries(turns).filter(([, count]) => count < admission + 2);
+    expect(few).toEqual([]);
+  });
+});
+
+describe('appending many objects', () => {
+  it('[DOC-2] merges them all, though what is there is read a part at a time', async () => {
+    const { tidemark } = await newTidemark();
+    const objects = Object.fromEntries(Array.from({ length: 2_500 }, (_, index) => [`o${index}`, { a: index }]));
+    await tidemark.writeDocument(server, 'd', { data: objects });
+    const changed = Object.fromEntries(Object.keys(objects).map((id) => [id, { b: id }]));
+    const report = await tidemark.writeDocument(server, 'd', { data: { ...changed, fresh: { b: 1 } }, append: true });
+    expect(report).toEqual({ doc: 'd', type: 'objects', size: 2_501 });
+    const view = await tidemark.readDocument(server, 'd');
+    if (view.type !== 'objects') throw new Error('not objects');
+    expect([view.objects.get('o0'), view.objects.get('o2499'), view.objects.get('fresh')]).toEqual([
+      '{"a":0,"b":"o0"}',
+      '{"a":2499,"b":"o2499"}',
+      '{"b":1}',
+    ]);
+  });
+
+  it('[DOC-2] begins anew when somebody writes between the parts', async () => {
+    const { tidemark, store } = await newTidemark();
+    const objects = Object.fromEntries(Array.from({ length: 2_500 }, (_, index) => [`o${index}`, { a: index }]));
+    await tidemark.writeDocument(server, 'd', { data: objects });
+    const readDocument = store.readDocument.bind(store);
+    let reads = 0;
+    store.readDocument = async (key, parts) => {
+      if (++reads === 2) await tidemark.writeDocument(server, 'd', { data: { o0: { c: 1 }, o2499: { c: 1 } } });
+      return readDocument(key, parts);
+    };
+    const changed = Object.fromEntries(Object.keys(objects).map((id) => [id, { b: 1 }]));
+    await tidemark.writeDocument(server, 'd', { data: changed, append: true });
+    const view = await tidemark.readDocument(server, 'd');
+    if (view.type !== 'objects') throw new Error('not objects');
+    expect([view.objects.get('o0'), view.objects.get('o1'), view.objects.get('o2499')]).toEqual([
+      '{"c":1,"b":1}',
+      '{"b":1}',
+      '{"c":1,"b":1}',
+    ]);
+  });
+});

@@ -1,0 +1,286 @@
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import type { Device, SyncedObject } from '@tidemark/client';
+import type { Command } from 'commander';
+import { attributeOf } from '../attribute-of.ts';
+import { type Cli, timeoutMs } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
+import { DeviceFolder } from '../device-folder.ts';
+import { commandGroup, withExamples } from '../examples.ts';
+import type { Printer } from '../printer.ts';
+import { readPassword } from '../read-password.ts';
+import { isExposed } from '../server-url.ts';
+
+const FOLDER = 'tidemark-device';
+
+interface FolderOptions {
+  readonly folder: string;
+}
+
+type Look = SyncedObject;
+
+export function addDevice(program: Command, cli: Cli): void {
+  const group = commandGroup(
+    program,
+    'device',
+    'A simulated device: to see what devices see, and to try things out',
+    'tidemark device login ada',
+    'tidemark device create Order customer=Ada total=12',
+    'tidemark device watch',
+    'tidemark device list Order --folder second-device',
+  );
+  addLogin(group, cli);
+  addLogout(group, cli);
+  addPull(group, cli);
+  addWatch(group, cli);
+  addList(group, cli);
+  addChanges(group, cli);
+  addQueue(group, cli);
+  addSwitch(group, cli, 'offline', 'Use no network until told otherwise');
+  addSwitch(group, cli, 'online', 'Use the network again, and catch up');
+}
+
+/** A command of the group, with the option they all have. */
+function deviceCommand(group: Command, name: string, description: string): Command {
+  return group
+    .command(name)
+    .description(description)
+    .option('--folder <folder>', 'where the device lives; one folder is one device', FOLDER);
+}
+
+function folderOf(cli: Cli, command: Command): DeviceFolder {
+  return new DeviceFolder(resolve(cli.folder, command.opts<FolderOptions>().folder));
+}
+
+function addLogin(group: Command, cli: Cli): void {
+  const command = deviceCommand(group, 'login', 'Sign a user in on the device, and catch up')
+    .argument('<login>')
+    .option('--password-stdin', 'take the password from the standard input')
+    .option('--discard', 'throw away changes of the user before that have not reached the server')
+    .action(async (login: string, options: { passwordStdin?: boolean; discard?: boolean }, self: Command) => {
+      const folder = folderOf(cli, self);
+      const url = cli.url(self);
+      folder.settle(url);
+      if (isExposed(url)) cli.terminal.say(`warning: the password travels to ${url} unprotected; use https`);
+      const question = `Password of ${login} at ${url}: `;
+      const password = await readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: false });
+      await folder.use({ network: true }, async (device) => {
+        await device.signIn({ login, password }, { discardUploads: options.discard === true });
+        await catchUp(device, self);
+        tellState(cli, self, device);
+      });
+    });
+  withExamples(
+    command,
+    'tidemark device login ada',
+    'tidemark device login bob --folder second-device --password-stdin < password.txt',
+  );
+}
+
+function addLogout(group: Command, cli: Cli): void {
+  const command = deviceCommand(group, 'logout', 'Sign the user out; the device forgets the data')
+    .option('--discard', 'also changes that have not reached the server')
+    .action((options: { discard?: boolean }, self: Command) =>
+      folderOf(cli, self).use({ network: true }, async (device) => {
+        await device.signOut({ discardUploads: options.discard === true });
+        cli.terminal.say('Signed out.');
+      }),
+    );
+  withExamples(command, 'tidemark device logout', 'tidemark device logout --discard');
+}
+
+function addPull(group: Command, cli: Cli): void {
+  const command = deviceCommand(group, 'pull', 'Send what was changed here, and catch up with the server').action(
+    (_options: object, self: Command) =>
+      folderOf(cli, self).use({ network: true }, async (device) => {
+        await catchUp(device, self);
+        tellState(cli, self, device);
+      }),
+  );
+  withExamples(command, 'tidemark device pull', 'tidemark device pull --json');
+}
+
+function addList(group: Command, cli: Cli): void {
+  const command = deviceCommand(group, 'list', 'What the device holds, without asking anybody')
+    .argument('[source]', 'one source; without, all of them with how much they hold')
+    .action((source: string | undefined, _options: object, self: Command) =>
+      folderOf(cli, self).use({ network: false }, async (device) => {
+        if (source === undefined) tellState(cli, self, device);
+        else tellObjects(cli.printer(self), device.source(source).list());
+      }),
+    );
+  withExamples(command, 'tidemark device list', 'tidemark device list Order', 'tidemark device list Order --json');
+}
+
+/** Create, edit and delete: kept in the folder first, then sent when there is a network. */
+function addChanges(group: Command, cli: Cli): void {
+  const create = deviceCommand(group, 'create', 'Make an object on the device')
+    .argument('<source>')
+    .argument('<name=value...>', 'attributes; numbers, true, false and null are taken as such')
+    .option('--id <id>', 'its id; one is made up when left out')
+    .action((source: string, given: readonly string[], options: { id?: string }, self: Command) =>
+      change(cli, self, async (device) => {
+        const attributes = Object.fromEntries(given.map(attributeOf));
+        const object = await device
+          .source(source)
+          .create(attributes, options.id === undefined ? {} : { id: options.id });
+        return { source, id: object.id };
+      }),
+    );
+  withExamples(
+    create,
+    'tidemark device create Order customer=Ada total=12',
+    'tidemark device create Order customer=Bob --id order-7',
+  );
+  const edit = deviceCommand(group, 'edit', 'Change attributes of an object on the device')
+    .argument('<source>')
+    .argument('<id>')
+    .argument('<name=value...>', 'attributes; numbers, true, false and null are taken as such')
+    .action((source: string, id: string, given: readonly string[], _options: object, self: Command) =>
+      change(cli, self, async (device) => {
+        await device.source(source).update(id, Object.fromEntries(given.map(attributeOf)));
+        return { source, id };
+      }),
+    );
+  withExamples(edit, 'tidemark device edit Order order-7 total=13 paid=true');
+  const remove = deviceCommand(group, 'delete', 'Delete an object on the device')
+    .argument('<source>')
+    .argument('<id>')
+    .action((source: string, id: string, _options: object, self: Command) =>
+      change(cli, self, async (device) => {
+        await device.source(source).delete(id);
+        return { source, id };
+      }),
+    );
+  withExamples(remove, 'tidemark device delete Order order-7');
+}
+
+interface Changed {
+  readonly source: string;
+  readonly id: string;
+}
+
+async function change(cli: Cli, self: Command, make: (device: Device) => Promise<Changed>): Promise<void> {
+  await folderOf(cli, self).use({ network: true }, async (device) => {
+    const { source, id } = await make(device);
+    const isSent = await device.sync({ signal: AbortSignal.timeout(timeoutMs(self)) }).then(
+      () => true,
+      // It is kept, which is what was asked for; when it is sent is another matter.
+      () => false,
+    );
+    const problem = device.problems.list().find((one) => one.source === source && one.id === id);
+    if (problem !== undefined) throw rejected(problem.error, problem.current);
+    if (!isSent) cli.terminal.say('Kept on the device; it is sent when the server can be reached.');
+    const now = device.source(source).get(id);
+    cli.printer(self).record({ source, id, pending: now?.isPending ?? !isSent, attributes: now?.attributes ?? null });
+  });
+}
+
+function rejected(error: { readonly code: string; readonly detail: string }, current: object | null): CliFailure {
+  return new CliFailure(`the server says no: ${error.detail}`, {
+    code: error.code,
+    hint: `it has ${current === null ? 'no such object' : JSON.stringify(current)}; the change was rolled back`,
+  });
+}
+
+function addQueue(group: Command, cli: Cli): void {
+  const command = deviceCommand(group, 'queue', 'Changes that wait to be sent, and those the server said no to').action(
+    (_options: object, self: Command) =>
+      folderOf(cli, self).use({ network: false }, async (device) => {
+        const waiting = device.uploads.list().map(({ state, ...rest }) => ({ state: String(state), ...rest }));
+        const refused = device.problems.list().map(({ status, error, ...rest }) => {
+          return { state: status, ...rest, reason: `${error.code}: ${error.detail}` };
+        });
+        const rows = [...waiting, ...refused];
+        cli.printer(self).table(rows, ['state', 'op', 'source', 'id', 'attributes', 'reason']);
+      }),
+  );
+  withExamples(command, 'tidemark device queue', 'tidemark device queue --json');
+}
+
+function addSwitch(group: Command, cli: Cli, name: 'offline' | 'online', description: string): void {
+  const command = deviceCommand(group, name, description).action(async (_options: object, self: Command) => {
+    const folder = folderOf(cli, self);
+    folder.setOffline(name === 'offline');
+    await folder.use({ network: name === 'online' }, async (device) => {
+      if (name === 'online') await catchUp(device, self);
+      tellState(cli, self, device);
+    });
+  });
+  withExamples(command, `tidemark device ${name}`);
+}
+
+function addWatch(group: Command, cli: Cli): void {
+  const command = deviceCommand(group, 'watch', 'Stay in step, and tell every change as it comes')
+    .argument('[source]', 'only this one')
+    .action((source: string | undefined, _options: object, self: Command) =>
+      folderOf(cli, self).use({ network: true, live: true }, async (device) => {
+        await catchUp(device, self);
+        const names = source === undefined ? device.sourceNames() : [source];
+        const stop = names.map((name) => follow(cli.printer(self), cli, device, name));
+        device.on('problem', ({ source: from, id, error }) => cli.terminal.say(`! ${from} ${id} ${error.detail}`));
+        device.on('ping', ({ message }) => cli.terminal.say(`ping ${message ?? ''}`));
+        cli.terminal.say(`Watching ${names.join(', ')}; Ctrl-C ends it.`);
+        await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+        for (const end of stop) end();
+      }),
+    );
+  withExamples(command, 'tidemark device watch', 'tidemark device watch Order', 'tidemark device watch --json');
+}
+
+/** Says what became other since the last look: + new, ~ changed, - gone. */
+function follow(print: Printer, cli: Cli, device: Device, name: string): () => void {
+  const source = device.source(name);
+  let before: ReadonlyMap<string, Look> = byId(source.list());
+  return source.subscribe(() => {
+    const after = byId(source.list());
+    for (const [id, object] of after) {
+      const known = before.get(id);
+      if (known !== object) tellChange(print, cli, known === undefined ? '+' : '~', name, id, object);
+    }
+    for (const id of before.keys()) if (!after.has(id)) tellChange(print, cli, '-', name, id, null);
+    before = after;
+  });
+}
+
+/** One line each, also as JSON, so that a program can read them as they come. */
+function tellChange(print: Printer, cli: Cli, sign: string, source: string, id: string, object: Look | null): void {
+  const pending = object?.isPending ?? false;
+  const attributes = object?.attributes ?? null;
+  if (print.isJson) cli.terminal.out(`${JSON.stringify({ change: sign, source, id, pending, attributes })}\n`);
+  else print.names([`${sign} ${source} ${id}${attributes === null ? '' : ` ${JSON.stringify(attributes)}`}`]);
+}
+
+function byId(objects: readonly Look[]): ReadonlyMap<string, Look> {
+  return new Map(objects.map((object) => [object.id, object]));
+}
+
+async function catchUp(device: Device, self: Command): Promise<void> {
+  await device.sync({ signal: AbortSignal.timeout(timeoutMs(self)) });
+}
+
+function tellState(cli: Cli, self: Command, device: Device): void {
+  const { mode, userId, clientId, pendingUploads, problems } = device.status.getSnapshot();
+  const sources = device.sourceNames().map((name) => ({ source: name, objects: device.source(name).list().length }));
+  const print = cli.printer(self);
+  if (print.isJson) {
+    print.json({
+      user: userId,
+      client_id: clientId,
+      offline: mode === 'offline',
+      pending: pendingUploads,
+      problems,
+      sources,
+    });
+    return;
+  }
+  cli.terminal.say(
+    `${userId ?? 'nobody'} on ${clientId ?? 'no device'}: ${pendingUploads} waiting, ${problems} refused`,
+  );
+  print.table(sources, ['source', 'objects']);
+}
+
+function tellObjects(print: Printer, objects: readonly Look[]): void {
+  const rows = objects.map(({ id, attributes, isPending }) => ({ id, pending: isPending, attributes }));
+  print.table(rows, ['id', 'pending', 'attributes']);
+}

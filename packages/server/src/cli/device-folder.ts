@@ -1,0 +1,103 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Device, DeviceOptions } from '@tidemark/client';
+import { CliFailure, usageFailure } from './cli-failure.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+
+/** What the folder of a device remembers beside the device itself. */
+interface DeviceFacts {
+  readonly url: string;
+  readonly isOffline: boolean;
+}
+
+export interface OpenWish {
+  /** Whether it may use the network at all; what it holds can be looked at without. */
+  readonly network: boolean;
+  readonly live?: boolean;
+}
+
+const UNAVAILABLE: ReadonlySet<string> = new Set(['offline', 'unreachable', 'bad_answer', 'aborted']);
+const NOT_ALLOWED: ReadonlySet<string> = new Set(['signed_out', 'sign_in_required', 'invalid_credentials']);
+
+/** A simulated device and the folder it lives in. */
+export class DeviceFolder {
+  readonly #path: string;
+  readonly #file: string;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#file = join(path, 'device.json');
+  }
+
+  get facts(): DeviceFacts {
+    if (!existsSync(this.#file)) {
+      throw usageFailure(`there is no device in ${this.#path}`, 'make one with tidemark device login');
+    }
+    return JSON.parse(readFileSync(this.#file, 'utf8')) as DeviceFacts;
+  }
+
+  /** The server of a device stays the same: what it holds belongs to that server. */
+  settle(url: string): void {
+    const known = existsSync(this.#file) ? this.facts : null;
+    if (known !== null && known.url !== url) {
+      throw usageFailure(
+        `the device in ${this.#path} belongs to ${known.url}`,
+        'use another --folder for another server',
+      );
+    }
+    if (known === null) this.#keep({ url, isOffline: false });
+  }
+
+  setOffline(isOffline: boolean): void {
+    this.#keep({ ...this.facts, isOffline });
+  }
+
+  /** Works with the device and closes it, whatever happens; what the device refuses is told like everything else. */
+  async use<T>(wish: OpenWish, work: (device: Device) => Promise<T>): Promise<T> {
+    const { url, isOffline } = this.facts;
+    try {
+      const device = await this.#open(url, { live: wish.live === true }, wish.network && !isOffline);
+      try {
+        return await work(device);
+      } finally {
+        await device.close();
+      }
+    } catch (error) {
+      throw await failureOf(error, url);
+    }
+  }
+
+  /** The SDK is only loaded by whoever is a device, so that all other commands start quickly. */
+  async #open(url: string, options: Pick<DeviceOptions, 'live'>, isOnline: boolean): Promise<Device> {
+    const { openDevice } = await import('@tidemark/client');
+    const { openFileStore } = await import('@tidemark/client/file-store');
+    const network = { isOnline: () => isOnline, onChange: () => () => undefined };
+    return openDevice({ url, store: await openFileStore(join(this.#path, 'data')), platform: { network }, ...options });
+  }
+
+  /** Written aside and renamed, so that the file is never half there. */
+  #keep(facts: DeviceFacts): void {
+    mkdirSync(this.#path, { recursive: true, mode: 0o700 });
+    writeFileSync(`${this.#file}.new`, `${JSON.stringify(facts)}\n`, { mode: 0o600 });
+    renameSync(`${this.#file}.new`, this.#file);
+  }
+}
+
+async function failureOf(error: unknown, url: string): Promise<unknown> {
+  const { ClientError } = await import('@tidemark/client');
+  if (!(error instanceof ClientError)) return error;
+  const { code, message } = error;
+  const hint = hintOf(code, url);
+  return new CliFailure(message, { code, exitCode: exitCodeOf(code), ...(hint === undefined ? {} : { hint }) });
+}
+
+function exitCodeOf(code: string): ExitCode {
+  if (UNAVAILABLE.has(code)) return EXIT.unavailable;
+  return NOT_ALLOWED.has(code) ? EXIT.notAllowed : EXIT.failed;
+}
+
+function hintOf(code: string, url: string): string | undefined {
+  if (code === 'offline') return 'bring it back with tidemark device online';
+  if (code === 'unreachable') return `is there a server at ${url}?`;
+  return code === 'signed_out' || code === 'sign_in_required' ? 'sign in with tidemark device login' : undefined;
+}

@@ -1,0 +1,43 @@
+import { Refusal } from '@tidemark/protocol';
+import { ENVELOPE_NAMES_MAX } from '../edge-limits.ts';
+
+const TOLD_UNITS_MAX = 80;
+
+/**
+ * The names of the outermost object of a body. `JSON.parse` would quietly take the last of two members with the same
+ * name, and whoever looked at the first one, a proxy or a log, would have seen another request.
+ */
+export class EnvelopeNames {
+  readonly #names = new Set<string>();
+  #doubled: string | null = null;
+
+  /** `quoted` is the name as JSON text: the same name can be spelt with escapes and without. */
+  readonly note = (quoted: string): void => {
+    const name = nameOf(quoted);
+    if (this.#names.has(name)) this.#doubled ??= name;
+    this.#names.add(name);
+    // No request has so many, and keeping them all would cost more than refusing them.
+    if (this.#names.size > ENVELOPE_NAMES_MAX) {
+      throw new Refusal(
+        'limit_exceeded',
+        `the body has more than the ${ENVELOPE_NAMES_MAX} fields any request can have`,
+      );
+    }
+  };
+
+  requireSingle(): void {
+    if (this.#doubled === null) return;
+    const told = JSON.stringify(this.#doubled.slice(0, TOLD_UNITS_MAX).toWellFormed());
+    throw new Refusal('invalid_json', `the field ${told} stands twice`);
+  }
+}
+
+function nameOf(quoted: string): string {
+  if (!quoted.includes('\\')) return quoted.slice(1, -1);
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    // Not JSON: the parser will say so.
+    return quoted;
+  }
+}

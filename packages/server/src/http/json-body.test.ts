@@ -1,0 +1,101 @@
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ENVELOPE_NAMES_MAX, PARSE_STRETCH_BYTES } from '../edge-limits.ts';
+import { buildHttp } from './app.ts';
+import { parseJsonBody } from './json-body.ts';
+
+const BODY_BYTES = 10_000_000;
+const code = (text: string) =>
+  parseJsonBody(Buffer.from(text)).then(
+    () => 'taken',
+    (refusal) => refusal.code,
+  );
+const fields = (count: number) => `{${Array.from({ length: count }, (_, index) => `"f${index}":{"x":1}`).join(',')}}`;
+
+describe('a body', () => {
+  it('[HARD-68] may have as many fields as any request can have, and no more', async () => {
+    expect(await code(fields(ENVELOPE_NAMES_MAX))).toBe('taken');
+    expect(await code(fields(ENVELOPE_NAMES_MAX + 1))).toBe('limit_exceeded');
+  });
+
+  it('[HARD-34] a field that stands twice is found however far apart', async () => {
+    const long = `"objects":{"1":{"a":"${'x'.repeat(3 * PARSE_STRETCH_BYTES)}"}}`;
+    expect(await code(`{"user_id":"anna",${long}}`)).toBe('taken');
+    expect(await code(`{"user_id":"anna",${long},"user_id":"bob"}`)).toBe('invalid_json');
+    expect(await code(`{"user_id":"anna",${long},"\\u0075ser_id":"bob"}`)).toBe('invalid_json');
+  });
+});
+
+describe('ten megabytes through a socket', () => {
+  /** Turns of the event loop from the last byte of the body until it is parsed. */
+  let turns = 0;
+  let app: Awaited<ReturnType<typeof buildHttp>>;
+  let url = '';
+
+  beforeAll(async () => {
+    app = await buildHttp({ bodyBytesMax: BODY_BYTES }, (to) => {
+      to.addHook('preParsing', async (_request, _reply, payload) => {
+        payload.once('end', countTurns);
+        return payload;
+      });
+      to.post('/', async (request) => {
+        stopCounting();
+        return { units: JSON.stringify(request.body).length };
+      });
+      to.addHook('onError', async () => stopCounting());
+    });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/`;
+  });
+
+  afterAll(() => app.close());
+
+  let isCounting = false;
+  function countTurns(): void {
+    isCounting = true;
+    turns = 0;
+    const count = () => {
+      if (!isCounting) return;
+      turns++;
+      setImmediate(count);
+    };
+    setImmediate(count);
+  }
+  function stopCounting(): void {
+    isCounting = false;
+  }
+
+  const send = async (body: string) => {
+    expect(body.length).toBeLessThanOrEqual(BODY_BYTES);
+    const headers = { 'content-type': 'application/json' };
+    return (await fetch(url, { method: 'POST', headers, body })).json();
+  };
+  const stretches = (body: string) => Math.floor(body.length / PARSE_STRETCH_BYTES) - 1;
+
+  it.each([
+    [
+      '100,000 objects',
+      () =>
+        JSON.stringify({
+          objects: Object.fromEntries(
+            Array.from({ length: 100_000 }, (_, index) => [
+              `object-${index}`,
+              { name: `thing ${index}`, price: index, text: 'x'.repeat(30) },
+            ]),
+          ),
+        }),
+    ],
+    ['millions of lists', () => `{"objects":[${'[],'.repeat(3_300_000)}[]]}`],
+    ['one list of numbers', () => `{"objects":{"1":{"a":[${'7,'.repeat(4_900_000)}7]}}}`],
+  ])('[HARD-67] of %s let everybody else have a turn after every stretch', async (_what, make) => {
+    const body = make();
+    expect(await send(body)).toEqual({ units: body.length });
+    expect(turns).toBeGreaterThanOrEqual(stretches(body));
+  });
+
+  it('[HARD-67] that are torn at the very end did so, too', async () => {
+    const body = `{"objects":[${'[],'.repeat(3_300_000)}[]]`;
+    expect(await send(body)).toMatchObject({ code: 'invalid_json' });
+    expect(turns).toBeGreaterThanOrEqual(stretches(body));
+  });
+});

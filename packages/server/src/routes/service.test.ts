@@ -1,0 +1,91 @@
+import { Refusal } from '@tidemark/protocol';
+import { newTidemark, openMemoryJobs, temporaryFolder } from '@tidemark/testing';
+import { expect, it, onTestFinished } from 'vitest';
+import { recordGauges } from '../chores.ts';
+import { buildHttp } from '../http/app.ts';
+import type { Desk } from '../http/route.ts';
+import { Metrics } from '../metrics.ts';
+import { addServiceRoutes, type ServiceOptions } from './service.ts';
+
+async function openService(changes: Partial<ServiceOptions> = {}) {
+  const world = await newTidemark();
+  const { tidemark, clock } = world;
+  const jobs = openMemoryJobs({ clock });
+  const desk = { tidemark, jobs, nowMs: clock.nowMs, metrics: new Metrics() } as unknown as Desk;
+  const folder = await temporaryFolder();
+  const options = { dataFolder: folder.path, isMetricsPublic: true, isReady: () => true, ...changes };
+  const app = await buildHttp({ bodyBytesMax: 1_000 }, (http) => addServiceRoutes(http, desk, options));
+  onTestFinished(async () => {
+    await app.close();
+    await folder.remove();
+  });
+  const readiness = async () => {
+    const { statusCode, headers, body } = await app.inject({ url: '/readyz' });
+    const { status, durability, checks } = JSON.parse(body);
+    const failed = checks.filter(({ ok }: { ok: boolean }) => !ok).map(({ name }: { name: string }) => name);
+    return { statusCode, retryAfter: headers['retry-after'], status, durability, checks, failed };
+  };
+  return { ...world, jobs, readiness };
+}
+
+it('[REST-23] readiness tells of the store, the disk, the jobs and the load, and how durable an answer is', async () => {
+  const { store, readiness } = await openService();
+  const { checks, ...rest } = await readiness();
+  const { durability } = store.engine;
+  expect(rest).toEqual({ statusCode: 200, retryAfter: undefined, status: 'ready', durability, failed: [] });
+  expect(checks).toEqual([
+    { name: 'running', ok: true, detail: 'takes requests' },
+    { name: 'load', ok: true, detail: 'keeps up' },
+    { name: 'store', ok: true, detail: 'writes' },
+    { name: 'disk', ok: true, detail: expect.stringMatching(/^[0-9]+ MiB free$/) },
+    { name: 'jobs', ok: true, detail: 'the job due for longest has waited 0 ms' },
+  ]);
+});
+
+it('[REST-23] a server whose store does not write is not ready', async () => {
+  const { store, readiness } = await openService();
+  store.addStats = async () => {
+    throw new Refusal('store_full', 'the disk is full');
+  };
+  expect(await readiness()).toMatchObject({ statusCode: 503, retryAfter: '1', status: 'not_ready', failed: ['store'] });
+});
+
+it.each([
+  ['that is stopping', { isReady: () => false }, 'running'],
+  ['that cannot keep up', { gauge: { overload: 'too much' } }, 'load'],
+  ['whose disk cannot be looked at', { dataFolder: '/nowhere/at/all' }, 'disk'],
+] as const)('[REST-23] a server %s is not ready', async (_what, changes, failed) => {
+  expect(await (await openService(changes)).readiness()).toMatchObject({ statusCode: 503, failed: [failed] });
+});
+
+it('[REST-23] the lag of the jobs is told, and keeps nobody from being served; a paused queue has none', async () => {
+  const { jobs, clock, readiness } = await openService();
+  const job = { kind: 'k', payload: '{}', attemptsMax: 1 };
+  await jobs.enqueue('slow', job);
+  clock.advance(90_000);
+  await jobs.enqueue('quick', job);
+  clock.advance(500);
+  const lag = async () => (await readiness()).checks.at(-1);
+  expect(await lag()).toEqual({ name: 'jobs', ok: true, detail: 'the job due for longest has waited 90500 ms' });
+  await jobs.pause('slow');
+  expect(await lag()).toMatchObject({ detail: 'the job due for longest has waited 500 ms' });
+  jobs.queues = () => Promise.reject(new Error('the file is gone'));
+  expect(await readiness()).toMatchObject({ statusCode: 503, failed: ['jobs'] });
+});
+
+it('[STATS-10] users and clients are measured as they are', async () => {
+  const { tidemark, clock } = await openService();
+  const last = async (metric: string) => (await tidemark.stats.read({ metric, start: -1 })).at(0);
+  await recordGauges(tidemark, clock.nowMs());
+  expect([await last('users'), await last('clients')]).toMatchObject([
+    { count: 1, sum: 2, min: 2, max: 2 },
+    { count: 1, sum: 0, min: 0, max: 0 },
+  ]);
+  await tidemark.clients.register('ada', {});
+  await tidemark.users.delete('bob');
+  await recordGauges(tidemark, clock.nowMs());
+  expect([await last('users'), await last('clients')]).toMatchObject([
+    { min: 1, max: 2 },
+    { min: 0, max: 1 },
+  ]);
+});

@@ -1,0 +1,113 @@
+import type { Change, PartitionKey, Store } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import { refusalOf, startValkeyCluster, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { placeOf } from './keys.ts';
+import { Layout } from './layout.ts';
+import { openValkeyStore } from './valkey-store.ts';
+
+const PREFIX = 'tidemark:';
+const layout = new Layout(PREFIX);
+const put = (id: string): Change => ({ id, record: id, checksum: 1 });
+
+async function start(settings: Readonly<Record<string, string>> = {}) {
+  const cluster = await startValkeyCluster(settings);
+  const store = await openValkeyStore({ address: cluster.address, prefix: PREFIX });
+  onTestFinished(async () => {
+    await store.close();
+    await cluster.remove();
+  });
+  return { cluster, store };
+}
+
+function stateKeyOf(partition: PartitionKey): string {
+  return layout.place(placeOf(partition)).some(['state'])[0] ?? '';
+}
+
+/** A partition that does not lie where the registry does, and the primary it lies on. */
+async function elsewhere(cluster: ValkeyCluster): Promise<{ partition: PartitionKey; owner: ValkeyServer }> {
+  const registry = await cluster.ownerOf(layout.registryKey('facts'));
+  for (let number = 0; ; number++) {
+    const partition = { source: 'Order', user: `user ${number}` };
+    const owner = await cluster.ownerOf(stateKeyOf(partition));
+    if (owner !== registry) return { partition, owner };
+  }
+}
+
+async function commit(store: Store, partition: PartitionKey, ...changes: readonly Change[]) {
+  const result = await store.commit({ partition, changes, guards: [] });
+  if (result.status !== 'committed') throw new Error(result.status);
+  return result.state;
+}
+
+/** Asks until the cluster serves again; what it says until then must be a refusal. */
+async function untilServed<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; attempt < 1_000; attempt++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+  throw new Error('the cluster never served again');
+}
+
+async function recordsOf(store: Store, partition: PartitionKey): Promise<readonly string[]> {
+  const range = { after: 0, gravesAfter: 0, entriesMax: 1_000, unitsMax: 1_000_000 };
+  return (await store.readJournal(partition, range)).records;
+}
+
+describe('a cluster', () => {
+  it('[VALKEY-2] is not taken for a single server', async () => {
+    const { cluster } = await start({ appendonly: 'no' });
+    const opening = openValkeyStore({ address: cluster.servers[0]?.address ?? '' });
+    await expect(opening).rejects.toThrow(/cannot be used: it is part of a cluster/);
+  });
+
+  it('[VALKEY-12] of which a part is away refuses what lies there, and works on when it is back', async () => {
+    const { cluster, store } = await start({ 'cluster-require-full-coverage': 'no' });
+    const { partition, owner } = await elsewhere(cluster);
+    await commit(store, partition, put('1'));
+    await owner.kill();
+    expect(await refusalOf(commit(store, partition, put('2')))).toBe('store_unavailable');
+    expect(await refusalOf(store.partition(partition))).toBe('store_unavailable');
+    expect(await store.readEntry({ kind: 'user', key: ['nobody'] })).toBeNull();
+    await owner.restart();
+    expect(await untilServed(() => recordsOf(store, partition))).toEqual(['1']);
+    expect(await untilServed(() => commit(store, partition, put('3')))).toMatchObject({ head: 2, size: 2 });
+  });
+
+  it('[VALKEY-13] whose slots move is followed, and tokens stay true', async () => {
+    const { cluster, store } = await start({ appendonly: 'no' });
+    const { partition, owner } = await elsewhere(cluster);
+    const before = await commit(store, partition, put('1'), put('2'));
+    const target = cluster.servers.find((server) => server !== owner) ?? owner;
+    const [ownerId, targetId] = [await owner.call('CLUSTER', 'MYID'), await target.call('CLUSTER', 'MYID')];
+    const slot = Number(await owner.call('CLUSTER', 'KEYSLOT', stateKeyOf(partition)));
+    await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(ownerId));
+    await owner.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(targetId));
+    const keys = (await owner.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+    const [first = '', ...rest] = keys;
+    await owner.call('MIGRATE', '127.0.0.1', target.port, first, 0, 5_000);
+    // Some of the keys here, some there: no script can run on all of them.
+    expect(await refusalOf(commit(store, partition, put('3')))).toBe('store_unavailable');
+    await owner.call('MIGRATE', '127.0.0.1', target.port, '', 0, 5_000, 'KEYS', ...rest);
+    for (const server of cluster.servers) await server.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(targetId));
+    const after = await untilServed(() => commit(store, partition, put('3')));
+    expect([after.head, after.earlier]).toEqual([3, [{ epoch: before.epoch, upTo: 2 }]]);
+    expect(await recordsOf(store, partition)).toEqual(['1', '2', '3']);
+  });
+
+  it('[VALKEY-13] that fails over is followed, and tokens stay true as far as the replica had come', async () => {
+    const { cluster, store } = await start({ appendonly: 'no' });
+    const { partition, owner } = await elsewhere(cluster);
+    const before = await commit(store, partition, put('1'), put('2'));
+    const replica = await cluster.addReplica(owner);
+    await owner.kill();
+    await replica.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+    expect(await untilServed(() => recordsOf(store, partition))).toEqual(['1', '2']);
+    const after = await untilServed(() => commit(store, partition, put('3')));
+    expect([after.head, after.earlier]).toEqual([3, [{ epoch: before.epoch, upTo: 2 }]]);
+  });
+});

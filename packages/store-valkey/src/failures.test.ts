@@ -1,0 +1,243 @@
+import type { Change, PartitionKey, Store } from '@tidemark/core';
+import { refusalOf, startValkey, type ValkeyServer } from '@tidemark/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { LinkEvent } from './link.ts';
+import { openValkeyStore, UnusableServer, type ValkeyOptions } from './valkey-store.ts';
+
+const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
+const put = (id: string, text = id): Change => ({ id, record: text, checksum: 1 });
+
+async function start(settings: Readonly<Record<string, string>> = {}): Promise<ValkeyServer> {
+  const server = await startValkey({ settings });
+  onTestFinished(() => server.remove());
+  return server;
+}
+
+/** A store, and a way to wait until it has found its server again. */
+async function open(server: ValkeyServer, options: Partial<ValkeyOptions> = {}) {
+  const waiting: (() => void)[] = [];
+  const onEvent = ({ kind }: LinkEvent) => {
+    if (kind === 'ready') for (const tell of waiting.splice(0)) tell();
+  };
+  const store = await openValkeyStore({ address: server.address, onEvent, ...options });
+  onTestFinished(() => store.close());
+  return { store, ready: () => new Promise<void>((resolve) => waiting.push(resolve)) };
+}
+
+function commit(store: Store, ...changes: readonly Change[]) {
+  return store.commit({ partition: ORDERS, changes, guards: [] });
+}
+
+async function recordsOf(store: Store): Promise<readonly string[]> {
+  const range = { after: 0, gravesAfter: 0, entriesMax: 1_000, unitsMax: 1_000_000 };
+  return (await store.readJournal(ORDERS, range)).records;
+}
+
+describe('a server that is away', () => {
+  it('[VALKEY-1] is told as store_unavailable, and found again with everything acknowledged', async () => {
+    const server = await start();
+    const { store, ready } = await open(server);
+    await commit(store, put('1'), put('2'));
+    const before = await store.partition(ORDERS);
+    await server.kill();
+    expect(await refusalOf(commit(store, put('3')))).toBe('store_unavailable');
+    const refusal: unknown = await store.partition(ORDERS).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: 'store_unavailable', retryAfterS: 1 });
+    // Nothing in it says where the server is.
+    expect(String(refusal)).not.toMatch(/127|\d{4}/);
+    const again = ready();
+    await server.restart();
+    await again;
+    expect(await store.partition(ORDERS)).toEqual(before);
+    expect(await recordsOf(store)).toEqual(['1', '2']);
+    expect(await commit(store, put('3'))).toMatchObject({ status: 'committed', state: { head: 3, size: 3 } });
+  });
+
+  it('[VALKEY-1] that does not answer is waited for a bounded time, and works on when it answers again', async () => {
+    const server = await start();
+    const { store } = await open(server);
+    await commit(store, put('1'));
+    process.kill(server.pid, 'SIGSTOP');
+    const asked = [commit(store, put('2'), put('3')), store.partition(ORDERS), store.epoch(), recordsOf(store)];
+    const codes = await Promise.all(asked.map(refusalOf));
+    expect(new Set(codes)).toEqual(new Set(['store_unavailable']));
+    process.kill(server.pid, 'SIGCONT');
+    // What was sent may be done by now, or not: but whole.
+    expect([['1'], ['1', '2', '3']]).toContainEqual(await recordsOf(store));
+    expect(await commit(store, put('4'))).toMatchObject({ status: 'committed' });
+  });
+
+  it('[VALKEY-1] loses a connection that an operator cuts, and only what was under way is refused', async () => {
+    const server = await start();
+    const { store, ready } = await open(server);
+    const again = ready();
+    await server.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await again;
+    expect(await commit(store, put('1'))).toMatchObject({ status: 'committed', state: { head: 1 } });
+  });
+
+  it('[VALKEY-1] is told while it loads its data', async () => {
+    const server = await start({ 'key-load-delay': '500', 'loading-process-events-interval-bytes': '1024' });
+    const { store, ready } = await open(server);
+    for (let user = 0; user < 100; user++) {
+      const partition = { source: 'Order', user: `${user}` };
+      await store.commit({ partition, changes: [put('1')], guards: [] });
+    }
+    await server.kill();
+    const again = ready();
+    const restarted = server.restart();
+    expect(await refusalOf(store.epoch())).toBe('store_unavailable');
+    await Promise.all([restarted, again]);
+    expect((await store.partitions({ limit: 1_000 })).length).toBe(100);
+  });
+
+  it('[VALKEY-2] cannot be opened, and the message says which it is but not the password', async () => {
+    const server = await start();
+    await server.kill();
+    const address = server.address.replace('//', '//:secret@');
+    const opening = openValkeyStore({ address });
+    await expect(opening).rejects.toThrow(UnusableServer);
+    await expect(opening).rejects.toThrow(`valkey://***@127.0.0.1:${server.port} cannot be used`);
+    await expect(openValkeyStore({ address: 'valkey://a,b' })).rejects.toThrow(/is no address of a store/);
+  });
+});
+
+describe('a server without memory', () => {
+  it('[VALKEY-3] refuses writes with store_full, whole, and goes on reading', async () => {
+    const server = await start();
+    const { store } = await open(server);
+    await commit(store, put('1'));
+    const used = /used_memory:(\d+)/.exec(String(await server.call('INFO', 'memory')))?.[1] ?? '0';
+    await server.call('CONFIG', 'SET', 'maxmemory', used);
+    const large = 'x'.repeat(100_000);
+    expect(await refusalOf(commit(store, put('2', large), put('3', large)))).toBe('store_full');
+    const entry = { kind: 'user', key: ['ann'], value: large } as const;
+    expect(await refusalOf(store.writeEntries({ writes: [entry], guards: [] }))).toBe('store_full');
+    expect(await recordsOf(store)).toEqual(['1']);
+    expect(await store.readEntry(entry)).toBeNull();
+    await server.call('CONFIG', 'SET', 'maxmemory', 0);
+    expect(await commit(store, put('2', large))).toMatchObject({ status: 'committed', state: { head: 2, size: 2 } });
+  });
+});
+
+describe('a store that lost something', () => {
+  it('[VALKEY-4] that was emptied begins a new life', async () => {
+    const server = await start();
+    const { store } = await open(server);
+    await commit(store, put('1'));
+    const before = await store.partition(ORDERS);
+    await server.call('FLUSHALL');
+    const after = await store.partition(ORDERS);
+    expect(after).toEqual({ epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 });
+    expect(before.epoch.startsWith(after.epoch)).toBe(false);
+    await commit(store, put('1'));
+    expect((await store.partition(ORDERS)).epoch).not.toBe(before.epoch);
+  });
+
+  it('[VALKEY-4] gives no version twice, not even when it was emptied', async () => {
+    const server = await start();
+    const { store } = await open(server);
+    const write = async () => {
+      await store.writeEntries({ writes: [{ kind: 'user', key: ['ann'], value: 'v' }], guards: [] });
+      return (await store.readEntry({ kind: 'user', key: ['ann'] }))?.version ?? 0;
+    };
+    const first = await write();
+    await server.call('FLUSHALL');
+    expect(await write()).toBeGreaterThan(first);
+  });
+
+  it('[VALKEY-5] that fell back says up to where older tokens are true, from the first commit on', async () => {
+    const server = await start({ appendonly: 'no' });
+    const { store, ready } = await open(server);
+    await commit(store, put('1'), put('2'));
+    await server.call('SAVE');
+    const kept = await store.partition(ORDERS);
+    await commit(store, put('3'), put('4'), put('5'));
+    await server.kill();
+    const again = ready();
+    await server.restart();
+    await again;
+    // Three acknowledged writes are lost. Until something is written, whoever has them is ahead of the head.
+    expect(await store.partition(ORDERS)).toEqual(kept);
+    const other = [put('a'), put('b'), put('c'), put('d')];
+    const result = await commit(store, ...other);
+    const state = await store.partition(ORDERS);
+    expect(result).toEqual({ status: 'committed', state });
+    expect(state.epoch).not.toBe(kept.epoch);
+    expect([state.head, state.earlier]).toEqual([6, [{ epoch: kept.epoch, upTo: 2 }]]);
+  });
+
+  it('[VALKEY-5] remembers a bounded number of such moments, the latest, and none beyond a later one', async () => {
+    const server = await start({ appendonly: 'no' });
+    const { store, ready } = await open(server);
+    const epochs: string[] = [];
+    for (let life = 0; life < 12; life++) {
+      const result = await commit(store, put(`${life}`));
+      if (result.status === 'committed') epochs.push(result.state.epoch);
+      // The last life but one is lost.
+      if (life !== 10) await server.call('SAVE');
+      await server.kill();
+      const again = ready();
+      await server.restart();
+      await again;
+    }
+    const { earlier } = await store.partition(ORDERS);
+    expect(earlier).toHaveLength(8);
+    expect(epochs.slice(2, 10).reverse()).toEqual(earlier?.map(({ epoch }) => epoch));
+    expect(earlier?.map(({ upTo }) => upTo)).toEqual([10, 9, 8, 7, 6, 5, 4, 3]);
+  });
+});
+
+describe('what a server is set up to keep', () => {
+  it('[VALKEY-6] is described, and warned about where acknowledged writes could be lost or evicted', async () => {
+    const durable = (await open(await start({ maxmemory: '1gb' }))).store.engine;
+    expect(durable).toMatchObject({ name: 'valkey', durability: 'durable', warnings: [] });
+    expect(durable.details).toMatchObject({
+      appendonly: 'true',
+      appendfsync: 'always',
+      maxmemory_policy: 'noeviction',
+    });
+    const settings = { appendfsync: 'everysec', 'maxmemory-policy': 'allkeys-lru' };
+    const buffered = (await open(await start(settings))).store.engine;
+    expect([buffered.durability, buffered.warnings]).toEqual([
+      'buffered',
+      [
+        expect.stringMatching(/appendfsync is not always.*the last second/),
+        expect.stringMatching(/maxmemory-policy is allkeys-lru/),
+        expect.stringMatching(/maxmemory is not set/),
+      ],
+    ]);
+    const careless = (await open(await start({ appendonly: 'no' }))).store.engine;
+    expect(careless.warnings).toContainEqual(expect.stringMatching(/appendonly no/));
+  });
+
+  it('[VALKEY-6] is refused where durability is required and not given', async () => {
+    const server = await start({ appendfsync: 'everysec' });
+    const opening = openValkeyStore({ address: server.address, isDurabilityRequired: true });
+    await expect(opening).rejects.toThrow(/durability is required, but writes are acknowledged before/);
+    await server.call('CONFIG', 'SET', 'appendfsync', 'always');
+    const store = await openValkeyStore({ address: server.address, isDurabilityRequired: true });
+    await store.close();
+  });
+
+  it('[VALKEY-7] waits for replicas where that is asked for', async () => {
+    const settings = { appendonly: 'no', 'repl-diskless-sync-delay': '0' };
+    const [primary, replica] = await Promise.all([start(settings), start(settings)]);
+    const { store } = await open(primary, { confirmReplicas: 1 });
+    expect(await refusalOf(commit(store, put('1')))).toBe('store_unavailable');
+    await replica.call('REPLICAOF', '127.0.0.1', primary.port);
+    await untilReplicated(primary);
+    expect(await commit(store, put('2'))).toMatchObject({ status: 'committed' });
+    await replica.call('REPLICAOF', 'NO', 'ONE');
+    const { store: promoted } = await open(replica);
+    expect(await recordsOf(promoted)).toEqual(['1', '2']);
+  });
+});
+
+/** A primary tells only when asked whether its replica has caught up. */
+async function untilReplicated(primary: ValkeyServer): Promise<void> {
+  for (let look = 0; look < 10_000; look++) {
+    if (/state=online/.test(String(await primary.call('INFO', 'replication')))) return;
+  }
+  throw new Error('the replica did not catch up');
+}

@@ -1,0 +1,233 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import type { Access, Address } from './address.ts';
+import { failureOf, unavailable } from './failure.ts';
+import type { Script } from './scripts/script.ts';
+
+export type Argument = string | number | Buffer;
+/** What a script answers: bulk strings as they are, numbers, and lists of both. */
+export type Reply = Buffer | number | null | readonly Reply[];
+
+/** Lets others have their turn. */
+export const betweenTurns = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+export interface LinkOptions {
+  readonly address: Address;
+  /** How long the server may take to answer. */
+  readonly answerMs?: number;
+  /** Replicas that must have a write before it is acknowledged. */
+  readonly confirmReplicas?: number;
+  /** Told of connections lost and found again. */
+  readonly onEvent?: (event: LinkEvent) => void;
+}
+
+export interface LinkEvent {
+  readonly kind: 'lost' | 'ready';
+  readonly reason: string;
+}
+
+const ANSWER_MS = 1_500;
+const CONNECT_MS = 1_000;
+/** Beyond it a connection that is being made is given up. What is asked has a shorter time of its own. */
+const HANDSHAKE_MS = 10_000;
+/** What a large write adds to the time it may take. */
+const BYTES_PER_MS = 2_000;
+const RECONNECT_MS_MAX = 500;
+const RECONNECT_STEP_MS = 50;
+/** Commands waiting for an answer, and their bytes: beyond it callers are told at once. */
+const IN_FLIGHT_MAX = 20_000;
+const IN_FLIGHT_BYTES_MAX = 256 * 2 ** 20;
+const REDIRECTIONS_MAX = 10;
+const CLUSTER_RETRY_MS = 100;
+
+/**
+ * The way to the server or the cluster. Nothing is sent twice by itself: what was sent when a connection broke may have
+ * been done or not, and only the caller can know whether to ask again. Nothing waits for a connection to come back.
+ */
+export class Link {
+  readonly isOneNode: boolean;
+  readonly #client: Redis | Cluster;
+  readonly #confirmReplicas: number;
+  readonly #answerMs: number;
+  #inFlight = 0;
+  #inFlightBytes = 0;
+
+  private constructor(client: Redis | Cluster, options: LinkOptions) {
+    this.#client = client;
+    this.isOneNode = client instanceof Redis;
+    this.#confirmReplicas = options.confirmReplicas ?? 0;
+    this.#answerMs = options.answerMs ?? ANSWER_MS;
+    const tell = options.onEvent ?? (() => undefined);
+    client.on('error', (error: Error) => tell({ kind: 'lost', reason: error.message }));
+    client.on('ready', () => tell({ kind: 'ready', reason: '' }));
+  }
+
+  static async open(options: LinkOptions): Promise<Link> {
+    const client = clientFor(options.address);
+    const link = new Link(client, options);
+    try {
+      await client.connect();
+      return link;
+    } catch (error) {
+      client.disconnect();
+      throw error;
+    }
+  }
+
+  /** Runs a script. The first key decides where. */
+  async run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
+    return this.#guarded(sizeOf(args), async () => {
+      try {
+        return await this.#evaluate('EVALSHA', script.sha, keys, args);
+      } catch (error) {
+        if (!isMissingScript(error)) throw error;
+        return this.#evaluate('EVAL', script.text, keys, args);
+      }
+    });
+  }
+
+  /** Runs a script that writes, and waits for the replicas that were asked for. */
+  async write(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
+    if (this.#confirmReplicas === 0) return this.run(script, keys, args);
+    return this.#guarded(sizeOf(args), async () => {
+      try {
+        return await this.#evaluateAndWait('EVALSHA', script.sha, keys, args);
+      } catch (error) {
+        if (!isMissingScript(error)) throw error;
+        return this.#evaluateAndWait('EVAL', script.text, keys, args);
+      }
+    });
+  }
+
+  /** Runs a command on the node that the key lies on. */
+  async command(name: string, key: string, ...args: readonly Argument[]): Promise<Reply> {
+    return this.#guarded(sizeOf(args), () => this.#client.callBuffer(name, key, ...args) as Promise<Reply>);
+  }
+
+  /** Runs a command on every primary. */
+  async everywhere(name: string, ...args: readonly string[]): Promise<readonly Reply[]> {
+    const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
+    return Promise.all(nodes.map((node) => this.#guarded(0, () => node.callBuffer(name, ...args) as Promise<Reply>)));
+  }
+
+  close(): void {
+    this.#client.disconnect();
+  }
+
+  async #guarded<T>(bytes: number, send: () => Promise<T>): Promise<T> {
+    if (this.#inFlight >= IN_FLIGHT_MAX || this.#inFlightBytes + bytes > IN_FLIGHT_BYTES_MAX) {
+      throw unavailable('too much is waiting for its answer');
+    }
+    this.#inFlight += 1;
+    this.#inFlightBytes += bytes;
+    try {
+      return await this.#inTime(bytes, send());
+    } catch (error) {
+      throw failureOf(error);
+    } finally {
+      this.#inFlight -= 1;
+      this.#inFlightBytes -= bytes;
+    }
+  }
+
+  /**
+   * An answer that is late is not waited for; what was asked may still be done. A large write may take longer, by what
+   * it takes to carry and to apply.
+   */
+  async #inTime<T>(bytes: number, answer: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const limitMs = this.#answerMs + bytes / BYTES_PER_MS;
+      timer = setTimeout(() => reject(unavailable('it did not answer in time')), limitMs);
+    });
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      clearTimeout(timer);
+      // Nobody waits any more for an answer that came too late, not even for its failure.
+      answer.catch(() => undefined);
+    }
+  }
+
+  #evaluate(
+    command: 'EVAL' | 'EVALSHA',
+    script: string,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<Reply> {
+    return this.#client.callBuffer(command, flat(script, keys, args)) as Promise<Reply>;
+  }
+
+  /** Both travel on one connection, so the second waits for what the first wrote. */
+  async #evaluateAndWait(
+    command: 'EVAL' | 'EVALSHA',
+    script: string,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<Reply> {
+    const pipeline = this.#client.pipeline();
+    pipeline.callBuffer(command, flat(script, keys, args));
+    pipeline.call('WAIT', this.#confirmReplicas, Math.ceil(this.#answerMs / 2));
+    const [written, waited] = (await pipeline.exec()) ?? [];
+    if (written === undefined || waited === undefined) throw unavailable('the connection was lost');
+    if (written[0] !== null) throw written[0];
+    if (waited[0] !== null) throw waited[0];
+    if (Number(waited[1]) < this.#confirmReplicas) throw unavailable('too few replicas have confirmed the write');
+    return written[1] as Reply;
+  }
+}
+
+function clientFor(address: Address): Redis | Cluster {
+  const common = {
+    ...accessOptions(address.access),
+    lazyConnect: true,
+    protocol: 2 as const,
+    connectTimeout: CONNECT_MS,
+    commandTimeout: HANDSHAKE_MS,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // A primary that was demoted is to be left, so that the new one is found.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    retryStrategy: (times: number) => Math.min(times * RECONNECT_STEP_MS, RECONNECT_MS_MAX),
+  } satisfies RedisOptions;
+  if (address.kind === 'single') return new Redis({ ...common, ...address.node, db: address.access.database });
+  if (address.kind === 'sentinel') {
+    return new Redis({ ...common, sentinels: [...address.nodes], name: address.name });
+  }
+  const { enableOfflineQueue: _queue, retryStrategy: _strategy, ...redisOptions } = common;
+  return new Cluster([...address.nodes], {
+    lazyConnect: true,
+    redisOptions,
+    enableOfflineQueue: false,
+    maxRedirections: REDIRECTIONS_MAX,
+    // What was sent when a connection broke is not sent again.
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: CLUSTER_RETRY_MS,
+    retryDelayOnTryAgain: CLUSTER_RETRY_MS,
+    slotsRefreshTimeout: CONNECT_MS,
+    clusterRetryStrategy: (times) => Math.min(times * RECONNECT_STEP_MS, RECONNECT_MS_MAX),
+  });
+}
+
+function accessOptions({ username, password, isEncrypted }: Access) {
+  return {
+    ...(username === null ? {} : { username }),
+    ...(password === null ? {} : { password }),
+    ...(isEncrypted ? { tls: {} } : {}),
+  };
+}
+
+/** One list, since a large write has more arguments than a function can take. */
+function flat(script: string, keys: readonly string[], args: readonly Argument[]): Argument[] {
+  return [script, keys.length, ...keys, ...args];
+}
+
+function isMissingScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+function sizeOf(args: readonly Argument[]): number {
+  let bytes = 0;
+  for (const arg of args) bytes += typeof arg === 'number' ? 8 : arg.length;
+  return bytes;
+}

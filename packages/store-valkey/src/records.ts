@@ -1,0 +1,35 @@
+/**
+ * Scripts never read a text: what they must know of it stands in front of it, as digits to the base 64, each a character
+ * from `0` on. Of a record that is its checksum and its UTF-16 units, of a part of a document its units.
+ */
+export const CHECKSUM_DIGITS = 9;
+export const UNITS_DIGITS = 5;
+export const RECORD_HEADER_BYTES = CHECKSUM_DIGITS + UNITS_DIGITS;
+export const PART_HEADER_BYTES = UNITS_DIGITS;
+
+const BASE = 64;
+const ZERO = 0x30;
+
+export function headedRecord(record: string, checksum: number): string {
+  return digits(checksum, CHECKSUM_DIGITS) + digits(record.length, UNITS_DIGITS) + record;
+}
+
+export function headedPart(text: string): string {
+  return digits(text.length, UNITS_DIGITS) + text;
+}
+
+export function checksumAt(bytes: Buffer, at: number): number {
+  let value = 0;
+  for (let index = 0; index < CHECKSUM_DIGITS; index++) value = value * BASE + ((bytes[at + index] ?? ZERO) - ZERO);
+  return value;
+}
+
+function digits(value: number, count: number): string {
+  let text = '';
+  let rest = value;
+  for (let index = 0; index < count; index++) {
+    text = String.fromCharCode(ZERO + (rest % BASE)) + text;
+    rest = Math.floor(rest / BASE);
+  }
+  return text;
+}

@@ -1,0 +1,31 @@
+import type { Store } from '@tidemark/core';
+import { type StoreEngine, startValkeyCluster, storeContract, type ValkeyCluster } from '@tidemark/testing';
+import { afterAll, beforeAll } from 'vitest';
+import { openValkeyStore } from './valkey-store.ts';
+
+const trimStepMax = 7;
+/** How promptly a server answers on a busy machine is no matter of these tests. */
+const PATIENCE_MS = 30_000;
+const prefixes = new Map<Store, string>();
+let cluster: ValkeyCluster;
+let stores = 0;
+
+beforeAll(async () => {
+  cluster = await startValkeyCluster({ appendonly: 'no' });
+});
+
+afterAll(() => cluster.remove());
+
+async function open(prefix: string): Promise<Store> {
+  const store = await openValkeyStore({ address: cluster.address, prefix, trimStepMax, answerMs: PATIENCE_MS });
+  prefixes.set(store, prefix);
+  return store;
+}
+
+const engine: StoreEngine = {
+  capabilities: { gravesPerTrimMax: trimStepMax, rowsPerTrimMax: trimStepMax },
+  open: () => open(`store ${++stores}:`),
+  reopen: (closed) => open(prefixes.get(closed) ?? ''),
+};
+
+storeContract('the Valkey store in a cluster', engine);

@@ -1,0 +1,365 @@
+import type {
+  Commit,
+  CommitResult,
+  DeviceTidemark,
+  DocumentKey,
+  DocumentScope,
+  DocumentWrite,
+  EngineDescription,
+  Entry,
+  EntryBatch,
+  EntryKind,
+  EntryList,
+  EntryRef,
+  Finding,
+  Guard,
+  Jobs,
+  JournalRange,
+  JournalSlice,
+  Note,
+  NoteList,
+  NoteRef,
+  ObjectsRead,
+  PartitionKey,
+  PartitionState,
+  RecordReader,
+  StatRow,
+  Store,
+  StoredDocument,
+  WriteResult,
+} from '@tidemark/core';
+import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
+import { commit } from './commit.ts';
+import { documentNames, readDocument, writeDocument } from './documents.ts';
+import { judge, readSetups, unfitness } from './durability.ts';
+import { countEntries, listEntries, readEntry, writeEntries } from './entries.ts';
+import { beginLife, newWord } from './facts.ts';
+import { unavailable } from './failure.ts';
+import { EVERYTHING, entryField } from './guards.ts';
+import { ValkeyJobs, type ValkeyJobsOptions } from './jobs/valkey-jobs.ts';
+import { readJournal, readObjects } from './journal.ts';
+import { placeOf } from './keys.ts';
+import { Layout } from './layout.ts';
+import { Link, type LinkEvent } from './link.ts';
+import { listPartitions } from './listing.ts';
+import { listArgs } from './lists.ts';
+import { listNotes, readNotes } from './notes.ts';
+import { stateFrom } from './partitions.ts';
+import { Places } from './places.ts';
+import { listOf, textOf } from './reply.ts';
+import { trimScript } from './scripts/commit.ts';
+import { noteTidemarkScript, tidemarksScript } from './scripts/devices.ts';
+import { stateScript } from './scripts/read.ts';
+import { resetScript } from './scripts/registry.ts';
+import { addStats, readStats, statNames, trimStats } from './stats.ts';
+import { behindMark, markMember, markRange, readMark } from './tidemarks.ts';
+import { verifyPartition } from './verify.ts';
+
+export interface ValkeyOptions {
+  /** Such as `valkey://host:6379` or `valkey+cluster://host:7000,host:7001`. */
+  readonly address: string;
+  /** Over what the address says. */
+  readonly login?: string;
+  readonly password?: string;
+  /** Begins every key, so that several stores may share a server. */
+  readonly prefix?: string;
+  /** How long the server may take to answer one step. */
+  readonly answerMs?: number;
+  /** Replicas that must have a write before it is acknowledged. */
+  readonly confirmReplicas?: number;
+  /** Refuses to open a store that could lose what it has acknowledged. */
+  readonly isDurabilityRequired?: boolean;
+  /** Tombstones, or rows of statistics, forgotten in one step. */
+  readonly trimStepMax?: number;
+  /** How often erasures that somebody else began and did not finish are looked for. */
+  readonly sweepEveryMs?: number;
+  /** Told of connections lost and found again. */
+  readonly onEvent?: (event: LinkEvent) => void;
+}
+
+const PREFIX = 'tidemark:';
+const SWEEP_EVERY_MS = 10_000;
+const TRIM_STEP_MAX = 10_000;
+const PARTITIONS_PER_READ = 1_000;
+
+/** The store is not set up the way it must be. */
+export class UnusableServer extends Error {
+  override readonly name = 'UnusableServer';
+}
+
+export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeyStore> {
+  const { answerMs, confirmReplicas = 0, onEvent, prefix = PREFIX, trimStepMax = TRIM_STEP_MAX } = options;
+  const address = addressOf(options);
+  const link = await Link.open({
+    address,
+    confirmReplicas,
+    ...(answerMs === undefined ? {} : { answerMs }),
+    ...(onEvent === undefined ? {} : { onEvent }),
+  }).catch((error: Error) => {
+    throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${error.message}`);
+  });
+  try {
+    const setups = await readSetups(link);
+    const reason = unfitness(setups, address.kind === 'cluster');
+    if (reason !== null) {
+      throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${reason}`);
+    }
+    const { isDurable, details, warnings } = judge(setups, confirmReplicas);
+    if (options.isDurabilityRequired === true && !isDurable) {
+      throw new UnusableServer(`durability is required, but ${warnings.join('; ')}`);
+    }
+    const layout = new Layout(prefix);
+    await beginLife(link, layout);
+    const engine: EngineDescription = {
+      name: 'valkey',
+      durability: isDurable ? 'durable' : 'buffered',
+      details: { address: shownAddress(options.address), ...details },
+      warnings,
+    };
+    const store = new ValkeyStore(link, layout, engine, trimStepMax);
+    store.sweepEvery(options.sweepEveryMs ?? SWEEP_EVERY_MS);
+    return store;
+  } catch (error) {
+    link.close();
+    throw error;
+  }
+}
+
+function addressOf({ address: text, login, password }: ValkeyOptions): Address {
+  const address = readAddress(text);
+  if (address === null) throw new UnusableServer(`${shownAddress(text)} is no address of a store: it ${ADDRESS_RULE}`);
+  const access = {
+    ...address.access,
+    ...(login === undefined ? {} : { username: login }),
+    ...(password === undefined ? {} : { password }),
+  };
+  return { ...address, access };
+}
+
+/** Every call is one script, or, in a cluster, one at the registry and one at the place it is about. */
+export class ValkeyStore implements Store {
+  readonly engine: EngineDescription;
+  readonly #link: Link;
+  readonly #layout: Layout;
+  readonly #places: Places;
+  readonly #trimStepMax: number;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #timer: NodeJS.Timeout | undefined;
+  #isOpen = true;
+
+  constructor(link: Link, layout: Layout, engine: EngineDescription, trimStepMax: number) {
+    this.engine = engine;
+    this.#link = link;
+    this.#layout = layout;
+    this.#places = new Places(link, layout);
+    this.#trimStepMax = trimStepMax;
+  }
+
+  /**
+   * Whoever meets an unfinished erasure finishes it; this finds those that nobody meets. What keeps it from doing so
+   * now is no concern of anybody: it comes again.
+   */
+  sweepEvery(everyMs: number): void {
+    const sweep = () => this.sweep().catch(() => undefined);
+    this.#timer = setInterval(sweep, everyMs);
+    this.#timer.unref();
+  }
+
+  /** Carries out every erasure that is under way, and notices when the store was lost. */
+  sweep(): Promise<void> {
+    return this.#serve(async () => {
+      await this.#places.epoch();
+      const dooms = listOf(await this.#link.command('HKEYS', this.#layout.registryKey('doomed')));
+      await this.#places.carryOut(dooms.map((doom) => textOf(doom)));
+    });
+  }
+
+  epoch(): Promise<string> {
+    return this.#serve(() => this.#places.epoch());
+  }
+
+  partition(key: PartitionKey): Promise<PartitionState> {
+    return this.#serve(async () => {
+      const [, state] = await this.#places.read({ place: placeOf(key), script: stateScript, args: [] });
+      return this.#state(state);
+    });
+  }
+
+  readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
+    return this.#serve(() => readObjects(this.#places, key, ids));
+  }
+
+  readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
+    return this.#serve(() => readJournal(this.#places, key, range));
+  }
+
+  commit(change: Commit): Promise<CommitResult> {
+    return this.#serve(() => commit(this.#places, change));
+  }
+
+  trim(key: PartitionKey, upTo: number): Promise<PartitionState> {
+    return this.#serve(async () => {
+      const args = [upTo, this.#trimStepMax];
+      const [, state] = await this.#places.read({ place: placeOf(key), script: trimScript, args });
+      return this.#state(state);
+    });
+  }
+
+  partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]> {
+    return this.#serve(() => listPartitions(this.#link, this.#layout, list.after, list.limit));
+  }
+
+  readDocument(key: DocumentKey, parts?: readonly string[]): Promise<StoredDocument | null> {
+    return this.#serve(() => readDocument(this.#places, key, parts));
+  }
+
+  writeDocument(write: DocumentWrite): Promise<WriteResult> {
+    return this.#serve(() => writeDocument(this.#places, write));
+  }
+
+  documentNames(scope: DocumentScope): Promise<readonly string[]> {
+    return this.#serve(() => documentNames(this.#places, scope));
+  }
+
+  readEntry(ref: EntryRef): Promise<Entry | null> {
+    return this.#serve(() => readEntry(this.#link, this.#layout, ref));
+  }
+
+  listEntries(list: EntryList): Promise<readonly Entry[]> {
+    return this.#serve(() => listEntries(this.#link, this.#layout, list));
+  }
+
+  countEntries(kind: EntryKind): Promise<number> {
+    return this.#serve(() => countEntries(this.#link, this.#layout, kind));
+  }
+
+  writeEntries(batch: EntryBatch): Promise<WriteResult> {
+    return this.#serve(() => writeEntries(this.#link, this.#layout, this.#places, batch));
+  }
+
+  readTidemark(key: PartitionKey, client: string): Promise<DeviceTidemark | null> {
+    const { min, max } = markRange(client);
+    return this.#serve(async () => {
+      const read = { place: placeOf(key), client, script: tidemarksScript, args: [min, max, 1] };
+      const [, member] = await this.#places.read(read);
+      return member === undefined ? null : readMark(textOf(member));
+    });
+  }
+
+  listTidemarks(
+    key: PartitionKey,
+    { after, limit }: { readonly after?: string; readonly limit: number },
+  ): Promise<readonly DeviceTidemark[]> {
+    const from = after === undefined ? '-' : behindMark(after);
+    return this.#serve(async () => {
+      const read = { place: placeOf(key), script: tidemarksScript, args: [from, '+', limit] };
+      const [, ...members] = await this.#places.read(read);
+      return members.map((member) => readMark(textOf(member)));
+    });
+  }
+
+  noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult> {
+    const { client } = mark;
+    const { min, max } = markRange(client);
+    return this.#serve(async () => {
+      const written = await this.#places.write({
+        ...{ place: placeOf(key), client, guards, script: noteTidemarkScript },
+        more: (keys) => keys.clientFence(client),
+        args: [min, max, markMember(mark)],
+      });
+      return written.gone === null ? { status: 'written' } : { status: 'gone', guard: written.gone };
+    });
+  }
+
+  readNotes(key: PartitionKey, client: string, refs: readonly NoteRef[]): Promise<readonly Note[]> {
+    return this.#serve(() => readNotes(this.#places, key, client, refs));
+  }
+
+  listNotes(key: PartitionKey, client: string, list: NoteList): Promise<readonly Note[]> {
+    return this.#serve(() => listNotes(this.#places, key, client, list));
+  }
+
+  addStats(rows: readonly StatRow[]): Promise<void> {
+    return this.#serve(() => addStats(this.#link, this.#layout, rows));
+  }
+
+  readStats(metric: string, from: 'oldest' | 'newest', limit: number): Promise<readonly StatRow[]> {
+    return this.#serve(() => readStats(this.#link, this.#layout, metric, from, limit));
+  }
+
+  statNames(): Promise<readonly string[]> {
+    return this.#serve(() => statNames(this.#link, this.#layout));
+  }
+
+  trimStats(beforeS: number): Promise<number> {
+    return this.#serve(() => trimStats(this.#link, this.#layout, beforeS, this.#trimStepMax));
+  }
+
+  reset(keep: readonly EntryRef[]): Promise<string> {
+    return this.#serve(async () => {
+      const epoch = newWord();
+      const args = [epoch, EVERYTHING, ...listArgs(keep.map(entryField))];
+      await this.#link.write(resetScript, [...this.#layout.registry, ...this.#layout.stats], args);
+      await this.#places.carryOut([EVERYTHING]);
+      return epoch;
+    });
+  }
+
+  /**
+   * The jobs that live on this store's server: its durability, its resets, its end. The clock is given, because the store
+   * itself has no use for one.
+   */
+  jobs(options: ValkeyJobsOptions): Jobs {
+    const ground = { link: this.#link, layout: this.#layout, serve: <T>(work: () => Promise<T>) => this.#serve(work) };
+    return new ValkeyJobs(ground, options);
+  }
+
+  /** Copying what a server keeps is the server's own work: only it knows a moment in which all of it belongs together. */
+  backup(folder: string): Promise<void> {
+    return this.#serve(async () => {
+      throw new UnusableServer(
+        `a Valkey store is backed up with its server (BGSAVE, or a replica), not into ${folder}`,
+      );
+    });
+  }
+
+  async *verify(reader: RecordReader): AsyncIterable<Finding> {
+    let after: PartitionKey | undefined;
+    do {
+      const limit = PARTITIONS_PER_READ;
+      const keys = await this.partitions(after === undefined ? { limit } : { after, limit });
+      for (const key of keys) {
+        this.#requireOpen();
+        yield* verifyPartition(this.#places, key, reader);
+      }
+      after = keys.length < limit ? undefined : keys.at(-1);
+    } while (after !== undefined);
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    clearInterval(this.#timer);
+    await Promise.allSettled(this.#underWay);
+    this.#link.close();
+  }
+
+  /** Closing waits for what was begun before. */
+  async #serve<T>(work: () => Promise<T>): Promise<T> {
+    this.#requireOpen();
+    const done = work();
+    this.#underWay.add(done);
+    try {
+      return await done;
+    } finally {
+      this.#underWay.delete(done);
+    }
+  }
+
+  #requireOpen(): void {
+    if (!this.#isOpen) throw unavailable('it is closed');
+  }
+
+  #state(reply: Parameters<typeof stateFrom>[0]): Promise<PartitionState> {
+    return stateFrom(reply, () => this.#places.epoch());
+  }
+}

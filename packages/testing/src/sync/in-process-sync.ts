@@ -1,0 +1,183 @@
+import { type Committed, type DeviceId, pageJson, type RenderedPage, type Tidemark } from '@tidemark/core';
+import { type Outcome, type Page, type PullRequest, type PushRequest, Refusal } from '@tidemark/protocol';
+
+/** What a request is about to be answered with, for tests that want to meddle with it. */
+export interface SyncExchange {
+  readonly method: string;
+  /** Under `/sync/v1`, without the query. */
+  readonly path: string;
+  readonly body: unknown;
+}
+
+interface Session extends DeviceId {
+  readonly expiresAtMs: number;
+}
+
+type Handler = (exchange: SyncExchange, session: Session, url: URL, signal: AbortSignal | null) => Promise<Response>;
+
+const TOKEN_LIFE_MS = 86_400_000;
+
+/**
+ * The device protocol answered by a `Tidemark` in this very process, without HTTP: for tests of devices that want to
+ * decide what happens to every message. It checks sessions only as far as devices can tell.
+ */
+export class InProcessSync {
+  readonly #tidemark: Tidemark;
+  readonly #nowMs: () => number;
+  readonly #sessions = new Map<string, Session>();
+  readonly #listeners = new Set<(committed: Committed) => void>();
+  readonly #streams = new Set<() => void>();
+  /** Every request that was answered, in order. */
+  readonly log: SyncExchange[] = [];
+
+  constructor(tidemark: Tidemark, nowMs: () => number = () => 1_700_000_000_000) {
+    this.#tidemark = tidemark;
+    this.#nowMs = nowMs;
+    tidemark.onCommitted((committed) => {
+      for (const listener of this.#listeners) listener(committed);
+    });
+  }
+
+  readonly fetch = async (address: string, init: RequestInit): Promise<Response> => {
+    const url = new URL(address);
+    const path = url.pathname.slice('/sync/v1'.length);
+    const body: unknown = typeof init.body === 'string' ? JSON.parse(init.body) : undefined;
+    const exchange = { method: init.method ?? 'GET', path, body };
+    this.log.push(exchange);
+    try {
+      if (path === '/login') return await this.#logIn(body as { login: string; password: string; client?: string });
+      const session = this.#sessionOf(new Headers(init.headers).get('authorization'));
+      return await this.#handlerOf(exchange)(exchange, session, url, init.signal ?? null);
+    } catch (error) {
+      return refused(error);
+    }
+  };
+
+  /** As if an administrator had ended them. */
+  endSessions(): void {
+    this.#sessions.clear();
+  }
+
+  /** As if the server had died and come up again. */
+  endStreams(): void {
+    for (const end of [...this.#streams]) end();
+  }
+
+  count(path: string): number {
+    return this.log.filter((exchange) => exchange.path === path).length;
+  }
+
+  #handlerOf({ method, path }: SyncExchange): Handler {
+    const snapshot = /^\/sources\/([^/]+)\/snapshot$/.exec(path)?.[1];
+    if (snapshot !== undefined) return (_, session, url) => this.#snapshot(decodeURIComponent(snapshot), session, url);
+    const handlers: Readonly<Record<string, Handler>> = {
+      'POST /token': async (_, session) => this.#session(session.user, session.client),
+      'DELETE /token': async () => json({ revoked: true }),
+      'GET /sources': async () => json({ sources: await this.#tidemark.devices.sources() }),
+      'POST /pull': ({ body }, session) => this.#pull(body as PullRequest, session),
+      'POST /push': ({ body }, session) => this.#push(body as PushRequest, session),
+      'GET /events': async (_, session, __, signal) => this.#events(session, signal),
+    };
+    const handler = handlers[`${method} ${path}`];
+    if (handler === undefined) throw new Refusal('not_found', `there is nothing at ${path}`);
+    return handler;
+  }
+
+  async #logIn({ login, password, client }: { login: string; password: string; client?: string }): Promise<Response> {
+    const user = await this.#tidemark.users.verifyPassword(login, password);
+    if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
+    const known = await this.#tidemark.clients.listOf(login);
+    const isOwn = client !== undefined && known.includes(client);
+    return this.#session(login, isOwn ? client : (await this.#tidemark.clients.register(login, {})).client_id);
+  }
+
+  #session(user: string, client: string): Response {
+    const token = `token-${this.#sessions.size}-${client}`;
+    const expiresAtMs = this.#nowMs() + TOKEN_LIFE_MS;
+    this.#sessions.set(token, { user, client, expiresAtMs });
+    return json({ token, user_id: user, client_id: client, expires_at: new Date(expiresAtMs).toISOString() });
+  }
+
+  #sessionOf(authorization: string | null): Session {
+    const session = this.#sessions.get(authorization?.slice('Bearer '.length) ?? '');
+    if (session !== undefined && session.expiresAtMs > this.#nowMs()) return session;
+    throw new Refusal('token_invalid', 'the token is not valid');
+  }
+
+  async #pull({ client_id, sources, max_objects, acknowledged }: PullRequest, { user }: Session): Promise<Response> {
+    const tokens = Object.entries(sources).map(([source, { token }]) => [source, token ?? null] as const);
+    const answer = await this.#tidemark.devices.pull(
+      { user, client: client_id },
+      {
+        sources: new Map(tokens),
+        ...(max_objects === undefined ? {} : { objectsMax: max_objects }),
+        ...(acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(acknowledged)) }),
+      },
+    );
+    await answer.noted;
+    const pages = answer.pages.map(({ source, page }) => [source, 'error' in page ? page : pageOf(page)] as const);
+    return json({ sources: Object.fromEntries(pages), outcomes: answer.outcomes });
+  }
+
+  async #push({ client_id, changes, acknowledged }: PushRequest, { user }: Session): Promise<Response> {
+    const outcomes: readonly Outcome[] = await this.#tidemark.devices.push(
+      { user, client: client_id },
+      {
+        changes,
+        ...(acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(acknowledged)) }),
+      },
+    );
+    return json({ outcomes });
+  }
+
+  async #snapshot(source: string, { user, client }: Session, url: URL): Promise<Response> {
+    const lines: string[] = [];
+    let token = url.searchParams.get('token');
+    for (let more = true; more; ) {
+      const page = await this.#tidemark.devices.page({ user, client }, { source, token });
+      ({ token, more } = page);
+      lines.push(`${pageJson(page.token, page.body)}\n`);
+    }
+    return new Response(lines.join(''), { headers: { 'content-type': 'application/x-ndjson' } });
+  }
+
+  #events({ user }: Session, signal: AbortSignal | null): Response {
+    const encoder = new TextEncoder();
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        const say = (name: string, data: unknown) =>
+          controller.enqueue(encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`));
+        const listener = ({ partition }: Committed) => {
+          if (partition.user === null || partition.user === user) say('changed', { source: partition.source });
+        };
+        const end = () => {
+          this.#streams.delete(end);
+          if (this.#listeners.delete(listener))
+            controller.error(signal?.reason ?? new TypeError('the connection broke'));
+        };
+        this.#listeners.add(listener);
+        this.#streams.add(end);
+        signal?.addEventListener('abort', end);
+        say('ready', { heartbeat_s: 30 });
+      },
+    });
+    return new Response(stream, { headers: { 'content-type': 'text/event-stream' } });
+  }
+}
+
+function pageOf({ token, body }: RenderedPage): Page {
+  return JSON.parse(pageJson(token, body)) as Page;
+}
+
+function json(body: unknown): Response {
+  return new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } });
+}
+
+function refused(error: unknown): Response {
+  if (!(error instanceof Refusal)) throw error;
+  const { status, code, message } = error;
+  return new Response(JSON.stringify({ status, code, detail: message }), {
+    status,
+    headers: { 'content-type': 'application/problem+json' },
+  });
+}

@@ -1,0 +1,144 @@
+import type { NetworkHints, Platform } from '@tidemark/client';
+import { seededRandom } from '../kit/seeded-random.ts';
+
+interface Timer {
+  readonly atMs: number;
+  readonly number: number;
+  readonly callback: () => void;
+}
+
+/** Turns of the event loop without any request under way after which everybody is taken to wait for a timer. */
+const QUIET_TURNS = 3;
+const TURNS_MAX = 20_000;
+const FIRST_DAY_MS = 1_700_000_000_000;
+
+/** A world for devices in which time passes only when nothing else happens, and dice fall by the seed. */
+export class VirtualPlatform implements Platform {
+  readonly #bytes: (count: number) => Uint8Array;
+  readonly #fetch: Platform['fetch'];
+  readonly #timers = new Set<Timer>();
+  readonly #networkListeners = new Set<() => void>();
+  #nowMs = FIRST_DAY_MS;
+  #count = 0;
+  #underWay = 0;
+  #quietTurns = 0;
+  #isOnline = true;
+
+  constructor(fetch: Platform['fetch'], seed = 1) {
+    const random = seededRandom(seed);
+    this.#bytes = (count) => random.bytes(count);
+    this.#fetch = fetch;
+  }
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  randomBytes(count: number): Uint8Array {
+    return this.#bytes(count);
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer: Timer = { atMs: this.#nowMs + delayMs, number: this.#count++, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  async fetch(url: string, init: RequestInit): Promise<Response> {
+    this.#underWay++;
+    try {
+      return await this.#fetch(url, init);
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  /** Who only waits to be aborted is not under way. */
+  async hang(init: RequestInit): Promise<never> {
+    this.#underWay--;
+    try {
+      return await aborted(init.signal ?? null);
+    } finally {
+      this.#underWay++;
+    }
+  }
+
+  get network(): NetworkHints {
+    return {
+      isOnline: () => this.#isOnline,
+      onChange: (listener) => {
+        this.#networkListeners.add(listener);
+        return () => this.#networkListeners.delete(listener);
+      },
+    };
+  }
+
+  setOnline(isOnline: boolean): void {
+    this.#isOnline = isOnline;
+    for (const listener of this.#networkListeners) listener();
+  }
+
+  /** The process is dead: what it waited for never happens. */
+  forgetTimers(): void {
+    this.#timers.clear();
+    this.#networkListeners.clear();
+  }
+
+  /** One turn of the event loop is over; when it has been quiet for a while, the next timer fires. */
+  tick(): void {
+    this.#quietTurns = this.#underWay > 0 ? 0 : this.#quietTurns + 1;
+    if (this.#quietTurns < QUIET_TURNS) return;
+    this.#quietTurns = 0;
+    this.#fireNext();
+  }
+
+  /** Lets the world go on until the condition holds; timers fire, in their order, when all else is quiet. */
+  async until(condition: () => boolean, what = 'the condition'): Promise<void> {
+    this.#quietTurns = 0;
+    for (let turn = 0; turn < TURNS_MAX; ) {
+      if (condition()) return;
+      await new Promise((resolve) => setImmediate(resolve));
+      // Hashing a password happens on another thread and takes the time it takes.
+      if (this.#underWay === 0) turn++;
+      this.tick();
+    }
+    throw new Error(`after ${TURNS_MAX} turns: not ${what}`);
+  }
+
+  /** The same for something that resolves; what it rejects with is thrown. */
+  async finish<T>(promise: Promise<T>, what = 'finished'): Promise<T> {
+    let isDone = false;
+    const done = () => {
+      isDone = true;
+    };
+    promise.then(done, done);
+    await this.until(() => isDone, what);
+    return promise;
+  }
+
+  /** Time passes, and whatever was due in it happens. */
+  async advance(byMs: number): Promise<void> {
+    const endMs = this.#nowMs + byMs;
+    let isOver = false;
+    this.after(byMs, () => {
+      isOver = true;
+    });
+    await this.until(() => isOver, `${byMs} ms later`);
+    this.#nowMs = endMs;
+  }
+
+  #fireNext(): void {
+    const [first] = [...this.#timers].sort((left, right) => left.atMs - right.atMs || left.number - right.number);
+    if (first === undefined) return;
+    this.#timers.delete(first);
+    this.#nowMs = Math.max(this.#nowMs, first.atMs);
+    first.callback();
+  }
+}
+
+export function aborted(signal: AbortSignal | null): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal?.aborted) reject(signal.reason as Error);
+    else signal?.addEventListener('abort', () => reject(signal.reason as Error));
+  });
+}
