@@ -10,6 +10,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^@tidemark\/protocol\/(schemas|admin-schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
+      { find: /^@tidemark\/server\/app$/, replacement: source('server/src/app/app-kit') },
       {
         find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,
         replacement: source('client/src/stores/$1'),

@@ -145,9 +145,10 @@ describe('room-direction', () => {
     registry: ['ports', 'admission'],
     stats: ['ports'],
     system: ['ports', 'registry'],
-    refresh: ['ports', 'documents', 'admission', 'journal'],
     uploads: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry'],
-    devices: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry', 'uploads'],
+    refresh: ['ports', 'admission', 'registry'],
+    search: ['ports', 'admission', 'journal', 'registry'],
+    devices: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry', 'uploads', 'refresh'],
     pings: ['ports', 'registry'],
   };
   const pairs = Object.keys(rooms).flatMap((from) => Object.keys(rooms).map((to) => [from, to]));

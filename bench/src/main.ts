@@ -13,6 +13,7 @@ import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pingFanOut } from './scenarios/ping-fan-out.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
+import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
 import { valkey } from './scenarios/valkey.ts';
 import { tableOf } from './table.ts';
@@ -85,6 +86,8 @@ async function measureCore(objects: number): Promise<readonly Row[]> {
   measured(await opening(large));
   await endWorld(large);
   await endWorld(small);
+  say('refreshing');
+  for (const row of await refresh(say)) measured(row);
   say('devices');
   measured(await fleetNoChange(1_000));
   measured(await fleetNoChange(objects));

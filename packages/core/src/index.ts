@@ -29,6 +29,7 @@ export type { Pace } from './ports/pace.ts';
 export type { Passwords } from './ports/passwords.ts';
 export type { Random } from './ports/random.ts';
 export * from './ports/store.ts';
+export { REFRESH_KIND, Refresher } from './refresh/refresher.ts';
 export type { ClientView } from './registry/clients.ts';
 export { readSubscription, type Subscription } from './registry/device-address.ts';
 export type { DeviceId } from './registry/device-id.ts';
@@ -37,7 +38,7 @@ export type { Scope } from './registry/scopes.ts';
 export type { CountedSource, SourceView } from './registry/sources.ts';
 export type { Bearer, TokenView } from './registry/tokens.ts';
 export type { UserView } from './registry/users.ts';
-export { addressClass } from './system/address-class.ts';
+export { type AddressClass, addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
 export type { AuditFact } from './system/audit.ts';
 export {
@@ -48,3 +49,4 @@ export {
   Tidemark,
   type TidemarkParts,
 } from './tidemark.ts';
+export { UPLOAD_KIND, UPLOAD_QUEUE } from './uploads/backend-uploads.ts';

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS, type JsonValue, type Limits, Refusal, type WriteReport } from '@tidemark/protocol';
 import { admitContent, admitDocument, admitScope, type DocumentContent } from './admission/admit-document.ts';
 import {
+  type AnswerCall,
   type FastDeleteCall,
   type FastUpdateCall,
   type Moment,
@@ -25,16 +26,21 @@ import { glance, pull } from './pages/pull.ts';
 import { pageJson } from './pages/render-page.ts';
 import type { PageStart } from './pages/start-of.ts';
 import { tokenText } from './pages/token.ts';
+import type { Adapters } from './ports/adapter.ts';
 import type { Clock } from './ports/clock.ts';
+import type { Jobs } from './ports/jobs.ts';
 import type { Log } from './ports/log.ts';
 import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
 import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
+import { Refresher } from './refresh/refresher.ts';
 import { Clients } from './registry/clients.ts';
+import type { DeviceId } from './registry/device-id.ts';
 import { Sources } from './registry/sources.ts';
 import { Tokens } from './registry/tokens.ts';
 import { Users } from './registry/users.ts';
+import { isSearchable, search } from './search/search.ts';
 import { Stats } from './stats/stats.ts';
 import type { UrlRules } from './system/admit-url.ts';
 import { Audit } from './system/audit.ts';
@@ -58,6 +64,12 @@ export interface TidemarkParts {
   readonly statsRetentionS?: number;
   /** Entries of the edge that outlive a reset. */
   readonly keptOnReset?: readonly EntryRef[];
+  /** The ways to backends. Absent: sources are only pushed to. */
+  readonly adapters?: Adapters;
+  /** Where refreshes are left for later. Absent: they happen at once. */
+  readonly jobs?: Pick<Jobs, 'enqueue' | 'enqueueAll'>;
+  /** The longest a query of an adapter may take. */
+  readonly queryMsMax?: number;
 }
 
 export interface PullCall extends WriteCall {
@@ -99,6 +111,8 @@ export class Tidemark {
   readonly audit: Audit;
   readonly stats: Stats;
   readonly devices: Devices;
+  readonly refresher: Refresher;
+  readonly #adapters: { readonly adapters?: Adapters };
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #limits: Limits;
@@ -108,6 +122,7 @@ export class Tidemark {
   readonly #cache: PageCache;
   readonly #named: NamedDocuments;
   readonly #listeners = new Set<(committed: Committed) => void>();
+  readonly #outcomeListeners = new Set<(device: DeviceId) => void>();
 
   constructor(parts: TidemarkParts) {
     const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
@@ -133,6 +148,8 @@ export class Tidemark {
     this.#admission = new WriteAdmission(this.#directory, ports.limits, this.#pace);
     this.#writer = new Writer(parts.store, this.#pace);
     this.#named = new NamedDocuments(parts.store, ports.limits, this.#pace);
+    this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
+    this.refresher = this.#openRefresher(parts);
     this.#cache = new PageCache(ports.limits.pageCacheUnitsMax);
     this.devices = new Devices({
       ...ports,
@@ -140,6 +157,10 @@ export class Tidemark {
       clients: this.clients,
       sources: this.sources,
       cache: this.#cache,
+      refresher: this.refresher,
+      isSearchable: (source) => isSearchable(this.#adapters, source),
+      count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
+      onOutcome: (device) => this.#tellOutcome(device),
       onCommitted: (partition) => this.#tellCommitted({ partition, cause: 'upload' }),
     });
   }
@@ -148,6 +169,12 @@ export class Tidemark {
   onCommitted(listener: (committed: Committed) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Calls the listener when an upload that was left to a queue has come to an outcome here; the answer ends it. */
+  onOutcome(listener: (device: DeviceId) => void): () => void {
+    this.#outcomeListeners.add(listener);
+    return () => this.#outcomeListeners.delete(listener);
   }
 
   // Writing objects
@@ -175,6 +202,21 @@ export class Tidemark {
   /** Makes the document equal to the objects; with `since`, without undoing what was committed after that moment. */
   replaceObjects(call: ReplaceCall, cause: CommitCause = 'refresh'): Promise<WriteReport> {
     return this.#write(this.#admission.replace(call), cause);
+  }
+
+  /** The same with the answer of a backend, as it arrives. */
+  replaceWithAnswer(call: AnswerCall): Promise<WriteReport> {
+    return this.#write(this.#admission.answer(call), 'refresh');
+  }
+
+  // What devices look for in the backend
+
+  /** The objects as the text of a JSON object, asked of the adapter and not kept. */
+  async search(call: WriteCall & { readonly params: unknown }): Promise<string> {
+    const target = await this.#admission.partition(call);
+    const source = await this.sources.get(target.partition.source);
+    const ports = { ...this.#adapters, limits: this.#limits, pace: this.#pace };
+    return search(ports, { target, source, params: call.params });
   }
 
   // Reading objects
@@ -264,6 +306,17 @@ export class Tidemark {
     return this.store.verify(inspectRecord);
   }
 
+  #openRefresher(parts: TidemarkParts): Refresher {
+    return new Refresher({
+      ...parts,
+      sourceOf: (name) => this.sources.get(name),
+      targetOf: (call) => this.#admission.partition(call),
+      head: (call) => this.head(call),
+      replace: (call) => this.replaceWithAnswer(call),
+      count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
+    });
+  }
+
   get #directory() {
     const { sources, users, clients } = this;
     return {
@@ -294,12 +347,18 @@ export class Tidemark {
 
   /** Hints only: whoever listens must not be able to spoil a write that is done. */
   #tellCommitted(committed: Committed): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(committed);
-      } catch (error) {
-        this.#log.error('listener_failed', { reason: error instanceof Error ? error.message : String(error) });
-      }
+    for (const listener of this.#listeners) this.#call(() => listener(committed));
+  }
+
+  #tellOutcome(device: DeviceId): void {
+    for (const listener of this.#outcomeListeners) this.#call(() => listener(device));
+  }
+
+  #call(listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      this.#log.error('listener_failed', { reason: error instanceof Error ? error.message : String(error) });
     }
   }
 

@@ -27,6 +27,10 @@ export interface Limits {
   readonly userAttributesUnitsMax: number;
   /** Pings one caller may send in a minute, all of them at once or spread out. Exceeded: `rate_limited`. */
   readonly pingsPerMinuteMax: number;
+  /** Objects in the answer to a query. Exceeded: `backend_error`. */
+  readonly answerObjectsMax: number;
+  /** That answer as JSON text. Exceeded: `backend_error`. */
+  readonly answerUnitsMax: number;
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -41,6 +45,8 @@ export const DEFAULT_LIMITS: Limits = {
   userAttributesMax: 1_000,
   userAttributesUnitsMax: 100_000,
   pingsPerMinuteMax: 600,
+  answerObjectsMax: 1_000_000,
+  answerUnitsMax: 100_000_000,
 };
 
 /** Stars in the pattern of `stats?names=`. Exceeded: `invalid_value`. */
@@ -127,3 +133,25 @@ export const OUTCOMES_PER_PULL_MAX = 500;
 export const SETTLED_KEPT_MS = 604_800_000;
 /** Attributes of one object that a device is known to have written itself; beyond it the oldest are forgotten. */
 export const FOOTPRINT_ATTRIBUTES_MAX = 1_000;
+/** Attempts at a refresh whose answer turned out to be older than what the partition remembers. */
+export const REFRESH_QUERIES_MAX = 3;
+/** How long applying an answer may take beside the query; beyond both, another server may refresh the partition. */
+export const REFRESH_APPLY_MS_MAX = 60_000;
+/** The longest wait after failed refreshes, before the backend is asked again. */
+export const REFRESH_WAIT_MS_MAX = 300_000;
+/** How long a refresh left to a queue is waited for before another is left there. */
+export const REFRESH_QUEUED_MS = 600_000;
+/** Attempts at a refresh left to a queue; beyond it the job is dead. */
+export const REFRESH_ATTEMPTS_MAX = 5;
+/** What is told of a refusal by the backend; the rest is cut off. */
+export const BACKEND_DETAIL_UNITS_MAX = 500;
+/** Nesting of an answer of the backend, before anything of it is looked at. Exceeded: `backend_error`. */
+export const ANSWER_DEPTH_MAX = 1_024;
+/** Objects in the answer to a search. Exceeded: `backend_error`. */
+export const SEARCH_OBJECTS_MAX = 10_000;
+/** How long the backend is asked in vain before an upload is set aside as dead, and the device told: a day. */
+export const UPLOAD_GIVE_UP_MS = 86_400_000;
+/** Uploads of one call that are with the backend at the same time. */
+export const UPLOADS_AT_ONCE_MAX = 8;
+/** How long it is remembered what a temporary id of a device became: 90 days. */
+export const LINK_KEPT_MS = 7_776_000_000;

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { type Clock, type Jobs, type Log, refs, type Store, Tidemark } from '@tidemark/core';
+import { type Clock, type Jobs, type Log, refs, type Store, Tidemark, type TidemarkParts } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
+import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
+import { openBackend } from './backend/open-backend.ts';
 import { startChores } from './chores.ts';
 import type { Config } from './config/config.ts';
 import { OBJECT_MEMBERS_MAX } from './edge-limits.ts';
@@ -20,6 +22,7 @@ import { type OpenPings, openPings } from './open-pings.ts';
 import { openPasswords } from './passwords.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
+import { announcing, startQueues } from './start-queues.ts';
 import { readVersion } from './version.ts';
 
 /** A server that answers. */
@@ -35,6 +38,9 @@ export interface Running {
 /** The log of the core, and where the edge tells its own faults. */
 type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
 
+/** The word by which a source names the backend at `adapter_url`. */
+const BACKEND = 'backend';
+
 const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
 const dice = () => Math.random();
@@ -47,7 +53,7 @@ interface Engines {
 }
 
 /** The store alone, for commands that look after data. */
-export function openStore(config: Config): Promise<Store> {
+export function openStore(config: Config): Promise<Store & { jobs(parts: { readonly clock: Clock }): Jobs }> {
   return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config, null);
 }
 
@@ -94,24 +100,38 @@ function openValkey({ store, valkey, isDurabilityRequired }: Config, log: Log | 
 
 async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: ServeParts): Promise<Running> {
   const ownOrigins = ownOriginsOf(config, config.port);
-  const tidemark = await openTidemark(config, log, store, ownOrigins);
+  let onEnqueue: (queue: string) => void = () => {};
+  const backend = openBackend({ config: config.backend, clock, random, log, tidemark: () => tidemark });
+  const modules = new SourceModules(config.appFolder, config.backend);
+  await modules.load();
+  const tidemark = await openTidemark(config, log, {
+    store,
+    adapters: { find: (name) => (name === BACKEND ? backend : modules.find(name)) },
+    jobs: announcing(jobs, (queue) => onEnqueue(queue)),
+    urlRules: { ownOrigins, denyPrivate: config.backend.denyPrivate },
+  });
   const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
     adminLogin: config.adminLogin,
     adminPassword: config.adminPassword,
-    configuredSources: config.sources,
+    configuredSources: modules.declarationsWith(config.sources),
     licensee: config.licensee,
   });
   const events = eventHubOf(config, log, tidemark);
   const carrier = await openPings({ config, tidemark, jobs, live: events, clock, random, dice, pace, log });
   let isStopping = false;
-  const desk = deskOf(config, { tidemark, jobs, carrier, events });
+  const desk = deskOf(config, { tidemark, jobs, backend, carrier, events });
   tidemark.onCommitted(events.committed);
+  tidemark.onOutcome(({ client }) => void events.outcomes(client));
   const gauge = startLoadGauge(config.overload);
   const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge });
   await app.listen({ host: config.host, port: config.port });
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
   carrier.start();
+  const queues = startQueues({ tidemark, jobs, clock, log, dice, queues: config.queues });
+  onEnqueue = (queue) => queues.serve(queue);
+  const declare = () => tidemark.sources.configure(modules.declarationsWith(config.sources));
+  const endWatch = config.isAppWatched ? modules.watch(log, declare) : () => undefined;
   const { retentionDays } = config.devices;
   const chores = startChores({ tidemark, results: carrier.results, log, metrics: desk.metrics, retentionDays });
   const close = async () => {
@@ -120,16 +140,20 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: Serv
     events.close();
     await closeWithin(app, config.shutdownGraceMs);
     gauge.stop();
-    await carrier.stop(config.shutdownGraceMs);
+    endWatch();
+    await Promise.all([carrier.stop(config.shutdownGraceMs), queues.stop(config.shutdownGraceMs)]);
+    backend.close();
     await chores.stop();
     await store.close();
   };
   return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
 }
 
-async function openTidemark(config: Config, log: Log, store: Store, ownOrigins: readonly string[]): Promise<Tidemark> {
+type Connections = Pick<TidemarkParts, 'store' | 'adapters' | 'jobs' | 'urlRules'>;
+
+async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {
   return new Tidemark({
-    store,
+    ...connections,
     clock,
     random,
     pace,
@@ -138,7 +162,7 @@ async function openTidemark(config: Config, log: Log, store: Store, ownOrigins: 
     limits: config.limits,
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),
-    urlRules: { ownOrigins },
+    queryMsMax: config.backend.queryTimeoutMs,
     statsRetentionS: config.stats.retentionS,
     // Subscriptions of browsers were made for this key; after a reset they come again.
     keptOnReset: [refs.setting('vapid')],
@@ -150,25 +174,22 @@ function eventHubOf({ devices }: Config, log: Log, tidemark: Tidemark): EventHub
   return new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax });
 }
 
-interface DeskParts {
-  readonly tidemark: Tidemark;
-  readonly jobs: Jobs;
+interface DeskParts extends Pick<Desk, 'tidemark' | 'jobs' | 'backend' | 'events'> {
   readonly carrier: OpenPings;
-  readonly events: EventHub;
 }
 
-function deskOf({ tokenTtlS, devices }: Config, { tidemark, jobs, carrier, events }: DeskParts): Desk {
+function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: DeskParts): Desk {
   const { pings, results, webPushKey } = carrier;
+  const { events } = parts;
   const metrics = new Metrics();
   metrics.watchListeners(() => events.size);
   return {
-    tidemark,
-    events,
+    ...parts,
     metrics,
+    isBackendSecretConfigured: backend.secret !== null,
     pings,
     results,
     webPushKey,
-    jobs,
     limiter: new LoginLimiter(clock),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,

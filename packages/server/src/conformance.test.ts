@@ -60,6 +60,7 @@ const RULES = [
   '[EVENT-1] streams of events',
   '[SNAP-1] snapshots',
   '[SNAP-5] snapshots that are refused',
+  '[REST-36] jobs',
 ];
 
 /** What needs a backend that this server does not have. */
@@ -104,6 +105,7 @@ describe.each(ENGINES)('on %s', (engine) => {
       word: 'c',
       isOurs: true,
       registerDevice: async (user, attributes) => void (await library.tidemark.clients.register(user, attributes)),
+      leaveJob: (queue, state) => library.leaveJob(queue, state),
       observe: (outgoing, answer) => {
         seen.add(`${outgoing.method} ${pathOf(outgoing)} ${answer.status}`);
         for (const flaw of checker.check(outgoing, answer)) flaws.push(`${outgoing.method} ${outgoing.path}: ${flaw}`);

@@ -19,6 +19,13 @@ export { openRaw, readToEnd, readUntil, sendRaw } from './conformance/raw-socket
 export { reasonToSkip, runConformanceCase } from './conformance/run-conformance-case.ts';
 export { type Answer, type Outgoing, Sender } from './conformance/sender.ts';
 export { deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from './conformance/test-device.ts';
+export {
+  ADAPTER_OBJECTS,
+  type AdapterArrival,
+  type AdapterBench,
+  adapterContract,
+  type Behaviour,
+} from './contracts/adapter-contract.ts';
 export type { JobsBench, JobsCase, JobsEngine, JobsOptions, OpenJobs } from './contracts/jobs/jobs-case.ts';
 export { jobsCases } from './contracts/jobs/jobs-cases.ts';
 export { runJobsCase } from './contracts/jobs/run-jobs-case.ts';
@@ -28,6 +35,13 @@ export { runStoreCase } from './contracts/store/run-store-case.ts';
 export type { StoreBench, StoreCapabilities, StoreCase, StoreEngine } from './contracts/store/store-case.ts';
 export { storeCases } from './contracts/store/store-cases.ts';
 export { storeContract } from './contracts/store-contract.ts';
+export {
+  answerJson,
+  type BackendAnswer,
+  type BackendRequest,
+  type FakeBackend,
+  openFakeBackend,
+} from './fake-backend/fake-backend.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { Dice } from './kit/dice.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';

@@ -1,9 +1,12 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import type { ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Guard, PartitionKey, PartitionState } from '../ports/store.ts';
+import { admitAnswer } from './admit-answer.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
-import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
+import { type Admitted, asAdmitted, type GivenObjects, type ObjectTexts } from './admitted.ts';
+import { KnownObjects } from './known-objects.ts';
 import { WITHOUT_PAUSE } from './stride.ts';
 
 /** What admission must know of the world. */
@@ -25,7 +28,7 @@ export type ObjectsChange =
   /** Attributes that still hold the given value go; an object without attributes is gone. */
   | { readonly op: 'fast_delete'; readonly remove: ObjectTexts }
   /** The objects become the whole document, except that nothing committed after `since` is undone. */
-  | { readonly op: 'replace'; readonly objects: ObjectTexts; readonly since: Moment | null };
+  | { readonly op: 'replace'; readonly objects: GivenObjects; readonly since: Moment | null };
 
 /** A state of a partition that was seen once, and whose it was then. */
 export type Moment = Pick<PartitionState, 'epoch' | 'head'> & { readonly life: number | null };
@@ -56,6 +59,12 @@ export type ObjectsCall = WriteCall & { readonly objects: unknown };
 export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readonly data: unknown };
 export type FastDeleteCall = WriteCall & { readonly data: unknown };
 export type ReplaceCall = ObjectsCall & { readonly since: Moment | null };
+/** The answer to a query. `fence` must still be there when it is written. */
+export type AnswerCall = WriteCall & {
+  readonly answer: ObjectsAnswer;
+  readonly since: Moment;
+  readonly fence?: Guard;
+};
 
 /** One admission for every kind of write: the call's objects first, since they can be judged without a look-up. */
 export class WriteAdmission {
@@ -91,8 +100,14 @@ export class WriteAdmission {
   }
 
   async replace(call: ReplaceCall): Promise<Admitted<PartitionWrite>> {
-    const objects = await this.#objects(call.objects, 'objects');
+    const objects = new KnownObjects(await this.#objects(call.objects, 'objects'));
     return this.#admit(call, { op: 'replace', objects, since: call.since });
+  }
+
+  async answer(call: AnswerCall): Promise<Admitted<PartitionWrite>> {
+    const objects = await admitAnswer(call.answer, this.#limits, this.#pace);
+    const write = await this.#admit(call, { op: 'replace', objects, since: call.since });
+    return call.fence === undefined ? write : asAdmitted({ ...write, guards: [...write.guards, call.fence] });
   }
 
   async partition(call: WriteCall): Promise<Target> {

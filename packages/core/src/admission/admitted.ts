@@ -13,3 +13,18 @@ export type AttributeTexts = ReadonlyMap<string, string>;
 
 /** Objects by id. */
 export type ObjectTexts = ReadonlyMap<string, AttributeTexts>;
+
+/**
+ * Objects of which each may be looked at only when it is needed. They are numbered from 0, so that whoever goes through
+ * them can keep book by number.
+ */
+export interface GivenObjects {
+  readonly size: number;
+  /** Undefined: there is no such object. */
+  indexOf(id: string): number | undefined;
+  idAt(index: number): string;
+  /** Its attributes, admitted now if not before, or a refusal. */
+  attributesAt(index: number): AttributeTexts;
+  /** The JSON text of an object that nobody has looked at yet. One that is equal to a text kept here needs no look. */
+  textAt(index: number): string | undefined;
+}

@@ -16,15 +16,19 @@ import { noteTidemark } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { type Glance, glance, type PageBounds, pull } from '../pages/pull.ts';
 import type { PageBody } from '../pages/render-page.ts';
-import { tokenText } from '../pages/token.ts';
+import { readToken, tokenText } from '../pages/token.ts';
+import type { Adapter, Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Jobs, LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Guard, PartitionKey, Store } from '../ports/store.ts';
+import type { Refresher } from '../refresh/refresher.ts';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../registry/clients.ts';
 import type { DeviceId } from '../registry/device-id.ts';
 import type { Sources, SourceView } from '../registry/sources.ts';
 import type { Users } from '../registry/users.ts';
 import { admitOpId } from '../uploads/admit-upload.ts';
+import type { UploadJob } from '../uploads/backend-uploads.ts';
 import type { UploadTarget } from '../uploads/upload-target.ts';
 import { Uploads } from '../uploads/uploads.ts';
 import { acknowledgedObjects } from './acknowledged-objects.ts';
@@ -41,6 +45,13 @@ export interface DevicesParts {
   readonly clients: Clients;
   readonly sources: Sources;
   readonly cache: PageCache;
+  readonly refresher: Pick<Refresher, 'ensureFresh'>;
+  readonly isSearchable: (source: SourceView) => boolean;
+  /** Absent: sources are only pushed to, whatever they say. */
+  readonly adapters?: Adapters;
+  readonly jobs?: Pick<Jobs, 'enqueueAll'>;
+  readonly count: (metric: string, tookMs: number) => void;
+  readonly onOutcome: (device: DeviceId) => void;
   readonly onCommitted: (partition: PartitionKey) => void;
 }
 
@@ -88,7 +99,8 @@ export interface DevicePushCall {
 /** One source of a pull, as far as the first look went. */
 type Looked =
   | { readonly source: string; readonly seen: null; readonly error: Trouble }
-  | { readonly source: string; readonly seen: Glance; readonly error: null };
+  /** With `error`, the backend could not be asked: what is there is given all the same. */
+  | { readonly source: string; readonly seen: Glance; readonly error: Trouble | null };
 
 type Built = Looked &
   ({ readonly seen: null; readonly page: null } | { readonly seen: Glance; readonly page: BuiltPage });
@@ -111,8 +123,10 @@ export class Devices {
     const bounds = pageBounds(this.#parts.limits, call);
     const own = await this.#parts.clients.own(device.user, device.client);
     await this.#acknowledge(device, call.acknowledged);
-    const looked: Looked[] = [];
-    for (const [source, token] of call.sources) looked.push(await this.#look(device, own, source, token));
+    // Backends are asked all at once: none has to wait for another.
+    const looked = await Promise.all(
+      [...call.sources].map(([source, token]) => this.#look(device, own, source, token)),
+    );
     const built = await this.#build(looked, bounds);
     const outcomes = await this.#waiting(device, looked);
     const notes = built.flatMap(({ seen, page }) => (page === null ? [] : [this.#note(device, seen, page)]));
@@ -125,11 +139,12 @@ export class Devices {
     const bounds = pageBounds(this.#parts.limits, call);
     const own = await this.#parts.clients.own(device.user, device.client);
     const source = await this.#parts.sources.get(call.source);
+    const trouble = await this.#freshen(device, source, call.token);
     const seen = await this.#glance(device, own, source, call.token);
     const built = await pull(this.#store, seen, bounds, this.#parts.cache);
     void this.#note(device, seen, built);
     void this.#noteSync(device, own);
-    return rendered(seen, built);
+    return rendered(seen, built, trouble);
   }
 
   /** Applies what the device has changed; the outcomes in the order of the changes. */
@@ -139,13 +154,46 @@ export class Devices {
     await this.#parts.clients.own(device.user, device.client);
     await this.#acknowledge(device, acknowledged);
     const outcomes: Outcome[] = [];
-    for (const name of new Set(changes.map(({ source }) => source))) {
-      const places = [...changes.keys()].filter((index) => changes[index]?.source === name);
-      const uploads = changes.filter(({ source }) => source === name);
-      const told = await this.#apply(device, name, uploads);
+    for (const places of await this.#runsOf(changes)) {
+      const uploads = places.map((index) => changes[index] as Upload);
+      const told = await this.#apply(device, uploads[0]?.source ?? '', uploads);
       for (const [at, index] of places.entries()) outcomes[index] = told[at] as Outcome;
     }
     return outcomes;
+  }
+
+  /** Runs the job of an upload that was left to a queue. */
+  async runUpload(job: LeasedJob): Promise<void> {
+    const { source, user, client } = JSON.parse(job.payload) as UploadJob;
+    const target = await this.#ownTarget({ user, client }, source).catch((error: unknown) => {
+      if (!GONE.has(troubleOf(error).code)) throw error;
+      this.#parts.log.warn('upload_dropped', { source, reason: troubleOf(error).detail });
+      return null;
+    });
+    return this.#uploads.run(job, target);
+  }
+
+  async #ownTarget(device: DeviceId, source: string): Promise<UploadTarget> {
+    await this.#parts.clients.own(device.user, device.client);
+    return this.#target(device, source);
+  }
+
+  /**
+   * Places of changes that are applied together. All of a source can be, as long as nobody gives objects other names;
+   * where a backend does, what names an object must come after what makes it, whatever their sources are.
+   */
+  async #runsOf(changes: readonly Upload[]): Promise<readonly (readonly number[])[]> {
+    const bySource = new Map<string, number[]>();
+    const inOrder: number[][] = [];
+    for (const [index, { source }] of changes.entries()) {
+      bySource.set(source, [...(bySource.get(source) ?? []), index]);
+      const last = inOrder.at(-1);
+      if (last !== undefined && changes[last[0] ?? 0]?.source === source) last.push(index);
+      else inOrder.push([index]);
+    }
+    const { sources, adapters } = this.#parts;
+    const areAlone = adapters === undefined || (await sources.list()).every(({ adapter }) => adapter === NO_ADAPTER);
+    return areAlone || bySource.size === 1 ? [...bySource.values()] : inOrder;
   }
 
   /** The device starts over at its next pull, whatever token it presents. Answers the sources. */
@@ -175,17 +223,25 @@ export class Devices {
   }
 
   async sources(): Promise<readonly SyncSource[]> {
-    return (await this.#parts.sources.list()).map(syncSourceOf);
+    const { sources, isSearchable } = this.#parts;
+    return (await sources.list()).map((source) => syncSourceOf(source, isSearchable(source)));
   }
 
   async #look(device: DeviceId, own: OwnDevice, name: string, token: string | null): Promise<Looked> {
     try {
       const source = await this.#parts.sources.get(name);
       if (source.sync_type === 'bulk_only') throw snapshotRequired(name);
-      return { source: name, error: null, seen: await this.#glance(device, own, source, token) };
+      const error = await this.#freshen(device, source, token);
+      return { source: name, error, seen: await this.#glance(device, own, source, token) };
     } catch (error) {
       return { source: name, seen: null, error: troubleOf(error) };
     }
+  }
+
+  /** A device that is only half-way through its pages goes on with what there was when it began. */
+  #freshen({ user }: DeviceId, { name, adapter }: SourceView, token: string | null): Promise<Trouble | null> {
+    if (adapter === NO_ADAPTER || (token !== null && isHalfWay(token))) return Promise.resolve(null);
+    return this.#parts.refresher.ensureFresh({ source: name, user_id: user });
   }
 
   #glance(device: DeviceId, own: OwnDevice, source: SourceView, token: string | null): Promise<Glance> {
@@ -253,8 +309,29 @@ export class Devices {
       { kind: 'user_client', key: [user, client] },
       lifeGuard(user, life),
     ];
-    const { conflicts, read_only: isReadOnly } = source;
-    return { source: name, client, partition: partitionOf(source, { user }), conflicts, isReadOnly, guards };
+    const { conflicts, read_only: isReadOnly, cud_queue, queue } = source;
+    return {
+      source: name,
+      client,
+      user,
+      partition: partitionOf(source, { user }),
+      conflicts,
+      isReadOnly,
+      references: await this.#referenced(source, user),
+      adapter: adapterOf(this.#parts.adapters, source),
+      queue: cud_queue ?? queue,
+      guards,
+    };
+  }
+
+  /** A source that is not there yet has no objects to name. */
+  async #referenced({ references }: SourceView, user: string): Promise<ReadonlyMap<string, PartitionKey>> {
+    const { sources } = this.#parts;
+    const partitions = new Map<string, PartitionKey>();
+    for (const [attribute, name] of Object.entries(references)) {
+      if (await sources.has(name)) partitions.set(attribute, partitionOf(await sources.get(name), { user }));
+    }
+    return partitions;
   }
 
   async #note({ client }: DeviceId, { partition }: Glance, { start, token }: BuiltPage): Promise<void> {
@@ -282,23 +359,47 @@ export class Devices {
   };
 }
 
+const NO_ADAPTER = 'none';
+const GONE: ReadonlySet<string> = new Set(['source_not_found', 'user_not_found', 'client_not_found']);
+
+/** Who must agree to uploads. A source whose adapter is missing waits for it: nobody else may agree in its place. */
+function adapterOf(adapters: Adapters | undefined, { adapter }: SourceView): Adapter | null {
+  if (adapters === undefined || adapter === NO_ADAPTER) return null;
+  return adapters.find(adapter) ?? ABSENT;
+}
+
+function absent(): Promise<never> {
+  return Promise.reject(new Refusal('backend_unavailable', 'the source names an adapter that is not there'));
+}
+
+const ABSENT: Adapter = { query: absent, create: absent, update: absent, delete: absent };
+
 export function partitionOf({ name, partition_type }: SourceView, { user }: Pick<DeviceId, 'user'>): PartitionKey {
   return { source: name, user: partition_type === 'app' ? null : user };
 }
 
 function pageOf({ source, seen, page, error }: Built): DevicePull['pages'][number] {
   if (page === null) return { source, page: { error: error as Trouble } };
-  return { source, page: rendered(seen, page) };
+  return { source, page: rendered(seen, page, error) };
 }
 
-function rendered({ restarts }: Glance, { token, more, body }: BuiltPage): RenderedPage {
-  return { token: tokenText({ ...token, restarts }), more, body };
+function rendered({ restarts }: Glance, { token, more, body }: BuiltPage, trouble: Trouble | null): RenderedPage {
+  return { token: tokenText({ ...token, restarts }), more, body: trouble === null ? body : withTrouble(body, trouble) };
 }
 
-function syncSourceOf(source: SourceView): SyncSource {
+/** The body ends with the brace of the page, before which there is always a member. */
+function withTrouble({ text }: PageBody, trouble: Trouble): PageBody {
+  return { text: `${text.slice(0, -1)},"error":${JSON.stringify(trouble)}}` };
+}
+
+function isHalfWay(text: string): boolean {
+  const token = readToken(text);
+  return token !== null && (token.foothold.kind === 'start' || token.foothold.seq !== token.seq);
+}
+
+function syncSourceOf(source: SourceView, searchable: boolean): SyncSource {
   const { name, partition_type, sync_type, conflicts, read_only, references } = source;
-  // Only an adapter can search, and none can yet.
-  return { name, partition_type, sync_type, conflicts, read_only, references, searchable: false };
+  return { name, partition_type, sync_type, conflicts, read_only, references, searchable };
 }
 
 function snapshotRequired(name: string): Refusal {

@@ -1,8 +1,8 @@
 import { Refusal } from '@tidemark/protocol';
 import type { Moment, ObjectsChange } from '../admission/admit-write.ts';
-import type { ObjectTexts } from '../admission/admitted.ts';
+import type { GivenObjects } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
-import { bornRecord, readRecord } from '../journal/record.ts';
+import { bornRecord, idOfRecord, isObjectOf, readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { changeOf } from './effect.ts';
@@ -20,10 +20,12 @@ import { replaced } from './verdicts.ts';
 export class Replacement {
   readonly #pace: Pace;
   readonly #follower: JournalFollower;
-  readonly #objects: ObjectTexts;
+  readonly #objects: GivenObjects;
   readonly #since: Moment | null;
-  /** What is to be done about the ids met so far; null: nothing. */
-  readonly #decisions = new Map<string, Change | null>();
+  /** Which of the objects were met in the journal, or are not to be born for another reason. */
+  readonly #met: Uint8Array;
+  /** What is to be done about ids met so far. */
+  readonly #changes = new Map<string, Change>();
 
   constructor(
     store: Store,
@@ -35,48 +37,69 @@ export class Replacement {
     this.#follower = new JournalFollower(store, partition);
     this.#objects = objects;
     this.#since = since;
+    this.#met = new Uint8Array(objects.size);
   }
 
   /** The changes that make the partition in the state answered equal to the document. */
   async changes(): Promise<{ readonly changes: readonly Change[]; readonly state: PartitionState }> {
     const events = {
       slice: (slice: JournalSlice) => this.#decide(slice),
-      restart: () => this.#decisions.clear(),
+      restart: () => {
+        this.#changes.clear();
+        this.#met.fill(0);
+      },
     };
     const state = await this.#follower.catchUp(events, this.#since?.head);
     return { changes: await gatherPaced(this.#all(), this.#pace), state };
   }
 
   *#all(): Iterable<Change> {
-    yield* this.#decided();
+    yield* this.#changes.values();
     yield* this.#births();
   }
 
-  *#decided(): Iterable<Change> {
-    for (const decision of this.#decisions.values()) {
-      if (decision !== null) yield decision;
-    }
-  }
-
   *#births(): Iterable<Change> {
-    for (const [id, attributes] of this.#objects) {
-      if (!this.#decisions.has(id) && attributes.size > 0) yield { id, ...bornRecord(id, attributes) };
+    for (const [index, isMet] of this.#met.entries()) {
+      if (isMet === 1) continue;
+      const attributes = this.#objects.attributesAt(index);
+      const id = this.#objects.idAt(index);
+      if (attributes.size > 0) yield { id, ...bornRecord(id, attributes) };
     }
   }
 
   #decide(slice: JournalSlice): void {
     this.#refuseStale(slice.state);
     for (const [index, record] of slice.records.entries()) {
-      const seq = slice.seqs[index] ?? 0;
-      const current = readRecord(record, seq);
-      const isNewer = this.#since !== null && seq > this.#since.head;
-      const verdict = isNewer ? null : replaced(current.attributes, this.#objects.get(current.id) ?? null);
-      this.#decisions.set(current.id, changeOf(current.id, { seq, record }, current, verdict, slice.state.floor));
+      this.#decideOn({ seq: slice.seqs[index] ?? 0, record }, slice.state.floor);
     }
     for (const id of slice.graves) {
-      if (this.#since === null) this.#decisions.delete(id);
-      else this.#decisions.set(id, null);
+      this.#changes.delete(id);
+      const index = this.#objects.indexOf(id);
+      // What was deleted after `since` stays deleted; otherwise it is born again.
+      if (index !== undefined) this.#met[index] = this.#since === null ? 0 : 1;
     }
+  }
+
+  #decideOn(stored: { readonly seq: number; readonly record: string }, floor: number): void {
+    const id = idOfRecord(stored.record);
+    const index = this.#objects.indexOf(id);
+    const change = this.#changeOf(id, index, stored, floor);
+    if (index !== undefined) this.#met[index] = 1;
+    if (change !== null) this.#changes.set(id, change);
+    else if (this.#changes.size > 0) this.#changes.delete(id);
+  }
+
+  #changeOf(
+    id: string,
+    index: number | undefined,
+    { seq, record }: { readonly seq: number; readonly record: string },
+    floor: number,
+  ): Change | null {
+    const isNewer = this.#since !== null && seq > this.#since.head;
+    if (isNewer || (index !== undefined && isObjectOf(record, this.#objects.textAt(index)))) return null;
+    const current = readRecord(record, seq);
+    const given = index === undefined ? null : this.#objects.attributesAt(index);
+    return changeOf(id, { seq, record }, current, replaced(current.attributes, given), floor);
   }
 
   /** Whether something was deleted after `since` cannot be told any more once its tombstone is forgotten. */

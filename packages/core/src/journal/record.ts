@@ -79,6 +79,19 @@ export function readRecord(record: string, seq: number): ObjectRecord {
   return { id: nameOf(record, 0, idEnd), attributes, marks: readMarks(record, memberEnd, seq) };
 }
 
+export function idOfRecord(record: string): string {
+  return nameOf(record, 0, endOfString(record, 0));
+}
+
+/** Whether this is, letter for letter, the text of the record's object. */
+export function isObjectOf(record: string, objectText: string | undefined): boolean {
+  if (objectText === undefined) return false;
+  const member = wholeMember(record);
+  // The member is the id, a colon and the object: whatever ends like the object and has room for both is the same.
+  const start = member.length - objectText.length;
+  return start === endOfString(record, 0) + 1 && member.endsWith(objectText);
+}
+
 /** What a store's `verify` must know of a record. */
 export function inspectRecord(record: string): { readonly id: string; readonly checksum: number } {
   const { id, attributes } = readRecord(record, 1);

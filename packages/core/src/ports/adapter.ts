@@ -2,16 +2,32 @@ import type { JsonValue } from '@tidemark/protocol';
 
 /**
  * The way to a customer's backend for one source. Answers are not trusted: admission looks at every object. Any
- * rejection that is not an `AdapterRefusal` counts as passing trouble and is tried again.
+ * rejection that is not an `AdapterRefusal` counts as passing trouble and is tried again; one that is a `Refusal` of the
+ * catalogue is told in its own words, any other only says that the adapter failed. An adapter ends every call in bounded
+ * time by itself, and keeps no more of an answer than it has been asked for.
  */
 export interface Adapter {
-  query(call: AdapterCall): Promise<unknown>;
+  query(call: AdapterCall): Promise<ObjectsAnswer>;
   /** Answers the backend's id for the object. */
   create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string>;
   update(call: UploadCall & { readonly attributes: JsonValue }): Promise<void>;
   delete(call: UploadCall): Promise<void>;
-  search?(call: AdapterCall & { readonly params: JsonValue }): Promise<unknown>;
+  search?(call: AdapterCall & { readonly params: JsonValue }): Promise<ObjectsAnswer>;
 }
+
+/** Finds the adapter a source names. Null: there is none of that name. */
+export interface Adapters {
+  find(adapter: string): Adapter | null;
+}
+
+/** Whether somebody is who they say. */
+export interface Authenticator {
+  /** Whoever the login and password belong to, or null when they are refused. Rejects when nobody can tell. */
+  authenticate(login: string, password: string): Promise<string | null>;
+}
+
+/** A hash of hashes: as a value, or as JSON text that is still arriving. */
+export type ObjectsAnswer = { readonly objects: unknown } | { readonly chunks: AsyncIterable<string> };
 
 export interface AdapterCall {
   readonly source: string;

@@ -1,3 +1,4 @@
+import { REFRESH } from '../admission/refuse-gone.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
 /** What can own other entries, and therefore must find all of them when it goes. */
@@ -32,7 +33,15 @@ export const refs = {
   /** What became of a ping as a whole, and on each of its devices. */
   ping: (id: string): EntryRef => ({ kind: 'ping', key: [id] }),
   pingResult: (id: string, client: string): EntryRef => ({ kind: 'ping_result', key: [id, client] }),
-  setting: (name: 'adapter_url' | 'license' | 'vapid'): EntryRef => ({ kind: 'setting', key: [name] }),
+  /** How the refresh of a partition stands, and who has it to itself at this moment. */
+  refresh: ({ source, user }: PartitionKey): EntryRef => ({
+    kind: 'setting',
+    key: user === null ? [REFRESH, source] : [REFRESH, source, user],
+  }),
+  setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
+    kind: 'setting',
+    key: [name],
+  }),
 } as const;
 
 /** The value of entries whose existence or version is all they have to say. */

@@ -8,7 +8,7 @@ import {
 } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { WriteAdmission } from '../admission/admit-write.ts';
-import { refuseGone } from '../admission/refuse-gone.ts';
+import { REFRESH, refuseGone } from '../admission/refuse-gone.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import {
@@ -218,8 +218,10 @@ export class Sources {
     const roster = await markRoster(this.#store, 'source', name);
     const entry = await this.#require(name);
     const writes: EntryWrite[] = [{ ...refs.source(name), value: null, expect: entry.version }, closedRoster(roster)];
-    for await (const { key } of allEntries(this.#store, 'setting', ['refresh_at', name])) {
-      writes.push({ kind: 'setting', key, value: null });
+    for (const kind of ['refresh_at', REFRESH]) {
+      for await (const { key } of allEntries(this.#store, 'setting', [kind, name])) {
+        writes.push({ kind: 'setting', key, value: null });
+      }
     }
     const result = await this.#store.writeEntries({ writes, guards: [], erase: { sources: [name] } });
     return result.status === 'written' ? { deleted: name } : null;

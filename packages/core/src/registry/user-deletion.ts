@@ -24,9 +24,13 @@ export function userDeletion(doomed: DoomedUser): EntryBatch {
     closedRoster(roster),
     ...clients.flatMap((id) => clientRemovals(login, id)),
     ...tokenRemovals(login, tokens),
-    ...sources.map((source) => ({ ...refs.refreshAt({ source, user: login }), value: null })),
+    ...sources.flatMap((source) => refreshRemovals(source, login)),
   ];
   return { writes, guards: successor === null ? [] : [successor], erase: { users: [login], clients } };
+}
+
+function refreshRemovals(source: string, user: string): EntryWrite[] {
+  return [refs.refreshAt({ source, user }), refs.refresh({ source, user })].map((ref) => ({ ...ref, value: null }));
 }
 
 function clientRemovals(login: string, id: string): EntryWrite[] {

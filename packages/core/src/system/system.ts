@@ -50,6 +50,7 @@ export interface Appserver {
   readonly adapter_url: string | null;
 }
 
+const SECRET_BYTES = 32;
 const ANYWHERE: UrlRules = { ownOrigins: [] };
 
 /** The server as a whole: its first start, its licence, its backend, its reset. */
@@ -110,6 +111,18 @@ export class System {
     return { adapter_url: url };
   }
 
+  /** What calls to the backend are signed with, unless the configuration says: made once, and shared by all servers. */
+  backendSecret(): Promise<string> {
+    return persist(async () => {
+      const ref = refs.setting('backend_secret');
+      const known = await this.#store.readEntry(ref);
+      if (known !== null) return known.value;
+      const value = `whsec_${Buffer.from(this.#ports.random.bytes(SECRET_BYTES)).toString('base64')}`;
+      const result = await this.#store.writeEntries({ writes: [{ ...ref, value, expect: 0 }], guards: [] });
+      return result.status === 'written' ? value : null;
+    });
+  }
+
   async #createAdmin({ adminLogin, adminPassword }: BootstrapCall): Promise<Bootstrapped> {
     const generatedPassword = adminPassword === null ? randomWord(this.#ports.random) : null;
     try {
@@ -142,6 +155,7 @@ export class System {
     const configured = (await sources.list()).filter((source) => source.configured);
     return [
       refs.setting('license'),
+      refs.setting('backend_secret'),
       ...keptOnReset,
       ...admins.flatMap((login) => [refs.user(login), refs.life(login), refs.admin(login)]),
       ...configured.map(({ name }) => refs.source(name)),

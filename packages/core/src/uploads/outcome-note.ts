@@ -8,10 +8,12 @@ export interface KeptOutcome {
   readonly status: OutcomeStatus;
   readonly id: string;
   readonly error?: Trouble;
+  /** The backend was asked so often in vain that the upload was set aside. Whoever revives its job tries again. */
+  readonly isSetAside?: true;
 }
 
-export function outcomeText({ status, id, error }: KeptOutcome): string {
-  return JSON.stringify(error === undefined ? { status, id } : { status, id, error });
+export function outcomeText({ status, id, error, isSetAside }: KeptOutcome): string {
+  return JSON.stringify({ status, id, error, isSetAside });
 }
 
 export function readOutcome({ text }: Note): KeptOutcome {

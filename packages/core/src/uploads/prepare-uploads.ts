@@ -1,10 +1,20 @@
 import { type Limits, nameProblem, Refusal, type Upload } from '@tidemark/protocol';
-import type { NoteRef, Store } from '../ports/store.ts';
+import type { Store } from '../ports/store.ts';
 import { type AdmittedUpload, admitUpload } from './admit-upload.ts';
+import { followLinks, type Links, readLinks } from './follow-links.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 /** An upload as it will be decided upon: links followed, and refused already when it can never be applied. */
-export type PreparedUpload = { readonly opId: string; readonly id: string } & (
+export type PreparedUpload = {
+  readonly opId: string;
+  readonly id: string;
+  /** The id under which the uploads of this object keep their order. */
+  readonly origin: string;
+  /** It names something of which nobody knows yet what it will be called. */
+  readonly waits: boolean;
+  /** As the device sent it. */
+  readonly given: Upload;
+} & (
   | { readonly upload: AdmittedUpload; readonly refusal: null }
   | { readonly upload: null; readonly refusal: Refusal }
 );
@@ -16,18 +26,24 @@ export async function prepareUploads(
   limits: Limits,
 ): Promise<readonly PreparedUpload[]> {
   const prepared = uploads.map((upload) => prepare(target, upload, limits));
-  const links = await linksOf(store, target, prepared);
-  return links.size === 0 ? prepared : prepared.map((upload) => followed(upload, links));
+  const links = await readLinks(
+    store,
+    target,
+    prepared.flatMap(({ upload }) => upload ?? []),
+  );
+  return links.size === 0 ? prepared : prepared.map((upload) => followed(upload, target, links));
 }
 
 function prepare({ isReadOnly, source }: UploadTarget, upload: Upload, limits: Limits): PreparedUpload {
   const { op_id: opId } = upload;
   try {
     if (isReadOnly) throw new Refusal('source_read_only', `devices cannot change ${JSON.stringify(source)}`);
-    return { opId, id: upload.id, upload: admitUpload(upload, limits), refusal: null };
+    const { id } = upload;
+    return { opId, id, origin: id, waits: false, given: upload, upload: admitUpload(upload, limits), refusal: null };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return { opId, id: tellable(upload.id), upload: null, refusal: error };
+    const id = tellable(upload.id);
+    return { opId, id, origin: id, waits: false, given: upload, upload: null, refusal: error };
   }
 }
 
@@ -38,21 +54,9 @@ function tellable(id: string): string {
 
 const ILLEGAL_ID_UNITS_MAX = 128;
 
-/** Temporary id → the id the backend has given, for as many of the ids as there is one. */
-async function linksOf(
-  store: Store,
-  { partition, client }: UploadTarget,
-  prepared: readonly PreparedUpload[],
-): Promise<ReadonlyMap<string, string>> {
-  const ids = new Set(prepared.filter(({ refusal }) => refusal === null).map(({ id }) => id));
-  if (ids.size === 0) return new Map();
-  const refs = [...ids].map((key): NoteRef => ({ kind: 'link', key }));
-  const notes = await store.readNotes(partition, client, refs);
-  return new Map(notes.map(({ key, text }) => [key, text]));
-}
-
-function followed(prepared: PreparedUpload, links: ReadonlyMap<string, string>): PreparedUpload {
-  const id = links.get(prepared.id);
-  if (id === undefined || prepared.refusal !== null) return prepared;
-  return { ...prepared, id, upload: { ...prepared.upload, id } };
+function followed(prepared: PreparedUpload, target: UploadTarget, links: Links): PreparedUpload {
+  if (prepared.refusal !== null) return prepared;
+  const { upload, origin, waits, refusal } = followLinks(prepared.upload, target, links);
+  if (refusal !== null) return { ...prepared, upload: null, refusal };
+  return { ...prepared, id: upload.id, origin, waits, upload };
 }

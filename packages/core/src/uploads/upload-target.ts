@@ -1,13 +1,22 @@
 import type { Conflicts } from '@tidemark/protocol';
+import type { Adapter } from '../ports/adapter.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
 
 /** Where the uploads of one device to one source go. */
 export interface UploadTarget {
   readonly source: string;
   readonly client: string;
+  /** Whose device it is. */
+  readonly user: string;
   readonly partition: PartitionKey;
   readonly conflicts: Conflicts;
   readonly isReadOnly: boolean;
+  /** Attribute → the partition whose objects it names. */
+  readonly references: ReadonlyMap<string, PartitionKey>;
+  /** Who must agree; null: nobody. */
+  readonly adapter: Adapter | null;
+  /** Where uploads are left for later; null: they are done at once. */
+  readonly queue: string | null;
   /** What must still be there when something is written: the source, the user, the device. */
   readonly guards: readonly Guard[];
 }

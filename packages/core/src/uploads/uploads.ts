@@ -1,6 +1,4 @@
 import {
-  COMMIT_ATTEMPTS_MAX,
-  type Limits,
   nameProblem,
   OUTCOMES_PER_PULL_MAX,
   OUTCOMES_WAITING_MAX,
@@ -9,22 +7,17 @@ import {
   SETTLED_KEPT_MS,
   type Upload,
 } from '@tidemark/protocol';
-import { refuseGone } from '../admission/refuse-gone.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Note, NoteRef, NoteWrite, PartitionKey, Store, StoredObject } from '../ports/store.ts';
+import type { LeasedJob } from '../ports/jobs.ts';
+import type { Note, NoteRef, NoteWrite, Store, StoredObject } from '../ports/store.ts';
+import { BackendUploads, type BackendUploadsPorts } from './backend-uploads.ts';
+import { commitPlan, persistPlan } from './commit-plan.ts';
 import { type KeptOutcome, outcomeOf, readOutcome, tellsCurrent } from './outcome-note.ts';
-import { planRound, type RoundPlan } from './plan-round.ts';
+import { planRound } from './plan-round.ts';
 import { type PreparedUpload, prepareUploads } from './prepare-uploads.ts';
 import { roundsOf } from './rounds.ts';
 import type { UploadTarget } from './upload-target.ts';
 
-export interface UploadsPorts {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly limits: Limits;
-  /** Told after something has changed, and is durable. */
-  readonly onCommitted: (partition: PartitionKey) => void;
-}
+export type UploadsPorts = BackendUploadsPorts;
 
 /** Where outcomes wait. */
 export type WaitingPlace = Pick<UploadTarget, 'source' | 'client' | 'partition'>;
@@ -36,25 +29,39 @@ export type WaitingPlace = Pick<UploadTarget, 'source' | 'client' | 'partition'>
 export class Uploads {
   readonly #ports: UploadsPorts;
   readonly #store: Store;
+  readonly #withBackend: BackendUploads;
 
   constructor(ports: UploadsPorts) {
     this.#ports = ports;
     this.#store = ports.store;
+    this.#withBackend = new BackendUploads(ports);
   }
 
   /** Uploads of one device to one source, in their order; the outcomes in the same order. */
   async apply(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
     await this.#requireRoom(target, uploads.length);
-    const prepared = await prepareUploads(this.#store, target, uploads, this.#ports.limits);
-    const outcomes = new Map<string, KeptOutcome>();
-    for (const round of roundsOf(firstOfEach(prepared))) {
-      for (const [opId, outcome] of await this.#applyRound(target, round)) outcomes.set(opId, outcome);
-    }
+    const outcomes = await (target.adapter === null
+      ? this.#applyHere(target, uploads)
+      : this.#withBackend.apply(target, uploads));
     return this.#tell(
       target,
       uploads.map(({ op_id }) => op_id),
       outcomes,
     );
+  }
+
+  /** Runs the job of an upload that was left to a queue. */
+  run(job: LeasedJob, target: UploadTarget | null): Promise<void> {
+    return this.#withBackend.run(job, target);
+  }
+
+  async #applyHere(target: UploadTarget, uploads: readonly Upload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
+    const prepared = await prepareUploads(this.#store, target, uploads, this.#ports.limits);
+    const outcomes = new Map<string, KeptOutcome>();
+    for (const round of roundsOf(firstOfEach(prepared))) {
+      for (const [opId, outcome] of await this.#applyRound(target, round)) outcomes.set(opId, outcome);
+    }
+    return outcomes;
   }
 
   /** Outcomes the device has not acknowledged; those that find no room come when these are. */
@@ -69,11 +76,11 @@ export class Uploads {
   /** The device knows these outcomes. What is still under way, or was acknowledged before, stays as it is. */
   async acknowledge(target: UploadTarget, opIds: readonly string[]): Promise<void> {
     const refs = [...new Set(opIds)].map((key): NoteRef => ({ kind: 'outcome', key }));
-    await this.#persist(async () => {
+    await persistPlan(async () => {
       const notes = await this.#store.readNotes(target.partition, target.client, refs);
       const known = notes.filter((note) => readOutcome(note).status !== 'queued');
       const plan = { changes: [], kept: [], writes: known.flatMap((note) => this.#settled(note)) };
-      return plan.writes.length === 0 || (await this.#commit(target, plan)) ? true : null;
+      return plan.writes.length === 0 || (await commitPlan(this.#ports, target, plan)) ? true : null;
     });
   }
 
@@ -87,30 +94,10 @@ export class Uploads {
 
   /** One step for the whole round; again when somebody else was faster. */
   #applyRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
-    return this.#persist(async () => {
+    return persistPlan(async () => {
       const plan = await planRound(this.#store, target, round, this.#ports.clock.nowMs());
-      return plan.writes.length === 0 || (await this.#commit(target, plan)) ? plan.outcomes : null;
+      return plan.writes.length === 0 || (await commitPlan(this.#ports, target, plan)) ? plan.outcomes : null;
     });
-  }
-
-  /** False: something is not as it was seen. */
-  async #commit(target: UploadTarget, plan: Omit<RoundPlan, 'outcomes'>): Promise<boolean> {
-    const { partition, guards, client } = target;
-    const { writes, ...effect } = plan;
-    const notes = { client, writes, nowMs: this.#ports.clock.nowMs() };
-    const result = await this.#store.commit({ partition, guards, notes, ...effect });
-    if (result.status === 'gone') throw refuseGone(result.guard);
-    if (result.status === 'conflict') return false;
-    if (plan.changes.length > 0) this.#ports.onCommitted(partition);
-    return true;
-  }
-
-  async #persist<T>(attempt: () => Promise<T | null>): Promise<T> {
-    for (let count = 0; count < COMMIT_ATTEMPTS_MAX; count++) {
-      const result = await attempt();
-      if (result !== null) return result;
-    }
-    throw new Refusal('write_conflict', `other writers changed the same objects ${COMMIT_ATTEMPTS_MAX} times in a row`);
   }
 
   /** A device that never says what it knows must not fill the store. */

@@ -7,13 +7,15 @@ import { addConfig } from './commands/config.ts';
 import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
 import { addDoctor } from './commands/doctor.ts';
+import { addInit } from './commands/init.ts';
+import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
 import { addPing } from './commands/ping.ts';
 import { addPings } from './commands/pings.ts';
 import { addPush } from './commands/push.ts';
 import { addReadState } from './commands/read-state.ts';
 import { addRestore } from './commands/restore.ts';
-import { addServe } from './commands/serve.ts';
+import { addDev, addServe } from './commands/serve.ts';
 import { addSources } from './commands/sources.ts';
 import { addStats } from './commands/stats.ts';
 import { addSystem } from './commands/system.ts';
@@ -27,9 +29,9 @@ import { DEFAULT_URL } from './server-url.ts';
 type Add = (program: Command, cli: Cli) => void;
 
 const GROUPS: readonly (readonly [heading: string, commands: readonly Add[]])[] = [
-  ['The server:', [addServe, addConfig]],
+  ['The server:', [addServe, addDev, addInit, addConfig]],
   ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
-  ['Looking after a server:', [addStats, addPings, addTokens, addSystem]],
+  ['Looking after a server:', [addStats, addPings, addJobs, addTokens, addSystem]],
   ['Being a device:', [addDevice]],
   ['On a data folder:', [addBackup, addRestore, addVerify, addDoctor]],
   ['This program:', [addBench, addVersion]],

@@ -1,9 +1,8 @@
-import type { TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import type { SettingProblem } from './config-problem.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Given } from './given.ts';
-import { SourceSetting } from './source-settings.ts';
 
 const SHOWN_UNITS_MAX = 60;
 const PROBLEMS_MAX = 20;
@@ -13,7 +12,7 @@ export function checkValue(given: Given): readonly SettingProblem[] {
   const { setting, value, subject, origin } = given;
   const told = { setting: setting.name, origin: origin.name };
   if (setting.kind === 'list' && Array.isArray(value)) {
-    return sourceProblems(value, subject).map((detail) => ({ ...told, detail }));
+    return listProblems(value, itemsOf(setting), subject).map((detail) => ({ ...told, detail }));
   }
   if (Value.Check(setting.schema, value)) return [];
   // A secret is never repeated, not even a wrong one.
@@ -27,9 +26,19 @@ function hintOf({ value, subject }: Given): string {
   return '; Kubernetes sets it for a service called tidemark unless enableServiceLinks is false';
 }
 
-function sourceProblems(sources: readonly unknown[], subject: string): readonly string[] {
-  const problems = sources.flatMap((source, index) => sourceProblem(source, `${subject}, source ${index + 1}:`));
-  const names = sources.map((source) => (source as { readonly name?: unknown } | null)?.name);
+/** What a list consists of, and what one of it is called. */
+interface Items {
+  readonly word: string;
+  readonly schema: TObject;
+}
+
+function itemsOf({ name, schema }: Given['setting']): Items {
+  return { word: name.replace(/s$/, ''), schema: (schema as TSchema & { readonly items: TObject }).items };
+}
+
+function listProblems(list: readonly unknown[], items: Items, subject: string): readonly string[] {
+  const problems = list.flatMap((item, index) => itemProblem(item, items, `${subject}, ${items.word} ${index + 1}:`));
+  const names = list.map((item) => (item as { readonly name?: unknown } | null)?.name);
   const doubled = names.filter((name, index) => typeof name === 'string' && names.indexOf(name) !== index);
   return [...problems, ...doubled.map((name) => `${subject}: ${shorten(name)} is declared twice`)].slice(
     0,
@@ -37,22 +46,22 @@ function sourceProblems(sources: readonly unknown[], subject: string): readonly 
   );
 }
 
-function sourceProblem(source: unknown, subject: string): readonly string[] {
-  if (Value.Check(SourceSetting, source)) return [];
-  if (typeof source !== 'object' || source === null || Array.isArray(source)) return [`${subject} must be an object`];
-  const attributes: Readonly<Record<string, TSchema>> = SourceSetting.properties;
-  const problems = Object.entries(source).flatMap(([name, value]) => {
+function itemProblem(item: unknown, { word, schema: whole }: Items, subject: string): readonly string[] {
+  if (Value.Check(whole, item)) return [];
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return [`${subject} must be an object`];
+  const attributes: Readonly<Record<string, TSchema>> = whole.properties;
+  const problems = Object.entries(item).flatMap(([name, value]) => {
     const schema = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
-    if (schema === undefined) return [unknownAttribute(name, Object.keys(attributes), subject)];
+    if (schema === undefined) return [unknownAttribute(name, Object.keys(attributes), word, subject)];
     if (Value.Check(schema, value)) return [];
     return [`${subject} ${name} ${(schema as { readonly rule?: string }).rule}, not ${shorten(value)}`];
   });
-  return 'name' in source ? problems : [`${subject} has no name`, ...problems];
+  return 'name' in item ? problems : [`${subject} has no name`, ...problems];
 }
 
-function unknownAttribute(name: string, known: readonly string[], subject: string): string {
+function unknownAttribute(name: string, known: readonly string[], word: string, subject: string): string {
   const meant = didYouMean(name, known);
-  return `${subject} ${shorten(name)} is not an attribute of a source${meant === null ? '' : `; did you mean ${meant}?`}`;
+  return `${subject} ${shorten(name)} is not an attribute of a ${word}${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
 /** Whoever mistypes an address may have put a password into it. */

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
 import type { LoadBounds } from '../http/load-gauge.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
+import type { QueueSetting } from './queue-settings.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
 
@@ -37,6 +38,18 @@ export interface Config {
   /** When new requests are turned away. */
   readonly overload: LoadBounds;
   readonly ping: PingConfig;
+  /** Absolute; null: there is none. */
+  readonly appFolder: string | null;
+  /** Source modules are loaded anew when they change: for development. */
+  readonly isAppWatched?: boolean;
+  readonly backend: {
+    /** Null: one is made and kept in the store. */
+    readonly secret: string | null;
+    readonly timeoutMs: number;
+    readonly queryTimeoutMs: number;
+    readonly denyPrivate: boolean;
+  };
+  readonly queues: readonly QueueConfig[];
   readonly stats: { readonly retentionS: number };
   readonly devices: {
     readonly retentionDays: number;
@@ -48,6 +61,13 @@ export interface Config {
   readonly limits: Limits;
   /** In the words of the wire, as `Sources.configure` takes them. */
   readonly sources: readonly SourceSetting[];
+}
+
+/** Null: as usual, or as many as come. */
+export interface QueueConfig {
+  readonly name: string;
+  readonly workers: number | null;
+  readonly perSecond: number | null;
 }
 
 export type LogLevel = Settings['log_level'];
@@ -85,6 +105,14 @@ export function configOf(settings: Settings): Config {
       rssBytesMax: settings.overload.rss_bytes_max,
     },
     ping: pingConfigOf(settings),
+    appFolder: settings.app,
+    backend: {
+      secret: settings.backend.secret,
+      timeoutMs: settings.backend.timeout_ms,
+      queryTimeoutMs: settings.backend.query_timeout_ms,
+      denyPrivate: settings.backend.deny_private,
+    },
+    queues: settings.queues.map(queueOf),
     stats: { retentionS: settings.stats.retention_s },
     devices: {
       retentionDays: settings.devices.retention_days,
@@ -96,6 +124,10 @@ export function configOf(settings: Settings): Config {
     limits: limitsOf(settings.limits as Readonly<Record<string, number>>),
     sources: settings.sources,
   };
+}
+
+function queueOf({ name, workers, per_second }: QueueSetting): QueueConfig {
+  return { name, workers: workers ?? null, perSecond: per_second ?? null };
 }
 
 function limitsOf(values: Readonly<Record<string, number>>): Limits {

@@ -9,6 +9,7 @@ import {
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';
 import { PingSettings } from './ping-settings.ts';
+import { QueueSettings } from './queue-settings.ts';
 import { SourceSettings } from './source-settings.ts';
 
 const PORT_MAX = 65_535;
@@ -17,6 +18,7 @@ const DAY_S = 86_400;
 const TEXT_MAX = 500_000_000;
 const BODY_BYTES_MIN = 1_024;
 const GRACE_MS_MAX = 600_000;
+const CALL_MS_MAX = 600_000;
 const DELAY_MS_MAX = 600_000;
 const RETENTION_DAYS_MAX = 3_650;
 const STREAMS_MAX = 1_000_000;
@@ -59,6 +61,8 @@ const LIMIT_SETTINGS: Readonly<Record<keyof Limits, readonly [max: number, descr
   userAttributesMax: [1_000_000, 'Attributes of one user.'],
   userAttributesUnitsMax: [TEXT_MAX, 'All attributes of one user, in UTF-16 units of JSON text.'],
   pingsPerMinuteMax: [1_000_000, 'Pings one caller may send in a minute.'],
+  answerObjectsMax: [10_000_000, 'Objects in the answer to a query.'],
+  answerUnitsMax: [TEXT_MAX, 'The answer to a query, in UTF-16 units of JSON text.'],
 };
 
 /** `objectsPerWriteMax` → `objects_per_write_max`: the wire and the file speak snake_case. */
@@ -201,6 +205,31 @@ export const ConfigSchema = Type.Object(
       { additionalProperties: false },
     ),
     ping: PingSettings,
+    app: optionalText({
+      description: 'The folder of the app, whose `sources` folder holds source modules.',
+      rule: 'must be the path of a folder',
+      path: true,
+    }),
+    backend: Type.Object(
+      {
+        secret: optionalText({
+          description:
+            'The secret that calls to the backend are signed with. When it is not set, one is made and kept.',
+          rule: TEXT_RULE,
+          secret: true,
+        }),
+        timeout_ms: integer(1, CALL_MS_MAX, 10_000, 'How long the backend may take for one call, in milliseconds.'),
+        query_timeout_ms: integer(
+          1,
+          CALL_MS_MAX,
+          60_000,
+          'How long the backend may take for one query, to the last byte of its answer, in milliseconds.',
+        ),
+        deny_private: yesOrNo(false, 'Whether a backend at a loopback or private address is refused.'),
+      },
+      { additionalProperties: false },
+    ),
+    queues: QueueSettings,
     stats: Type.Object(
       { retention_s: integer(60, INTERVAL_S_MAX, 30 * DAY_S, 'How long statistics are kept, in seconds.') },
       { additionalProperties: false },

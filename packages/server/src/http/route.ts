@@ -3,6 +3,7 @@ import type { Bearer, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core'
 import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
+import type { HttpBackend } from '../backend/http-backend.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Metrics } from '../metrics.ts';
 import type { TextPart } from './coding/text-parts.ts';
@@ -21,6 +22,10 @@ export interface Desk {
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
   readonly metrics: Metrics;
+  /** How the backend does. */
+  readonly backend: Pick<HttpBackend, 'health' | 'authenticate'>;
+  /** Then it is not shown: whoever wrote it there knows it. */
+  readonly isBackendSecretConfigured: boolean;
 }
 
 /** One request, read and admitted as far as the edge can. */

@@ -423,3 +423,26 @@ describe('the job runner', () => {
     expect([runs, reports[1]]).toEqual([2, 'q k done 0']);
   });
 });
+
+describe('a queue with a rate', () => {
+  it('[JOB-38] begins no more jobs in a second than it is told, however many wait and however many workers it has', async () => {
+    let done = 0;
+    const handlers = {
+      work: async () => {
+        done++;
+      },
+    };
+    const { jobs, timers } = bench(handlers, { workers: 8, perSecond: 4, pollMs: 10 });
+    const many = Array.from({ length: 20 }, (): NewJob => ({ kind: 'work', payload: '', attemptsMax: 1 }));
+    await timers.pass(1_000);
+    await jobs.enqueueAll('q', many);
+    const counts: number[] = [];
+    for (let second = 0; second < 3; second++) {
+      const before = done;
+      await timers.pass(1_000);
+      counts.push(done - before);
+    }
+    for (const count of counts) expect(count).toBeLessThanOrEqual(5);
+    expect(done).toBeGreaterThanOrEqual(12);
+  });
+});

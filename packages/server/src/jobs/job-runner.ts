@@ -14,12 +14,16 @@ export interface JobRunnerParts {
   readonly dice: () => number;
   readonly log: Log;
   readonly timers?: Timers;
+  /** How a queue is served when nobody says. */
+  readonly optionsOf?: (queue: string) => QueueOptions;
   /** Hears of every lease that has ended. */
   readonly onReport?: (report: JobReport) => void;
 }
 
 export interface QueueOptions {
   readonly workers?: number;
+  /** Jobs begun in a second; null: as many as come. */
+  readonly perSecond?: number | null;
   readonly leaseMs?: number;
   readonly pollMs?: number;
   readonly jobMsMax?: number;
@@ -35,6 +39,7 @@ export interface QueueOptions {
 
 const DEFAULTS: Required<QueueOptions> = {
   workers: 4,
+  perSecond: null,
   leaseMs: 60_000,
   pollMs: 1_000,
   jobMsMax: 600_000,
@@ -50,7 +55,7 @@ export class JobRunner {
   #isStopped = false;
 
   constructor(parts: JobRunnerParts) {
-    this.#parts = { timers: systemTimers, onReport: () => undefined, ...parts };
+    this.#parts = { timers: systemTimers, onReport: () => undefined, optionsOf: () => ({}), ...parts };
   }
 
   get queues(): readonly string[] {
@@ -58,7 +63,7 @@ export class JobRunner {
   }
 
   /** A queue that is served already, or comes too late, is left as it is. */
-  serve(queue: string, options: QueueOptions = {}): void {
+  serve(queue: string, options: QueueOptions = this.#parts.optionsOf(queue)): void {
     if (this.#isStopped || this.#queues.has(queue)) return;
     this.#queues.set(queue, new QueueWorkers({ ...this.#parts, ...DEFAULTS, ...options, queue }));
   }

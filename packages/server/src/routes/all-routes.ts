@@ -1,6 +1,7 @@
 import type { Route } from '../http/route.ts';
 import { auditRoutes } from './audit.ts';
 import { clientRoutes } from './clients.ts';
+import { jobRoutes } from './jobs.ts';
 import { pingRoutes } from './pings.ts';
 import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
@@ -36,4 +37,5 @@ export const allRoutes: readonly Route[] = [
   ...eventRoutes,
   ...snapshotRoutes,
   ...searchRoutes,
+  ...jobRoutes,
 ];

@@ -1,7 +1,7 @@
 import type { FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { REFUSED } from '../http/route-schema.ts';
-import { Text } from './shapes.ts';
+import { NullableText, Text } from './shapes.ts';
 
 /** How the service routes are described. They stand outside the versioned paths, and most need no token. */
 const Readiness = Type.Object(
@@ -10,6 +10,16 @@ const Readiness = Type.Object(
     durability: Type.Optional(Text),
     checks: Type.Optional(
       Type.Array(Type.Object({ name: Text, ok: Type.Boolean(), detail: Text }, { additionalProperties: false })),
+    ),
+    backend: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Enum(['unset', 'closed', 'open', 'trying']),
+          failures: Type.Integer({ minimum: 0 }),
+          until: NullableText,
+        },
+        { additionalProperties: false },
+      ),
     ),
   },
   { additionalProperties: false },

@@ -29,7 +29,9 @@ export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: Serv
     if (!isReady) reply.header('retry-after', '1');
     const status = isReady ? 'ready' : 'not_ready';
     const mayKnowMore = options.isMetricsPublic || (await isAdmitted(desk, request));
-    return mayKnowMore ? { status, durability: desk.tidemark.store.engine.durability, checks } : { status };
+    if (!mayKnowMore) return { status };
+    const { durability } = desk.tidemark.store.engine;
+    return { status, durability, checks, backend: await backendOf(desk) };
   });
   addMetrics(app, desk, options);
 }
@@ -79,6 +81,13 @@ async function jobsCheck(jobs: Jobs): Promise<Check> {
   } catch {
     return { name: 'jobs', ok: false, detail: 'cannot be looked at' };
   }
+}
+
+/** A server whose backend is down still serves what it has, so this is told and decides nothing. */
+async function backendOf({ backend }: Desk): Promise<object> {
+  const { isSet, state, failures, untilMs } = await backend.health();
+  if (!isSet) return { state: 'unset', failures: 0, until: null };
+  return { state, failures, until: untilMs === null ? null : new Date(untilMs).toISOString() };
 }
 
 function diskCheck(freeBytes: number): Check {

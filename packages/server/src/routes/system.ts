@@ -72,6 +72,18 @@ const setAppserver = route({
   handle: ({ desk, body }) => desk.tidemark.system.setAppserver(body),
 });
 
+const backendSecret = route({
+  method: 'GET',
+  path: '/rc/v1/system/backend_secret',
+  scope: 'admin',
+  summary: 'The secret that calls to the backend are signed with; null when it stands in the configuration',
+  answer: Type.Object({ secret: NullableText }, { additionalProperties: false }),
+  audit: 'backend_secret.read',
+  handle: async ({ desk }) => ({
+    secret: desk.isBackendSecretConfigured ? null : await desk.tidemark.system.backendSecret(),
+  }),
+});
+
 const stats = route({
   method: 'GET',
   path: '/rc/v1/system/stats',
@@ -98,4 +110,4 @@ const stats = route({
   },
 });
 
-export const systemRoutes = [login, license, reset, appserver, setAppserver, stats];
+export const systemRoutes = [login, license, reset, appserver, setAppserver, backendSecret, stats];

@@ -5,6 +5,8 @@ import type { Answer, Outgoing } from './sender.ts';
 export type Capability =
   /** Devices can be made. They register themselves by the device protocol, which is not part of the REST API. */
   | 'devices'
+  /** Jobs can be left in a queue, which no route does. */
+  | 'jobs'
   /** What belongs to the whole server may be changed, and everything on it emptied. */
   | 'whole_server';
 
@@ -48,8 +50,12 @@ export interface DeviceStep {
   readonly device: { readonly user: string; readonly attributes: Readonly<Record<string, unknown>> };
 }
 
+export interface JobStep {
+  readonly job: { readonly queue: string; readonly state: 'due' | 'dead' };
+}
+
 export type Exchange = readonly [sent: Sent, expected: Expected];
-export type Step = Exchange | DeviceStep;
+export type Step = Exchange | DeviceStep | JobStep;
 
 /** Makes names that nobody else on the server has. */
 export type Naming = (name: string) => string;
@@ -74,6 +80,7 @@ export interface ServerUnderTest {
   /** Makes the names of this run different from those of every other. */
   readonly word: string;
   readonly registerDevice?: (user: string, attributes: Readonly<Record<string, unknown>>) => Promise<void>;
+  readonly leaveJob?: (queue: string, state: 'due' | 'dead') => Promise<void>;
   readonly isOurs: boolean;
   /** Sees every request with its answer, whatever comes of it. */
   readonly observe?: (outgoing: Outgoing, answer: Answer) => void;

@@ -2,6 +2,7 @@ import { clientCases } from './cases/client-cases.ts';
 import { deviceCases } from './cases/device-cases.ts';
 import { documentCases } from './cases/document-cases.ts';
 import { httpCases } from './cases/http-cases.ts';
+import { jobCases } from './cases/job-cases.ts';
 import { pingCases } from './cases/ping-cases.ts';
 import { pushCases } from './cases/push-cases.ts';
 import { sourceCases } from './cases/source-cases.ts';
@@ -20,6 +21,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...clientCases,
   ...pushCases,
   ...tokenCases,
+  ...jobCases,
   ...httpCases,
   ...deviceCases,
 ];

@@ -4,6 +4,7 @@ import type {
   ConformanceCase,
   DeviceStep,
   Exchange,
+  JobStep,
   Naming,
   Sent,
   ServerUnderTest,
@@ -20,10 +21,12 @@ export function reasonToSkip({ needs = [] }: ConformanceCase, server: ServerUnde
 
 const REASONS: Readonly<Record<Capability, string>> = {
   devices: 'it needs a device, and no route of the REST API makes one',
+  jobs: 'it needs a job in a queue, and no route of the REST API leaves one',
   whole_server: 'it changes or empties what belongs to the whole server, which only --whole-server permits',
 };
 
-function offers({ registerDevice, isOurs }: ServerUnderTest, capability: Capability): boolean {
+function offers({ registerDevice, leaveJob, isOurs }: ServerUnderTest, capability: Capability): boolean {
+  if (capability === 'jobs') return leaveJob !== undefined;
   return capability === 'devices' ? registerDevice !== undefined : isOurs;
 }
 
@@ -37,6 +40,7 @@ export async function runConformanceCase(conformanceCase: ConformanceCase, serve
   const naming = namingOf(server.word, conformanceCase);
   for (const [index, step] of conformanceCase.steps(naming).entries()) {
     if (isDeviceStep(step)) await registerDevice(step, server);
+    else if (isJobStep(step)) await leaveJob(step, server);
     else await runExchange(step, server, kept, index + 1);
   }
 }
@@ -50,6 +54,15 @@ function namingOf(word: string, { rule, title }: ConformanceCase): Naming {
 
 function isDeviceStep(step: Step): step is DeviceStep {
   return 'device' in step;
+}
+
+function isJobStep(step: Step): step is JobStep {
+  return 'job' in step;
+}
+
+async function leaveJob({ job }: JobStep, server: ServerUnderTest): Promise<void> {
+  if (server.leaveJob === undefined) throw new Error('the case does not say that it needs jobs');
+  await server.leaveJob(job.queue, job.state);
 }
 
 async function registerDevice({ device }: DeviceStep, server: ServerUnderTest): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Pace, type Store, Tidemark } from '@tidemark/core';
+import { type Store, Tidemark, type TidemarkParts } from '@tidemark/core';
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
 import { openMemoryStore } from '../memory-store/open-memory-store.ts';
 import { type CollectingLog, collectingLog } from './collecting-log.ts';
@@ -15,15 +15,18 @@ export interface TestTidemark {
 
 /** A Tidemark on a memory store, or the one given, with a user source `Order`, an app source `Product` and two users. */
 export async function newTidemark(
-  options: { readonly store?: Store; readonly limits?: Partial<Limits>; readonly pace?: Pace } = {},
+  options: { readonly store?: Store; readonly clock?: SettableClock; readonly limits?: Partial<Limits> } & Pick<
+    TidemarkParts,
+    'adapters' | 'jobs' | 'pace'
+  > = {},
 ): Promise<TestTidemark> {
   const random = seededRandom(1);
   const store = options.store ?? openMemoryStore({ random });
-  const clock = settableClock();
+  const clock = options.clock ?? settableClock();
   const log = collectingLog();
-  const pace = options.pace === undefined ? {} : { pace: options.pace };
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const tidemark = new Tidemark({ store, clock, random, passwords: weakPasswords(random), log, limits, ...pace });
+  const passwords = weakPasswords(random);
+  const tidemark = new Tidemark({ ...options, store, clock, random, passwords, log, limits });
   await tidemark.sources.declare({ name: 'Order', partition_type: 'user' });
   await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
   for (const login of ['ada', 'bob']) await tidemark.users.create({ attributes: { login, password: 'long enough' } });

@@ -24,6 +24,22 @@ export function addServe(program: Command, cli: Cli): void {
   );
 }
 
+/** The same while an app is being written: its folder is the working one, and its sources are loaded as they change. */
+export function addDev(program: Command, cli: Cli): void {
+  const command = program
+    .command('dev')
+    .description('Run the server for an app that is being written; its source modules are loaded anew when they change')
+    .action(async (_options: object, self: Command) => {
+      const loaded = configOf(self, cli);
+      const { appFolder } = loaded.config;
+      await serve(cli, {
+        ...loaded,
+        config: { ...loaded.config, appFolder: appFolder ?? cli.folder, isAppWatched: true },
+      });
+    });
+  withExamples(withConfigFlags(command), 'tidemark dev', 'tidemark dev --app ../my-app --port 8080');
+}
+
 /** Log and server are only loaded by whoever runs one, so that all other commands start quickly. */
 async function serve(cli: Cli, { config, warnings }: LoadedConfig): Promise<void> {
   const { openLog } = await import('../../logging/open-log.ts');
@@ -59,7 +75,7 @@ function startFailure(error: NodeJS.ErrnoException, { host, port }: Config): Err
     case 'EADDRNOTAVAIL':
       return new CliFailure(`TIDEMARK_HOST ${JSON.stringify(host)} is no address of this machine`);
     default:
-      return storeFailure(error) as Error;
+      return error.name === 'BadSource' ? new CliFailure(error.message) : (storeFailure(error) as Error);
   }
 }
 

@@ -60,6 +60,22 @@ function addAppserver(program: Command, cli: Cli): void {
         print.record(await api.send<object>('POST', APPSERVER, { adapter_url: url ?? null }));
       }),
     );
+  addBackendSecret(appserver, cli);
+}
+
+function addBackendSecret(appserver: Command, cli: Cli): void {
+  appserver
+    .command('secret')
+    .description('The secret that calls to the backend are signed with')
+    .addHelpText('before', examples('tidemark appserver secret'))
+    .action(
+      cli.remote(async ({ api, print }, _options: object) => {
+        const { secret } = await api.get<{ readonly secret: string | null }>('/rc/v1/system/backend_secret');
+        if (print.isJson) return print.json({ secret });
+        if (secret === null) return cli.terminal.say('The secret stands in the configuration and is not shown.');
+        cli.terminal.out(`${secret}\n`);
+      }),
+    );
 }
 
 function addAudit(program: Command, cli: Cli): void {

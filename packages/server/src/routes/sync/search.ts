@@ -1,7 +1,6 @@
-import { Refusal } from '@tidemark/protocol';
 import { SearchRequest } from '@tidemark/protocol/sync-schemas';
 import { Type } from 'typebox';
-import { route } from '../../http/route.ts';
+import { JsonText, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
 
 const search = route({
@@ -15,9 +14,11 @@ const search = route({
     { additionalProperties: false },
   ),
   handle: async ({ desk, body, bearer }) => {
-    actingDevice(bearer);
-    const { name } = await desk.tidemark.sources.get(body.source);
-    throw new Refusal('search_not_available', `the source ${JSON.stringify(name)} has no adapter that can search`);
+    const { user } = actingDevice(bearer);
+    const startedMs = performance.now();
+    const objects = await desk.tidemark.search({ source: body.source, user_id: user, params: body.params });
+    desk.tidemark.stats.record(`sources:search:${body.source}`, performance.now() - startedMs, desk.nowMs());
+    return new JsonText(`{"objects":${objects}}`);
   },
 });
 

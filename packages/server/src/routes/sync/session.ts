@@ -1,6 +1,7 @@
 import { nameProblem, Refusal } from '@tidemark/protocol';
 import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
 import { Type } from 'typebox';
+import { deviceUser } from '../../auth/device-user.ts';
 import { type Desk, route } from '../../http/route.ts';
 import { Empty, Text } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
@@ -19,7 +20,7 @@ const login = route({
   audit: 'device.login',
   handle: async ({ desk, body, address }) => {
     const { login: name, password, client = null } = body;
-    const user = await desk.limiter.attempt(address, name, () => desk.tidemark.users.verifyPassword(name, password));
+    const user = await desk.limiter.attempt(address, name, () => deviceUser(desk, name, password));
     if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
     const known = await ownClient(desk, user.login, client);
     const client_id = known ?? (await desk.tidemark.clients.register(user.login, {})).client_id;
@@ -28,7 +29,7 @@ const login = route({
       client: client_id,
       scopes: ['device'],
       expiresAtMs: desk.nowMs() + desk.deviceTokenTtlMs,
-      stamp: user.stamp,
+      ...(user.stamp === undefined ? {} : { stamp: user.stamp }),
       isReturning: known !== null,
     });
     return { token, user_id: user.login, client_id, expires_at };

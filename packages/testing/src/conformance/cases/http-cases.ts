@@ -321,6 +321,11 @@ const service: readonly ConformanceCase[] = [
             ok: true,
             detail: new Matcher('a text', (value) => typeof value === 'string'),
           }),
+          backend: {
+            state: new Matcher('a state', (value) => typeof value === 'string'),
+            failures: new Matcher('a number', (value) => Number.isInteger(value)),
+            until: new Matcher('a time or null', (value) => value === null || typeof value === 'string'),
+          },
         }),
       ],
       [withoutToken(get('/openapi.json')), json(new Matcher('a description', isDescription))],

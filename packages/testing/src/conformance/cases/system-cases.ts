@@ -82,6 +82,8 @@ const license: readonly ConformanceCase[] = [
 
 const APPSERVER = '/rc/v1/system/appserver';
 
+const SIGNING_SECRET = new Matcher('a secret', (value) => /^whsec_[\w+/=]{43,}$/.test(String(value)));
+
 const appserver: readonly ConformanceCase[] = [
   {
     rule: 'REST-3',
@@ -95,6 +97,8 @@ const appserver: readonly ConformanceCase[] = [
       [get(APPSERVER), json({ adapter_url: 'https://backend.example/tidemark' })],
       [post(APPSERVER, { adapter_url: null }), json({ adapter_url: null })],
       [get(APPSERVER), json({ adapter_url: null })],
+      [get('/rc/v1/system/backend_secret'), json({ secret: keep('secret', SIGNING_SECRET) })],
+      [get('/rc/v1/system/backend_secret'), json({ secret: same('secret') })],
     ],
   },
   {

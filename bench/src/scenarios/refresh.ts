@@ -1,0 +1,83 @@
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import { median } from '../measure.ts';
+import type { Row } from '../row.ts';
+import { buildWorld, endWorld, idOf, objectsFrom, SOURCE } from '../world.ts';
+
+const OBJECTS = 100_000;
+const CHANGED = 100;
+const ROUNDS = 7;
+const CHUNK_BYTES = 65_536;
+const LOOP_DELAY_MS_MAX = 50;
+const NS_PER_MS = 1e6;
+
+/**
+ * A refresh of 100,000 objects of which 100 have changed, from the bytes of the answer to the disk, against parsing the
+ * same bytes. CPU time rather than elapsed: both are work of this thread, and the machine is shared.
+ */
+export async function refresh(say: (line: string) => void): Promise<readonly Row[]> {
+  const world = await buildWorld(OBJECTS, say);
+  const objects = objectsFrom(0, OBJECTS);
+  const costs: { readonly parseMs: number; readonly refreshMs: number }[] = [];
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let index = 0; index < CHANGED; index++) {
+      (objects[idOf(index * (OBJECTS / CHANGED))] as Record<string, unknown>).stock = `${round} of ${index}`;
+    }
+    const bytes = Buffer.from(JSON.stringify(objects));
+    const parseMs = await cpuMs(async () => JSON.parse(bytes.toString('utf8')));
+    const since = await world.tidemark.head({ source: SOURCE });
+    let changed = 0;
+    const refreshMs = await cpuMs(async () => {
+      delay.enable();
+      const answer = { chunks: arriving(bytes) };
+      changed = (await world.tidemark.replaceWithAnswer({ source: SOURCE, answer, since })).changed;
+      delay.disable();
+    });
+    if (changed !== CHANGED) throw new Error(`${changed} objects were written, not ${CHANGED}`);
+    // The first round warms up.
+    if (round > 0) costs.push({ parseMs, refreshMs });
+    else delay.reset();
+  }
+  await endWorld(world);
+  return [costRow(costs), delayRow(delay)];
+}
+
+function costRow(costs: readonly { readonly parseMs: number; readonly refreshMs: number }[]): Row {
+  const parseMs = median(costs.map((cost) => cost.parseMs));
+  const refreshMs = median(costs.map((cost) => cost.refreshMs));
+  return {
+    name: 'refresh of 100,000, 100 changed',
+    measured: `${refreshMs.toFixed(0)} ms of CPU`,
+    against: `${parseMs.toFixed(0)} ms for JSON.parse`,
+    ratio: refreshMs / parseMs,
+    bound: { atMost: 2 },
+  };
+}
+
+function delayRow(delay: IntervalHistogram): Row {
+  const p99Ms = delay.percentile(99) / NS_PER_MS;
+  return {
+    name: 'event loop during such a refresh, p99',
+    measured: `${p99Ms.toFixed(0)} ms`,
+    against: `${LOOP_DELAY_MS_MAX} ms`,
+    ratio: p99Ms / LOOP_DELAY_MS_MAX,
+    bound: { atMost: 1 },
+  };
+}
+
+/** As it comes from a socket: piece by piece, with turns of the event loop in between. */
+async function* arriving(bytes: Buffer): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
+    yield decoder.decode(bytes.subarray(start, start + CHUNK_BYTES), { stream: true });
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  yield decoder.decode();
+}
+
+async function cpuMs(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}

@@ -1,0 +1,122 @@
+import { REFRESH_APPLY_MS_MAX, type Trouble } from '@tidemark/protocol';
+import type { Target } from '../admission/admit-write.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { Entry, EntryWrite, Guard, Store } from '../ports/store.ts';
+import { enrolment } from '../registry/belongings.ts';
+import { randomWord } from '../registry/random-word.ts';
+import { refs } from '../registry/refs.ts';
+import { waitAfterMs } from './is-due.ts';
+import { NEVER_REFRESHED, type RefreshState, readRefreshState, writeRefreshState } from './refresh-state.ts';
+
+export interface RefreshDeskPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The longest a query may take. */
+  readonly queryMsMax: number;
+}
+
+/** What is known of a partition's refresh, as it was read. */
+export interface Standing {
+  readonly state: RefreshState;
+  readonly entry: Entry | null;
+  /** When somebody said it is due, and the entry that says so. */
+  readonly refreshAtMs: number | null;
+  readonly refreshAt: Entry | null;
+}
+
+/** The right to refresh a partition, alone. What is written under `fence` is written only while the right lasts. */
+export interface RefreshLease {
+  readonly target: Target;
+  readonly standing: Standing;
+  readonly state: RefreshState;
+  readonly version: number;
+  readonly fence: Guard;
+}
+
+/** Keeps book of refreshes in the store, where all servers see it. */
+export class RefreshDesk {
+  readonly #ports: RefreshDeskPorts;
+
+  constructor(ports: RefreshDeskPorts) {
+    this.#ports = ports;
+  }
+
+  async standing({ partition }: Target): Promise<Standing> {
+    const { store } = this.#ports;
+    const [entry, refreshAt] = await Promise.all([
+      store.readEntry(refs.refresh(partition)),
+      store.readEntry(refs.refreshAt(partition)),
+    ]);
+    const state = entry === null ? NEVER_REFRESHED : readRefreshState(entry.value);
+    return { state, entry, refreshAt, refreshAtMs: refreshAt === null ? null : Number(refreshAt.value) };
+  }
+
+  /** Null: somebody else has it, or was faster. */
+  async lease(target: Target, standing: Standing): Promise<RefreshLease | null> {
+    const { store, clock, random, queryMsMax } = this.#ports;
+    const nowMs = clock.nowMs();
+    if (standing.state.leaseUntilMs > nowMs) return null;
+    const leaseWord = randomWord(random);
+    const leaseUntilMs = nowMs + queryMsMax + REFRESH_APPLY_MS_MAX;
+    const state = { ...standing.state, leaseWord, leaseUntilMs };
+    if (!(await this.#write(target, standing.entry, state))) return null;
+    const ref = refs.refresh(target.partition);
+    const entry = await store.readEntry(ref);
+    if (entry === null || readRefreshState(entry.value).leaseWord !== leaseWord) return null;
+    return { target, standing, state, version: entry.version, fence: { ...ref, version: entry.version } };
+  }
+
+  async isHeld({ target, version }: RefreshLease): Promise<boolean> {
+    return (await this.#ports.store.readEntry(refs.refresh(target.partition)))?.version === version;
+  }
+
+  /** Notes that a job was left for it. False: somebody else was faster. */
+  queued(target: Target, { state, entry }: Standing, untilMs: number): Promise<boolean> {
+    return this.#write(target, entry, { ...state, queuedUntilMs: untilMs });
+  }
+
+  /** The refresh went well; `atMs` is when its query began. */
+  succeed(lease: RefreshLease, atMs: number): Promise<boolean> {
+    return this.#settle(lease, { ...NEVER_REFRESHED, atMs });
+  }
+
+  /** The refresh failed. Answers the state with the time of the next attempt. */
+  async fail(lease: RefreshLease, trouble: Trouble, retryAfterMs: number): Promise<RefreshState> {
+    const { clock, random } = this.#ports;
+    const { state } = lease;
+    const failures = state.failures + 1;
+    const [byte = 0] = random.bytes(1);
+    const retryAtMs = clock.nowMs() + Math.max(waitAfterMs(failures, byte / 256), retryAfterMs);
+    // A job that failed comes back by itself.
+    const queuedUntilMs = state.queuedUntilMs === 0 ? 0 : Math.max(state.queuedUntilMs, retryAtMs);
+    const failed = { ...NEVER_REFRESHED, atMs: state.atMs, failures, retryAtMs, trouble, queuedUntilMs };
+    await this.#settle(lease, failed);
+    return failed;
+  }
+
+  /** What somebody said about when it is due is done with, unless they have said something else since. */
+  #settle({ target, standing, version }: RefreshLease, state: RefreshState): Promise<boolean> {
+    const said = standing.refreshAt;
+    const ref = refs.refreshAt(target.partition);
+    const done: EntryWrite[] = said === null ? [] : [{ ...ref, value: null, expect: said.version }];
+    const mine = { key: [], value: '', version };
+    return this.#write(target, mine, state, done).then((isWritten) =>
+      isWritten || done.length === 0 ? isWritten : this.#write(target, mine, state),
+    );
+  }
+
+  async #write(
+    { partition, guards }: Target,
+    entry: Entry | null,
+    state: RefreshState,
+    others: readonly EntryWrite[] = [],
+  ): Promise<boolean> {
+    const write = { ...refs.refresh(partition), value: writeRefreshState(state), expect: entry?.version ?? 0 };
+    // Whoever drops the source must find an entry that is new.
+    const news = entry === null ? [enrolment('source', partition.source)] : [];
+    const result = await this.#ports.store.writeEntries({ writes: [write, ...news, ...others], guards });
+    return result.status === 'written';
+  }
+}

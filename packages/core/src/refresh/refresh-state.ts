@@ -1,0 +1,37 @@
+import type { Trouble } from '@tidemark/protocol';
+
+/** How the refresh of one partition stands. */
+export interface RefreshState {
+  /** When the last query that went well began; null: none ever did. */
+  readonly atMs: number | null;
+  /** Refreshes in a row that failed. */
+  readonly failures: number;
+  /** After failures, when to try again. */
+  readonly retryAtMs: number;
+  /** Why the last one failed; null: it did not. */
+  readonly trouble: Trouble | null;
+  /** Until when somebody has the refresh to themselves; 0: nobody has. */
+  readonly leaseUntilMs: number;
+  /** Tells the one who has it from everybody else. */
+  readonly leaseWord: string;
+  /** Until when a job for it is waited for; 0: there is none. */
+  readonly queuedUntilMs: number;
+}
+
+export const NEVER_REFRESHED: RefreshState = {
+  atMs: null,
+  failures: 0,
+  retryAtMs: 0,
+  trouble: null,
+  leaseUntilMs: 0,
+  leaseWord: '',
+  queuedUntilMs: 0,
+};
+
+export function readRefreshState(text: string): RefreshState {
+  return { ...NEVER_REFRESHED, ...(JSON.parse(text) as RefreshState) };
+}
+
+export function writeRefreshState(state: RefreshState): string {
+  return JSON.stringify(state);
+}

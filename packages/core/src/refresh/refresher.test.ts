@@ -1,0 +1,374 @@
+import { Tidemark } from '@tidemark/core';
+import { DEFAULT_LIMITS, REFRESH_QUEUED_MS, Refusal, type Trouble } from '@tidemark/protocol';
+import {
+  newTidemark,
+  openMemoryJobs,
+  openMemoryStore,
+  refusalOf,
+  seededRandom,
+  settableClock,
+  weakPasswords,
+} from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import { type Adapter, AdapterRefusal, type ObjectsAnswer } from '../ports/adapter.ts';
+import type { LeasedJob } from '../ports/jobs.ts';
+
+const SOURCE = { source: 'Stock' };
+
+/** A backend that answers what the test wants, and counts. */
+class Backend implements Adapter {
+  objects: Record<string, Record<string, unknown>> = {};
+  queries: { source: string; user: string | null }[] = [];
+  answer: () => Promise<ObjectsAnswer> = async () => ({ objects: this.objects });
+
+  query(call: { source: string; user: string | null }): Promise<ObjectsAnswer> {
+    this.queries.push(call);
+    return this.answer();
+  }
+
+  create = async () => '1';
+  update = async () => undefined;
+  delete = async () => undefined;
+
+  /** As text, in pieces. */
+  inText(text: string, size = 10): void {
+    this.answer = async () => ({
+      chunks: (async function* () {
+        for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size);
+      })(),
+    });
+  }
+}
+
+async function setUp(attributes: Record<string, unknown> = {}, options: Parameters<typeof newTidemark>[0] = {}) {
+  const backend = new Backend();
+  const adapters = { find: (name: string) => (name === 'backend' ? backend : null) };
+  const world = await newTidemark({ ...options, adapters });
+  const { tidemark } = world;
+  await tidemark.sources.declare({ name: 'Stock', partition_type: 'app', adapter: 'backend', ...attributes });
+  const committed: string[] = [];
+  tidemark.onCommitted(({ partition, cause }) => committed.push(`${partition.source}:${cause}`));
+  const md = async () => Object.fromEntries(await tidemark.readObjects(SOURCE));
+  return { ...world, backend, adapters, committed, md };
+}
+
+async function errorsOf(world: Awaited<ReturnType<typeof setUp>>) {
+  const view = await world.tidemark.readDocument({ kind: 'shared', source: 'Stock' }, 'errors');
+  if (view.type !== 'objects') throw new Error('not objects');
+  return Object.fromEntries([...view.objects].map(([id, text]) => [id, JSON.parse(text) as Trouble]));
+}
+
+describe('a refresh', () => {
+  it('[FRESH-4] makes md equal to the answer, which moves nothing when it is equal already', async () => {
+    const { tidemark, backend, committed, md } = await setUp({ poll_interval: 0 });
+    backend.objects = { '1': { name: 'one' }, '2': { name: 'two' } };
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect(await md()).toEqual(backend.objects);
+    expect(backend.queries).toEqual([{ source: 'Stock', user: null }]);
+    const { head } = await tidemark.partition(SOURCE);
+    await tidemark.refresher.ensureFresh(SOURCE);
+    expect((await tidemark.partition(SOURCE)).head).toBe(head);
+    backend.objects = { '2': { name: 'zwei' }, '3': { name: 'three' } };
+    await tidemark.refresher.ensureFresh(SOURCE);
+    expect(await md()).toEqual(backend.objects);
+    expect(committed).toEqual(['Stock:refresh', 'Stock:refresh']);
+    expect(backend.queries.length).toBe(3);
+  });
+
+  it('[FRESH-4] also when the answer arrives as text, in any spelling', async () => {
+    const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
+    const objects = { '1': { name: 'öne', list: [1, { b: 1, a: 2 }] }, 'a"b': { n: -0.5 }, '3': {} };
+    const expected = { '1': objects['1'], 'a"b': objects['a"b'] };
+    for (const text of [JSON.stringify(objects), JSON.stringify(objects, null, 2), JSON.stringify(objects)]) {
+      backend.inText(text, 3);
+      expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
+      expect(await md()).toEqual(expected);
+      expect((await tidemark.partition(SOURCE)).head).toBe(2);
+    }
+    backend.inText('{"1":{"name":"eins"}}');
+    await tidemark.refresher.ensureFresh(SOURCE);
+    expect(await md()).toEqual({ '1': { name: 'eins' } });
+    backend.inText('{}');
+    await tidemark.refresher.ensureFresh(SOURCE);
+    expect(await md()).toEqual({});
+  });
+
+  it('[FRESH-1] happens when it is due, for each user apart', async () => {
+    const { tidemark, backend, clock } = await setUp();
+    await tidemark.sources.declare({ name: 'Task', adapter: 'backend', poll_interval: 60 });
+    for (const user_id of ['ada', 'bob', 'ada', 'bob'])
+      await tidemark.refresher.ensureFresh({ source: 'Task', user_id });
+    expect(backend.queries).toEqual([
+      { source: 'Task', user: 'ada' },
+      { source: 'Task', user: 'bob' },
+    ]);
+    clock.advance(60_000);
+    await tidemark.refresher.ensureFresh({ source: 'Task', user_id: 'ada' });
+    expect(backend.queries.length).toBe(3);
+  });
+
+  it('[FRESH-2] happens once when read_state asks for it', async () => {
+    const { tidemark, backend, clock } = await setUp({ poll_interval: -1 });
+    const ask = () => tidemark.refresher.ensureFresh(SOURCE);
+    await ask();
+    expect(backend.queries.length).toBe(0);
+    await tidemark.sources.setRefreshTime('Stock', 'ada');
+    await ask();
+    await ask();
+    expect(backend.queries.length).toBe(1);
+    await tidemark.sources.setRefreshTime('Stock', 'ada', 30);
+    await ask();
+    expect(backend.queries.length).toBe(1);
+    clock.advance(30_000);
+    await ask();
+    await ask();
+    expect(backend.queries.length).toBe(2);
+  });
+
+  it('[FRESH-2] what read_state asks for while a query runs is asked again', async () => {
+    const { tidemark, backend } = await setUp({ poll_interval: -1 });
+    await tidemark.sources.setRefreshTime('Stock', 'ada');
+    backend.answer = async () => {
+      if (backend.queries.length === 1) await tidemark.sources.setRefreshTime('Stock', 'ada');
+      return { objects: {} };
+    };
+    for (let count = 0; count < 3; count++) await tidemark.refresher.ensureFresh(SOURCE);
+    expect(backend.queries.length).toBe(2);
+  });
+
+  it('[FRESH-5] of one partition is one query, however many devices ask at once', async () => {
+    const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
+    backend.objects = { '1': { a: 1 } };
+    const troubles = await Promise.all(Array.from({ length: 200 }, () => tidemark.refresher.ensureFresh(SOURCE)));
+    expect(new Set(troubles)).toEqual(new Set([null]));
+    expect(backend.queries.length).toBe(1);
+    expect(await md()).toEqual(backend.objects);
+  });
+
+  it('[FRESH-5] also across servers on one store; a server that died leaves it to the others after a while', async () => {
+    const store = openMemoryStore({ random: seededRandom(3) });
+    const one = await setUp({ poll_interval: 0 }, { store });
+    const two = new Tidemark({
+      store,
+      clock: one.clock,
+      random: seededRandom(4),
+      passwords: weakPasswords(seededRandom(4)),
+      log: one.log,
+      adapters: one.adapters,
+    });
+    let release: () => void = () => undefined;
+    one.backend.answer = () =>
+      new Promise((resolve) => {
+        release = () => resolve({ objects: { late: { a: 1 } } });
+      });
+    const first = one.tidemark.refresher.ensureFresh(SOURCE);
+    while (one.backend.queries.length === 0) await Promise.resolve();
+    expect(await two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect(one.backend.queries.length).toBe(1);
+
+    // The first one is slower than its lease: the other takes over, and what the first one brings is not written.
+    const releaseFirst = release;
+    one.clock.advance(10 * 60_000);
+    one.backend.answer = async () => ({ objects: { fresh: { a: 2 } } });
+    expect(await two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect(await one.md()).toEqual({ fresh: { a: 2 } });
+    releaseFirst();
+    expect(await first).toBeNull();
+    expect(await one.md()).toEqual({ fresh: { a: 2 } });
+    expect(one.backend.queries.length).toBe(2);
+  });
+
+  it('[WRITE-9] does not undo what was committed while the query ran', async () => {
+    const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
+    await tidemark.pushObjects({ ...SOURCE, objects: { kept: { a: 1 }, changed: { a: 1 }, deleted: { a: 1 } } });
+    backend.answer = async () => {
+      await tidemark.pushObjects({ ...SOURCE, objects: { changed: { a: 2 }, pushed: { a: 2 } } });
+      await tidemark.pushDeletes({ ...SOURCE, objects: ['deleted'] });
+      return { objects: { kept: { a: 0 }, changed: { a: 1 }, deleted: { a: 1 } } };
+    };
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect(await md()).toEqual({ kept: { a: 0 }, changed: { a: 2 }, pushed: { a: 2 } });
+  });
+});
+
+describe('an answer that is no good', () => {
+  const BAD: readonly (readonly [string, unknown])[] = [
+    ['a list', []],
+    ['a text', 'no'],
+    ['nothing', null],
+    ['an object that is none', { '1': 7 }],
+    ['a bad name', { '1': { a: 1 }, '': { a: 1 } }],
+    ['an unsafe number', { '1': { a: 2 ** 60 } }],
+    ['broken Unicode', { '1': { a: '\ud800' } }],
+  ];
+
+  it.each(BAD)('[FRESH-6] %s changes nothing and is told, as a value and as text', async (_name, value) => {
+    const world = await setUp({ poll_interval: 0 });
+    const { tidemark, backend, md, clock } = world;
+    backend.objects = { '1': { a: 1 } };
+    await tidemark.refresher.ensureFresh(SOURCE);
+    for (const isText of [false, true]) {
+      if (isText) backend.inText(JSON.stringify(value));
+      else backend.answer = async () => ({ objects: value });
+      clock.advance(3_600_000);
+      const trouble = await tidemark.refresher.ensureFresh(SOURCE);
+      expect(trouble).toMatchObject({ code: 'backend_error', detail: expect.stringContaining('not usable') });
+      expect(await md()).toEqual({ '1': { a: 1 } });
+      expect((await errorsOf(world)).query).toMatchObject({ code: 'backend_error' });
+    }
+  });
+
+  it('[FRESH-6] so does one that is torn, has an object twice, or is longer than one can be', async () => {
+    const limits = { answerObjectsMax: 2, answerUnitsMax: 60 };
+    const { tidemark, backend, md, clock } = await setUp({ poll_interval: 0 }, { limits });
+    const whole = '{"1":{"a":1},"2":{"a":1}}';
+    backend.inText(whole);
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
+    for (const text of [
+      whole.slice(0, -1),
+      '{"1":{"a":1},"1":{"a":2}}',
+      '{"1":{"a":1},"2":{"a":1},"3":{"a":1}}',
+      `{"1":{"a":"${'x'.repeat(60)}"}}`,
+      '{"1":{"a":1,}}',
+      '<html>',
+    ]) {
+      backend.inText(text);
+      clock.advance(3_600_000);
+      expect((await tidemark.refresher.ensureFresh(SOURCE))?.code).toBe('backend_error');
+      expect(await md()).toEqual(JSON.parse(whole));
+    }
+    expect(DEFAULT_LIMITS.answerObjectsMax).toBeGreaterThanOrEqual(100_000);
+  });
+
+  it('[FRESH-6] one that breaks off in the middle is told as what broke it', async () => {
+    const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
+    backend.answer = async () => ({
+      chunks: (async function* () {
+        yield '{"1":{"a":1},';
+        throw new Refusal('backend_timeout', 'too slow');
+      })(),
+    });
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual({ code: 'backend_timeout', detail: 'too slow' });
+    expect(await md()).toEqual({});
+  });
+});
+
+describe('a backend that fails', () => {
+  it('[FRESH-3] is not asked again before the wait is over; devices are told meanwhile; then all is well', async () => {
+    const world = await setUp({ poll_interval: 0 });
+    const { tidemark, backend, clock, log } = world;
+    backend.answer = () => Promise.reject(new Refusal('backend_unavailable', 'nobody there', [], 7));
+    const trouble = { code: 'backend_unavailable', detail: 'nobody there' };
+    for (let count = 0; count < 3; count++) expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual(trouble);
+    expect(backend.queries.length).toBe(1);
+    expect(await errorsOf(world)).toEqual({ query: { ...trouble, failures: 1, retry_at: '2023-11-14T22:13:27.000Z' } });
+    clock.advance(6_999);
+    await tidemark.refresher.ensureFresh(SOURCE);
+    expect(backend.queries.length).toBe(1);
+    clock.advance(1);
+    await tidemark.refresher.ensureFresh(SOURCE);
+    expect(backend.queries.length).toBe(2);
+    expect((await errorsOf(world)).query).toMatchObject({ failures: 2 });
+
+    backend.answer = async () => ({ objects: { '1': { a: 1 } } });
+    clock.advance(300_000);
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect(await errorsOf(world)).toEqual({});
+    expect(await tidemark.stats.names('sources:*:Stock')).toEqual([
+      'sources:query:Stock',
+      'sources:query_failed:Stock',
+    ]);
+    expect(log.lines.filter(({ event }) => event === 'refresh_failed').length).toBe(2);
+  });
+
+  it('[FRESH-7] what an adapter throws is for the log, not for devices', async () => {
+    const { tidemark, backend, log, clock } = await setUp({ poll_interval: 0 });
+    backend.answer = () => Promise.reject(new Error('password of the database: hunter2'));
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual({
+      code: 'backend_error',
+      detail: 'the adapter of the source failed',
+    });
+    expect(log.lines.at(-1)?.fields.reason).toContain('hunter2');
+    clock.advance(3_600_000);
+    backend.answer = () => Promise.reject(new AdapterRefusal('rejected', 'not today'));
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual({ code: 'backend_error', detail: 'not today' });
+  });
+
+  it('[FRESH-8] a source whose adapter is not there says so, one without an adapter is never refreshed', async () => {
+    const { tidemark, backend } = await setUp();
+    await tidemark.sources.declare({ name: 'Lost', partition_type: 'app', adapter: 'nowhere', poll_interval: 0 });
+    expect((await tidemark.refresher.ensureFresh({ source: 'Lost' }))?.code).toBe('backend_unavailable');
+    await tidemark.sources.setRefreshTime('Product', 'ada');
+    expect(await tidemark.refresher.ensureFresh({ source: 'Product' })).toBeNull();
+    expect(backend.queries).toEqual([]);
+    expect(await refusalOf(tidemark.refresher.ensureFresh({ source: 'None' }))).toBe('source_not_found');
+  });
+
+  it('[FRESH-9] nothing is left of a refresh when its user or source goes', async () => {
+    const { tidemark, backend, store } = await setUp({ poll_interval: 0 });
+    await tidemark.sources.declare({ name: 'Task', adapter: 'backend', poll_interval: 0 });
+    const settings = async () => (await store.listEntries({ kind: 'setting', prefix: ['refresh'], limit: 99 })).length;
+    await tidemark.refresher.ensureFresh(SOURCE);
+    await tidemark.refresher.ensureFresh({ source: 'Task', user_id: 'ada' });
+    expect(await settings()).toBe(2);
+    await tidemark.users.delete('ada');
+    expect(await settings()).toBe(1);
+    backend.answer = async () => {
+      await tidemark.sources.drop('Stock');
+      return { objects: { '1': { a: 1 } } };
+    };
+    expect((await tidemark.refresher.ensureFresh(SOURCE))?.code).toBe('source_not_found');
+    expect(await settings()).toBe(0);
+  });
+});
+
+describe('a source with a queue', () => {
+  async function setUpQueue(attributes: Record<string, unknown>) {
+    const clock = settableClock();
+    const jobs = openMemoryJobs({ clock });
+    const world = await setUp({ poll_interval: 0, ...attributes }, { jobs, clock });
+    const run = async (queue: string) => {
+      const job = (await jobs.lease(queue, 1_000)) as LeasedJob;
+      await world.tidemark.refresher.handler(job, new AbortController().signal);
+      await jobs.acknowledge(job);
+    };
+    return { ...world, jobs, run };
+  }
+
+  it('[FRESH-10] is refreshed by one job, and devices get what is there until then', async () => {
+    for (const [attributes, queue] of [
+      [{ queue: 'slow' }, 'slow'],
+      [{ queue: 'slow', query_queue: 'slower' }, 'slower'],
+    ] as const) {
+      const { tidemark, backend, jobs, run, md, committed, clock } = await setUpQueue(attributes);
+      backend.objects = { '1': { a: 1 } };
+      for (let count = 0; count < 5; count++) expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
+      expect([backend.queries.length, (await jobs.describe(queue)).counts.due]).toEqual([0, 1]);
+      await run(queue);
+      expect([await md(), committed]).toEqual([backend.objects, ['Stock:refresh']]);
+      clock.advance(1);
+      await tidemark.refresher.ensureFresh(SOURCE);
+      expect((await jobs.describe(queue)).counts.due).toBe(1);
+    }
+  });
+
+  it('[FRESH-10] a job that fails is tried again by its queue, and told', async () => {
+    const { tidemark, backend, jobs, run } = await setUpQueue({ queue: 'slow' });
+    backend.answer = () => Promise.reject(new Refusal('backend_timeout', 'too slow'));
+    await tidemark.refresher.ensureFresh(SOURCE);
+    await expect(run('slow')).rejects.toMatchObject({ name: 'JobFailure', message: 'too slow', isFinal: false });
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual({ code: 'backend_timeout', detail: 'too slow' });
+    expect((await jobs.describe('slow')).counts.due).toBe(0);
+  });
+
+  it('[FRESH-10] a job that is lost is left again after a while; one for a source that is gone does nothing', async () => {
+    const { tidemark, backend, jobs, run, clock } = await setUpQueue({ queue: 'slow' });
+    await tidemark.refresher.ensureFresh(SOURCE);
+    clock.advance(REFRESH_QUEUED_MS);
+    await tidemark.refresher.ensureFresh(SOURCE);
+    expect((await jobs.describe('slow')).counts.due).toBe(2);
+    await tidemark.sources.drop('Stock');
+    await run('slow');
+    expect(backend.queries).toEqual([]);
+  });
+});

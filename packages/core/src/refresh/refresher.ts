@@ -1,0 +1,225 @@
+import {
+  REFRESH_ATTEMPTS_MAX,
+  REFRESH_QUERIES_MAX,
+  REFRESH_QUEUED_MS,
+  Refusal,
+  type Trouble,
+  type WriteReport,
+} from '@tidemark/protocol';
+import type { AnswerCall, Moment, Target, WriteCall } from '../admission/admit-write.ts';
+import type { Adapter, Adapters } from '../ports/adapter.ts';
+import type { Clock } from '../ports/clock.ts';
+import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
+import type { Log } from '../ports/log.ts';
+import type { Random } from '../ports/random.ts';
+import type { PartitionKey, Store } from '../ports/store.ts';
+import type { SourceView } from '../registry/sources.ts';
+import { isDue } from './is-due.ts';
+import { noteErrors } from './note-errors.ts';
+import { RefreshDesk, type RefreshLease, type Standing } from './refresh-desk.ts';
+import { failureOf } from './trouble-of.ts';
+
+export interface RefresherPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Absent: no source has an adapter, whatever it says. */
+  readonly adapters?: Adapters;
+  /** Absent: nothing is left to a queue. */
+  readonly jobs?: Pick<Jobs, 'enqueue'>;
+  /** The longest a query may take. */
+  readonly queryMsMax?: number;
+  readonly sourceOf: (name: string) => Promise<SourceView>;
+  readonly targetOf: (call: WriteCall) => Promise<Target>;
+  readonly head: (call: WriteCall) => Promise<Moment>;
+  readonly replace: (call: AnswerCall) => Promise<WriteReport>;
+  /** Counts something that took so long. */
+  readonly count: (metric: string, tookMs: number) => void;
+}
+
+export const REFRESH_KIND = 'refresh';
+const QUERY_MS_MAX = 60_000;
+
+/** One partition on its way to being refreshed. */
+interface Undertaking {
+  readonly target: Target;
+  readonly source: SourceView;
+  readonly adapter: Adapter;
+}
+
+/**
+ * Makes partitions equal to what their backend says, when they are due. However many devices ask at once, the backend
+ * is asked once: those in this process share one attempt, other servers see the lease in the store and make do with
+ * what is there. Whatever goes wrong changes nothing but what is told.
+ */
+export class Refresher {
+  readonly #ports: RefresherPorts;
+  readonly #desk: RefreshDesk;
+  readonly #flights = new Map<string, Promise<Trouble | null>>();
+
+  constructor(ports: RefresherPorts) {
+    this.#ports = ports;
+    this.#desk = new RefreshDesk({ queryMsMax: QUERY_MS_MAX, ...ports });
+  }
+
+  /**
+   * To be called before a device is given a page: refreshes the partition if it is due, or leaves that to a queue if
+   * the source names one. Answers what the device is to be told; null: all is well. Never rejects because of a backend.
+   */
+  async ensureFresh(call: WriteCall): Promise<Trouble | null> {
+    const undertaking = await this.#undertakingOf(call);
+    if (undertaking === null || 'code' in undertaking) return undertaking;
+    return this.#alone(undertaking, () => this.#ensure(undertaking));
+  }
+
+  /** Refreshes the partition whether it is due or not, here and now. */
+  async refresh(call: WriteCall): Promise<Trouble | null> {
+    const undertaking = await this.#undertakingOf(call);
+    if (undertaking === null || 'code' in undertaking) return undertaking;
+    return this.#alone(undertaking, async () =>
+      this.#refresh(undertaking, await this.#desk.standing(undertaking.target)),
+    );
+  }
+
+  /** Runs the jobs that `ensureFresh` has left to a queue. */
+  get handler(): JobHandler {
+    return async ({ payload }) => {
+      const { source, user } = JSON.parse(payload) as PartitionKey;
+      const undertaking = await this.#undertakingOf({ source, user_id: user }).catch(goneIsNull);
+      if (undertaking === null || 'code' in undertaking) return;
+      const trouble = await this.#alone(undertaking, () => this.#ensureQueued(undertaking));
+      if (trouble === null) return;
+      const { state } = await this.#desk.standing(undertaking.target);
+      throw new JobFailure(trouble.detail, { retryAfterMs: Math.max(0, state.retryAtMs - this.#ports.clock.nowMs()) });
+    };
+  }
+
+  /** Null: there is nobody to ask. A trouble: there should be. */
+  async #undertakingOf(call: WriteCall): Promise<Undertaking | Trouble | null> {
+    const { adapters, targetOf, sourceOf } = this.#ports;
+    if (adapters === undefined) return null;
+    const target = await targetOf(call);
+    const source = await sourceOf(target.partition.source);
+    if (source.adapter === 'none') return null;
+    const adapter = adapters.find(source.adapter);
+    if (adapter !== null) return { target, source, adapter };
+    return { code: 'backend_unavailable', detail: 'the source names an adapter that is not there' };
+  }
+
+  /** Whoever comes while somebody is at it gets what that one gets. */
+  #alone({ target }: Undertaking, work: () => Promise<Trouble | null>): Promise<Trouble | null> {
+    const key = JSON.stringify([target.partition.source, target.partition.user]);
+    const before = this.#flights.get(key);
+    if (before !== undefined) return before;
+    const flight = work().finally(() => this.#flights.delete(key));
+    this.#flights.set(key, flight);
+    return flight;
+  }
+
+  async #ensure(undertaking: Undertaking): Promise<Trouble | null> {
+    const { source, target } = undertaking;
+    const standing = await this.#desk.standing(target);
+    if (!this.#isDue(source, standing)) return standing.state.trouble;
+    const queue = source.query_queue ?? source.queue;
+    if (queue === null || this.#ports.jobs === undefined) return this.#refresh(undertaking, standing);
+    return this.#leaveTo(queue, this.#ports.jobs, undertaking, standing);
+  }
+
+  /** What has been refreshed since the job was left needs no second time. */
+  async #ensureQueued(undertaking: Undertaking): Promise<Trouble | null> {
+    const standing = await this.#desk.standing(undertaking.target);
+    const isWanted = standing.state.failures > 0 || this.#isDue(undertaking.source, standing);
+    return isWanted ? this.#refresh(undertaking, standing) : null;
+  }
+
+  #isDue({ poll_interval: pollIntervalS }: SourceView, { state, refreshAtMs }: Standing): boolean {
+    return isDue({ nowMs: this.#ports.clock.nowMs(), pollIntervalS, refreshAtMs, state });
+  }
+
+  async #leaveTo(
+    queue: string,
+    jobs: Pick<Jobs, 'enqueue'>,
+    { target }: Undertaking,
+    standing: Standing,
+  ): Promise<Trouble | null> {
+    const { clock, log } = this.#ports;
+    const { state } = standing;
+    const nowMs = clock.nowMs();
+    if (state.queuedUntilMs > nowMs) return state.trouble;
+    if (!(await this.#desk.queued(target, standing, nowMs + REFRESH_QUEUED_MS))) return state.trouble;
+    const payload = JSON.stringify(target.partition);
+    try {
+      await jobs.enqueue(queue, { kind: REFRESH_KIND, payload, attemptsMax: REFRESH_ATTEMPTS_MAX });
+      return state.trouble;
+    } catch (error) {
+      log.warn('refresh_not_queued', { source: target.partition.source, queue, reason: reasonOf(error) });
+      await this.#desk.queued(target, await this.#desk.standing(target), 0);
+      return failureOf(error).trouble;
+    }
+  }
+
+  async #refresh(undertaking: Undertaking, standing: Standing): Promise<Trouble | null> {
+    const { clock, count } = this.#ports;
+    const lease = await this.#desk.lease(undertaking.target, standing);
+    if (lease === null) return standing.state.trouble;
+    const startMs = clock.nowMs();
+    try {
+      const atMs = await this.#query(undertaking, lease);
+      if (atMs === null) return standing.state.trouble;
+      count(`sources:query:${undertaking.source.name}`, clock.nowMs() - startMs);
+      await this.#desk.succeed(lease, atMs);
+      if (standing.state.trouble !== null) await this.#tellErrors(lease, { ...lease.state, trouble: null });
+      return null;
+    } catch (error) {
+      count(`sources:query_failed:${undertaking.source.name}`, clock.nowMs() - startMs);
+      return this.#fail(lease, error);
+    }
+  }
+
+  /** Asks, and writes what was answered. Answers when the query began; null: somebody else has the refresh by now. */
+  async #query({ target, adapter }: Undertaking, lease: RefreshLease): Promise<number | null> {
+    const { clock, head, replace } = this.#ports;
+    const { source, user } = target.partition;
+    const call = { source, user_id: user };
+    for (let count = 1; ; count++) {
+      const atMs = clock.nowMs();
+      const since = await head(call);
+      try {
+        await replace({ ...call, answer: await adapter.query({ source, user }), since, fence: lease.fence });
+        return atMs;
+      } catch (error) {
+        const isStale = error instanceof Refusal && error.code === 'refresh_stale';
+        if (isStale && !(await this.#desk.isHeld(lease))) return null;
+        if (!isStale || count === REFRESH_QUERIES_MAX) throw error;
+      }
+    }
+  }
+
+  async #fail(lease: RefreshLease, error: unknown): Promise<Trouble> {
+    const { trouble, retryAfterMs } = failureOf(error);
+    const { source, user } = lease.target.partition;
+    this.#ports.log.warn('refresh_failed', { source, user, code: trouble.code, reason: reasonOf(error) });
+    const state = await this.#desk.fail(lease, trouble, retryAfterMs);
+    await this.#tellErrors(lease, state);
+    return trouble;
+  }
+
+  async #tellErrors({ target }: RefreshLease, state: RefreshLease['state']): Promise<void> {
+    try {
+      await noteErrors(this.#ports.store, target, state);
+    } catch (error) {
+      this.#ports.log.warn('errors_not_noted', { source: target.partition.source, reason: reasonOf(error) });
+    }
+  }
+}
+
+/** A source or user that is gone needs no refresh any more. */
+function goneIsNull(error: unknown): null {
+  if (error instanceof Refusal && (error.code === 'source_not_found' || error.code === 'user_not_found')) return null;
+  throw error;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,52 @@
+import { type JsonValue, type Limits, Refusal, SEARCH_OBJECTS_MAX } from '@tidemark/protocol';
+import { admitAnswer } from '../admission/admit-answer.ts';
+import { quoted } from '../admission/admit-name.ts';
+import { admitValue } from '../admission/admit-value.ts';
+import type { Target } from '../admission/admit-write.ts';
+import { objectText } from '../journal/json-text.ts';
+import { AdapterRefusal, type Adapters, type ObjectsAnswer } from '../ports/adapter.ts';
+import type { Pace } from '../ports/pace.ts';
+import type { SourceView } from '../registry/sources.ts';
+
+export interface SearchPorts {
+  /** Absent: no source can search. */
+  readonly adapters?: Adapters;
+  readonly limits: Limits;
+  readonly pace: Pace;
+}
+
+/** Whether the source's adapter knows how to search. What a backend really can is only known when it is asked. */
+export function isSearchable({ adapters }: Pick<SearchPorts, 'adapters'>, { adapter }: SourceView): boolean {
+  return adapter !== 'none' && adapters?.find(adapter)?.search !== undefined;
+}
+
+/** Objects that a device looks for, as the text of a JSON object. They are passed on and not kept. */
+export async function search(
+  ports: SearchPorts,
+  { target, source, params }: { readonly target: Target; readonly source: SourceView; readonly params: unknown },
+): Promise<string> {
+  const { adapters, limits, pace } = ports;
+  const admitted = JSON.parse(admitValue(params ?? null, limits.valueDepthMax, () => '/params')) as JsonValue;
+  const adapter = source.adapter === 'none' ? null : (adapters?.find(source.adapter) ?? null);
+  const { partition } = target;
+  const asked = adapter?.search?.({ source: partition.source, user: partition.user, params: admitted });
+  if (asked === undefined) {
+    throw new Refusal('search_not_available', `the source ${quoted(partition.source)} cannot be searched`);
+  }
+  return textOf(await asked.catch(refused), { ...limits, answerObjectsMax: SEARCH_OBJECTS_MAX }, pace);
+}
+
+async function textOf(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<string> {
+  const objects = await admitAnswer(answer, limits, pace);
+  const members = Array.from({ length: objects.size }, (_, index) => {
+    return `${JSON.stringify(objects.idAt(index))}:${objectText(objects.attributesAt(index))}`;
+  });
+  return `{${members.join(',')}}`;
+}
+
+/** What an adapter throws beside refusals is not for devices to see. */
+function refused(error: unknown): never {
+  if (error instanceof AdapterRefusal) throw new Refusal('invalid_value', error.message);
+  if (error instanceof Refusal) throw error;
+  throw new Refusal('backend_error', 'the adapter of the source failed');
+}

@@ -1,0 +1,390 @@
+import { type JsonValue, type Outcome, Refusal, UPLOAD_GIVE_UP_MS, type Upload } from '@tidemark/protocol';
+import { newTidemark, openMemoryJobs, openMemoryStore, seededRandom, settableClock } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import { type Adapter, AdapterRefusal, type UploadCall } from '../ports/adapter.ts';
+import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
+import type { Commit, Store } from '../ports/store.ts';
+import { UPLOAD_QUEUE } from './backend-uploads.ts';
+
+type Call = UploadCall & { readonly op: string; readonly attributes?: JsonValue };
+
+/** A backend that remembers op ids, as a good one does: what was done is not done again. */
+class Backend implements Adapter {
+  readonly calls: Call[] = [];
+  readonly effects: string[] = [];
+  readonly #done = new Map<string, string>();
+  /** What happens before anything is done. */
+  onCall: (call: Call) => void = () => undefined;
+  #next = 100;
+
+  query = async () => ({ objects: {} });
+  create = (call: UploadCall & { attributes: JsonValue }) => this.#perform({ op: 'create', ...call });
+  update = async (call: UploadCall & { attributes: JsonValue }) =>
+    void (await this.#perform({ op: 'update', ...call }));
+  delete = async (call: UploadCall) => void (await this.#perform({ op: 'delete', ...call }));
+
+  async #perform(call: Call): Promise<string> {
+    this.calls.push(call);
+    this.onCall(call);
+    const known = this.#done.get(call.opId);
+    if (known !== undefined) return known;
+    const id = call.op === 'create' ? String(this.#next++) : call.id;
+    this.#done.set(call.opId, id);
+    this.effects.push(`${call.op} ${call.source} ${call.id}`);
+    return id;
+  }
+}
+
+const down = () => {
+  throw new Refusal('backend_unavailable', 'nobody there');
+};
+
+async function setUp(attributes: Record<string, unknown> = {}, store?: Store) {
+  const clock = settableClock();
+  const jobs = openMemoryJobs({ clock });
+  const backend = new Backend();
+  const adapters = { find: (name: string) => (name === 'backend' ? backend : null) };
+  const { tidemark, log } = await newTidemark({ adapters, jobs, clock, ...(store === undefined ? {} : { store }) });
+  await tidemark.sources.declare({ name: 'Customer', adapter: 'backend', poll_interval: -1, ...attributes });
+  const references = { customer_id: 'Customer' };
+  await tidemark.sources.declare({ name: 'Visit', adapter: 'backend', poll_interval: -1, references, ...attributes });
+  const client = (await tidemark.clients.register('ada', {})).client_id;
+  const device = { user: 'ada', client };
+  const told: string[] = [];
+  tidemark.onOutcome(({ client: one }) => told.push(one));
+  let count = 0;
+  const upload = (op: Upload['op'], id: string, values?: Record<string, unknown>, source = 'Customer'): Upload => {
+    return { op_id: `op-${++count}`, source, op, id, ...(values === undefined ? {} : { attributes: values }) };
+  };
+  const push = (...changes: Upload[]) => tidemark.devices.push(device, { changes });
+  const md = async (source = 'Customer') => Object.fromEntries(await tidemark.readObjects({ source, user_id: 'ada' }));
+  /** Runs what is due, as the runner would; answers how jobs failed. */
+  const work = async (queue = UPLOAD_QUEUE, roundsMax = 100) => {
+    const failures: string[] = [];
+    for (let round = 0; round < roundsMax; round++) {
+      const job = await jobs.lease(queue, 60_000);
+      if (job === null) return failures;
+      const end = await runJob(job);
+      if (end === null) await jobs.acknowledge(job);
+      else if (end.isFinal) await jobs.bury(job, end.message);
+      else await jobs.retry(job, clock.nowMs() + 10_000, end.message);
+      if (end !== null) failures.push(end.message);
+    }
+    throw new Error('the jobs do not end');
+  };
+  const runJob = (job: LeasedJob) =>
+    tidemark.devices.runUpload(job).then(
+      () => null,
+      (error: unknown) => {
+        if (error instanceof JobFailure) return error;
+        throw error;
+      },
+    );
+  const waiting = async () => {
+    const sources = new Map(['Customer', 'Visit'].map((name) => [name, null]));
+    return (await tidemark.devices.pull(device, { sources })).outcomes;
+  };
+  return { tidemark, backend, jobs, clock, log, device, upload, push, md, work, waiting, told };
+}
+
+const brief = (outcomes: readonly Outcome[]) =>
+  outcomes.map(({ op_id, status, id, error }) => [op_id, status, id, ...(error === undefined ? [] : [error.code])]);
+
+describe('uploads to a backend, in the request', () => {
+  it('[UPBACK-1] are committed when the backend agrees, under the id it gives; later uploads follow the link', async () => {
+    const { push, upload, md, backend, device, jobs } = await setUp();
+    const outcomes = await push(
+      upload('create', 'tmp', { name: 'Ann' }),
+      upload('update', 'tmp', { name: 'Anne' }),
+      upload('create', 'other', { name: 'Bob' }),
+    );
+    expect(brief(outcomes)).toEqual([
+      ['op-1', 'applied', '100'],
+      ['op-2', 'applied', '100'],
+      ['op-3', 'applied', '101'],
+    ]);
+    expect(await md()).toEqual({ '100': { name: 'Anne' }, '101': { name: 'Bob' } });
+    expect(brief(await push(upload('update', 'tmp', { vip: true }), upload('delete', '101')))).toEqual([
+      ['op-4', 'applied', '100'],
+      ['op-5', 'applied', '101'],
+    ]);
+    expect(await md()).toEqual({ '100': { name: 'Anne', vip: true } });
+    expect(backend.effects).toEqual([
+      'create Customer tmp',
+      'create Customer other',
+      'update Customer 100',
+      'update Customer 100',
+      'delete Customer 101',
+    ]);
+    expect(backend.calls[0]).toMatchObject({ opId: `${device.client}:op-1`, user: 'ada', attributes: { name: 'Ann' } });
+    expect(await jobs.queues()).toEqual([]);
+  });
+
+  it('[UPBACK-2] rewrite links in references, from source to source, also where the device mixes them', async () => {
+    const { push, upload, md, backend } = await setUp();
+    await push(
+      upload('create', 'v0', { at: 'noon' }, 'Visit'),
+      upload('create', 'tmp', { name: 'Ann' }),
+      upload('create', 'v1', { customer_id: 'tmp', note: 'tmp' }, 'Visit'),
+      upload('update', 'v0', { customer_id: ['tmp', 'else'] }, 'Visit'),
+    );
+    expect(await md('Visit')).toEqual({
+      '100': { at: 'noon', customer_id: ['101', 'else'] },
+      '102': { customer_id: '101', note: 'tmp' },
+    });
+    expect(backend.calls.at(-2)).toMatchObject({ op: 'create', attributes: { customer_id: '101', note: 'tmp' } });
+  });
+
+  it('[UPBACK-3] 409 is a conflict, a refusal a rejection, each told with the object as it is', async () => {
+    const { push, upload, backend, md, tidemark } = await setUp();
+    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { name: 'Ann' } } });
+    backend.onCall = () => {
+      throw new AdapterRefusal('conflict', 'changed in the office');
+    };
+    const [conflict] = await push(upload('update', '1', { name: 'Bob' }));
+    expect(conflict).toEqual({
+      op_id: 'op-1',
+      source: 'Customer',
+      status: 'conflict',
+      id: '1',
+      error: { code: 'object_changed', detail: 'changed in the office' },
+      current: { name: 'Ann' },
+    });
+    backend.onCall = () => {
+      throw new AdapterRefusal('rejected', 'no such street');
+    };
+    const [rejected] = await push(upload('update', '1', { street: '?' }));
+    expect(rejected).toMatchObject({
+      status: 'rejected',
+      error: { code: 'upload_rejected', detail: 'no such street' },
+    });
+    expect(await md()).toEqual({ '1': { name: 'Ann' } });
+  });
+
+  it('[UPBACK-4] what depends on a rejected create is rejected with it, saying so; the others are not', async () => {
+    const { push, upload, backend, md } = await setUp();
+    backend.onCall = ({ source, id }) => {
+      if (source === 'Customer' && id === 'bad') throw new AdapterRefusal('rejected', 'no');
+    };
+    const outcomes = await push(
+      upload('create', 'bad', { name: 'X' }),
+      upload('update', 'bad', { name: 'Y' }),
+      upload('create', 'v1', { customer_id: 'bad' }, 'Visit'),
+      upload('update', 'v1', { note: 1 }, 'Visit'),
+      upload('create', 'good', { name: 'G' }),
+    );
+    expect(brief(outcomes)).toEqual([
+      ['op-1', 'rejected', 'bad', 'upload_rejected'],
+      ['op-2', 'rejected', 'bad', 'dependency_rejected'],
+      ['op-3', 'rejected', 'v1', 'dependency_rejected'],
+      ['op-4', 'rejected', 'v1', 'dependency_rejected'],
+      ['op-5', 'applied', '100'],
+    ]);
+    expect(backend.calls.length).toBe(2);
+    expect(await md('Visit')).toEqual({});
+  });
+
+  it('[UPBACK-5] a repetition repeats the outcome, and the backend is not asked again', async () => {
+    const { push, upload, backend } = await setUp();
+    const create = upload('create', 'tmp', { name: 'Ann' });
+    const first = await push(create);
+    expect(await push(create, create)).toEqual([...first, ...first]);
+    expect(backend.calls.length).toBe(1);
+  });
+
+  it('[UPBACK-5] when the server dies between the backend and its own disk, it is asked again with the same op id', async () => {
+    const memory = openMemoryStore({ random: seededRandom(5) });
+    let mayCommit = true;
+    const commit = (given: Commit) =>
+      mayCommit ? memory.commit(given) : Promise.reject(new Refusal('store_unavailable', 'the power is gone'));
+    const store = new Proxy(memory, {
+      get: (engine, name) => {
+        const member: unknown = name === 'commit' ? commit : Reflect.get(engine, name, engine);
+        return typeof member === 'function' ? member.bind(engine) : member;
+      },
+    });
+    const { push, upload, backend, md } = await setUp({}, store);
+    const create = upload('create', 'tmp', { name: 'Ann' });
+    backend.onCall = () => {
+      mayCommit = false;
+    };
+    await expect(push(create)).rejects.toMatchObject({ code: 'store_unavailable' });
+    backend.onCall = () => undefined;
+    mayCommit = true;
+    expect(await md()).toEqual({});
+    expect(brief(await push(create))).toEqual([['op-1', 'applied', '100']]);
+    expect([backend.calls.length, backend.effects.length]).toEqual([2, 1]);
+    expect(new Set(backend.calls.map(({ opId }) => opId)).size).toBe(1);
+    expect(await md()).toEqual({ '100': { name: 'Ann' } });
+  });
+
+  it('[UPBACK-6] what an adapter that is not there should agree to waits for it', async () => {
+    const { push, upload, md, tidemark } = await setUp();
+    await tidemark.sources.declare({ name: 'Lost', adapter: 'nowhere', poll_interval: -1 });
+    expect(brief(await push(upload('create', '1', { a: 1 }, 'Lost')))).toEqual([['op-1', 'queued', '1']]);
+    expect(await md('Lost')).toEqual({});
+  });
+});
+
+describe('uploads that meet trouble', () => {
+  it('[UPBACK-7] are left to a queue and told as such; nothing overtakes them, and they never block others', async () => {
+    const { push, upload, backend, md, work, waiting, clock, told, tidemark } = await setUp();
+    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
+    backend.onCall = ({ id }) => {
+      if (id === '1') down();
+    };
+    expect(brief(await push(upload('update', '1', { n: 1 }), upload('update', '1', { n: 2 })))).toEqual([
+      ['op-1', 'queued', '1'],
+      ['op-2', 'queued', '1'],
+    ]);
+    expect(backend.calls.length).toBe(1);
+    // The next call: the same object waits behind, another does not.
+    expect(brief(await push(upload('update', '1', { n: 3 }), upload('update', '2', { n: 1 })))).toEqual([
+      ['op-3', 'queued', '1'],
+      ['op-4', 'applied', '2'],
+    ]);
+    expect(await work()).toEqual(['nobody there']);
+    expect(await md()).toEqual({ '1': { n: 0 }, '2': { n: 1 } });
+    expect(brief(await waiting())).toContainEqual(['op-1', 'queued', '1']);
+
+    backend.onCall = () => undefined;
+    clock.advance(10_000);
+    expect(await work()).toEqual([]);
+    expect(await md()).toEqual({ '1': { n: 3 }, '2': { n: 1 } });
+    expect(backend.effects.slice(1)).toEqual(['update Customer 1', 'update Customer 1', 'update Customer 1']);
+    expect((await waiting()).map(({ status }) => status)).toEqual(['applied', 'applied', 'applied', 'applied']);
+    expect(told.length).toBe(3);
+  });
+
+  it('[UPBACK-8] are set aside after a day, told as rejected with what depends on them, and can be revived', async () => {
+    const { push, upload, backend, md, work, waiting, clock, jobs } = await setUp();
+    backend.onCall = down;
+    await push(upload('create', 'tmp', { name: 'Ann' }), upload('update', 'tmp', { name: 'Anne' }));
+    clock.advance(UPLOAD_GIVE_UP_MS - 1);
+    expect(await work()).toEqual(['nobody there']);
+    expect(brief(await waiting())).toEqual([
+      ['op-1', 'queued', 'tmp'],
+      ['op-2', 'queued', 'tmp'],
+    ]);
+    clock.advance(10_000);
+    expect(await work()).toEqual(['nobody there']);
+    expect(brief(await waiting())).toEqual([
+      ['op-1', 'rejected', 'tmp', 'backend_unavailable'],
+      ['op-2', 'rejected', 'tmp', 'dependency_rejected'],
+    ]);
+    const { jobs: dead } = await jobs.inspect(UPLOAD_QUEUE, 'dead', { limit: 10 });
+    expect(dead.map(({ lastReason }) => lastReason)).toEqual(['nobody there']);
+
+    backend.onCall = () => undefined;
+    expect(await jobs.revive(UPLOAD_QUEUE, dead[0]?.id ?? '')).toBe(true);
+    expect(await work()).toEqual([]);
+    expect(await md()).toEqual({ '100': { name: 'Ann' } });
+    expect(brief(await waiting())[0]).toEqual(['op-1', 'applied', '100']);
+    expect(backend.effects).toEqual(['create Customer tmp']);
+  });
+
+  it('[UPBACK-8] one that was acknowledged as rejected and then revived is told again', async () => {
+    const { push, upload, backend, work, waiting, clock, jobs, device, tidemark } = await setUp();
+    backend.onCall = down;
+    await push(upload('create', 'tmp', { name: 'Ann' }));
+    clock.advance(UPLOAD_GIVE_UP_MS);
+    await work();
+    const acknowledged = new Map([['Customer', ['op-1']]]);
+    await tidemark.devices.pull(device, { sources: new Map([['Customer', null]]), acknowledged });
+    expect(await waiting()).toEqual([]);
+    backend.onCall = () => undefined;
+    const { jobs: dead } = await jobs.inspect(UPLOAD_QUEUE, 'dead', { limit: 10 });
+    await jobs.revive(UPLOAD_QUEUE, dead[0]?.id ?? '');
+    await work();
+    expect(brief(await waiting())).toEqual([['op-1', 'applied', '100']]);
+  });
+
+  it('[UPBACK-9] what an adapter throws is for the log, not for devices', async () => {
+    const { push, upload, backend, work, waiting, clock, log } = await setUp();
+    backend.onCall = () => {
+      throw new Error('password of the database: hunter2');
+    };
+    await push(upload('create', 'tmp', { name: 'Ann' }));
+    clock.advance(UPLOAD_GIVE_UP_MS);
+    await work();
+    expect((await waiting())[0]?.error).toEqual({ code: 'backend_error', detail: 'the adapter of the source failed' });
+    expect(log.lines.some(({ fields }) => String(fields.reason).includes('hunter2'))).toBe(true);
+  });
+});
+
+describe('uploads to a source with a queue', () => {
+  it('[UPBACK-10] are all jobs, in order per object, with links in everything behind them', async () => {
+    const { push, upload, backend, md, work, waiting, jobs } = await setUp({ cud_queue: 'office' });
+    const outcomes = await push(
+      upload('create', 'tmp', { name: 'Ann' }),
+      upload('create', 'v1', { customer_id: 'tmp' }, 'Visit'),
+      upload('update', 'tmp', { name: 'Anne' }),
+      upload('update', 'v1', { note: 1 }, 'Visit'),
+      upload('delete', 'tmp'),
+    );
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['queued']));
+    expect([backend.calls.length, (await jobs.describe('office')).counts]).toEqual([
+      0,
+      { due: 2, delayed: 0, waiting: 3, leased: 0, dead: 0 },
+    ]);
+    expect(await work('office')).toEqual([]);
+    expect(await md()).toEqual({});
+    expect(await md('Visit')).toEqual({ '101': { customer_id: '100', note: 1 } });
+    expect(brief(await waiting())).toEqual([
+      ['op-1', 'applied', '100'],
+      ['op-3', 'applied', '100'],
+      ['op-5', 'applied', '100'],
+      ['op-2', 'applied', '101'],
+      ['op-4', 'applied', '101'],
+    ]);
+  });
+
+  it('[UPBACK-10] `queue` is the queue when there is no cud_queue', async () => {
+    const { push, upload, jobs } = await setUp({ queue: 'both' });
+    await push(upload('create', 'tmp', { name: 'Ann' }));
+    expect((await jobs.describe('both')).counts.due).toBe(1);
+  });
+
+  it('[UPBACK-11] one that names an object the backend has not named yet waits for it', async () => {
+    const { push, upload, backend, md, work, clock, jobs } = await setUp({ cud_queue: 'office' });
+    backend.onCall = ({ source }) => {
+      if (source === 'Customer') down();
+    };
+    await push(upload('create', 'tmp', { name: 'Ann' }), upload('create', 'v1', { customer_id: 'tmp' }, 'Visit'));
+    expect(await work('office')).toEqual(['nobody there', 'it names an object that the backend has not named yet']);
+    expect(backend.calls.map(({ source }) => source)).toEqual(['Customer']);
+    backend.onCall = () => undefined;
+    clock.advance(10_000);
+    await work('office');
+    expect(await md('Visit')).toEqual({ '101': { customer_id: '100' } });
+    expect((await jobs.describe('office')).counts.due).toBe(0);
+  });
+
+  it('[UPBACK-12] an upload made under the new id does not overtake those still waiting under the temporary one', async () => {
+    const { push, upload, backend, md, work, clock } = await setUp({ cud_queue: 'office' });
+    backend.onCall = ({ op }) => {
+      if (op === 'update') down();
+    };
+    await push(upload('create', 'tmp', { n: 0 }), upload('update', 'tmp', { n: 1 }));
+    expect(await work('office')).toEqual(['nobody there']);
+    backend.onCall = () => undefined;
+    await push(upload('update', '100', { n: 2 }));
+    expect(await work('office')).toEqual([]);
+    clock.advance(10_000);
+    await work('office');
+    expect(await md()).toEqual({ '100': { n: 2 } });
+    expect(backend.effects.length).toBe(3);
+  });
+
+  it('[UPBACK-13] a job that runs twice, or whose device is gone, does no harm', async () => {
+    const { push, upload, backend, jobs, tidemark, device } = await setUp({ cud_queue: 'office' });
+    await push(upload('create', 'tmp', { n: 0 }), upload('create', 'tmp2', { n: 0 }));
+    const job = (await jobs.lease('office', 60_000)) as LeasedJob;
+    await tidemark.devices.runUpload(job);
+    await tidemark.devices.runUpload(job);
+    expect(backend.calls.length).toBe(1);
+    await tidemark.clients.delete(device.user, device.client);
+    await tidemark.devices.runUpload((await jobs.lease('office', 60_000)) as LeasedJob);
+    expect(backend.calls.length).toBe(1);
+  });
+});

@@ -1,0 +1,328 @@
+import {
+  JOB_ATTEMPTS_MAX,
+  type Limits,
+  Refusal,
+  UPLOAD_GIVE_UP_MS,
+  UPLOADS_AT_ONCE_MAX,
+  type Upload,
+} from '@tidemark/protocol';
+import { JobFailure, type Jobs, type LeasedJob } from '../ports/jobs.ts';
+import type { Log } from '../ports/log.ts';
+import type { Note, NoteWrite } from '../ports/store.ts';
+import { askBackend, type BackendVerdict } from './ask-backend.ts';
+import { type CommitPorts, commitPlan, persistPlan } from './commit-plan.ts';
+import { linkText, readLink } from './link-note.ts';
+import { type KeptOutcome, readOutcome } from './outcome-note.ts';
+import { outcomeWrites, planAgreed, planRefused } from './plan-agreed.ts';
+import { planRound, type RoundPlan } from './plan-round.ts';
+import { type PreparedUpload, prepareUploads } from './prepare-uploads.ts';
+import { roundsOf } from './rounds.ts';
+import type { UploadTarget } from './upload-target.ts';
+
+export interface BackendUploadsPorts extends CommitPorts {
+  readonly limits: Limits;
+  readonly log: Log;
+  /** Where uploads are left for later. Absent: those that meet trouble are refused, for the device to repeat. */
+  readonly jobs?: Pick<Jobs, 'enqueueAll'>;
+  /** Told when a job has come to an outcome, which waits for its device from now on. */
+  readonly onOutcome?: (device: { readonly user: string; readonly client: string }) => void;
+  /** Hears of every upload the backend was asked about. */
+  readonly count?: (metric: string, tookMs: number) => void;
+}
+
+export const UPLOAD_KIND = 'upload';
+/** Where uploads go that met trouble although their source names no queue. */
+export const UPLOAD_QUEUE = 'uploads';
+
+/** What a job carries: everything but what may have changed by the time it runs. */
+export interface UploadJob {
+  readonly source: string;
+  readonly user: string;
+  readonly client: string;
+  readonly upload: Upload;
+  /** When it was left, since it is not tried for ever. */
+  readonly atMs: number;
+}
+
+/** How long an upload waits that names an object the backend has not named yet. */
+const WAIT_MS = 1_000;
+
+type Outcomes = ReadonlyMap<string, KeptOutcome>;
+
+/**
+ * Uploads to sources whose backend must agree. It is asked at least once and always with the same op id; what became of
+ * the upload is written in the very step that applies it here, so whoever dies in between only asks again.
+ */
+export class BackendUploads {
+  readonly #ports: BackendUploadsPorts;
+
+  constructor(ports: BackendUploadsPorts) {
+    this.#ports = ports;
+  }
+
+  /** Uploads of one device, in their order: asked about now, or left to a queue. */
+  async apply(target: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
+    const outcomes = new Map<string, KeptOutcome>();
+    const later = await this.#applyNow(target, uploads, outcomes);
+    for (const [opId, outcome] of await this.#leave(target, later)) outcomes.set(opId, outcome);
+    return outcomes;
+  }
+
+  /** Runs one job. `target` null: the source, the user or the device is gone. */
+  async run(job: LeasedJob, target: UploadTarget | null): Promise<void> {
+    const { upload, atMs } = JSON.parse(job.payload) as UploadJob;
+    const [prepared] = target === null ? [] : await this.#prepare(target, [upload]);
+    if (target === null || prepared === undefined) return;
+    const before = await this.#before(target, upload.op_id);
+    if (before !== null && !isOpen(before)) return;
+    if (prepared.waits)
+      throw new JobFailure('it names an object that the backend has not named yet', { retryAfterMs: WAIT_MS });
+    const startMs = this.#ports.clock.nowMs();
+    const trouble = await this.#decide(target, prepared, new Map());
+    if (trouble === null)
+      this.#ports.count?.(`sources:${upload.op}:${target.source}`, this.#ports.clock.nowMs() - startMs);
+    const isOver = this.#ports.clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
+    if (trouble !== null && isOver) await this.#setAside(target, prepared, trouble);
+    if (trouble === null || isOver) this.#ports.onOutcome?.({ user: target.user, client: target.client });
+    if (trouble === null) return;
+    throw new JobFailure(trouble.error.detail, { retryAfterMs: trouble.retryAfterMs, isFinal: isOver });
+  }
+
+  /** Answers those that must be left for later, in their order. */
+  async #applyNow(
+    target: UploadTarget,
+    uploads: readonly Upload[],
+    outcomes: Map<string, KeptOutcome>,
+  ): Promise<readonly Upload[]> {
+    if (target.queue !== null && this.#ports.jobs !== undefined) return uploads;
+    const busy = await this.#busyOrigins(target);
+    const later: Upload[] = [];
+    // References may lead from one upload to another, so then they are asked about one by one.
+    const stride = target.references.size > 0 ? 1 : UPLOADS_AT_ONCE_MAX;
+    const inOrder = (await this.#prepare(target, firstOfEach(uploads))).map(({ opId, origin, given }) => {
+      return { opId, id: origin, given };
+    });
+    for (const round of roundsOf(inOrder)) {
+      for (let start = 0; start < round.length; start += stride) {
+        const asked = round.slice(start, start + stride).map(({ given }) => given);
+        // Prepared anew: what was done before may have given names.
+        const prepared = await this.#prepare(target, asked);
+        const left = await Promise.all(prepared.map((one) => this.#tryNow(target, one, { busy, outcomes })));
+        later.push(...left.flatMap((upload) => upload ?? []));
+      }
+    }
+    return later;
+  }
+
+  /** Nothing overtakes what waits before it; and a backend in trouble is not asked for every upload of a call. */
+  async #tryNow(
+    target: UploadTarget,
+    prepared: PreparedUpload,
+    { busy, outcomes }: { readonly busy: Set<string>; readonly outcomes: Map<string, KeptOutcome> },
+  ): Promise<Upload | null> {
+    const mustWait = prepared.waits || busy.has(prepared.origin) || busy.has(EVERYTHING);
+    const trouble = mustWait ? null : await this.#decide(target, prepared, outcomes);
+    if (!mustWait && trouble === null) return null;
+    busy.add(prepared.origin);
+    if (trouble !== null) busy.add(EVERYTHING);
+    return prepared.given;
+  }
+
+  /** Objects of which uploads of this device are still with a queue. */
+  async #busyOrigins({ partition, client }: UploadTarget): Promise<Set<string>> {
+    const { store } = this.#ports;
+    const busy = new Set<string>();
+    for (let after: string | undefined; ; ) {
+      const page = { kind: 'outcome', limit: NOTES_PER_READ, ...(after === undefined ? {} : { after }) } as const;
+      const notes = await store.listNotes(partition, client, page);
+      for (const note of notes) {
+        const { status, id } = readOutcome(note);
+        if (status === 'queued') busy.add(id);
+      }
+      after = notes.at(-1)?.key;
+      if (after === undefined || notes.length < NOTES_PER_READ) return busy;
+    }
+  }
+
+  /** Decides here, asks the backend when there is nothing against it here, and writes what came of it. */
+  async #decide(
+    target: UploadTarget,
+    prepared: PreparedUpload,
+    outcomes: Map<string, KeptOutcome>,
+  ): Promise<Trouble | null> {
+    const { opId } = prepared;
+    const known = await this.#decideHere(target, prepared);
+    if (known !== null || prepared.refusal !== null || target.adapter === null) {
+      if (known !== null) outcomes.set(opId, known);
+      return null;
+    }
+    const startMs = this.#ports.clock.nowMs();
+    const verdict = await askBackend(target.adapter, target, prepared.upload);
+    if (verdict.kind === 'trouble') {
+      this.#tellTrouble(target, prepared, verdict, this.#ports.clock.nowMs() - startMs);
+      return verdict;
+    }
+    outcomes.set(opId, await this.#settle(target, prepared, verdict));
+    return null;
+  }
+
+  /** The outcome when the backend need not be asked: it was here before, or cannot be applied as things are. */
+  #decideHere(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
+    const { store, clock } = this.#ports;
+    return persistPlan(async (): Promise<{ readonly outcome: KeptOutcome | null } | null> => {
+      const before = await this.#before(target, prepared.opId);
+      if (before !== null && !isOpen(before)) return { outcome: readOutcome(before) };
+      const plan = await planRound(store, target, [{ ...prepared, opId: UNKNOWN_OP }], clock.nowMs());
+      const decided = plan.outcomes.get(UNKNOWN_OP);
+      if (decided === undefined || decided.status === 'applied') return { outcome: null };
+      const refused = planRefused(prepared, decided, { note: before, nowMs: clock.nowMs() });
+      return (await commitPlan(this.#ports, target, { ...refused, kept: plan.kept })) ? { outcome: decided } : null;
+    }).then(({ outcome }) => outcome);
+  }
+
+  #settle(
+    target: UploadTarget,
+    prepared: PreparedUpload,
+    verdict: Exclude<BackendVerdict, { readonly kind: 'trouble' }>,
+  ): Promise<KeptOutcome> {
+    return persistPlan(async () => {
+      const note = await this.#before(target, prepared.opId);
+      if (note !== null && !isOpen(note)) return readOutcome(note);
+      const plan = await this.#planOf(target, prepared, verdict, note);
+      return (await commitPlan(this.#ports, target, plan)) ? (plan.outcomes.get(prepared.opId) ?? null) : null;
+    });
+  }
+
+  async #planOf(
+    target: UploadTarget,
+    prepared: PreparedUpload,
+    verdict: Exclude<BackendVerdict, { readonly kind: 'trouble' }>,
+    note: Note | null,
+  ): Promise<RoundPlan> {
+    const { store, clock } = this.#ports;
+    const nowMs = clock.nowMs();
+    if (verdict.kind === 'agreed' && prepared.refusal === null) {
+      return planAgreed(store, target, prepared, { id: verdict.id, note, nowMs });
+    }
+    const error = verdict.kind === 'agreed' ? undefined : verdict.error;
+    const status = verdict.kind === 'conflict' ? 'conflict' : 'rejected';
+    return planRefused(
+      prepared,
+      { status, id: prepared.id, ...(error === undefined ? {} : { error }) },
+      { note, nowMs },
+    );
+  }
+
+  /** Told as rejected: the device must know that it is not on its way any more. */
+  async #setAside(target: UploadTarget, prepared: PreparedUpload, { error }: Trouble): Promise<void> {
+    await persistPlan(async () => {
+      const note = await this.#before(target, prepared.opId);
+      const outcome: KeptOutcome = { status: 'rejected', id: prepared.id, error, isSetAside: true };
+      const plan = planRefused(prepared, outcome, { note, nowMs: this.#ports.clock.nowMs() });
+      return (await commitPlan(this.#ports, target, plan)) ? true : null;
+    });
+  }
+
+  /**
+   * Leaves uploads to a queue. First it is noted which ids will get another name, so that nothing that depends on them
+   * runs ahead; then come the jobs; and only when those are safe, the outcomes. Whoever dies in between has promised nothing.
+   */
+  async #leave(target: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
+    const { jobs } = this.#ports;
+    const outcomes = new Map<string, KeptOutcome>();
+    if (uploads.length === 0) return outcomes;
+    const fresh: PreparedUpload[] = [];
+    for (const prepared of await this.#prepare(target, firstOfEach(uploads))) {
+      const known = await this.#decideUnlessOpen(target, prepared);
+      if (known === null) fresh.push(prepared);
+      else outcomes.set(prepared.opId, known);
+    }
+    if (fresh.length === 0) return outcomes;
+    if (jobs === undefined) throw new Refusal('backend_unavailable', 'the backend cannot be asked now; upload again');
+    await this.#notePending(target, fresh);
+    await jobs.enqueueAll(
+      target.queue ?? UPLOAD_QUEUE,
+      fresh.map((prepared) => this.#jobOf(target, prepared)),
+    );
+    for (const prepared of fresh) outcomes.set(prepared.opId, await this.#noteQueued(target, prepared));
+    return outcomes;
+  }
+
+  /** What is known already, or can never be applied, needs no job. */
+  async #decideUnlessOpen(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
+    const before = await this.#before(target, prepared.opId);
+    if (before !== null) return readOutcome(before);
+    return prepared.refusal === null ? null : this.#decideHere(target, prepared);
+  }
+
+  async #notePending(target: UploadTarget, fresh: readonly PreparedUpload[]): Promise<void> {
+    const { store } = this.#ports;
+    const keys = fresh.filter(({ given }) => given.op === 'create').map(({ origin }) => origin);
+    if (keys.length === 0) return;
+    await persistPlan(async () => {
+      const refs = keys.map((key) => ({ kind: 'link', key }) as const);
+      const known = await store.readNotes(target.partition, target.client, refs);
+      const given = new Set(known.filter((note) => readLink(note).state === 'given').map(({ key }) => key));
+      const text = linkText({ state: 'pending' });
+      const writes = keys.filter((key) => !given.has(key)).map((key): NoteWrite => ({ kind: 'link', key, text }));
+      return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? true : null;
+    });
+  }
+
+  /** The job may be done before this is: then its outcome is the one. */
+  #noteQueued(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome> {
+    return persistPlan(async () => {
+      const note = await this.#before(target, prepared.opId);
+      if (note !== null) return readOutcome(note);
+      const outcome: KeptOutcome = { status: 'queued', id: prepared.id };
+      const writes = outcomeWrites(prepared.opId, outcome, null);
+      return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? outcome : null;
+    });
+  }
+
+  #jobOf({ source, user, client, partition }: UploadTarget, { given, origin }: PreparedUpload) {
+    const payload: UploadJob = { source, user, client, upload: given, atMs: this.#ports.clock.nowMs() };
+    const order = JSON.stringify([partition.source, partition.user, origin]);
+    return { kind: UPLOAD_KIND, payload: JSON.stringify(payload), attemptsMax: JOB_ATTEMPTS_MAX, order };
+  }
+
+  /** What was noted of the upload, told or acknowledged. */
+  async #before({ partition, client }: UploadTarget, opId: string): Promise<Note | null> {
+    const refs = [
+      { kind: 'outcome', key: opId },
+      { kind: 'settled', key: opId },
+    ] as const;
+    const [note] = await this.#ports.store.readNotes(partition, client, refs);
+    return note ?? null;
+  }
+
+  #prepare(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly PreparedUpload[]> {
+    return prepareUploads(this.#ports.store, target, uploads, this.#ports.limits);
+  }
+
+  /** What went well in a request is counted by whoever took the request. */
+  #tellTrouble({ source }: UploadTarget, { given: { op } }: PreparedUpload, trouble: Trouble, tookMs: number): void {
+    this.#ports.count?.(`sources:${op}_failed:${source}`, tookMs);
+    this.#ports.log.warn('upload_failed', { source, op, code: trouble.error.code, reason: trouble.reason });
+  }
+}
+
+type Trouble = Extract<BackendVerdict, { readonly kind: 'trouble' }>;
+
+const NOTES_PER_READ = 1_000;
+/** Stands among the busy objects when the backend is in trouble. No id is empty. */
+const EVERYTHING = '';
+/** Nothing is noted under it: what is noted of the upload has been looked at. No device can choose it. */
+const UNKNOWN_OP = '\0';
+
+/** Whether the upload is still to be done: on its way, or set aside and revived. */
+function isOpen(note: Note): boolean {
+  const { status, isSetAside } = readOutcome(note);
+  return status === 'queued' || isSetAside === true;
+}
+
+/** An upload that stands twice in a call is the same upload. */
+function firstOfEach(uploads: readonly Upload[]): readonly Upload[] {
+  const seen = new Set<string>();
+  return uploads.filter(({ op_id }) => !seen.has(op_id) && seen.add(op_id));
+}

@@ -1,0 +1,21 @@
+import type { Note } from '../ports/store.ts';
+
+/**
+ * What is known of an id a device has made up, kept as a note under that id.
+ *
+ * `pending`: the backend has not been asked yet, so nobody knows what it will be called. `given`: what it is called;
+ * under that name the same note says by which id it began, since its uploads are ordered by that. `rejected`: it never
+ * came to be, and whatever depends on it cannot either.
+ */
+export type Link =
+  | { readonly state: 'pending' }
+  | { readonly state: 'given'; readonly id: string; readonly origin: string }
+  | { readonly state: 'rejected' };
+
+export function linkText(link: Link): string {
+  return JSON.stringify(link);
+}
+
+export function readLink({ text }: Note): Link {
+  return JSON.parse(text) as Link;
+}

@@ -1,0 +1,11 @@
+export {
+  type Attributes,
+  type ChangeCall,
+  conflict,
+  defineSource,
+  type Objects,
+  rejected,
+  type SourceCall,
+  type SourceDefinition,
+} from './define-source.ts';
+export { type LoadedSource, loadSources } from './load-sources.ts';

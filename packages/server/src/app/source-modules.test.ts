@@ -1,0 +1,140 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Caller, collectingLog, temporaryFolder } from '@tidemark/testing';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { makeApp } from '../cli/commands/init.ts';
+import { startTestServer } from '../test-server.ts';
+import { loadSources } from './load-sources.ts';
+import { SourceModules } from './source-modules.ts';
+
+const TIMES = { timeoutMs: 10_000, queryTimeoutMs: 10_000 };
+const PACKAGES = join(dirname(fileURLToPath(import.meta.url)), '../../..');
+
+let root: string;
+
+beforeEach(async () => {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  root = join(folder.path, 'app');
+});
+
+function write(name: string, text: string): void {
+  const file = join(root, 'sources', name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+const source = (body: string) => `export default { ${body} };`;
+
+describe('source modules', () => {
+  it('[MODULE-1] are all files of the folder, in JavaScript and TypeScript, called as they say or as their file', async () => {
+    write('Stock.js', source("query: async () => ({ '1': { a: 1 } })"));
+    write('order.mjs', source("name: 'Order', partition_type: 'user', query: async () => ({})"));
+    write('typed.ts', 'const n: number = 2 as number;\nexport default { name: "Typed", query: () => ({ t: { n } }) };');
+    write('typed.test.ts', 'throw new Error("not a source");');
+    write('notes.txt', 'not a source');
+    const loaded = await loadSources(root);
+    expect(loaded.map(({ name }) => name).sort()).toEqual(['Order', 'Stock', 'Typed']);
+    expect(await loaded.find(({ name }) => name === 'Typed')?.definition.query({ user: null })).toEqual({
+      t: { n: 2 },
+    });
+  });
+
+  it.each([
+    ['no default export', 'export const x = 1;', 'must export by default'],
+    ['no query', source('poll_interval: 1'), 'query is missing'],
+    ['a query that is none', source('query: 7'), 'query must be a function'],
+    ['an attribute that is none', source('query: () => ({}), pol_interval: 1'), 'is not an attribute'],
+    ['an attribute out of range', source('query: () => ({}), poll_interval: -7'), 'is not allowed'],
+    ['a name that is taken', source("name: 'backend', query: () => ({})"), 'no name for a module'],
+    ['an adapter of its own', source("adapter: 'backend', query: () => ({})"), 'is not an attribute'],
+    ['a mistake', 'export default {', 'bad.mjs'],
+  ])('[MODULE-1] %s is refused by name', async (_what, text, problem) => {
+    write('bad.mjs', text);
+    await expect(loadSources(root)).rejects.toThrow(problem);
+    await expect(loadSources(root)).rejects.toThrow('bad.mjs');
+  });
+
+  it('[MODULE-2] declare their sources, and the configuration wins', async () => {
+    write('Stock.mjs', source("partition_type: 'app', poll_interval: 5, query: () => ({})"));
+    const modules = new SourceModules(root, TIMES);
+    await modules.load();
+    expect(modules.declarationsWith([{ name: 'Stock', poll_interval: 9 }, { name: 'Other' }])).toEqual([
+      { name: 'Stock', adapter: 'Stock', partition_type: 'app', poll_interval: 9 },
+      { name: 'Other' },
+    ]);
+  });
+
+  it('[MODULE-3] fill a real server; what they cannot do is rejected', async () => {
+    write('Stock.mjs', source("partition_type: 'app', poll_interval: 0, query: () => ({ '1': { a: 1 } })"));
+    const server = await startTestServer({ appFolder: root });
+    onTestFinished(() => server.close());
+    const admin = new Caller(server.url, server.token);
+    await admin.post('/rc/v1/users', { attributes: { login: 'anna', password: 'long enough' } });
+    const login = await new Caller(server.url, null).post('/sync/v1/login', { login: 'anna', password: 'long enough' });
+    const { token, client_id } = login.body as { token: string; client_id: string };
+    const device = new Caller(server.url, token);
+    const pulled = await device.post('/sync/v1/pull', { client_id, sources: { Stock: {} } });
+    expect(pulled.body).toMatchObject({ sources: { Stock: { put: { '1': { a: 1 } }, size: 1 } } });
+    const changes = [{ op_id: '1', source: 'Stock', op: 'delete', id: '1' }];
+    const pushed = await device.post('/sync/v1/push', { client_id, changes });
+    expect(pushed.body).toMatchObject({ outcomes: [{ status: 'rejected', error: { code: 'upload_rejected' } }] });
+    const search = await device.post('/sync/v1/search', { source: 'Stock', params: {} });
+    expect(search.body).toMatchObject({ code: 'search_not_available' });
+  });
+
+  it('[MODULE-4] are loaded anew when they change; a broken one leaves the others as they were', async () => {
+    write('Stock.ts', 'export default { query: () => ({ a: { n: 1 as number } }) };');
+    const modules = new SourceModules(root, TIMES);
+    await modules.load();
+    const log = collectingLog();
+    let heard: () => void = () => undefined;
+    const loaded = () =>
+      new Promise<void>((resolve) => {
+        heard = resolve;
+      });
+    onTestFinished(
+      modules.watch(log, async () => {
+        heard();
+      }),
+    );
+    const answer = () => modules.find('Stock')?.query({ source: 'Stock', user: null });
+    expect(await answer()).toEqual({ objects: { a: { n: 1 } } });
+    const again = loaded();
+    write('Stock.ts', 'export default { query: () => ({ a: { n: 2 as number } }) };');
+    await again;
+    expect(await answer()).toEqual({ objects: { a: { n: 2 } } });
+    write('Stock.ts', 'export default {');
+    await expect(modules.load(true)).rejects.toThrow('Stock.ts');
+    expect(await answer()).toEqual({ objects: { a: { n: 2 } } });
+  });
+});
+
+describe('tidemark init', () => {
+  it('[MODULE-5] makes an app whose tests pass', async () => {
+    await makeApp(root);
+    mkdirSync(join(root, 'node_modules/@tidemark'), { recursive: true });
+    symlinkSync(join(PACKAGES, 'server'), join(root, 'node_modules/@tidemark/server'));
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', 'test/'], {
+      cwd: root,
+      encoding: 'utf8',
+      timeout: 50_000,
+      // What runs these tests must not make the others think that they are part of them.
+      env: { PATH: process.env.PATH ?? '' },
+    });
+    expect([status, stdout.includes('fail 0'), stderr]).toEqual([0, true, '']);
+    const server = await startTestServer({ appFolder: root });
+    onTestFinished(() => server.close());
+    const sources = (await new Caller(server.url, server.token).get('/rc/v1/sources')).body as { name: string }[];
+    expect(sources.map(({ name }) => name)).toEqual(['Note', 'Product']);
+  });
+
+  it('[MODULE-5] touches nothing that is there', async () => {
+    mkdirSync(root);
+    writeFileSync(join(root, 'package.json'), 'mine');
+    await expect(makeApp(root)).rejects.toThrow('not empty');
+    expect(readFileSync(join(root, 'package.json'), 'utf8')).toBe('mine');
+  });
+});

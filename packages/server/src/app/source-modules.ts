@@ -1,0 +1,68 @@
+import { existsSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import type { Adapter, Log } from '@tidemark/core';
+import type { SourceSetting } from '../config/source-settings.ts';
+import { declarationOf, loadSources } from './load-sources.ts';
+import { type ModuleTimes, moduleAdapter } from './module-adapter.ts';
+
+/** Changes that come together are taken in together. */
+const SETTLE_MS = 100;
+
+/** The sources of an app folder, as they were last loaded. */
+export class SourceModules {
+  readonly #folder: string | null;
+  readonly #times: ModuleTimes;
+  #adapters: ReadonlyMap<string, Adapter> = new Map();
+  #declarations: readonly SourceSetting[] = [];
+
+  /** Null: there is no app. */
+  constructor(folder: string | null, times: ModuleTimes) {
+    this.#folder = folder;
+    this.#times = times;
+  }
+
+  /** All of them or none: when one cannot be loaded, those of before stay. */
+  async load(isAnew = false): Promise<void> {
+    if (this.#folder === null || !existsSync(join(this.#folder, 'sources'))) return;
+    const sources = await loadSources(this.#folder, isAnew);
+    this.#adapters = new Map(sources.map(({ name, definition }) => [name, moduleAdapter(definition, this.#times)]));
+    this.#declarations = sources.map(declarationOf);
+  }
+
+  find(name: string): Adapter | null {
+    return this.#adapters.get(name) ?? null;
+  }
+
+  /** What modules declare, and what the configuration says of the same and of other sources. It wins. */
+  declarationsWith(configured: readonly SourceSetting[]): readonly SourceSetting[] {
+    const named = new Map(configured.map((source) => [source.name, source]));
+    const own = this.#declarations.map((source) => ({ ...source, ...named.get(source.name) }));
+    const known = new Set(this.#declarations.map(({ name }) => name));
+    return [...own, ...configured.filter(({ name }) => !known.has(name))];
+  }
+
+  /** Loads anew when a file of the folder changes, then calls back. The answer ends it. */
+  watch(log: Log, onLoaded: () => Promise<unknown>): () => void {
+    if (this.#folder === null) return () => undefined;
+    const folder = join(this.#folder, 'sources');
+    if (!existsSync(folder)) return () => undefined;
+    let timer: NodeJS.Timeout | undefined;
+    const reload = async () => {
+      try {
+        await this.load(true);
+        await onLoaded();
+        log.info('sources_reloaded', { count: this.#declarations.length });
+      } catch (error) {
+        log.error('sources_not_reloaded', { reason: error instanceof Error ? error.message : String(error) });
+      }
+    };
+    const watcher = watch(folder, () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void reload(), SETTLE_MS);
+    });
+    return () => {
+      clearTimeout(timer);
+      watcher.close();
+    };
+  }
+}

@@ -1,0 +1,370 @@
+import { readFileSync } from 'node:fs';
+import { AdapterRefusal, type ObjectsAnswer } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import {
+  answerJson,
+  collectingLog,
+  type FakeBackend,
+  openFakeBackend,
+  seededRandom,
+  settableClock,
+} from '@tidemark/testing';
+import { Value } from 'typebox/value';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemTimers, type Timers } from '../jobs/timers.ts';
+import { BACKEND_CALLS, type BackendCall } from './backend-contract.ts';
+import { backendDescription } from './backend-description.ts';
+import { BackendHttp } from './backend-http.ts';
+import type { Resolve } from './checked-lookup.ts';
+import { FAILURES_MAX } from './circuit-breaker.ts';
+import { HttpBackend } from './http-backend.ts';
+import { SMALL_ANSWER_BYTES_MAX } from './read-answer.ts';
+
+const SECRET = `whsec_${Buffer.from('a secret of the backend').toString('base64')}`;
+const UPLOAD = { source: 'Order', user: 'anna', opId: 'op-1', id: 'tmp-1' } as const;
+const localhost: Resolve = async () => [{ address: '127.0.0.1', family: 4 }];
+
+let fake: FakeBackend;
+let opened: HttpBackend[] = [];
+
+beforeEach(async () => {
+  fake = await openFakeBackend(() => SECRET);
+});
+
+afterEach(async () => {
+  for (const backend of opened) backend.close();
+  opened = [];
+  await fake.close();
+});
+
+interface Changes {
+  readonly address?: string | null;
+  readonly resolve?: Resolve;
+  readonly timers?: Timers;
+  readonly denyPrivate?: boolean;
+}
+
+function open(changes: Changes = {}) {
+  const { resolve = localhost, timers = systemTimers, denyPrivate = false } = changes;
+  const address = changes.address === undefined ? fake.url : changes.address;
+  const clock = settableClock(1_700_000_000_000);
+  const log = collectingLog();
+  const calls: string[] = [];
+  const states: string[] = [];
+  const backend = new HttpBackend({
+    http: new BackendHttp({ resolve, timers, rules: { denyPrivate } }),
+    address: async () => address,
+    secret: async () => SECRET,
+    clock,
+    random: seededRandom(1),
+    dice: () => 0.5,
+    log,
+    timeoutMs: 10_000,
+    queryTimeoutMs: 60_000,
+    onCall: (call, outcome) => calls.push(`${call}:${outcome}`),
+    onBreaker: (state) => states.push(state),
+  });
+  opened.push(backend);
+  return { backend, clock, log, calls, states };
+}
+
+/** Timers that ring when the test says so. */
+function bell(): Timers & { ring(): void } {
+  const waiting = new Set<() => void>();
+  return {
+    after(delayMs, callback) {
+      // Connecting takes no time here, and has a timer of its own.
+      if (delayMs < 10_000) return () => undefined;
+      waiting.add(callback);
+      return () => waiting.delete(callback);
+    },
+    ring() {
+      for (const callback of waiting) callback();
+    },
+  };
+}
+
+async function textOf(answer: ObjectsAnswer): Promise<string> {
+  if (!('chunks' in answer)) throw new Error('not a text');
+  let text = '';
+  for await (const chunk of answer.chunks) text += chunk;
+  return text;
+}
+
+async function failure(work: Promise<unknown>): Promise<{ code: string; detail: string; retryAfterS: number | null }> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Refusal)) throw error ?? new Error('it went well');
+  return { code: error.code, detail: error.message, retryAfterS: error.retryAfterS };
+}
+
+describe('calls to the backend', () => {
+  it('[BACK-1] each call is posted as the contract says, and its answer taken as the contract says', async () => {
+    const { backend } = open();
+    fake.on('authenticate', (_, response) => answerJson(response, { user_id: 'anna' }));
+    fake.on('query', (_, response) => answerJson(response, { '1': { name: 'one' } }));
+    fake.on('search', (_, response) => answerJson(response, { '2': { name: 'two' } }));
+    fake.on('create', (_, response) => answerJson(response, { id: '17' }));
+    fake.on('update', (_, response) => answerJson(response, {}));
+    fake.on('delete', (_, response) => response.writeHead(204).end());
+
+    expect(await backend.authenticate('Anna@example', 'pw')).toBe('anna');
+    expect(await textOf(await backend.query({ source: 'Product', user: null }))).toBe('{"1":{"name":"one"}}');
+    expect(await textOf(await backend.search({ source: 'Order', user: 'anna', params: { q: 'x' } }))).toBe(
+      '{"2":{"name":"two"}}',
+    );
+    expect(await backend.create({ ...UPLOAD, attributes: { a: 1 } })).toBe('17');
+    await backend.update({ ...UPLOAD, id: '17', attributes: { a: 2 } });
+    await backend.delete({ ...UPLOAD, id: '17' });
+
+    expect(fake.requests.map(({ call, body }) => [call, body])).toEqual([
+      ['authenticate', { login: 'Anna@example', password: 'pw' }],
+      ['query', { source: 'Product', user_id: null, partition: 'app' }],
+      ['search', { source: 'Order', user_id: 'anna', params: { q: 'x' } }],
+      ['create', { source: 'Order', user_id: 'anna', op_id: 'op-1', id: 'tmp-1', attributes: { a: 1 } }],
+      ['update', { source: 'Order', user_id: 'anna', op_id: 'op-1', id: '17', attributes: { a: 2 } }],
+      ['delete', { source: 'Order', user_id: 'anna', op_id: 'op-1', id: '17' }],
+    ]);
+    for (const { call, body } of fake.requests) {
+      expect([call, Value.Check(BACKEND_CALLS[call as BackendCall].request, body)]).toEqual([call, true]);
+    }
+  });
+
+  it('[BACK-2] the description in docs/backend-openapi.json is that contract', () => {
+    const kept = readFileSync(new URL('../../../../docs/backend-openapi.json', import.meta.url), 'utf8');
+    expect(JSON.parse(kept)).toEqual(JSON.parse(JSON.stringify(backendDescription())));
+  });
+
+  it('[BACK-3] every call is signed anew, also a repetition, and connections are kept', async () => {
+    const { backend } = open();
+    fake.on('*', (_, response) => answerJson(response, { id: '1' }));
+    for (let count = 0; count < 3; count++) await backend.create({ ...UPLOAD, attributes: {} });
+    expect(fake.requests.map(({ isSigned }) => isSigned)).toEqual([true, true, true]);
+    expect(new Set(fake.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(3);
+    expect(fake.requests[0]?.headers['webhook-timestamp']).toBe('1700000000');
+    expect(fake.connections).toBe(1);
+    expect(fake.requests[0]?.headers.authorization).toBeUndefined();
+  });
+
+  it('[BACK-3] a kept connection that the backend has closed meanwhile costs nothing but another one', async () => {
+    const { backend } = open();
+    fake.on('update', (_, response) => {
+      // The answer says nothing of it, and then the connection is gone.
+      answerJson(response, {});
+      response.socket?.end();
+    });
+    for (let count = 0; count < 5; count++) await backend.update({ ...UPLOAD, attributes: {} });
+    expect(fake.callsOf('update').length).toBeGreaterThanOrEqual(5);
+  });
+
+  it('[BACK-4] 409 is a conflict, other 4xx a rejection with its detail, 401 and 429 pass', async () => {
+    const { backend, calls } = open();
+    const refused = async (status: number, body: unknown) => {
+      fake.on('update', (_, response) => answerJson(response, body, status));
+      const error = await backend.update({ ...UPLOAD, attributes: {} }).then(
+        () => null,
+        (reason: unknown) => reason,
+      );
+      if (error instanceof AdapterRefusal) return [error.kind, error.message];
+      return error instanceof Refusal ? [error.code, error.message, error.retryAfterS] : error;
+    };
+    expect(await refused(409, { detail: 'sold out' })).toEqual(['conflict', 'sold out']);
+    expect(await refused(422, { detail: 'x'.repeat(600) })).toEqual(['rejected', 'x'.repeat(500)]);
+    expect(await refused(404, ['no'])).toEqual(['rejected', 'the backend answered 404']);
+    expect(await refused(403, { detail: 7 })).toEqual(['rejected', 'the backend answered 403']);
+    expect(await refused(401, {})).toEqual(['backend_error', 'the backend does not accept the signature', null]);
+    expect(await refused(429, {})).toEqual(['backend_error', 'the backend answered 429', null]);
+    expect(calls).toEqual([...Array.from({ length: 4 }, () => 'update:refused'), 'update:failed', 'update:failed']);
+  });
+
+  it('[BACK-5] whoever the backend refuses at login is nobody, and the login stands in when it names no user', async () => {
+    const { backend } = open();
+    for (const status of [401, 403]) {
+      fake.on('authenticate', (_, response) => answerJson(response, { detail: 'no' }, status));
+      expect(await backend.authenticate('anna', 'wrong')).toBeNull();
+    }
+    for (const body of [{}, { user_id: null }]) {
+      fake.on('authenticate', (_, response) => answerJson(response, body));
+      expect(await backend.authenticate('anna', 'right')).toBe('anna');
+    }
+    for (const body of [{ user_id: 7 }, { user_id: '' }, { user_id: '*' }, { user_id: { $ne: null } }]) {
+      fake.on('authenticate', (_, response) => answerJson(response, body));
+      expect((await failure(backend.authenticate('anna', 'right'))).code).toBe('backend_error');
+    }
+  });
+});
+
+describe('a backend that misbehaves', () => {
+  const GARBAGE: readonly (readonly [string, number, string, string])[] = [
+    ['500', 500, 'application/json', '{}'],
+    ['503', 503, 'text/plain', 'down'],
+    ['302', 302, 'application/json', '{"id":"1"}'],
+    ['HTML', 200, 'text/html', '<html><body>Log in</body></html>'],
+    ['a list', 200, 'application/json', '[]'],
+    ['half a JSON', 200, 'application/json', '{"id":"1'],
+    ['null', 200, 'application/json', 'null'],
+    ['no id', 200, 'application/json', '{}'],
+    ['an id that is none', 200, 'application/json', '{"id":7}'],
+  ];
+
+  it.each(GARBAGE)('[BACK-6] %s in answer to a create is trouble, and not an id', async (_name, status, type, text) => {
+    const { backend, calls } = open();
+    fake.on('create', (_, response) =>
+      response.writeHead(status, { 'content-type': type, location: `${fake.url}/elsewhere` }).end(text),
+    );
+    const { code } = await failure(backend.create({ ...UPLOAD, attributes: {} }));
+    expect([code, calls]).toEqual(['backend_error', ['create:failed']]);
+    expect(fake.requests.length).toBe(1);
+  });
+
+  it('[BACK-7] an answer that never comes, never ends or comes byte by byte is given up', async () => {
+    const silent = ['backend_timeout', 'the backend did not answer to the end in 10000 ms'];
+    for (const answer of ['never', 'headers', 'trickle'] as const) {
+      const timers = bell();
+      const { backend } = open({ timers });
+      fake.on('create', (_, response) => {
+        if (answer !== 'never') response.writeHead(200, { 'content-type': 'application/json' });
+        if (answer !== 'trickle') response.flushHeaders();
+        else response.write('{');
+        timers.ring();
+      });
+      const { code, detail } = await failure(backend.create({ ...UPLOAD, attributes: {} }));
+      expect([code, detail]).toEqual(silent);
+    }
+  });
+
+  it('[BACK-7] so is a query whose answer stops half-way', async () => {
+    const timers = bell();
+    const { backend, calls } = open({ timers });
+    fake.on('query', (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write('{"1":', () => timers.ring());
+    });
+    const { code } = await failure(backend.query({ source: 'A', user: null }).then(textOf));
+    expect([code, calls]).toEqual(['backend_timeout', ['query:failed']]);
+  });
+
+  it('[BACK-8] an answer that is longer than one can be is cut off', async () => {
+    const { backend } = open();
+    let sent = 0;
+    fake.on('create', (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const chunk = Buffer.alloc(65_536, ' ');
+      const more = () => {
+        if (response.destroyed) return;
+        sent += chunk.length;
+        response.write(chunk, () => setImmediate(more));
+      };
+      more();
+    });
+    expect((await failure(backend.create({ ...UPLOAD, attributes: {} }))).detail).toContain('longer than');
+    expect(sent).toBeLessThan(SMALL_ANSWER_BYTES_MAX * 20);
+  });
+
+  it('[BACK-9] a backend that dies in the middle of an answer, or before it, is trouble', async () => {
+    const { backend } = open();
+    fake.on('create', (_, response) => void response.destroy());
+    expect((await failure(backend.create({ ...UPLOAD, attributes: {} }))).code).toBe('backend_error');
+    fake.on('query', (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+      response.write('{"1":{', () => response.destroy());
+    });
+    expect((await failure(backend.query({ source: 'A', user: null }).then(textOf))).code).toBe('backend_error');
+    await fake.close();
+    const gone = await failure(backend.create({ ...UPLOAD, attributes: {} }));
+    expect([gone.code, gone.retryAfterS]).toEqual(['backend_unavailable', 5]);
+    expect(gone.detail).not.toContain('127.0.0.1');
+  });
+
+  it('[BACK-10] without an address there is nobody to call', async () => {
+    const { backend } = open({ address: null });
+    expect((await failure(backend.query({ source: 'A', user: null }))).code).toBe('backend_unavailable');
+    expect(await backend.health()).toMatchObject({ isSet: false, state: 'closed' });
+  });
+});
+
+describe('where the backend is', () => {
+  const METADATA = '169.254.169.254';
+
+  it('[HARD-43] a host that resolves to a metadata address is not called, and that is logged', async () => {
+    for (const address of [METADATA, 'fe80::1', 'fd00:ec2::254', '0.0.0.0', '::ffff:169.254.169.254']) {
+      const { backend, log } = open({
+        address: 'http://backend.example:1/',
+        resolve: async () => [{ address, family: address.includes(':') ? 6 : 4 }],
+      });
+      const { code, detail } = await failure(backend.create({ ...UPLOAD, attributes: {} }));
+      expect([code, detail]).toEqual(['backend_error', 'the address of the backend is one that is never called']);
+      expect(log.lines.map(({ event, fields }) => [event, fields.host])).toEqual([
+        ['backend_blocked', 'backend.example'],
+      ]);
+    }
+  });
+
+  it('[HARD-43] nor is one that resolves to it the next time, or to it among others', async () => {
+    fake.on('*', (_, response) => {
+      response.setHeader('connection', 'close');
+      answerJson(response, {});
+    });
+    const port = new URL(fake.url).port;
+    const answers = [['127.0.0.1'], [METADATA], ['127.0.0.1', METADATA], ['127.0.0.1']];
+    const resolve: Resolve = async () => (answers.shift() ?? []).map((address) => ({ address, family: 4 }));
+    const { backend } = open({ address: `http://flipping.example:${port}/`, resolve });
+    const call = () => backend.update({ ...UPLOAD, attributes: {} });
+    await call();
+    expect((await failure(call())).code).toBe('backend_error');
+    expect((await failure(call())).code).toBe('backend_error');
+    await call();
+    expect(fake.requests.length).toBe(2);
+  });
+
+  it('[HARD-43] nor is an address that was written down as such', async () => {
+    const { backend, log } = open({ address: `http://${METADATA}:1/` });
+    expect((await failure(backend.create({ ...UPLOAD, attributes: {} }))).code).toBe('backend_error');
+    expect(log.lines[0]?.event).toBe('backend_blocked');
+  });
+
+  it('[BACK-11] private addresses are refused when the configuration says so', async () => {
+    fake.on('*', (_, response) => answerJson(response, {}));
+    await open().backend.update({ ...UPLOAD, attributes: {} });
+    const { backend } = open({ denyPrivate: true });
+    expect((await failure(backend.update({ ...UPLOAD, attributes: {} }))).code).toBe('backend_error');
+    expect(fake.requests.length).toBe(1);
+  });
+});
+
+describe('the circuit breaker', () => {
+  it('[BACK-12] after failures in a row the backend is left alone, then one call tries for all', async () => {
+    const { backend, clock, calls, states } = open();
+    const call = () => backend.update({ ...UPLOAD, attributes: {} });
+    fake.on('update', (_, response) => answerJson(response, {}, 500));
+    for (let count = 0; count < FAILURES_MAX; count++) await failure(call());
+    expect(await backend.health()).toMatchObject({ isSet: true, state: 'open', failures: FAILURES_MAX });
+    const held = await failure(call());
+    expect([held.code, held.retryAfterS]).toEqual(['backend_unavailable', 1]);
+    expect(fake.requests.length).toBe(FAILURES_MAX);
+
+    clock.advance(1_000);
+    // One tries and fails; whoever comes while it does, and after it, is held back.
+    const [tried, other] = await Promise.all([failure(call()), failure(call())]);
+    expect([tried.code, other.code]).toEqual(['backend_error', 'backend_unavailable']);
+    expect(fake.requests.length).toBe(FAILURES_MAX + 1);
+
+    clock.advance(60_000);
+    fake.on('update', (_, response) => answerJson(response, {}));
+    await call();
+    expect((await backend.health()).state).toBe('closed');
+    expect(states).toEqual(['open', 'closed']);
+    expect(calls.filter((one) => one === 'update:held_back').length).toBe(2);
+  });
+
+  it('[BACK-12] what the backend refuses shows that it is there', async () => {
+    const { backend } = open();
+    fake.on('update', (_, response) => answerJson(response, {}, 422));
+    for (let count = 0; count < FAILURES_MAX * 2; count++) {
+      await expect(backend.update({ ...UPLOAD, attributes: {} })).rejects.toBeInstanceOf(AdapterRefusal);
+    }
+    expect((await backend.health()).state).toBe('closed');
+  });
+});

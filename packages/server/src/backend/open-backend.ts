@@ -1,0 +1,48 @@
+import type { Clock, Log, Random, Tidemark } from '@tidemark/core';
+import type { Config } from '../config/config.ts';
+import { diceOf } from '../jobs/back-off.ts';
+import { systemTimers } from '../jobs/timers.ts';
+import { BackendHttp } from './backend-http.ts';
+import { type Resolve, systemResolve } from './checked-lookup.ts';
+import { HttpBackend } from './http-backend.ts';
+
+export interface BackendParts {
+  readonly config: Config['backend'];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Known a little later than the backend: each needs the other. */
+  readonly tidemark: () => Tidemark;
+  readonly resolve?: Resolve;
+}
+
+/** The backend at `adapter_url`, whose calls are counted and whose failures are written down. */
+export function openBackend({
+  config,
+  clock,
+  random,
+  log,
+  tidemark,
+  resolve = systemResolve,
+}: BackendParts): HttpBackend {
+  const { secret, timeoutMs, queryTimeoutMs, denyPrivate } = config;
+  return new HttpBackend({
+    http: new BackendHttp({ resolve, timers: systemTimers, rules: { denyPrivate } }),
+    address: async () => (await tidemark().system.appserver()).adapter_url,
+    secret: async () => secret ?? tidemark().system.backendSecret(),
+    clock,
+    random,
+    dice: diceOf(random),
+    log,
+    timeoutMs,
+    queryTimeoutMs,
+    onCall: (call, outcome, tookMs) => tidemark().stats.record(`backend:${call}:${outcome}`, tookMs, clock.nowMs()),
+    onBreaker: (state) => void noteBreaker(tidemark(), state).catch(() => log.warn('audit_not_written')),
+  });
+}
+
+/** Nobody did it: it happened. */
+function noteBreaker(tidemark: Tidemark, state: string): Promise<void> {
+  const nobody = { actor: null, token_id: null, address: '', request_id: '' };
+  return tidemark.audit.record({ ...nobody, action: 'backend.breaker', target: null, result: state });
+}

@@ -1,0 +1,209 @@
+import { JOB_STATES, type JobState, type JobView, type QueueView, queueProblem } from '@tidemark/core';
+import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { Type } from 'typebox';
+import { route } from '../http/route.ts';
+import { pageOf } from './paging.ts';
+import { Empty, Moment, NullableText, PageQuery, Text } from './shapes.ts';
+
+const Queue = Type.Object(
+  {
+    queue: Text,
+    paused: Type.Boolean(),
+    counts: Type.Object(Object.fromEntries(JOB_STATES.map((state) => [state, Type.Integer({ minimum: 0 })])), {
+      additionalProperties: false,
+    }),
+    lag_ms: Type.Integer({ minimum: 0 }),
+  },
+  { additionalProperties: false },
+);
+
+const Job = Type.Object(
+  {
+    id: Text,
+    kind: Text,
+    state: Type.Enum([...JOB_STATES]),
+    order: NullableText,
+    attempt: Type.Integer({ minimum: 0 }),
+    attempts_max: Type.Integer({ minimum: 1 }),
+    enqueued_at: Moment,
+    due_at: Moment,
+    last_reason: NullableText,
+  },
+  { additionalProperties: false },
+);
+
+const QueueParams = Type.Object({ queue: Text });
+const JobParams = Type.Object({ queue: Text, job_id: Text });
+
+const list = route({
+  method: 'GET',
+  path: '/rc/v1/jobs',
+  scope: 'read',
+  summary: 'Queues that have jobs or are paused, and how they stand',
+  answer: Type.Array(Queue),
+  handle: async ({ desk }) => {
+    const names = await desk.jobs.queues();
+    return Promise.all(names.slice(0, LIST_MAX).map(async (name) => queueOf(await desk.jobs.describe(name))));
+  },
+});
+
+const describe = route({
+  method: 'GET',
+  path: '/rc/v1/jobs/:queue',
+  scope: 'read',
+  summary: 'How a queue stands',
+  params: QueueParams,
+  answer: Queue,
+  handle: async ({ desk, params }) => queueOf(await desk.jobs.describe(admitQueue(params.queue))),
+});
+
+const inspect = route({
+  method: 'GET',
+  path: '/rc/v1/jobs/:queue/jobs',
+  scope: 'read',
+  summary: 'Jobs of a queue in a state, page by page; what they carry is not shown',
+  params: QueueParams,
+  query: Type.Object({ ...PageQuery.properties, state: Type.Optional(Text) }, { additionalProperties: false }),
+  answer: Type.Object({ jobs: Type.Array(Job), next: NullableText }, { additionalProperties: false }),
+  handle: async ({ desk, params, query }) => {
+    const { state = 'dead', ...paging } = query;
+    const queue = admitQueue(params.queue);
+    const { after, limit = DEFAULT_LIMIT } = pageOf(paging);
+    const page = { limit: admitLimit(limit), ...(after === undefined ? {} : { after: admitAfter(after) }) };
+    const { jobs, next } = await desk.jobs.inspect(queue, admitState(state), page);
+    return { jobs: jobs.map(jobOf), next };
+  },
+});
+
+const find = route({
+  method: 'GET',
+  path: '/rc/v1/jobs/:queue/jobs/:job_id',
+  scope: 'read',
+  summary: 'One job; what it carries is not shown',
+  params: JobParams,
+  answer: Job,
+  handle: async ({ desk, params }) => {
+    const job = await desk.jobs.find(admitQueue(params.queue), params.job_id);
+    if (job === null) throw notThere(params.job_id);
+    return jobOf(job);
+  },
+});
+
+const retry = route({
+  method: 'POST',
+  path: '/rc/v1/jobs/:queue/jobs/:job_id/retry',
+  scope: 'admin',
+  summary: 'Make a dead job due again, with all its attempts',
+  params: JobParams,
+  body: Empty,
+  answer: Type.Object({ retried: Text }, { additionalProperties: false }),
+  audit: 'jobs.retry',
+  handle: async ({ desk, params }) => {
+    const { queue, job_id } = params;
+    if (await desk.jobs.revive(admitQueue(queue), job_id)) return { retried: job_id };
+    throw await refusalFor(desk.jobs.find(queue, job_id), job_id, 'only a dead job can be retried');
+  },
+});
+
+const remove = route({
+  method: 'DELETE',
+  path: '/rc/v1/jobs/:queue/jobs/:job_id',
+  scope: 'admin',
+  summary: 'Forget a job that nobody runs at this moment',
+  params: JobParams,
+  answer: Type.Object({ removed: Text }, { additionalProperties: false }),
+  audit: 'jobs.remove',
+  handle: async ({ desk, params }) => {
+    const { queue, job_id } = params;
+    if (await desk.jobs.remove(admitQueue(queue), job_id)) return { removed: job_id };
+    throw await refusalFor(
+      desk.jobs.find(queue, job_id),
+      job_id,
+      'the job is running; wait for it, or pause the queue',
+    );
+  },
+});
+
+const pause = route({
+  method: 'POST',
+  path: '/rc/v1/jobs/:queue/pause',
+  scope: 'admin',
+  summary: 'Begin no more jobs of a queue until it is resumed; those under way go on',
+  params: QueueParams,
+  body: Empty,
+  answer: Queue,
+  audit: 'jobs.pause',
+  handle: async ({ desk, params }) => {
+    await desk.jobs.pause(admitQueue(params.queue));
+    return queueOf(await desk.jobs.describe(params.queue));
+  },
+});
+
+const resume = route({
+  method: 'POST',
+  path: '/rc/v1/jobs/:queue/resume',
+  scope: 'admin',
+  summary: 'Go on with the jobs of a queue',
+  params: QueueParams,
+  body: Empty,
+  answer: Queue,
+  audit: 'jobs.resume',
+  handle: async ({ desk, params }) => {
+    await desk.jobs.resume(admitQueue(params.queue));
+    return queueOf(await desk.jobs.describe(params.queue));
+  },
+});
+
+const DEFAULT_LIMIT = 100;
+/** What a page gives to go on with is short, and nothing else is. */
+const AFTER_UNITS_MAX = 1_024;
+
+function queueOf({ queue, isPaused, counts, lagMs }: QueueView): object {
+  return { queue, paused: isPaused, counts, lag_ms: lagMs };
+}
+
+function jobOf({ attemptsMax, enqueuedAtMs, dueAtMs, lastReason, ...job }: JobView): object {
+  const at = (ms: number) => new Date(ms).toISOString();
+  return {
+    ...job,
+    attempts_max: attemptsMax,
+    enqueued_at: at(enqueuedAtMs),
+    due_at: at(dueAtMs),
+    last_reason: lastReason,
+  };
+}
+
+function admitQueue(queue: string): string {
+  const problem = queueProblem(queue);
+  if (problem === null) return queue;
+  throw new Refusal('invalid_name', problem, [{ pointer: pointer('queue'), detail: problem }]);
+}
+
+function admitState(state: string): JobState {
+  const found = JOB_STATES.find((one) => one === state);
+  if (found !== undefined) return found;
+  const detail = `must be one of ${JOB_STATES.join(', ')}`;
+  throw new Refusal('invalid_value', `state ${detail}`, [{ pointer: pointer('state'), detail }]);
+}
+
+function admitLimit(limit: number): number {
+  if (limit >= 1 && limit <= LIST_MAX) return limit;
+  const detail = `must be a whole number from 1 to ${LIST_MAX}`;
+  throw new Refusal('invalid_value', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
+}
+
+function admitAfter(after: string): string {
+  if (after.length <= AFTER_UNITS_MAX && after.isWellFormed()) return after;
+  const detail = 'must be what the page before gave as next';
+  throw new Refusal('invalid_value', `after ${detail}`, [{ pointer: pointer('after'), detail }]);
+}
+
+async function refusalFor(found: Promise<JobView | null>, id: string, whenThere: string): Promise<Refusal> {
+  return (await found) === null ? notThere(id) : new Refusal('job_not_idle', whenThere);
+}
+
+function notThere(id: string): Refusal {
+  return new Refusal('job_not_found', `the queue has no job ${JSON.stringify(id.slice(0, 80).toWellFormed())}`);
+}
+
+export const jobRoutes = [list, describe, inspect, find, retry, remove, pause, resume];
