@@ -30,6 +30,7 @@ describe('package-direction', () => {
     ['store-embedded', 'store-valkey', 'store-embedded may import core, protocol; this imports store-valkey'],
     ['store-valkey', 'backend', 'store-valkey may import core, protocol; this imports backend'],
     ['server', 'console', 'server may import core, protocol, store-*, client; this imports console'],
+    ['server', 'backend', 'server may import core, protocol, store-*, client; this imports backend'],
     ['client', 'core', 'client may import protocol; this imports core'],
     ['backend', 'core', 'backend may import protocol; this imports core'],
     ['console', 'client', 'console may import backend, protocol; this imports client'],

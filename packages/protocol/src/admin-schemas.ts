@@ -153,3 +153,53 @@ export const DocumentReport = Type.Object(
   closed,
 );
 export type DocumentReport = Static<typeof DocumentReport>;
+
+export const BackendSecret = Type.Object({ secret: NullableText }, closed);
+export type BackendSecret = Static<typeof BackendSecret>;
+
+export const JobState = Type.Union([
+  Type.Literal('due'),
+  Type.Literal('delayed'),
+  Type.Literal('waiting'),
+  Type.Literal('leased'),
+  Type.Literal('dead'),
+]);
+export type JobState = Static<typeof JobState>;
+
+/** A queue of jobs, and how it stands. */
+export const JobQueue = Type.Object(
+  {
+    queue: Type.String(),
+    paused: Type.Boolean(),
+    counts: Type.Object({ due: Count, delayed: Count, waiting: Count, leased: Count, dead: Count }, closed),
+    lag_ms: Count,
+  },
+  closed,
+);
+export type JobQueue = Static<typeof JobQueue>;
+
+/** A job, without what it carries. */
+export const Job = Type.Object(
+  {
+    id: Type.String(),
+    kind: Type.String(),
+    state: JobState,
+    order: NullableText,
+    attempt: Count,
+    attempts_max: Type.Integer({ minimum: 1 }),
+    enqueued_at: Moment,
+    due_at: Moment,
+    last_reason: NullableText,
+  },
+  closed,
+);
+export type Job = Static<typeof Job>;
+
+export const JobPage = Type.Object({ jobs: Type.Array(Job), next: NullableText }, closed);
+export type JobPage = Static<typeof JobPage>;
+
+export const JobRetried = Type.Object({ retried: Type.String() }, closed);
+export type JobRetried = Static<typeof JobRetried>;
+
+export const JobRemoved = Type.Object({ removed: Type.String() }, closed);
+export type JobRemoved = Static<typeof JobRemoved>;

@@ -31,6 +31,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'system.license': ({ system }) => system.license(),
   'system.reset': ({ system }) => system.reset(),
   'system.appserver': ({ system }) => system.appserver(),
+  'system.backendSecret': ({ system }) => system.backendSecret(),
   'system.setAppserver': ({ system }) => system.setAppserver(null),
   'system.metricNames': ({ system }) => system.metricNames(),
   'system.metric': ({ system }) => system.metric('users'),
@@ -76,6 +77,14 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'tokens.revoke': ({ tokens }) => tokens.revoke('{token_id}'),
   'audit.list': ({ audit }) => audit.list(),
   'audit.every': ({ audit }) => audit.every().next(),
+  'jobs.queues': ({ jobs }) => jobs.queues(),
+  'jobs.queue': ({ jobs }) => jobs.queue('{queue}'),
+  'jobs.inspect': ({ jobs }) => jobs.inspect('{queue}'),
+  'jobs.get': ({ jobs }) => jobs.get('{queue}', '{job_id}'),
+  'jobs.retry': ({ jobs }) => jobs.retry('{queue}', '{job_id}'),
+  'jobs.remove': ({ jobs }) => jobs.remove('{queue}', '{job_id}'),
+  'jobs.pause': ({ jobs }) => jobs.pause('{queue}'),
+  'jobs.resume': ({ jobs }) => jobs.resume('{queue}'),
 };
 
 /** What a client sends, and where; the answers are of no use to anybody. */

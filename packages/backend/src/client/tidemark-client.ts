@@ -2,6 +2,7 @@ import { PushCalls } from '../push/push-calls.ts';
 import { AuditCalls } from './calls/audit.ts';
 import { ClientCalls } from './calls/clients.ts';
 import { DocumentCalls } from './calls/documents.ts';
+import { JobCalls } from './calls/jobs.ts';
 import { SourceCalls } from './calls/sources.ts';
 import { SystemCalls } from './calls/system.ts';
 import { TokenCalls } from './calls/tokens.ts';
@@ -18,6 +19,7 @@ export class TidemarkClient {
   readonly push: PushCalls;
   readonly tokens: TokenCalls;
   readonly audit: AuditCalls;
+  readonly jobs: JobCalls;
 
   constructor(options: ClientOptions) {
     const api = new Transport(options);
@@ -29,6 +31,7 @@ export class TidemarkClient {
     this.push = new PushCalls(api);
     this.tokens = new TokenCalls(api);
     this.audit = new AuditCalls(api);
+    this.jobs = new JobCalls(api);
   }
 
   /** A client with a token of the administrator. A service is better off with a named token of its own. */

@@ -1,36 +1,10 @@
 import { JOB_STATES, type JobState, type JobView, type QueueView, queueProblem } from '@tidemark/core';
 import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { Job, JobPage, JobQueue, JobRemoved, JobRetried } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
-import { Empty, Moment, NullableText, PageQuery, Text } from './shapes.ts';
-
-const Queue = Type.Object(
-  {
-    queue: Text,
-    paused: Type.Boolean(),
-    counts: Type.Object(Object.fromEntries(JOB_STATES.map((state) => [state, Type.Integer({ minimum: 0 })])), {
-      additionalProperties: false,
-    }),
-    lag_ms: Type.Integer({ minimum: 0 }),
-  },
-  { additionalProperties: false },
-);
-
-const Job = Type.Object(
-  {
-    id: Text,
-    kind: Text,
-    state: Type.Enum([...JOB_STATES]),
-    order: NullableText,
-    attempt: Type.Integer({ minimum: 0 }),
-    attempts_max: Type.Integer({ minimum: 1 }),
-    enqueued_at: Moment,
-    due_at: Moment,
-    last_reason: NullableText,
-  },
-  { additionalProperties: false },
-);
+import { Empty, PageQuery, Text } from './shapes.ts';
 
 const QueueParams = Type.Object({ queue: Text });
 const JobParams = Type.Object({ queue: Text, job_id: Text });
@@ -40,7 +14,7 @@ const list = route({
   path: '/rc/v1/jobs',
   scope: 'read',
   summary: 'Queues that have jobs or are paused, and how they stand',
-  answer: Type.Array(Queue),
+  answer: Type.Array(JobQueue),
   handle: async ({ desk }) => {
     const names = await desk.jobs.queues();
     return Promise.all(names.slice(0, LIST_MAX).map(async (name) => queueOf(await desk.jobs.describe(name))));
@@ -53,7 +27,7 @@ const describe = route({
   scope: 'read',
   summary: 'How a queue stands',
   params: QueueParams,
-  answer: Queue,
+  answer: JobQueue,
   handle: async ({ desk, params }) => queueOf(await desk.jobs.describe(admitQueue(params.queue))),
 });
 
@@ -64,7 +38,7 @@ const inspect = route({
   summary: 'Jobs of a queue in a state, page by page; what they carry is not shown',
   params: QueueParams,
   query: Type.Object({ ...PageQuery.properties, state: Type.Optional(Text) }, { additionalProperties: false }),
-  answer: Type.Object({ jobs: Type.Array(Job), next: NullableText }, { additionalProperties: false }),
+  answer: JobPage,
   handle: async ({ desk, params, query }) => {
     const { state = 'dead', ...paging } = query;
     const queue = admitQueue(params.queue);
@@ -96,7 +70,7 @@ const retry = route({
   summary: 'Make a dead job due again, with all its attempts',
   params: JobParams,
   body: Empty,
-  answer: Type.Object({ retried: Text }, { additionalProperties: false }),
+  answer: JobRetried,
   audit: 'jobs.retry',
   handle: async ({ desk, params }) => {
     const { queue, job_id } = params;
@@ -111,7 +85,7 @@ const remove = route({
   scope: 'admin',
   summary: 'Forget a job that nobody runs at this moment',
   params: JobParams,
-  answer: Type.Object({ removed: Text }, { additionalProperties: false }),
+  answer: JobRemoved,
   audit: 'jobs.remove',
   handle: async ({ desk, params }) => {
     const { queue, job_id } = params;
@@ -131,7 +105,7 @@ const pause = route({
   summary: 'Begin no more jobs of a queue until it is resumed; those under way go on',
   params: QueueParams,
   body: Empty,
-  answer: Queue,
+  answer: JobQueue,
   audit: 'jobs.pause',
   handle: async ({ desk, params }) => {
     await desk.jobs.pause(admitQueue(params.queue));
@@ -146,7 +120,7 @@ const resume = route({
   summary: 'Go on with the jobs of a queue',
   params: QueueParams,
   body: Empty,
-  answer: Queue,
+  answer: JobQueue,
   audit: 'jobs.resume',
   handle: async ({ desk, params }) => {
     await desk.jobs.resume(admitQueue(params.queue));

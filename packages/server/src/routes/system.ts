@@ -1,5 +1,5 @@
 import { Refusal } from '@tidemark/protocol';
-import { AdminSession, Appserver, License, ResetReport } from '@tidemark/protocol/admin-schemas';
+import { AdminSession, Appserver, BackendSecret, License, ResetReport } from '@tidemark/protocol/admin-schemas';
 import { StatStep } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
 import { LOGIN_BYTES_MAX } from '../edge-limits.ts';
@@ -77,7 +77,7 @@ const backendSecret = route({
   path: '/rc/v1/system/backend_secret',
   scope: 'admin',
   summary: 'The secret that calls to the backend are signed with; null when it stands in the configuration',
-  answer: Type.Object({ secret: NullableText }, { additionalProperties: false }),
+  answer: BackendSecret,
   audit: 'backend_secret.read',
   handle: async ({ desk }) => ({
     secret: desk.isBackendSecretConfigured ? null : await desk.tidemark.system.backendSecret(),

@@ -1,4 +1,4 @@
-import type { AdminSession, Appserver, License, ResetReport, StatStep } from '@tidemark/protocol';
+import type { AdminSession, Appserver, BackendSecret, License, ResetReport, StatStep } from '@tidemark/protocol';
 import type { CallOptions, Transport } from '../transport.ts';
 
 export interface MetricRange extends CallOptions {
@@ -40,6 +40,11 @@ export class SystemCalls {
   /** Where Tidemark finds the backend; null takes it away. */
   setAppserver(adapterUrl: string | null, options?: CallOptions): Promise<Appserver> {
     return this.#api.send('POST', '/rc/v1/system/appserver', { adapter_url: adapterUrl }, 'harmless', options);
+  }
+
+  /** What calls to the backend are signed with; null when it stands in the server's configuration. */
+  backendSecret(options?: CallOptions): Promise<BackendSecret> {
+    return this.#api.get('/rc/v1/system/backend_secret', options);
   }
 
   /** Metric keys that match a pattern in which `*` stands for anything. */

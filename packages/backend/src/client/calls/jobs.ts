@@ -1,0 +1,54 @@
+import type { Job, JobPage, JobQueue, JobRemoved, JobRetried, JobState } from '@tidemark/protocol';
+import { type PageOptions, pageQuery } from '../paging.ts';
+import { path } from '../path.ts';
+import type { CallOptions, Transport } from '../transport.ts';
+
+export interface InspectOptions extends PageOptions {
+  /** Dead ones when left out. */
+  readonly state?: JobState;
+}
+
+/** Work that waits in queues, and what became of it. */
+export class JobCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Queues that have jobs or are paused. */
+  queues(options?: CallOptions): Promise<readonly JobQueue[]> {
+    return this.#api.get('/rc/v1/jobs', options);
+  }
+
+  queue(queue: string, options?: CallOptions): Promise<JobQueue> {
+    return this.#api.get(path`/rc/v1/jobs/${queue}`, options);
+  }
+
+  /** One page; `next` is what the following one comes `after`. */
+  inspect(queue: string, { state, ...page }: InspectOptions = {}): Promise<JobPage> {
+    return this.#api.get(path`/rc/v1/jobs/${queue}/jobs`, page, { ...pageQuery(page), state });
+  }
+
+  get(queue: string, jobId: string, options?: CallOptions): Promise<Job> {
+    return this.#api.get(path`/rc/v1/jobs/${queue}/jobs/${jobId}`, options);
+  }
+
+  /** Makes a dead job due again. */
+  retry(queue: string, jobId: string, options?: CallOptions): Promise<JobRetried> {
+    return this.#api.send('POST', path`/rc/v1/jobs/${queue}/jobs/${jobId}/retry`, {}, 'harmful', options);
+  }
+
+  /** What it was to do will not be done. */
+  remove(queue: string, jobId: string, options?: CallOptions): Promise<JobRemoved> {
+    return this.#api.delete(path`/rc/v1/jobs/${queue}/jobs/${jobId}`, options);
+  }
+
+  pause(queue: string, options?: CallOptions): Promise<JobQueue> {
+    return this.#api.send('POST', path`/rc/v1/jobs/${queue}/pause`, {}, 'harmless', options);
+  }
+
+  resume(queue: string, options?: CallOptions): Promise<JobQueue> {
+    return this.#api.send('POST', path`/rc/v1/jobs/${queue}/resume`, {}, 'harmless', options);
+  }
+}
