@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { PUSH_SERVICES } from './device-types.ts';
 import { SourceAttributes } from './schemas.ts';
 
 /** What the REST API for administrators and backends answers with, `/rc/v1`. */
@@ -203,3 +204,50 @@ export type JobRetried = Static<typeof JobRetried>;
 
 export const JobRemoved = Type.Object({ removed: Type.String() }, closed);
 export type JobRemoved = Static<typeof JobRemoved>;
+
+const pingFields = {
+  ping_id: Type.String(),
+  at: Moment,
+  actor: NullableText,
+  cause: Type.Enum(['call', 'push']),
+  sources: Type.Array(Type.String()),
+  has_message: Type.Boolean(),
+  users: Count,
+  devices: Count,
+  skipped: Count,
+  pending: Count,
+  accepted: Count,
+  sent: Count,
+  retired: Count,
+  failed: Count,
+  gone: Count,
+  collapsed: Count,
+  repeated: Count,
+};
+
+/** A ping that was sent, and how many devices it reached. */
+export const Ping = Type.Object(pingFields, closed);
+export type Ping = Static<typeof Ping>;
+
+/** What became of a ping on one device. */
+export const PingResult = Type.Object(
+  {
+    client_id: Type.String(),
+    service: Type.Union([Type.Enum([...PUSH_SERVICES]), Type.Null()]),
+    status: Type.Enum(['retrying', 'accepted', 'sent', 'retired', 'failed', 'gone', 'collapsed']),
+    reason: NullableText,
+    attempts: Count,
+    at: Moment,
+    repeated: Type.Boolean(),
+    answer_lost: Type.Boolean(),
+  },
+  closed,
+);
+export type PingResult = Static<typeof PingResult>;
+
+export const PingWithResults = Type.Object({ ...pingFields, results: Type.Array(PingResult) }, closed);
+export type PingWithResults = Static<typeof PingWithResults>;
+
+/** The public key that browsers subscribe to pushes with. */
+export const WebPushKey = Type.Object({ public_key: Type.String() }, closed);
+export type WebPushKey = Static<typeof WebPushKey>;

@@ -3,6 +3,7 @@ import { AuditCalls } from './calls/audit.ts';
 import { ClientCalls } from './calls/clients.ts';
 import { DocumentCalls } from './calls/documents.ts';
 import { JobCalls } from './calls/jobs.ts';
+import { PingCalls } from './calls/pings.ts';
 import { SourceCalls } from './calls/sources.ts';
 import { SystemCalls } from './calls/system.ts';
 import { TokenCalls } from './calls/tokens.ts';
@@ -20,6 +21,7 @@ export class TidemarkClient {
   readonly tokens: TokenCalls;
   readonly audit: AuditCalls;
   readonly jobs: JobCalls;
+  readonly pings: PingCalls;
 
   constructor(options: ClientOptions) {
     const api = new Transport(options);
@@ -32,6 +34,7 @@ export class TidemarkClient {
     this.tokens = new TokenCalls(api);
     this.audit = new AuditCalls(api);
     this.jobs = new JobCalls(api);
+    this.pings = new PingCalls(api);
   }
 
   /** A client with a token of the administrator. A service is better off with a named token of its own. */

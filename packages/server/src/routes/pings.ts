@@ -1,46 +1,9 @@
-import { nameProblem, PUSH_SERVICES, pointer, Refusal } from '@tidemark/protocol';
+import { nameProblem, pointer, Refusal } from '@tidemark/protocol';
+import { Ping, PingWithResults, WebPushKey } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
-import { Moment, Names, NullableText, PageQuery, Text } from './shapes.ts';
-
-const Count = Type.Integer({ minimum: 0 });
-
-const about = {
-  ping_id: Text,
-  at: Moment,
-  actor: NullableText,
-  cause: Type.Enum(['call', 'push']),
-  sources: Names,
-  has_message: Type.Boolean(),
-  users: Count,
-  devices: Count,
-  skipped: Count,
-  pending: Count,
-  accepted: Count,
-  sent: Count,
-  retired: Count,
-  failed: Count,
-  gone: Count,
-  collapsed: Count,
-  repeated: Count,
-};
-
-const Ping = Type.Object(about, { additionalProperties: false });
-
-const Result = Type.Object(
-  {
-    client_id: Text,
-    service: Type.Union([Type.Enum([...PUSH_SERVICES]), Type.Null()]),
-    status: Type.Enum(['retrying', 'accepted', 'sent', 'retired', 'failed', 'gone', 'collapsed']),
-    reason: NullableText,
-    attempts: Count,
-    at: Moment,
-    repeated: Type.Boolean(),
-    answer_lost: Type.Boolean(),
-  },
-  { additionalProperties: false },
-);
+import { PageQuery, Text } from './shapes.ts';
 
 const list = route({
   method: 'GET',
@@ -62,7 +25,7 @@ const get = route({
   summary: 'A ping and what became of it on each device, by client id',
   params: Type.Object({ ping_id: Text }),
   query: PageQuery,
-  answer: Type.Object({ ...about, results: Type.Array(Result) }, { additionalProperties: false }),
+  answer: PingWithResults,
   handle: async ({ desk, params, query }) => {
     if (!PING_ID.test(params.ping_id)) throw new Refusal('ping_not_found', 'there is no ping of this id');
     const isName = query.after === undefined || nameProblem('client', query.after) === null;
@@ -77,7 +40,7 @@ const webPushKey = route({
   path: '/rc/v1/system/web_push_key',
   scope: 'read',
   summary: 'The public key that browsers subscribe to pushes with (applicationServerKey)',
-  answer: Type.Object({ public_key: Text }, { additionalProperties: false }),
+  answer: WebPushKey,
   handle: async ({ desk }) => ({ public_key: desk.webPushKey }),
 });
 

@@ -1,4 +1,12 @@
-import type { AdminSession, Appserver, BackendSecret, License, ResetReport, StatStep } from '@tidemark/protocol';
+import type {
+  AdminSession,
+  Appserver,
+  BackendSecret,
+  License,
+  ResetReport,
+  StatStep,
+  WebPushKey,
+} from '@tidemark/protocol';
 import type { CallOptions, Transport } from '../transport.ts';
 
 export interface MetricRange extends CallOptions {
@@ -45,6 +53,11 @@ export class SystemCalls {
   /** What calls to the backend are signed with; null when it stands in the server's configuration. */
   backendSecret(options?: CallOptions): Promise<BackendSecret> {
     return this.#api.get('/rc/v1/system/backend_secret', options);
+  }
+
+  /** What browsers need as `applicationServerKey` to be pinged. */
+  webPushKey(options?: CallOptions): Promise<WebPushKey> {
+    return this.#api.get('/rc/v1/system/web_push_key', options);
   }
 
   /** Metric keys that match a pattern in which `*` stands for anything. */
