@@ -139,6 +139,36 @@ describe('pulling', () => {
   });
 });
 
+describe('a device at rest', () => {
+  it('[DEVICE-10] is noted once an hour, however often it looks, and at once when it holds something else', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(3) });
+    const { token } = await pullOne(test, device, 'Product', null);
+    let looks = 0;
+    const { readTidemark } = test.store;
+    test.store.readTidemark = (key, client) => {
+      looks += 1;
+      return readTidemark.call(test.store, key, client);
+    };
+    const place = { source: 'Product', user: null };
+    for (let count = 0; count < 5; count++) await pullOne(test, device, 'Product', token);
+    expect(looks).toBe(1);
+    const before = await readTidemark.call(test.store, place, device.client);
+    test.clock.advance(3_600_000);
+    await pullOne(test, device, 'Product', token);
+    const after = await readTidemark.call(test.store, place, device.client);
+    expect([looks, (after?.seenAtMs ?? 0) - (before?.seenAtMs ?? 0)]).toEqual([2, 3_600_000]);
+    await test.tidemark.pushObjects({ source: 'Product', objects: { o1: { n: 'new' } } });
+    const next = await pullOne(test, device, 'Product', token);
+    await pullOne(test, device, 'Product', next.token);
+    expect(await readTidemark.call(test.store, place, device.client)).toMatchObject({ seq: 4, base: 4 });
+    // Whoever goes back to what it held before is noted with that.
+    await pullOne(test, device, 'Product', token);
+    expect(await readTidemark.call(test.store, place, device.client)).toMatchObject({ seq: 3, base: 3 });
+  });
+});
+
 describe('starting over', () => {
   it('[DEVICE-7] whoever is told to start over does, whatever token it holds, until it has new ones', async () => {
     const test = await newTidemark();

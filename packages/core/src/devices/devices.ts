@@ -12,7 +12,7 @@ import {
 } from '@tidemark/protocol';
 import { lifeGuard } from '../admission/admit-write.ts';
 import type { BuiltPage } from '../pages/built-page.ts';
-import { noteTidemark } from '../pages/note-tidemark.ts';
+import { noteTidemark, TIDEMARK_NOTE_EVERY_MS } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { type Glance, glance, type PageBounds, pull } from '../pages/pull.ts';
 import type { PageBody } from '../pages/render-page.ts';
@@ -33,6 +33,7 @@ import type { UploadTarget } from '../uploads/upload-target.ts';
 import { Uploads } from '../uploads/uploads.ts';
 import { acknowledgedObjects } from './acknowledged-objects.ts';
 import { type Cursor, cursorsOf } from './cursors.ts';
+import { LatelyNoted } from './lately-noted.ts';
 import { pageBounds } from './page-bounds.ts';
 import { ShareOut } from './share-out.ts';
 
@@ -110,6 +111,7 @@ export class Devices {
   readonly #parts: DevicesParts;
   readonly #store: Store;
   readonly #uploads: Uploads;
+  readonly #latelyNoted = new LatelyNoted(TIDEMARK_NOTE_EVERY_MS);
 
   constructor(parts: DevicesParts) {
     this.#parts = parts;
@@ -334,9 +336,17 @@ export class Devices {
     return partitions;
   }
 
-  async #note({ client }: DeviceId, { partition }: Glance, { start, token }: BuiltPage): Promise<void> {
-    const seen = { client, start, given: token, nowMs: this.#parts.clock.nowMs() };
-    await noteTidemark(this.#store, partition, seen).catch(this.#onNoteFailed);
+  async #note({ client }: DeviceId, seen: Glance, { start, token }: BuiltPage): Promise<void> {
+    const { partition, presented, hasNews } = seen;
+    const nowMs = this.#parts.clock.nowMs();
+    const isAtRest = presented !== null && !hasNews;
+    if (isAtRest && this.#latelyNoted.has(client, partition.source, presented, nowMs)) return;
+    try {
+      await noteTidemark(this.#store, partition, { client, start, given: token, nowMs });
+      if (isAtRest) this.#latelyNoted.add(client, partition.source, presented, nowMs);
+    } catch (error) {
+      this.#onNoteFailed(error);
+    }
   }
 
   async #noteSync({ client }: DeviceId, { lastSyncMs }: OwnDevice): Promise<void> {

@@ -21,6 +21,8 @@ export interface Presented {
 /** What a first look tells: whether there is anything to send, without reading any of it. */
 export interface Glance {
   readonly partition: PartitionKey;
+  /** What the device presented, as it presented it. */
+  readonly presented: string | null;
   readonly token: Token | null | 'unreadable';
   readonly restarts: number;
   readonly state: PartitionState;
@@ -33,7 +35,14 @@ const PULL_ATTEMPTS_MAX = 5;
 export async function glance(store: Store, { partition, token: text, restarts }: Presented): Promise<Glance> {
   const token = text === null ? null : (readToken(text) ?? 'unreadable');
   const state = await store.partition(partition);
-  return { partition, token, restarts, state, hasNews: !isAtHead(startOf(token, state, restarts), state) };
+  return {
+    partition,
+    presented: text,
+    token,
+    restarts,
+    state,
+    hasNews: !isAtHead(startOf(token, state, restarts), state),
+  };
 }
 
 /** What changed after the token. Costs nothing more when nothing did, and a range scan otherwise. */
