@@ -185,6 +185,11 @@ describe('calls to the backend', () => {
       fake.on('authenticate', (_, response) => answerJson(response, { detail: 'no' }, status));
       expect(await backend.authenticate('anna', 'wrong')).toBeNull();
     }
+    // A wrong secret must not look like a wrong password.
+    for (const code of ['signature_invalid', 'signature_missing', 'timestamp_out_of_range']) {
+      fake.on('authenticate', (_, response) => answerJson(response, { code }, 401));
+      expect((await failure(backend.authenticate('anna', 'right'))).code).toBe('backend_error');
+    }
     for (const body of [{}, { user_id: null }]) {
       fake.on('authenticate', (_, response) => answerJson(response, body));
       expect(await backend.authenticate('anna', 'right')).toBe('anna');

@@ -50,6 +50,10 @@ const MS_PER_S = 1_000;
 /** 4xx that say nothing about what was asked: another attempt may do better. */
 const PASSING: ReadonlySet<number> = new Set([401, 408, 425, 429]);
 
+const SIGNATURE_REFUSED = 'the backend does not accept the signature';
+/** How the problem of a backend is called that does not trust the call, whatever was asked. */
+const SIGNATURE_CODE = /^(?:signature_missing|signature_invalid|timestamp_out_of_range)$/;
+
 /** What a backend answers that has no such call. */
 const CANNOT: ReadonlySet<number> = new Set([404, 405, 501]);
 
@@ -131,6 +135,8 @@ export class HttpBackend implements Adapter, Authenticator {
       const isNo = call === 'authenticate' && (status === 401 || status === 403);
       if (!isNo && (status < 200 || status >= 300)) throw await this.#refusalOf(posted, call);
       const text = await readText(exchange);
+      // A backend that does not trust us says nothing about the user.
+      if (isNo && isAboutSignature(text)) throw new Refusal('backend_error', SIGNATURE_REFUSED);
       const answer = read(isNo ? {} : parseObject(text), status);
       posted.end(null, isNo ? 'refused' : 'answered');
       return answer;
@@ -191,7 +197,7 @@ export class HttpBackend implements Adapter, Authenticator {
     }
     const asked = typeof headers['retry-after'] === 'string' ? headers['retry-after'] : null;
     const askedMs = retryAfterMs(asked, this.#parts.clock.nowMs());
-    const what = status === 401 ? 'the backend does not accept the signature' : `the backend answered ${status}`;
+    const what = status === 401 ? SIGNATURE_REFUSED : `the backend answered ${status}`;
     return new Refusal('backend_error', what, [], askedMs === null ? null : Math.ceil(askedMs / MS_PER_S));
   }
 
@@ -234,6 +240,15 @@ export class HttpBackend implements Adapter, Authenticator {
         onBreaker?.(state);
       },
     });
+  }
+}
+
+function isAboutSignature(text: string): boolean {
+  try {
+    const { code } = JSON.parse(text) as { readonly code?: unknown };
+    return typeof code === 'string' && SIGNATURE_CODE.test(code);
+  } catch {
+    return false;
   }
 }
 
