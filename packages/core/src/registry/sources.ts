@@ -58,6 +58,7 @@ export class Sources {
   readonly #clock: Clock;
   readonly #admission: WriteAdmission;
 
+  readonly #lastCounted = new WeakMap<SourceView, CountedSource>();
   readonly #views = new ReadOnce((name, { value }) => viewOf(name, readSourceRecord(value)));
 
   constructor({ store, clock, limits }: SourcesPorts) {
@@ -93,8 +94,10 @@ export class Sources {
   }
 
   async get(name: unknown): Promise<CountedSource> {
-    const source = admitName('source', name, pointer('source_id'));
-    return this.#counted(this.#views.of(source, await this.#require(source)));
+    const source = admitName('source', name, atSource);
+    const entry = await this.#store.readEntry(refs.source(source));
+    if (entry === null) throw notFound(source);
+    return this.#counted(this.#views.of(source, entry));
   }
 
   async has(name: string): Promise<boolean> {
@@ -129,7 +132,7 @@ export class Sources {
 
   /** `userName` is who wants the change, as the caller says; it is kept, not checked. */
   async update(name: unknown, data: unknown, userName?: unknown): Promise<CountedSource> {
-    const source = admitName('source', name, pointer('source_id'));
+    const source = admitName('source', name, atSource);
     const settings = admitSourceUpdate(data);
     const updatedBy = userName == null ? {} : { updatedBy: admitName('login', userName, pointer('user_name')) };
     const view = await persist(async () => {
@@ -142,7 +145,7 @@ export class Sources {
 
   /** The source with all its partitions and documents, in one step. */
   async drop(name: unknown): Promise<{ readonly deleted: string }> {
-    const source = admitName('source', name, pointer('source_id'));
+    const source = admitName('source', name, atSource);
     return persist(() => this.#tryDrop(source));
   }
 
@@ -181,10 +184,15 @@ export class Sources {
     return { ...PLAIN_SOURCE, ...given, configured, createdAtMs: nowMs, updatedAtMs: nowMs };
   }
 
+  /** The very same answer while neither the source nor the number has changed, so that it can be written once. */
   async #counted(view: SourceView): Promise<CountedSource> {
-    if (view.partition_type === 'user') return { ...view, counts: { objects: null } };
-    const { size } = await this.#store.partition({ source: view.name, user: null });
-    return { ...view, counts: { objects: size } };
+    const isShared = view.partition_type === 'app';
+    const objects = isShared ? (await this.#store.partition({ source: view.name, user: null })).size : null;
+    const known = this.#lastCounted.get(view);
+    if (known?.counts.objects === objects) return known;
+    const counted = { ...view, counts: { objects } };
+    this.#lastCounted.set(view, counted);
+    return counted;
   }
 
   async #tryConfigure(declaration: SourceDeclaration): Promise<SourceView | null> {
@@ -229,9 +237,16 @@ export class Sources {
 
   async #require(name: string): Promise<Entry> {
     const entry = await this.#store.readEntry(refs.source(name));
-    if (entry === null) throw new Refusal('source_not_found', `there is no source ${quoted(name)}`);
+    if (entry === null) throw notFound(name);
     return entry;
   }
+}
+
+/** A thunk, because it is only needed when something is wrong. */
+const atSource = () => pointer('source_id');
+
+function notFound(name: string): Refusal {
+  return new Refusal('source_not_found', `there is no source ${quoted(name)}`);
 }
 
 function admitRefreshTime(refreshTimeS: unknown): number {

@@ -1,9 +1,21 @@
+import type { CountedSource } from '@tidemark/core';
 import { Deleted, Source } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
-import { route } from '../http/route.ts';
+import { JsonText, route } from '../http/route.ts';
 import { Names, Text } from './shapes.ts';
 
 const Params = Type.Object({ source_id: Text });
+
+const texts = new WeakMap<CountedSource, string>();
+
+/** A source is asked for often and changes rarely: the same answer is written once. */
+function textOf(source: CountedSource): string {
+  const known = texts.get(source);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(source);
+  texts.set(source, text);
+  return text;
+}
 
 const byType = route({
   method: 'GET',
@@ -42,7 +54,7 @@ const get = route({
   summary: 'The attributes of a source',
   params: Params,
   answer: Source,
-  handle: ({ desk, params }) => desk.tidemark.sources.get(params.source_id),
+  handle: async ({ desk, params }) => new JsonText(textOf(await desk.tidemark.sources.get(params.source_id))),
 });
 
 const update = route({
