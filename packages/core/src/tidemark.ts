@@ -214,7 +214,7 @@ export class Tidemark {
   /** The objects as the text of a JSON object, asked of the adapter and not kept. */
   async search(call: WriteCall & { readonly params: unknown }): Promise<string> {
     const target = await this.#admission.partition(call);
-    const source = await this.sources.get(target.partition.source);
+    const source = await this.sources.view(target.partition.source);
     const ports = { ...this.#adapters, limits: this.#limits, pace: this.#pace };
     return search(ports, { target, source, params: call.params });
   }
@@ -309,7 +309,7 @@ export class Tidemark {
   #openRefresher(parts: TidemarkParts): Refresher {
     return new Refresher({
       ...parts,
-      sourceOf: (name) => this.sources.get(name),
+      sourceOf: (name) => this.sources.view(name),
       targetOf: (call) => this.#admission.partition(call),
       head: (call) => this.head(call),
       replace: (call) => this.replaceWithAnswer(call),

@@ -74,6 +74,6 @@ async function tellAll(parts: PushNoticesParts, partitions: readonly PartitionKe
 /** Whether the source wants it is asked only now: once for all changes of the while. */
 async function tell({ tidemark, pings, jobs }: PushNoticesParts, partition: PartitionKey): Promise<void> {
   if (!(await tidemark.sources.has(partition.source))) return;
-  const { push_notify: isWanted } = await tidemark.sources.get(partition.source);
+  const { push_notify: isWanted } = await tidemark.sources.view(partition.source);
   if (isWanted) await announceChange(pings, jobs, partition);
 }

@@ -140,7 +140,7 @@ export class Devices {
   async page(device: DeviceId, call: DevicePageCall): Promise<RenderedPage> {
     const bounds = pageBounds(this.#parts.limits, call);
     const own = await this.#parts.clients.own(device.user, device.client);
-    const source = await this.#parts.sources.get(call.source);
+    const source = await this.#parts.sources.view(call.source);
     const trouble = await this.#freshen(device, source, call.token);
     const seen = await this.#glance(device, own, source, call.token);
     const built = await pull(this.#store, seen, bounds, this.#parts.cache);
@@ -204,7 +204,7 @@ export class Devices {
     const sources =
       names === undefined
         ? await this.#parts.sources.list()
-        : await Promise.all([...new Set(names)].map((name) => this.#parts.sources.get(name)));
+        : await Promise.all([...new Set(names)].map((name) => this.#parts.sources.view(name)));
     const meant = sources.map(({ name }) => name);
     await this.#parts.clients.restart(device.user, device.client, meant);
     for (const source of sources) await this.#forgetPlace(device, source);
@@ -220,7 +220,7 @@ export class Devices {
 
   /** What the device has acknowledged of a source: the document `cd`. */
   async acknowledgedObjects(device: DeviceId, source: string): Promise<ReadonlyMap<string, string>> {
-    const partition = partitionOf(await this.#parts.sources.get(source), device);
+    const partition = partitionOf(await this.#parts.sources.view(source), device);
     return acknowledgedObjects(this.#store, partition, device.client);
   }
 
@@ -231,7 +231,7 @@ export class Devices {
 
   async #look(device: DeviceId, own: OwnDevice, name: string, token: string | null): Promise<Looked> {
     try {
-      const source = await this.#parts.sources.get(name);
+      const source = await this.#parts.sources.view(name);
       if (source.sync_type === 'bulk_only') throw snapshotRequired(name);
       const error = await this.#freshen(device, source, token);
       return { source: name, error, seen: await this.#glance(device, own, source, token) };
@@ -303,7 +303,7 @@ export class Devices {
   }
 
   async #target({ user, client }: DeviceId, name: string): Promise<UploadTarget> {
-    const source = await this.#parts.sources.get(name);
+    const source = await this.#parts.sources.view(name);
     const life = await this.#parts.users.lifeOf(user);
     if (life === null) throw new Refusal('user_not_found', 'the user of this device is gone');
     const guards: Guard[] = [
@@ -331,7 +331,7 @@ export class Devices {
     const { sources } = this.#parts;
     const partitions = new Map<string, PartitionKey>();
     for (const [attribute, name] of Object.entries(references)) {
-      if (await sources.has(name)) partitions.set(attribute, partitionOf(await sources.get(name), { user }));
+      if (await sources.has(name)) partitions.set(attribute, partitionOf(await sources.view(name), { user }));
     }
     return partitions;
   }

@@ -94,10 +94,15 @@ export class Sources {
   }
 
   async get(name: unknown): Promise<CountedSource> {
+    return this.#counted(await this.view(name));
+  }
+
+  /** The source without a look at how much there is of it. */
+  async view(name: unknown): Promise<SourceView> {
     const source = admitName('source', name, atSource);
     const entry = await this.#store.readEntry(refs.source(source));
     if (entry === null) throw notFound(source);
-    return this.#counted(this.#views.of(source, entry));
+    return this.#views.of(source, entry);
   }
 
   async has(name: string): Promise<boolean> {

@@ -224,13 +224,17 @@ describe('who may call', () => {
 describe('what a device says of itself', () => {
   it('[SYNC-5] is kept under its own id, by POST and by PUT', async () => {
     const { api, id } = await openDevice(server, 'anna');
-    const pin = { device_type: 'ios', device_pin: 'pin', device_port: 80 };
+    const pin = { device_type: 'ios', device_pin: 'ab'.repeat(32), device_port: 80 };
     expect((await api.post('/sync/v1/clients', pin)).body).toEqual({ client_id: id });
     expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ ...pin, device_port: '80' });
     expect((await api.put(`/sync/v1/clients/${id}`, { client_id: id, device_type: null })).body).toEqual({
       client_id: id,
     });
-    expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ device_type: null, device_pin: 'pin' });
+    expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({
+      ...pin,
+      device_type: null,
+      device_port: '80',
+    });
   });
 
   it.each(['User', '__proto__', '../x', 'IOS', '', 7, [], {}, true])(
