@@ -11,7 +11,8 @@ async function openService(changes: Partial<ServiceOptions> = {}) {
   const world = await newTidemark();
   const { tidemark, clock } = world;
   const jobs = openMemoryJobs({ clock });
-  const desk = { tidemark, jobs, nowMs: clock.nowMs, metrics: new Metrics() } as unknown as Desk;
+  const backend = { health: async () => ({ isSet: false }) };
+  const desk = { tidemark, jobs, backend, nowMs: clock.nowMs, metrics: new Metrics() } as unknown as Desk;
   const folder = await temporaryFolder();
   const options = { dataFolder: folder.path, isMetricsPublic: true, isReady: () => true, ...changes };
   const app = await buildHttp({ bodyBytesMax: 1_000 }, (http) => addServiceRoutes(http, desk, options));
