@@ -99,9 +99,14 @@ export interface DevicePushCall {
 
 /** One source of a pull, as far as the first look went. */
 type Looked =
-  | { readonly source: string; readonly seen: null; readonly error: Trouble }
+  | { readonly source: string; readonly partition: PartitionKey | null; readonly seen: null; readonly error: Trouble }
   /** With `error`, the backend could not be asked: what is there is given all the same. */
-  | { readonly source: string; readonly seen: Glance; readonly error: Trouble | null };
+  | {
+      readonly source: string;
+      readonly partition: PartitionKey;
+      readonly seen: Glance;
+      readonly error: Trouble | null;
+    };
 
 type Built = Looked &
   ({ readonly seen: null; readonly page: null } | { readonly seen: Glance; readonly page: BuiltPage });
@@ -232,11 +237,14 @@ export class Devices {
   async #look(device: DeviceId, own: OwnDevice, name: string, token: string | null): Promise<Looked> {
     try {
       const source = await this.#parts.sources.view(name);
-      if (source.sync_type === 'bulk_only') throw snapshotRequired(name);
+      const partition = partitionOf(source, device);
+      if (source.sync_type === 'bulk_only') {
+        return { source: name, partition, seen: null, error: troubleOf(snapshotRequired(name)) };
+      }
       const error = await this.#freshen(device, source, token);
-      return { source: name, error, seen: await this.#glance(device, own, source, token) };
+      return { source: name, partition, error, seen: await this.#glance(device, own, source, token) };
     } catch (error) {
-      return { source: name, seen: null, error: troubleOf(error) };
+      return { source: name, partition: null, seen: null, error: troubleOf(error) };
     }
   }
 
@@ -268,10 +276,10 @@ export class Devices {
 
   async #waiting(device: DeviceId, looked: readonly Looked[]): Promise<readonly Outcome[]> {
     const outcomes: Outcome[] = [];
-    for (const one of looked) {
-      if (one.seen === null) continue;
-      const { partition } = one.seen;
-      outcomes.push(...(await this.#uploads.waiting({ source: one.source, client: device.client, partition })));
+    for (const { source, partition } of looked) {
+      // Also of a source that is not given in pages: what is uploaded to it has outcomes like any other.
+      if (partition !== null)
+        outcomes.push(...(await this.#uploads.waiting({ source, client: device.client, partition })));
     }
     return outcomes;
   }

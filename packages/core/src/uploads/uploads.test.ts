@@ -219,6 +219,12 @@ describe('outcomes', () => {
     expect(await waitingOf(test)).toEqual([]);
   });
 
+  it('[UPLOAD-7] also for a source that is not given in pages', async () => {
+    const test = await scene({ sync_type: 'bulk_only' });
+    const outcomes = await test.push({ op: 'create', id: 'a', attributes: { n: 1 } });
+    expect(await waitingOf(test)).toEqual(outcomes);
+  });
+
   it('[UPLOAD-7] of another device are nobody else’s business', async () => {
     const test = await scene();
     await test.push({ op: 'create', id: 'a', attributes: { n: 1 } });
