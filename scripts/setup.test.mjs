@@ -297,6 +297,7 @@ describe('start and run', () => {
     expect(await ended).toMatchObject({ code: 0, out: 'ready\nending\n' });
   });
 
+  // Windows has no such signals: there a child outlives its shell whatever the script does.
   it.skipIf(process.platform === 'win32')(
     'the server ends when the shell that npm started it in is ended',
     async () => {

@@ -28,7 +28,8 @@ export function nameProblem(kind: NameKind, name: string): string | null {
   return characterProblem(name);
 }
 
-function characterProblem(name: string): string | null {
+/** What no text that becomes part of a key may contain, in words that complete "the name …"; null: it is fine. */
+export function characterProblem(name: string): string | null {
   let hasSurrogates = false;
   for (let index = 0; index < name.length; index++) {
     const unit = name.charCodeAt(index);
