@@ -7,7 +7,8 @@ import { buildWorld, endWorld, newFolder, objectsFrom, SOURCE } from '../world.t
 
 const BATCH = 1_000;
 
-const ROUNDS = 40;
+/** So many that the engine of JavaScript has long done compiling: servers run for weeks. */
+const ROUNDS = 200;
 /** A round more for warming up. */
 const BATCHES = ROUNDS + 1;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addChecksums, objectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
+import { addChecksums, objectChecksum, plainObjectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
 
 const MODULUS = 2 ** 52;
 
@@ -44,6 +44,31 @@ describe('checksum', () => {
     expect(objectChecksum('1', [['name', '"Ada"']])).toBe(VECTORS.ada);
     expect(objectChecksum('Übung 😀', [['größe', '{"a":[1,null],"b":"ß"}']])).toBe(VECTORS.unicode);
     expect(textChecksum('tidemark')).toBe(VECTORS.text);
+  });
+
+  it('[SUM-6] is the same whether computed from attributes or from the plain text of the object', () => {
+    const values = ['1', '-0.5', '"x"', '""', 'null', '[]', '{}', '[1,"a,b}",{"c":["]"]}]', '{"k":{"l":"{"}}', '"a:b"'];
+    for (let seed = 0; seed < 2_000; seed++) {
+      const attributes = Array.from({ length: seed % 7 }, (_, index): [string, string] => [
+        `n${'x'.repeat((seed + index) % 5)}${index}`,
+        values[(seed * 7 + index * 3) % values.length] ?? '',
+      ]);
+      const text = `{${attributes.map(([name, value]) => `"${name}":${value}`).join(',')}}`;
+      expect(plainObjectChecksum(`id-${seed}`, text)).toBe(objectChecksum(`id-${seed}`, attributes));
+    }
+  });
+
+  it('[SUM-6] leaves a text that is not plain to the general way', () => {
+    for (const text of [
+      '{"a":"é"}',
+      '{"a":"\\""}',
+      '{"a\\n":1}',
+      '{"a":["\\u0000"]}',
+      `{"a":"${'x'.repeat(20_000)}"}`,
+    ]) {
+      expect(plainObjectChecksum('1', text)).toBeNull();
+    }
+    expect(plainObjectChecksum('é😀', '{"a":1}')).toBe(objectChecksum('é😀', [['a', '1']]));
   });
 
   it('[SUM-5] spreads single-character differences over all bits', () => {

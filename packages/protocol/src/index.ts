@@ -1,5 +1,5 @@
 export type * from './admin-schemas.ts';
-export { addChecksums, objectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
+export { addChecksums, objectChecksum, plainObjectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
 export {
   DEVICE_TYPES,
   type DeviceType,

@@ -1,17 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import type { Change, Commit, CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core';
+import type { Commit, CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
+import { asBinary } from 'lmdb';
 import { nextNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import type { Place } from './keys.ts';
 import { applyNotes, areNotesExpected, requireSoundNotes } from './notes.ts';
+import type { WrittenChange } from './packed-changes.ts';
 import { type KeptPartition, keptPartition, partitionName, stateOf } from './partitions.ts';
 import { type Standing, standingBytes, standingOf } from './standings.ts';
 import type { Tables } from './tables.ts';
 
 // All of this runs in the writer's transaction.
 
-export function applyCommit(tables: Tables, commit: Commit): CommitResult {
+/** A commit as it arrives at the writer. */
+export type WrittenCommit = Omit<Commit, 'changes'> & { readonly changes: readonly WrittenChange[] };
+
+export function applyCommit(tables: Tables, commit: WrittenCommit): CommitResult {
   requireSound(commit.changes);
   const { notes } = commit;
   if (notes !== undefined) requireSoundNotes(notes);
@@ -30,7 +35,7 @@ export function applyCommit(tables: Tables, commit: Commit): CommitResult {
 }
 
 /** These would be bugs of the caller, and would leave the journal unsound. */
-function requireSound(changes: readonly Change[]): void {
+function requireSound(changes: readonly WrittenChange[]): void {
   const ids = new Set<string>();
   for (const { id, record, checksum } of changes) {
     ids.add(id);
@@ -43,7 +48,7 @@ function requireSound(changes: readonly Change[]): void {
 function expectedStandings(
   tables: Tables,
   kept: KeptPartition | null,
-  { changes, kept: leftAlone = [], seen }: Commit,
+  { changes, kept: leftAlone = [], seen }: WrittenCommit,
 ): readonly (Standing | null)[] | null {
   const state = stateOf(tables, kept);
   if (seen !== undefined && seen.epoch !== state.epoch) return null;
@@ -67,7 +72,7 @@ function standsAsExpected(tables: Tables, kept: KeptPartition | null, { id, expe
 function applyChanges(
   tables: Tables,
   kept: KeptPartition | null,
-  changes: readonly Change[],
+  changes: readonly WrittenChange[],
   standings: readonly (Standing | null)[],
 ): KeptPartition | null {
   const effective = changes.filter((change, index) => change.record !== null || standings[index]?.isLive === true);
@@ -101,9 +106,10 @@ function removeFromJournal(tables: Tables, partition: number, standing: Standing
   table.remove([partition, standing.seq]);
 }
 
-function addToJournal(tables: Tables, place: Place, { id, record, checksum }: Change): void {
+function addToJournal(tables: Tables, place: Place, { id, record, checksum }: WrittenChange): void {
   if (record === null) tables.graves.put(place, id);
-  else tables.live.put(place, record);
+  // The library takes bytes in place of a text, but its types do not say so.
+  else tables.live.put(place, asBinary(record as Buffer) as unknown as string);
   const isLive = record !== null;
   tables.index.put([place[0], id], standingBytes({ seq: place[1], isLive, checksum: isLive ? checksum : 0 }));
 }

@@ -42,7 +42,6 @@ import { listNotes, readNotes } from './notes.ts';
 import { keptPartition, listPartitions, stateOf } from './partitions.ts';
 import { readStats, statNames } from './stats.ts';
 import { MAP_BYTES, openTables, STORE_FILE, type Tables } from './tables.ts';
-import type { Task } from './tasks.ts';
 import { listTidemarks, readTidemark } from './tidemarks.ts';
 import { verifyTables } from './verify.ts';
 import { Writer } from './writer.ts';
@@ -121,8 +120,8 @@ export class EmbeddedStore implements Store {
     return slice;
   }
 
-  commit(commit: Commit): Promise<CommitResult> {
-    return this.#write({ kind: 'commit', commit });
+  async commit(commit: Commit): Promise<CommitResult> {
+    return (await this.#writer.commit(commit)) as CommitResult;
   }
 
   trim(partition: PartitionKey, upTo: number): Promise<PartitionState> {
@@ -253,7 +252,7 @@ export class EmbeddedStore implements Store {
   }
 
   /** The result of each task is what `applyTask` answers for it. */
-  async #write<T>(task: Task): Promise<T> {
+  async #write<T>(task: Parameters<Writer['run']>[0]): Promise<T> {
     return (await this.#writer.run(task)) as T;
   }
 }

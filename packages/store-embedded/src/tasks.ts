@@ -1,14 +1,5 @@
-import type {
-  Commit,
-  DeviceTidemark,
-  DocumentWrite,
-  EntryBatch,
-  EntryRef,
-  Guard,
-  PartitionKey,
-  StatRow,
-} from '@tidemark/core';
-import { applyCommit, applyTrim } from './commit.ts';
+import type { DeviceTidemark, DocumentWrite, EntryBatch, EntryRef, Guard, PartitionKey, StatRow } from '@tidemark/core';
+import { applyCommit, applyTrim, type WrittenCommit } from './commit.ts';
 import { applyDocument } from './documents.ts';
 import { applyEntries, readEntry } from './entries.ts';
 import { newEpoch } from './facts.ts';
@@ -21,7 +12,7 @@ import { applyTidemark } from './tidemarks.ts';
 
 /** Everything that can be asked of the writer, as data: it travels to another thread. */
 export type Task =
-  | { readonly kind: 'commit'; readonly commit: Commit }
+  | { readonly kind: 'commit'; readonly commit: WrittenCommit }
   | { readonly kind: 'trim'; readonly partition: PartitionKey; readonly upTo: number; readonly gravesMax: number }
   | { readonly kind: 'document'; readonly write: DocumentWrite }
   | { readonly kind: 'entries'; readonly batch: EntryBatch }

@@ -1,7 +1,13 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { Change, Kept } from '@tidemark/core';
+import type { Kept } from '@tidemark/core';
 import { type Failure, failureOf, freeBytesAt } from './failure.ts';
-import { type PackedChanges, type PackedKept, unpackChanges, unpackKept } from './packed-changes.ts';
+import {
+  type PackedChanges,
+  type PackedKept,
+  unpackChanges,
+  unpackKept,
+  type WrittenChange,
+} from './packed-changes.ts';
 import { openTables, type Tables } from './tables.ts';
 import { applyTask, type Task } from './tasks.ts';
 
@@ -34,7 +40,7 @@ export interface WriterData {
 
 /** What came ahead of its task. */
 interface Gathered {
-  readonly changes: Change[];
+  readonly changes: WrittenChange[];
   readonly kept: Kept[];
   readonly parts: Map<string, string>;
 }

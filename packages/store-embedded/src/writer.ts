@@ -57,13 +57,24 @@ export class Writer {
   }
 
   /** Resolves when the task is done and on the disk. */
-  async run(task: Task): Promise<unknown> {
+  run(task: Exclude<Task, { readonly kind: 'commit' }>): Promise<unknown> {
+    return this.#answered((id) =>
+      task.kind === 'document' ? this.#sendDocument(id, task.write) : this.#post({ kind: 'task', id, task }),
+    );
+  }
+
+  /** The same for commits. */
+  commit(commit: Commit): Promise<unknown> {
+    return this.#answered((id) => this.#sendCommit(id, commit));
+  }
+
+  async #answered(send: (id: number) => Promise<void> | void): Promise<unknown> {
     if (this.#closed !== null) throw new Refusal('store_unavailable', this.#closed);
     const id = ++this.#lastId;
     const done = new Promise<unknown>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
     });
-    const [, result] = await Promise.all([this.#send(id, task), done]);
+    const [, result] = await Promise.all([send(id), done]);
     return result;
   }
 
@@ -77,17 +88,12 @@ export class Writer {
     await this.#ended;
   }
 
-  async #send(id: number, task: Task): Promise<void> {
-    if (task.kind === 'commit') await this.#sendCommit(id, task.commit);
-    else if (task.kind === 'document') await this.#sendDocument(id, task.write);
-    else this.#post({ kind: 'task', id, task });
-  }
-
   async #sendCommit(id: number, commit: Commit): Promise<void> {
     const { changes, kept = [] } = commit;
     for (const [index, some] of portions(changes).entries()) {
       if (index > 0) await new Promise((resolve) => setImmediate(resolve));
-      this.#post({ kind: 'changes', id, changes: packChanges(some) });
+      const packed = packChanges(some);
+      this.#post({ kind: 'changes', id, changes: packed }, [packed.records.buffer]);
     }
     for (const some of portions(kept)) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -107,8 +113,9 @@ export class Writer {
     this.#post({ kind: 'task', id, task: { kind: 'document', write: { ...write, parts: new Map() } } });
   }
 
-  #post(request: WriterRequest): void {
-    this.#worker.postMessage(request);
+  /** `given` is handed over instead of being copied. */
+  #post(request: WriterRequest, given: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(request, given);
   }
 
   #settle(answers: readonly WriterAnswer[]): void {

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS, Refusal, type RefusalCode, VALUE_MEMBERS_MAX } from '@tidemark/protocol';
 import { describe, expect, it } from 'vitest';
 import { admitIds, admitObjects } from './admit-objects.ts';
+import { AttributesInText } from './attributes-in-text.ts';
 
 const limits = {
   ...DEFAULT_LIMITS,
@@ -10,6 +11,65 @@ const limits = {
   writeUnitsMax: 60,
 };
 const admit = (objects: unknown) => admitObjects(objects, limits, 'objects');
+
+const wide = { ...limits, writeUnitsMax: 10_000_000 };
+
+class Odd {
+  readonly x = 1;
+  toJSON(): string {
+    return 'written as it likes';
+  }
+}
+
+const GOOD_VALUES: readonly unknown[] = [
+  'plain',
+  '',
+  'quote " and \\ and \n and é and 😀',
+  0,
+  -0,
+  -0.5e-3,
+  Number.MAX_SAFE_INTEGER,
+  true,
+  false,
+  null,
+  [],
+  {},
+  [1, 'x', null, [true]],
+  { a: 1, b: { c: [] } },
+  { b: 1, a: 2, 10: 3, 9: 4 },
+  { toJSON: 1 },
+  new Odd(),
+  Object.assign([1], { toJSON: () => 'written as it likes' }),
+  Object.assign(Object.create(null), { b: 1, a: 2 }),
+  Array.from({ length: 300 }, (_, index) => index),
+];
+const BAD_VALUES: readonly unknown[] = [
+  undefined,
+  () => 1,
+  1n,
+  Symbol('x'),
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  2 ** 53,
+  '\ud800',
+  ['\ud800'],
+  [undefined],
+  new Array(2),
+  { '\udc00': 1 },
+  JSON.parse('{"a":{"__proto__":1}}'),
+  [[[[1]]]],
+  { a: { b: { c: { d: 1 } } } },
+];
+
+/** What became of object 2: its attributes, or why it was refused. */
+function outcomeOf(objects: Readonly<Record<string, unknown>>): unknown {
+  try {
+    return [...(admitObjects(objects, wide, 'objects').get('2') ?? [])];
+  } catch (error) {
+    if (error instanceof Refusal) return `${error.code} ${error.message}`;
+    throw error;
+  }
+}
 
 function refusal(run: () => unknown): { code: RefusalCode; pointers: string[] } {
   try {
@@ -114,7 +174,6 @@ describe('admission of objects', () => {
   });
 
   it('[VALUE-7] a value holds at most VALUE_MEMBERS_MAX items and members, at all depths together', () => {
-    const wide = { ...limits, writeUnitsMax: 10_000_000 };
     const admitted = (value: unknown) => admitObjects({ 1: { a: value } }, wide, 'objects');
     const list = (length: number) => Array.from({ length }, () => 7);
     const object = (length: number) => Object.fromEntries(list(length).map((item, index) => [`k${index}`, item]));
@@ -158,9 +217,45 @@ describe('admission of objects', () => {
     // One unit for the id, one for the name, two for the quotes: 56 fill it up to 60.
     expect(admit({ 1: { a: 'x'.repeat(56) } }).size).toBe(1);
     expect(refusal(() => admit({ 1: { a: 'x'.repeat(57) } })).code).toBe('body_too_large');
+    // The same for objects that are written in one go, because their names are known.
+    expect(admit({ 1: { a: 1 }, 2: { a: 'x'.repeat(53) } }).size).toBe(2);
+    expect(refusal(() => admit({ 1: { a: 1 }, 2: { a: 'x'.repeat(54) } })).code).toBe('body_too_large');
     expect(admitIds(['1', '2', '3'], limits, 'objects').size).toBe(3);
     expect(refusal(() => admitIds(['1', '2', '3', '4'], limits, 'objects')).code).toBe('limit_exceeded');
     expect(refusal(() => admitIds(['x'.repeat(61)], limits, 'objects')).code).toBe('body_too_large');
+  });
+
+  it('[ADMIT-6] an object is judged and written the same, whether its names were met before or not', () => {
+    for (const value of [...GOOD_VALUES, ...BAD_VALUES]) {
+      const first = outcomeOf({ 2: { a: value, b: value } });
+      const later = outcomeOf({ 1: { a: 0, b: 0 }, 2: { a: value, b: value } });
+      expect(later).toEqual(first);
+      expect(typeof first === 'string').toBe(BAD_VALUES.includes(value));
+    }
+  });
+
+  it('[ADMIT-6] what others wrote about an object whole is what is read of it attribute by attribute', () => {
+    const later = admitObjects({ 1: { a: 0, b: 0 }, 2: { b: [1, { x: null }], a: 'é"' } }, wide, 'objects').get('2');
+    if (!(later instanceof AttributesInText)) throw new Error('it was not taken whole');
+    expect(later.text).toBe('{"b":[1,{"x":null}],"a":"é\\""}');
+    expect([...later]).toEqual([
+      ['b', '[1,{"x":null}]'],
+      ['a', '"é\\""'],
+    ]);
+    expect([later.size, later.has('a'), later.has('toString'), later.get('b'), later.get('c')]).toEqual([
+      2,
+      true,
+      false,
+      '[1,{"x":null}]',
+      undefined,
+    ]);
+    expect([[...later.keys()], [...later.values()]]).toEqual([
+      ['b', 'a'],
+      ['[1,{"x":null}]', '"é\\""'],
+    ]);
+    const visited: unknown[] = [];
+    later.forEach((text, name) => void visited.push([name, text]));
+    expect(visited).toEqual([...later]);
   });
 
   it('[ADMIT-2] ids must be a list of names; one given twice counts once', () => {

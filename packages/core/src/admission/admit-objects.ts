@@ -3,6 +3,8 @@ import type { Pace } from '../ports/pace.ts';
 import { admitName } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
+import { AttributesInText } from './attributes-in-text.ts';
+import { wholeText } from './canonical-text.ts';
 import { Stride } from './stride.ts';
 
 /** The part of the limits that objects must keep to. */
@@ -45,7 +47,9 @@ function* admitInStrides(objects: unknown, limits: ObjectLimits, field: string):
     admitName('object', id, () => pointer(field, id));
     tally.units += id.length;
     if (tally.stride.isOver(id.length)) yield;
-    admitted.set(id, yield* attributesInStrides(given[id], limits, [field, id], tally));
+    const whole = attributesInOneGo(given[id], limits, tally);
+    admitted.set(id, whole ?? (yield* attributesInStrides(given[id], limits, [field, id], tally)));
+    if (whole !== null && tally.stride.isOver(whole.text.length)) yield;
     if (tally.units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
   }
   return admitted;
@@ -66,6 +70,23 @@ function newTally(): Tally {
 /** The attributes of one object. */
 export function admitAttributes(attributes: unknown, limits: ObjectLimits, path: readonly string[]): AttributeTexts {
   return withoutPause(attributesInStrides(attributes, limits, path, newTally()));
+}
+
+/** Null: they are to be looked at one by one. */
+function attributesInOneGo(attributes: unknown, limits: ObjectLimits, tally: Tally): AttributesInText | null {
+  if (typeof attributes !== 'object' || attributes === null) return null;
+  const given = attributes as Readonly<Record<string, unknown>>;
+  const names = Object.keys(given);
+  if (names.length > limits.attributesPerObjectMax) return null;
+  const text = wholeText(given, names, { goodNames: tally.goodNames, depthMax: limits.valueDepthMax });
+  if (text === null) return null;
+  tally.units += text.length - punctuationUnits(names.length);
+  return new AttributesInText(given, names.length, text);
+}
+
+/** Braces, quotes of names, colons and commas: of an object, only its names and values are counted. */
+function punctuationUnits(attributes: number): number {
+  return attributes === 0 ? 2 : 4 * attributes + 1;
 }
 
 function* attributesInStrides(

@@ -1,6 +1,15 @@
 import type { ObjectsChange } from '../admission/admit-write.ts';
 import type { AttributeTexts, ObjectTexts } from '../admission/admitted.ts';
-import { bornRecord, changedRecord, type ObjectRecord, readRecord } from '../journal/record.ts';
+import { AttributesInText } from '../admission/attributes-in-text.ts';
+import {
+  bornFromText,
+  bornRecord,
+  changedRecord,
+  isObjectOf,
+  type NewRecord,
+  type ObjectRecord,
+  readRecord,
+} from '../journal/record.ts';
 import type { Change, StoredObject } from '../ports/store.ts';
 import { deleted, merged, updated, type Verdict } from './verdicts.ts';
 
@@ -29,6 +38,7 @@ export function effectOn(
   stored: StoredObject | undefined,
   floor: number,
 ): Change | null {
+  if (isKeptAlready(change, id, stored)) return null;
   const current = liveRecord(stored);
   const verdict = verdictOn(change, id, current?.attributes ?? null);
   return changeOf(id, stored, current, verdict, floor);
@@ -45,7 +55,7 @@ export function changeOf(
   if (verdict === null) return null;
   const expect = stored?.seq ?? 0;
   if (verdict === 'gone') return { id, record: null, checksum: 0, expect };
-  const { record, checksum } = current === null ? bornRecord(id, verdict) : changedRecord(current, verdict, floor);
+  const { record, checksum } = current === null ? bornWith(id, verdict) : changedRecord(current, verdict, floor);
   return { id, record, checksum, expect };
 }
 
@@ -56,8 +66,22 @@ export function liveRecord(stored: StoredObject | undefined): ObjectRecord | nul
 /** fast_insert: every object is born anew, whatever was there. An object without attributes is none. */
 export function* insertions(objects: ObjectTexts): Iterable<Change> {
   for (const [id, attributes] of objects) {
-    if (attributes.size > 0) yield { id, ...bornRecord(id, attributes) };
+    if (attributes.size > 0) yield { id, ...bornWith(id, attributes) };
   }
+}
+
+/** The record of a new object. */
+export function bornWith(id: string, attributes: AttributeTexts): NewRecord {
+  return attributes instanceof AttributesInText
+    ? bornFromText(id, attributes.text, attributes)
+    : bornRecord(id, attributes);
+}
+
+/** Whether this is, letter for letter, pushed again: then nothing has to be taken apart to see that nothing changes. */
+function isKeptAlready(change: PointChange, id: string, stored: StoredObject | undefined): boolean {
+  if (change.op !== 'push_objects' || stored === undefined || stored.record === null) return false;
+  const given = change.objects.get(id);
+  return given instanceof AttributesInText && isObjectOf(stored.record, given.text);
 }
 
 function verdictOn(change: PointChange, id: string, current: AttributeTexts | null): Verdict {

@@ -2,10 +2,10 @@ import { Refusal } from '@tidemark/protocol';
 import type { Moment, ObjectsChange } from '../admission/admit-write.ts';
 import type { GivenObjects } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
-import { bornRecord, idOfRecord, isObjectOf, readRecord } from '../journal/record.ts';
+import { idOfRecord, isObjectOf, readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import { changeOf } from './effect.ts';
+import { bornWith, changeOf } from './effect.ts';
 import { gatherPaced } from './gather-paced.ts';
 import { replaced } from './verdicts.ts';
 
@@ -63,7 +63,7 @@ export class Replacement {
       if (isMet === 1) continue;
       const attributes = this.#objects.attributesAt(index);
       const id = this.#objects.idAt(index);
-      if (attributes.size > 0) yield { id, ...bornRecord(id, attributes) };
+      if (attributes.size > 0) yield { id, ...bornWith(id, attributes) };
     }
   }
 

@@ -1,4 +1,4 @@
-import { GONE_MARKS_MAX, objectChecksum } from '@tidemark/protocol';
+import { GONE_MARKS_MAX, objectChecksum, plainObjectChecksum } from '@tidemark/protocol';
 import { eachMember, endOfString, nameOf, nameText, objectText } from './json-text.ts';
 
 /**
@@ -39,6 +39,14 @@ export interface NewRecord {
 /** The record of an object that is born, or replaced wholesale. */
 export function bornRecord(id: string, attributes: ReadonlyMap<string, string>): NewRecord {
   return { record: memberText(id, attributes), checksum: objectChecksum(id, attributes) };
+}
+
+/** The same of an object of which the canonical text is at hand. */
+export function bornFromText(id: string, text: string, attributes: ReadonlyMap<string, string>): NewRecord {
+  return {
+    record: `${JSON.stringify(id)}:${text}`,
+    checksum: plainObjectChecksum(id, text) ?? objectChecksum(id, attributes),
+  };
 }
 
 /**
