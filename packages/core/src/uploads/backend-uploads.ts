@@ -301,9 +301,17 @@ export class BackendUploads {
   }
 
   /** What went well in a request is counted by whoever took the request. */
-  #tellTrouble({ source }: UploadTarget, { given: { op } }: PreparedUpload, trouble: Trouble, tookMs: number): void {
+  #tellTrouble(target: UploadTarget, { opId, given: { op } }: PreparedUpload, trouble: Trouble, tookMs: number): void {
+    const { source, client } = target;
     this.#ports.count?.(`sources:${op}_failed:${source}`, tookMs);
-    this.#ports.log.warn('upload_failed', { source, op, code: trouble.error.code, reason: trouble.reason });
+    this.#ports.log.warn('upload_failed', {
+      source,
+      client,
+      op,
+      op_id: opId,
+      code: trouble.error.code,
+      reason: trouble.reason,
+    });
   }
 }
 

@@ -10,27 +10,24 @@ import { addRoute } from './add-route.ts';
 import { buildHttp } from './app.ts';
 import { type Desk, route } from './route.ts';
 
-it('[LOG-3] what is logged while a route does its work carries the id of the request', async () => {
+it('[LOG-3] what is logged about a request that failed carries the id that its caller was given', async () => {
   const written: string[] = [];
-  const stream = { write: (text: string) => written.push(text) };
-  const log = openLog({ level: 'info', format: 'json', stream });
-  const talking = route({
+  const { logger } = openLog({ level: 'error', format: 'json', stream: { write: (text) => written.push(text) } });
+  const failing = route({
     method: 'GET',
-    path: '/talk',
+    path: '/fail',
     scope: 'public',
-    summary: 'Logs a line deep inside',
+    summary: 'Fails deep inside',
     answer: Type.Object({}),
-    handle: async () => {
-      await Promise.resolve();
-      log.info('deep_inside');
-      return {};
-    },
+    handle: () => Promise.reject(new Error('a bug')),
   });
   // A public route without audit asks nothing of the desk.
-  const app = await buildHttp({ bodyBytesMax: 1_000 }, (http) => addRoute(http, {} as Desk, talking));
+  const app = await buildHttp({ bodyBytesMax: 1_000, logger }, (http) => addRoute(http, {} as Desk, failing));
   onTestFinished(() => app.close());
-  const { headers } = await app.inject({ method: 'GET', url: '/talk' });
-  expect(JSON.parse(written.join(''))).toMatchObject({ event: 'deep_inside', request_id: headers['x-request-id'] });
+  const { headers, body } = await app.inject({ method: 'GET', url: '/fail' });
+  const requestId = headers['x-request-id'];
+  expect(JSON.parse(body)).toMatchObject({ code: 'internal', request_id: requestId });
+  expect(JSON.parse(written.join(''))).toMatchObject({ event: 'a request failed', request_id: requestId });
 });
 
 it('[REST-34] a change is answered as made when only its entry in the audit trail is missing', async () => {

@@ -2,7 +2,6 @@ import type { AuditFact, Bearer } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { authenticate, type RouteScope } from '../auth/authenticate.ts';
-import { withRequestId } from '../logging/request-scope.ts';
 import { sendAnswer } from './answer.ts';
 import type { Call, Desk, Route } from './route.ts';
 import { routeSchema } from './route-schema.ts';
@@ -29,11 +28,7 @@ export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     // Before the body is read: whoever may not call the route shall not make us parse anything.
     ...(scope === 'public' ? {} : { onRequest: admitBearer(desk, scope) }),
-    handler: async (request, reply) => {
-      const answer = await withRequestId(request.id, () => perform(desk, route, request));
-      // Outside of the scope: sending makes many small things, and each would have to carry the id for nothing.
-      return sendAnswer(reply, answer);
-    },
+    handler: async (request, reply) => sendAnswer(reply, await perform(desk, route, request)),
   });
 }
 

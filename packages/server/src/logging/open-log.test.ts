@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { type LogOptions, openLog } from './open-log.ts';
-import { withRequestId } from './request-scope.ts';
 
 function collect(options: Partial<LogOptions> = {}) {
   const chunks: string[] = [];
@@ -62,24 +61,6 @@ describe('lines', () => {
     const piped = collect({ format: 'auto', isTerminal: false });
     piped.log.info('server_ready');
     expect(piped.lines()).toMatchObject([{ event: 'server_ready' }]);
-  });
-
-  it('[LOG-3] carry the id of the request they belong to, however deep they are written', async () => {
-    const { log, lines } = collect();
-    await Promise.all(
-      ['r-1', 'r-2'].map((id) =>
-        withRequestId(id, async () => {
-          await new Promise((resolve) => setImmediate(resolve));
-          log.info('looked', { id });
-        }),
-      ),
-    );
-    log.info('outside');
-    expect(lines().map(({ request_id, id }) => [request_id, id])).toEqual([
-      ['r-1', 'r-1'],
-      ['r-2', 'r-2'],
-      [undefined, undefined],
-    ]);
   });
 
   it('[LOG-3] about a request name its path without query and headers', () => {

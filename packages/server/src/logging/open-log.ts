@@ -3,7 +3,6 @@ import { destination, type Logger, pino, stdSerializers, stdTimeFunctions } from
 import { build as prettyStream } from 'pino-pretty';
 import type { LogFormat, LogLevel } from '../config/config.ts';
 import { maskSecrets } from './mask-secrets.ts';
-import { currentRequestId } from './request-scope.ts';
 
 export interface LogOptions {
   readonly level: LogLevel;
@@ -31,7 +30,6 @@ export function openLog(options: LogOptions): ServerLog {
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: stdSerializers.err, req: requestSummary, res: answerSummary },
-      mixin: requestFields,
       hooks: { streamWrite: maskSecrets },
     },
     streamOf(options),
@@ -55,11 +53,6 @@ function streamOf({ format, stream, isTerminal, hasColour }: LogOptions): { writ
     translateTime: 'SYS:HH:MM:ss.l',
     sync: true,
   });
-}
-
-function requestFields(): object {
-  const requestId = currentRequestId();
-  return requestId === null ? {} : { request_id: requestId };
 }
 
 /** Never the headers, and never the query: both are where secrets travel. */
