@@ -92,6 +92,7 @@ export class EmbeddedStore implements Store {
   readonly #writer: Writer;
   readonly #trimStepMax: number;
   #isOpen = true;
+  #isReading = false;
 
   constructor(tables: Tables, writer: Writer, trimStepMax: number) {
     this.#tables = tables;
@@ -242,14 +243,26 @@ export class EmbeddedStore implements Store {
     await this.#tables.root.close();
   }
 
-  /** The tables as they are now: without this, LMDB would go on showing the state at the begin of the event turn. */
+  /**
+   * The tables as they are now. Beginning to read costs several times as much as a look-up, so whoever reads before the
+   * next event is taken up sees the same state: nobody can have heard yet of what others have written meanwhile.
+   */
   #now(): Tables {
     if (!this.#isOpen) throw new Refusal('store_unavailable', 'the store is closed');
     // What became of the last transaction is not known then, so nothing is shown that may not be so.
     if (this.#writer.closedBecause !== null) throw new Refusal('store_unavailable', this.#writer.closedBecause);
-    this.#tables.root.resetReadTxn();
+    if (!this.#isReading) {
+      this.#isReading = true;
+      this.#tables.root.resetReadTxn();
+      // After all promises that are settled by now have been followed, and before anything else happens.
+      process.nextTick(this.#endReading);
+    }
     return this.#tables;
   }
+
+  readonly #endReading = (): void => {
+    this.#isReading = false;
+  };
 
   /** The result of each task is what `applyTask` answers for it. */
   async #write<T>(task: Parameters<Writer['run']>[0]): Promise<T> {

@@ -26,7 +26,20 @@ export function partitionKeyOf(name: Uint8Array): PartitionKey {
 
 export function keptPartition(tables: Tables, key: PartitionKey): KeptPartition | null {
   const text = tables.partitions.get(partitionName(key));
-  return text === undefined ? null : (JSON.parse(text) as KeptPartition);
+  return text === undefined ? null : readPartition(text);
+}
+
+/** Partitions are looked at far more often than they change: what a text says is found out once. */
+const TEXTS_READ_MAX = 10_000;
+const textsRead = new Map<string, KeptPartition>();
+
+function readPartition(text: string): KeptPartition {
+  const known = textsRead.get(text);
+  if (known !== undefined) return known;
+  const kept = JSON.parse(text) as KeptPartition;
+  if (textsRead.size >= TEXTS_READ_MAX) textsRead.clear();
+  textsRead.set(text, kept);
+  return kept;
 }
 
 export function stateOf(tables: Tables, kept: KeptPartition | null): PartitionState {

@@ -14,7 +14,7 @@ import { lifeGuard } from '../admission/admit-write.ts';
 import type { BuiltPage } from '../pages/built-page.ts';
 import { noteTidemark, TIDEMARK_NOTE_EVERY_MS } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
-import { type Glance, glance, type PageBounds, pull } from '../pages/pull.ts';
+import { type Glance, glance, type PageBounds, pull, withoutNews } from '../pages/pull.ts';
 import type { PageBody } from '../pages/render-page.ts';
 import { readToken, tokenText } from '../pages/token.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
@@ -108,8 +108,11 @@ type Looked =
       readonly error: Trouble | null;
     };
 
-type Built = Looked &
-  ({ readonly seen: null; readonly page: null } | { readonly seen: Glance; readonly page: BuiltPage });
+/** What there is to send of a source that could be looked at. */
+interface Built {
+  readonly seen: Glance;
+  readonly page: BuiltPage;
+}
 
 /** What devices ask for, each on behalf of its user and never of another. */
 export class Devices {
@@ -136,9 +139,8 @@ export class Devices {
     );
     const built = await this.#build(looked, bounds);
     const outcomes = await this.#waiting(device, looked);
-    const notes = built.flatMap(({ seen, page }) => (page === null ? [] : [this.#note(device, seen, page)]));
-    const noted = Promise.all([...notes, this.#noteSync(device, own)]);
-    return { pages: built.map(pageOf), outcomes, noted: noted.then(() => {}) };
+    const pages = looked.map((one, index) => ({ source: one.source, page: pageOf(one, built[index] ?? null) }));
+    return { pages, outcomes, noted: this.#noteAll(device, own, built) };
   }
 
   /** One page of one source, whatever its sync type. */
@@ -149,8 +151,7 @@ export class Devices {
     const trouble = await this.#freshen(device, source, call.token);
     const seen = await this.#glance(device, own, source, call.token);
     const built = await pull(this.#store, seen, bounds, this.#parts.cache);
-    void this.#note(device, seen, built);
-    void this.#noteSync(device, own);
+    void this.#noteAll(device, own, [{ seen, page: built }]);
     return rendered(seen, built, trouble);
   }
 
@@ -259,17 +260,18 @@ export class Devices {
     return glance(this.#store, { partition: partitionOf(source, device), token, restarts });
   }
 
-  async #build(looked: readonly Looked[], bounds: PageBounds): Promise<readonly Built[]> {
+  /** Null where a source could not be looked at. */
+  async #build(looked: readonly Looked[], bounds: PageBounds): Promise<readonly (Built | null)[]> {
     const share = new ShareOut(bounds, looked.filter(({ seen }) => seen?.hasNews === true).length);
-    const built: Built[] = [];
-    for (const one of looked) {
-      if (one.seen === null) {
-        built.push({ ...one, page: null });
-        continue;
+    const built: (Built | null)[] = [];
+    for (const { seen } of looked) {
+      if (seen === null) built.push(null);
+      else if (!seen.hasNews) built.push({ seen, page: withoutNews(seen) });
+      else {
+        const page = await pull(this.#store, seen, share.next(), this.#parts.cache);
+        share.used({ entries: page.entries, units: page.body.text.length });
+        built.push({ seen, page });
       }
-      const page = await pull(this.#store, one.seen, share.next(), this.#parts.cache);
-      if (one.seen.hasNews) share.used({ entries: page.entries, units: page.body.text.length });
-      built.push({ ...one, page });
     }
     return built;
   }
@@ -344,23 +346,31 @@ export class Devices {
     return partitions;
   }
 
-  async #note({ client }: DeviceId, seen: Glance, { start, token }: BuiltPage): Promise<void> {
-    const { partition, presented, hasNews } = seen;
+  /** Remembers that the device was here, and what it presented, unless that is known well enough. */
+  async #noteAll(device: DeviceId, own: OwnDevice, built: readonly (Built | null)[]): Promise<void> {
     const nowMs = this.#parts.clock.nowMs();
-    const isAtRest = presented !== null && !hasNews;
-    if (isAtRest && this.#latelyNoted.has(client, partition.source, presented, nowMs)) return;
+    const notes: Promise<void>[] = [];
+    for (const one of built) {
+      if (one !== null && !this.#isNoted(device, one.seen, nowMs)) notes.push(this.#note(device, one, nowMs));
+    }
+    if (own.lastSyncMs === null || nowMs - own.lastSyncMs >= LAST_SYNC_EVERY_MS) {
+      notes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onNoteFailed));
+    }
+    if (notes.length > 0) await Promise.all(notes);
+  }
+
+  #isNoted({ client }: DeviceId, { partition, presented, hasNews }: Glance, nowMs: number): boolean {
+    return presented !== null && !hasNews && this.#latelyNoted.has(client, partition.source, presented, nowMs);
+  }
+
+  async #note({ client }: DeviceId, { seen, page }: Built, nowMs: number): Promise<void> {
+    const { partition, presented, hasNews } = seen;
     try {
-      await noteTidemark(this.#store, partition, { client, start, given: token, nowMs });
-      if (isAtRest) this.#latelyNoted.add(client, partition.source, presented, nowMs);
+      await noteTidemark(this.#store, partition, { client, start: page.start, given: page.token, nowMs });
+      if (presented !== null && !hasNews) this.#latelyNoted.add(client, partition.source, presented, nowMs);
     } catch (error) {
       this.#onNoteFailed(error);
     }
-  }
-
-  async #noteSync({ client }: DeviceId, { lastSyncMs }: OwnDevice): Promise<void> {
-    const nowMs = this.#parts.clock.nowMs();
-    if (lastSyncMs !== null && nowMs - lastSyncMs < LAST_SYNC_EVERY_MS) return;
-    await this.#parts.clients.noteSync(client, nowMs).catch(this.#onNoteFailed);
   }
 
   /** It has acknowledged nothing any more; what it will need is what is deleted from now on. */
@@ -396,13 +406,20 @@ export function partitionOf({ name, partition_type }: SourceView, { user }: Pick
   return { source: name, user: partition_type === 'app' ? null : user };
 }
 
-function pageOf({ source, seen, page, error }: Built): DevicePull['pages'][number] {
-  if (page === null) return { source, page: { error: error as Trouble } };
-  return { source, page: rendered(seen, page, error) };
+function pageOf({ error }: Looked, built: Built | null): RenderedPage | NoPage {
+  return built === null ? { error: error as Trouble } : rendered(built.seen, built.page, error);
 }
 
-function rendered({ restarts }: Glance, { token, more, body }: BuiltPage, trouble: Trouble | null): RenderedPage {
-  return { token: tokenText({ ...token, restarts }), more, body: trouble === null ? body : withTrouble(body, trouble) };
+function rendered(seen: Glance, { token, more, body }: BuiltPage, trouble: Trouble | null): RenderedPage {
+  const text = givenBack(seen) ?? tokenText({ ...token, restarts: seen.restarts });
+  return { token: text, more, body: trouble === null ? body : withTrouble(body, trouble) };
+}
+
+/** The token of a device that has caught up and finds nothing new is the one it has. */
+function givenBack({ hasNews, presented, token, state }: Glance): string | null {
+  if (hasNews || token === null || token === 'unreadable') return null;
+  const { epoch, seq, foothold } = token;
+  return epoch === state.epoch && foothold.kind === 'base' && foothold.seq === seq ? presented : null;
 }
 
 /** The body ends with the brace of the page, before which there is always a member. */

@@ -3,7 +3,7 @@ import type { JournalRange, JournalSlice, PartitionKey, PartitionState, Store } 
 import { buildPage, rangeOf } from './build-page.ts';
 import type { BuiltPage } from './built-page.ts';
 import type { PageCache } from './page-cache.ts';
-import { renderBody } from './render-page.ts';
+import { emptyBody, renderBody } from './render-page.ts';
 import { type PageStart, startOf } from './start-of.ts';
 import { readToken, type Token } from './token.ts';
 
@@ -26,6 +26,8 @@ export interface Glance {
   readonly token: Token | null | 'unreadable';
   readonly restarts: number;
   readonly state: PartitionState;
+  /** Where its next page begins, in this state. */
+  readonly start: PageStart;
   readonly hasNews: boolean;
 }
 
@@ -35,20 +37,14 @@ const PULL_ATTEMPTS_MAX = 5;
 export async function glance(store: Store, { partition, token: text, restarts }: Presented): Promise<Glance> {
   const token = text === null ? null : (readToken(text) ?? 'unreadable');
   const state = await store.partition(partition);
-  return {
-    partition,
-    presented: text,
-    token,
-    restarts,
-    state,
-    hasNews: !isAtHead(startOf(token, state, restarts), state),
-  };
+  const start = startOf(token, state, restarts);
+  return { partition, presented: text, token, restarts, state, start, hasNews: !isAtHead(start, state) };
 }
 
-/** What changed after the token. Costs nothing more when nothing did, and a range scan otherwise. */
+/** What changed after the token. */
 export async function pull(store: Store, seen: Glance, bounds: PageBounds, cache: PageCache): Promise<BuiltPage> {
-  const start = startOf(seen.token, seen.state, seen.restarts);
-  if (isAtHead(start, seen.state)) return built(start, nothingNew(seen.state));
+  const { start } = seen;
+  if (!seen.hasNews) return withoutNews(seen);
   if (seen.partition.user !== null) return (await readPage(store, seen, bounds)).page;
   return cache.of(cacheKey(seen, start, bounds), async () => {
     const { page, state } = await readPage(store, seen, bounds);
@@ -84,8 +80,10 @@ function isAtHead(start: PageStart, state: PartitionState): boolean {
   return start.kind === 'continue' && start.after === state.head;
 }
 
-function nothingNew(state: PartitionState): JournalSlice {
-  return { state, records: [], seqs: [], graves: [], upTo: state.head };
+/** The page of a device that holds everything. It costs nothing that grows with the document. */
+export function withoutNews({ state: { epoch, head, size, checksum }, start }: Glance): BuiltPage {
+  const token: BuiltPage['token'] = { epoch, seq: head, foothold: { kind: 'base', seq: head } };
+  return { token, more: false, entries: 0, body: emptyBody(size, checksum), start };
 }
 
 /** All that a page depends on. Head and floor stand for the whole state: it cannot change without one of them. */

@@ -21,6 +21,11 @@ export function renderBody(page: PageParts): PageBody {
   return { text: `${members.join(',')}}` };
 }
 
+/** The same of a page on which nothing stands. */
+export function emptyBody(size: number, checksum: number): PageBody {
+  return { text: `"more":false,"size":${size},"checksum":${checksum}}` };
+}
+
 /** The whole page as JSON text. */
 export function pageJson(token: string, { text }: PageBody): string {
   return `{"token":"${token}",${text}`;

@@ -30,9 +30,23 @@ export function tokenText(token: Token): string {
   return `${body}.${textChecksum(body).toString(36)}`;
 }
 
+/** All devices that have caught up with a shared document present the same token, and each of them again and again. */
+const TOKENS_KNOWN_MAX = 1_000;
+const known = new Map<string, Token>();
+
 /** Null: unreadable, whoever wrote it. */
 export function readToken(text: string): Token | null {
   if (text.length > TOKEN_UNITS_MAX) return null;
+  const remembered = known.get(text);
+  if (remembered !== undefined) return remembered;
+  const token = parseToken(text);
+  if (token === null) return null;
+  if (known.size >= TOKENS_KNOWN_MAX) known.clear();
+  known.set(text, token);
+  return token;
+}
+
+function parseToken(text: string): Token | null {
   const end = text.lastIndexOf('.');
   const body = text.slice(0, Math.max(end, 0));
   const [, epoch, seqText, kind, footholdText, restartsText = '0'] = FORMAT.exec(body) ?? [];

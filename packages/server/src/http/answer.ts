@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { encodeLines, encodeParts } from './coding/encode-parts.ts';
+import { encodeLines, encodeParts, smallText } from './coding/encode-parts.ts';
 import { type Coding, codingFor } from './coding/negotiate-coding.ts';
+import type { TextPart } from './coding/text-parts.ts';
 import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
 /** Up to here the pieces of an answer are joined: one write costs less than several. */
@@ -31,7 +32,13 @@ export function sendAnswer(
   return reply.type('application/json; charset=utf-8').send(payloadOf(json));
 }
 
-async function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<FastifyReply | undefined> {
+function sendParts(reply: FastifyReply, { parts }: JsonParts): FastifyReply | Promise<FastifyReply | undefined> {
+  const small = smallText(parts, reply.request.headers['accept-encoding']);
+  if (small === null) return sendEncoded(reply, parts);
+  return codedAs(reply, 'identity').type('application/json; charset=utf-8').send(small);
+}
+
+async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<FastifyReply | undefined> {
   const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
   codedAs(reply, coding).type('application/json; charset=utf-8');
   const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);

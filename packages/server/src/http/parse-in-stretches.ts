@@ -75,14 +75,14 @@ class OpenContainers {
   readonly #depthMax: number;
   readonly #objectMembersMax: number;
   /** Where the container begins. */
-  readonly #starts: Int32Array;
+  readonly #starts: number[] = [];
   /** Where its members begin that have not been parsed yet. */
-  readonly #pending: Int32Array;
+  readonly #pending: number[] = [];
   /** Where the member under way begins. */
-  readonly #members: Int32Array;
+  readonly #members: number[] = [];
   /** Behind a long member that was put in on its own, before the comma that must follow; 0: there is none. */
-  readonly #placedEnds: Int32Array;
-  readonly #commas: Int32Array;
+  readonly #placedEnds: number[] = [];
+  readonly #commas: number[] = [];
   /** What has been parsed of it; undefined while it may be left to its parent. */
   readonly #values: (Container | undefined)[] = [];
   #root: Container | undefined;
@@ -93,11 +93,6 @@ class OpenContainers {
     this.#stretchBytes = stretchBytes;
     this.#depthMax = depthMax;
     this.#objectMembersMax = objectMembersMax;
-    this.#commas = new Int32Array(depthMax + 1);
-    this.#starts = new Int32Array(depthMax + 1);
-    this.#pending = new Int32Array(depthMax + 1);
-    this.#members = new Int32Array(depthMax + 1);
-    this.#placedEnds = new Int32Array(depthMax + 1);
   }
 
   begin(index: number): void {

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
 import { type Coding, codingFor } from './negotiate-coding.ts';
-import { bytesOf, joinSmall, type TextPart, unitsOf } from './text-parts.ts';
+import { bytesOf, joinSmall, SHARED_UNITS_MIN, type TextPart, unitsOf } from './text-parts.ts';
 
 /** Below it compressing costs more than it saves. */
 const CODED_UNITS_MIN = 1_024;
@@ -26,6 +26,13 @@ export interface EncodedBody {
 }
 
 let compressions = 0;
+
+/** The whole of a small body that is not compressed, because that would not pay or is not wanted; null: it is not one. */
+export function smallText(parts: readonly TextPart[], acceptEncoding: string | undefined): string | null {
+  const units = unitsOf(parts);
+  if (units >= SHARED_UNITS_MIN || (units >= CODED_UNITS_MIN && codingFor(acceptEncoding) !== 'identity')) return null;
+  return parts.map((part) => (typeof part === 'string' ? part : part.text)).join('');
+}
 
 /** The parts as one body, in the coding the caller would like best. */
 export async function encodeParts(

@@ -7,7 +7,7 @@ export interface SharedText {
 export type TextPart = string | SharedText;
 
 /** A shared text below this size is not worth a place of its own. */
-const SHARED_UNITS_MIN = 4_096;
+export const SHARED_UNITS_MIN = 4_096;
 
 export function unitsOf(parts: readonly TextPart[]): number {
   return parts.reduce((units, part) => units + (typeof part === 'string' ? part : part.text).length, 0);
