@@ -91,7 +91,7 @@ describe('push_notify', () => {
       job !== null;
       job = await jobs.lease(ANNOUNCE_QUEUE, 1_000)
     ) {
-      await handler(job, new AbortController().signal);
+      await handler(job, () => new AbortController().signal);
       await jobs.acknowledge(job);
     }
     const pages = await told();

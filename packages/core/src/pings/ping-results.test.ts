@@ -60,7 +60,7 @@ async function run({ answer = () => ACCEPTED, dies = () => false }: Run = {}) {
     };
     const kept = dies(JSON.parse(job.payload).client) ? new Proxy(results, { get: deadOn }) : results;
     try {
-      await deliverPing({ ...bench, notifier, results: kept, told })(job, new AbortController().signal);
+      await deliverPing({ ...bench, notifier, results: kept, told })(job, () => new AbortController().signal);
       await jobs.acknowledge(job);
     } catch (error) {
       await jobs.retry(job, bench.clock.nowMs(), String(error));
@@ -164,8 +164,8 @@ describe('results', () => {
       },
     };
     const deliver = deliverPing({ ...bench, notifier, results, told });
-    await deliver(job, new AbortController().signal);
-    await deliver({ ...job, attempt: 2 }, new AbortController().signal);
+    await deliver(job, () => new AbortController().signal);
+    await deliver({ ...job, attempt: 2 }, () => new AbortController().signal);
     expect(left).toEqual(['d0']);
     expect(await results.get(id)).toMatchObject({ accepted: 1, repeated: 0 });
   });
@@ -178,7 +178,7 @@ describe('results', () => {
     const deliver = (outcome: PingOutcome) =>
       deliverPing({ ...bench, notifier: { notify: async () => outcome }, results, told })(
         job,
-        new AbortController().signal,
+        () => new AbortController().signal,
       );
     await deliver({ ...FAILED, isFinal: true }).catch(() => undefined);
     expect(await results.get(id)).toMatchObject({ failed: 1, pending: 0 });

@@ -156,7 +156,12 @@ export class PingResults {
     while (this.#pending.length > 0) {
       const batch = this.#pending.splice(0, BATCH_MAX);
       try {
-        await persist(() => this.#tryWrite(batch));
+        let isFirstTry = true;
+        await persist(() => {
+          const written = this.#tryWrite(batch, isFirstTry);
+          isFirstTry = false;
+          return written;
+        });
         for (const { resolve } of batch) resolve();
       } catch (error) {
         for (const { reject } of batch) reject(error);
@@ -165,15 +170,22 @@ export class PingResults {
     this.#isWriting = false;
   }
 
-  /** Null: another server has written to the same ping. */
-  async #tryWrite(batch: readonly NewResult[]): Promise<true | null> {
+  /**
+   * Null: another server has written to the same ping. The first try believes that a first attempt has no result yet, which
+   * is nearly always so and saves looking; the write expects it.
+   */
+  async #tryWrite(batch: readonly NewResult[], isBelieving: boolean): Promise<true | null> {
     const writes: EntryWrite[] = [];
-    for (const [ping, results] of byPing(batch)) writes.push(...(await this.#writesFor(ping, results)));
+    for (const [ping, results] of byPing(batch)) writes.push(...(await this.#writesFor(ping, results, isBelieving)));
     if (writes.length === 0) return true;
     return (await this.#ports.store.writeEntries({ writes, guards: [] })).status === 'written' ? true : null;
   }
 
-  async #writesFor(ping: string, results: ReadonlyMap<string, ResultRecord>): Promise<EntryWrite[]> {
+  async #writesFor(
+    ping: string,
+    results: ReadonlyMap<string, ResultRecord>,
+    isBelieving: boolean,
+  ): Promise<EntryWrite[]> {
     const { store } = this.#ports;
     const entry = await store.readEntry(refs.ping(ping));
     // It was forgotten: nobody can ask for its results any more.
@@ -182,7 +194,8 @@ export class PingResults {
     let record = old;
     const writes: EntryWrite[] = [];
     for (const [client, result] of results) {
-      const known = await store.readEntry(refs.pingResult(ping, client));
+      const isFirst = isBelieving && result.attempts === 1;
+      const known = isFirst ? null : await store.readEntry(refs.pingResult(ping, client));
       const before = known === null ? null : readResultRecord(known.value);
       const settled = tally(record, before, result);
       if (settled === null) continue;

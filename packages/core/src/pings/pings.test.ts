@@ -71,7 +71,7 @@ async function deliver(answer: (target: PingTarget) => PingOutcome | Promise<Pin
   });
   const failures: unknown[] = [];
   for (let job = await jobs.lease(PING_QUEUE, 1_000); job !== null; job = await jobs.lease(PING_QUEUE, 1_000)) {
-    await handler(job, new AbortController().signal).catch((error: unknown) => failures.push(error));
+    await handler(job, () => new AbortController().signal).catch((error: unknown) => failures.push(error));
     await jobs.acknowledge(job);
   }
   return { told: heard, outcomes, failures };

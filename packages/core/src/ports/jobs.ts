@@ -123,8 +123,11 @@ export interface QueueView {
   readonly lagMs: number;
 }
 
-/** Does the job, or rejects. `signal` is aborted when the result no longer counts; the work may then be cut short. */
-export type JobHandler = (job: LeasedJob, signal: AbortSignal) => Promise<void>;
+/**
+ * Does the job, or rejects. The signal is aborted when the result no longer counts; the work may then be cut short. It is
+ * made when it is asked for.
+ */
+export type JobHandler = (job: LeasedJob, signal: () => AbortSignal) => Promise<void>;
 
 /** How a handler says in which way a job failed. Any other error counts as passing trouble. */
 export class JobFailure extends Error {

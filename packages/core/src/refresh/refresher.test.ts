@@ -329,7 +329,7 @@ describe('a source with a queue', () => {
     const world = await setUp({ poll_interval: 0, ...attributes }, { jobs, clock });
     const run = async (queue: string) => {
       const job = (await jobs.lease(queue, 1_000)) as LeasedJob;
-      await world.tidemark.refresher.handler(job, new AbortController().signal);
+      await world.tidemark.refresher.handler(job, () => new AbortController().signal);
       await jobs.acknowledge(job);
     };
     return { ...world, jobs, run };

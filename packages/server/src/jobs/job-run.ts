@@ -36,7 +36,8 @@ export class JobRun {
   readonly outcome: Promise<JobOutcome>;
   readonly #parts: JobRunParts;
   readonly #job: LeasedJob;
-  readonly #controller = new AbortController();
+  #controller: AbortController | null = null;
+  #cutBecause: Cut | null = null;
   #isOver = false;
   #onCut: (cut: Cut) => void = () => undefined;
   #cancelRenewal: () => void = () => undefined;
@@ -73,17 +74,17 @@ export class JobRun {
   #work(): Promise<WorkEnd> {
     return new Promise((resolve) => {
       this.#onCut = (cut) => resolve({ kind: 'cut', cut });
-      void this.#handle(this.#controller.signal).then(resolve);
+      void this.#handle().then(resolve);
     });
   }
 
-  async #handle(signal: AbortSignal): Promise<WorkEnd> {
+  async #handle(): Promise<WorkEnd> {
     const handler = this.#parts.handlers.get(this.#job.kind);
     if (handler === undefined) {
       return { kind: 'failed', error: new JobFailure(`nobody here runs jobs of the kind ${this.#job.kind}`) };
     }
     try {
-      await handler(this.#job, signal);
+      await handler(this.#job, () => this.#signal());
       return { kind: 'done' };
     } catch (error) {
       return { kind: 'failed', error };
@@ -145,8 +146,18 @@ export class JobRun {
 
   #cut(cut: Cut): void {
     if (this.#isOver) return;
-    this.#controller.abort(cut);
+    this.#cutBecause = cut;
+    this.#controller?.abort(cut);
     this.#onCut(cut);
+  }
+
+  /** Made only for a handler that wants it: most do not, and there are many jobs. */
+  #signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#cutBecause !== null) this.#controller.abort(this.#cutBecause);
+    }
+    return this.#controller.signal;
   }
 
   /** Never the payload: it is somebody's data. */

@@ -58,7 +58,7 @@ class Gate {
 
   readonly handle: JobHandler = (job, signal) => {
     this.started.push(job);
-    this.signals.push(signal);
+    this.signals.push(signal());
     return new Promise((resolve) => this.#open.push(resolve));
   };
 

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import type { PingMessage } from '@tidemark/core';
+import { type PingMessage, sha256 } from '@tidemark/core';
 import { type Fitted, fitMessage } from './fit-message.ts';
 
 /** What Apple takes of a notification that is no call. */
@@ -42,7 +41,7 @@ function badgeNumber(badge: number | string | undefined): number | null {
 
 /** The same UUID at every attempt. */
 export function apnsId(id: string): string {
-  const hex = createHash('sha256').update(id).digest('hex');
+  const hex = sha256(id, 'hex');
   const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20), hex.slice(20, 32)];
   return `${a}-${b}-8${c}-8${d}-${e}`;
 }

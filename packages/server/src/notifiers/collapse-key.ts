@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import type { PingMessage } from '@tidemark/core';
+import { type PingMessage, sha256 } from '@tidemark/core';
 
 /**
  * Under which name a service that is holding pings back for a device may let a newer one take the place of an older one:
@@ -8,5 +7,5 @@ import type { PingMessage } from '@tidemark/core';
  */
 export function collapseKey({ id, message, sources }: PingMessage): string {
   const same = message === undefined ? ['sync', ...sources] : ['ping', id];
-  return createHash('sha256').update(JSON.stringify(same)).digest('base64url').slice(0, 32);
+  return sha256(JSON.stringify(same), 'base64url').slice(0, 32);
 }

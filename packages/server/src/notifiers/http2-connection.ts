@@ -42,7 +42,7 @@ export interface Http2ConnectionParts {
 
 /** How often a connection is asked whether it is still there. Routers forget connections that are silent for long. */
 const KEEP_ALIVE_MS = 60_000;
-const ANSWER_UNITS_MAX = 16_384;
+const ANSWER_BYTES_MAX = 16_384;
 
 /** One connection that carries many requests at once. */
 export class Http2Connection {
@@ -193,29 +193,31 @@ function secureSocket({ origin, ca }: Http2ConnectionParts): TLSSocket {
 
 const HTTPS_PORT = 443;
 
-/** What has arrived of an answer. */
+/** What has arrived of an answer. Most have no body, so nothing is made ready for one before it comes. */
 class Answer {
   #status: number | null = null;
   #retryAfter: string | null = null;
-  #body = '';
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
 
   constructor(stream: ClientHttp2Stream) {
-    stream.setEncoding('utf8');
     stream.on('response', (headers) => {
       this.#status = headers[':status'] ?? null;
       const { 'retry-after': retryAfter } = headers;
       this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
     });
-    stream.on('data', (chunk: string) => {
-      this.#body += chunk;
-      if (this.#body.length > ANSWER_UNITS_MAX) stream.close(constants.NGHTTP2_CANCEL);
+    stream.on('data', (chunk: Buffer) => {
+      this.#chunks.push(chunk);
+      this.#bytes += chunk.length;
+      if (this.#bytes > ANSWER_BYTES_MAX) stream.close(constants.NGHTTP2_CANCEL);
     });
   }
 
   /** The status is the verdict: it counts also when the rest of the answer was cut off. */
   get reply(): Http2Reply | null {
     if (this.#status === null) return null;
-    return { kind: 'answered', status: this.#status, retryAfter: this.#retryAfter, body: this.#body };
+    const body = this.#chunks.length === 0 ? '' : Buffer.concat(this.#chunks).toString();
+    return { kind: 'answered', status: this.#status, retryAfter: this.#retryAfter, body };
   }
 }
 
