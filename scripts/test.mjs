@@ -1,20 +1,22 @@
+import { CHROMIUM } from './chromium.mjs';
 import { runTool, TOOLS } from './processes.mjs';
 import { setupOrExit } from './setup.mjs';
-import { ensureServerOrExit } from './valkey.mjs';
+import { VALKEY } from './valkey.mjs';
 
 const args = process.argv.slice(2);
 // Whoever names a file wants the answer about that file, and at once.
 const wantsEverything = args.every((arg) => arg.startsWith('-'));
 
 await setupOrExit();
-if (needsServer()) await ensureServerOrExit();
+if (needs(/valkey|simulation|conformance/)) await VALKEY.ensureOrExit();
+if (needs(/browser/)) await CHROMIUM.ensureOrExit();
 const checked = wantsEverything ? await check() : 0;
 const tested = await runTool(TOOLS.vitest, ['run', ...args]);
 process.exitCode = checked || tested;
 
-/** Files named by part of their path need a server when that part has to do with the engine. */
-function needsServer() {
-  return wantsEverything || args.some((arg) => /valkey|simulation|conformance/.test(arg));
+/** Files named by part of their path need a program when that part has to do with it. */
+function needs(part) {
+  return wantsEverything || args.some((arg) => part.test(arg));
 }
 
 /** Lint and types. The tests run even when these fail, so that one run tells everything. */

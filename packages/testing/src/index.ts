@@ -42,6 +42,7 @@ export {
   type FakeBackend,
   openFakeBackend,
 } from './fake-backend/fake-backend.ts';
+export { type Browser, type BrowserPage, openBrowser } from './kit/browser.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { Dice } from './kit/dice.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
 import { createServer } from 'node:net';
-import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
+import { findProgram } from './find-program.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** A server of its own: no service, a free port on the loopback address, a folder that goes with it. */
@@ -26,8 +25,6 @@ export interface ValkeyServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-const SERVERS = ['valkey-server', 'redis-server'];
-const MORE_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/opt/homebrew/bin'];
 const START_ATTEMPTS_MAX = 5;
 const DURABLE = { save: '', appendonly: 'yes', appendfsync: 'always' };
 
@@ -236,21 +233,10 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** `npm test` has installed one before; whoever runs tests another way is told what is missing. */
 function serverPath(): string {
-  const named = process.env.TIDEMARK_VALKEY_SERVER ?? '';
-  if (named !== '') return named;
-  const folders = [...(process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
-  const found = SERVERS.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
-  if (found === undefined) throw new Error(`there is no ${SERVERS.join(' or ')} here: run node scripts/valkey.mjs`);
-  return found;
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return findProgram({
+    names: ['valkey-server', 'redis-server'],
+    variable: 'TIDEMARK_VALKEY_SERVER',
+    script: 'scripts/valkey.mjs',
+  });
 }

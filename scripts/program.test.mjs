@@ -2,7 +2,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ensureServer, findServer, NoServer } from './valkey.mjs';
+import { ProgramMissing } from './program.mjs';
+import { VALKEY } from './valkey.mjs';
 
 function folderWith(...names) {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
@@ -30,15 +31,15 @@ function bareMachine(works, onRun = () => undefined) {
 const env = (folder) => ({ PATH: folder, TIDEMARK_VALKEY_FOLDERS: '' });
 const quiet = { say: () => undefined };
 
-describe('the server that tests of the Valkey engine need', () => {
+describe('a program that tests need, such as the server of the Valkey engine,', () => {
   it('is found on the path, valkey before redis, or where it is named', () => {
     const both = folderWith('redis-server', 'valkey-server');
-    expect(findServer(env(both))).toBe(join(both, 'valkey-server'));
+    expect(VALKEY.find(env(both))).toBe(join(both, 'valkey-server'));
     const one = folderWith('redis-server');
-    expect(findServer(env(one))).toBe(join(one, 'redis-server'));
-    expect(findServer({ ...env(one), TIDEMARK_VALKEY_SERVER: join(both, 'valkey-server') })).toMatch(/valkey-server$/);
-    expect(findServer({ ...env(one), TIDEMARK_VALKEY_SERVER: join(one, 'missing') })).toBeNull();
-    expect(findServer(env(folderWith()))).toBeNull();
+    expect(VALKEY.find(env(one))).toBe(join(one, 'redis-server'));
+    expect(VALKEY.find({ ...env(one), TIDEMARK_VALKEY_SERVER: join(both, 'valkey-server') })).toMatch(/valkey-server$/);
+    expect(VALKEY.find({ ...env(one), TIDEMARK_VALKEY_SERVER: join(one, 'missing') })).toBeNull();
+    expect(VALKEY.find(env(folderWith()))).toBeNull();
   });
 
   it('is installed by root, without starting a service', async () => {
@@ -46,7 +47,7 @@ describe('the server that tests of the Valkey engine need', () => {
     const { calls, run } = bareMachine(['apt-get', 'sh'], (command) => {
       if (command === 'sh') writeFileSync(join(folder, 'redis-server'), '#!/bin/sh\n', { mode: 0o755 });
     });
-    expect(await ensureServer({ env: env(folder), run, uid: 0, ...quiet })).toBe(join(folder, 'redis-server'));
+    expect(await VALKEY.ensure({ env: env(folder), run, uid: 0, ...quiet })).toBe(join(folder, 'redis-server'));
     expect(calls.at(-1)).toMatch(/^sh -c [\s\S]*policy-rc\.d[\s\S]*exit 101[\s\S]*apt-get install/);
   });
 
@@ -57,7 +58,7 @@ describe('the server that tests of the Valkey engine need', () => {
         writeFileSync(join(folder, 'redis-server'), '#!/bin/sh\n', { mode: 0o755 });
       }
     });
-    expect(await ensureServer({ env: env(folder), run, uid: 1000, ...quiet })).toBe(join(folder, 'redis-server'));
+    expect(await VALKEY.ensure({ env: env(folder), run, uid: 1000, ...quiet })).toBe(join(folder, 'redis-server'));
     expect(calls.at(-1)).toMatch(/^sudo -n sh -c /);
   });
 
@@ -67,8 +68,8 @@ describe('the server that tests of the Valkey engine need', () => {
     [['apt-get', 'sh'], 0, /apt-get failed with exit code 0/],
   ])('is missed loudly where it cannot be installed: %j as %i', async (works, uid, reason) => {
     const { run } = bareMachine(works);
-    const asked = ensureServer({ env: env(folderWith()), run, uid, ...quiet });
-    await expect(asked).rejects.toThrow(NoServer);
+    const asked = VALKEY.ensure({ env: env(folderWith()), run, uid, ...quiet });
+    await expect(asked).rejects.toThrow(ProgramMissing);
     await expect(asked).rejects.toThrow(reason);
     await expect(asked).rejects.toThrow(/apt-get install redis-server/);
   });

@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserPage, Caller, makeUser, openBrowser, USER_PASSWORD } from '@tidemark/testing';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { startTestServer, type TestServer, testConfig } from '../../test-server.ts';
+
+/** What an app without any build step would serve: a page that says where modules are, and the modules as npm brings them. */
+const PAGE = `<!doctype html><meta charset="utf-8"><title>App</title>
+<script type="importmap">${JSON.stringify({
+  imports: {
+    '@tidemark/client': '/client/index.js',
+    '@tidemark/client/indexeddb-store': '/client/stores/indexeddb-store.js',
+    '@tidemark/protocol': '/protocol/index.js',
+  },
+})}</script>`;
+const PACKAGES = new URL('../../../../', import.meta.url);
+
+let app: Server;
+let appUrl: string;
+let server: TestServer;
+let admin: Caller;
+let browser: Browser;
+
+beforeAll(async () => {
+  app = createServer(async ({ url = '' }, response) => {
+    const [, name, path] = /^\/(client|protocol)\/([\w/.-]+\.js)$/.exec(url) ?? [];
+    if (name === undefined || path === undefined) {
+      response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE);
+      return;
+    }
+    const module = await readFile(fileURLToPath(new URL(`${name}/dist/${path}`, PACKAGES)));
+    response.writeHead(200, { 'content-type': 'text/javascript' }).end(module);
+  });
+  await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
+  appUrl = `http://localhost:${(app.address() as AddressInfo).port}`;
+  const { devices } = testConfig('');
+  server = await startTestServer({ devices: { ...devices, origins: [appUrl] } });
+  admin = new Caller(server.url, server.token);
+  await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user' });
+  browser = await openBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  admin.close();
+  await server.close();
+  app.closeAllConnections();
+  await new Promise((resolve) => app.close(resolve));
+});
+
+/** A page of the app with its device open, as the global `device`. */
+async function openApp(): Promise<BrowserPage> {
+  const page = await browser.openPage(appUrl);
+  onTestFinished(() => page.close());
+  await openDevice(page);
+  return page;
+}
+
+const openDevice = (page: BrowserPage) =>
+  page.evaluate(`(async () => {
+    const { openDevice } = await import('@tidemark/client');
+    const { openIndexedDbStore } = await import('@tidemark/client/indexeddb-store');
+    globalThis.device = await openDevice({ url: ${JSON.stringify(server.url)}, store: await openIndexedDbStore() });
+  })()`);
+
+const signIn = (page: BrowserPage, login: string) =>
+  page.evaluate(`device.signIn(${JSON.stringify({ login, password: USER_PASSWORD })}).then(() => device.sync())`);
+
+const held = (page: BrowserPage, id: string) =>
+  page.evaluate(`device.source('Order').get(${JSON.stringify(id)})?.attributes`);
+
+/** Resolves in the page once it holds of the device. */
+const until = (page: BrowserPage, condition: string) =>
+  page.evaluate(`new Promise((resolve) => {
+    const look = () => { if (${condition}) resolve(true); };
+    device.source('Order').subscribe(look);
+    device.status.subscribe(look);
+    look();
+  })`);
+
+const kept = async (user: string, id: string) =>
+  ((await admin.get(`/rc/v1/users/${user}/sources/Order/docs/md`)).body as Record<string, unknown>)[id];
+
+it('[SDK-15] in a real browser: signs in from another site, syncs, and hears of a change as it happens', async () => {
+  await makeUser(server, 'ada');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'ada', objects: { o1: { total: 1, text: 'Übung 😀' } } });
+  const page = await openApp();
+  await signIn(page, 'ada');
+  expect(await held(page, 'o1')).toEqual({ total: 1, text: 'Übung 😀' });
+  await until(page, 'device.status.getSnapshot().isLive');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'ada', objects: { o1: { total: 2 } } });
+  await until(page, "device.source('Order').get('o1').attributes.total === 2");
+});
+
+it('[SDK-15] what was changed without a network outlives the page, and is sent when the network is back', async () => {
+  await makeUser(server, 'bob');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'bob', objects: { o1: { total: 1 } } });
+  const page = await openApp();
+  await signIn(page, 'bob');
+  await page.setOffline(true);
+  await page.evaluate(`device.source('Order').update('o1', { total: 7 })`);
+  await page.evaluate('device.close()');
+  await page.setOffline(false);
+  await page.reload();
+  await openDevice(page);
+  await until(page, "device.source('Order').get('o1').attributes.total === 7");
+  await page.evaluate('device.sync()');
+  expect(await kept('bob', 'o1')).toEqual({ total: 7 });
+  expect(await page.evaluate('device.uploads.list().length')).toBe(0);
+});
+
+it('[SDK-15] a second tab takes the device over, and the first is told so', async () => {
+  await makeUser(server, 'eve');
+  const [first, second] = [await openApp(), await openApp()];
+  await signIn(second, 'eve');
+  const refused = first.evaluate(`device.signIn(${JSON.stringify({ login: 'eve', password: USER_PASSWORD })})`);
+  await expect(refused).rejects.toThrow(/another tab or window has opened this device/);
+});
