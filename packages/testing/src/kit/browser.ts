@@ -7,6 +7,8 @@ import { temporaryFolder } from './temporary-folder.ts';
 /** A real browser without a window, driven over DevTools by a pipe, with a profile of its own. */
 export interface Browser {
   openPage(url: string): Promise<BrowserPage>;
+  /** As if the user had allowed the site to show notifications. */
+  allowNotifications(origin: string): Promise<void>;
   /** Ends the process and takes its profile away. */
   close(): Promise<void>;
 }
@@ -17,6 +19,8 @@ export interface BrowserPage {
   reload(): Promise<void>;
   /** Takes the network away, or gives it back, as flight mode does. */
   setOffline(isOffline: boolean): Promise<void>;
+  /** Gives the page's service worker a push, as the push service would, after the browser has decrypted it. */
+  deliverPush(payload: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -48,6 +52,9 @@ export async function openBrowser(): Promise<Browser> {
       const page = new Page(devTools, targetId, sessionId);
       await page.go(url);
       return page;
+    },
+    async allowNotifications(origin) {
+      await devTools.ask('Browser.grantPermissions', { origin, permissions: ['notifications'] });
     },
     async close() {
       const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : Promise.resolve();
@@ -92,6 +99,16 @@ class Page implements BrowserPage {
     await this.#ask('Network.emulateNetworkConditions', { offline: isOffline, ...pace });
   }
 
+  async deliverPush(payload: string): Promise<void> {
+    const updated = this.#devTools.hear('ServiceWorker.workerRegistrationUpdated', this.#session);
+    await this.#ask('ServiceWorker.enable');
+    const [registration] = ((await updated) as Registered).registrations;
+    if (registration === undefined) throw new Error('the page has no service worker');
+    const { origin } = new URL(registration.scopeURL);
+    const { registrationId } = registration;
+    await this.#ask('ServiceWorker.deliverPushMessage', { origin, registrationId, data: payload });
+  }
+
   async evaluate<T>(expression: string): Promise<T> {
     const how = { expression, awaitPromise: true, returnByValue: true };
     const { result, exceptionDetails } = await this.#ask<Evaluated>('Runtime.evaluate', how);
@@ -119,10 +136,15 @@ interface Evaluated {
   readonly exceptionDetails?: { readonly text: string; readonly exception?: { readonly description?: string } };
 }
 
+interface Registered {
+  readonly registrations: readonly { readonly registrationId: string; readonly scopeURL: string }[];
+}
+
 interface Message {
   readonly id?: number;
   readonly method?: string;
   readonly sessionId?: string;
+  readonly params?: unknown;
   readonly result?: unknown;
   readonly error?: { readonly message: string };
 }
@@ -132,13 +154,19 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+interface Listener {
+  readonly method: string;
+  readonly session: string;
+  readonly tell: (params: unknown) => void;
+}
+
 const END = '\0';
 
 /** Questions and events of the browser: JSON on two pipes, each message ended by a zero. */
 class DevTools {
   readonly #pipe: Writable;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #listening = new Set<{ readonly method: string; readonly session: string; readonly tell: () => void }>();
+  readonly #listening = new Set<Listener>();
   #lastId = 0;
   #received = '';
 
@@ -161,15 +189,15 @@ class DevTools {
     });
   }
 
-  /** Resolves when it happens next. */
-  hear(method: string, session: string): Promise<void> {
+  /** What is told about it when it happens next. */
+  hear(method: string, session: string): Promise<unknown> {
     return new Promise((resolve) => {
-      const listener = {
+      const listener: Listener = {
         method,
         session,
-        tell: () => {
+        tell: (params) => {
           this.#listening.delete(listener);
-          resolve();
+          resolve(params);
         },
       };
       this.#listening.add(listener);
@@ -182,9 +210,9 @@ class DevTools {
     for (const message of messages.reverse()) this.#take(JSON.parse(message) as Message);
   }
 
-  #take({ id, method, sessionId, result, error }: Message): void {
+  #take({ id, method, sessionId, params, result, error }: Message): void {
     if (id === undefined) {
-      for (const one of [...this.#listening]) if (one.method === method && one.session === sessionId) one.tell();
+      for (const one of [...this.#listening]) if (one.method === method && one.session === sessionId) one.tell(params);
       return;
     }
     const waiting = this.#waiting.get(id);

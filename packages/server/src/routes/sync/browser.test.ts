@@ -2,8 +2,20 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { type Browser, type BrowserPage, Caller, makeUser, openBrowser, USER_PASSWORD } from '@tidemark/testing';
+import {
+  type Browser,
+  type BrowserPage,
+  Caller,
+  makeUser,
+  openBrowser,
+  openWebPushStandIn,
+  settableClock,
+  TEST_ONLY_CERTIFICATE,
+  USER_PASSWORD,
+} from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { newVapidKeys } from '../../notifiers/vapid.ts';
+import { webPushNotifier } from '../../notifiers/web-push-notifier.ts';
 import { startTestServer, type TestServer, testConfig } from '../../test-server.ts';
 
 /** What an app without any build step would serve: a page that says where modules are, and the modules as npm brings them. */
@@ -17,6 +29,15 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>App</title>
 })}</script>`;
 const PACKAGES = new URL('../../../../', import.meta.url);
 
+const GUIDE = new URL('../docs/sdk/web-push.md', PACKAGES);
+
+/** A sample of the guide, by the word behind its language. */
+async function sample(name: string): Promise<string> {
+  const [, code] = new RegExp(`^\`\`\`js ${name}\\n(.*?)^\`\`\`$`, 'ms').exec(await readFile(GUIDE, 'utf8')) ?? [];
+  if (code === undefined) throw new Error(`there is no sample ${name}`);
+  return code;
+}
+
 let app: Server;
 let appUrl: string;
 let server: TestServer;
@@ -25,6 +46,10 @@ let browser: Browser;
 
 beforeAll(async () => {
   app = createServer(async ({ url = '' }, response) => {
+    if (url === '/sw.js') {
+      response.writeHead(200, { 'content-type': 'text/javascript' }).end(await sample('sw.js'));
+      return;
+    }
     const [, name, path] = /^\/(client|protocol)\/([\w/.-]+\.js)$/.exec(url) ?? [];
     if (name === undefined || path === undefined) {
       response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE);
@@ -51,18 +76,19 @@ afterAll(async () => {
 });
 
 /** A page of the app with its device open, as the global `device`. */
-async function openApp(): Promise<BrowserPage> {
+async function openApp(options: { readonly live?: boolean } = {}): Promise<BrowserPage> {
   const page = await browser.openPage(appUrl);
   onTestFinished(() => page.close());
-  await openDevice(page);
+  await openDevice(page, options);
   return page;
 }
 
-const openDevice = (page: BrowserPage) =>
+const openDevice = (page: BrowserPage, options: { readonly live?: boolean } = {}) =>
   page.evaluate(`(async () => {
     const { openDevice } = await import('@tidemark/client');
     const { openIndexedDbStore } = await import('@tidemark/client/indexeddb-store');
-    globalThis.device = await openDevice({ url: ${JSON.stringify(server.url)}, store: await openIndexedDbStore() });
+    const store = await openIndexedDbStore();
+    globalThis.device = await openDevice({ ...${JSON.stringify({ url: server.url, ...options })}, store });
   })()`);
 
 const signIn = (page: BrowserPage, login: string) =>
@@ -118,3 +144,47 @@ it('[SDK-15] a second tab takes the device over, and the first is told so', asyn
   const refused = first.evaluate(`device.signIn(${JSON.stringify({ login: 'eve', password: USER_PASSWORD })})`);
   await expect(refused).rejects.toThrow(/another tab or window has opened this device/);
 });
+
+it('[SDK-16] the service worker of the guide shows what a ping says, and has an open page synchronise', async () => {
+  await makeUser(server, 'pia');
+  await browser.allowNotifications(appUrl);
+  const page = await openApp({ live: false });
+  await signIn(page, 'pia');
+  await page.evaluate(`(async () => { ${await sample('page')} await navigator.serviceWorker.ready; })()`);
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'pia', objects: { o1: { total: 3 } } });
+  await page.deliverPush(await webPushPayload());
+  await until(page, "device.source('Order').get('o1') !== undefined");
+  const shown = await page.evaluate(`new Promise((resolve) => {
+    const look = async () => {
+      const all = await (await navigator.serviceWorker.ready).getNotifications();
+      if (all.length > 0) resolve(all.map(({ title, body }) => [title, body]));
+      else setTimeout(look, 20);
+    };
+    void look();
+  })`);
+  expect(shown).toEqual([['My app', 'Grüße 💧']]);
+});
+
+/** What the browser decrypts of a ping: here the stand-in of its push service has done it, with the browser's keys. */
+async function webPushPayload(): Promise<string> {
+  const keys = newVapidKeys();
+  const clock = settableClock();
+  const service = await openWebPushStandIn({ publicKey: keys.publicKey, nowMs: clock.nowMs });
+  const notifier = webPushNotifier({
+    keys,
+    subject: 'mailto:ops@example.com',
+    hosts: ['localhost'],
+    addressRules: { allowPrivate: true },
+    ttlS: 3_600,
+    clock,
+    dice: () => 1,
+    ca: [TEST_ONLY_CERTIFICATE],
+  });
+  const target = { client: 'c1', deviceType: 'web', pushType: 'webpush', devicePort: null, appId: null } as const;
+  const ping = { id: 'p1', sources: ['Order'], message: 'Grüße 💧' };
+  const outcome = await notifier.notify({ ...target, devicePin: service.subscribe() }, ping);
+  notifier.close();
+  await service.close();
+  if (outcome.status !== 'accepted') throw new Error(`the ping was ${outcome.status}`);
+  return service.taken[0]?.payload ?? '';
+}
