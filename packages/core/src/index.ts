@@ -1,4 +1,5 @@
-export type { Moment, WriteCall } from './admission/admit-write.ts';
+export { callFor, type Moment, type WriteCall } from './admission/admit-write.ts';
+export { customNameOf } from './admission/custom-partition.ts';
 export type { Cursor } from './devices/cursors.ts';
 export type {
   Acknowledged,

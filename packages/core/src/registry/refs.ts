@@ -1,6 +1,11 @@
 import { REFRESH } from '../admission/refuse-gone.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
+/** The first parts of keys of which a source has many. */
+export const REFRESH_AT = 'refresh_at';
+export const MEMBERSHIP = 'partition';
+export const MEMBER = 'member';
+
 /** What can own other entries, and therefore must find all of them when it goes. */
 export type OwnerKind = 'user' | 'client' | 'source';
 
@@ -28,7 +33,7 @@ export const refs = {
   /** When the partition is due for a refresh. */
   refreshAt: ({ source, user }: PartitionKey): EntryRef => ({
     kind: 'setting',
-    key: user === null ? ['refresh_at', source] : ['refresh_at', source, user],
+    key: user === null ? [REFRESH_AT, source] : [REFRESH_AT, source, user],
   }),
   /** What became of a ping as a whole, and on each of its devices. */
   ping: (id: string): EntryRef => ({ kind: 'ping', key: [id] }),
@@ -37,6 +42,13 @@ export const refs = {
   refresh: ({ source, user }: PartitionKey): EntryRef => ({
     kind: 'setting',
     key: user === null ? [REFRESH, source] : [REFRESH, source, user],
+  }),
+  /** In which partition of a source the user was last seen, and in which before. */
+  membership: (source: string, login: string): EntryRef => ({ kind: 'setting', key: [MEMBERSHIP, source, login] }),
+  /** Exists while the user is in the custom partition: the way back. */
+  member: (source: string, partition: string, login: string): EntryRef => ({
+    kind: 'setting',
+    key: [MEMBER, source, partition, login],
   }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',

@@ -18,6 +18,7 @@ import {
   unchangedRoster,
 } from './belongings.ts';
 import { isoTime } from './iso-time.ts';
+import { membershipRemovals } from './memberships.ts';
 import { persist } from './persist.ts';
 import { randomWord } from './random-word.ts';
 import { PRESENT, refs } from './refs.ts';
@@ -239,7 +240,9 @@ export class Users {
     const successor = readUserRecord(entry.value).admin ? await this.#successorOf(login) : null;
     const clients = await clientsOf(this.#store, login);
     const sources = await this.#sources();
-    const batch = userDeletion({ login, entry, roster, clients, tokens, sources, successor });
+    const memberships: EntryWrite[] = [];
+    for (const source of sources) memberships.push(...(await membershipRemovals(this.#store, source, login)));
+    const batch = userDeletion({ login, entry, roster, clients, tokens, sources, memberships, successor });
     const result = await this.#store.writeEntries(batch);
     if (result.status === 'conflict') await this.#remove(tokenRemovals(login, tokens));
     return result.status === 'written' ? { deleted: login } : null;
