@@ -45,6 +45,7 @@ import { Refresher } from './refresh/refresher.ts';
 import { Clients } from './registry/clients.ts';
 import type { DeviceId } from './registry/device-id.ts';
 import { MemberNews } from './registry/member-news.ts';
+import { RememberedLogins } from './registry/remembered-logins.ts';
 import { Sources } from './registry/sources.ts';
 import { Tokens } from './registry/tokens.ts';
 import { Users } from './registry/users.ts';
@@ -78,6 +79,8 @@ export interface TidemarkParts {
   readonly jobs?: Pick<Jobs, 'enqueue' | 'enqueueAll'>;
   /** The longest a query of an adapter may take. */
   readonly queryMsMax?: number;
+  /** How long logins the backend vouched for are good while it cannot be asked. Absent or 0: not at all. */
+  readonly loginsKeptMs?: number;
 }
 
 export interface PullCall extends WriteCall {
@@ -112,6 +115,7 @@ const CD = 'cd';
 export class Tidemark {
   readonly store: Store;
   readonly users: Users;
+  readonly logins: RememberedLogins;
   readonly clients: Clients;
   readonly sources: Sources;
   readonly tokens: Tokens;
@@ -137,6 +141,7 @@ export class Tidemark {
     const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
     this.store = parts.store;
     this.users = new Users(ports);
+    this.logins = new RememberedLogins(ports);
     this.clients = new Clients(ports);
     this.sources = new Sources(ports);
     this.tokens = new Tokens(ports);

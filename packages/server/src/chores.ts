@@ -54,6 +54,7 @@ export async function recordGauges(tidemark: Tidemark, nowMs: number): Promise<v
 async function tidyUp(tidemark: Tidemark, results: PingResults, metrics: Metrics, retentionMs: number): Promise<void> {
   const nowMs = Date.now();
   await tidemark.tokens.trimExpired(nowMs);
+  await tidemark.logins.trim();
   await tidemark.stats.trim(nowMs);
   await tidemark.audit.trim(nowMs);
   await results.trim(nowMs);

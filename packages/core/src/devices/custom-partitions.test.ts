@@ -23,7 +23,7 @@ class Teams implements Adapter {
   readonly uploads: UploadCall[] = [];
   onUpload: () => void = () => undefined;
 
-  partition: Adapter['partition'] = async ({ user }) => this.teamOf.get(user) ?? null;
+  partition: NonNullable<Adapter['partition']> = async ({ user }) => this.teamOf.get(user) ?? null;
 
   async query(call: AdapterCall) {
     this.queries.push(call);
@@ -218,7 +218,7 @@ describe('a custom partition', () => {
     const { partition } = teams;
     teams.partition = async (call) => {
       await tidemark.users.delete('ada').catch(() => undefined);
-      return (await partition?.(call)) ?? null;
+      return partition(call);
     };
     expect((await pull('ada')).error?.code).toBe('user_not_found');
     const settings = await store.listEntries({ kind: 'setting', prefix: [], limit: 1_000 });

@@ -1,10 +1,12 @@
 import { REFRESH } from '../admission/refuse-gone.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
-/** The first parts of keys of which a source has many. */
+/** The first parts of keys that are listed. */
 export const REFRESH_AT = 'refresh_at';
 export const MEMBERSHIP = 'partition';
 export const MEMBER = 'member';
+export const REMEMBERED_LOGIN = 'login';
+export const LOGIN_OF = 'login_of';
 
 /** What can own other entries, and therefore must find all of them when it goes. */
 export type OwnerKind = 'user' | 'client' | 'source';
@@ -50,6 +52,9 @@ export const refs = {
     kind: 'setting',
     key: [MEMBER, source, partition, login],
   }),
+  /** A login the backend has vouched for, where that is remembered; and the way back from its user. */
+  rememberedLogin: (login: string): EntryRef => ({ kind: 'setting', key: [REMEMBERED_LOGIN, login] }),
+  loginOf: (user: string, login: string): EntryRef => ({ kind: 'setting', key: [LOGIN_OF, user, login] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',
     key: [name],
