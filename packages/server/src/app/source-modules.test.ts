@@ -1,7 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Page, PullAnswer } from '@tidemark/protocol';
 import { Caller, collectingLog, makeUser, openDevice, temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -11,7 +9,6 @@ import { loadSources } from './load-sources.ts';
 import { SourceModules } from './source-modules.ts';
 
 const TIMES = { timeoutMs: 10_000, queryTimeoutMs: 10_000 };
-const PACKAGES = join(dirname(fileURLToPath(import.meta.url)), '../../..');
 
 let root: string;
 
@@ -165,24 +162,6 @@ describe('source modules', () => {
 });
 
 describe('tidemark init', () => {
-  it('[MODULE-5] makes an app whose tests pass', async () => {
-    await makeApp(root);
-    mkdirSync(join(root, 'node_modules/@tidemark'), { recursive: true });
-    symlinkSync(join(PACKAGES, 'server'), join(root, 'node_modules/@tidemark/server'));
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', 'test/'], {
-      cwd: root,
-      encoding: 'utf8',
-      timeout: 50_000,
-      // What runs these tests must not make the others think that they are part of them.
-      env: { PATH: process.env.PATH ?? '' },
-    });
-    expect([status, stdout.includes('fail 0'), stderr]).toEqual([0, true, '']);
-    const server = await startTestServer({ appFolder: root });
-    onTestFinished(() => server.close());
-    const sources = (await new Caller(server.url, server.token).get('/rc/v1/sources')).body as { name: string }[];
-    expect(sources.map(({ name }) => name)).toEqual(['Note', 'Product']);
-  });
-
   it('[MODULE-5] touches nothing that is there', async () => {
     mkdirSync(root);
     writeFileSync(join(root, 'package.json'), 'mine');
