@@ -1,4 +1,5 @@
-export type { Moment, WriteCall } from './admission/admit-write.ts';
+export { callFor, type Moment, type WriteCall } from './admission/admit-write.ts';
+export { customNameOf } from './admission/custom-partition.ts';
 export type { Cursor } from './devices/cursors.ts';
 export type {
   Acknowledged,
@@ -34,6 +35,7 @@ export type { ClientView } from './registry/clients.ts';
 export { readSubscription, type Subscription } from './registry/device-address.ts';
 export type { DeviceId } from './registry/device-id.ts';
 export { refs } from './registry/refs.ts';
+export type { Vouched } from './registry/remembered-logins.ts';
 export type { Scope } from './registry/scopes.ts';
 export { sha256 } from './registry/sha256.ts';
 export type { CountedSource, SourceView } from './registry/sources.ts';

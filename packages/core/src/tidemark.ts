@@ -1,5 +1,11 @@
 import { DEFAULT_LIMITS, type JsonValue, type Limits, Refusal, type WriteReport } from '@tidemark/protocol';
-import { admitContent, admitDocument, admitScope, type DocumentContent } from './admission/admit-document.ts';
+import {
+  admitContent,
+  admitDocument,
+  admitScope,
+  type DocumentContent,
+  placedScope,
+} from './admission/admit-document.ts';
 import {
   type AnswerCall,
   type FastDeleteCall,
@@ -12,6 +18,7 @@ import {
   type WriteCall,
 } from './admission/admit-write.ts';
 import type { Admitted } from './admission/admitted.ts';
+import { customNameOf, type PartitionedSource } from './admission/custom-partition.ts';
 import { WITHOUT_PAUSE } from './admission/stride.ts';
 import { Devices } from './devices/devices.ts';
 import { pageBounds } from './devices/page-bounds.ts';
@@ -37,6 +44,8 @@ import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, St
 import { Refresher } from './refresh/refresher.ts';
 import { Clients } from './registry/clients.ts';
 import type { DeviceId } from './registry/device-id.ts';
+import { MemberNews } from './registry/member-news.ts';
+import { RememberedLogins } from './registry/remembered-logins.ts';
 import { Sources } from './registry/sources.ts';
 import { Tokens } from './registry/tokens.ts';
 import { Users } from './registry/users.ts';
@@ -70,6 +79,8 @@ export interface TidemarkParts {
   readonly jobs?: Pick<Jobs, 'enqueue' | 'enqueueAll'>;
   /** The longest a query of an adapter may take. */
   readonly queryMsMax?: number;
+  /** How long logins the backend vouched for are good while it cannot be asked. Absent or 0: not at all. */
+  readonly loginsKeptMs?: number;
 }
 
 export interface PullCall extends WriteCall {
@@ -104,6 +115,7 @@ const CD = 'cd';
 export class Tidemark {
   readonly store: Store;
   readonly users: Users;
+  readonly logins: RememberedLogins;
   readonly clients: Clients;
   readonly sources: Sources;
   readonly tokens: Tokens;
@@ -122,15 +134,20 @@ export class Tidemark {
   readonly #cache: PageCache;
   readonly #named: NamedDocuments;
   readonly #listeners = new Set<(committed: Committed) => void>();
+  readonly #memberNews: MemberNews<Committed>;
   readonly #outcomeListeners = new Set<(device: DeviceId) => void>();
 
   constructor(parts: TidemarkParts) {
     const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
     this.store = parts.store;
     this.users = new Users(ports);
+    this.logins = new RememberedLogins(ports);
     this.clients = new Clients(ports);
     this.sources = new Sources(ports);
     this.tokens = new Tokens(ports);
+    this.#memberNews = new MemberNews(this.sources.memberships, parts.log, (committed) =>
+      this.#tellCommitted(committed),
+    );
     const { statsRetentionS: retentionS } = parts;
     this.stats = new Stats({ ...ports, ...(retentionS === undefined ? {} : { retentionS }) });
     this.audit = new Audit(ports);
@@ -287,7 +304,7 @@ export class Tidemark {
   /** Documents the system keeps come first; what cannot be read is not listed. */
   async documentNames(scope: DocumentScope): Promise<readonly string[]> {
     await admitScope(this.#directory, scope);
-    const names = await this.store.documentNames(scope);
+    const names = await this.store.documentNames(await placedScope(this.#directory, scope));
     if (scope.kind === 'client') return [CD, ...names];
     return mdCall(scope, MD) === null || (await this.#isWithoutShared(scope)) ? names : [MD, ...names];
   }
@@ -320,8 +337,8 @@ export class Tidemark {
   get #directory() {
     const { sources, users, clients } = this;
     return {
-      partitionTypeOf: (source: string) => sources.partitionTypeOf(source),
-      hasSource: (source: string) => sources.has(source),
+      sourceOf: (name: string) => sources.find(name),
+      partitionOf: (source: PartitionedSource, login: string) => sources.partitionOf(source, login),
       lifeOf: (login: string) => users.lifeOf(login),
       hasClient: (id: string) => clients.has(id),
     };
@@ -342,12 +359,14 @@ export class Tidemark {
     const write = await admission;
     const outcome = await this.#writer.write(write);
     if (outcome.changed > 0) this.#tellCommitted({ partition: write.partition, cause });
-    return { source: write.partition.source, user_id: write.partition.user, ...outcome };
+    return { source: write.partition.source, user_id: write.user, ...outcome };
   }
 
   /** Hints only: whoever listens must not be able to spoil a write that is done. */
   #tellCommitted(committed: Committed): void {
-    for (const listener of this.#listeners) this.#call(() => listener(committed));
+    const isCustom = customNameOf(committed.partition.user) !== null;
+    if (isCustom) this.#memberNews.note(committed);
+    else for (const listener of this.#listeners) this.#call(() => listener(committed));
   }
 
   #tellOutcome(device: DeviceId): void {

@@ -155,3 +155,5 @@ export const UPLOAD_GIVE_UP_MS = 86_400_000;
 export const UPLOADS_AT_ONCE_MAX = 8;
 /** How long it is remembered what a temporary id of a device became: 90 days. */
 export const LINK_KEPT_MS = 7_776_000_000;
+/** Partitions of a source in which a user was before, whose outcomes are still told; those before are forgotten. */
+export const MEMBERSHIPS_EARLIER_MAX = 8;

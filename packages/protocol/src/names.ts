@@ -1,9 +1,10 @@
 /** What a name is for decides how long it may be. */
-export type NameKind = 'login' | 'source' | 'document' | 'client' | 'object' | 'attribute';
+export type NameKind = 'login' | 'source' | 'partition' | 'document' | 'client' | 'object' | 'attribute';
 
 export const NAME_BYTES_MAX: Readonly<Record<NameKind, number>> = {
   login: 255,
   source: 255,
+  partition: 255,
   document: 255,
   client: 255,
   object: 512,

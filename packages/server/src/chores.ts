@@ -1,4 +1,4 @@
-import type { Log, PartitionKey, PingResults, Tidemark } from '@tidemark/core';
+import { callFor, type Log, type PartitionKey, type PingResults, type Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { Metrics } from './metrics.ts';
 
@@ -54,6 +54,7 @@ export async function recordGauges(tidemark: Tidemark, nowMs: number): Promise<v
 async function tidyUp(tidemark: Tidemark, results: PingResults, metrics: Metrics, retentionMs: number): Promise<void> {
   const nowMs = Date.now();
   await tidemark.tokens.trimExpired(nowMs);
+  await tidemark.logins.trim();
   await tidemark.stats.trim(nowMs);
   await tidemark.audit.trim(nowMs);
   await results.trim(nowMs);
@@ -76,10 +77,9 @@ export async function trimPartitions(tidemark: Tidemark, metrics: Metrics, reten
 
 /** How far the floor was raised. A source or user that has gone since the listing has nothing left to trim. */
 async function trimPartition(tidemark: Tidemark, partition: PartitionKey, retentionMs: number): Promise<number> {
-  const { source, user } = partition;
   try {
     const before = await tidemark.store.partition(partition);
-    const after = await tidemark.trim({ source, ...(user === null ? {} : { user_id: user }), retentionMs });
+    const after = await tidemark.trim({ ...callFor(partition), retentionMs });
     return before.epoch === after.epoch ? after.floor - before.floor : 0;
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) return 0;

@@ -163,6 +163,7 @@ async function openTidemark(config: Config, log: Log, connections: Connections):
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),
     queryMsMax: config.backend.queryTimeoutMs,
+    loginsKeptMs: config.backend.offlineLoginS * 1_000,
     statsRetentionS: config.stats.retentionS,
     // Subscriptions of browsers were made for this key; after a reset they come again.
     keptOnReset: [refs.setting('vapid')],

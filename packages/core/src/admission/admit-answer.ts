@@ -4,6 +4,7 @@ import type { Pace } from '../ports/pace.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitAttributes, admitManyObjects, type ObjectLimits } from './admit-objects.ts';
 import type { AttributeTexts, GivenObjects } from './admitted.ts';
+import { IdList } from './id-list.ts';
 import { KnownObjects } from './known-objects.ts';
 import { MemberSplitter, NotMembers } from './split-members.ts';
 
@@ -50,8 +51,7 @@ async function gatherTexts(chunks: AsyncIterable<string>, limits: Limits, texts:
 
 class AnswerTexts implements GivenObjects {
   readonly #limits: ObjectLimits;
-  readonly #ids: string[] = [];
-  readonly #indexes = new Map<string, number>();
+  readonly #ids = new IdList();
   readonly #given: (string | AttributeTexts)[] = [];
 
   constructor(limits: ObjectLimits) {
@@ -59,23 +59,20 @@ class AnswerTexts implements GivenObjects {
   }
 
   add(id: string, text: string): void {
-    const index = this.#ids.length;
-    this.#indexes.set(id, index);
-    if (this.#indexes.size === index) throw new NotMembers(`the object ${quoted(id)} stands twice in it`);
-    this.#ids.push(id);
+    if (!this.#ids.add(id)) throw new NotMembers(`the object ${quoted(id)} stands twice in it`);
     this.#given.push(text);
   }
 
   get size(): number {
-    return this.#ids.length;
+    return this.#ids.size;
   }
 
   indexOf(id: string): number | undefined {
-    return this.#indexes.get(id);
+    return this.#ids.indexOf(id);
   }
 
   idAt(index: number): string {
-    return this.#ids[index] ?? '';
+    return this.#ids.at(index);
   }
 
   textAt(index: number): string | undefined {

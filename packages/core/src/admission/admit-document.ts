@@ -1,16 +1,19 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
 import type { Pace } from '../ports/pace.ts';
-import type { DocumentKey, DocumentScope, Guard } from '../ports/store.ts';
+import type { DocumentKey, DocumentScope, Guard, PartitionKey } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitManyObjects } from './admit-objects.ts';
 import { lifeGuard } from './admit-write.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
+import type { PartitionedSource } from './custom-partition.ts';
 
 /** What admission must know of the world to let a document in. */
 export interface DocumentDirectory {
-  hasSource(name: string): Promise<boolean>;
+  sourceOf(name: string): Promise<PartitionedSource | null>;
   lifeOf(login: string): Promise<number | null>;
   hasClient(id: string): Promise<boolean>;
+  /** Where the user's data of the source is. */
+  partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
 }
 
 export interface DocumentAddress {
@@ -31,14 +34,24 @@ export async function admitDocument(
   name: unknown,
 ): Promise<Admitted<DocumentAddress>> {
   const admittedName = admitName('document', name, pointer('doc'));
-  return asAdmitted({ key: { scope, name: admittedName }, guards: await admitScope(directory, scope) });
+  const guards = await admitScope(directory, scope);
+  return asAdmitted({ key: { scope: await placedScope(directory, scope), name: admittedName }, guards });
+}
+
+/** Where the documents of an admitted scope are: those of a user in a custom partition are the partition's. */
+export async function placedScope(directory: DocumentDirectory, scope: DocumentScope): Promise<DocumentScope> {
+  const source = scope.kind === 'user' ? await directory.sourceOf(scope.source) : null;
+  if (scope.kind !== 'user' || source === null) return scope;
+  const { user } = await directory.partitionOf(source, scope.user);
+  return user === null ? scope : { ...scope, user };
 }
 
 /** The owners of a scope, all known to exist. */
 export async function admitScope(directory: DocumentDirectory, scope: DocumentScope): Promise<readonly Guard[]> {
   if (scope.kind === 'server') return [];
   const owners: Guard[] = [{ kind: 'source', key: [admitName('source', scope.source, pointer('source_id'))] }];
-  await demand('source_not_found', 'source', scope.source, directory.hasSource(scope.source));
+  const isKnown = directory.sourceOf(scope.source).then((source) => source !== null);
+  await demand('source_not_found', 'source', scope.source, isKnown);
   if (scope.kind === 'user') {
     const life = await directory.lifeOf(admitName('login', scope.user, pointer('user_id')));
     if (life === null) throw new Refusal('user_not_found', `there is no user ${quoted(scope.user)}`);

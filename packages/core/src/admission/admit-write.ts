@@ -6,14 +6,17 @@ import { admitAnswer } from './admit-answer.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, type GivenObjects, type ObjectTexts } from './admitted.ts';
+import { customNameOf, DecidedOwner, type PartitionedSource } from './custom-partition.ts';
 import { KnownObjects } from './known-objects.ts';
 import { WITHOUT_PAUSE } from './stride.ts';
 
 /** What admission must know of the world. */
 export interface Directory {
-  partitionTypeOf(source: string): Promise<'app' | 'user' | null>;
+  sourceOf(name: string): Promise<PartitionedSource | null>;
   /** What tells this user from any other of the same login, before or after; null when there is none. */
   lifeOf(login: string): Promise<number | null>;
+  /** Where the user's data of the source is. */
+  partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
 }
 
 /** What is to happen to the objects of a partition. */
@@ -40,10 +43,13 @@ export interface Target {
   readonly guards: readonly Guard[];
   /** Of the user whose it is; null when it is shared. */
   readonly life: number | null;
+  /** On whose behalf; null when it is shared by all, or nobody was named. */
+  readonly user: string | null;
 }
 
 export interface PartitionWrite {
   readonly partition: PartitionKey;
+  readonly user: string | null;
   /** What must still exist when the write is committed. */
   readonly guards: readonly Guard[];
   readonly change: ObjectsChange;
@@ -112,17 +118,25 @@ export class WriteAdmission {
 
   async partition(call: WriteCall): Promise<Target> {
     const source = admitName('source', call.source, pointer('source'));
-    const type = await this.#directory.partitionTypeOf(source);
-    if (type === null) throw new Refusal('source_not_found', `there is no source ${quoted(source)}`);
+    const known = await this.#directory.sourceOf(source);
+    if (known === null) throw new Refusal('source_not_found', `there is no source ${quoted(source)}`);
     const sourceGuard: Guard = { kind: 'source', key: [source] };
-    if (type === 'app') {
-      if (call.user_id !== undefined && call.user_id !== null) admitName('login', call.user_id, pointer('user_id'));
-      return { partition: { source, user: null }, guards: [sourceGuard], life: null };
+    const decided = call.user_id instanceof DecidedOwner ? { source, user: call.user_id.owner } : null;
+    const named = decided === null ? call.user_id : decided.user;
+    if (decided !== null && customNameOf(decided.user) !== null) {
+      return { partition: decided, guards: [sourceGuard], life: null, user: null };
     }
-    const user = admitName('login', call.user_id, pointer('user_id'));
+    if (known.partition_type === 'app') {
+      if (named !== undefined && named !== null) admitName('login', named, pointer('user_id'));
+      return { partition: { source, user: null }, guards: [sourceGuard], life: null, user: null };
+    }
+    const user = admitName('login', named, pointer('user_id'));
     const life = await this.#directory.lifeOf(user);
     if (life === null) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
-    return { partition: { source, user }, guards: [sourceGuard, lifeGuard(user, life)], life };
+    const partition = decided ?? (await this.#directory.partitionOf(known, user));
+    const isOwn = customNameOf(partition.user) === null;
+    // A custom partition outlives its users, so their lives say nothing about it.
+    return { partition, guards: [sourceGuard, lifeGuard(user, life)], life: isOwn ? life : null, user };
   }
 
   #objects(objects: unknown, field: string): Promise<ObjectTexts> {
@@ -130,11 +144,16 @@ export class WriteAdmission {
   }
 
   async #admit(call: WriteCall, change: ObjectsChange): Promise<Admitted<PartitionWrite>> {
-    const { partition, guards, life } = await this.partition(call);
+    const { partition, guards, life, user } = await this.partition(call);
     const isOfAnother = change.op === 'replace' && change.since !== null && change.since.life !== life;
     if (isOfAnother) throw new Refusal('refresh_stale', 'the user has been deleted and made again since; query again');
-    return asAdmitted({ partition, guards, change });
+    return asAdmitted({ partition, guards, change, user });
   }
+}
+
+/** The call that means this very partition, whoever is in it. */
+export function callFor({ source, user }: PartitionKey): WriteCall {
+  return { source, user_id: new DecidedOwner(user) };
 }
 
 /** Holds while this very user lives. */

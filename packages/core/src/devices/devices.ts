@@ -10,7 +10,7 @@ import {
   UPLOADS_PER_PUSH_MAX,
   type Upload,
 } from '@tidemark/protocol';
-import { lifeGuard } from '../admission/admit-write.ts';
+import { callFor, lifeGuard } from '../admission/admit-write.ts';
 import type { BuiltPage } from '../pages/built-page.ts';
 import { noteTidemark, TIDEMARK_NOTE_EVERY_MS } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
@@ -25,6 +25,7 @@ import type { Guard, PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../registry/clients.ts';
 import type { DeviceId } from '../registry/device-id.ts';
+import type { Place } from '../registry/memberships.ts';
 import type { Sources, SourceView } from '../registry/sources.ts';
 import type { Users } from '../registry/users.ts';
 import { admitOpId } from '../uploads/admit-upload.ts';
@@ -99,11 +100,11 @@ export interface DevicePushCall {
 
 /** One source of a pull, as far as the first look went. */
 type Looked =
-  | { readonly source: string; readonly partition: PartitionKey | null; readonly seen: null; readonly error: Trouble }
+  | { readonly source: string; readonly place: Place | null; readonly seen: null; readonly error: Trouble }
   /** With `error`, the backend could not be asked: what is there is given all the same. */
   | {
       readonly source: string;
-      readonly partition: PartitionKey;
+      readonly place: Place;
       readonly seen: Glance;
       readonly error: Trouble | null;
     };
@@ -148,8 +149,9 @@ export class Devices {
     const bounds = pageBounds(this.#parts.limits, call);
     const own = await this.#parts.clients.own(device.user, device.client);
     const source = await this.#parts.sources.view(call.source);
-    const trouble = await this.#freshen(device, source, call.token);
-    const seen = await this.#glance(device, own, source, call.token);
+    const { partition } = await this.#parts.sources.memberships.placeOf(source, device.user);
+    const trouble = await this.#freshen(partition, source, call.token);
+    const seen = await this.#glance(partition, own, call.token);
     const built = await pull(this.#store, seen, bounds, this.#parts.cache);
     void this.#noteAll(device, own, [{ seen, page: built }]);
     return rendered(seen, built, trouble);
@@ -172,8 +174,9 @@ export class Devices {
 
   /** Runs the job of an upload that was left to a queue. */
   async runUpload(job: LeasedJob): Promise<void> {
-    const { source, user, client } = JSON.parse(job.payload) as UploadJob;
-    const target = await this.#ownTarget({ user, client }, source).catch((error: unknown) => {
+    const { source, user, client, owner } = JSON.parse(job.payload) as UploadJob;
+    const place = owner === undefined ? undefined : { partition: { source, user: owner }, earlier: [] };
+    const target = await this.#ownTarget({ user, client }, source, place).catch((error: unknown) => {
       if (!GONE.has(troubleOf(error).code)) throw error;
       this.#parts.log.warn('upload_dropped', { source, reason: troubleOf(error).detail });
       return null;
@@ -181,9 +184,9 @@ export class Devices {
     return this.#uploads.run(job, target);
   }
 
-  async #ownTarget(device: DeviceId, source: string): Promise<UploadTarget> {
+  async #ownTarget(device: DeviceId, source: string, place?: Place): Promise<UploadTarget> {
     await this.#parts.clients.own(device.user, device.client);
-    return this.#target(device, source);
+    return this.#target(device, source, place);
   }
 
   /**
@@ -219,14 +222,16 @@ export class Devices {
 
   /** How far the device has come, by source. */
   async cursors(device: DeviceId): Promise<Readonly<Record<string, Cursor>>> {
-    const sources = await this.#parts.sources.list();
-    const partitions = sources.map((source) => ({ source, partition: partitionOf(source, device) }));
+    const partitions: { readonly source: SourceView; readonly partition: PartitionKey }[] = [];
+    for (const source of await this.#parts.sources.list()) {
+      partitions.push({ source, partition: await this.#knownPartition(source, device) });
+    }
     return cursorsOf(this.#store, device.client, partitions);
   }
 
   /** What the device has acknowledged of a source: the document `cd`. */
   async acknowledgedObjects(device: DeviceId, source: string): Promise<ReadonlyMap<string, string>> {
-    const partition = partitionOf(await this.#parts.sources.view(source), device);
+    const partition = await this.#knownPartition(await this.#parts.sources.view(source), device);
     return acknowledgedObjects(this.#store, partition, device.client);
   }
 
@@ -238,26 +243,26 @@ export class Devices {
   async #look(device: DeviceId, own: OwnDevice, name: string, token: string | null): Promise<Looked> {
     try {
       const source = await this.#parts.sources.view(name);
-      const partition = partitionOf(source, device);
+      const place = await this.#parts.sources.memberships.placeOf(source, device.user);
       if (source.sync_type === 'bulk_only') {
-        return { source: name, partition, seen: null, error: troubleOf(snapshotRequired(name)) };
+        return { source: name, place, seen: null, error: troubleOf(snapshotRequired(name)) };
       }
-      const error = await this.#freshen(device, source, token);
-      return { source: name, partition, error, seen: await this.#glance(device, own, source, token) };
+      const error = await this.#freshen(place.partition, source, token);
+      return { source: name, place, error, seen: await this.#glance(place.partition, own, token) };
     } catch (error) {
-      return { source: name, partition: null, seen: null, error: troubleOf(error) };
+      return { source: name, place: null, seen: null, error: troubleOf(error) };
     }
   }
 
   /** A device that is only half-way through its pages goes on with what there was when it began. */
-  #freshen({ user }: DeviceId, { name, adapter }: SourceView, token: string | null): Promise<Trouble | null> {
+  #freshen(partition: PartitionKey, { adapter }: SourceView, token: string | null): Promise<Trouble | null> {
     if (adapter === NO_ADAPTER || (token !== null && isHalfWay(token))) return Promise.resolve(null);
-    return this.#parts.refresher.ensureFresh({ source: name, user_id: user });
+    return this.#parts.refresher.ensureFresh(callFor(partition));
   }
 
-  #glance(device: DeviceId, own: OwnDevice, source: SourceView, token: string | null): Promise<Glance> {
-    const restarts = own.restarts.get(source.name) ?? 0;
-    return glance(this.#store, { partition: partitionOf(source, device), token, restarts });
+  #glance(partition: PartitionKey, own: OwnDevice, token: string | null): Promise<Glance> {
+    const restarts = own.restarts.get(partition.source) ?? 0;
+    return glance(this.#store, { partition, token, restarts });
   }
 
   /** Null where a source could not be looked at. */
@@ -278,17 +283,16 @@ export class Devices {
 
   async #waiting(device: DeviceId, looked: readonly Looked[]): Promise<readonly Outcome[]> {
     const outcomes: Outcome[] = [];
-    for (const { source, partition } of looked) {
+    for (const { source, place } of looked) {
       // Also of a source that is not given in pages: what is uploaded to it has outcomes like any other.
-      if (partition !== null)
-        outcomes.push(...(await this.#uploads.waiting({ source, client: device.client, partition })));
+      if (place !== null) outcomes.push(...(await this.#uploads.waiting({ source, client: device.client, ...place })));
     }
     return outcomes;
   }
 
   async #apply(device: DeviceId, name: string, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
     try {
-      return await this.#uploads.apply(await this.#target(device, name), uploads);
+      return await this.#uploads.apply(await this.#target(device, name, await this.#askedPlace(device, name)), uploads);
     } catch (error) {
       const { code, detail } = troubleOf(error);
       // Only what concerns this source alone: whatever else is wrong is wrong with the whole call.
@@ -312,7 +316,18 @@ export class Devices {
     }
   }
 
-  async #target({ user, client }: DeviceId, name: string): Promise<UploadTarget> {
+  /** Where the user is now: nobody writes to, or is told of, where they are no longer. */
+  async #askedPlace({ user }: DeviceId, name: string): Promise<Place> {
+    return this.#parts.sources.memberships.placeOf(await this.#parts.sources.view(name), user);
+  }
+
+  async #knownPartition(source: SourceView, { user }: DeviceId): Promise<PartitionKey> {
+    return (await this.#parts.sources.memberships.knownPlaceOf(source, user)).partition;
+  }
+
+  /** Without a place, the one where the user was last seen. */
+  async #target(device: DeviceId, name: string, place?: Place): Promise<UploadTarget> {
+    const { user, client } = device;
     const source = await this.#parts.sources.view(name);
     const life = await this.#parts.users.lifeOf(user);
     if (life === null) throw new Refusal('user_not_found', 'the user of this device is gone');
@@ -326,10 +341,10 @@ export class Devices {
       source: name,
       client,
       user,
-      partition: partitionOf(source, { user }),
+      ...(place ?? (await this.#parts.sources.memberships.knownPlaceOf(source, user))),
       conflicts,
       isReadOnly,
-      references: await this.#referenced(source, user),
+      references: await this.#referenced(source, device),
       adapter: adapterOf(this.#parts.adapters, source),
       queue: cud_queue ?? queue,
       guards,
@@ -337,11 +352,12 @@ export class Devices {
   }
 
   /** A source that is not there yet has no objects to name. */
-  async #referenced({ references }: SourceView, user: string): Promise<ReadonlyMap<string, PartitionKey>> {
+  async #referenced({ references }: SourceView, device: DeviceId): Promise<ReadonlyMap<string, PartitionKey>> {
     const { sources } = this.#parts;
     const partitions = new Map<string, PartitionKey>();
     for (const [attribute, name] of Object.entries(references)) {
-      if (await sources.has(name)) partitions.set(attribute, partitionOf(await sources.view(name), { user }));
+      const source = await sources.find(name);
+      if (source !== null) partitions.set(attribute, await this.#knownPartition(source, device));
     }
     return partitions;
   }
@@ -375,7 +391,7 @@ export class Devices {
 
   /** It has acknowledged nothing any more; what it will need is what is deleted from now on. */
   async #forgetPlace(device: DeviceId, source: SourceView): Promise<void> {
-    const partition = partitionOf(source, device);
+    const partition = await this.#knownPartition(source, device);
     if ((await this.#store.readTidemark(partition, device.client)) === null) return;
     const { epoch, head } = await this.#store.partition(partition);
     const mark = { client: device.client, epoch, seq: 0, base: null, start: head, seenAtMs: this.#parts.clock.nowMs() };
@@ -401,10 +417,6 @@ function absent(): Promise<never> {
 }
 
 const ABSENT: Adapter = { query: absent, create: absent, update: absent, delete: absent };
-
-export function partitionOf({ name, partition_type }: SourceView, { user }: Pick<DeviceId, 'user'>): PartitionKey {
-  return { source: name, user: partition_type === 'app' ? null : user };
-}
 
 function pageOf({ error }: Looked, built: Built | null): RenderedPage | NoPage {
   return built === null ? { error: error as Trouble } : rendered(built.seen, built.page, error);

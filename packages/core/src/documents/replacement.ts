@@ -59,8 +59,7 @@ export class Replacement {
   }
 
   *#births(): Iterable<Change> {
-    for (const [index, isMet] of this.#met.entries()) {
-      if (isMet === 1) continue;
+    for (let index = this.#met.indexOf(0); index !== -1; index = this.#met.indexOf(0, index + 1)) {
       const attributes = this.#objects.attributesAt(index);
       const id = this.#objects.idAt(index);
       if (attributes.size > 0) yield { id, ...bornWith(id, attributes) };

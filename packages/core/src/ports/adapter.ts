@@ -13,6 +13,11 @@ export interface Adapter {
   update(call: UploadCall & { readonly attributes: JsonValue }): Promise<void>;
   delete(call: UploadCall): Promise<void>;
   search?(call: AdapterCall & { readonly params: JsonValue }): Promise<ObjectsAnswer>;
+  /**
+   * The partition into which a user's data goes, by a name that users may have in common; null: one of their own. Asked
+   * of sources whose data belongs to users. Absent: it is always one of their own.
+   */
+  partition?(call: { readonly source: string; readonly user: string }): Promise<string | null>;
 }
 
 /** Finds the adapter a source names. Null: there is none of that name. */
@@ -31,7 +36,10 @@ export type ObjectsAnswer = { readonly objects: unknown } | { readonly chunks: A
 
 export interface AdapterCall {
   readonly source: string;
+  /** Whose data it is. Null when it is shared by all, and in queries of a custom partition, which is nobody's own. */
   readonly user: string | null;
+  /** The custom partition it is about. Absent: it is about none. */
+  readonly partition?: string;
 }
 
 export interface UploadCall extends AdapterCall {

@@ -101,7 +101,10 @@ export interface EngineDescription {
   readonly warnings?: readonly string[];
 }
 
-/** Source × user, or source × shared when `user` is null. */
+/**
+ * Source × user, or source × shared when `user` is null. Of a custom partition, `user` is a text that is no login, and
+ * to the store a user like any other (`admission/custom-partition.ts`).
+ */
 export interface PartitionKey {
   readonly source: string;
   readonly user: string | null;

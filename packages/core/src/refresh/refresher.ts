@@ -6,8 +6,9 @@ import {
   type Trouble,
   type WriteReport,
 } from '@tidemark/protocol';
-import type { AnswerCall, Moment, Target, WriteCall } from '../admission/admit-write.ts';
-import type { Adapter, Adapters } from '../ports/adapter.ts';
+import { type AnswerCall, callFor, type Moment, type Target, type WriteCall } from '../admission/admit-write.ts';
+import { customNameOf } from '../admission/custom-partition.ts';
+import type { Adapter, AdapterCall, Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
@@ -85,8 +86,7 @@ export class Refresher {
   /** Runs the jobs that `ensureFresh` has left to a queue. */
   get handler(): JobHandler {
     return async ({ payload }) => {
-      const { source, user } = JSON.parse(payload) as PartitionKey;
-      const undertaking = await this.#undertakingOf({ source, user_id: user }).catch(goneIsNull);
+      const undertaking = await this.#undertakingOf(callFor(JSON.parse(payload) as PartitionKey)).catch(goneIsNull);
       if (undertaking === null || 'code' in undertaking) return;
       const trouble = await this.#alone(undertaking, () => this.#ensureQueued(undertaking));
       if (trouble === null) return;
@@ -180,13 +180,13 @@ export class Refresher {
   /** Asks, and writes what was answered. Answers when the query began; null: somebody else has the refresh by now. */
   async #query({ target, adapter }: Undertaking, lease: RefreshLease): Promise<number | null> {
     const { clock, head, replace } = this.#ports;
-    const { source, user } = target.partition;
-    const call = { source, user_id: user };
+    const call = callFor(target.partition);
+    const question = questionOf(target.partition);
     for (let count = 1; ; count++) {
       const atMs = clock.nowMs();
       const since = await head(call);
       try {
-        await replace({ ...call, answer: await adapter.query({ source, user }), since, fence: lease.fence });
+        await replace({ ...call, answer: await adapter.query(question), since, fence: lease.fence });
         return atMs;
       } catch (error) {
         const isStale = error instanceof Refusal && error.code === 'refresh_stale';
@@ -198,8 +198,8 @@ export class Refresher {
 
   async #fail(lease: RefreshLease, error: unknown): Promise<Trouble> {
     const { trouble, retryAfterMs } = failureOf(error);
-    const { source, user } = lease.target.partition;
-    this.#ports.log.warn('refresh_failed', { source, user, code: trouble.code, reason: reasonOf(error) });
+    const question = questionOf(lease.target.partition);
+    this.#ports.log.warn('refresh_failed', { ...question, code: trouble.code, reason: reasonOf(error) });
     const state = await this.#desk.fail(lease, trouble, retryAfterMs);
     await this.#tellErrors(lease, state);
     return trouble;
@@ -218,6 +218,12 @@ export class Refresher {
 function goneIsNull(error: unknown): null {
   if (error instanceof Refusal && (error.code === 'source_not_found' || error.code === 'user_not_found')) return null;
   throw error;
+}
+
+/** A custom partition is nobody's own: what is asked for is the partition. */
+function questionOf({ source, user }: PartitionKey): AdapterCall {
+  const partition = customNameOf(user);
+  return partition === null ? { source, user } : { source, user: null, partition };
 }
 
 function reasonOf(error: unknown): string {

@@ -1,6 +1,13 @@
 import { REFRESH } from '../admission/refuse-gone.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
+/** The first parts of keys that are listed. */
+export const REFRESH_AT = 'refresh_at';
+export const MEMBERSHIP = 'partition';
+export const MEMBER = 'member';
+export const REMEMBERED_LOGIN = 'login';
+export const LOGIN_OF = 'login_of';
+
 /** What can own other entries, and therefore must find all of them when it goes. */
 export type OwnerKind = 'user' | 'client' | 'source';
 
@@ -28,7 +35,7 @@ export const refs = {
   /** When the partition is due for a refresh. */
   refreshAt: ({ source, user }: PartitionKey): EntryRef => ({
     kind: 'setting',
-    key: user === null ? ['refresh_at', source] : ['refresh_at', source, user],
+    key: user === null ? [REFRESH_AT, source] : [REFRESH_AT, source, user],
   }),
   /** What became of a ping as a whole, and on each of its devices. */
   ping: (id: string): EntryRef => ({ kind: 'ping', key: [id] }),
@@ -38,6 +45,16 @@ export const refs = {
     kind: 'setting',
     key: user === null ? [REFRESH, source] : [REFRESH, source, user],
   }),
+  /** In which partition of a source the user was last seen, and in which before. */
+  membership: (source: string, login: string): EntryRef => ({ kind: 'setting', key: [MEMBERSHIP, source, login] }),
+  /** Exists while the user is in the custom partition: the way back. */
+  member: (source: string, partition: string, login: string): EntryRef => ({
+    kind: 'setting',
+    key: [MEMBER, source, partition, login],
+  }),
+  /** A login the backend has vouched for, where that is remembered; and the way back from its user. */
+  rememberedLogin: (login: string): EntryRef => ({ kind: 'setting', key: [REMEMBERED_LOGIN, login] }),
+  loginOf: (user: string, login: string): EntryRef => ({ kind: 'setting', key: [LOGIN_OF, user, login] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',
     key: [name],

@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS, INTERVAL_S_MAX, Refusal, type RefusalCode, SOURCE_REFERENCES_MAX } from '@tidemark/protocol';
-import { openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
+import { collectingLog, openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { Sources } from './sources.ts';
 import { Users } from './users.ts';
@@ -8,7 +8,14 @@ function setUp() {
   const random = seededRandom(1);
   const store = openMemoryStore({ random });
   const clock = settableClock();
-  const ports = { store, clock, random, passwords: weakPasswords(random), limits: DEFAULT_LIMITS };
+  const ports = {
+    store,
+    clock,
+    random,
+    passwords: weakPasswords(random),
+    limits: DEFAULT_LIMITS,
+    log: collectingLog(),
+  };
   return { store, clock, sources: new Sources(ports), users: new Users(ports) };
 }
 

@@ -8,6 +8,7 @@ import {
 } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { WriteAdmission } from '../admission/admit-write.ts';
+import type { PartitionedSource } from '../admission/custom-partition.ts';
 import { REFRESH, refuseGone } from '../admission/refuse-gone.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
@@ -21,9 +22,10 @@ import {
 import { allEntries } from './all-entries.ts';
 import { closedRoster, enrolment, lastOf, markRoster } from './belongings.ts';
 import { isoTime } from './iso-time.ts';
+import { Memberships, type MembershipsPorts } from './memberships.ts';
 import { persist } from './persist.ts';
 import { ReadOnce } from './read-once.ts';
-import { refs } from './refs.ts';
+import { MEMBER, MEMBERSHIP, REFRESH_AT, refs } from './refs.ts';
 import {
   PLAIN_SOURCE,
   pollIntervalOf,
@@ -32,7 +34,7 @@ import {
   writeSourceRecord,
 } from './source-record.ts';
 
-export interface SourcesPorts {
+export interface SourcesPorts extends MembershipsPorts {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Limits;
@@ -54,6 +56,7 @@ export interface CountedSource extends SourceView {
 
 /** The kinds of data the server knows, and when they are due for a refresh. */
 export class Sources {
+  readonly memberships: Memberships;
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #admission: WriteAdmission;
@@ -61,12 +64,15 @@ export class Sources {
   readonly #lastCounted = new WeakMap<SourceView, CountedSource>();
   readonly #views = new ReadOnce((name, { value }) => viewOf(name, readSourceRecord(value)));
 
-  constructor({ store, clock, limits }: SourcesPorts) {
+  constructor(ports: SourcesPorts) {
+    const { store, clock, limits } = ports;
+    this.memberships = new Memberships(ports);
     this.#store = store;
     this.#clock = clock;
     const directory = {
-      partitionTypeOf: (name: string) => this.partitionTypeOf(name),
+      sourceOf: (name: string) => this.find(name),
       lifeOf: async (login: string) => (await store.readEntry(refs.life(login)))?.version ?? null,
+      partitionOf: (source: PartitionedSource, login: string) => this.partitionOf(source, login),
     };
     this.#admission = new WriteAdmission(directory, limits);
   }
@@ -131,8 +137,18 @@ export class Sources {
   }
 
   async partitionTypeOf(name: string): Promise<PartitionType | null> {
+    return (await this.find(name))?.partition_type ?? null;
+  }
+
+  /** Null: there is none. */
+  async find(name: string): Promise<SourceView | null> {
     const entry = await this.#store.readEntry(refs.source(name));
-    return entry === null ? null : this.#views.of(name, entry).partition_type;
+    return entry === null ? null : this.#views.of(name, entry);
+  }
+
+  /** Where the user's data of the source is. */
+  async partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey> {
+    return (await this.memberships.placeOf(source, login)).partition;
   }
 
   /** `userName` is who wants the change, as the caller says; it is kept, not checked. */
@@ -157,16 +173,16 @@ export class Sources {
   /** Says when the partition is due: `refreshTimeS` seconds from now, or at its next sync when absent. */
   async setRefreshTime(
     source: unknown,
-    user: unknown,
+    userId: unknown,
     refreshTimeS?: unknown,
   ): Promise<{ readonly refresh_at: string }> {
     const delayS = admitRefreshTime(refreshTimeS);
-    const { partition, guards } = await this.#admission.partition({ source, user_id: user });
+    const { partition, guards, user } = await this.#admission.partition({ source, user_id: userId });
     const atMs = this.#clock.nowMs() + delayS * 1_000;
     const writes: EntryWrite[] = [
       { ...refs.refreshAt(partition), value: String(atMs) },
       enrolment('source', partition.source),
-      ...(partition.user === null ? [] : [enrolment('user', partition.user)]),
+      ...(user === null ? [] : [enrolment('user', user)]),
     ];
     const result = await this.#store.writeEntries({ writes, guards });
     if (result.status === 'gone') throw refuseGone(result.guard);
@@ -231,7 +247,7 @@ export class Sources {
     const roster = await markRoster(this.#store, 'source', name);
     const entry = await this.#require(name);
     const writes: EntryWrite[] = [{ ...refs.source(name), value: null, expect: entry.version }, closedRoster(roster)];
-    for (const kind of ['refresh_at', REFRESH]) {
+    for (const kind of [REFRESH_AT, REFRESH, MEMBERSHIP, MEMBER]) {
       for await (const { key } of allEntries(this.#store, 'setting', [kind, name])) {
         writes.push({ kind: 'setting', key, value: null });
       }

@@ -10,13 +10,15 @@ export interface DoomedUser {
   readonly tokens: readonly OwnedToken[];
   /** Every source there is: for each of them the user may have a time of refresh. */
   readonly sources: readonly string[];
+  /** What else is kept of the user: where the data of those sources was, and logins that are remembered. */
+  readonly traces: readonly EntryWrite[];
   /** Another administrator who must still be there, when the user is one; null when the user is none. */
   readonly successor: EntryRef | null;
 }
 
 /** Everything that goes with a user, as one batch: after it, nothing tells that the user ever was. */
 export function userDeletion(doomed: DoomedUser): EntryBatch {
-  const { login, entry, clients, tokens, sources, roster, successor } = doomed;
+  const { login, entry, clients, tokens, sources, traces, roster, successor } = doomed;
   const writes: EntryWrite[] = [
     { ...refs.user(login), value: null, expect: entry.version },
     { ...refs.life(login), value: null },
@@ -25,6 +27,7 @@ export function userDeletion(doomed: DoomedUser): EntryBatch {
     ...clients.flatMap((id) => clientRemovals(login, id)),
     ...tokenRemovals(login, tokens),
     ...sources.flatMap((source) => refreshRemovals(source, login)),
+    ...traces,
   ];
   return { writes, guards: successor === null ? [] : [successor], erase: { users: [login], clients } };
 }

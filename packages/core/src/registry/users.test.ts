@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS, LIST_MAX, PASSWORD_BYTES_MAX, Refusal, type RefusalCode } from '@tidemark/protocol';
-import { openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
+import { collectingLog, openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { Passwords } from '../ports/passwords.ts';
 import type { EntryKind, Store } from '../ports/store.ts';
@@ -17,7 +17,7 @@ function setUp(change: { wrap?: (store: Store) => Store; passwords?: (real: Pass
   const clock = settableClock();
   const passwords = (change.passwords ?? ((real) => real))(weakPasswords(random));
   const limits = { ...DEFAULT_LIMITS, userAttributesMax: 4, userAttributesUnitsMax: 200 };
-  const ports = { store, clock, random, passwords, limits };
+  const ports = { store, clock, random, passwords, limits, log: collectingLog() };
   return {
     store: memory,
     clock,

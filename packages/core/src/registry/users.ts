@@ -18,9 +18,11 @@ import {
   unchangedRoster,
 } from './belongings.ts';
 import { isoTime } from './iso-time.ts';
+import { membershipRemovals } from './memberships.ts';
 import { persist } from './persist.ts';
 import { randomWord } from './random-word.ts';
 import { PRESENT, refs } from './refs.ts';
+import { loginRemovals } from './remembered-logins.ts';
 import { userDeletion } from './user-deletion.ts';
 import {
   type Credential,
@@ -211,7 +213,8 @@ export class Users {
       updatedAtMs: this.#ports.clock.nowMs(),
     };
     const write = { ...refs.user(login), value: writeUserRecord(record), expect: entry.version };
-    const roster = revoked === null ? [] : [unchangedRoster(revoked.roster)];
+    const roster =
+      revoked === null ? [] : [unchangedRoster(revoked.roster), ...(await loginRemovals(this.#store, login))];
     const revocations = tokenRemovals(login, revoked?.tokens ?? []);
     const result = await this.#store.writeEntries({ writes: [write, ...roster, ...revocations], guards: [] });
     if (result.status === 'conflict') await this.#remove(revocations);
@@ -239,7 +242,9 @@ export class Users {
     const successor = readUserRecord(entry.value).admin ? await this.#successorOf(login) : null;
     const clients = await clientsOf(this.#store, login);
     const sources = await this.#sources();
-    const batch = userDeletion({ login, entry, roster, clients, tokens, sources, successor });
+    const traces = await loginRemovals(this.#store, login);
+    for (const source of sources) traces.push(...(await membershipRemovals(this.#store, source, login)));
+    const batch = userDeletion({ login, entry, roster, clients, tokens, sources, traces, successor });
     const result = await this.#store.writeEntries(batch);
     if (result.status === 'conflict') await this.#remove(tokenRemovals(login, tokens));
     return result.status === 'written' ? { deleted: login } : null;

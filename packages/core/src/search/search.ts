@@ -3,6 +3,7 @@ import { admitAnswer } from '../admission/admit-answer.ts';
 import { quoted } from '../admission/admit-name.ts';
 import { admitValue } from '../admission/admit-value.ts';
 import type { Target } from '../admission/admit-write.ts';
+import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
 import { AdapterRefusal, type Adapters, type ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -29,7 +30,9 @@ export async function search(
   const admitted = JSON.parse(admitValue(params ?? null, limits.valueDepthMax, () => '/params')) as JsonValue;
   const adapter = source.adapter === 'none' ? null : (adapters?.find(source.adapter) ?? null);
   const { partition } = target;
-  const asked = adapter?.search?.({ source: partition.source, user: partition.user, params: admitted });
+  const custom = customNameOf(partition.user);
+  const whose = custom === null ? { user: partition.user } : { user: target.user, partition: custom };
+  const asked = adapter?.search?.({ source: partition.source, ...whose, params: admitted });
   if (asked === undefined) {
     throw new Refusal('search_not_available', `the source ${quoted(partition.source)} cannot be searched`);
   }

@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS, Refusal, type RefusalCode } from '@tidemark/protocol';
-import { openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
+import { collectingLog, openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { EntryKind, Store } from '../ports/store.ts';
 import { Clients } from '../registry/clients.ts';
@@ -16,7 +16,14 @@ function setUp(settings: Settings = {}, seed = 1, shared?: Store) {
   const random = seededRandom(seed);
   const store = shared ?? openMemoryStore({ random });
   const clock = settableClock();
-  const ports = { store, clock, random, passwords: weakPasswords(random), limits: DEFAULT_LIMITS };
+  const ports = {
+    store,
+    clock,
+    random,
+    passwords: weakPasswords(random),
+    limits: DEFAULT_LIMITS,
+    log: collectingLog(),
+  };
   const registry = {
     users: new Users(ports),
     clients: new Clients(ports),

@@ -1,6 +1,7 @@
 import { type JsonValue, Refusal, type Trouble } from '@tidemark/protocol';
+import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
-import { type Adapter, AdapterRefusal } from '../ports/adapter.ts';
+import { type Adapter, AdapterRefusal, type UploadCall } from '../ports/adapter.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import type { UploadTarget } from './upload-target.ts';
 
@@ -15,12 +16,14 @@ const MS_PER_S = 1_000;
 /** Asks the backend, with the same op id at every attempt. */
 export async function askBackend(
   adapter: Adapter,
-  { source, partition, client }: UploadTarget,
+  { source, partition, client, user }: UploadTarget,
   upload: AdmittedUpload,
 ): Promise<BackendVerdict> {
   // Devices choose their op ids themselves, so two may choose the same one.
   const opId = `${client}:${upload.opId}`;
-  const call = { source, user: partition.user, opId, id: upload.id };
+  const custom = customNameOf(partition.user);
+  const whose = custom === null ? { user: partition.user } : { user, partition: custom };
+  const call = { source, ...whose, opId, id: upload.id };
   try {
     return { kind: 'agreed', id: await perform(adapter, call, upload) };
   } catch (error) {
@@ -28,11 +31,7 @@ export async function askBackend(
   }
 }
 
-async function perform(
-  adapter: Adapter,
-  call: { readonly source: string; readonly user: string | null; readonly opId: string; readonly id: string },
-  { op, attributes: texts }: AdmittedUpload,
-): Promise<string> {
+async function perform(adapter: Adapter, call: UploadCall, { op, attributes: texts }: AdmittedUpload): Promise<string> {
   if (op === 'delete') {
     await adapter.delete(call);
     return call.id;

@@ -387,4 +387,33 @@ describe('uploads to a source with a queue', () => {
     await tidemark.devices.runUpload((await jobs.lease('office', 60_000)) as LeasedJob);
     expect(backend.calls.length).toBe(1);
   });
+
+  it('[UPBACK-13] a backend slower than the lease of its job is asked twice; the change is done once and told once', async () => {
+    const { push, upload, backend, jobs, tidemark, clock, md, waiting } = await setUp({ cud_queue: 'office' });
+    await push(upload('create', 'tmp', { n: 0 }));
+    const { create } = backend;
+    let answer: () => void = () => undefined;
+    backend.create = async (call) => {
+      const id = await create(call);
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      return id;
+    };
+    const slow = (await jobs.lease('office', 1_000)) as LeasedJob;
+    const running = tidemark.devices.runUpload(slow);
+    while (backend.calls.length === 0) await Promise.resolve();
+    clock.advance(1_000);
+    backend.create = create;
+    const again = (await jobs.lease('office', 1_000)) as LeasedJob;
+    await tidemark.devices.runUpload(again);
+    expect(await jobs.acknowledge(again)).toBe(true);
+    answer();
+    await running;
+    expect(await jobs.acknowledge(slow)).toBe(false);
+    expect(new Set(backend.calls.map(({ opId }) => opId)).size).toBe(1);
+    expect([backend.calls.length, backend.effects]).toEqual([2, ['create Customer tmp']]);
+    expect(await md()).toEqual({ '100': { n: 0 } });
+    expect(brief(await waiting())).toEqual([['op-1', 'applied', '100']]);
+  });
 });

@@ -40,6 +40,8 @@ export interface UploadJob {
   readonly user: string;
   readonly client: string;
   readonly upload: Upload;
+  /** Whose partition it was left for, since the user may be in another one by the time it runs. */
+  readonly owner?: string | null;
   /** When it was left, since it is not tried for ever. */
   readonly atMs: number;
 }
@@ -281,7 +283,14 @@ export class BackendUploads {
   }
 
   #jobOf({ source, user, client, partition }: UploadTarget, { given, origin }: PreparedUpload) {
-    const payload: UploadJob = { source, user, client, upload: given, atMs: this.#ports.clock.nowMs() };
+    const payload: UploadJob = {
+      source,
+      user,
+      client,
+      upload: given,
+      owner: partition.user,
+      atMs: this.#ports.clock.nowMs(),
+    };
     const order = JSON.stringify([partition.source, partition.user, origin]);
     return { kind: UPLOAD_KIND, payload: JSON.stringify(payload), attemptsMax: JOB_ATTEMPTS_MAX, order };
   }

@@ -9,6 +9,8 @@ export interface UploadTarget {
   /** Whose device it is. */
   readonly user: string;
   readonly partition: PartitionKey;
+  /** Where the user's data was before: what was uploaded there is not done again here. */
+  readonly earlier: readonly PartitionKey[];
   readonly conflicts: Conflicts;
   readonly isReadOnly: boolean;
   /** Attribute → the partition whose objects it names. */

@@ -8,7 +8,7 @@ import {
   type Upload,
 } from '@tidemark/protocol';
 import type { LeasedJob } from '../ports/jobs.ts';
-import type { Note, NoteRef, NoteWrite, Store, StoredObject } from '../ports/store.ts';
+import type { Note, NoteRef, NoteWrite, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { BackendUploads, type BackendUploadsPorts } from './backend-uploads.ts';
 import { commitPlan, persistPlan } from './commit-plan.ts';
 import { type KeptOutcome, outcomeOf, readOutcome, tellsCurrent } from './outcome-note.ts';
@@ -20,7 +20,7 @@ import type { UploadTarget } from './upload-target.ts';
 export type UploadsPorts = BackendUploadsPorts;
 
 /** Where outcomes wait. */
-export type WaitingPlace = Pick<UploadTarget, 'source' | 'client' | 'partition'>;
+export type WaitingPlace = Pick<UploadTarget, 'source' | 'client' | 'partition' | 'earlier'>;
 
 /**
  * Changes made on devices, applied exactly once however often they arrive: what became of an upload is written in the
@@ -39,6 +39,28 @@ export class Uploads {
 
   /** Uploads of one device to one source, in their order; the outcomes in the same order. */
   async apply(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
+    const told = await this.#toldEarlier(target, uploads);
+    const fresh = uploads.filter(({ op_id }) => !told.has(op_id));
+    if (fresh.length > 0) for (const outcome of await this.#apply(target, fresh)) told.set(outcome.op_id, outcome);
+    return uploads.flatMap(({ op_id }) => told.get(op_id) ?? []);
+  }
+
+  /** What became of uploads that arrived while the user's data was elsewhere. They are repetitions. */
+  async #toldEarlier(target: UploadTarget, uploads: readonly Upload[]): Promise<Map<string, Outcome>> {
+    const { client, earlier } = target;
+    const refs = uploads.flatMap(({ op_id: key }): NoteRef[] => [
+      { kind: 'outcome', key },
+      { kind: 'settled', key },
+    ]);
+    const known = new Map<string, KeptOutcome>();
+    for (const partition of earlier) {
+      for (const note of await this.#store.readNotes(partition, client, refs)) known.set(note.key, readOutcome(note));
+    }
+    const told = known.size === 0 ? [] : await this.#tell(target, [...known.keys()], known);
+    return new Map(told.map((outcome) => [outcome.op_id, outcome]));
+  }
+
+  async #apply(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
     await this.#requireRoom(target, uploads.length);
     const outcomes = await (target.adapter === null
       ? this.#applyHere(target, uploads)
@@ -66,8 +88,16 @@ export class Uploads {
 
   /** Outcomes the device has not acknowledged; those that find no room come when these are. */
   async waiting(target: WaitingPlace): Promise<readonly Outcome[]> {
+    if (target.earlier.length === 0) return this.#waitingIn(target, target.partition);
+    const here = await this.#waitingIn(target, target.partition);
+    const before = await Promise.all(target.earlier.map((partition) => this.#waitingIn(target, partition)));
+    return [...here, ...before.flat()];
+  }
+
+  /** The outcomes of where the user is, or was. */
+  async #waitingIn(target: WaitingPlace, partition: PartitionKey): Promise<readonly Outcome[]> {
     const list = { kind: 'outcome', limit: OUTCOMES_PER_PULL_MAX } as const;
-    const notes = await this.#store.listNotes(target.partition, target.client, list);
+    const notes = await this.#store.listNotes(partition, target.client, list);
     if (notes.length === 0) return [];
     const outcomes = new Map(notes.map((note) => [note.key, readOutcome(note)]));
     return this.#tell(target, [...outcomes.keys()], outcomes);
@@ -76,6 +106,12 @@ export class Uploads {
   /** The device knows these outcomes. What is still under way, or was acknowledged before, stays as it is. */
   async acknowledge(target: UploadTarget, opIds: readonly string[]): Promise<void> {
     const refs = [...new Set(opIds)].map((key): NoteRef => ({ kind: 'outcome', key }));
+    for (const partition of [target.partition, ...target.earlier]) {
+      await this.#acknowledgeIn({ ...target, partition }, refs);
+    }
+  }
+
+  async #acknowledgeIn(target: UploadTarget, refs: readonly NoteRef[]): Promise<void> {
     await persistPlan(async () => {
       const notes = await this.#store.readNotes(target.partition, target.client, refs);
       const known = notes.filter((note) => readOutcome(note).status !== 'queued');
@@ -109,7 +145,7 @@ export class Uploads {
     throw new Refusal('limit_exceeded', detail);
   }
 
-  /** Who is told that an upload was not applied is also told how the object is. */
+  /** Who is told that an upload was not applied is also told how the object is, where the user's data is now. */
   async #tell(
     { partition, source }: WaitingPlace,
     opIds: readonly string[],

@@ -6,9 +6,11 @@ export type Attributes = Readonly<Record<string, JsonValue>>;
 /** A hash of hashes: object id → attributes. */
 export type Objects = Readonly<Record<string, Attributes>>;
 
-/** Whose data it is; null when the source is shared by all users. */
+/** Whose data it is; null when the source is shared by all users, and in queries of a custom partition. */
 export interface SourceCall {
   readonly user: string | null;
+  /** What `partition` has answered for the user; null: it is the user's own, or there is no `partition`. */
+  readonly partition: string | null;
 }
 
 export interface ChangeCall extends SourceCall {
@@ -30,6 +32,12 @@ export interface SourceDefinition extends Partial<Omit<SourceSetting, 'name' | '
   readonly create?: (call: ChangeCall & { readonly attributes: Attributes }) => string | Promise<string>;
   readonly update?: (call: ChangeCall & { readonly attributes: Attributes }) => void | Promise<void>;
   readonly delete?: (call: ChangeCall) => void | Promise<void>;
+  /**
+   * In which partition a user's data is. Users for whom it answers the same name share everything: one query, one copy.
+   * Null: the user's own. Only for sources whose `partition_type` is `user`. It is asked whenever a device syncs, so it
+   * should be quick.
+   */
+  readonly partition?: (user: string) => string | null | Promise<string | null>;
   readonly search?: (call: SourceCall & { readonly params: JsonValue }) => Objects | Promise<Objects>;
 }
 

@@ -20,7 +20,7 @@ export class BadSource extends Error {
 }
 
 const KINDS: ReadonlySet<string> = new Set(['.js', '.mjs', '.ts']);
-const OPERATIONS = ['query', 'create', 'update', 'delete', 'search'] as const;
+const OPERATIONS = ['query', 'create', 'update', 'delete', 'search', 'partition'] as const;
 /** What a source may be filled by that is no module. */
 const TAKEN: ReadonlySet<string> = new Set(['none', 'backend']);
 
@@ -73,6 +73,9 @@ function problemOf(name: unknown, definition: object): string | null {
   const broken = members.find(([member, value]) => operations.includes(member) && typeof value !== 'function');
   if (broken !== undefined) return `${broken[0]} must be a function`;
   if (!('query' in definition)) return 'query is missing';
+  if ('partition' in definition && 'partition_type' in definition && definition.partition_type === 'app') {
+    return 'a source that all users share has no partition()';
+  }
   const attributes = members.filter(([member]) => !operations.includes(member));
   const unknown = attributes.find(([member]) => member === 'adapter' || !(member in SourceSetting.properties));
   if (unknown !== undefined) return `${JSON.stringify(unknown[0])} is not an attribute of a source`;

@@ -12,34 +12,40 @@ export interface ModuleTimes {
 /** A source module behind the same port as a backend: bounded in time, and no more trusted than one. */
 export function moduleAdapter(definition: SourceDefinition, times: ModuleTimes): Adapter {
   const { timeoutMs, queryTimeoutMs } = times;
-  const { search } = definition;
+  const { search, partition: partitionOf } = definition;
   const within = <T>(ms: number, work: () => T | Promise<T>) => endingIn(ms, times.timers ?? systemTimers, work);
   const objects = async (ms: number, work: () => unknown): Promise<ObjectsAnswer> => ({
     objects: await within(ms, work),
   });
   return {
-    query: ({ user }) => objects(queryTimeoutMs, () => definition.query({ user })),
-    async create({ user, opId, id, attributes }) {
+    query: ({ user, partition = null }) => objects(queryTimeoutMs, () => definition.query({ user, partition })),
+    async create({ user, partition = null, opId, id, attributes }) {
       const create = known(definition.create, 'created');
       const given = await within(timeoutMs, () =>
-        create({ user, op_id: opId, id, attributes: attributes as Attributes }),
+        create({ user, partition, op_id: opId, id, attributes: attributes as Attributes }),
       );
       if (typeof given === 'string' && nameProblem('object', given) === null) return given;
       throw new Refusal('backend_error', 'create must answer the id of the object');
     },
-    async update({ user, opId, id, attributes }) {
+    async update({ user, partition = null, opId, id, attributes }) {
       const update = known(definition.update, 'updated');
-      await within(timeoutMs, () => update({ user, op_id: opId, id, attributes: attributes as Attributes }));
+      await within(timeoutMs, () => update({ user, partition, op_id: opId, id, attributes: attributes as Attributes }));
     },
-    async delete({ user, opId, id }) {
+    async delete({ user, partition = null, opId, id }) {
       const remove = known(definition.delete, 'deleted');
-      await within(timeoutMs, () => remove({ user, op_id: opId, id }));
+      await within(timeoutMs, () => remove({ user, partition, op_id: opId, id }));
     },
     ...(search === undefined
       ? {}
       : {
-          search: ({ user, params }: AdapterCall & { readonly params: JsonValue }) =>
-            objects(timeoutMs, () => search({ user, params })),
+          search: ({ user, partition, params }: AdapterCall & { readonly params: JsonValue }) =>
+            objects(timeoutMs, () => search({ user, partition: partition ?? null, params })),
+        }),
+    ...(partitionOf === undefined
+      ? {}
+      : {
+          partition: ({ user }: { readonly user: string }) =>
+            within<string | null>(timeoutMs, async () => partitionOf(user)),
         }),
   };
 }

@@ -1,8 +1,10 @@
 import { Refusal } from '@tidemark/protocol';
 import { answerJson, type FakeBackend, newTidemark, openFakeBackend, refusalOf, seededRandom } from '@tidemark/testing';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openBackend } from '../backend/open-backend.ts';
+import { FAILED_LOGINS_PER_ADDRESS_MAX } from '../edge-limits.ts';
 import { deviceUser } from './device-user.ts';
+import { LoginLimiter } from './login-limiter.ts';
 
 const SECRET = 'shared with the backend';
 const PASSWORD = 'open sesame 4711';
@@ -14,13 +16,19 @@ beforeEach(async () => {
 
 afterEach(() => fake.close());
 
-async function setUp(isSet = true) {
-  const { tidemark, clock, log, store } = await newTidemark();
-  const config = { secret: SECRET, timeoutMs: 10_000, queryTimeoutMs: 10_000, denyPrivate: false };
+async function setUp(isSet = true, loginsKeptMs = 0) {
+  const { tidemark, clock, log, store } = await newTidemark({ loginsKeptMs });
+  const config = { secret: SECRET, timeoutMs: 10_000, queryTimeoutMs: 10_000, denyPrivate: false, offlineLoginS: 0 };
   const backend = openBackend({ config, clock, random: seededRandom(2), log, tidemark: () => tidemark });
   if (isSet) await tidemark.system.setAppserver({ adapter_url: fake.url });
   const logIn = (login: string, password: string) => deviceUser({ tidemark, backend }, login, password);
-  return { tidemark, log, store, logIn };
+  const remembered = async () => {
+    const kinds = await Promise.all(
+      ['login', 'login_of'].map((kind) => store.listEntries({ kind: 'setting', prefix: [kind], limit: 100 })),
+    );
+    return kinds.flat();
+  };
+  return { tidemark, log, store, clock, logIn, remembered };
 }
 
 it('[BACKLOG-1] with an appserver, its authenticate decides; whoever it vouches for becomes a user without a password', async () => {
@@ -75,4 +83,107 @@ it('[BACKLOG-4] passwords are neither kept nor logged', async () => {
     ),
   );
   expect(JSON.stringify([log.lines, entries])).not.toContain(PASSWORD);
+});
+
+describe('logins that are remembered', () => {
+  const HOUR_MS = 3_600_000;
+
+  /** A backend that knows carl, as long as it is there. */
+  async function setUpRemembering() {
+    const world = await setUp(true, HOUR_MS);
+    let answer: 'yes' | 'no' | 'down' = 'yes';
+    fake.on('authenticate', ({ body }, response) => {
+      if (answer === 'down') return response.writeHead(500).end();
+      const isRight = answer === 'yes' && body.password === PASSWORD;
+      return isRight ? answerJson(response, { user_id: 'carl' }) : answerJson(response, {}, 401);
+    });
+    const backend = (next: typeof answer) => {
+      answer = next;
+    };
+    await world.logIn('carl@example', PASSWORD);
+    return { ...world, backend };
+  }
+
+  it('[BACKLOG-5] are off unless the operator says otherwise, and then nothing is kept', async () => {
+    const { logIn, remembered } = await setUp();
+    fake.on('authenticate', (_, response) => answerJson(response, {}));
+    await logIn('carl', PASSWORD);
+    fake.on('authenticate', (_, response) => response.writeHead(500).end());
+    expect(await refusalOf(logIn('carl', PASSWORD))).toBe('backend_unavailable');
+    expect(await remembered()).toEqual([]);
+  });
+
+  it('[BACKLOG-5] are good while the backend cannot tell, with the same password, and not for longer than the time', async () => {
+    const { logIn, backend, clock, remembered, tidemark } = await setUpRemembering();
+    backend('down');
+    expect(await logIn('carl@example', PASSWORD)).toEqual({ login: 'carl' });
+    for (const [login, password] of [
+      ['carl@example', 'wrong'],
+      ['carl@example', ''],
+      ['carl', PASSWORD],
+      ['nobody', PASSWORD],
+    ] as const) {
+      expect(await refusalOf(logIn(login, password))).toBe('backend_unavailable');
+    }
+    clock.advance(HOUR_MS - 1);
+    expect(await logIn('carl@example', PASSWORD)).toEqual({ login: 'carl' });
+    clock.advance(1);
+    expect(await refusalOf(logIn('carl@example', PASSWORD))).toBe('backend_unavailable');
+    await tidemark.logins.trim();
+    expect(await remembered()).toEqual([]);
+  });
+
+  it('[BACKLOG-5] hold no password, only a hash of it as of those kept here', async () => {
+    const { log, store } = await setUpRemembering();
+    const entries = await store.listEntries({ kind: 'setting', prefix: ['login'], limit: 10 });
+    expect(entries.length).toBe(1);
+    expect(JSON.stringify([log.lines, entries])).not.toContain(PASSWORD);
+  });
+
+  it('[BACKLOG-6] are forgotten when the backend refuses them, and not when somebody mistypes', async () => {
+    const { logIn, backend, remembered } = await setUpRemembering();
+    expect(await logIn('carl@example', 'mistyped')).toBeNull();
+    expect((await remembered()).length).toBe(2);
+    backend('no');
+    expect(await logIn('carl@example', PASSWORD)).toBeNull();
+    expect(await remembered()).toEqual([]);
+    backend('down');
+    expect(await refusalOf(logIn('carl@example', PASSWORD))).toBe('backend_unavailable');
+  });
+
+  it('[BACKLOG-6] are forgotten with the user, with a new password, and are those of one backend only', async () => {
+    const { logIn, backend, remembered, tidemark } = await setUpRemembering();
+    await tidemark.users.update('carl', { attributes: { password: 'something else' } });
+    expect(await remembered()).toEqual([]);
+    await logIn('carl@example', PASSWORD);
+    expect((await remembered()).length).toBe(2);
+    await tidemark.users.delete('carl');
+    expect(await remembered()).toEqual([]);
+    await logIn('carl@example', PASSWORD);
+    backend('down');
+    await tidemark.system.setAppserver({ adapter_url: `${fake.url}/other` });
+    expect(await refusalOf(logIn('carl@example', PASSWORD))).toBe('backend_unavailable');
+  });
+
+  it('[BACKLOG-6] a login that belongs to another user by now is remembered as that one', async () => {
+    const { logIn, tidemark, remembered } = await setUpRemembering();
+    fake.on('authenticate', (_, response) => answerJson(response, { user_id: 'carla' }));
+    await logIn('carl@example', PASSWORD);
+    fake.on('authenticate', (_, response) => response.writeHead(500).end());
+    expect(await logIn('carl@example', PASSWORD)).toEqual({ login: 'carla' });
+    await tidemark.users.delete('carl');
+    expect((await remembered()).length).toBe(2);
+  });
+
+  it('[BACKLOG-7] guesses while the backend is away are counted like any others', async () => {
+    const { logIn, backend, clock } = await setUpRemembering();
+    backend('down');
+    const limiter = new LoginLimiter(clock);
+    const guess = (password: string) => limiter.attempt('::1', 'carl@example', () => logIn('carl@example', password));
+    const told: unknown[] = [];
+    for (let count = 0; count < FAILED_LOGINS_PER_ADDRESS_MAX + 1; count++) told.push(await refusalOf(guess('guess')));
+    expect(new Set(told.slice(0, -1))).toEqual(new Set(['backend_unavailable']));
+    expect(told.at(-1)).toBe('rate_limited');
+    expect(await refusalOf(guess(PASSWORD))).toBe('rate_limited');
+  });
 });

@@ -1,8 +1,9 @@
-import type { Authenticator, Tidemark } from '@tidemark/core';
+import type { Authenticator, Tidemark, Vouched } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import { CountedRefusal } from './login-limiter.ts';
 
 export interface DeviceUserParts {
-  readonly tidemark: Pick<Tidemark, 'users' | 'system'>;
+  readonly tidemark: Pick<Tidemark, 'users' | 'system' | 'logins'>;
   readonly backend: Authenticator;
 }
 
@@ -17,18 +18,38 @@ const RETRY_AFTER_S = 5;
 
 /**
  * Whoever the login and password belong to, or null: asked of the backend when its address is set, looked up here
- * otherwise. Somebody the backend vouches for becomes a user without a password. The password is passed on and forgotten.
+ * otherwise. Somebody the backend vouches for becomes a user without a password. The password is passed on and forgotten,
+ * unless the operator wants logins to go on while the backend is away: then a hash of it stays for a while.
  */
 export async function deviceUser(parts: DeviceUserParts, login: string, password: string): Promise<DeviceUser | null> {
-  const { users, system } = parts.tidemark;
+  const { users, system, logins } = parts.tidemark;
   const { adapter_url } = await system.appserver();
   if (adapter_url === null) return users.verifyPassword(login, password);
-  const user = await parts.backend.authenticate(login, password).catch(cannotTell);
-  return user === null ? null : { login: await users.ensure(user) };
+  const vouched = { login, password, backend: adapter_url };
+  const answer = await parts.backend.authenticate(login, password).then(
+    (user) => ({ user }),
+    (error: unknown) => ({ error }),
+  );
+  if ('error' in answer) return recalled(parts, vouched, answer.error);
+  if (answer.user === null) {
+    await logins.refuse(vouched);
+    return null;
+  }
+  const name = await users.ensure(answer.user);
+  await logins.remember(vouched, name);
+  return { login: name };
+}
+
+/** Somebody the backend vouched for before, where the operator wants that to be enough while it cannot tell. */
+async function recalled(parts: DeviceUserParts, vouched: Vouched, error: unknown): Promise<DeviceUser> {
+  const { logins } = parts.tidemark;
+  const user = await logins.recall(vouched);
+  if (user !== null) return { login: user };
+  throw cannotTell(error, logins.isOn ? CountedRefusal : Refusal);
 }
 
 /** Whatever is wrong with the backend, the device is to try again later: nobody has said that the login is wrong. */
-function cannotTell(error: unknown): never {
+function cannotTell(error: unknown, Kind: typeof Refusal): Refusal {
   const afterS = error instanceof Refusal ? (error.retryAfterS ?? RETRY_AFTER_S) : RETRY_AFTER_S;
-  throw new Refusal('backend_unavailable', 'logins are checked by the backend, which cannot tell now', [], afterS);
+  return new Kind('backend_unavailable', 'logins are checked by the backend, which cannot tell now', [], afterS);
 }

@@ -11,6 +11,9 @@ import {
 
 const RETRY_AFTER_S = 2;
 
+/** A refusal that counts as a failed login: the password was looked at, and was not the right one. */
+export class CountedRefusal extends Refusal {}
+
 interface Bound {
   readonly key: string;
   readonly max: number;
@@ -44,6 +47,9 @@ export class LoginLimiter {
       const result = await work();
       if (result === null) this.#noteFailure(bounds);
       return result;
+    } catch (error) {
+      if (error instanceof CountedRefusal) this.#noteFailure(bounds);
+      throw error;
     } finally {
       for (const { key } of bounds) this.#release(key);
       for (const wake of this.#waiting.splice(0)) wake();

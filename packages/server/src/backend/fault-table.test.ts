@@ -44,11 +44,17 @@ interface World {
   hearsOfOutcome(): Promise<void>;
 }
 
-async function openServer(timeoutMs: number): Promise<{ readonly fake: FakeBackend; readonly server: TestServer }> {
+/** How long people may log in while the backend is away; the others never may. */
+const OFFLINE_LOGIN_S = 60;
+
+async function openServer(
+  timeoutMs: number,
+  offlineLoginS = 0,
+): Promise<{ readonly fake: FakeBackend; readonly server: TestServer }> {
   const fake = await openFakeBackend(() => SECRET);
   const { backend, limits, overload } = testConfig('/');
   const server = await startTestServer({
-    backend: { ...backend, secret: SECRET, timeoutMs, queryTimeoutMs: timeoutMs },
+    backend: { ...backend, offlineLoginS, secret: SECRET, timeoutMs, queryTimeoutMs: timeoutMs },
     limits: { ...limits, answerUnitsMax: 2_000_000 },
     // Several servers share this process: how late the event loop is says nothing about any of them.
     overload: { ...overload, eventLoopDelayMsMax: 600_000 },
@@ -57,8 +63,12 @@ async function openServer(timeoutMs: number): Promise<{ readonly fake: FakeBacke
   return { fake, server };
 }
 
-async function setUp(onFinished: (end: () => Promise<void>) => void, timeoutMs = PATIENT_MS): Promise<World> {
-  const { fake, server } = await openServer(timeoutMs);
+async function setUp(
+  onFinished: (end: () => Promise<void>) => void,
+  timeoutMs = PATIENT_MS,
+  offlineLoginS = 0,
+): Promise<World> {
+  const { fake, server } = await openServer(timeoutMs, offlineLoginS);
   onFinished(async () => {
     await fake.close();
     await server.close();
@@ -273,5 +283,17 @@ describe('a backend that', () => {
       body: JSON.stringify({ login: 'anna', password: 'known to the office' }),
     });
     expect([answer.status, Number(answer.headers.get('retry-after')) > 0]).toEqual([503, true]);
+  });
+
+  it.concurrent('[BACKLOG-5] is down lets in whom it vouched for lately, where the operator wants that, and nobody else', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { fake, server } = await setUp(onTestFinished, PATIENT_MS, OFFLINE_LOGIN_S);
+    const stranger = new Caller(server.url, null);
+    await fake.close();
+    await openDevice(server, 'anna');
+    expect((await stranger.post('/sync/v1/login', { login: 'anna', password: 'guessed' })).status).toBe(503);
+    expect((await stranger.post('/sync/v1/login', { login: 'bert', password: 'guessed' })).status).toBe(503);
   });
 });

@@ -10,13 +10,13 @@ import {
   type UploadCall,
 } from '@tidemark/core';
 import { BACKEND_DETAIL_UNITS_MAX, type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
-import { retryAfterMs } from '../notifiers/retry-after-ms.ts';
-import { signWebhook } from '../notifiers/sign-webhook.ts';
+import { type BreakerState, type BreakerView, CircuitBreaker } from '../outbound/circuit-breaker.ts';
+import { retryAfterMs } from '../outbound/retry-after-ms.ts';
+import { signWebhook } from '../outbound/sign-webhook.ts';
 import type { BackendCall } from './backend-contract.ts';
 import { failureOf, unavailable } from './backend-failure.ts';
 import type { BackendHttp, Exchange } from './backend-http.ts';
 import { BlockedAddress } from './checked-lookup.ts';
-import { type BreakerState, type BreakerView, CircuitBreaker } from './circuit-breaker.ts';
 import { notUsable, parseObject, readText, textChunks } from './read-answer.ts';
 
 export interface HttpBackendParts {
@@ -46,6 +46,8 @@ export interface BackendHealth extends BreakerView {
 }
 
 const ID_BYTES = 16;
+/** A call that was to find out and never came back does not keep the others away for longer. */
+const TRY_MS_MAX = 60_000;
 const MS_PER_S = 1_000;
 /** 4xx that say nothing about what was asked: another attempt may do better. */
 const PASSING: ReadonlySet<number> = new Set([401, 408, 425, 429]);
@@ -235,6 +237,9 @@ export class HttpBackend implements Adapter, Authenticator {
     return new CircuitBreaker({
       clock,
       dice,
+      probeMs: TRY_MS_MAX,
+      // Who asks for time may mean one source or one user.
+      isAskingEnough: false,
       onChange: (state) => {
         log.warn('backend_breaker', { state });
         onBreaker?.(state);

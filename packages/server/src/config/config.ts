@@ -48,6 +48,8 @@ export interface Config {
     readonly timeoutMs: number;
     readonly queryTimeoutMs: number;
     readonly denyPrivate: boolean;
+    /** How long logins it vouched for are good while it cannot be asked; 0: not at all. */
+    readonly offlineLoginS: number;
   };
   readonly queues: readonly QueueConfig[];
   readonly stats: { readonly retentionS: number };
@@ -111,6 +113,7 @@ export function configOf(settings: Settings): Config {
       timeoutMs: settings.backend.timeout_ms,
       queryTimeoutMs: settings.backend.query_timeout_ms,
       denyPrivate: settings.backend.deny_private,
+      offlineLoginS: settings.backend.offline_login_s,
     },
     queues: settings.queues.map(queueOf),
     stats: { retentionS: settings.stats.retention_s },

@@ -90,7 +90,7 @@ describe('without a word from anybody', () => {
         pushNotifyDelayMs: 1_000,
       },
       appFolder: null,
-      backend: { secret: null, timeoutMs: 10_000, queryTimeoutMs: 60_000, denyPrivate: false },
+      backend: { secret: null, timeoutMs: 10_000, queryTimeoutMs: 60_000, denyPrivate: false, offlineLoginS: 0 },
       queues: [],
       stats: { retentionS: DAYS_30_S },
       devices: { retentionDays: 30, tokenTtlS: 2_592_000, origins: [], streamsMax: 20_000, heartbeatS: 25 },

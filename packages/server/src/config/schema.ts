@@ -225,6 +225,12 @@ export const ConfigSchema = Type.Object(
           60_000,
           'How long the backend may take for one query, to the last byte of its answer, in milliseconds.',
         ),
+        offline_login_s: integer(
+          0,
+          INTERVAL_S_MAX,
+          0,
+          'How long a login the backend has vouched for is good while the backend cannot be asked, in seconds; 0: not at all.',
+        ),
         deny_private: yesOrNo(false, 'Whether a backend at a loopback or private address is refused.'),
       },
       { additionalProperties: false },

@@ -1,7 +1,8 @@
 import type { Clock, JobHandler, Jobs, Log } from '@tidemark/core';
 import type { BackOff } from './back-off.ts';
 import type { JobReport } from './job-outcome.ts';
-import { OPEN_GATE, type QueueGate } from './queue-gate.ts';
+import { PaceGate } from './pace-gate.ts';
+import { bothOf, OPEN_GATE, type QueueGate } from './queue-gate.ts';
 import { QueueWorkers } from './queue-workers.ts';
 import { systemTimers, type Timers } from './timers.ts';
 
@@ -37,9 +38,8 @@ export interface QueueOptions {
   readonly isCutCounted?: boolean;
 }
 
-const DEFAULTS: Required<QueueOptions> = {
+const DEFAULTS: Required<Omit<QueueOptions, 'perSecond'>> = {
   workers: 4,
-  perSecond: null,
   leaseMs: 60_000,
   pollMs: 1_000,
   jobMsMax: 600_000,
@@ -65,7 +65,10 @@ export class JobRunner {
   /** A queue that is served already, or comes too late, is left as it is. */
   serve(queue: string, options: QueueOptions = this.#parts.optionsOf(queue)): void {
     if (this.#isStopped || this.#queues.has(queue)) return;
-    this.#queues.set(queue, new QueueWorkers({ ...this.#parts, ...DEFAULTS, ...options, queue }));
+    const { perSecond = null, gate: given = OPEN_GATE, ...others } = options;
+    const { clock } = this.#parts;
+    const gate = perSecond === null ? given : bothOf(given, new PaceGate({ clock, perSecond, burst: 1 }));
+    this.#queues.set(queue, new QueueWorkers({ ...this.#parts, ...DEFAULTS, ...others, gate, queue }));
   }
 
   /** Leases nothing more; what runs may finish for so long, then its lease is given back. */

@@ -7,3 +7,19 @@ export interface QueueGate {
 }
 
 export const OPEN_GATE: QueueGate = { take: () => 0, giveBack: () => undefined };
+
+/** Lets through what both let through. */
+export function bothOf(first: QueueGate, second: QueueGate): QueueGate {
+  return {
+    take() {
+      const firstMs = first.take();
+      const secondMs = firstMs > 0 ? 0 : second.take();
+      if (secondMs > 0) first.giveBack();
+      return Math.max(firstMs, secondMs);
+    },
+    giveBack() {
+      first.giveBack();
+      second.giveBack();
+    },
+  };
+}

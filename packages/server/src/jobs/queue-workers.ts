@@ -7,15 +7,11 @@ export interface QueueWorkersParts extends JobRunParts {
   readonly queue: string;
   /** Jobs run at once. */
   readonly workers: number;
-  /** Jobs begun in a second; null: as many as come. */
-  readonly perSecond: number | null;
   /** How long a queue at rest is left alone. Jobs this process enqueues are heard of at once. */
   readonly pollMs: number;
   readonly onReport: (report: JobReport) => void;
   readonly gate: QueueGate;
 }
-
-const MS_PER_S = 1_000;
 
 /** Leases jobs of one queue and runs so many of them at once. */
 export class QueueWorkers {
@@ -25,9 +21,7 @@ export class QueueWorkers {
   readonly #busy = new Set<Promise<void>>();
   readonly #endWatch: () => void;
   #cancelPoll: (() => void) | null = null;
-  /** When the next job may begin, where that is limited. */
-  #nextStartMs = 0;
-  #cancelStart: (() => void) | null = null;
+  #restsUntilMs = 0;
   /** Counts what was heard, so that a look that began before is not taken for the last word. */
   #hints = 0;
   /** The last look found nothing: one worker looks for all until that changes. */
@@ -49,7 +43,6 @@ export class QueueWorkers {
     this.#isStopped = true;
     this.#endWatch();
     this.#cancelPoll?.();
-    this.#cancelStart?.();
     const cancel = this.#parts.timers.after(graceMs, () => {
       for (const run of this.#runs) run.giveUp();
     });
@@ -58,7 +51,7 @@ export class QueueWorkers {
   }
 
   #fill(): void {
-    while (this.#mayLook() && this.#mayStart()) {
+    while (this.#mayLook()) {
       const waitMs = this.#parts.gate.take();
       if (waitMs > 0) {
         this.#rest(waitMs);
@@ -76,22 +69,6 @@ export class QueueWorkers {
   #mayLook(): boolean {
     if (this.#isStopped || this.#busy.size >= this.#parts.workers) return false;
     return !this.#isDry || this.#lookers === 0;
-  }
-
-  /** Takes the next start if its time has come; otherwise comes back when it has. */
-  #mayStart(): boolean {
-    const { perSecond, clock, timers } = this.#parts;
-    if (perSecond === null) return true;
-    const waitMs = this.#nextStartMs - clock.nowMs();
-    if (waitMs > 0) {
-      this.#cancelStart ??= timers.after(Math.ceil(waitMs), () => {
-        this.#cancelStart = null;
-        this.#fill();
-      });
-      return false;
-    }
-    this.#nextStartMs = clock.nowMs() + MS_PER_S / perSecond;
-    return true;
   }
 
   /** Takes a job and runs it. False: there was none. */
@@ -143,9 +120,15 @@ export class QueueWorkers {
     return outcome;
   }
 
+  /** Looks again after this long; a later look that was planned before is not waited for. */
   #rest(forMs: number): void {
-    if (this.#isStopped || this.#cancelPoll !== null) return;
-    this.#cancelPoll = this.#parts.timers.after(Math.min(forMs, this.#parts.pollMs), () => {
+    const { timers, clock, pollMs } = this.#parts;
+    const restMs = Math.min(forMs, pollMs);
+    const untilMs = clock.nowMs() + restMs;
+    if (this.#isStopped || (this.#cancelPoll !== null && this.#restsUntilMs <= untilMs)) return;
+    this.#cancelPoll?.();
+    this.#restsUntilMs = untilMs;
+    this.#cancelPoll = timers.after(restMs, () => {
       this.#cancelPoll = null;
       this.#fill();
     });

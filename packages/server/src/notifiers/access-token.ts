@@ -1,8 +1,8 @@
 import type { Clock } from '@tidemark/core';
 import { importPKCS8, SignJWT } from 'jose';
 import type { Timers } from '../jobs/timers.ts';
+import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import { httpsExchange } from './https-exchange.ts';
-import { retryAfterMs } from './retry-after-ms.ts';
 
 /** What Google's file for a service account says, as far as it matters here. */
 export interface ServiceAccount {

@@ -1,5 +1,6 @@
 import type { Clock, PingMessage, PingOutcome, PingTarget } from '@tidemark/core';
 import type { Timers } from '../jobs/timers.ts';
+import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import { apnsOutcome, apnsReason } from './apns-answer.ts';
 import { APNS_PAYLOAD_BYTES_MAX, apnsId, apnsPayload, isAlert } from './apns-payload.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';
@@ -8,7 +9,6 @@ import type { Http2Reply } from './http2-connection.ts';
 import { Http2Connections } from './http2-connections.ts';
 import { failed, refused } from './outcomes.ts';
 import { ProviderToken } from './provider-token.ts';
-import { retryAfterMs } from './retry-after-ms.ts';
 
 export type ApnsEnvironment = 'production' | 'sandbox';
 

@@ -1,5 +1,6 @@
 import type { Clock, PingOutcome } from '@tidemark/core';
 import type { Timers } from '../jobs/timers.ts';
+import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import { AccessToken, NoAccessToken, type ServiceAccount } from './access-token.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';
 import { fcmCode, fcmOutcome } from './fcm-answer.ts';
@@ -7,7 +8,6 @@ import { FCM_PAYLOAD_BYTES_MAX, fcmMessage } from './fcm-message.ts';
 import type { Http2Reply } from './http2-connection.ts';
 import { Http2Connections } from './http2-connections.ts';
 import { failed, refused } from './outcomes.ts';
-import { retryAfterMs } from './retry-after-ms.ts';
 
 export interface FcmNotifierParts {
   readonly account: ServiceAccount;

@@ -1,6 +1,7 @@
 import type { Clock, Notifier, PingOutcome } from '@tidemark/core';
+import { PaceGate } from '../jobs/pace-gate.ts';
 import type { QueueGate } from '../jobs/queue-gate.ts';
-import { CircuitBreaker } from './circuit-breaker.ts';
+import { CircuitBreaker } from '../outbound/circuit-breaker.ts';
 
 export interface ServiceGateParts {
   readonly clock: Clock;
@@ -14,16 +15,13 @@ export interface ServiceGateParts {
  * the queue rather than before the request, so that what has to wait waits in the store and uses up no attempt.
  */
 export class ServiceGate implements QueueGate {
-  readonly #parts: ServiceGateParts;
+  readonly #pace: PaceGate;
   readonly #breaker: CircuitBreaker;
-  #tokens: number;
-  #countedAtMs: number;
 
   constructor(parts: ServiceGateParts) {
-    this.#parts = parts;
+    const { clock, perSecondMax } = parts;
+    this.#pace = new PaceGate({ clock, perSecond: perSecondMax, burst: perSecondMax });
     this.#breaker = new CircuitBreaker(parts);
-    this.#tokens = parts.perSecondMax;
-    this.#countedAtMs = parts.clock.nowMs();
   }
 
   get isOpen(): boolean {
@@ -31,16 +29,15 @@ export class ServiceGate implements QueueGate {
   }
 
   take(): number {
-    const emptyMs = this.#refill();
-    if (emptyMs > 0) return emptyMs;
+    const earlyMs = this.#pace.take();
+    if (earlyMs > 0) return earlyMs;
     const downMs = this.#breaker.waitMs();
-    if (downMs > 0) return downMs;
-    this.#tokens--;
-    return 0;
+    if (downMs > 0) this.#pace.giveBack();
+    return downMs;
   }
 
   giveBack(): void {
-    this.#tokens++;
+    this.#pace.giveBack();
     this.#breaker.giveBack();
   }
 
@@ -58,15 +55,5 @@ export class ServiceGate implements QueueGate {
   #hear(outcome: PingOutcome): void {
     if (outcome.status === 'failed' && outcome.isServiceDown === true) this.#breaker.fail(outcome.retryAfterMs);
     else this.#breaker.succeed();
-  }
-
-  /** How long until there is a whole token; 0: there is one. */
-  #refill(): number {
-    const { clock, perSecondMax } = this.#parts;
-    const nowMs = clock.nowMs();
-    const passedMs = Math.max(0, nowMs - this.#countedAtMs);
-    this.#countedAtMs = nowMs;
-    this.#tokens = Math.min(perSecondMax, this.#tokens + (passedMs * perSecondMax) / 1_000);
-    return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) * 1_000) / perSecondMax);
   }
 }

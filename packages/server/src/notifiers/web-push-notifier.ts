@@ -1,7 +1,8 @@
 import { Agent } from 'node:https';
 import { type Clock, type PingMessage, type PingOutcome, readSubscription, type Subscription } from '@tidemark/core';
 import type { Timers } from '../jobs/timers.ts';
-import { CircuitBreaker } from './circuit-breaker.ts';
+import { CircuitBreaker } from '../outbound/circuit-breaker.ts';
+import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';
 import { collapseKey } from './collapse-key.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
@@ -10,7 +11,6 @@ import { type AddressRules, guardedLookup, isAddressAllowed, type Resolver } fro
 import { isListed } from './host-list.ts';
 import { type HttpsReply, httpsExchange } from './https-exchange.ts';
 import { failed, refused } from './outcomes.ts';
-import { retryAfterMs } from './retry-after-ms.ts';
 import { Vapid, type VapidKeys } from './vapid.ts';
 
 export interface WebPushNotifierParts {

@@ -5,9 +5,9 @@ import type { PingTarget } from '@tidemark/core';
 import { settableClock } from '@tidemark/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Timers } from '../jobs/timers.ts';
+import { retryAfterMs } from '../outbound/retry-after-ms.ts';
+import { signWebhook } from '../outbound/sign-webhook.ts';
 import { recordingNotifier } from './recording-notifier.ts';
-import { retryAfterMs } from './retry-after-ms.ts';
-import { signWebhook } from './sign-webhook.ts';
 import { type WebhookNotifierParts, webhookNotifier } from './webhook-notifier.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes now').toString('base64')}`;

@@ -1,7 +1,7 @@
 import type { Clock, Notifier, PingMessage, PingOutcome, PingTarget } from '@tidemark/core';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
-import { retryAfterMs } from './retry-after-ms.ts';
-import { signWebhook } from './sign-webhook.ts';
+import { retryAfterMs } from '../outbound/retry-after-ms.ts';
+import { signWebhook } from '../outbound/sign-webhook.ts';
 
 export interface WebhookNotifierParts {
   readonly url: string;

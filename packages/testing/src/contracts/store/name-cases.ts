@@ -24,6 +24,16 @@ export const nameCases: readonly StoreCase[] = [
     const distinct = new Map(keys.map((key) => [JSON.stringify(key), key]));
     await insistOnOwnPartitions(store, [...distinct.values()]);
   }),
+  storeCase(
+    '[STORE-1] the owner of a custom partition is nobody of that name, and goes with no user',
+    async ({ store }) => {
+      const keys = ['a', '\u001fa', '\u001fa:b', `\u001f${'x'.repeat(255)}`].map((user) => ({ source: 'a', user }));
+      await insistOnOwnPartitions(store, keys);
+      await store.writeEntries({ writes: [], guards: [], erase: { users: ['a'] } });
+      const left = await store.partitions({ limit: 10 });
+      assert.deepEqual(left.map(({ user }) => user).sort(), ['\u001fa', '\u001fa:b', `\u001f${'x'.repeat(255)}`]);
+    },
+  ),
   storeCase('[STORE-1] every id may be that of an object', async ({ store }) => {
     const ids = [...AWKWARD_NAMES, ...LONG_IDS];
     assert.equal(

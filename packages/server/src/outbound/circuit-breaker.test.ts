@@ -78,4 +78,23 @@ describe('the circuit breaker', () => {
     pass(30_000);
     expect(breaker.waitMs()).toBe(0);
   });
+
+  it('[BACK-12] where asking is not enough, it takes as many failures as ever, and then the time that was asked for', () => {
+    const clock = settableClock();
+    const heard: string[] = [];
+    const onChange = (state: string) => heard.push(state);
+    const breaker = new CircuitBreaker({ clock, dice: () => 1, failuresMax: 2, isAskingEnough: false, onChange });
+    breaker.fail(30_000);
+    expect([breaker.waitMs(), breaker.view]).toEqual([0, { state: 'closed', failures: 1, untilMs: null }]);
+    breaker.fail(30_000);
+    expect(breaker.view).toEqual({ state: 'open', failures: 2, untilMs: clock.nowMs() + 30_000 });
+    clock.advance(30_000);
+    expect(breaker.waitMs()).toBe(0);
+    expect(breaker.view.state).toBe('trying');
+    breaker.fail(null);
+    clock.advance(60_000);
+    breaker.waitMs();
+    breaker.succeed();
+    expect([breaker.view, heard]).toEqual([{ state: 'closed', failures: 0, untilMs: null }, ['open', 'closed']]);
+  });
 });

@@ -8,15 +8,44 @@ export interface CircuitBreakerParts {
   readonly failuresMax?: number;
   readonly restMs?: number;
   readonly restMsMax?: number;
+  /** After this long the one that tries is taken for lost, and another may. */
+  readonly probeMs?: number;
+  /**
+   * Whether one failure is enough when the service asks to be left alone with it. Not where it may have meant only what
+   * it was asked, and not everybody.
+   */
+  readonly isAskingEnough?: boolean;
+  /** Hears when it opens and when it closes again. */
+  readonly onChange?: (state: BreakerState) => void;
 }
 
-const FAILURES_MAX = 5;
+/** `open`: nobody calls. `trying`: one call finds out whether the others may. */
+export type BreakerState = 'closed' | 'open' | 'trying';
+
+export interface BreakerView {
+  readonly state: BreakerState;
+  /** Calls in a row that failed. */
+  readonly failures: number;
+  /** Until when nobody else calls; null while it is closed. */
+  readonly untilMs: number | null;
+}
+
+/** Calls that must fail in a row before it opens. */
+export const FAILURES_MAX = 5;
 const REST_MS = 1_000;
 const REST_MS_MAX = 60_000;
-/** After this long the one that tries is taken for lost, and another may. */
 const PROBE_MS = 30_000;
 /** How often the others look what became of it. */
 const LOOK_MS = 200;
+
+const DEFAULTS = {
+  failuresMax: FAILURES_MAX,
+  restMs: REST_MS,
+  restMsMax: REST_MS_MAX,
+  probeMs: PROBE_MS,
+  isAskingEnough: true,
+  onChange: () => undefined,
+};
 
 /**
  * Keeps requests from a service that is down. After so many failures in a row nobody may call it for a while; then one may
@@ -24,7 +53,7 @@ const LOOK_MS = 200;
  */
 export class CircuitBreaker {
   readonly #parts: Required<CircuitBreakerParts>;
-  /** In a row, while calls are let through. */
+  /** In a row. */
   #failures = 0;
   /** Since it last worked; 0: calls are let through. */
   #rests = 0;
@@ -33,20 +62,27 @@ export class CircuitBreaker {
   #probeUntilMs: number | null = null;
 
   constructor(parts: CircuitBreakerParts) {
-    this.#parts = { failuresMax: FAILURES_MAX, restMs: REST_MS, restMsMax: REST_MS_MAX, ...parts };
+    this.#parts = { ...DEFAULTS, ...parts };
   }
 
   get isOpen(): boolean {
     return this.#rests > 0;
   }
 
+  get view(): BreakerView {
+    const failures = this.#failures;
+    if (!this.isOpen) return { state: 'closed', failures, untilMs: null };
+    if (this.#probeUntilMs !== null) return { state: 'trying', failures, untilMs: this.#probeUntilMs };
+    return { state: 'open', failures, untilMs: this.#restsUntilMs };
+  }
+
   /** How long to wait before calling the service; 0: now. Whoever is told 0 while it is open is the one who tries. */
   waitMs(): number {
     const nowMs = this.#parts.clock.nowMs();
-    if (this.#rests === 0) return 0;
+    if (!this.isOpen) return 0;
     if (nowMs < this.#restsUntilMs) return this.#restsUntilMs - nowMs;
     if (this.#probeUntilMs !== null && nowMs < this.#probeUntilMs) return LOOK_MS;
-    this.#probeUntilMs = nowMs + PROBE_MS;
+    this.#probeUntilMs = nowMs + this.#parts.probeMs;
     return 0;
   }
 
@@ -57,31 +93,35 @@ export class CircuitBreaker {
 
   /** Calls that were under way when it opened say nothing about whether it works again. */
   succeed(): void {
+    const isProbe = this.#probeUntilMs !== null;
+    if (this.isOpen && !isProbe) return;
     this.#failures = 0;
-    if (this.#probeUntilMs === null) return;
     this.#probeUntilMs = null;
     this.#rests = 0;
+    if (isProbe) this.#parts.onChange('closed');
   }
 
   /** `askedMs` is how long the service wants to be left alone; null: it did not say. */
   fail(askedMs: number | null): void {
+    const { clock, failuresMax, isAskingEnough } = this.#parts;
     const isProbe = this.#probeUntilMs !== null;
-    if (this.#rests === 0) this.#failures++;
-    const isEnough = this.#rests === 0 && this.#failures >= this.#parts.failuresMax;
-    if (isProbe || isEnough || (this.#rests === 0 && askedMs !== null)) this.#open();
-    if (askedMs !== null) {
-      this.#restsUntilMs = Math.max(this.#restsUntilMs, this.#parts.clock.nowMs() + askedMs);
+    this.#failures++;
+    const isEnough = this.#failures >= failuresMax || (isAskingEnough && askedMs !== null);
+    if (isProbe || (!this.isOpen && isEnough)) this.#open();
+    if (askedMs !== null && this.isOpen) {
+      this.#restsUntilMs = Math.max(this.#restsUntilMs, clock.nowMs() + askedMs);
     }
   }
 
   /** Servers that found out together do not come back together. */
   #open(): void {
-    const { clock, dice, restMs, restMsMax } = this.#parts;
+    const { clock, dice, restMs, restMsMax, onChange } = this.#parts;
+    const isNew = !this.isOpen;
     const ceilingMs = Math.min(restMsMax, restMs * 2 ** Math.min(this.#rests, REST_DOUBLINGS_MAX));
     this.#rests++;
-    this.#failures = 0;
     this.#probeUntilMs = null;
     this.#restsUntilMs = clock.nowMs() + Math.ceil(ceilingMs * (0.5 + dice() / 2));
+    if (isNew) onChange('open');
   }
 }
 
