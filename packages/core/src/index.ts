@@ -21,6 +21,7 @@ export { PING_KIND, type PingReport, Pings, pingQueue } from './pings/pings.ts';
 export { PushNotices } from './pings/push-notices.ts';
 export { ToldLately } from './pings/told-lately.ts';
 export * from './ports/adapter.ts';
+export * from './ports/bus.ts';
 export type { Clock } from './ports/clock.ts';
 export * from './ports/jobs.ts';
 export type { Log, LogFields } from './ports/log.ts';

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Measured } from './workers/worker-message.ts';
 
 /** What the server measures of itself, for whoever scrapes `/metrics`. */
 export class Metrics {
@@ -39,6 +40,11 @@ export class Metrics {
 
   text(): Promise<string> {
     return this.#registry.metrics();
+  }
+
+  /** As data, to be added to that of others. */
+  measured(): Promise<Measured> {
+    return this.#registry.getMetricsAsJSON();
   }
 
   request(labels: { readonly method: string; readonly route: string; readonly status: string }, seconds: number): void {

@@ -60,6 +60,7 @@ async function perform(desk: Desk, route: Route, request: FastifyRequest): Promi
     await noteAudit(desk, route, request, call, error instanceof Refusal ? error.code : 'internal');
     throw error;
   }
+  if (route.tells !== undefined) desk.servers.told(route.tells);
   countOperation(desk, route, request, performance.now() - startedMs);
   if (route.audit !== undefined) await noteAudit(desk, route, request, call, 'ok', route.auditTarget?.(answer));
   return answer;

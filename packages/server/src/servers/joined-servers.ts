@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import type { Bus, BusListener, Clock, PartitionKey, Tidemark } from '@tidemark/core';
+import type { SyncEvents } from '@tidemark/protocol';
+import type { LoginLimiter } from '../auth/login-limiter.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import type { LiveDevices } from '../events/live-devices.ts';
+import type { Timers } from '../jobs/timers.ts';
+import { GatheredChanges } from './gathered-changes.ts';
+import type { Hint, Question } from './hint.ts';
+import { Neighbours } from './neighbours.ts';
+
+/** What a route may have done that other servers do not see by themselves, or only later. */
+export type Told = 'sessions' | 'sources' | 'reset';
+
+export interface JoinedServersParts {
+  readonly tidemark: Pick<Tidemark, 'onCommitted' | 'onOutcome' | 'stats'>;
+  readonly hub: EventHub;
+  readonly limiter: LoginLimiter;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** Null: there is no way to other servers. */
+  readonly openBus: (listener: BusListener) => Promise<Bus | null>;
+}
+
+/** Changes that follow each other within this time are told to other servers together. */
+const GATHER_MS = 10;
+const WORD_BYTES = 9;
+
+/**
+ * Makes one installation of many servers, as far as the store does not do that by itself: what happens at one is told
+ * to the devices that listen at any.
+ */
+export class JoinedServers implements LiveDevices {
+  readonly #parts: JoinedServersParts;
+  readonly #neighbours: Neighbours;
+  readonly #changes = new GatheredChanges();
+  #onSources: () => void = () => undefined;
+
+  constructor(parts: JoinedServersParts) {
+    this.#parts = parts;
+    this.#neighbours = new Neighbours({
+      ...parts,
+      word: randomBytes(WORD_BYTES).toString('base64url'),
+      onHint: (hint) => this.#take(hint),
+      answer: (question) => this.#answer(question),
+      onGap: () => this.#lookAtEverything(),
+    });
+  }
+
+  /** From here on this server tells and hears. */
+  async open(): Promise<void> {
+    const { tidemark, hub } = this.#parts;
+    tidemark.onCommitted((committed) => {
+      hub.committed(committed);
+      this.#note(committed.partition);
+    });
+    tidemark.onOutcome(({ client }) => {
+      if (!hub.outcomes(client)) this.tell({ kind: 'outcomes', client });
+    });
+    await this.#neighbours.open();
+  }
+
+  /** Called when sources may have changed anywhere. */
+  set onSources(look: () => void) {
+    this.#onSources = look;
+  }
+
+  /** Servers beside this one. */
+  get neighbours(): number {
+    return this.#neighbours.count;
+  }
+
+  tell(hint: Hint): void {
+    this.#neighbours.tell(hint);
+  }
+
+  /** A route of this server has done something of the kind. */
+  told(what: Told): void {
+    this.tell({ kind: what });
+    this.#look(what);
+  }
+
+  /** Wherever the device listens. */
+  async ping(client: string, ping: SyncEvents['ping']): Promise<boolean> {
+    if (this.#parts.hub.ping(client, ping)) return true;
+    return (await this.#neighbours.ask({ kind: 'ping', client, ping })) > 0;
+  }
+
+  /** Devices that listen, at all servers together. */
+  async listeners(): Promise<number> {
+    return this.#parts.hub.size + (await this.#neighbours.ask({ kind: 'listeners' }));
+  }
+
+  close(): Promise<void> {
+    this.#tellChanges();
+    return this.#neighbours.close();
+  }
+
+  #note(partition: PartitionKey): void {
+    if (this.#changes.isEmpty) this.#parts.timers.after(GATHER_MS, () => this.#tellChanges());
+    this.#changes.note(partition);
+  }
+
+  #tellChanges(): void {
+    if (!this.#changes.isEmpty) this.tell({ kind: 'changed', partitions: this.#changes.take() });
+  }
+
+  #take(hint: Hint): void {
+    const { hub, limiter, tidemark } = this.#parts;
+    if (hint.kind === 'changed') this.#takeChanges(hint.partitions);
+    else if (hint.kind === 'outcomes') hub.outcomes(hint.client);
+    else if (hint.kind === 'listens') hub.replaced(hint.client, hint.atMs);
+    else if (hint.kind === 'login_failed') limiter.noteFailed(hint.keys);
+    else if (hint.kind === 'sessions' || hint.kind === 'sources') this.#look(hint.kind);
+    else if (hint.kind === 'reset') {
+      // What was measured before belongs to the life before.
+      tidemark.stats.clear();
+      this.#look('reset');
+    }
+  }
+
+  #takeChanges(partitions: readonly PartitionKey[] | null): void {
+    const { hub } = this.#parts;
+    if (partitions === null) void hub.pullAll();
+    else for (const partition of partitions) hub.committed({ partition, cause: 'push' });
+  }
+
+  #look(what: Told): void {
+    if (what !== 'sources') void this.#parts.hub.recheck();
+    if (what !== 'sessions') this.#onSources();
+  }
+
+  #answer(question: Question): number {
+    const { hub } = this.#parts;
+    if (question.kind === 'listeners') return hub.size;
+    return hub.ping(question.client, question.ping) ? 1 : 0;
+  }
+
+  /** Whatever may have been missed is found by looking. */
+  #lookAtEverything(): void {
+    void this.#parts.hub.pullAll();
+    this.#look('reset');
+  }
+}

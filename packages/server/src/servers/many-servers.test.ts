@@ -1,0 +1,184 @@
+import type { ServerResponse } from 'node:http';
+import type { Page } from '@tidemark/protocol';
+import {
+  answerJson,
+  Caller,
+  deviceOf,
+  type FakeBackend,
+  FLEET_PASSWORD,
+  FleetServer,
+  makeUser,
+  openDevice,
+  openFakeBackend,
+  startValkey,
+  type TestDevice,
+  temporaryFolder,
+} from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+
+const SECRET = 'shared with the backend';
+const DEVICES = 50;
+
+/** Two servers on one store, each in a process of its own, or in several. */
+interface Fleet {
+  readonly first: FleetServer;
+  readonly second: FleetServer;
+  readonly backend: FakeBackend;
+  readonly token: string;
+  close(): Promise<void>;
+}
+
+async function openFleet(engine: string): Promise<Fleet> {
+  const folder = await temporaryFolder();
+  const valkey = engine === 'valkey' ? await startValkey() : null;
+  const store = { folder: folder.path, ...(valkey === null ? {} : { address: valkey.address }) };
+  const backend = await openFakeBackend(() => SECRET);
+  const env = { TIDEMARK_BACKEND_SECRET: SECRET, TIDEMARK_METRICS_PUBLIC: 'true' };
+  const first = await new FleetServer(store, [], env).start();
+  // On one machine the usual way to have several.
+  const second = await new FleetServer(store, engine === 'embedded' ? ['--workers', '2'] : [], env).start();
+  const close = async () => {
+    await Promise.all([first.stop(), second.stop(), backend.close()]);
+    await valkey?.remove();
+    await folder.remove();
+  };
+  const token = await logIn(first.url);
+  const admin = new Caller(first.url, token);
+  await admin.post('/rc/v1/system/appserver', { adapter_url: backend.url });
+  await admin.post('/rc/v1/sources', { name: 'Note' });
+  backend.on('authenticate', (_, response) => answerJson(response, {}));
+  admin.close();
+  return { first, second, backend, token, close };
+}
+
+async function logIn(url: string): Promise<string> {
+  const caller = new Caller(url, null);
+  const { text } = await caller.post('/rc/v1/system/login', { login: 'admin', password: FLEET_PASSWORD });
+  caller.close();
+  return text;
+}
+
+describe.each(['embedded', 'valkey'])('two servers on one %s store', (engine) => {
+  let fleet: Fleet;
+  let names = 0;
+
+  beforeAll(async () => {
+    fleet = await openFleet(engine);
+  });
+  afterAll(() => fleet.close());
+
+  const at = (server: FleetServer) => ({ url: server.url, token: fleet.token });
+  const adminAt = (server: FleetServer) => {
+    const admin = new Caller(server.url, fleet.token);
+    onTestFinished(() => admin.close());
+    return admin;
+  };
+  const newUser = async () => {
+    const login = `user ${++names}`;
+    await makeUser(at(fleet.first), login);
+    return login;
+  };
+  /** The same device, as it would be at the other server. */
+  const movedTo = (server: FleetServer, device: TestDevice) => deviceOf(at(server), device.session);
+  const listenAt = async (server: FleetServer, device: TestDevice) => {
+    const events = await movedTo(server, device).listen();
+    onTestFinished(() => events.close());
+    return events;
+  };
+
+  it('[MANY-1] what is pushed at one is told to the devices that listen at the other', async () => {
+    const login = await newUser();
+    const device = await openDevice(at(fleet.first), login);
+    const [here, there] = [await listenAt(fleet.second, device), adminAt(fleet.first)];
+    await there.post('/app/v1/Note/push_objects', { user_id: login, objects: { 1: { text: 'hello' } } });
+    expect(await here.next()).toEqual({ name: 'changed', data: { source: 'Note' } });
+  });
+
+  it('[MANY-2] a token revoked at one is refused by the other at once, and its stream there ends', async () => {
+    const device = await openDevice(at(fleet.second), await newUser());
+    const events = await listenAt(fleet.second, device);
+    const admin = adminAt(fleet.first);
+    const tokens = (await admin.get('/rc/v1/tokens')).body as { id: string; client: string | null }[];
+    const { id } = tokens.find(({ client }) => client === device.id) ?? { id: '' };
+    expect((await admin.delete(`/rc/v1/tokens/${id}`)).status).toBe(200);
+    expect((await movedTo(fleet.second, device).api.get('/sync/v1/sources')).code).toBe('token_invalid');
+    expect(await events.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
+  });
+
+  it('[MANY-3] a ping reaches a device that listens at another server than the one that carries it', async () => {
+    const login = await newUser();
+    const device = await openDevice(at(fleet.first), login);
+    await device.api.put(`/sync/v1/clients/${device.id}`, { device_type: 'live', device_push_type: 'live' });
+    const events = await listenAt(fleet.second, device);
+    for (const server of [fleet.first, fleet.second]) {
+      const sent = await adminAt(server).post('/rc/v1/users/ping', { user_id: [login], message: `from ${server.url}` });
+      expect(sent.body).toMatchObject({ devices: 1 });
+      expect(await events.next()).toMatchObject({ name: 'ping', data: { message: `from ${server.url}` } });
+    }
+  });
+
+  it('[MANY-4] a device listens at one server: connecting to another ends the older stream', async () => {
+    const device = await openDevice(at(fleet.first), await newUser());
+    const older = await listenAt(fleet.first, device);
+    const newer = await listenAt(fleet.second, device);
+    expect(await older.rest()).toEqual([{ name: 'ended', data: { code: 'replaced' } }]);
+    newer.close();
+  });
+
+  it('[MANY-5] what was changed of a source at one holds at the other', async () => {
+    const source = '/rc/v1/sources/Note';
+    for (const [server, pollInterval] of [
+      [fleet.first, 77],
+      [fleet.second, 78],
+    ] as const) {
+      await adminAt(server).put(source, { data: { poll_interval: pollInterval }, user_name: 'admin' });
+      for (const other of [fleet.first, fleet.second]) {
+        expect((await adminAt(other).get(source)).body).toMatchObject({ poll_interval: pollInterval });
+      }
+    }
+  });
+
+  it('[MANY-7] many devices that ask both servers at once cause one query of the backend', async () => {
+    const admin = adminAt(fleet.first);
+    await admin.post('/rc/v1/sources', { name: 'Stock', partition_type: 'app', adapter: 'backend' });
+    const device = await openDevice(at(fleet.first), await newUser());
+    const asked = new Promise<ServerResponse>((resolve) => {
+      fleet.backend.on('query', (_, response) => resolve(response));
+    });
+    const pulls = Array.from({ length: DEVICES }, (_, index) =>
+      movedTo(index % 2 === 0 ? fleet.first : fleet.second, device).api.post('/sync/v1/pull', {
+        client_id: device.id,
+        sources: { Stock: {} },
+      }),
+    );
+    answerJson(await asked, { shovel: { count: 3 } });
+    const pages = (await Promise.all(pulls)).map(({ body }) => (body as { sources: { Stock: Page } }).sources.Stock);
+    expect(fleet.backend.callsOf('query')).toHaveLength(1);
+    // Those at the other server have waited for the same answer.
+    expect(pages.map(({ put }) => put)).toEqual(pages.map(() => ({ shovel: { count: 3 } })));
+  });
+
+  it('[MANY-8] a reset at one ends the streams at the other', async () => {
+    const device = await openDevice(at(fleet.second), await newUser());
+    const events = await listenAt(fleet.second, device);
+    expect((await adminAt(fleet.first).post('/rc/v1/system/reset', {})).status).toBe(200);
+    const told = await events.rest();
+    expect(told.at(-1)).toEqual({ name: 'ended', data: { code: 'token_invalid' } });
+  });
+
+  it('[MANY-6] failed logins count wherever they were tried', async () => {
+    const login = await newUser();
+    const tryAt = async ({ url }: FleetServer, password: string) => {
+      const door = new Caller(url, null);
+      onTestFinished(() => door.close());
+      return (await door.post('/rc/v1/system/login', { login, password })).code;
+    };
+    const codes: (string | null)[] = [];
+    // How long a hint is under way is not said, so this goes on until it has arrived.
+    for (let count = 0; count < 20 && !codes.includes('rate_limited'); count++) {
+      codes.push(await tryAt(count % 2 === 0 ? fleet.first : fleet.second, 'wrong'));
+    }
+    expect(codes.filter((code) => code === 'invalid_credentials').length).toBeLessThan(10);
+    expect(codes).toContain('rate_limited');
+  });
+});
