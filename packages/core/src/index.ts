@@ -43,6 +43,7 @@ export type { UserView } from './registry/users.ts';
 export { type AddressClass, addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
 export type { AuditFact } from './system/audit.ts';
+export { type LeaseTerms, ServerLease, type ServerLeasePorts } from './system/server-lease.ts';
 export {
   type CommitCause,
   type Committed,

@@ -70,6 +70,8 @@ export interface TidemarkParts {
   readonly jobs?: Pick<Jobs, 'enqueue' | 'enqueueAll'>;
   /** The longest a query of an adapter may take. */
   readonly queryMsMax?: number;
+  /** Resolves after so long. Absent: what another server is fetching is not waited for. */
+  readonly wait?: (ms: number) => Promise<void>;
 }
 
 export interface PullCall extends WriteCall {

@@ -21,6 +21,7 @@ import { startChores } from './chores.ts';
 import type { Config } from './config/config.ts';
 import { OBJECT_MEMBERS_MAX } from './edge-limits.ts';
 import { EventHub } from './events/event-hub.ts';
+import { lastGauge, queueDepths } from './gauges.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
@@ -58,6 +59,8 @@ const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
 const dice = () => Math.random();
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
+
+const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
 /** What a server stands on. */
 interface Engines {
@@ -173,7 +176,10 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   const declare = () => tidemark.sources.configure(modules.declarationsWith(config.sources));
   const endWatch = config.isAppWatched ? modules.watch(log, declare) : () => undefined;
   const { retentionDays } = config.devices;
-  const chores = startChores({ tidemark, results: carrier.results, log, metrics: desk.metrics, retentionDays });
+  const chores = startChores({
+    ...{ tidemark, jobs, results: carrier.results, log, metrics: desk.metrics, retentionDays },
+    listeners: () => servers.listeners(),
+  });
   const close = async () => {
     isStopping = true;
     // Those who only listen are not waited for: they would never finish.
@@ -198,6 +204,7 @@ async function openTidemark(config: Config, log: Log, connections: Connections):
     clock,
     random,
     pace,
+    wait,
     log,
     passwords: await openPasswords(),
     limits: config.limits,
@@ -227,9 +234,7 @@ interface DeskParts extends Pick<Desk, 'tidemark' | 'jobs' | 'backend' | 'events
 
 function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: DeskParts): Desk {
   const { pings, results, webPushKey } = carrier;
-  const { events } = parts;
-  const metrics = new Metrics();
-  metrics.watchListeners(() => events.size);
+  const metrics = metricsOf(parts);
   return {
     ...parts,
     metrics,
@@ -241,6 +246,18 @@ function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: 
     tokenTtlMs: tokenTtlS * 1_000,
     deviceTokenTtlMs: devices.tokenTtlS * 1_000,
   };
+}
+
+function metricsOf({ events, tidemark: { store }, jobs }: Pick<DeskParts, 'events' | 'tidemark' | 'jobs'>): Metrics {
+  const metrics = new Metrics();
+  metrics.watchListeners(() => events.size);
+  const watch = (name: string, help: string) =>
+    metrics.watchInstallation(`tidemark_${name}`, help, () => lastGauge(store, name));
+  watch('users', 'Users of the installation');
+  watch('clients', 'Devices of the installation, listening or not');
+  watch('listeners', 'Devices that listen for events, at all servers');
+  metrics.watchQueues(() => queueDepths(jobs));
+  return metrics;
 }
 
 interface EdgeParts {

@@ -1,5 +1,6 @@
 import {
   REFRESH_ATTEMPTS_MAX,
+  REFRESH_AWAIT_MS_MAX,
   REFRESH_QUERIES_MAX,
   REFRESH_QUEUED_MS,
   Refusal,
@@ -30,6 +31,8 @@ export interface RefresherPorts {
   readonly jobs?: Pick<Jobs, 'enqueue'>;
   /** The longest a query may take. */
   readonly queryMsMax?: number;
+  /** Absent: what another server is fetching is not waited for. */
+  readonly wait?: (ms: number) => Promise<void>;
   readonly sourceOf: (name: string) => Promise<SourceView>;
   readonly targetOf: (call: WriteCall) => Promise<Target>;
   readonly head: (call: WriteCall) => Promise<Moment>;
@@ -40,6 +43,8 @@ export interface RefresherPorts {
 
 export const REFRESH_KIND = 'refresh';
 const QUERY_MS_MAX = 60_000;
+/** How often is looked whether another server has finished. */
+const LOOK_EVERY_MS = 50;
 
 /** One partition on its way to being refreshed. */
 interface Undertaking {
@@ -50,8 +55,8 @@ interface Undertaking {
 
 /**
  * Makes partitions equal to what their backend says, when they are due. However many devices ask at once, the backend
- * is asked once: those in this process share one attempt, other servers see the lease in the store and make do with
- * what is there. Whatever goes wrong changes nothing but what is told.
+ * is asked once: those in this process share one attempt, other servers see the lease in the store and wait until it
+ * ends, for a while. Whatever goes wrong changes nothing but what is told.
  */
 export class Refresher {
   readonly #ports: RefresherPorts;
@@ -162,7 +167,7 @@ export class Refresher {
   async #refresh(undertaking: Undertaking, standing: Standing): Promise<Trouble | null> {
     const { clock, count } = this.#ports;
     const lease = await this.#desk.lease(undertaking.target, standing);
-    if (lease === null) return standing.state.trouble;
+    if (lease === null) return this.#awaitOther(undertaking.target, standing.state.trouble);
     const startMs = clock.nowMs();
     try {
       const atMs = await this.#query(undertaking, lease);
@@ -174,6 +179,20 @@ export class Refresher {
     } catch (error) {
       count(`sources:query_failed:${undertaking.source.name}`, clock.nowMs() - startMs);
       return this.#fail(lease, error);
+    }
+  }
+
+  /** Whoever comes while another server is at it gets what that one gets, or, after a while, what is there. */
+  async #awaitOther(target: Target, known: Trouble | null): Promise<Trouble | null> {
+    const { wait, clock } = this.#ports;
+    if (wait === undefined) return known;
+    const endMs = clock.nowMs() + REFRESH_AWAIT_MS_MAX;
+    const { state: first } = await this.#desk.standing(target);
+    for (let state = first; ; state = (await this.#desk.standing(target)).state) {
+      const nowMs = clock.nowMs();
+      if (state.leaseWord !== first.leaseWord || state.leaseUntilMs <= nowMs) return state.trouble;
+      if (nowMs >= endMs) return known;
+      await wait(LOOK_EVERY_MS);
     }
   }
 

@@ -38,6 +38,8 @@ export const refs = {
     kind: 'setting',
     key: user === null ? [REFRESH, source] : [REFRESH, source, user],
   }),
+  /** Which server does what one of them is enough for. */
+  lease: (name: string): EntryRef => ({ kind: 'setting', key: ['lease', name] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',
     key: [name],
