@@ -21,6 +21,8 @@ const LOOK_EVERY_MS = 2_000;
 /** What a process may leave unread before it is cut off; it comes back and is told that it missed something. */
 const UNREAD_BYTES_MAX = 4 * 2 ** 20;
 const OTHERS_MAX = 256;
+/** How long one that was just met may take to say who it is. */
+const GREETING_MS_MAX = 1_000;
 /** How long what was published last may take to leave. */
 const END_MS_MAX = 200;
 
@@ -50,7 +52,7 @@ class SocketBus implements Bus {
   /** Listening comes before looking: of two that start together, at least the later one sees the other. */
   async open(): Promise<void> {
     await this.#listenHere();
-    this.#look();
+    await this.#look();
     this.#timer = setInterval(() => void this.#lookAgain(), LOOK_EVERY_MS);
     this.#timer.unref();
   }
@@ -72,7 +74,7 @@ class SocketBus implements Bus {
   }
 
   #listenHere(): Promise<void> {
-    const server = createServer((socket) => this.#meet(socket, null));
+    const server = createServer((socket) => this.#welcome(socket));
     this.#server = server;
     return new Promise((resolve, reject) => {
       server.once('error', reject);
@@ -92,18 +94,30 @@ class SocketBus implements Bus {
       mkdirSync(this.#place, { recursive: true, mode: 0o700 });
       await this.#listenHere().catch(() => undefined);
     }
-    if (this.#isOpen) this.#look();
+    if (this.#isOpen) await this.#look();
   }
 
-  #look(): void {
+  /** Resolves when all that answer know of us. */
+  async #look(): Promise<void> {
     const names = namesIn(this.#place).filter((name) => name !== this.#name && !this.#others.has(name));
-    for (const name of names.slice(0, OTHERS_MAX - this.#others.size)) this.#connect(name);
+    await Promise.all(names.slice(0, OTHERS_MAX - this.#others.size).map((name) => this.#connect(name)));
   }
 
-  #connect(name: string): void {
+  /** Both say who they are; whoever has heard the other's name knows that the other hears. */
+  #connect(name: string): Promise<void> {
     const socket = createConnection(this.#path(name));
+    this.#others.set(name, socket);
     socket.once('error', () => this.#forgetDead(name));
-    this.#meet(socket, name);
+    socket.once('close', () => this.#part(name, socket));
+    socket.write(`${this.#name}\n`);
+    return new Promise((resolve) => {
+      const late = setTimeout(resolve, GREETING_MS_MAX);
+      socket.once('close', resolve);
+      this.#read(socket, () => {
+        clearTimeout(late);
+        resolve();
+      });
+    });
   }
 
   /** The process is gone, and with it everybody who could ever answer there. */
@@ -112,25 +126,30 @@ class SocketBus implements Bus {
     if (!isAlive(Number(pid))) rmSync(this.#path(name), { force: true });
   }
 
-  /** Whoever has connected says first who that is. */
-  #meet(socket: Socket, name: string | null): void {
-    let other = name;
+  #welcome(socket: Socket): void {
+    this.#read(socket, (name) => {
+      if (!NAME.test(name) || this.#others.size >= OTHERS_MAX) return void socket.destroy();
+      this.#others.set(name, socket);
+      socket.once('close', () => this.#part(name, socket));
+      socket.write(`${this.#name}\n`);
+    });
+  }
+
+  #part(name: string, socket: Socket): void {
+    if (this.#others.get(name) === socket) this.#others.delete(name);
+  }
+
+  /** The first line says who it is. */
+  #read(socket: Socket, onName: (name: string) => void): void {
+    let isKnown = false;
     this.#sockets.add(socket);
     socket.setEncoding('utf8').unref();
     socket.on('error', () => undefined);
-    socket.on('close', () => {
-      this.#sockets.delete(socket);
-      if (other !== null && this.#others.get(other) === socket) this.#others.delete(other);
-    });
-    if (other !== null) {
-      this.#others.set(other, socket);
-      socket.write(`${this.#name}\n`);
-    }
+    socket.once('close', () => this.#sockets.delete(socket));
     readLines(socket, (line) => {
-      if (other !== null) return this.#listener.onText(line);
-      if (!NAME.test(line) || this.#others.size >= OTHERS_MAX) return void socket.destroy();
-      other = line;
-      this.#others.set(other, socket);
+      if (isKnown) return this.#listener.onText(line);
+      isKnown = true;
+      onName(line);
     });
   }
 }

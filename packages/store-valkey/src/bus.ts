@@ -6,11 +6,14 @@ import { addressOf, PREFIX, type ValkeyOptions } from './valkey-store.ts';
 
 const CONNECT_MS = 1_000;
 const RETRY_MS = 250;
-/** One hears what one has published oneself: after so long without, the ear is deaf and another one is tried. */
+/** After so long without an echo the ear is deaf, and another one is tried. */
 const ECHO_MS_MAX = 6_000;
-const CHECK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 500;
 
-export type ValkeyBusOptions = Pick<ValkeyOptions, 'address' | 'login' | 'password' | 'prefix'>;
+export interface ValkeyBusOptions extends Pick<ValkeyOptions, 'address' | 'login' | 'password' | 'prefix'> {
+  /** How long one may hear nothing of what one has published oneself. */
+  readonly echoMsMax?: number;
+}
 
 /**
  * Between servers on one Valkey, by plain publish and subscribe: every node of a cluster passes on what any of them is
@@ -19,15 +22,21 @@ export type ValkeyBusOptions = Pick<ValkeyOptions, 'address' | 'login' | 'passwo
 export async function openValkeyBus(options: ValkeyBusOptions, listener: BusListener): Promise<Bus> {
   const address = addressOf(options);
   const link = await Link.open({ address });
-  const bus = new ValkeyBus(link, address, `${options.prefix ?? PREFIX}bus`, listener);
+  const { prefix = PREFIX, echoMsMax = ECHO_MS_MAX } = options;
+  const bus = new ValkeyBus(link, { address, channel: `${prefix}bus`, echoMsMax }, listener);
   await bus.open();
   return bus;
 }
 
+interface BusTerms {
+  readonly address: Address;
+  readonly channel: string;
+  readonly echoMsMax: number;
+}
+
 class ValkeyBus implements Bus {
   readonly #link: Link;
-  readonly #address: Address;
-  readonly #channel: string;
+  readonly #terms: BusTerms;
   readonly #listener: BusListener;
   #ear: Redis | null = null;
   /** How often an ear was opened: the next one tries the next node. */
@@ -38,10 +47,9 @@ class ValkeyBus implements Bus {
   #retry: NodeJS.Timeout | undefined;
   #isOpen = true;
 
-  constructor(link: Link, address: Address, channel: string, listener: BusListener) {
+  constructor(link: Link, terms: BusTerms, listener: BusListener) {
     this.#link = link;
-    this.#address = address;
-    this.#channel = channel;
+    this.#terms = terms;
     this.#listener = listener;
   }
 
@@ -56,12 +64,12 @@ class ValkeyBus implements Bus {
     if (!this.#isOpen || text.length > BUS_TEXT_UNITS_MAX) return;
     this.#unheardSinceMs ??= performance.now();
     // What could not be sent is missed by the others, who find out that they have missed something.
-    this.#link.command('PUBLISH', this.#channel, text).catch(() => undefined);
+    this.#link.command('PUBLISH', this.#terms.channel, text).catch(() => undefined);
   }
 
   async close(): Promise<void> {
     // What was published before is answered before, unless the server is away.
-    await this.#link.command('PUBLISH', this.#channel, '').catch(() => undefined);
+    await this.#link.command('PUBLISH', this.#terms.channel, '').catch(() => undefined);
     this.#isOpen = false;
     clearInterval(this.#timer);
     clearTimeout(this.#retry);
@@ -70,14 +78,14 @@ class ValkeyBus implements Bus {
   }
 
   async #listen(): Promise<void> {
-    const ear = new Redis(earOptions(this.#address, this.#ears++));
+    const ear = new Redis(earOptions(this.#terms.address, this.#ears++));
     this.#ear = ear;
     ear.on('error', () => undefined);
     ear.once('close', () => this.#lost(ear));
     ear.on('message', (_channel, text: string) => this.#heard(text));
     try {
       await ear.connect();
-      await ear.subscribe(this.#channel);
+      await ear.subscribe(this.#terms.channel);
       this.#unheardSinceMs = null;
       this.#listener.onGap();
     } catch {
@@ -100,7 +108,7 @@ class ValkeyBus implements Bus {
 
   #check(): void {
     const sinceMs = this.#unheardSinceMs;
-    if (sinceMs === null || performance.now() - sinceMs < ECHO_MS_MAX) return;
+    if (sinceMs === null || performance.now() - sinceMs < this.#terms.echoMsMax) return;
     this.#unheardSinceMs = null;
     this.#ear?.disconnect();
   }
