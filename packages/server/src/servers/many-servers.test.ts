@@ -1,11 +1,12 @@
+import { execFile } from 'node:child_process';
 import type { ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
 import type { Page } from '@tidemark/protocol';
 import {
   answerJson,
   Caller,
   deviceOf,
   type FakeBackend,
-  FLEET_PASSWORD,
   FleetServer,
   makeUser,
   openDevice,
@@ -34,15 +35,16 @@ async function openFleet(engine: string): Promise<Fleet> {
   const store = { folder: folder.path, ...(valkey === null ? {} : { address: valkey.address }) };
   const backend = await openFakeBackend(() => SECRET);
   const env = { TIDEMARK_BACKEND_SECRET: SECRET, TIDEMARK_METRICS_PUBLIC: 'true' };
+  // On one machine the usual way to have several. The first to start makes the administrator, with a password of its own.
+  const args = engine === 'embedded' ? ['--workers', '2'] : [];
+  const second = await new FleetServer(store, args, { ...env, TIDEMARK_ADMIN_PASSWORD: '' }).start();
   const first = await new FleetServer(store, [], env).start();
-  // On one machine the usual way to have several.
-  const second = await new FleetServer(store, engine === 'embedded' ? ['--workers', '2'] : [], env).start();
   const close = async () => {
     await Promise.all([first.stop(), second.stop(), backend.close()]);
     await valkey?.remove();
     await folder.remove();
   };
-  const token = await logIn(first.url);
+  const token = await logIn(first.url, passwordIn(second.lines));
   const admin = new Caller(first.url, token);
   await admin.post('/rc/v1/system/appserver', { adapter_url: backend.url });
   await admin.post('/rc/v1/sources', { name: 'Note' });
@@ -51,14 +53,30 @@ async function openFleet(engine: string): Promise<Fleet> {
   return { first, second, backend, token, close };
 }
 
-async function logIn(url: string): Promise<string> {
+function passwordIn(lines: readonly string[]): string {
+  const [, password = ''] = /the password (\S+) \(shown only this once\)/.exec(lines.join('\n')) ?? [];
+  return password;
+}
+
+async function logIn(url: string, password: string): Promise<string> {
   const caller = new Caller(url, null);
-  const { text } = await caller.post('/rc/v1/system/login', { login: 'admin', password: FLEET_PASSWORD });
+  const { text } = await caller.post('/rc/v1/system/login', { login: 'admin', password });
   caller.close();
   return text;
 }
 
-describe.each(['embedded', 'valkey'])('two servers on one %s store', (engine) => {
+/** The processes that a process has started. */
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid)]);
+  return stdout.split('\n').filter(Boolean).map(Number);
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+/** What holds for servers on any store; answers where they are once they run. */
+function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
   let fleet: Fleet;
   let names = 0;
 
@@ -158,6 +176,36 @@ describe.each(['embedded', 'valkey'])('two servers on one %s store', (engine) =>
     expect(pages.map(({ put }) => put)).toEqual(pages.map(() => ({ shovel: { count: 3 } })));
   });
 
+  it('[MANY-18] a scrape shows what all workers of a server have measured, and the installation once', async () => {
+    const metrics = async () => {
+      const scraper = new Caller(fleet.second.url, null);
+      const { text } = await scraper.get('/metrics');
+      scraper.close();
+      return text;
+    };
+    const reading = async (name: string) => {
+      const [, value = 'none'] = new RegExp(`^${name} (.*)$`, 'm').exec(await metrics()) ?? [];
+      return Number(value);
+    };
+    const versions = 'tidemark_http_request_seconds_count{method="GET",route="/version",status="2xx"}'.replaceAll(
+      /[{}]/g,
+      '.',
+    );
+    for (let count = 0; count < 6; count++) {
+      // Each on a connection of its own, which some worker gets.
+      const caller = new Caller(fleet.second.url, null);
+      await caller.get('/version');
+      caller.close();
+    }
+    // The measurement is made behind the answer.
+    await until(async () => (await reading(versions)) === 6);
+    const device = await openDevice(at(fleet.first), await newUser());
+    await listenAt(fleet.second, device);
+    expect(await reading('tidemark_event_streams')).toBe(1);
+    expect(await reading('tidemark_users')).toBeGreaterThan(0);
+    expect((await metrics()).match(/^tidemark_users /gm)).toHaveLength(1);
+  });
+
   it('[MANY-8] a reset at one ends the streams at the other', async () => {
     const device = await openDevice(at(fleet.second), await newUser());
     const events = await listenAt(fleet.second, device);
@@ -181,4 +229,31 @@ describe.each(['embedded', 'valkey'])('two servers on one %s store', (engine) =>
     expect(codes.filter((code) => code === 'invalid_credentials').length).toBeLessThan(10);
     expect(codes).toContain('rate_limited');
   });
+
+  return () => fleet;
+}
+
+describe('two servers on one embedded store, of which one has several workers', () => {
+  const fleet = manyServersOn('embedded');
+
+  it('[WORK-7] it has said once that it is ready; a killed worker is replaced; all end together', async () => {
+    const server = fleet().second;
+    expect(server.lines).toHaveLength(2);
+    const before = await childrenOf(server.pid);
+    expect(before).toHaveLength(2);
+    process.kill(before[0] ?? 0, 'SIGKILL');
+    await until(async () => {
+      const now = await childrenOf(server.pid);
+      return now.length === 2 && now.some((pid) => !before.includes(pid));
+    });
+    expect(server.said).toMatch(/"signal":"SIGKILL","restart_in_ms":100,"event":"worker_ended"/);
+    expect(await (await fetch(`${server.url}/healthz`)).json()).toEqual({ status: 'ok' });
+    const children = await childrenOf(server.pid);
+    expect((await server.stop()).code).toBe(0);
+    for (const pid of children) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+  });
+});
+
+describe('two servers on one Valkey', () => {
+  manyServersOn('valkey');
 });
