@@ -60,6 +60,8 @@ const random = { bytes: (count: number) => randomBytes(count) };
 const dice = () => Math.random();
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 
+/** The word by which servers on one store tell each other apart. */
+const WORD_BYTES = 9;
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
 /** What a server stands on. */
@@ -144,8 +146,10 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   const backend = openBackend({ config: config.backend, clock, random, log, tidemark: () => tidemark });
   const modules = new SourceModules(config.appFolder, config.backend);
   await modules.load();
+  const word = randomBytes(WORD_BYTES).toString('base64url');
   const tidemark = await openTidemark(config, log, {
     store,
+    server: { word, isGone: (other) => servers.isGone(other) },
     adapters: { find: (name) => (name === BACKEND ? backend : modules.find(name)) },
     jobs: announcing(jobs, (queue) => onEnqueue(queue)),
     urlRules: { ownOrigins, denyPrivate: config.backend.denyPrivate },
@@ -159,7 +163,7 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   const limiter = new LoginLimiter(clock, (keys) => servers.tell({ kind: 'login_failed', keys }));
   const events = eventHubOf(config, log, tidemark, (client, atMs) => servers.tell({ kind: 'listens', client, atMs }));
   const ways = { timers: systemTimers, openBus: (listener: BusListener) => openBus(config, log, listener) };
-  const servers = new JoinedServers({ tidemark, hub: events, limiter, clock, ...ways });
+  const servers = new JoinedServers({ word, tidemark, hub: events, limiter, clock, ...ways });
   const carrier = await openPings({ config, tidemark, jobs, live: servers, clock, random, dice, pace, log });
   let isStopping = false;
   const desk = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
@@ -196,7 +200,7 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
 }
 
-type Connections = Pick<TidemarkParts, 'store' | 'adapters' | 'jobs' | 'urlRules'>;
+type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules'>;
 
 async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {
   return new Tidemark({

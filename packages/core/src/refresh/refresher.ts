@@ -17,7 +17,7 @@ import type { PartitionKey, Store } from '../ports/store.ts';
 import type { SourceView } from '../registry/sources.ts';
 import { isDue } from './is-due.ts';
 import { noteErrors } from './note-errors.ts';
-import { RefreshDesk, type RefreshLease, type Standing } from './refresh-desk.ts';
+import { RefreshDesk, type RefreshLease, type ServerIdentity, type Standing } from './refresh-desk.ts';
 import { failureOf } from './trouble-of.ts';
 
 export interface RefresherPorts {
@@ -33,6 +33,8 @@ export interface RefresherPorts {
   readonly queryMsMax?: number;
   /** Absent: what another server is fetching is not waited for. */
   readonly wait?: (ms: number) => Promise<void>;
+  /** Absent: the only one that is told apart. */
+  readonly server?: ServerIdentity;
   readonly sourceOf: (name: string) => Promise<SourceView>;
   readonly targetOf: (call: WriteCall) => Promise<Target>;
   readonly head: (call: WriteCall) => Promise<Moment>;
@@ -45,6 +47,7 @@ export const REFRESH_KIND = 'refresh';
 const QUERY_MS_MAX = 60_000;
 /** How often is looked whether another server has finished. */
 const LOOK_EVERY_MS = 50;
+const IN_VAIN_MAX = 1_000;
 
 /** One partition on its way to being refreshed. */
 interface Undertaking {
@@ -62,6 +65,8 @@ export class Refresher {
   readonly #ports: RefresherPorts;
   readonly #desk: RefreshDesk;
   readonly #flights = new Map<string, Promise<Trouble | null>>();
+  /** Attempts of others that took too long to be waited for. */
+  readonly #inVain = new Set<string>();
 
   constructor(ports: RefresherPorts) {
     this.#ports = ports;
@@ -167,7 +172,7 @@ export class Refresher {
   async #refresh(undertaking: Undertaking, standing: Standing): Promise<Trouble | null> {
     const { clock, count } = this.#ports;
     const lease = await this.#desk.lease(undertaking.target, standing);
-    if (lease === null) return this.#awaitOther(undertaking.target, standing.state.trouble);
+    if (lease === null) return this.#awaitOther(undertaking, standing.state.trouble);
     const startMs = clock.nowMs();
     try {
       const atMs = await this.#query(undertaking, lease);
@@ -182,18 +187,30 @@ export class Refresher {
     }
   }
 
-  /** Whoever comes while another server is at it gets what that one gets, or, after a while, what is there. */
-  async #awaitOther(target: Target, known: Trouble | null): Promise<Trouble | null> {
+  /**
+   * Whoever comes while another server is at it gets what that one gets; after a while, what is there. For one that
+   * was waited for in vain nobody waits again; in the place of one that has died the backend is asked here.
+   */
+  async #awaitOther(undertaking: Undertaking, known: Trouble | null): Promise<Trouble | null> {
     const { wait, clock } = this.#ports;
+    const { target } = undertaking;
     if (wait === undefined) return known;
     const endMs = clock.nowMs() + REFRESH_AWAIT_MS_MAX;
-    const { state: first } = await this.#desk.standing(target);
-    for (let state = first; ; state = (await this.#desk.standing(target)).state) {
-      const nowMs = clock.nowMs();
-      if (state.leaseWord !== first.leaseWord || state.leaseUntilMs <= nowMs) return state.trouble;
-      if (nowMs >= endMs) return known;
+    let standing = await this.#desk.standing(target);
+    const { leaseWord } = standing.state;
+    while (standing.state.leaseWord === leaseWord && standing.state.leaseUntilMs > clock.nowMs()) {
+      if (this.#desk.isAbandoned(standing.state)) return this.#refresh(undertaking, standing);
+      if (this.#inVain.has(leaseWord) || clock.nowMs() >= endMs) return this.#giveUpOn(leaseWord, known);
       await wait(LOOK_EVERY_MS);
+      standing = await this.#desk.standing(target);
     }
+    return standing.state.trouble;
+  }
+
+  #giveUpOn(leaseWord: string, known: Trouble | null): Trouble | null {
+    if (this.#inVain.size >= IN_VAIN_MAX) this.#inVain.clear();
+    this.#inVain.add(leaseWord);
+    return known;
   }
 
   /** Asks, and writes what was answered. Answers when the query began; null: somebody else has the refresh by now. */

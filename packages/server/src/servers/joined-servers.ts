@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Bus, BusListener, Clock, PartitionKey, Tidemark } from '@tidemark/core';
 import type { SyncEvents } from '@tidemark/protocol';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
@@ -13,6 +12,8 @@ import { Neighbours } from './neighbours.ts';
 export type Told = 'sessions' | 'sources' | 'reset';
 
 export interface JoinedServersParts {
+  /** A word that no other server has. */
+  readonly word: string;
   readonly tidemark: Pick<Tidemark, 'onCommitted' | 'onOutcome' | 'stats'>;
   readonly hub: EventHub;
   readonly limiter: LoginLimiter;
@@ -24,7 +25,6 @@ export interface JoinedServersParts {
 
 /** Changes that follow each other within this time are told to other servers together. */
 const GATHER_MS = 10;
-const WORD_BYTES = 9;
 
 /**
  * Makes one installation of many servers, as far as the store does not do that by itself: what happens at one is told
@@ -40,7 +40,6 @@ export class JoinedServers implements LiveDevices {
     this.#parts = parts;
     this.#neighbours = new Neighbours({
       ...parts,
-      word: randomBytes(WORD_BYTES).toString('base64url'),
       onHint: (hint) => this.#take(hint),
       answer: (question) => this.#answer(question),
       onGap: () => this.#lookAtEverything(),
@@ -68,6 +67,10 @@ export class JoinedServers implements LiveDevices {
   /** Servers beside this one. */
   get neighbours(): number {
     return this.#neighbours.count;
+  }
+
+  isGone(word: string): boolean {
+    return this.#neighbours.isGone(word);
   }
 
   tell(hint: Hint): void {

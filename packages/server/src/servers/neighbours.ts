@@ -53,6 +53,7 @@ export class Neighbours {
   #told = 0;
   #lastId = 0;
   #ticks = 0;
+  #openedAtMs = Number.POSITIVE_INFINITY;
   #cancel: () => void = () => undefined;
   #isOpen = true;
 
@@ -63,6 +64,7 @@ export class Neighbours {
   async open(): Promise<void> {
     const { openBus } = this.#parts;
     this.#bus = await openBus({ onText: (text) => this.#hear(text), onGap: () => this.#onGap() });
+    this.#openedAtMs = this.#parts.clock.nowMs();
     this.#sayHere(true);
     this.#rest();
   }
@@ -70,6 +72,12 @@ export class Neighbours {
   /** Servers heard of lately. */
   get count(): number {
     return this.#known.size;
+  }
+
+  /** A server that lives has been heard of by everybody who has listened for long enough. */
+  isGone(word: string): boolean {
+    const hasListened = this.#parts.clock.nowMs() - this.#openedAtMs > GONE_AFTER_MS;
+    return this.#bus !== null && hasListened && word !== this.#parts.word && !this.#known.has(word);
   }
 
   tell(hint: Hint): void {
