@@ -23,6 +23,7 @@ export class FleetServer {
   readonly #env: Readonly<Record<string, string>>;
   #child: ChildProcess | null = null;
   #url: string | null = null;
+  #isReady = false;
   /** What it has said on its standard output and error output. */
   readonly lines: string[] = [];
   said = '';
@@ -44,6 +45,11 @@ export class FleetServer {
     return pid;
   }
 
+  /** It runs, and has said that it is ready. */
+  get isReady(): boolean {
+    return this.#isReady && this.isRunning;
+  }
+
   get isRunning(): boolean {
     return this.#child !== null && this.#child.exitCode === null && this.#child.signalCode === null;
   }
@@ -61,10 +67,12 @@ export class FleetServer {
     const args = [MAIN, 'serve', '--port', port, '--data', folder, '--log-format', 'json', ...this.#args];
     const child = spawn(process.execPath, args, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
+    this.#isReady = false;
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.said = (this.said + text).slice(-20_000);
     });
     this.#url = await this.#readyAt(child);
+    this.#isReady = true;
     return this;
   }
 
