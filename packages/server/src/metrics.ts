@@ -1,5 +1,15 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Measured } from './workers/worker-message.ts';
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
+
+/** The metrics of one process. */
+export type Measured = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /** What the server measures of itself, for whoever scrapes `/metrics`. */
 export class Metrics {

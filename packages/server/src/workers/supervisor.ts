@@ -1,8 +1,9 @@
 import type { Clock, Log } from '@tidemark/core';
 import { AggregatorRegistry } from 'prom-client';
 import type { Timers } from '../jobs/timers.ts';
+import type { Measured } from '../metrics.ts';
 import { CRASHES_MAX, CrashBudget } from './crash-budget.ts';
-import type { FromWorker, Measured, Ready, StartFailure, ToWorker } from './worker-message.ts';
+import type { FromWorker, Ready, StartFailure, ToWorker } from './worker-message.ts';
 
 /** A worker process, as the supervisor sees it. */
 export interface WorkerProcess {

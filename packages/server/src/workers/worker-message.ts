@@ -1,11 +1,11 @@
-import type { MetricObjectWithValues, MetricValue } from 'prom-client';
-import type { Running } from '../compose.ts';
-
-/** The metrics of one process. */
-export type Measured = readonly MetricObjectWithValues<MetricValue<string>>[];
+import type { Measured } from '../metrics.ts';
 
 /** What a worker is ready with, for the line that says so. */
-export type Ready = Pick<Running, 'url' | 'adminLogin' | 'generatedPassword'>;
+export interface Ready {
+  readonly url: string;
+  readonly adminLogin: string;
+  readonly generatedPassword: string | null;
+}
 
 /** Why a worker could not start, as the command line tells it. */
 export interface StartFailure {
