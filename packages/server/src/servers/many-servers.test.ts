@@ -34,7 +34,7 @@ async function openFleet(engine: string): Promise<Fleet> {
   const valkey = engine === 'valkey' ? await startValkey() : null;
   const store = { folder: folder.path, ...(valkey === null ? {} : { address: valkey.address }) };
   const backend = await openFakeBackend(() => SECRET);
-  const env = { TIDEMARK_BACKEND_SECRET: SECRET, TIDEMARK_METRICS_PUBLIC: 'true' };
+  const env = { TIDEMARK_BACKEND_SECRET: SECRET, TIDEMARK_METRICS_PUBLIC: 'true', TIDEMARK_TRUST_PROXY: 'true' };
   // On one machine the usual way to have several. The first to start makes the administrator, with a password of its own.
   const args = engine === 'embedded' ? ['--workers', '2'] : [];
   const second = await new FleetServer(store, args, { ...env, TIDEMARK_ADMIN_PASSWORD: '' }).start();
@@ -219,7 +219,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     const tryAt = async ({ url }: FleetServer, password: string) => {
       const door = new Caller(url, null);
       onTestFinished(() => door.close());
-      return (await door.post('/rc/v1/system/login', { login, password })).code;
+      return (await door.post('/rc/v1/system/login', { login, password }, { 'x-forwarded-for': '203.0.113.7' })).code;
     };
     const codes: (string | null)[] = [];
     // How long a hint is under way is not said, so this goes on until it has arrived.
@@ -228,6 +228,31 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     }
     expect(codes.filter((code) => code === 'invalid_credentials').length).toBeLessThan(10);
     expect(codes).toContain('rate_limited');
+  });
+
+  it('[MANY-13] when one is killed while it asks the backend, the other asks in its place, and its devices look for what was left untold', async () => {
+    const admin = adminAt(fleet.first);
+    await admin.post('/rc/v1/system/appserver', { adapter_url: fleet.backend.url });
+    await admin.post('/rc/v1/sources', { name: 'Left', partition_type: 'app', adapter: 'backend' });
+    const device = await openDevice(at(fleet.first), await newUser());
+    const events = await listenAt(fleet.second, device);
+    const pullAt = (server: FleetServer) =>
+      movedTo(server, device).api.post('/sync/v1/pull', { client_id: device.id, sources: { Left: {} } });
+    let queries = 0;
+    const asked = new Promise<void>((resolve) => {
+      fleet.backend.on('query', (_, response) => {
+        if (++queries === 1) resolve();
+        else answerJson(response, { spade: { count: 1 } });
+      });
+    });
+    const cut = pullAt(fleet.first).catch(() => 'cut');
+    await asked;
+    await fleet.first.kill();
+    const { body } = await pullAt(fleet.second);
+    expect((body as { sources: { Left: Page } }).sources.Left).toMatchObject({ put: { spade: { count: 1 } } });
+    expect([await cut, queries]).toEqual(['cut', 2]);
+    const told: unknown[] = [];
+    while (!told.includes('pull')) told.push((await events.next())?.name);
   });
 
   return () => fleet;

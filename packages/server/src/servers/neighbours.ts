@@ -17,13 +17,13 @@ export interface NeighboursParts {
 }
 
 /** How often a server says that it is there, and how much it has told: whoever has heard less has missed something. */
-export const HERE_EVERY_MS = 2_000;
+export const HERE_EVERY_MS = 1_000;
 /** A server that was not heard of for so long is gone, and may have left untold what it did last. */
-const GONE_AFTER_MS = 7_000;
+const GONE_AFTER_MS = 5_000;
 /** How long others may take to answer. */
 const ANSWER_MS_MAX = 1_000;
 /** Where no hint can come from anybody, how many signs of life pass between two times at which one is assumed lost. */
-const TICKS_PER_GUESS = 15;
+const TICKS_PER_GUESS = 30;
 const QUESTIONS_MAX = 10_000;
 const NEIGHBOURS_MAX = 1_024;
 
