@@ -54,7 +54,9 @@ export class JoinedServers implements LiveDevices {
       this.#note(committed.partition);
     });
     tidemark.onOutcome(({ client }) => {
-      if (!hub.outcomes(client)) this.tell({ kind: 'outcomes', client });
+      hub.outcomes(client);
+      // Also when it listens here: it may have moved on to another server a moment ago.
+      this.tell({ kind: 'outcomes', client });
     });
     await this.#neighbours.open();
   }

@@ -176,6 +176,22 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect(pages.map(({ put }) => put)).toEqual(pages.map(() => ({ shovel: { count: 3 } })));
   });
 
+  it('[MANY-20] what became of an upload left to a queue is told to its device, wherever that listens', async () => {
+    const source = { name: 'Visit', adapter: 'backend', poll_interval: -1, cud_queue: 'visits' };
+    await adminAt(fleet.second).post('/rc/v1/sources', source);
+    fleet.backend.on('create', (_, response) => answerJson(response, {}, 422));
+    const device = await openDevice(at(fleet.first), await newUser());
+    for (const [pushedAt, listensAt] of [
+      [fleet.first, fleet.second],
+      [fleet.second, fleet.first],
+    ] as const) {
+      const events = await listenAt(listensAt, device);
+      const change = { op_id: `at ${pushedAt.url}`, source: 'Visit', op: 'create', id: 'tmp', attributes: { a: 1 } };
+      await movedTo(pushedAt, device).api.post('/sync/v1/push', { client_id: device.id, changes: [change] });
+      expect(await events.next()).toEqual({ name: 'outcomes', data: {} });
+    }
+  });
+
   it('[MANY-18] a scrape shows what all workers of a server have measured, and the installation once', async () => {
     const metrics = async () => {
       const scraper = new Caller(fleet.second.url, null);
