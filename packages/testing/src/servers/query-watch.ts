@@ -18,8 +18,8 @@ export class QueryWatch {
       this.queries++;
       this.#underWay.set(partition, count);
       if (count > 1) this.problems.push(`${count} queries of ${partition} at once`);
-      const stock = { shovel: { queried: this.queries } };
-      const answering = setTimeout(() => answerJson(response, stock), dice.between(1, ANSWER_MS_MAX));
+      // Always the same: a change would be told to devices, whose pulls would cause the next query.
+      const answering = setTimeout(() => answerJson(response, { shovel: { n: 1 } }), dice.between(1, ANSWER_MS_MAX));
       // However it ends: with its answer, or with the server that asked.
       response.once('close', () => {
         clearTimeout(answering);
