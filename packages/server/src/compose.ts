@@ -167,10 +167,11 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   const carrier = await openPings({ config, tidemark, jobs, live: servers, clock, random, dice, pace, log });
   let isStopping = false;
   const desk = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
-  await servers.open();
   const gauge = startLoadGauge(config.overload);
   const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge, channel });
   await app.listen({ host: config.host, port: config.port });
+  // Only now, so that a server that cannot listen leaves nothing open.
+  await servers.open();
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
   carrier.start();

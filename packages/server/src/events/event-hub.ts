@@ -39,8 +39,9 @@ export class EventHub implements LiveDevices {
   readonly #beatTimer: NodeJS.Timeout;
   #beat = 0;
   #isBeating = false;
-  /** How often a check of all tokens was asked for since one is under way. */
-  #checks = 0;
+  /** Users whose tokens are to be looked at; null: everybody's. */
+  readonly #toCheck = new Set<string | null>();
+  #isChecking = false;
   #news: News | null = null;
   #isTelling = false;
   #isClosed = false;
@@ -114,20 +115,22 @@ export class EventHub implements LiveDevices {
     await sendAll(this.#byClient.values(), PULL);
   }
 
-  /** Tokens may have ended: those of everybody who listens are looked at now, not only at the next heartbeat. */
-  async recheck(): Promise<void> {
-    const wasChecking = this.#checks++ > 0;
-    // Whoever is at it begins again, since it may have looked at some too early.
-    if (wasChecking) return;
+  /**
+   * Tokens of the user, or of anybody, may have ended: those of devices that listen are looked at now, not only at the
+   * next heartbeat. What is asked for while others are looked at is done afterwards, once.
+   */
+  async recheck(user: string | null): Promise<void> {
+    this.#toCheck.add(user);
+    if (this.#isChecking) return;
+    this.#isChecking = true;
     try {
-      for (let checks = 0; checks !== this.#checks && !this.#isClosed; ) {
-        checks = this.#checks;
-        for (const connection of [...this.#byClient.values()]) await this.#endIfInvalid(connection);
+      while (this.#toCheck.size > 0 && !this.#isClosed) {
+        for (const connection of this.#takeToCheck()) await this.#endIfInvalid(connection);
       }
     } catch (error) {
       this.#parts.log.warn('recheck_failed', { reason: error instanceof Error ? error.message : String(error) });
     } finally {
-      this.#checks = 0;
+      this.#isChecking = false;
     }
   }
 
@@ -136,6 +139,13 @@ export class EventHub implements LiveDevices {
     this.#isClosed = true;
     clearInterval(this.#beatTimer);
     for (const connection of this.#byClient.values()) connection.end();
+  }
+
+  #takeToCheck(): readonly Connection[] {
+    const users = [...this.#toCheck];
+    this.#toCheck.clear();
+    if (users.includes(null)) return [...this.#byClient.values()];
+    return users.flatMap((user) => [...(this.#byUser.get(user ?? '') ?? [])]);
   }
 
   #forget(connection: Connection): void {

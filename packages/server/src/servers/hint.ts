@@ -16,8 +16,8 @@ export type Hint =
   /** Null: more than could be named. */
   | { readonly kind: 'changed'; readonly partitions: readonly PartitionKey[] | null }
   | { readonly kind: 'outcomes'; readonly client: string }
-  /** Tokens may have ended. */
-  | { readonly kind: 'sessions' }
+  /** Tokens of the user may have ended; null: of anybody. */
+  | { readonly kind: 'sessions'; readonly user: string | null }
   | { readonly kind: 'sources' }
   | { readonly kind: 'reset' }
   /** The device listens here since then, and nowhere else any more. */

@@ -44,10 +44,19 @@ export class JoinedServers implements LiveDevices {
       answer: (question) => this.#answer(question),
       onGap: () => this.#lookAtEverything(),
     });
+    this.#listenHere();
   }
 
-  /** From here on this server tells and hears. */
-  async open(): Promise<void> {
+  /**
+   * From here on this server hears of the others. What they told before, to devices that listen here already, is
+   * noticed to be missing when they are first heard of.
+   */
+  open(): Promise<void> {
+    return this.#neighbours.open();
+  }
+
+  /** What happens here is told here, and to the others. */
+  #listenHere(): void {
     const { tidemark, hub } = this.#parts;
     tidemark.onCommitted((committed) => {
       hub.committed(committed);
@@ -58,7 +67,6 @@ export class JoinedServers implements LiveDevices {
       // Also when it listens here: it may have moved on to another server a moment ago.
       this.tell({ kind: 'outcomes', client });
     });
-    await this.#neighbours.open();
   }
 
   /** Called when sources may have changed anywhere. */
@@ -79,10 +87,10 @@ export class JoinedServers implements LiveDevices {
     this.#neighbours.tell(hint);
   }
 
-  /** A route of this server has done something of the kind. */
-  told(what: Told): void {
-    this.tell({ kind: what });
-    this.#look(what);
+  /** A route of this server has done something of the kind, which concerns a user, or, if null, perhaps everybody. */
+  told(what: Told, user: string | null): void {
+    this.tell(what === 'sessions' ? { kind: what, user } : { kind: what });
+    this.#look(what, user);
   }
 
   /** Wherever the device listens. */
@@ -116,7 +124,8 @@ export class JoinedServers implements LiveDevices {
     else if (hint.kind === 'outcomes') hub.outcomes(hint.client);
     else if (hint.kind === 'listens') hub.replaced(hint.client, hint.atMs);
     else if (hint.kind === 'login_failed') limiter.noteFailed(hint.keys);
-    else if (hint.kind === 'sessions' || hint.kind === 'sources') this.#look(hint.kind);
+    else if (hint.kind === 'sessions') this.#look(hint.kind, hint.user);
+    else if (hint.kind === 'sources') this.#look(hint.kind);
     else if (hint.kind === 'reset') {
       // What was measured before belongs to the life before.
       tidemark.stats.clear();
@@ -130,8 +139,8 @@ export class JoinedServers implements LiveDevices {
     else for (const partition of partitions) hub.committed({ partition, cause: 'push' });
   }
 
-  #look(what: Told): void {
-    if (what !== 'sources') void this.#parts.hub.recheck();
+  #look(what: Told, user: string | null = null): void {
+    if (what !== 'sources') void this.#parts.hub.recheck(what === 'sessions' ? user : null);
     if (what !== 'sessions') this.#onSources();
   }
 

@@ -65,7 +65,7 @@ class World {
   }
 }
 
-const SESSIONS: Hint = { kind: 'sessions' };
+const SESSIONS: Hint = { kind: 'sessions', user: null };
 
 it('[MANY-9] servers find each other, and hear what the others tell, but not themselves', async () => {
   const world = new World();
