@@ -22,6 +22,7 @@ export { PING_KIND, type PingReport, Pings, pingQueue } from './pings/pings.ts';
 export { PushNotices } from './pings/push-notices.ts';
 export { ToldLately } from './pings/told-lately.ts';
 export * from './ports/adapter.ts';
+export * from './ports/bus.ts';
 export type { Clock } from './ports/clock.ts';
 export * from './ports/jobs.ts';
 export type { Log, LogFields } from './ports/log.ts';
@@ -44,6 +45,7 @@ export type { UserView } from './registry/users.ts';
 export { type AddressClass, addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
 export type { AuditFact } from './system/audit.ts';
+export { type LeaseTerms, ServerLease, type ServerLeasePorts } from './system/server-lease.ts';
 export {
   type CommitCause,
   type Committed,

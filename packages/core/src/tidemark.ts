@@ -41,6 +41,7 @@ import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
 import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
+import type { ServerIdentity } from './refresh/refresh-desk.ts';
 import { Refresher } from './refresh/refresher.ts';
 import { Clients } from './registry/clients.ts';
 import type { DeviceId } from './registry/device-id.ts';
@@ -81,6 +82,10 @@ export interface TidemarkParts {
   readonly queryMsMax?: number;
   /** How long logins the backend vouched for are good while it cannot be asked. Absent or 0: not at all. */
   readonly loginsKeptMs?: number;
+  /** Resolves after so long. Absent: what another server is fetching is not waited for. */
+  readonly wait?: (ms: number) => Promise<void>;
+  /** Which of the servers on this store it is. Absent: servers are not told apart. */
+  readonly server?: ServerIdentity;
 }
 
 export interface PullCall extends WriteCall {

@@ -137,6 +137,8 @@ export const FOOTPRINT_ATTRIBUTES_MAX = 1_000;
 export const REFRESH_QUERIES_MAX = 3;
 /** How long applying an answer may take beside the query; beyond both, another server may refresh the partition. */
 export const REFRESH_APPLY_MS_MAX = 60_000;
+/** How long what another server is fetching is waited for; after that a device gets what is there. */
+export const REFRESH_AWAIT_MS_MAX = 10_000;
 /** The longest wait after failed refreshes, before the backend is asked again. */
 export const REFRESH_WAIT_MS_MAX = 300_000;
 /** How long a refresh left to a queue is waited for before another is left there. */

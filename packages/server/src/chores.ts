@@ -1,15 +1,21 @@
-import { callFor, type Log, type PartitionKey, type PingResults, type Tidemark } from '@tidemark/core';
+import { randomBytes } from 'node:crypto';
+import { callFor, type Log, type PartitionKey, type PingResults, ServerLease, type Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import { type GaugesParts, recordGauges } from './gauges.ts';
 import type { Metrics } from './metrics.ts';
 
 const FLUSH_EVERY_MS = 5_000;
 const TIDY_EVERY_MS = 3_600_000;
-/** As long as a step of the statistics, so that every step has one measurement; counting takes longer than recording. */
-const GAUGE_EVERY_MS = 60_000;
+/** Several times within a step of the statistics, so that every step has its measurement, whoever makes it. */
+const GAUGE_EVERY_MS = 20_000;
+/** Of all servers one does what one is enough for. When it dies, another one takes over after so long. */
+const LEASE_MS = 6_000;
+const RENEW_EVERY_MS = 2_000;
+const WORD_BYTES = 9;
 const PARTITIONS_PER_READ = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
-export interface ChoresParts {
+export interface ChoresParts extends GaugesParts {
   readonly tidemark: Tidemark;
   readonly results: PingResults;
   readonly log: Log;
@@ -18,51 +24,70 @@ export interface ChoresParts {
 }
 
 export interface Chores {
-  /** Ends the rounds and carries what was measured into the store. */
+  /** Ends the rounds, carries what was measured into the store, and lets another server take over. */
   stop(): Promise<void>;
 }
 
 /** What has to be done from time to time, whoever asks for anything: measuring, keeping statistics, forgetting what is old. */
-export function startChores({ tidemark, results, log, metrics, retentionDays }: ChoresParts): Chores {
+export function startChores(parts: ChoresParts): Chores {
+  const { tidemark, log } = parts;
   const told = (chore: string) => (error: unknown) =>
     log.warn('chore_failed', { chore, reason: error instanceof Error ? error.message : String(error) });
+  const lease = choresLease(tidemark);
   const flush = () => tidemark.stats.flush().catch(told('flush'));
-  const tidy = () => tidyUp(tidemark, results, metrics, retentionDays * DAY_MS).catch(told('tidy'));
-  const gauge = () => recordGauges(tidemark, Date.now()).catch(told('gauge'));
+  const tidy = () => tidyUp(parts, lease).catch(told('tidy'));
+  const gauge = async () => {
+    const { fence } = lease;
+    if (fence !== null) await recordGauges(parts, fence, Date.now()).catch(told('gauge'));
+  };
+  const renew = async () => {
+    const wasHeld = lease.isHeld;
+    await lease.renew().catch(told('lease'));
+    if (!wasHeld) await gauge();
+  };
   const timers = [
     setInterval(flush, FLUSH_EVERY_MS),
     setInterval(tidy, TIDY_EVERY_MS),
     setInterval(gauge, GAUGE_EVERY_MS),
+    setInterval(renew, RENEW_EVERY_MS),
   ];
-  void gauge();
+  void renew();
   for (const timer of timers) timer.unref();
   return {
     async stop() {
       for (const timer of timers) clearInterval(timer);
-      await flush();
+      await Promise.all([flush(), lease.release().catch(told('lease'))]);
     },
   };
 }
 
-/** How many there are: what is no event can only be looked at from time to time. */
-export async function recordGauges(tidemark: Tidemark, nowMs: number): Promise<void> {
-  const [users, clients] = await Promise.all([tidemark.users.count(), tidemark.clients.count()]);
-  tidemark.stats.record('users', users, nowMs);
-  tidemark.stats.record('clients', clients, nowMs);
+function choresLease({ store }: Tidemark): ServerLease {
+  const word = randomBytes(WORD_BYTES).toString('base64url');
+  const clock = { nowMs: () => performance.now() };
+  return new ServerLease({ store, clock }, { name: 'chores', word, leaseMs: LEASE_MS });
 }
 
-async function tidyUp(tidemark: Tidemark, results: PingResults, metrics: Metrics, retentionMs: number): Promise<void> {
+/** Each step may be done twice without harm; the lease only spares the others the work, so it is asked for now and then. */
+async function tidyUp({ tidemark, results, metrics, retentionDays }: ChoresParts, lease: ServerLease): Promise<void> {
   const nowMs = Date.now();
-  await tidemark.tokens.trimExpired(nowMs);
-  await tidemark.logins.trim();
-  await tidemark.stats.trim(nowMs);
-  await tidemark.audit.trim(nowMs);
-  await results.trim(nowMs);
-  await trimPartitions(tidemark, metrics, retentionMs);
+  const steps = [
+    () => tidemark.tokens.trimExpired(nowMs),
+    () => tidemark.logins.trim(),
+    () => tidemark.stats.trim(nowMs),
+    () => tidemark.audit.trim(nowMs),
+    () => results.trim(nowMs),
+    () => trimPartitions(tidemark, metrics, retentionDays * DAY_MS, () => lease.isStillHeld()),
+  ];
+  for (const step of steps) if (await lease.isStillHeld()) await step();
 }
 
 /** Forgets the tombstones that no device seen within the retention time still needs. */
-export async function trimPartitions(tidemark: Tidemark, metrics: Metrics, retentionMs: number): Promise<void> {
+export async function trimPartitions(
+  tidemark: Tidemark,
+  metrics: Metrics,
+  retentionMs: number,
+  mayGoOn: () => Promise<boolean> = async () => true,
+): Promise<void> {
   const startedMs = performance.now();
   let after: PartitionKey | undefined;
   for (;;) {
@@ -70,7 +95,7 @@ export async function trimPartitions(tidemark: Tidemark, metrics: Metrics, reten
     const partitions = await tidemark.store.partitions(page);
     for (const partition of partitions) metrics.partitionTrimmed(await trimPartition(tidemark, partition, retentionMs));
     after = partitions.at(-1);
-    if (after === undefined || partitions.length < PARTITIONS_PER_READ) break;
+    if (after === undefined || partitions.length < PARTITIONS_PER_READ || !(await mayGoOn())) break;
   }
   metrics.trimRound((performance.now() - startedMs) / 1_000);
 }

@@ -1,8 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { type Clock, type Jobs, type Log, refs, type Store, Tidemark, type TidemarkParts } from '@tidemark/core';
-import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
+import {
+  type Bus,
+  type BusListener,
+  type Clock,
+  type Jobs,
+  type Log,
+  refs,
+  type Store,
+  Tidemark,
+  type TidemarkParts,
+} from '@tidemark/core';
+import { openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
+import { openValkeyBus, openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
@@ -11,19 +21,23 @@ import { startChores } from './chores.ts';
 import type { Config } from './config/config.ts';
 import { OBJECT_MEMBERS_MAX } from './edge-limits.ts';
 import { EventHub } from './events/event-hub.ts';
+import { lastGauge, queueDepths } from './gauges.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import type { Desk, Route } from './http/route.ts';
+import { systemTimers } from './jobs/timers.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { Metrics } from './metrics.ts';
 import { type OpenPings, openPings } from './open-pings.ts';
 import { openPasswords } from './passwords.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
+import { JoinedServers } from './servers/joined-servers.ts';
 import { announcing, startQueues } from './start-queues.ts';
 import { readVersion } from './version.ts';
+import type { WorkerChannel } from './workers/worker-channel.ts';
 
 /** A server that answers. */
 export interface Running {
@@ -46,6 +60,10 @@ const random = { bytes: (count: number) => randomBytes(count) };
 const dice = () => Math.random();
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 
+/** The word by which servers on one store tell each other apart. */
+const WORD_BYTES = 9;
+const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
+
 /** What a server stands on. */
 interface Engines {
   readonly store: Store;
@@ -59,13 +77,18 @@ export function openStore(config: Config): Promise<Store & { jobs(parts: { reado
 
 /**
  * Puts the server together: the only place where engines meet the core. `more` are routes beside its own, for those who
- * measure what the edge costs without the product.
+ * measure what the edge costs without the product; `channel` is there when this process is one of several workers.
  */
-export async function compose(config: Config, log: EdgeLog, more: readonly Route[] = []): Promise<Running> {
+export async function compose(
+  config: Config,
+  log: EdgeLog,
+  more: readonly Route[] = [],
+  channel: WorkerChannel | null = null,
+): Promise<Running> {
   const engines = await openEngines(config, log);
   try {
     for (const warning of engines.store.engine.warnings ?? []) log.warn('store_warning', { detail: warning });
-    return await serve(config, log, { ...engines, routes: [...allRoutes, ...more] });
+    return await serve(config, log, { ...engines, routes: [...allRoutes, ...more], channel });
   } catch (error) {
     // Whatever kept the server from starting must not leave the store open.
     await engines.store.close();
@@ -75,6 +98,7 @@ export async function compose(config: Config, log: EdgeLog, more: readonly Route
 
 interface ServeParts extends Engines {
   readonly routes: readonly Route[];
+  readonly channel: WorkerChannel | null;
 }
 
 async function openEngines(config: Config, log: Log): Promise<Engines> {
@@ -85,27 +109,47 @@ async function openEngines(config: Config, log: Log): Promise<Engines> {
   return { store, jobs: store.jobs({ clock }) };
 }
 
-function openValkey({ store, valkey, isDurabilityRequired }: Config, log: Log | null): Promise<ValkeyStore> {
-  const { login, password, prefix, confirmReplicas } = valkey;
-  return openValkeyStore({
+/** The way to the other servers on the same store. A server without one still serves; it only hears of less. */
+async function openBus(config: Config, log: Log, listener: BusListener): Promise<Bus | null> {
+  try {
+    return config.store === 'embedded'
+      ? await openEmbeddedBus({ folder: config.dataFolder }, listener)
+      : await openValkeyBus(valkeyAccess(config), listener);
+  } catch (error) {
+    log.warn('servers_not_joined', { reason: error instanceof Error ? error.message : String(error) });
+    return null;
+  }
+}
+
+function valkeyAccess({ store, valkey: { login, password, prefix } }: Config) {
+  return {
     address: store,
     prefix,
-    confirmReplicas,
-    isDurabilityRequired,
     ...(login === null ? {} : { login }),
     ...(password === null ? {} : { password }),
+  };
+}
+
+function openValkey(config: Config, log: Log | null): Promise<ValkeyStore> {
+  const { isDurabilityRequired, valkey } = config;
+  return openValkeyStore({
+    ...valkeyAccess(config),
+    confirmReplicas: valkey.confirmReplicas,
+    isDurabilityRequired,
     onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
   });
 }
 
-async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: ServeParts): Promise<Running> {
+async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channel }: ServeParts): Promise<Running> {
   const ownOrigins = ownOriginsOf(config, config.port);
   let onEnqueue: (queue: string) => void = () => {};
   const backend = openBackend({ config: config.backend, clock, random, log, tidemark: () => tidemark });
   const modules = new SourceModules(config.appFolder, config.backend);
   await modules.load();
+  const word = randomBytes(WORD_BYTES).toString('base64url');
   const tidemark = await openTidemark(config, log, {
     store,
+    server: { word, isGone: (other) => servers.isGone(other) },
     adapters: { find: (name) => (name === BACKEND ? backend : modules.find(name)) },
     jobs: announcing(jobs, (queue) => onEnqueue(queue)),
     urlRules: { ownOrigins, denyPrivate: config.backend.denyPrivate },
@@ -116,24 +160,31 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: Serv
     configuredSources: modules.declarationsWith(config.sources),
     licensee: config.licensee,
   });
-  const events = eventHubOf(config, log, tidemark);
-  const carrier = await openPings({ config, tidemark, jobs, live: events, clock, random, dice, pace, log });
+  const limiter = new LoginLimiter(clock, (keys) => servers.tell({ kind: 'login_failed', keys }));
+  const events = eventHubOf(config, log, tidemark, (client, atMs) => servers.tell({ kind: 'listens', client, atMs }));
+  const ways = { timers: systemTimers, openBus: (listener: BusListener) => openBus(config, log, listener) };
+  const servers = new JoinedServers({ word, tidemark, hub: events, limiter, clock, ...ways });
+  const carrier = await openPings({ config, tidemark, jobs, live: servers, clock, random, dice, pace, log });
   let isStopping = false;
-  const desk = deskOf(config, { tidemark, jobs, backend, carrier, events });
-  tidemark.onCommitted(events.committed);
-  tidemark.onOutcome(({ client }) => void events.outcomes(client));
+  const desk = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
   const gauge = startLoadGauge(config.overload);
-  const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge });
+  const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge, channel });
   await app.listen({ host: config.host, port: config.port });
+  // Only now, so that a server that cannot listen leaves nothing open.
+  await servers.open();
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
   carrier.start();
   const queues = startQueues({ tidemark, jobs, clock, log, dice, queues: config.queues });
   onEnqueue = (queue) => queues.serve(queue);
+  servers.onSources = () => queues.look();
   const declare = () => tidemark.sources.configure(modules.declarationsWith(config.sources));
   const endWatch = config.isAppWatched ? modules.watch(log, declare) : () => undefined;
   const { retentionDays } = config.devices;
-  const chores = startChores({ tidemark, results: carrier.results, log, metrics: desk.metrics, retentionDays });
+  const chores = startChores({
+    ...{ tidemark, jobs, results: carrier.results, log, metrics: desk.metrics, retentionDays },
+    listeners: () => servers.listeners(),
+  });
   const close = async () => {
     isStopping = true;
     // Those who only listen are not waited for: they would never finish.
@@ -144,12 +195,13 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes }: Serv
     await Promise.all([carrier.stop(config.shutdownGraceMs), queues.stop(config.shutdownGraceMs)]);
     backend.close();
     await chores.stop();
+    await servers.close();
     await store.close();
   };
   return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
 }
 
-type Connections = Pick<TidemarkParts, 'store' | 'adapters' | 'jobs' | 'urlRules'>;
+type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules'>;
 
 async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {
   return new Tidemark({
@@ -157,6 +209,7 @@ async function openTidemark(config: Config, log: Log, connections: Connections):
     clock,
     random,
     pace,
+    wait,
     log,
     passwords: await openPasswords(),
     limits: config.limits,
@@ -170,20 +223,24 @@ async function openTidemark(config: Config, log: Log, connections: Connections):
   });
 }
 
-function eventHubOf({ devices }: Config, log: Log, tidemark: Tidemark): EventHub {
+function eventHubOf(
+  { devices }: Config,
+  log: Log,
+  tidemark: Tidemark,
+  onListen: (client: string, atMs: number) => void,
+): EventHub {
   const { heartbeatS, streamsMax } = devices;
-  return new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax });
+  const heartbeatMs = heartbeatS * 1_000;
+  return new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs, streamsMax, onListen });
 }
 
-interface DeskParts extends Pick<Desk, 'tidemark' | 'jobs' | 'backend' | 'events'> {
+interface DeskParts extends Pick<Desk, 'tidemark' | 'jobs' | 'backend' | 'events' | 'servers' | 'limiter'> {
   readonly carrier: OpenPings;
 }
 
 function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: DeskParts): Desk {
   const { pings, results, webPushKey } = carrier;
-  const { events } = parts;
-  const metrics = new Metrics();
-  metrics.watchListeners(() => events.size);
+  const metrics = metricsOf(parts);
   return {
     ...parts,
     metrics,
@@ -191,11 +248,22 @@ function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: 
     pings,
     results,
     webPushKey,
-    limiter: new LoginLimiter(clock),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,
     deviceTokenTtlMs: devices.tokenTtlS * 1_000,
   };
+}
+
+function metricsOf({ events, tidemark: { store }, jobs }: Pick<DeskParts, 'events' | 'tidemark' | 'jobs'>): Metrics {
+  const metrics = new Metrics();
+  metrics.watchListeners(() => events.size);
+  const watch = (name: string, help: string) =>
+    metrics.watchInstallation(`tidemark_${name}`, help, () => lastGauge(store, name));
+  watch('users', 'Users of the installation');
+  watch('clients', 'Devices of the installation, listening or not');
+  watch('listeners', 'Devices that listen for events, at all servers');
+  metrics.watchQueues(() => queueDepths(jobs));
+  return metrics;
 }
 
 interface EdgeParts {
@@ -205,9 +273,10 @@ interface EdgeParts {
   /** False once the server has been told to stop. */
   readonly isReady: () => boolean;
   readonly gauge: LoadGauge;
+  readonly channel: WorkerChannel | null;
 }
 
-function openEdge(config: Config, { desk, routes, log, isReady, gauge }: EdgeParts): Promise<FastifyInstance> {
+function openEdge(config: Config, { desk, routes, log, isReady, gauge, channel }: EdgeParts): Promise<FastifyInstance> {
   const { bodyBytesMax, trustProxy, areMetricsPublic, devices } = config;
   // What another machine keeps needs no room on this one.
   const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
@@ -216,9 +285,11 @@ function openEdge(config: Config, { desk, routes, log, isReady, gauge }: EdgePar
   const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
   const bounds = { objectMembersMax, deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
   const options = { bodyBytesMax, gauge, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
+  channel?.measureWith(desk.metrics);
+  const scrape = channel === null ? {} : { scrape: () => channel.scrape(desk.metrics) };
   return buildHttp(options, async (app) => {
     await addDescription(app);
-    addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge });
+    addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge, ...scrape });
     for (const route of routes) addRoute(app, desk, route);
   });
 }

@@ -1,4 +1,15 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
+
+/** The metrics of one process. */
+export type Measured = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /** What the server measures of itself, for whoever scrapes `/metrics`. */
 export class Metrics {
@@ -41,6 +52,11 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
+  /** As data, to be added to that of others. */
+  measured(): Promise<Measured> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
   request(labels: { readonly method: string; readonly route: string; readonly status: string }, seconds: number): void {
     this.#requestSeconds.observe(labels, seconds);
   }
@@ -62,10 +78,44 @@ export class Metrics {
   watchListeners(count: () => number): void {
     new Gauge({
       name: 'tidemark_event_streams',
-      help: 'Devices that listen for events',
+      help: 'Devices that listen for events at this server',
       registers: [this.#registry],
       collect() {
         this.set(count());
+      },
+    });
+  }
+
+  /**
+   * Shows what holds for the whole installation, whichever server is looked at: several workers show it once. What was
+   * never measured is not shown.
+   */
+  watchInstallation(name: string, help: string, read: () => Promise<number | null>): void {
+    new Gauge({
+      name,
+      help,
+      aggregator: 'first',
+      registers: [this.#registry],
+      async collect() {
+        const value = await read().catch(() => null);
+        if (value === null) this.reset();
+        else this.set(value);
+      },
+    });
+  }
+
+  /** The same of each queue. */
+  watchQueues(read: () => Promise<ReadonlyMap<string, number>>): void {
+    new Gauge({
+      name: 'tidemark_queue_jobs',
+      help: 'Jobs of the installation that are neither done nor dead, by queue',
+      labelNames: ['queue'],
+      aggregator: 'first',
+      registers: [this.#registry],
+      async collect() {
+        const depths = await read().catch(() => new Map<string, number>());
+        this.reset();
+        for (const [queue, depth] of depths) this.set({ queue }, depth);
       },
     });
   }

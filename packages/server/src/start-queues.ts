@@ -24,6 +24,8 @@ export interface QueuesParts {
 export interface Queues {
   /** From now on this process runs jobs of the queue, too. */
   serve(queue: string): void;
+  /** Sources may name other queues than before. */
+  look(): void;
   /** Leases nothing more; what runs may finish within the grace. */
   stop(graceMs: number): Promise<void>;
 }
@@ -45,6 +47,7 @@ export function startQueues(parts: QueuesParts): Queues {
   timer.unref();
   return {
     serve: (queue) => runner.serve(queue),
+    look: () => void look(),
     async stop(graceMs) {
       clearInterval(timer);
       await runner.stop(graceMs);

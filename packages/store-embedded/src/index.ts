@@ -1,3 +1,4 @@
+export { type EmbeddedBusOptions, openEmbeddedBus } from './bus.ts';
 export { type EmbeddedOptions, type EmbeddedStore, openEmbeddedStore } from './embedded-store.ts';
 export { FORMAT, UnusableFolder } from './folder.ts';
 export type { EmbeddedJobsOptions } from './jobs/embedded-jobs.ts';

@@ -209,7 +209,8 @@ function clientFor(address: Address): Redis | Cluster {
   });
 }
 
-function accessOptions({ username, password, isEncrypted }: Access) {
+/** How to log in, in the words of the client. */
+export function accessOptions({ username, password, isEncrypted }: Access) {
   return {
     ...(username === null ? {} : { username }),
     ...(password === null ? {} : { password }),

@@ -77,7 +77,7 @@ export interface ValkeyOptions {
   readonly onEvent?: (event: LinkEvent) => void;
 }
 
-const PREFIX = 'tidemark:';
+export const PREFIX = 'tidemark:';
 const SWEEP_EVERY_MS = 10_000;
 const TRIM_STEP_MAX = 10_000;
 const PARTITIONS_PER_READ = 1_000;
@@ -125,7 +125,7 @@ export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeySto
   }
 }
 
-function addressOf({ address: text, login, password }: ValkeyOptions): Address {
+export function addressOf({ address: text, login, password }: ValkeyOptions): Address {
   const address = readAddress(text);
   if (address === null) throw new UnusableServer(`${shownAddress(text)} is no address of a store: it ${ADDRESS_RULE}`);
   const access = {

@@ -85,6 +85,7 @@ export {
   type WebPushStandIn,
   type WebPushStandInOptions,
 } from './push-services/web-push-stand-in.ts';
+export { FLEET_PASSWORD, FleetServer, type FleetStore } from './servers/fleet-server.ts';
 export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
 export { type DeviceWorld, type Meddler, newDeviceWorld } from './sync/device-world.ts';
 export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';

@@ -15,6 +15,15 @@ export interface RefreshDeskPorts {
   readonly random: Random;
   /** The longest a query may take. */
   readonly queryMsMax: number;
+  readonly server?: ServerIdentity;
+}
+
+/** Which of the servers on a store this one is. */
+export interface ServerIdentity {
+  /** A word that no other server has; without a dot in it. */
+  readonly word: string;
+  /** Whether the server of that word is certainly not about any more. */
+  isGone(word: string): boolean;
 }
 
 /** What is known of a partition's refresh, as it was read. */
@@ -55,10 +64,10 @@ export class RefreshDesk {
 
   /** Null: somebody else has it, or was faster. */
   async lease(target: Target, standing: Standing): Promise<RefreshLease | null> {
-    const { store, clock, random, queryMsMax } = this.#ports;
+    const { store, clock, random, queryMsMax, server } = this.#ports;
     const nowMs = clock.nowMs();
-    if (standing.state.leaseUntilMs > nowMs) return null;
-    const leaseWord = randomWord(random);
+    if (standing.state.leaseUntilMs > nowMs && !this.isAbandoned(standing.state)) return null;
+    const leaseWord = `${server?.word ?? ''}.${randomWord(random)}`;
     const leaseUntilMs = nowMs + queryMsMax + REFRESH_APPLY_MS_MAX;
     const state = { ...standing.state, leaseWord, leaseUntilMs };
     if (!(await this.#write(target, standing.entry, state))) return null;
@@ -66,6 +75,12 @@ export class RefreshDesk {
     const entry = await store.readEntry(ref);
     if (entry === null || readRefreshState(entry.value).leaseWord !== leaseWord) return null;
     return { target, standing, state, version: entry.version, fence: { ...ref, version: entry.version } };
+  }
+
+  /** The server that has it does not live any more. What it may still say is fenced off all the same. */
+  isAbandoned({ leaseWord }: RefreshState): boolean {
+    const [word = ''] = leaseWord.split('.', 1);
+    return word !== '' && this.#ports.server?.isGone(word) === true;
   }
 
   async isHeld({ target, version }: RefreshLease): Promise<boolean> {

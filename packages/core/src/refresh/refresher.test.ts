@@ -1,5 +1,5 @@
 import { Tidemark } from '@tidemark/core';
-import { DEFAULT_LIMITS, REFRESH_QUEUED_MS, Refusal, type Trouble } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, REFRESH_AWAIT_MS_MAX, REFRESH_QUEUED_MS, Refusal, type Trouble } from '@tidemark/protocol';
 import {
   newTidemark,
   openMemoryJobs,
@@ -176,6 +176,62 @@ describe('a refresh', () => {
     expect(await first).toBeNull();
     expect(await one.md()).toEqual({ fresh: { a: 2 } });
     expect(one.backend.queries.length).toBe(2);
+  });
+
+  /** A second server on the same store, that waits as it is told to. */
+  async function besides(wait: (ms: number) => Promise<void>, gone: Set<string> = new Set()) {
+    const store = openMemoryStore({ random: seededRandom(3) });
+    const isGone = (word: string) => gone.has(word);
+    const one = await setUp({ poll_interval: 0 }, { store, server: { word: 'one', isGone } });
+    const two = new Tidemark({
+      ...{ store, clock: one.clock, log: one.log, adapters: one.adapters, wait, server: { word: 'two', isGone } },
+      ...{ random: seededRandom(4), passwords: weakPasswords(seededRandom(4)) },
+    });
+    let release: () => void = () => undefined;
+    one.backend.answer = () =>
+      new Promise((resolve) => {
+        release = () => resolve({ objects: { 1: { a: one.backend.queries.length } } });
+      });
+    const first = one.tidemark.refresher.ensureFresh(SOURCE);
+    while (one.backend.queries.length === 0) await Promise.resolve();
+    return { ...one, two, first, release: () => release() };
+  }
+
+  it('[MANY-7] who comes while another server asks waits for its answer', async () => {
+    let looks = 0;
+    const world = await besides(async () => {
+      if (++looks < 3) return;
+      world.release();
+      await world.first;
+    });
+    expect(await world.two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect([await world.md(), world.backend.queries.length]).toEqual([{ 1: { a: 1 } }, 1]);
+  });
+
+  it('[MANY-7] not for ever, and not a second time for the same', async () => {
+    let waitedMs = 0;
+    const world = await besides(async (ms) => {
+      waitedMs += ms;
+      world.clock.advance(ms);
+    });
+    expect(await world.two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect(waitedMs).toBe(REFRESH_AWAIT_MS_MAX);
+    expect(await world.two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect([waitedMs, await world.md()]).toEqual([REFRESH_AWAIT_MS_MAX, {}]);
+    world.release();
+    await world.first;
+  });
+
+  it('[MANY-13] when the server that asks has died, another one asks in its place; a late answer is not written', async () => {
+    const gone = new Set<string>();
+    const world = await besides(async () => void gone.add('one'), gone);
+    const releaseFirst = world.release;
+    world.backend.answer = async () => ({ objects: { fresh: { a: 2 } } });
+    expect(await world.two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect(await world.md()).toEqual({ fresh: { a: 2 } });
+    releaseFirst();
+    expect(await world.first).toBeNull();
+    expect(await world.md()).toEqual({ fresh: { a: 2 } });
   });
 
   it('[WRITE-9] does not undo what was committed while the query ran', async () => {

@@ -1,5 +1,6 @@
 import {
   REFRESH_ATTEMPTS_MAX,
+  REFRESH_AWAIT_MS_MAX,
   REFRESH_QUERIES_MAX,
   REFRESH_QUEUED_MS,
   Refusal,
@@ -17,7 +18,7 @@ import type { PartitionKey, Store } from '../ports/store.ts';
 import type { SourceView } from '../registry/sources.ts';
 import { isDue } from './is-due.ts';
 import { noteErrors } from './note-errors.ts';
-import { RefreshDesk, type RefreshLease, type Standing } from './refresh-desk.ts';
+import { RefreshDesk, type RefreshLease, type ServerIdentity, type Standing } from './refresh-desk.ts';
 import { failureOf } from './trouble-of.ts';
 
 export interface RefresherPorts {
@@ -31,6 +32,10 @@ export interface RefresherPorts {
   readonly jobs?: Pick<Jobs, 'enqueue'>;
   /** The longest a query may take. */
   readonly queryMsMax?: number;
+  /** Absent: what another server is fetching is not waited for. */
+  readonly wait?: (ms: number) => Promise<void>;
+  /** Absent: the only one that is told apart. */
+  readonly server?: ServerIdentity;
   readonly sourceOf: (name: string) => Promise<SourceView>;
   readonly targetOf: (call: WriteCall) => Promise<Target>;
   readonly head: (call: WriteCall) => Promise<Moment>;
@@ -41,6 +46,9 @@ export interface RefresherPorts {
 
 export const REFRESH_KIND = 'refresh';
 const QUERY_MS_MAX = 60_000;
+/** How often is looked whether another server has finished. */
+const LOOK_EVERY_MS = 50;
+const IN_VAIN_MAX = 1_000;
 
 /** One partition on its way to being refreshed. */
 interface Undertaking {
@@ -51,13 +59,15 @@ interface Undertaking {
 
 /**
  * Makes partitions equal to what their backend says, when they are due. However many devices ask at once, the backend
- * is asked once: those in this process share one attempt, other servers see the lease in the store and make do with
- * what is there. Whatever goes wrong changes nothing but what is told.
+ * is asked once: those in this process share one attempt, other servers see the lease in the store and wait until it
+ * ends, for a while. Whatever goes wrong changes nothing but what is told.
  */
 export class Refresher {
   readonly #ports: RefresherPorts;
   readonly #desk: RefreshDesk;
   readonly #flights = new Map<string, Promise<Trouble | null>>();
+  /** Attempts of others that took too long to be waited for. */
+  readonly #inVain = new Set<string>();
 
   constructor(ports: RefresherPorts) {
     this.#ports = ports;
@@ -162,7 +172,7 @@ export class Refresher {
   async #refresh(undertaking: Undertaking, standing: Standing): Promise<Trouble | null> {
     const { clock, count } = this.#ports;
     const lease = await this.#desk.lease(undertaking.target, standing);
-    if (lease === null) return standing.state.trouble;
+    if (lease === null) return this.#awaitOther(undertaking, standing.state.trouble);
     const startMs = clock.nowMs();
     try {
       const atMs = await this.#query(undertaking, lease);
@@ -175,6 +185,32 @@ export class Refresher {
       count(`sources:query_failed:${undertaking.source.name}`, clock.nowMs() - startMs);
       return this.#fail(lease, error);
     }
+  }
+
+  /**
+   * Whoever comes while another server is at it gets what that one gets; after a while, what is there. For one that
+   * was waited for in vain nobody waits again; in the place of one that has died the backend is asked here.
+   */
+  async #awaitOther(undertaking: Undertaking, known: Trouble | null): Promise<Trouble | null> {
+    const { wait, clock } = this.#ports;
+    const { target } = undertaking;
+    if (wait === undefined) return known;
+    const endMs = clock.nowMs() + REFRESH_AWAIT_MS_MAX;
+    let standing = await this.#desk.standing(target);
+    const { leaseWord } = standing.state;
+    while (standing.state.leaseWord === leaseWord && standing.state.leaseUntilMs > clock.nowMs()) {
+      if (this.#desk.isAbandoned(standing.state)) return this.#refresh(undertaking, standing);
+      if (this.#inVain.has(leaseWord) || clock.nowMs() >= endMs) return this.#giveUpOn(leaseWord, known);
+      await wait(LOOK_EVERY_MS);
+      standing = await this.#desk.standing(target);
+    }
+    return standing.state.trouble;
+  }
+
+  #giveUpOn(leaseWord: string, known: Trouble | null): Trouble | null {
+    if (this.#inVain.size >= IN_VAIN_MAX) this.#inVain.clear();
+    this.#inVain.add(leaseWord);
+    return known;
   }
 
   /** Asks, and writes what was answered. Answers when the query began; null: somebody else has the refresh by now. */

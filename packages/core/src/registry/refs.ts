@@ -55,6 +55,8 @@ export const refs = {
   /** A login the backend has vouched for, where that is remembered; and the way back from its user. */
   rememberedLogin: (login: string): EntryRef => ({ kind: 'setting', key: [REMEMBERED_LOGIN, login] }),
   loginOf: (user: string, login: string): EntryRef => ({ kind: 'setting', key: [LOGIN_OF, user, login] }),
+  /** Which server does what one of them is enough for. */
+  lease: (name: string): EntryRef => ({ kind: 'setting', key: ['lease', name] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',
     key: [name],

@@ -329,8 +329,11 @@ type Trouble = Extract<BackendVerdict, { readonly kind: 'trouble' }>;
 const NOTES_PER_READ = 1_000;
 /** Stands among the busy objects when the backend is in trouble. No id is empty. */
 const EVERYTHING = '';
-/** Nothing is noted under it: what is noted of the upload has been looked at. No device can choose it. */
-const UNKNOWN_OP = '\0';
+/**
+ * Nothing is noted under it: what is noted of the upload has been looked at. No device can choose a control character,
+ * and this one is allowed in the keys of every engine.
+ */
+const UNKNOWN_OP = '\u001f';
 
 /** Whether the upload is still to be done: on its way, or set aside and revived. */
 function isOpen(note: Note): boolean {

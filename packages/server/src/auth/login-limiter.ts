@@ -34,8 +34,21 @@ export class LoginLimiter {
   readonly #tallies = new Map<string, Tally>();
   readonly #waiting: (() => void)[] = [];
 
-  constructor(clock: Clock) {
+  readonly #onFailure: (keys: readonly string[]) => void;
+
+  /** `onFailure` hears of every login that failed here, so that other servers may count it, too. */
+  constructor(clock: Clock, onFailure: (keys: readonly string[]) => void = () => undefined) {
     this.#clock = clock;
+    this.#onFailure = onFailure;
+  }
+
+  /** A login has failed at another server. */
+  noteFailed(keys: readonly string[]): void {
+    const nowMs = this.#clock.nowMs();
+    for (const key of keys) {
+      const tally = this.#tally(key);
+      tally.failedAtMs = [...tally.failedAtMs, nowMs].slice(-FAILED_LOGINS_PER_ACCOUNT_MAX);
+    }
   }
 
   /** Does the work, of which null means that the login failed. Refuses when too many have failed lately. */
@@ -85,11 +98,9 @@ export class LoginLimiter {
   }
 
   #noteFailure(bounds: readonly Bound[]): void {
-    const nowMs = this.#clock.nowMs();
-    for (const { key } of bounds) {
-      const tally = this.#tally(key);
-      tally.failedAtMs = [...tally.failedAtMs, nowMs];
-    }
+    const keys = bounds.map(({ key }) => key);
+    this.noteFailed(keys);
+    this.#onFailure(keys);
   }
 
   #tally(key: string): Tally {

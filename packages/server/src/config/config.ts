@@ -10,6 +10,8 @@ export interface Config {
   readonly host: string;
   /** 0 lets the system choose a free port. */
   readonly port: number;
+  /** Processes that serve together. */
+  readonly workers: number;
   /** Absolute. */
   readonly dataFolder: string;
   /** `embedded`, or the address of a server that is one. */
@@ -80,6 +82,7 @@ export function configOf(settings: Settings): Config {
   return {
     host: settings.host,
     port: settings.port,
+    workers: settings.workers,
     dataFolder: settings.data,
     store: settings.store,
     isDurabilityRequired: settings.require_durable,

@@ -53,6 +53,7 @@ describe('without a word from anybody', () => {
     expect(config).toEqual({
       host: '127.0.0.1',
       port: 9292,
+      workers: 1,
       dataFolder: join(folder, 'data'),
       store: 'embedded',
       isDurabilityRequired: false,

@@ -24,6 +24,7 @@ const RETENTION_DAYS_MAX = 3_650;
 const STREAMS_MAX = 1_000_000;
 const HEARTBEAT_S_MAX = 3_600;
 const REPLICAS_MAX = 100;
+const WORKERS_MAX = 64;
 
 /** An origin is compared letter for letter with what browsers send, so it has to be spelt as they spell it. */
 function areOrigins(value: string): boolean {
@@ -93,6 +94,12 @@ export const ConfigSchema = Type.Object(
       rule: 'must be an address or a host name',
     }),
     port: integer(0, PORT_MAX, 9292, 'The port to listen on; 0 picks a free one, which the ready line names.'),
+    workers: integer(
+      1,
+      WORKERS_MAX,
+      1,
+      'Processes that serve together on that port, of which each can use one core of the machine.',
+    ),
     data: text({
       description: 'The folder that holds all data. It is made when it does not exist.',
       default: './data',

@@ -16,6 +16,7 @@ const PULL = eventBytes('pull', {});
  */
 export class Connection {
   readonly listener: Listener;
+  readonly sinceMs: number;
   readonly #response: ServerResponse;
   /** How often it was found behind in a row; 0: it keeps up. */
   #turnsBehind = 0;
@@ -23,8 +24,9 @@ export class Connection {
   #hasMissed = false;
   #isEnded = false;
 
-  constructor(listener: Listener, response: ServerResponse) {
+  constructor(listener: Listener, response: ServerResponse, sinceMs = 0) {
     this.listener = listener;
+    this.sinceMs = sinceMs;
     this.#response = response;
     // A socket may break at any moment; that it is closed is all there is to know about it.
     response.on('error', ignore);

@@ -138,6 +138,35 @@ describe('a connection', () => {
     expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
   });
 
+  it('[EVENT-6] is looked at at once when tokens may have ended, of one user or of all', async () => {
+    const looked: string[] = [];
+    const bad = new Set(['token of phone', 'token of pc']);
+    const isGood = async (id: string) => {
+      looked.push(id);
+      return !bad.has(id);
+    };
+    const { hub, listen } = await openHub({ tokens: { isGood } });
+    const [phone, tablet, pc] = [await listen('anna/phone'), await listen('anna/tablet'), await listen('bob/pc')];
+    await hub.recheck('anna');
+    expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
+    expect(looked).toEqual(['token of phone', 'token of tablet']);
+    await Promise.all([hub.recheck('anna'), hub.recheck('bob'), hub.recheck(null)]);
+    expect(await pc.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
+    await hub.pullAll();
+    expect(await tablet.next()).toEqual({ name: 'pull', data: {} });
+  });
+
+  it('[MANY-4] ends when the device has begun to listen elsewhere since, and not when that was before', async () => {
+    const { hub, listen } = await openHub({ clock: { nowMs: () => 1_000 } });
+    const phone = await listen('anna/phone');
+    hub.replaced('phone', 999);
+    hub.replaced('tablet', 2_000);
+    hub.committed(shared('Product'));
+    expect(await phone.next()).toEqual(changed('Product'));
+    hub.replaced('phone', 1_001);
+    expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'replaced' } }]);
+  });
+
   it('[EVENT-7] that does not keep up is told nothing, and to pull everything when it does', async () => {
     const { hub, listen } = await openHub();
     const phone = await listen('anna/phone');

@@ -13,6 +13,8 @@ export interface EventHubParts {
   /** Nobody who listens hears nothing for longer. */
   readonly heartbeatMs: number;
   readonly streamsMax: number;
+  /** Hears of every device that begins to listen here, and when. */
+  readonly onListen?: (client: string, atMs: number) => void;
 }
 
 /** Changes that follow each other within this time are told together. */
@@ -37,6 +39,9 @@ export class EventHub implements LiveDevices {
   readonly #beatTimer: NodeJS.Timeout;
   #beat = 0;
   #isBeating = false;
+  /** Users whose tokens are to be looked at; null: everybody's. */
+  readonly #toCheck = new Set<string | null>();
+  #isChecking = false;
   #news: News | null = null;
   #isTelling = false;
   #isClosed = false;
@@ -62,7 +67,7 @@ export class EventHub implements LiveDevices {
 
   /** From here on the device is told what changes. A device listens once: its older connection ends. */
   connect(listener: Listener, response: ServerResponse): void {
-    const connection = new Connection(listener, response);
+    const connection = new Connection(listener, response, this.#parts.clock.nowMs());
     response.once('close', () => this.#forget(connection));
     this.#byClient.get(listener.client)?.end(REPLACED);
     this.#byClient.set(listener.client, connection);
@@ -72,6 +77,7 @@ export class EventHub implements LiveDevices {
     this.#beats[(this.#beat + BEATS - 1) % BEATS]?.add(connection);
     connection.send(eventBytes('ready', { heartbeat_s: Math.ceil(this.#parts.heartbeatMs / 1_000) }));
     if (this.#isClosed) connection.end();
+    else this.#parts.onListen?.(listener.client, connection.sinceMs);
   }
 
   /** Something changed; whom it concerns is told within a few milliseconds, once for all that change until then. */
@@ -98,11 +104,48 @@ export class EventHub implements LiveDevices {
     this.#byClient.get(client)?.end(TOKEN_ENDED);
   }
 
+  /** The device listens at another server since then. */
+  replaced(client: string, atMs: number): void {
+    const connection = this.#byClient.get(client);
+    if (connection !== undefined && connection.sinceMs < atMs) connection.end(REPLACED);
+  }
+
+  /** Something may have changed that nobody told of: everybody is to pull everything. */
+  async pullAll(): Promise<void> {
+    await sendAll(this.#byClient.values(), PULL);
+  }
+
+  /**
+   * Tokens of the user, or of anybody, may have ended: those of devices that listen are looked at now, not only at the
+   * next heartbeat. What is asked for while others are looked at is done afterwards, once.
+   */
+  async recheck(user: string | null): Promise<void> {
+    this.#toCheck.add(user);
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    try {
+      while (this.#toCheck.size > 0 && !this.#isClosed) {
+        for (const connection of this.#takeToCheck()) await this.#endIfInvalid(connection);
+      }
+    } catch (error) {
+      this.#parts.log.warn('recheck_failed', { reason: error instanceof Error ? error.message : String(error) });
+    } finally {
+      this.#isChecking = false;
+    }
+  }
+
   /** Ends all streams. Devices connect again, here or elsewhere. */
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#beatTimer);
     for (const connection of this.#byClient.values()) connection.end();
+  }
+
+  #takeToCheck(): readonly Connection[] {
+    const users = [...this.#toCheck];
+    this.#toCheck.clear();
+    if (users.includes(null)) return [...this.#byClient.values()];
+    return users.flatMap((user) => [...(this.#byUser.get(user ?? '') ?? [])]);
   }
 
   #forget(connection: Connection): void {
@@ -151,9 +194,14 @@ export class EventHub implements LiveDevices {
 
   async #beatFor(connection: Connection): Promise<void> {
     if (connection.countTurnsBehind() > TURNS_BEHIND_MAX) return connection.destroy();
+    if (await this.#endIfInvalid(connection)) connection.sendIfKeepingUp(HEARTBEAT);
+  }
+
+  /** False: its token was not good any more. */
+  async #endIfInvalid(connection: Connection): Promise<boolean> {
     const isGood = await this.#parts.tokens.isGood(connection.listener.tokenId, this.#parts.clock.nowMs());
-    if (isGood) connection.sendIfKeepingUp(HEARTBEAT);
-    else connection.end(TOKEN_ENDED);
+    if (!isGood) connection.end(TOKEN_ENDED);
+    return isGood;
   }
 }
 

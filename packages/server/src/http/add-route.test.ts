@@ -39,7 +39,12 @@ it('[REST-34] a change is answered as made when only its entry in the audit trai
     if (batch.writes.some(({ kind }) => kind === 'audit')) throw new Refusal('store_full', 'the disk is full');
     return writeEntries(batch);
   };
-  const desk = { tidemark, nowMs: clock.nowMs, metrics: new Metrics() } as unknown as Desk;
+  const desk = {
+    tidemark,
+    nowMs: clock.nowMs,
+    metrics: new Metrics(),
+    servers: { told: () => undefined },
+  } as unknown as Desk;
   const app = await buildHttp({ bodyBytesMax: 1_000, logger }, (http) => {
     addServiceRoutes(http, desk, { dataFolder: '.', isMetricsPublic: true, isReady: () => true });
     for (const one of sourceRoutes) addRoute(http, desk, one);

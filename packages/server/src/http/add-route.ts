@@ -60,6 +60,7 @@ async function perform(desk: Desk, route: Route, request: FastifyRequest): Promi
     await noteAudit(desk, route, request, call, error instanceof Refusal ? error.code : 'internal');
     throw error;
   }
+  if (route.tells !== undefined) desk.servers.told(route.tells, concernedUser(request));
   countOperation(desk, route, request, performance.now() - startedMs);
   if (route.audit !== undefined) await noteAudit(desk, route, request, call, 'ok', route.auditTarget?.(answer));
   return answer;
@@ -98,6 +99,12 @@ async function noteAudit(
     desk.metrics.auditMissing();
     request.log.error({ err: error, ...fact }, 'audit_not_written');
   }
+}
+
+/** Whom a change is about: the user in the path, or the one whose device it is. Null: whoever. */
+function concernedUser({ params, bearer }: FastifyRequest): string | null {
+  const { user_id: named } = params as { readonly user_id?: string };
+  return named ?? (bearer === null || bearer.client === null ? null : bearer.user);
 }
 
 /** Of a login, who it was that tried. */

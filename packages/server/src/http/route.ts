@@ -6,6 +6,7 @@ import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Metrics } from '../metrics.ts';
+import type { JoinedServers, Told } from '../servers/joined-servers.ts';
 import type { TextPart } from './coding/text-parts.ts';
 
 /** What the handlers of routes work with. */
@@ -21,6 +22,7 @@ export interface Desk {
   readonly tokenTtlMs: number;
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
+  readonly servers: Pick<JoinedServers, 'told'>;
   readonly metrics: Metrics;
   /** How the backend does. */
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate'>;
@@ -110,6 +112,8 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly auditTarget?: (answer: unknown) => string;
   /** What the statistics call it for the source in its path, besides counting the route itself. */
   readonly operation?: string;
+  /** What other servers have to look at after it. */
+  readonly tells?: Told;
   readonly handle: (call: Call<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 

@@ -11,6 +11,8 @@ export interface LogOptions {
   readonly stream?: { write(text: string): unknown };
   readonly isTerminal?: boolean;
   readonly hasColour?: boolean;
+  /** The worker that writes it, where there are several. */
+  readonly worker?: number;
 }
 
 /** The log of the server: the port of the core, and what the HTTP edge wants beside it. */
@@ -25,7 +27,7 @@ export function openLog(options: LogOptions): ServerLog {
   const logger = pino(
     {
       level: options.level,
-      base: null,
+      base: options.worker === undefined ? null : { worker: options.worker },
       messageKey: 'event',
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },

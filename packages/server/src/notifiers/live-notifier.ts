@@ -7,7 +7,7 @@ import { refused } from './outcomes.ts';
 export function liveNotifier(devices: LiveDevices): Notifier {
   return {
     async notify({ client }, ping): Promise<PingOutcome> {
-      return devices.ping(client, livePing(ping)) ? { status: 'sent' } : refused('the device is not connected');
+      return (await devices.ping(client, livePing(ping))) ? { status: 'sent' } : refused('the device is not connected');
     },
   };
 }
@@ -15,9 +15,9 @@ export function liveNotifier(devices: LiveDevices): Notifier {
 /** Whoever is connected gets the ping there and nowhere else, so that nobody gets it twice. */
 export function liveFirst(devices: LiveDevices, otherwise: Notifier): Notifier {
   return {
-    notify(target, ping): Promise<PingOutcome> {
-      const isSent = devices.ping(target.client, livePing(ping));
-      return isSent ? Promise.resolve({ status: 'sent' }) : otherwise.notify(target, ping);
+    async notify(target, ping): Promise<PingOutcome> {
+      const isSent = await devices.ping(target.client, livePing(ping));
+      return isSent ? { status: 'sent' } : otherwise.notify(target, ping);
     },
   };
 }

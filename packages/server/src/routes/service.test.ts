@@ -1,7 +1,8 @@
+import { type Guard, ServerLease } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { recordGauges } from '../chores.ts';
+import { recordGauges } from '../gauges.ts';
 import { buildHttp } from '../http/app.ts';
 import type { Desk } from '../http/route.ts';
 import { Metrics } from '../metrics.ts';
@@ -74,19 +75,29 @@ it('[REST-23] the lag of the jobs is told, and keeps nobody from being served; a
   expect(await readiness()).toMatchObject({ statusCode: 503, failed: ['jobs'] });
 });
 
-it('[STATS-10] users and clients are measured as they are', async () => {
-  const { tidemark, clock } = await openService();
+it('[STATS-10] users, clients, listeners and jobs are measured as they are, once in a step', async () => {
+  const { tidemark, jobs, clock, store } = await openService();
+  const lease = new ServerLease({ store, clock }, { name: 'chores', word: 'this server', leaseMs: 1_000_000 });
+  await lease.renew();
+  const fence = lease.fence as Guard;
+  const parts = { tidemark, jobs, listeners: async () => 7 };
   const last = async (metric: string) => (await tidemark.stats.read({ metric, start: -1 })).at(0);
-  await recordGauges(tidemark, clock.nowMs());
-  expect([await last('users'), await last('clients')]).toMatchObject([
+  await jobs.enqueue('q', { kind: 'k', payload: '{}', attemptsMax: 1 });
+  expect(await recordGauges(parts, fence, clock.nowMs())).toBe(true);
+  expect([await last('users'), await last('clients'), await last('listeners')]).toMatchObject([
     { count: 1, sum: 2, min: 2, max: 2 },
     { count: 1, sum: 0, min: 0, max: 0 },
+    { count: 1, sum: 7, min: 7, max: 7 },
   ]);
+  expect(await last('queues:q:depth')).toMatchObject({ count: 1, sum: 1 });
   await tidemark.clients.register('ada', {});
   await tidemark.users.delete('bob');
-  await recordGauges(tidemark, clock.nowMs());
+  expect(await recordGauges(parts, fence, clock.nowMs())).toBe(false);
+  expect(await last('users')).toMatchObject({ count: 1, sum: 2 });
+  clock.advance(60_000);
+  expect(await recordGauges(parts, fence, clock.nowMs())).toBe(true);
   expect([await last('users'), await last('clients')]).toMatchObject([
-    { min: 1, max: 2 },
-    { min: 0, max: 1 },
+    { count: 1, sum: 1 },
+    { count: 1, sum: 1 },
   ]);
 });

@@ -15,6 +15,8 @@ export interface ServiceOptions {
   /** False once the server has been told to stop. */
   readonly isReady: () => boolean;
   readonly gauge?: Pick<LoadGauge, 'overload'>;
+  /** The metrics as text. Absent: those of this process alone. */
+  readonly scrape?: () => Promise<string>;
 }
 
 /** What says that the server is there, which one, and how it is. */
@@ -94,8 +96,9 @@ function diskCheck(freeBytes: number): Check {
   return { name: 'disk', ok: freeBytes >= FREE_DISK_BYTES_MIN, detail: `${Math.floor(freeBytes / 2 ** 20)} MiB free` };
 }
 
-function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: ServiceOptions): void {
+function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic, scrape }: ServiceOptions): void {
   const { metrics, tidemark, nowMs } = desk;
+  const read = scrape ?? (() => metrics.text());
   const meters = new Meters();
   app.addHook('onResponse', (request, reply, done) => {
     const { url, config } = request.routeOptions;
@@ -108,7 +111,7 @@ function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic }: Servi
   });
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
     if (!isMetricsPublic) await authenticate(tidemark, request, 'read', nowMs());
-    return reply.type(metrics.contentType).send(Buffer.from(await metrics.text()));
+    return reply.type(metrics.contentType).send(Buffer.from(await read()));
   });
 }
 

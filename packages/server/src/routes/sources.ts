@@ -39,6 +39,7 @@ const list = route({
 const declare = route({
   method: 'POST',
   path: '/rc/v1/sources',
+  tells: 'sources',
   scope: 'admin',
   summary: 'Declare a source',
   body: Type.Record(Text, Type.Unknown()),
@@ -60,6 +61,7 @@ const get = route({
 const update = route({
   method: 'PUT',
   path: '/rc/v1/sources/:source_id',
+  tells: 'sources',
   scope: 'admin',
   summary: 'Update attributes of a source',
   params: Params,
@@ -75,6 +77,7 @@ const update = route({
 const drop = route({
   method: 'DELETE',
   path: '/rc/v1/sources/:source_id',
+  tells: 'sources',
   scope: 'admin',
   summary: 'Drop a source with all its data',
   params: Params,

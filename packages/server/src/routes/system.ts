@@ -44,6 +44,7 @@ const license = route({
 const reset = route({
   method: 'POST',
   path: '/rc/v1/system/reset',
+  tells: 'reset',
   scope: 'admin:reset',
   summary: 'Empty the store and begin a new life',
   body: Empty,

@@ -40,6 +40,7 @@ const create = route({
 const revoke = route({
   method: 'DELETE',
   path: '/rc/v1/tokens/:token_id',
+  tells: 'sessions',
   scope: 'admin',
   summary: 'Revoke a token',
   params: Type.Object({ token_id: Text }),

@@ -52,6 +52,7 @@ const get = route({
 const update = route({
   method: 'PUT',
   path: '/rc/v1/users/:user_id',
+  tells: 'sessions',
   scope: 'admin',
   summary: 'Update the attributes of a user',
   params: UserParams,
@@ -64,6 +65,7 @@ const update = route({
 const remove = route({
   method: 'DELETE',
   path: '/rc/v1/users/:user_id',
+  tells: 'sessions',
   scope: 'admin',
   summary: 'Delete a user with all devices, documents and tokens',
   params: UserParams,
@@ -85,6 +87,7 @@ const clients = route({
 const removeClient = route({
   method: 'DELETE',
   path: '/rc/v1/users/:user_id/clients/:client_id',
+  tells: 'sessions',
   scope: 'admin',
   summary: 'Delete a device of a user',
   params: ClientParams,

@@ -3,10 +3,13 @@ import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load-config.ts';
 import type { ServerLog } from '../../logging/open-log.ts';
 import { readVersion } from '../../version.ts';
+import type { WorkerChannel } from '../../workers/worker-channel.ts';
+import type { Ready, StartFailure } from '../../workers/worker-message.ts';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
+import type { ExitCode } from '../exit-codes.ts';
 import { storeFailure } from '../local/with-store.ts';
 
 type Running = Awaited<ReturnType<typeof import('../../compose.ts')['compose']>>;
@@ -20,6 +23,7 @@ export function addServe(program: Command, cli: Cli): void {
     withConfigFlags(command),
     'tidemark serve',
     'tidemark serve --port 8080 --data /var/lib/tidemark',
+    'tidemark serve --workers 4',
     'TIDEMARK_ADMIN_PASSWORD_FILE=/run/secrets/admin tidemark serve --host 0.0.0.0 --public-url https://sync.example',
   );
 }
@@ -41,20 +45,64 @@ export function addDev(program: Command, cli: Cli): void {
 }
 
 /** Log and server are only loaded by whoever runs one, so that all other commands start quickly. */
-async function serve(cli: Cli, { config, warnings }: LoadedConfig): Promise<void> {
-  const { openLog } = await import('../../logging/open-log.ts');
-  const log = openLog({ level: config.logLevel, format: config.logFormat, hasColour: cli.terminal.hasColour });
-  for (const { setting, detail } of warnings) log.warn('config_warning', { setting, detail });
+async function serve(cli: Cli, loaded: LoadedConfig): Promise<void> {
+  const { default: cluster } = await import('node:cluster');
+  if (cluster.worker !== undefined) return serveAsWorker(cli, loaded, cluster.worker.id);
+  const { config } = loaded;
+  const log = await openServerLog(cli, config);
+  for (const { setting, detail } of loaded.warnings) log.warn('config_warning', { setting, detail });
+  if (config.workers > 1) return superviseWorkers(cli, config, log);
   const running = await start(config, log);
   const stopped = untilSignal(running);
   tellReady(cli, running);
   await stopped;
 }
 
-async function start(config: Config, log: ServerLog): Promise<Running> {
+async function superviseWorkers(cli: Cli, config: Config, log: ServerLog): Promise<void> {
+  const { runWorkers } = await import('../../workers/run-workers.ts');
+  const { workers: count, shutdownGraceMs } = config;
+  const args = process.argv.slice(2);
+  try {
+    await runWorkers({ count, args, shutdownGraceMs, log, onReady: (ready) => tellReady(cli, ready) });
+  } catch (error) {
+    if (!(error instanceof Error) || !('failure' in error)) throw new CliFailure((error as Error).message);
+    const { message, hint, exitCode } = error.failure as StartFailure;
+    throw new CliFailure(message, { exitCode: exitCode as ExitCode, ...(hint === null ? {} : { hint }) });
+  }
+}
+
+/** One of several: what it has to say to people is said by the process that started it. */
+async function serveAsWorker(cli: Cli, { config }: LoadedConfig, worker: number): Promise<void> {
+  const { channelOf, WorkerChannel } = await import('../../workers/worker-channel.ts');
+  const log = await openServerLog(cli, config, worker);
+  const channel = new WorkerChannel(channelOf(process));
+  try {
+    const running = await start(config, log, channel);
+    const stopped = untilSignal(running);
+    channel.ready(running);
+    await stopped;
+  } catch (error) {
+    await channel.failed(startFailureOf(error));
+  } finally {
+    process.disconnect?.();
+  }
+}
+
+function startFailureOf(error: unknown): StartFailure {
+  const failure = error instanceof CliFailure ? error : new CliFailure(String((error as Error)?.stack ?? error));
+  return { message: failure.message, hint: failure.particulars.hint ?? null, exitCode: failure.exitCode };
+}
+
+async function openServerLog({ terminal }: Cli, config: Config, worker?: number): Promise<ServerLog> {
+  const { openLog } = await import('../../logging/open-log.ts');
+  const { logLevel: level, logFormat: format } = config;
+  return openLog({ level, format, hasColour: terminal.hasColour, ...(worker === undefined ? {} : { worker }) });
+}
+
+async function start(config: Config, log: ServerLog, channel: WorkerChannel | null = null): Promise<Running> {
   try {
     const { compose } = await import('../../compose.ts');
-    return await compose(config, log);
+    return await compose(config, log, [], channel);
   } catch (error) {
     throw startFailure(error as NodeJS.ErrnoException, config);
   }
@@ -79,7 +127,7 @@ function startFailure(error: NodeJS.ErrnoException, { host, port }: Config): Err
   }
 }
 
-function tellReady({ terminal }: Cli, { url, adminLogin, generatedPassword }: Running): void {
+function tellReady({ terminal }: Cli, { url, adminLogin, generatedPassword }: Ready): void {
   if (generatedPassword !== null) {
     terminal.out(`The administrator is ${adminLogin}, the password ${generatedPassword} (shown only this once)\n`);
   }

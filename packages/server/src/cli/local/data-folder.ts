@@ -5,6 +5,8 @@ import { CliFailure } from '../cli-failure.ts';
 
 /** The file in which a data folder says what it is. */
 export const MARK_FILE = 'tidemark.json';
+/** Where the processes that share a folder find each other. */
+const BUS_FOLDER = 'bus';
 
 export interface FolderMark {
   readonly engine: string;
@@ -41,6 +43,8 @@ export function requireEmbedded({ store }: Pick<Config, 'store'>): void {
   });
 }
 
+/** What is kept in the folder; where its processes meet is nothing of that. */
 export function entriesOf(folder: string): readonly string[] {
-  return existsSync(folder) && statSync(folder).isDirectory() ? readdirSync(folder) : [];
+  const names = existsSync(folder) && statSync(folder).isDirectory() ? readdirSync(folder) : [];
+  return names.filter((name) => name !== BUS_FOLDER);
 }

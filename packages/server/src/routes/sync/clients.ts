@@ -43,6 +43,7 @@ const update = route({
 const remove = route({
   method: 'DELETE',
   path: '/sync/v1/clients/:client_id',
+  tells: 'sessions',
   scope: 'device',
   summary: 'Forget the device, with its tokens, tidemarks and documents',
   params: ById,

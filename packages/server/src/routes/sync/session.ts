@@ -60,6 +60,7 @@ const renew = route({
 const signOut = route({
   method: 'DELETE',
   path: '/sync/v1/token',
+  tells: 'sessions',
   scope: 'device',
   summary: 'Sign the device out; it stays registered',
   answer: Type.Object({ revoked: Text }, { additionalProperties: false }),

@@ -1,0 +1,300 @@
+import { execFile } from 'node:child_process';
+import type { ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import type { Page } from '@tidemark/protocol';
+import {
+  answerJson,
+  Caller,
+  deviceOf,
+  type FakeBackend,
+  FleetServer,
+  makeUser,
+  openDevice,
+  openFakeBackend,
+  startValkey,
+  type TestDevice,
+  temporaryFolder,
+} from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+
+const SECRET = 'shared with the backend';
+const DEVICES = 50;
+
+/** Two servers on one store, each in a process of its own, or in several. */
+interface Fleet {
+  readonly first: FleetServer;
+  readonly second: FleetServer;
+  readonly backend: FakeBackend;
+  readonly token: string;
+  close(): Promise<void>;
+}
+
+async function openFleet(engine: string): Promise<Fleet> {
+  const folder = await temporaryFolder();
+  const valkey = engine === 'valkey' ? await startValkey() : null;
+  const store = { folder: folder.path, ...(valkey === null ? {} : { address: valkey.address }) };
+  const backend = await openFakeBackend(() => SECRET);
+  const env = { TIDEMARK_BACKEND_SECRET: SECRET, TIDEMARK_METRICS_PUBLIC: 'true', TIDEMARK_TRUST_PROXY: 'true' };
+  // On one machine the usual way to have several. The first to start makes the administrator, with a password of its own.
+  const args = engine === 'embedded' ? ['--workers', '2'] : [];
+  const second = await new FleetServer(store, args, { ...env, TIDEMARK_ADMIN_PASSWORD: '' }).start();
+  const first = await new FleetServer(store, [], env).start();
+  const close = async () => {
+    await Promise.all([first.stop(), second.stop(), backend.close()]);
+    await valkey?.remove();
+    await folder.remove();
+  };
+  const token = await logIn(first.url, passwordIn(second.lines));
+  const admin = new Caller(first.url, token);
+  await admin.post('/rc/v1/system/appserver', { adapter_url: backend.url });
+  await admin.post('/rc/v1/sources', { name: 'Note' });
+  backend.on('authenticate', (_, response) => answerJson(response, {}));
+  admin.close();
+  return { first, second, backend, token, close };
+}
+
+function passwordIn(lines: readonly string[]): string {
+  const [, password = ''] = /the password (\S+) \(shown only this once\)/.exec(lines.join('\n')) ?? [];
+  return password;
+}
+
+async function logIn(url: string, password: string): Promise<string> {
+  const caller = new Caller(url, null);
+  const { text } = await caller.post('/rc/v1/system/login', { login: 'admin', password });
+  caller.close();
+  return text;
+}
+
+/** The processes that a process has started. */
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid)]);
+  return stdout.split('\n').filter(Boolean).map(Number);
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+/** What holds for servers on any store; answers where they are once they run. */
+function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
+  let fleet: Fleet;
+  let names = 0;
+
+  beforeAll(async () => {
+    fleet = await openFleet(engine);
+  });
+  afterAll(() => fleet.close());
+
+  const at = (server: FleetServer) => ({ url: server.url, token: fleet.token });
+  const adminAt = (server: FleetServer) => {
+    const admin = new Caller(server.url, fleet.token);
+    onTestFinished(() => admin.close());
+    return admin;
+  };
+  const newUser = async () => {
+    const login = `user ${++names}`;
+    await makeUser(at(fleet.first), login);
+    return login;
+  };
+  /** The same device, as it would be at the other server. */
+  const movedTo = (server: FleetServer, device: TestDevice) => deviceOf(at(server), device.session);
+  const listenAt = async (server: FleetServer, device: TestDevice) => {
+    const events = await movedTo(server, device).listen();
+    onTestFinished(() => events.close());
+    return events;
+  };
+
+  it('[MANY-1] what is pushed at one is told to the devices that listen at the other', async () => {
+    const login = await newUser();
+    const device = await openDevice(at(fleet.first), login);
+    const [here, there] = [await listenAt(fleet.second, device), adminAt(fleet.first)];
+    await there.post('/app/v1/Note/push_objects', { user_id: login, objects: { 1: { text: 'hello' } } });
+    expect(await here.next()).toEqual({ name: 'changed', data: { source: 'Note' } });
+  });
+
+  it('[MANY-2] a token revoked at one is refused by the other at once, and its stream there ends', async () => {
+    const device = await openDevice(at(fleet.second), await newUser());
+    const events = await listenAt(fleet.second, device);
+    const admin = adminAt(fleet.first);
+    const tokens = (await admin.get('/rc/v1/tokens')).body as { id: string; client: string | null }[];
+    const { id } = tokens.find(({ client }) => client === device.id) ?? { id: '' };
+    expect((await admin.delete(`/rc/v1/tokens/${id}`)).status).toBe(200);
+    expect((await movedTo(fleet.second, device).api.get('/sync/v1/sources')).code).toBe('token_invalid');
+    expect(await events.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
+  });
+
+  it('[MANY-3] a ping reaches a device that listens at another server than the one that carries it', async () => {
+    const login = await newUser();
+    const device = await openDevice(at(fleet.first), login);
+    await device.api.put(`/sync/v1/clients/${device.id}`, { device_type: 'live', device_push_type: 'live' });
+    const events = await listenAt(fleet.second, device);
+    for (const server of [fleet.first, fleet.second]) {
+      const sent = await adminAt(server).post('/rc/v1/users/ping', { user_id: [login], message: `from ${server.url}` });
+      expect(sent.body).toMatchObject({ devices: 1 });
+      expect(await events.next()).toMatchObject({ name: 'ping', data: { message: `from ${server.url}` } });
+    }
+  });
+
+  it('[MANY-4] a device listens at one server: connecting to another ends the older stream', async () => {
+    const device = await openDevice(at(fleet.first), await newUser());
+    const older = await listenAt(fleet.first, device);
+    const newer = await listenAt(fleet.second, device);
+    expect(await older.rest()).toEqual([{ name: 'ended', data: { code: 'replaced' } }]);
+    newer.close();
+  });
+
+  it('[MANY-5] what was changed of a source at one holds at the other', async () => {
+    const source = '/rc/v1/sources/Note';
+    for (const [server, pollInterval] of [
+      [fleet.first, 77],
+      [fleet.second, 78],
+    ] as const) {
+      await adminAt(server).put(source, { data: { poll_interval: pollInterval }, user_name: 'admin' });
+      for (const other of [fleet.first, fleet.second]) {
+        expect((await adminAt(other).get(source)).body).toMatchObject({ poll_interval: pollInterval });
+      }
+    }
+  });
+
+  it('[MANY-7] many devices that ask both servers at once cause one query of the backend', async () => {
+    const admin = adminAt(fleet.first);
+    await admin.post('/rc/v1/sources', { name: 'Stock', partition_type: 'app', adapter: 'backend' });
+    const device = await openDevice(at(fleet.first), await newUser());
+    const asked = new Promise<ServerResponse>((resolve) => {
+      fleet.backend.on('query', (_, response) => resolve(response));
+    });
+    const pulls = Array.from({ length: DEVICES }, (_, index) =>
+      movedTo(index % 2 === 0 ? fleet.first : fleet.second, device).api.post('/sync/v1/pull', {
+        client_id: device.id,
+        sources: { Stock: {} },
+      }),
+    );
+    answerJson(await asked, { shovel: { count: 3 } });
+    const pages = (await Promise.all(pulls)).map(({ body }) => (body as { sources: { Stock: Page } }).sources.Stock);
+    expect(fleet.backend.callsOf('query')).toHaveLength(1);
+    // Those at the other server have waited for the same answer.
+    expect(pages.map(({ put }) => put)).toEqual(pages.map(() => ({ shovel: { count: 3 } })));
+  });
+
+  it('[MANY-20] what became of an upload left to a queue is told to its device, wherever that listens', async () => {
+    const source = { name: 'Visit', adapter: 'backend', poll_interval: -1, cud_queue: 'visits' };
+    await adminAt(fleet.second).post('/rc/v1/sources', source);
+    fleet.backend.on('create', (_, response) => answerJson(response, {}, 422));
+    const device = await openDevice(at(fleet.first), await newUser());
+    for (const [pushedAt, listensAt] of [
+      [fleet.first, fleet.second],
+      [fleet.second, fleet.first],
+    ] as const) {
+      const events = await listenAt(listensAt, device);
+      const change = { op_id: `at ${pushedAt.url}`, source: 'Visit', op: 'create', id: 'tmp', attributes: { a: 1 } };
+      await movedTo(pushedAt, device).api.post('/sync/v1/push', { client_id: device.id, changes: [change] });
+      expect(await events.next()).toEqual({ name: 'outcomes', data: {} });
+    }
+  });
+
+  it('[MANY-18] a scrape shows what all workers of a server have measured, and the installation once', async () => {
+    const metrics = async () => {
+      const scraper = new Caller(fleet.second.url, null);
+      const { text } = await scraper.get('/metrics');
+      scraper.close();
+      return text;
+    };
+    const reading = async (name: string) => {
+      const [, value = 'none'] = new RegExp(`^${name} (.*)$`, 'm').exec(await metrics()) ?? [];
+      return Number(value);
+    };
+    const versions = 'tidemark_http_request_seconds_count{method="GET",route="/version",status="2xx"}'.replaceAll(
+      /[{}]/g,
+      '.',
+    );
+    for (let count = 0; count < 6; count++) {
+      // Each on a connection of its own, which some worker gets.
+      const caller = new Caller(fleet.second.url, null);
+      await caller.get('/version');
+      caller.close();
+    }
+    // The measurement is made behind the answer.
+    await until(async () => (await reading(versions)) === 6);
+    const device = await openDevice(at(fleet.first), await newUser());
+    await listenAt(fleet.second, device);
+    expect(await reading('tidemark_event_streams')).toBe(1);
+    expect(await reading('tidemark_users')).toBeGreaterThan(0);
+    expect((await metrics()).match(/^tidemark_users /gm)).toHaveLength(1);
+  });
+
+  it('[MANY-8] a reset at one ends the streams at the other', async () => {
+    const device = await openDevice(at(fleet.second), await newUser());
+    const events = await listenAt(fleet.second, device);
+    expect((await adminAt(fleet.first).post('/rc/v1/system/reset', {})).status).toBe(200);
+    const told = await events.rest();
+    expect(told.at(-1)).toEqual({ name: 'ended', data: { code: 'token_invalid' } });
+  });
+
+  it('[MANY-6] failed logins count wherever they were tried', async () => {
+    const login = await newUser();
+    const tryAt = async ({ url }: FleetServer, password: string) => {
+      const door = new Caller(url, null);
+      onTestFinished(() => door.close());
+      return (await door.post('/rc/v1/system/login', { login, password }, { 'x-forwarded-for': '203.0.113.7' })).code;
+    };
+    const codes: (string | null)[] = [];
+    // How long a hint is under way is not said, so this goes on until it has arrived.
+    for (let count = 0; count < 20 && !codes.includes('rate_limited'); count++) {
+      codes.push(await tryAt(count % 2 === 0 ? fleet.first : fleet.second, 'wrong'));
+    }
+    expect(codes.filter((code) => code === 'invalid_credentials').length).toBeLessThan(10);
+    expect(codes).toContain('rate_limited');
+  });
+
+  it('[MANY-13] when one is killed while it asks the backend, the other asks in its place, and its devices look for what was left untold', async () => {
+    const admin = adminAt(fleet.first);
+    await admin.post('/rc/v1/system/appserver', { adapter_url: fleet.backend.url });
+    await admin.post('/rc/v1/sources', { name: 'Left', partition_type: 'app', adapter: 'backend' });
+    const device = await openDevice(at(fleet.first), await newUser());
+    const events = await listenAt(fleet.second, device);
+    const pullAt = (server: FleetServer) =>
+      movedTo(server, device).api.post('/sync/v1/pull', { client_id: device.id, sources: { Left: {} } });
+    let queries = 0;
+    const asked = new Promise<void>((resolve) => {
+      fleet.backend.on('query', (_, response) => {
+        if (++queries === 1) resolve();
+        else answerJson(response, { spade: { count: 1 } });
+      });
+    });
+    const cut = pullAt(fleet.first).catch(() => 'cut');
+    await asked;
+    await fleet.first.kill();
+    const { body } = await pullAt(fleet.second);
+    expect((body as { sources: { Left: Page } }).sources.Left).toMatchObject({ put: { spade: { count: 1 } } });
+    expect([await cut, queries]).toEqual(['cut', 2]);
+    const told: unknown[] = [];
+    while (!told.includes('pull')) told.push((await events.next())?.name);
+  });
+
+  return () => fleet;
+}
+
+describe('two servers on one embedded store, of which one has several workers', () => {
+  const fleet = manyServersOn('embedded');
+
+  it('[WORK-7] it has said once that it is ready; a killed worker is replaced; all end together', async () => {
+    const server = fleet().second;
+    expect(server.lines).toHaveLength(2);
+    const before = await childrenOf(server.pid);
+    expect(before).toHaveLength(2);
+    process.kill(before[0] ?? 0, 'SIGKILL');
+    await until(async () => {
+      const now = await childrenOf(server.pid);
+      return now.length === 2 && now.some((pid) => !before.includes(pid));
+    });
+    expect(server.said).toMatch(/"signal":"SIGKILL","restart_in_ms":100,"event":"worker_ended"/);
+    expect(await (await fetch(`${server.url}/healthz`)).json()).toEqual({ status: 'ok' });
+    const children = await childrenOf(server.pid);
+    expect((await server.stop()).code).toBe(0);
+    for (const pid of children) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+  });
+});
+
+describe('two servers on one Valkey', () => {
+  manyServersOn('valkey');
+});

@@ -1,0 +1,121 @@
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
+import { startValkey, startValkeyCluster } from '@tidemark/testing';
+import { expect, it, onTestFinished } from 'vitest';
+import { openValkeyBus } from './bus.ts';
+
+/** One who listens at an address, and can wait for what comes. */
+async function joinAt(address: string, echoMsMax = 60_000) {
+  const heard: string[] = [];
+  let gaps = 0;
+  const wakes: (() => void)[] = [];
+  const wake = () => {
+    for (const one of wakes.splice(0)) one();
+  };
+  const bus = await openValkeyBus(
+    { address, echoMsMax },
+    {
+      onText(text) {
+        heard.push(text);
+        wake();
+      },
+      onGap() {
+        gaps++;
+        wake();
+      },
+    },
+  );
+  onTestFinished(() => bus.close());
+  const until = async (isSo: () => boolean) => {
+    while (!isSo()) await new Promise<void>((resolve) => wakes.push(resolve));
+  };
+  const hears = (text: string) => until(() => heard.includes(text));
+  return { bus, hears, gaps: () => gaps, gap: (count: number) => until(() => gaps >= count) };
+}
+
+it('[MANY-16] servers on one Valkey hear each other; a lost connection is a gap, and is made again', async () => {
+  const server = await startValkey();
+  onTestFinished(() => server.remove());
+  const [one, two] = [await joinAt(server.address), await joinAt(server.address)];
+  one.bus.publish('hello');
+  await two.hears('hello');
+  expect([one.gaps(), two.gaps()]).toEqual([1, 1]);
+  await server.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await Promise.all([one.gap(2), two.gap(2)]);
+  two.bus.publish('again');
+  await one.hears('again');
+  await server.kill();
+  one.bus.publish('into nothing');
+  await server.restart();
+  await Promise.all([one.gap(3), two.gap(3)]);
+  await untilHeard(one.bus, two);
+});
+
+it('[MANY-16] one that hears nothing, not even itself, listens anew', async () => {
+  const server = await startValkey();
+  onTestFinished(() => server.remove());
+  const way = await openDeafWay(server.port);
+  const [one, two] = [await joinAt(way.address, 1_000), await joinAt(server.address)];
+  expect(one.gaps()).toBe(1);
+  way.deafen();
+  one.bus.publish('is anybody there?');
+  await two.hears('is anybody there?');
+  await one.gap(2);
+  await untilHeard(two.bus, one);
+});
+
+it('[MANY-16] in a cluster it does not matter which node is spoken to and which is listened to', async () => {
+  const cluster = await startValkeyCluster();
+  onTestFinished(() => cluster.remove());
+  const [first, ...others] = cluster.servers;
+  const one = await joinAt(cluster.address);
+  const ports = others.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  const two = await joinAt(`valkey+cluster://${ports}`);
+  one.bus.publish('round');
+  await two.hears('round');
+  two.bus.publish('and back');
+  await one.hears('and back');
+  const before = one.gaps();
+  await first?.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await one.gap(before + 1);
+  await untilHeard(two.bus, one);
+});
+
+/** What is published while a connection is being made is lost, as it may be: so it is repeated. */
+async function untilHeard(bus: { publish(text: string): void }, { hears }: { hears(text: string): Promise<void> }) {
+  const repeating = setInterval(() => bus.publish('at last'), 50);
+  try {
+    await hears('at last');
+  } finally {
+    clearInterval(repeating);
+  }
+}
+
+/** A way to a server on which those who listen can be made deaf without losing their connections. */
+async function openDeafWay(port: number) {
+  const listening = new Set<Socket>();
+  const deaf = new Set<Socket>();
+  const sockets = new Set<Socket>();
+  const proxy = createServer((near) => {
+    const far = createConnection(port, '127.0.0.1');
+    for (const socket of [near, far]) sockets.add(socket.on('error', () => undefined));
+    near.on('data', (bytes) => {
+      if (/subscribe/i.test(bytes.toString())) listening.add(near);
+      far.write(bytes);
+    });
+    far.on('data', (bytes) => {
+      if (!deaf.has(near)) near.write(bytes);
+    });
+    near.on('close', () => far.destroy());
+    far.on('close', () => near.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  });
+  const address = `valkey://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const deafen = () => {
+    for (const socket of listening) deaf.add(socket);
+  };
+  return { address, deafen };
+}
