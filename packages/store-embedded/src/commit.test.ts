@@ -39,3 +39,22 @@ describe('commits that say what state they saw', () => {
     expect(await commit(store, [change], await store.partition(partition))).toEqual({ status: 'conflict' });
   });
 });
+
+it('[EMB-11] what somebody else has committed is seen by whoever reads after hearing of it', async () => {
+  const folder = await temporaryFolder();
+  const [one, other] = [
+    await openEmbeddedStore({ folder: folder.path }),
+    await openEmbeddedStore({ folder: folder.path }),
+  ];
+  onTestFinished(async () => {
+    await one.close();
+    await other.close();
+    await folder.remove();
+  });
+  for (let round = 1; round <= 200; round++) {
+    // A look right before, whose state must not be the one that is shown afterwards.
+    expect((await other.partition(partition)).head).toBe(round - 1);
+    await commit(one, [born(`${round}`)]);
+    expect((await other.partition(partition)).head).toBe(round);
+  }
+});
