@@ -201,7 +201,7 @@ for (const { page, command, source } of run) {
       const url = await listening(command, written(answer, 'answer'));
       const query = { source, user_id: null, partition: null };
       expect(await call(`${url}/query`, query)).toEqual({ status: 200, body: { 1: { name: 'Möwe', berths: 4 } } });
-      const update = { source, user_id: null, op_id: 'a', id: '1', attributes: { name: 'Lachmöwe 😀' } };
+      const update = { source, user_id: 'ada', op_id: 'a', id: '1', attributes: { name: 'Lachmöwe 😀' } };
       expect(await call(`${url}/update`, update)).toEqual({ status: 200, body: {} });
       expect(await call(`${url}/query`, query)).toMatchObject({ body: { 1: { name: 'Lachmöwe 😀', berths: 4 } } });
       expect(await call(`${url}/delete`, update)).toMatchObject({ status: 422, body: { code: 'rejected' } });

@@ -234,11 +234,11 @@ export class Tidemark {
   // What devices look for in the backend
 
   /** The objects as the text of a JSON object, asked of the adapter and not kept. */
-  async search(call: WriteCall & { readonly params: unknown }): Promise<string> {
+  async search(call: WriteCall & { readonly user_id: string; readonly params: unknown }): Promise<string> {
     const target = await this.#admission.partition(call);
     const source = await this.sources.view(target.partition.source);
     const ports = { ...this.#adapters, limits: this.#limits, pace: this.#pace };
-    return search(ports, { target, source, params: call.params });
+    return search(ports, { partition: target.partition, user: call.user_id, source, params: call.params });
   }
 
   // Reading objects

@@ -30,7 +30,14 @@ export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
     case 'authenticate':
       return { name, call: { login: text(fields, 'login'), password: text(fields, 'password') } };
     case 'query':
-      return { name, call: { ...target(fields), partition: optionalText(fields, 'partition') } };
+      return {
+        name,
+        call: {
+          source: text(fields, 'source'),
+          user_id: optionalText(fields, 'user_id'),
+          partition: optionalText(fields, 'partition'),
+        },
+      };
     case 'search':
       return { name, call: { ...target(fields), params: (fields.get('params') ?? null) as JsonValue } };
     case 'delete':
@@ -40,8 +47,8 @@ export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
   }
 }
 
-function target(fields: Fields): { readonly source: string; readonly user_id: string | null } {
-  return { source: text(fields, 'source'), user_id: optionalText(fields, 'user_id') };
+function target(fields: Fields): { readonly source: string; readonly user_id: string } {
+  return { source: text(fields, 'source'), user_id: text(fields, 'user_id') };
 }
 
 function upload(fields: Fields): UploadCall {

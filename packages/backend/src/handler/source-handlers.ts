@@ -17,14 +17,16 @@ export interface QueryCall {
 
 export interface SearchCall {
   readonly source: string;
-  readonly user_id: string | null;
+  /** Who asks, also when the data is shared. */
+  readonly user_id: string;
   /** What the device asked for; its form is between the app and the backend. */
   readonly params: JsonValue;
 }
 
 export interface UploadCall {
   readonly source: string;
-  readonly user_id: string | null;
+  /** Who made the change, also when the data is shared. */
+  readonly user_id: string;
   /** Names this one change, the same at every attempt. Keep it with the effect, and the effect happens once. */
   readonly op_id: string;
   readonly id: string;

@@ -3,7 +3,7 @@ import { newTidemark, openMemoryJobs, refusalOf, settableClock } from '@tidemark
 import { describe, expect, it } from 'vitest';
 import { customOwner } from '../admission/custom-partition.ts';
 import { pageJson } from '../pages/render-page.ts';
-import { type Adapter, type AdapterCall, AdapterRefusal, type UploadCall } from '../ports/adapter.ts';
+import { type Adapter, AdapterRefusal, type PersonalCall, type QueryCall, type UploadCall } from '../ports/adapter.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
 
 type Objects = Record<string, Record<string, unknown>>;
@@ -19,13 +19,13 @@ class Teams implements Adapter {
     north: { n1: { secret: 'of the north' } },
     south: { s1: { secret: 'of the south' } },
   };
-  readonly queries: AdapterCall[] = [];
+  readonly queries: QueryCall[] = [];
   readonly uploads: UploadCall[] = [];
   onUpload: () => void = () => undefined;
 
   partition: NonNullable<Adapter['partition']> = async ({ user }) => this.teamOf.get(user) ?? null;
 
-  async query(call: AdapterCall) {
+  async query(call: QueryCall) {
     this.queries.push(call);
     return { objects: this.objects[call.partition ?? ''] ?? {} };
   }
@@ -38,7 +38,7 @@ class Teams implements Adapter {
 
   update = async (call: UploadCall) => void (await this.create(call));
   delete = async (call: UploadCall) => void (await this.create(call));
-  search = async (call: AdapterCall) => ({ objects: { found: { by: call.user, in: call.partition ?? null } } });
+  search = async (call: PersonalCall) => ({ objects: { found: { by: call.user, in: call.partition ?? null } } });
 }
 
 async function setUp(attributes: Record<string, unknown> = {}) {

@@ -7,12 +7,12 @@ import type { JsonValue } from '@tidemark/protocol';
  * time by itself, and keeps no more of an answer than it has been asked for.
  */
 export interface Adapter {
-  query(call: AdapterCall): Promise<ObjectsAnswer>;
+  query(call: QueryCall): Promise<ObjectsAnswer>;
   /** Answers the backend's id for the object. */
   create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string>;
   update(call: UploadCall & { readonly attributes: JsonValue }): Promise<void>;
   delete(call: UploadCall): Promise<void>;
-  search?(call: AdapterCall & { readonly params: JsonValue }): Promise<ObjectsAnswer>;
+  search?(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer>;
   /**
    * The partition into which a user's data goes, by a name that users may have in common; null: one of their own. Asked
    * of sources whose data belongs to users. Absent: it is always one of their own.
@@ -34,7 +34,7 @@ export interface Authenticator {
 /** A hash of hashes: as a value, or as JSON text that is still arriving. */
 export type ObjectsAnswer = { readonly objects: unknown } | { readonly chunks: AsyncIterable<string> };
 
-export interface AdapterCall {
+export interface QueryCall {
   readonly source: string;
   /** Whose data it is. Null when it is shared by all, and in queries of a custom partition, which is nobody's own. */
   readonly user: string | null;
@@ -42,7 +42,16 @@ export interface AdapterCall {
   readonly partition?: string;
 }
 
-export interface UploadCall extends AdapterCall {
+/** Something that somebody has asked for. */
+export interface PersonalCall {
+  readonly source: string;
+  /** Who, also where the data is shared: the backend may want to know, or to refuse. */
+  readonly user: string;
+  /** The custom partition it is about. Absent: it is about none. */
+  readonly partition?: string;
+}
+
+export interface UploadCall extends PersonalCall {
   /** The same for every attempt at one upload, so that the backend can tell a repetition. */
   readonly opId: string;
   readonly id: string;

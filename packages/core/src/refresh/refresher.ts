@@ -9,7 +9,7 @@ import {
 } from '@tidemark/protocol';
 import { type AnswerCall, callFor, type Moment, type Target, type WriteCall } from '../admission/admit-write.ts';
 import { customNameOf } from '../admission/custom-partition.ts';
-import type { Adapter, AdapterCall, Adapters } from '../ports/adapter.ts';
+import type { Adapter, Adapters, QueryCall } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
@@ -257,7 +257,7 @@ function goneIsNull(error: unknown): null {
 }
 
 /** A custom partition is nobody's own: what is asked for is the partition. */
-function questionOf({ source, user }: PartitionKey): AdapterCall {
+function questionOf({ source, user }: PartitionKey): QueryCall {
   const partition = customNameOf(user);
   return partition === null ? { source, user } : { source, user: null, partition };
 }

@@ -2,11 +2,11 @@ import { type JsonValue, type Limits, Refusal, SEARCH_OBJECTS_MAX } from '@tidem
 import { admitAnswer } from '../admission/admit-answer.ts';
 import { quoted } from '../admission/admit-name.ts';
 import { admitValue } from '../admission/admit-value.ts';
-import type { Target } from '../admission/admit-write.ts';
 import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
 import { AdapterRefusal, type Adapters, type ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
+import type { PartitionKey } from '../ports/store.ts';
 import type { SourceView } from '../registry/sources.ts';
 
 export interface SearchPorts {
@@ -16,22 +16,26 @@ export interface SearchPorts {
   readonly pace: Pace;
 }
 
+export interface SearchCall {
+  readonly partition: PartitionKey;
+  /** Who asks. */
+  readonly user: string;
+  readonly source: SourceView;
+  readonly params: unknown;
+}
+
 /** Whether the source's adapter knows how to search. What a backend really can is only known when it is asked. */
 export function isSearchable({ adapters }: Pick<SearchPorts, 'adapters'>, { adapter }: SourceView): boolean {
   return adapter !== 'none' && adapters?.find(adapter)?.search !== undefined;
 }
 
 /** Objects that a device looks for, as the text of a JSON object. They are passed on and not kept. */
-export async function search(
-  ports: SearchPorts,
-  { target, source, params }: { readonly target: Target; readonly source: SourceView; readonly params: unknown },
-): Promise<string> {
+export async function search(ports: SearchPorts, { partition, user, source, params }: SearchCall): Promise<string> {
   const { adapters, limits, pace } = ports;
   const admitted = JSON.parse(admitValue(params ?? null, limits.valueDepthMax, () => '/params')) as JsonValue;
   const adapter = source.adapter === 'none' ? null : (adapters?.find(source.adapter) ?? null);
-  const { partition } = target;
   const custom = customNameOf(partition.user);
-  const whose = custom === null ? { user: partition.user } : { user: target.user, partition: custom };
+  const whose = { user, ...(custom === null ? {} : { partition: custom }) };
   const asked = adapter?.search?.({ source: partition.source, ...whose, params: admitted });
   if (asked === undefined) {
     throw new Refusal('search_not_available', `the source ${quoted(partition.source)} cannot be searched`);

@@ -22,8 +22,7 @@ export async function askBackend(
   // Devices choose their op ids themselves, so two may choose the same one.
   const opId = `${client}:${upload.opId}`;
   const custom = customNameOf(partition.user);
-  const whose = custom === null ? { user: partition.user } : { user, partition: custom };
-  const call = { source, ...whose, opId, id: upload.id };
+  const call = { source, user, ...(custom === null ? {} : { partition: custom }), opId, id: upload.id };
   try {
     return { kind: 'agreed', id: await perform(adapter, call, upload) };
   } catch (error) {

@@ -91,6 +91,22 @@ const brief = (outcomes: readonly Outcome[]) =>
   outcomes.map(({ op_id, status, id, error }) => [op_id, status, id, ...(error === undefined ? [] : [error.code])]);
 
 describe('uploads to a backend, in the request', () => {
+  it('[UPBACK-15] tell the backend who made the change, whether the data is the user’s own or shared', async () => {
+    for (const partition_type of ['user', 'app']) {
+      const { push, upload, backend } = await setUp({ partition_type });
+      await push(
+        upload('create', 'tmp', { name: 'Ann' }),
+        upload('update', 'tmp', { vip: true }),
+        upload('delete', 'tmp'),
+      );
+      expect(backend.calls.map(({ op, user }) => [op, user])).toEqual([
+        ['create', 'ada'],
+        ['update', 'ada'],
+        ['delete', 'ada'],
+      ]);
+    }
+  });
+
   it('[UPBACK-1] are committed when the backend agrees, under the id it gives; later uploads follow the link', async () => {
     const { push, upload, md, backend, device, jobs } = await setUp();
     const outcomes = await push(

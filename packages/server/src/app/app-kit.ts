@@ -4,6 +4,7 @@ export {
   conflict,
   defineSource,
   type Objects,
+  type PersonalSourceCall,
   rejected,
   type SourceCall,
   type SourceDefinition,

@@ -6,14 +6,20 @@ export type Attributes = Readonly<Record<string, JsonValue>>;
 /** A hash of hashes: object id → attributes. */
 export type Objects = Readonly<Record<string, Attributes>>;
 
-/** Whose data it is; null when the source is shared by all users, and in queries of a custom partition. */
 export interface SourceCall {
+  /** Whose data it is; null when the source is shared by all users, and in queries of a custom partition. */
   readonly user: string | null;
   /** What `partition` has answered for the user; null: it is the user's own, or there is no `partition`. */
   readonly partition: string | null;
 }
 
-export interface ChangeCall extends SourceCall {
+/** Something that somebody has asked for. */
+export interface PersonalSourceCall extends SourceCall {
+  /** Who, whether the source is shared or not. */
+  readonly user: string;
+}
+
+export interface ChangeCall extends PersonalSourceCall {
   /** The same at every attempt: a change that was done under it must not be done again. */
   readonly op_id: string;
   readonly id: string;
@@ -38,7 +44,7 @@ export interface SourceDefinition extends Partial<Omit<SourceSetting, 'name' | '
    * should be quick.
    */
   readonly partition?: (user: string) => string | null | Promise<string | null>;
-  readonly search?: (call: SourceCall & { readonly params: JsonValue }) => Objects | Promise<Objects>;
+  readonly search?: (call: PersonalSourceCall & { readonly params: JsonValue }) => Objects | Promise<Objects>;
 }
 
 /** Only for the types: what is defined is what was given. */

@@ -1,4 +1,4 @@
-import { type Adapter, type AdapterCall, AdapterRefusal, type ObjectsAnswer } from '@tidemark/core';
+import { type Adapter, AdapterRefusal, type ObjectsAnswer, type PersonalCall } from '@tidemark/core';
 import { type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
 import type { Attributes, SourceDefinition } from './define-source.ts';
@@ -38,7 +38,7 @@ export function moduleAdapter(definition: SourceDefinition, times: ModuleTimes):
     ...(search === undefined
       ? {}
       : {
-          search: ({ user, partition, params }: AdapterCall & { readonly params: JsonValue }) =>
+          search: ({ user, partition, params }: PersonalCall & { readonly params: JsonValue }) =>
             objects(timeoutMs, () => search({ user, partition: partition ?? null, params })),
         }),
     ...(partitionOf === undefined

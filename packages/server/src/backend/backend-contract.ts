@@ -6,6 +6,7 @@ const closed = { additionalProperties: false } as const;
 const UserId = Type.Union([Type.String(), Type.Null()], {
   description: 'Whose data it is; null when the source is shared by all users.',
 });
+const ActingUser = Type.String({ description: 'Who asks, whether the source is shared or not.' });
 const Source = Type.String({ description: 'The name of the source.' });
 const OpId = Type.String({
   description: 'Names the change, and is the same at every repetition: a change that was done is not done again.',
@@ -52,7 +53,7 @@ export const BACKEND_CALLS = {
     request: Type.Object(
       {
         source: Source,
-        user_id: UserId,
+        user_id: ActingUser,
         op_id: OpId,
         id: Type.String({ description: "The device's temporary id." }),
         attributes: Attributes,
@@ -65,7 +66,7 @@ export const BACKEND_CALLS = {
   update: {
     summary: 'Change attributes of an object.',
     request: Type.Object(
-      { source: Source, user_id: UserId, op_id: OpId, id: Type.String(), attributes: Attributes },
+      { source: Source, user_id: ActingUser, op_id: OpId, id: Type.String(), attributes: Attributes },
       closed,
     ),
     answer: Done,
@@ -73,13 +74,13 @@ export const BACKEND_CALLS = {
   },
   delete: {
     summary: 'Delete an object.',
-    request: Type.Object({ source: Source, user_id: UserId, op_id: OpId, id: Type.String() }, closed),
+    request: Type.Object({ source: Source, user_id: ActingUser, op_id: OpId, id: Type.String() }, closed),
     answer: Done,
     refusals: UPLOAD_REFUSALS,
   },
   search: {
     summary: 'Objects that a device looks for. They are passed on and not kept.',
-    request: Type.Object({ source: Source, user_id: UserId, params: Type.Unknown() }, closed),
+    request: Type.Object({ source: Source, user_id: ActingUser, params: Type.Unknown() }, closed),
     answer: Objects,
     refusals: { '4XX': 'The search is refused; `detail` is told to the device.' },
   },

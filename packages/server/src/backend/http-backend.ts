@@ -1,11 +1,12 @@
 import {
   type Adapter,
-  type AdapterCall,
   AdapterRefusal,
   type Authenticator,
   type Clock,
   type Log,
   type ObjectsAnswer,
+  type PersonalCall,
+  type QueryCall,
   type Random,
   type UploadCall,
 } from '@tidemark/core';
@@ -89,12 +90,12 @@ export class HttpBackend implements Adapter, Authenticator {
     });
   }
 
-  query({ source, user }: AdapterCall): Promise<ObjectsAnswer> {
+  query({ source, user }: QueryCall): Promise<ObjectsAnswer> {
     const partition = user === null ? 'app' : 'user';
     return this.#objects('query', { source, user_id: user, partition }, this.#parts.queryTimeoutMs);
   }
 
-  search(call: AdapterCall & { readonly params: JsonValue }): Promise<ObjectsAnswer> {
+  search(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer> {
     const { source, user, params } = call;
     return this.#objects('search', { source, user_id: user, params }, this.#parts.timeoutMs);
   }
