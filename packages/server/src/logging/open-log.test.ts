@@ -131,3 +131,12 @@ describe('secrets', () => {
     expect(text()).not.toContain('geheim');
   });
 });
+
+it('[WORK-8] a line carries the number of the worker that wrote it, where there are several', () => {
+  const lines: string[] = [];
+  const stream = { write: (text: string) => lines.push(text) };
+  openLog({ level: 'info', format: 'json', stream, worker: 3 }).info('started');
+  openLog({ level: 'info', format: 'json', stream }).info('started');
+  const [ofWorker, ofOne] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect([ofWorker?.worker, ofOne !== undefined && 'worker' in ofOne]).toEqual([3, false]);
+});

@@ -100,11 +100,12 @@ class ServersRun {
     const [writes, unanswered] = [this.#writes, this.#unanswered];
     const endMs = performance.now() + ROUND_MS;
     const writers = Array.from({ length: WRITERS }, (_, writer) => this.#write(writer, endMs));
+    const pullers = this.#devices.map(({ device }) => this.#pull(device, endMs));
     const victim = this.#dice.pick(this.#fleet.servers);
     await pass(this.#dice.between(0, ROUND_MS / 2));
     await victim.kill();
     this.#kills++;
-    await Promise.all([...writers, this.#lookForLosses()]);
+    await Promise.all([...writers, ...pullers, this.#lookForLosses()]);
     await victim.start();
     await this.#lookForLosses();
     const convergedMs = await this.#converge();
@@ -140,6 +141,15 @@ class ServersRun {
       },
       network: null,
     };
+  }
+
+  /** Each pull asks for everything, so that servers have to agree again and again on who asks the backend. */
+  async #pull(device: Device, endMs: number): Promise<void> {
+    while (performance.now() < endMs) {
+      // A server that dies meanwhile is as good as no network.
+      await device.sync().catch(() => undefined);
+      await pass(LOOK_EVERY_MS);
+    }
   }
 
   async #write(writer: number, endMs: number): Promise<void> {
