@@ -12,6 +12,8 @@ export const betweenTurns = () => new Promise<void>((resolve) => setImmediate(re
 
 export interface LinkOptions {
   readonly address: Address;
+  /** By which the server is to know the connection. */
+  readonly name?: string;
   /** How long the server may take to answer. */
   readonly answerMs?: number;
   /** Replicas that must have a write before it is acknowledged. */
@@ -48,6 +50,7 @@ export class Link {
   readonly #client: Redis | Cluster;
   readonly #confirmReplicas: number;
   readonly #answerMs: number;
+  readonly #name: string | undefined;
   #inFlight = 0;
   #inFlightBytes = 0;
 
@@ -56,13 +59,14 @@ export class Link {
     this.isOneNode = client instanceof Redis;
     this.#confirmReplicas = options.confirmReplicas ?? 0;
     this.#answerMs = options.answerMs ?? ANSWER_MS;
+    this.#name = options.name;
     const tell = options.onEvent ?? (() => undefined);
     client.on('error', (error: Error) => tell({ kind: 'lost', reason: error.message }));
     client.on('ready', () => tell({ kind: 'ready', reason: '' }));
   }
 
   static async open(options: LinkOptions): Promise<Link> {
-    const client = clientFor(options.address);
+    const client = clientFor(options.address, options.name);
     const link = new Link(client, options);
     try {
       await client.connect();
@@ -107,6 +111,28 @@ export class Link {
   async everywhere(name: string, ...args: readonly string[]): Promise<readonly Reply[]> {
     const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
     return Promise.all(nodes.map((node) => this.#guarded(0, () => node.callBuffer(name, ...args) as Promise<Reply>)));
+  }
+
+  /** Connections of the same name beside our own; null when a server does not tell. */
+  async others(): Promise<number | null> {
+    const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
+    let count = 0;
+    for (const node of nodes) {
+      const listed = await this.#listed(node);
+      if (listed === null) return null;
+      count += listed.clients.filter(({ id, name }) => name === this.#name && id !== listed.own).length;
+    }
+    return count;
+  }
+
+  async #listed(node: Redis): Promise<{ readonly own: string; readonly clients: readonly NamedClient[] } | null> {
+    try {
+      const own = String(await node.call('CLIENT', 'ID'));
+      const lines = String(await node.call('CLIENT', 'LIST')).split('\n');
+      return { own, clients: lines.map(clientIn) };
+    } catch {
+      return null;
+    }
   }
 
   close(): void {
@@ -176,8 +202,18 @@ export class Link {
   }
 }
 
-function clientFor(address: Address): Redis | Cluster {
+interface NamedClient {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+}
+
+function clientIn(line: string): NamedClient {
+  return { id: /(?:^| )id=(\d+)/.exec(line)?.[1], name: / name=(\S*)/.exec(line)?.[1] };
+}
+
+function clientFor(address: Address, name: string | undefined): Redis | Cluster {
   const common = {
+    ...(name === undefined ? {} : { connectionName: name }),
     ...accessOptions(address.access),
     lazyConnect: true,
     protocol: 2 as const,

@@ -16,16 +16,18 @@ import type {
   Jobs,
   JournalRange,
   JournalSlice,
+  MovableStore,
   Note,
   NoteList,
   NoteRef,
   ObjectsRead,
   PartitionKey,
   PartitionState,
+  Piece,
   RecordReader,
   StatRow,
-  Store,
   StoredDocument,
+  StoreLife,
   WriteResult,
 } from '@tidemark/core';
 import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
@@ -33,9 +35,11 @@ import { commit } from './commit.ts';
 import { documentNames, readDocument, writeDocument } from './documents.ts';
 import { judge, readSetups, unfitness } from './durability.ts';
 import { countEntries, listEntries, readEntry, writeEntries } from './entries.ts';
-import { beginLife, newWord } from './facts.ts';
+import { exportStore } from './export.ts';
+import { newWord } from './facts.ts';
 import { unavailable } from './failure.ts';
 import { EVERYTHING, entryField } from './guards.ts';
+import { importPieces } from './import.ts';
 import { ValkeyJobs, type ValkeyJobsOptions } from './jobs/valkey-jobs.ts';
 import { readJournal, readObjects } from './journal.ts';
 import { placeOf } from './keys.ts';
@@ -44,11 +48,13 @@ import { Link, type LinkEvent } from './link.ts';
 import { listPartitions } from './listing.ts';
 import { listArgs } from './lists.ts';
 import { listNotes, readNotes } from './notes.ts';
+import { type Opening, prepareLife, readLife } from './opening.ts';
 import { stateFrom } from './partitions.ts';
 import { Places } from './places.ts';
 import { listOf, textOf } from './reply.ts';
 import { trimScript } from './scripts/commit.ts';
 import { noteTidemarkScript, tidemarksScript } from './scripts/devices.ts';
+import { sealScript, takeLifeScript } from './scripts/moving.ts';
 import { stateScript } from './scripts/read.ts';
 import { resetScript } from './scripts/registry.ts';
 import { addStats, readStats, statNames, trimStats } from './stats.ts';
@@ -75,6 +81,8 @@ export interface ValkeyOptions {
   readonly sweepEveryMs?: number;
   /** Told of connections lost and found again. */
   readonly onEvent?: (event: LinkEvent) => void;
+  /** Absent: as a server does. */
+  readonly opening?: Opening;
 }
 
 export const PREFIX = 'tidemark:';
@@ -93,6 +101,7 @@ export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeySto
   const link = await Link.open({
     address,
     confirmReplicas,
+    name: connectionName(prefix),
     ...(answerMs === undefined ? {} : { answerMs }),
     ...(onEvent === undefined ? {} : { onEvent }),
   }).catch((error: Error) => {
@@ -109,20 +118,32 @@ export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeySto
       throw new UnusableServer(`durability is required, but ${warnings.join('; ')}`);
     }
     const layout = new Layout(prefix);
-    await beginLife(link, layout);
+    await prepare(link, layout, options);
     const engine: EngineDescription = {
       name: 'valkey',
       durability: isDurable ? 'durable' : 'buffered',
       details: { address: shownAddress(options.address), ...details },
       warnings,
     };
-    const store = new ValkeyStore(link, layout, engine, trimStepMax);
-    store.sweepEvery(options.sweepEveryMs ?? SWEEP_EVERY_MS);
+    const { opening = { as: 'server' }, sweepEveryMs = SWEEP_EVERY_MS } = options;
+    const store = new ValkeyStore(link, layout, engine, { trimStepMax, opening });
+    if (opening.as === 'server') store.sweepEvery(sweepEveryMs);
     return store;
   } catch (error) {
     link.close();
     throw error;
   }
+}
+
+/** By which the connections of all who use one store are told from others. */
+function connectionName(prefix: string): string {
+  return `tidemark-${encodeURIComponent(prefix)}`;
+}
+
+async function prepare(link: Link, layout: Layout, options: ValkeyOptions): Promise<void> {
+  const problem = await prepareLife(link, layout, options.opening ?? { as: 'server' });
+  if (problem === null) return;
+  throw new UnusableServer(`the store at ${shownAddress(options.address)} with the prefix ${layout.prefix} ${problem}`);
 }
 
 export function addressOf({ address: text, login, password }: ValkeyOptions): Address {
@@ -137,22 +158,29 @@ export function addressOf({ address: text, login, password }: ValkeyOptions): Ad
 }
 
 /** Every call is one script, or, in a cluster, one at the registry and one at the place it is about. */
-export class ValkeyStore implements Store {
+export class ValkeyStore implements MovableStore {
   readonly engine: EngineDescription;
   readonly #link: Link;
   readonly #layout: Layout;
   readonly #places: Places;
   readonly #trimStepMax: number;
+  readonly #opening: Opening;
   readonly #underWay = new Set<Promise<unknown>>();
   #timer: NodeJS.Timeout | undefined;
   #isOpen = true;
 
-  constructor(link: Link, layout: Layout, engine: EngineDescription, trimStepMax: number) {
+  constructor(
+    link: Link,
+    layout: Layout,
+    engine: EngineDescription,
+    options: { readonly trimStepMax: number; readonly opening: Opening },
+  ) {
     this.engine = engine;
     this.#link = link;
     this.#layout = layout;
     this.#places = new Places(link, layout);
-    this.#trimStepMax = trimStepMax;
+    this.#trimStepMax = options.trimStepMax;
+    this.#opening = options.opening;
   }
 
   /**
@@ -334,6 +362,54 @@ export class ValkeyStore implements Store {
       }
       after = keys.length < limit ? undefined : keys.at(-1);
     } while (after !== undefined);
+  }
+
+  life(): Promise<StoreLife> {
+    return this.#serve(() => readLife(this.#link, this.#layout));
+  }
+
+  async *export(): AsyncIterable<readonly Piece[]> {
+    this.#requireOpen();
+    // What is to be erased is not there any more.
+    await this.sweep();
+    yield* exportStore({ link: this.#link, layout: this.#layout, places: this.#places });
+  }
+
+  beginImport({ epoch, lastVersion }: StoreLife): Promise<void> {
+    return this.#serve(async () => {
+      this.#requireTarget();
+      await this.#link.write(takeLifeScript, this.#layout.registry, [epoch, lastVersion]);
+    });
+  }
+
+  import(pieces: readonly Piece[]): Promise<void> {
+    return this.#serve(async () => {
+      this.#requireTarget();
+      await importPieces(this.#link, this.#layout, await this.#places.epoch(), pieces);
+    });
+  }
+
+  finishImport(): Promise<void> {
+    return this.#seal('');
+  }
+
+  markMoved(to: string): Promise<void> {
+    return this.#seal(`moved ${to}`);
+  }
+
+  /** Other connections to the same store; null when the server does not tell. */
+  others(): Promise<number | null> {
+    return this.#serve(() => this.#link.others());
+  }
+
+  #seal(seal: string): Promise<void> {
+    return this.#serve(async () => {
+      await this.#link.write(sealScript, this.#layout.registry, [seal]);
+    });
+  }
+
+  #requireTarget(): void {
+    if (this.#opening.as !== 'target') throw new Error('this store was not opened to be filled');
   }
 
   async close(): Promise<void> {
