@@ -27,6 +27,7 @@ import type {
   PartitionState,
   Piece,
   RecordReader,
+  Seal,
   StatRow,
   StoredDocument,
   StoreLife,
@@ -37,7 +38,7 @@ import { documentNames, readDocument } from './documents.ts';
 import { countEntries, listEntries, readEntry } from './entries.ts';
 import { exportTables } from './export.ts';
 import { lastNumber, newEpoch, storeEpoch } from './facts.ts';
-import { type FolderMark, flushFolder, type Opening, prepareFolder, writeMark } from './folder.ts';
+import { type FolderMark, flushFolder, type Opening, prepareFolder, sealOf, writeMark } from './folder.ts';
 import { EmbeddedJobs, type EmbeddedJobsOptions } from './jobs/embedded-jobs.ts';
 import type { JobsTask } from './jobs/jobs-task.ts';
 import { readJournal, readObjects } from './journal.ts';
@@ -76,7 +77,8 @@ export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Embed
   const file = join(folder, STORE_FILE);
   const tables = openTables(file, { mapBytes });
   const { state } = mark;
-  if (state !== 'ready' && state !== 'moved') tables.root.transactionSync(() => beginLife(tables, state));
+  if (state === 'new' || state === 'backup' || state === 'incomplete')
+    tables.root.transactionSync(() => beginLife(tables, state));
   if (state === 'new' || state === 'backup') writeMark(folder, 'ready');
   tables.root.readerCheck();
   const writer = await Writer.start({ file, mapBytes, readerCheckMs }, () => tables.root.resetReadTxn());
@@ -265,14 +267,15 @@ export class EmbeddedStore implements MovableStore {
     await this.#write({ kind: 'import', pieces });
   }
 
-  async finishImport(): Promise<void> {
+  async seal(): Promise<Seal | null> {
     this.#now();
-    writeMark(this.#folder, 'ready');
+    return sealOf(this.#folder);
   }
 
-  async markMoved(to: string): Promise<void> {
+  async setSeal(seal: Seal | null): Promise<void> {
     this.#now();
-    writeMark(this.#folder, 'moved', to);
+    if (seal === null) writeMark(this.#folder, 'ready');
+    else writeMark(this.#folder, seal.state, seal.state === 'incomplete' ? undefined : seal.to);
   }
 
   async close(): Promise<void> {

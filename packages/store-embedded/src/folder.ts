@@ -17,6 +17,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Seal } from '@tidemark/core';
 import { STORE_FILE } from './tables.ts';
 
 /**
@@ -28,11 +29,11 @@ export interface FolderMark {
   readonly engine: 'embedded';
   readonly format: number;
   /**
-   * `new`: being made. `backup`: a copy, which begins a life of its own when it is opened. `incomplete`: being filled by
-   * a migration. `moved`: what it held has gone on elsewhere.
+   * `new`: being made. `backup`: a copy, which begins a life of its own when it is opened. Sealed by a migration:
+   * `incomplete`, `moving` and `moved`, as the port of stores says.
    */
-  readonly state: 'new' | 'ready' | 'backup' | 'incomplete' | 'moved';
-  /** Where to, for people. */
+  readonly state: 'new' | 'ready' | 'backup' | Seal['state'];
+  /** Where it moves or has moved to, for people. */
   readonly movedTo?: string;
 }
 
@@ -74,6 +75,11 @@ function requireOpenable(folder: string, { state, movedTo = 'elsewhere' }: Folde
   if (state === 'incomplete') {
     throw new UnusableFolder(
       `${folder} holds a migration that was broken off; run tidemark migrate again with --clean, or choose another folder`,
+    );
+  }
+  if (state === 'moving' && opening.as === 'server') {
+    throw new UnusableFolder(
+      `${folder} was being moved to ${movedTo}; run that tidemark migrate again with --clean, or stay with tidemark migrate --release ${folder}`,
     );
   }
   if (state === 'moved' && !(opening.as === 'source' && opening.isMovedAllowed)) {
@@ -137,6 +143,13 @@ function claimFolder(folder: string): FolderMark {
   const mark: FolderMark = { product: 'tidemark', engine: 'embedded', format: FORMAT, state: 'new' };
   writeMark(folder, mark.state);
   return mark;
+}
+
+/** What keeps servers from opening the folder, by its mark. */
+export function sealOf(folder: string): Seal | null {
+  const { state, movedTo: to = '' } = readMark(folder) ?? { state: 'new' };
+  if (state === 'incomplete') return { state };
+  return state === 'moving' || state === 'moved' ? { state, to } : null;
 }
 
 /** Written aside, flushed, then renamed: the mark is never half there. */

@@ -1,5 +1,13 @@
-import type { MovableStore } from '@tidemark/core';
-import { movingContract, startValkey, startValkeyCluster, type ValkeyServer } from '@tidemark/testing';
+import { type MovableStore, moveStore } from '@tidemark/core';
+import {
+  movingContract,
+  newTidemark,
+  openMemoryStore,
+  seededRandom,
+  startValkey,
+  startValkeyCluster,
+  type ValkeyServer,
+} from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { wordsOf } from './import.ts';
 import type { Opening } from './opening.ts';
@@ -90,11 +98,40 @@ describe('a prefix', () => {
     const partition = { source: 'A', user: null };
     const commit = () => store.commit({ partition, changes: [{ id: '1', record: 'x', checksum: 1 }], guards: [] });
     await commit();
-    await store.markMoved('elsewhere');
+    await store.setSeal({ state: 'moved', to: 'elsewhere' });
     await expect(commit()).rejects.toMatchObject({ code: 'store_unavailable' });
     const writes = [{ kind: 'user', key: ['ann'], value: '{}' }] as const;
     await expect(store.writeEntries({ writes, guards: [] })).rejects.toMatchObject({ code: 'store_unavailable' });
     expect((await store.partition(partition)).head).toBe(1);
+  });
+
+  it("[MIGRATE-4] that was being moved is read again by the next migration, and is nobody else's target", async () => {
+    await (await open('moving:')).setSeal({ state: 'moving', to: 'a folder' });
+    await expect(open('moving:')).rejects.toThrow(/was being moved to a folder; .*--release/);
+    await expect(open('moving:', { as: 'target', isCleaned: true })).rejects.toThrow(/is itself being moved/);
+    await open('moving:', { as: 'source', isMovedAllowed: false });
+  });
+
+  it('[MIGRATE-8] an object that is changed behind the back of a migration is named', async () => {
+    const source = openMemoryStore({ random: seededRandom(3) });
+    const { tidemark } = await newTidemark({ store: source });
+    await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { a: { n: 1 }, b: { n: 2 } } });
+    const setSeal = source.setSeal.bind(source);
+    // Between the copy and the comparison.
+    source.setSeal = async (seal) => {
+      if (seal?.state === 'moving') {
+        const key = 'spoiled:{user:ada:Order}:records';
+        const record = String(await server.call('HGET', key, 'b'));
+        await server.call('HSET', key, 'b', record.replace('2', '7'));
+      }
+      await setSeal(seal);
+    };
+    const report = await moveStore({ from: source, to: await open('spoiled:', TARGET), toName: 'there' });
+    expect(report).toMatchObject({ status: 'differs' });
+    const told = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
+    expect(told).toContain('object "b" at 2 differs in record');
+    expect(await source.seal()).toBeNull();
+    await expect(open('spoiled:')).rejects.toThrow(/broken off/);
   });
 
   it('[MIGRATE-6] tells whether others have it open', async () => {

@@ -1,4 +1,4 @@
-import type { StoreLife } from '@tidemark/core';
+import type { Seal, StoreLife } from '@tidemark/core';
 import { carryOut } from './erase.ts';
 import { FORMAT, newWord, openLife } from './facts.ts';
 import { EVERYTHING } from './guards.ts';
@@ -26,12 +26,34 @@ export async function prepareLife(link: Link, layout: Layout, opening: Opening):
   const facts = layout.registryKey('facts');
   if (opening.as === 'source' && (await link.command('HGET', facts, 'epoch')) === null) return 'holds no data';
   const { seal } = await openLife(link, layout);
-  if (seal === '') return null;
-  if (seal === INCOMPLETE) {
+  return sealProblem(sealFrom(seal), opening);
+}
+
+function sealProblem(seal: Seal | null, opening: Exclude<Opening, { readonly as: 'target' }>): string | null {
+  if (seal?.state === 'incomplete') {
     return 'holds a migration that was broken off; run tidemark migrate again with --clean, or choose another prefix';
   }
-  if (opening.as === 'source' && opening.isMovedAllowed) return null;
-  return `was moved to ${seal.slice(seal.indexOf(' ') + 1)}, and has gone on there`;
+  if (seal?.state === 'moving' && opening.as === 'server') {
+    return `was being moved to ${seal.to}; run that tidemark migrate again with --clean, or stay with tidemark migrate --release`;
+  }
+  if (seal?.state !== 'moved' || (opening.as === 'source' && opening.isMovedAllowed)) return null;
+  return `was moved to ${seal.to}, and has gone on there`;
+}
+
+export async function readSeal(link: Link, layout: Layout): Promise<Seal | null> {
+  const seal = await link.command('HGET', layout.registryKey('facts'), 'seal');
+  return seal === null ? null : sealFrom(textOf(seal));
+}
+
+/** State, and where to behind a space. */
+export function sealText(seal: Seal): string {
+  return seal.state === 'incomplete' ? INCOMPLETE : `${seal.state} ${seal.to}`;
+}
+
+function sealFrom(text: string): Seal | null {
+  const [state = '', ...to] = text.split(' ');
+  if (state === 'moving' || state === 'moved') return { state, to: to.join(' ') };
+  return state === INCOMPLETE ? { state } : null;
 }
 
 async function claim(link: Link, layout: Layout, isCleaned: boolean): Promise<string | null> {
@@ -41,6 +63,7 @@ async function claim(link: Link, layout: Layout, isCleaned: boolean): Promise<st
   );
   if (outcome === 'used') return 'is not empty; a migration needs a place of its own';
   if (outcome === 'left') {
+    if (seal.startsWith('moving')) return 'is itself being moved';
     const what = seal === INCOMPLETE ? 'a migration that was broken off' : 'data that was moved away';
     return `holds ${what}; add --clean to empty it first`;
   }

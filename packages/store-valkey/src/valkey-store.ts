@@ -25,6 +25,7 @@ import type {
   PartitionState,
   Piece,
   RecordReader,
+  Seal,
   StatRow,
   StoredDocument,
   StoreLife,
@@ -48,7 +49,7 @@ import { Link, type LinkEvent } from './link.ts';
 import { listPartitions } from './listing.ts';
 import { listArgs } from './lists.ts';
 import { listNotes, readNotes } from './notes.ts';
-import { type Opening, prepareLife, readLife } from './opening.ts';
+import { type Opening, prepareLife, readLife, readSeal, sealText } from './opening.ts';
 import { stateFrom } from './partitions.ts';
 import { Places } from './places.ts';
 import { listOf, textOf } from './reply.ts';
@@ -389,23 +390,19 @@ export class ValkeyStore implements MovableStore {
     });
   }
 
-  finishImport(): Promise<void> {
-    return this.#seal('');
+  seal(): Promise<Seal | null> {
+    return this.#serve(() => readSeal(this.#link, this.#layout));
   }
 
-  markMoved(to: string): Promise<void> {
-    return this.#seal(`moved ${to}`);
+  setSeal(seal: Seal | null): Promise<void> {
+    return this.#serve(async () => {
+      await this.#link.write(sealScript, this.#layout.registry, [seal === null ? '' : sealText(seal)]);
+    });
   }
 
   /** Other connections to the same store; null when the server does not tell. */
   others(): Promise<number | null> {
     return this.#serve(() => this.#link.others());
-  }
-
-  #seal(seal: string): Promise<void> {
-    return this.#serve(async () => {
-      await this.#link.write(sealScript, this.#layout.registry, [seal]);
-    });
   }
 
   #requireTarget(): void {

@@ -34,10 +34,9 @@ export interface Move {
 const DIFFERENCES_MAX = 100;
 
 /**
- * Copies a store, then reads both again side by side. When the second reading of the source is what was copied, then all
- * of it was so at the moment between the two, whatever was written before or after: seqs, versions and counts never come
- * back to what they were. Only then is the source closed for good, and only after that the target opened: there are never
- * two that a server would take for the same life.
+ * Copies a store, then closes it and reads both again side by side. When what is read now is what was copied, nothing is
+ * lost that was written to the source before it was closed. Only then is it closed for good, and only after that the
+ * target opened: there are never two that a server would take for the same life.
  */
 export async function moveStore({ from, to, toName, onProgress = () => undefined }: Move): Promise<MoveReport> {
   const tally = new Tally();
@@ -47,13 +46,19 @@ export async function moveStore({ from, to, toName, onProgress = () => undefined
     for (const piece of portion) tally.add(piece);
     onProgress({ phase: 'copying', pieces: tally.pieces, units: tally.units, piecesTotal: null });
   }
-  const differences = await differencesOf(from, to, tally, onProgress);
+  const before = await from.seal();
+  await from.setSeal({ state: 'moving', to: toName });
+  const differences = await differencesOf(from, to, tally, onProgress).catch(async (error: unknown) => {
+    await from.setSeal(before?.state === 'moved' ? before : null);
+    throw error;
+  });
   if (differences.length > 0) {
+    await from.setSeal(before?.state === 'moved' ? before : null);
     const isMore = differences.length > DIFFERENCES_MAX;
     return { status: 'differs', differences: differences.slice(0, DIFFERENCES_MAX), isMore };
   }
-  await from.markMoved(toName);
-  await to.finishImport();
+  await from.setSeal({ state: 'moved', to: toName });
+  await to.setSeal(null);
   return { status: 'moved', census: tally.census, units: tally.units };
 }
 

@@ -18,7 +18,7 @@ import type {
  *   side, without holding either. `pieceKey` is that order.
  * - A portion holds a bounded number of pieces and, except for a single large one, a bounded amount of text.
  * - What an import has taken, an export gives back exactly, versions and epochs included. Only jobs get other ids.
- * - Between `beginImport` and `finishImport` nobody can open the store as a server, whatever dies in between.
+ * - A store that was opened to be filled is sealed as incomplete until somebody opens it, whatever dies in between.
  */
 export interface MovableStore extends Store {
   /** Which life this is, and a version that no write so far has gone beyond. */
@@ -29,11 +29,20 @@ export interface MovableStore extends Store {
   beginImport(life: StoreLife): Promise<void>;
   /** Portions come in the order of their export, each once. */
   import(pieces: readonly Piece[]): Promise<void>;
-  /** From now on servers may open it. */
-  finishImport(): Promise<void>;
-  /** From now on nothing is written here and no server opens it: what it held has gone on elsewhere. */
-  markMoved(to: string): Promise<void>;
+  /** What keeps servers from opening the store; null: nothing does. */
+  seal(): Promise<Seal | null>;
+  /** A sealed store is opened by no server, and takes no writes but those of an import. Null opens it. */
+  setSeal(seal: Seal | null): Promise<void>;
 }
+
+/**
+ * `incomplete`: being filled, or left half full. `moving`: being read for the last time; it can still be opened again.
+ * `moved`: what it held has gone on elsewhere.
+ */
+export type Seal =
+  | { readonly state: 'incomplete' }
+  /** Where to, for people. */
+  | { readonly state: 'moving' | 'moved'; readonly to: string };
 
 export interface StoreLife {
   readonly epoch: string;

@@ -36,7 +36,7 @@ if not seal then
   redis.call('HSET', FACTS, 'epoch', epoch, 'format', format, 'seal', 'incomplete')
   return { 'claimed' }
 end
-if not is_cleaned then return { 'left', seal } end
+if not is_cleaned or string.find(seal, '^moving') then return { 'left', seal } end
 redis.call('HSET', FACTS, 'seal', 'incomplete')
 return { 'cleanable', seal }`,
 );

@@ -26,6 +26,7 @@ import {
   portionsOf,
   type Random,
   type RecordReader,
+  type Seal,
   type StatRow,
   type StoredDocument,
   type StoredObject,
@@ -78,6 +79,7 @@ class MemoryStore implements MovableStore {
   /** One count for the whole store, reset or not, so that no version ever repeats. */
   readonly #newVersion: () => number;
   #lastVersion = 0;
+  #seal: Seal | null = null;
   /** Null once closed. */
   #current: MemoryLife | null;
 
@@ -254,12 +256,14 @@ class MemoryStore implements MovableStore {
     for (const piece of pieces) importPiece(this.#life(), piece);
   }
 
-  async finishImport(): Promise<void> {
+  async seal(): Promise<Seal | null> {
     this.#life();
+    return this.#seal;
   }
 
-  async markMoved(): Promise<void> {
+  async setSeal(seal: Seal | null): Promise<void> {
     this.#life();
+    this.#seal = seal;
   }
 
   async close(): Promise<void> {

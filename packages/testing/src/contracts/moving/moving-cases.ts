@@ -69,7 +69,7 @@ export const movingCases: readonly MovingCase[] = [
       const before = await source.partition(ORDERS);
       const target = await openTarget();
       await carry(source, target);
-      await target.finishImport();
+      await target.setSeal(null);
       const after = await committed(target, [put('next', 'v', 0)], { expectHead: before.head });
       assert.equal(after.head, before.head + 1);
       const known = [{ epoch: after.epoch, upTo: after.head }, ...(after.earlier ?? [])];
@@ -87,7 +87,7 @@ export const movingCases: readonly MovingCase[] = [
       await furnishEverything(source);
       const target = await openTarget();
       await carry(source, target);
-      await target.finishImport();
+      await target.setSeal(null);
       for (const store of [source, target]) {
         await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1'] } });
         await store.writeEntries({ writes: [], guards: [], erase: { users: ['bob'], sources: ['Part'] } });
@@ -107,7 +107,9 @@ export const movingCases: readonly MovingCase[] = [
       await carry(source, target);
       await target.close();
       await assert.rejects(serve(target), /holds a migration that was broken off.*--clean/);
-      await source.markMoved('the new place');
+      await source.setSeal({ state: 'moving', to: 'the new place' });
+      assert.deepEqual(await source.seal(), { state: 'moving', to: 'the new place' });
+      await source.setSeal({ state: 'moved', to: 'the new place' });
       await source.close();
       await assert.rejects(serve(source), /moved to the new place/);
 
@@ -133,7 +135,7 @@ export const movingCases: readonly MovingCase[] = [
       await leased(from, 'uploads');
       const target = await openTarget();
       await carry(source, target);
-      await target.finishImport();
+      await target.setSeal(null);
       assert.deepEqual(await differencesOf(source, target), []);
       const to = engine.jobs?.(target, clock) ?? assert.fail();
       for (const jobs of [from, to]) {
