@@ -71,4 +71,8 @@ export const PLACE_KEYS = [
 export const QUEUE_KEYS = ['queue', 'jobs', 'payloads', 'ready', 'leased', 'dead', 'waiting', 'heads'] as const;
 
 export const PARTS_INFIX = 'parts:';
-const CLIENT_FENCE_INFIX = 'fence:';
+export const CLIENT_FENCE_INFIX = 'fence:';
+export const FENCE: PlaceKeyName = 'fence';
+
+/** Everything that stands under the tag of the registry. */
+export const REGISTRY_NAMES: readonly string[] = [...REGISTRY_KEYS, ...STATS_KEYS, 'queues'];

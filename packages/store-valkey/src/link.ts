@@ -40,6 +40,8 @@ const IN_FLIGHT_MAX = 20_000;
 const IN_FLIGHT_BYTES_MAX = 256 * 2 ** 20;
 const REDIRECTIONS_MAX = 10;
 const CLUSTER_RETRY_MS = 100;
+/** Keys a server looks at in one step. */
+const SCAN_COUNT = 1_000;
 
 /**
  * The way to the server or the cluster. Nothing is sent twice by itself: what was sent when a connection broke may have
@@ -111,6 +113,21 @@ export class Link {
   async everywhere(name: string, ...args: readonly string[]): Promise<readonly Reply[]> {
     const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
     return Promise.all(nodes.map((node) => this.#guarded(0, () => node.callBuffer(name, ...args) as Promise<Reply>)));
+  }
+
+  /** Keys that begin with the prefix, on every primary, a bounded number at a time. Some may come twice. */
+  async *scan(prefix: string): AsyncIterable<readonly string[]> {
+    const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
+    const pattern = `${prefix.replace(/[?*[\]^\\]/g, '\\$&')}*`;
+    for (const node of nodes) {
+      let cursor = '0';
+      do {
+        const ask = () => node.callBuffer('SCAN', cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT) as Promise<Reply>;
+        const [next, keys] = (await this.#guarded(0, ask)) as readonly [Buffer, readonly Buffer[]];
+        cursor = next.toString('latin1');
+        yield keys.map((key) => key.toString('utf8'));
+      } while (cursor !== '0');
+    }
   }
 
   /** Connections of the same name beside our own; null when a server does not tell. */

@@ -59,6 +59,7 @@ import { sealScript, takeLifeScript } from './scripts/moving.ts';
 import { stateScript } from './scripts/read.ts';
 import { resetScript } from './scripts/registry.ts';
 import { addStats, readStats, statNames, trimStats } from './stats.ts';
+import { strayKeys } from './strays.ts';
 import { behindMark, markMember, markRange, readMark } from './tidemarks.ts';
 import { verifyPartition } from './verify.ts';
 
@@ -363,6 +364,8 @@ export class ValkeyStore implements MovableStore {
       }
       after = keys.length < limit ? undefined : keys.at(-1);
     } while (after !== undefined);
+    this.#requireOpen();
+    yield* strayKeys(this.#link, this.#layout);
   }
 
   life(): Promise<StoreLife> {
