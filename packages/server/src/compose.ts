@@ -150,6 +150,7 @@ function openValkey(
     ...more,
     ...valkeyAccess(config),
     confirmReplicas: valkey.confirmReplicas,
+    isConfirmedOnDisk: valkey.isConfirmedOnDisk,
     isDurabilityRequired,
     onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
   });

@@ -1,5 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { Access, Address } from './address.ts';
+import { type Confirmation, ConfirmedWrites, confirmed, isAsked } from './confirming.ts';
 import { failureOf, unavailable } from './failure.ts';
 import type { Script } from './scripts/script.ts';
 
@@ -16,8 +17,8 @@ export interface LinkOptions {
   readonly name?: string;
   /** How long the server may take to answer. */
   readonly answerMs?: number;
-  /** Replicas that must have a write before it is acknowledged. */
-  readonly confirmReplicas?: number;
+  /** What must be so before a write is acknowledged. Absent: that the primary has done it. */
+  readonly confirmation?: Confirmation;
   /** Told of connections lost and found again. */
   readonly onEvent?: (event: LinkEvent) => void;
 }
@@ -50,7 +51,9 @@ const SCAN_COUNT = 1_000;
 export class Link {
   readonly isOneNode: boolean;
   readonly #client: Redis | Cluster;
-  readonly #confirmReplicas: number;
+  readonly #confirmation: Confirmation;
+  /** Where writes are waited for, unless that is done in a cluster. */
+  readonly #confirming: { readonly client: Redis; readonly writes: ConfirmedWrites } | null;
   readonly #answerMs: number;
   readonly #name: string | undefined;
   #inFlight = 0;
@@ -59,8 +62,9 @@ export class Link {
   private constructor(client: Redis | Cluster, options: LinkOptions) {
     this.#client = client;
     this.isOneNode = client instanceof Redis;
-    this.#confirmReplicas = options.confirmReplicas ?? 0;
+    this.#confirmation = options.confirmation ?? { replicas: 0, isOnDisk: false };
     this.#answerMs = options.answerMs ?? ANSWER_MS;
+    this.#confirming = this.#openConfirming(client);
     this.#name = options.name;
     const tell = options.onEvent ?? (() => undefined);
     client.on('error', (error: Error) => tell({ kind: 'lost', reason: error.message }));
@@ -72,9 +76,10 @@ export class Link {
     const link = new Link(client, options);
     try {
       await client.connect();
+      await link.#confirming?.client.connect();
       return link;
     } catch (error) {
-      client.disconnect();
+      link.close();
       throw error;
     }
   }
@@ -91,9 +96,9 @@ export class Link {
     });
   }
 
-  /** Runs a script that writes, and waits for the replicas that were asked for. */
+  /** Runs a script that writes, and waits until it is confirmed as was asked for. */
   async write(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
-    if (this.#confirmReplicas === 0) return this.run(script, keys, args);
+    if (!isAsked(this.#confirmation)) return this.run(script, keys, args);
     return this.#guarded(sizeOf(args), async () => {
       try {
         return await this.#evaluateAndWait('EVALSHA', script.sha, keys, args);
@@ -137,14 +142,17 @@ export class Link {
     for (const node of nodes) {
       const listed = await this.#listed(node);
       if (listed === null) return null;
-      count += listed.clients.filter(({ id, name }) => name === this.#name && id !== listed.own).length;
+      count += listed.clients.filter(({ id, name }) => name === this.#name && !listed.own.includes(id ?? '')).length;
     }
     return count;
   }
 
-  async #listed(node: Redis): Promise<{ readonly own: string; readonly clients: readonly NamedClient[] } | null> {
+  async #listed(
+    node: Redis,
+  ): Promise<{ readonly own: readonly string[]; readonly clients: readonly NamedClient[] } | null> {
     try {
-      const own = String(await node.call('CLIENT', 'ID'));
+      const mine = this.#confirming === null ? [node] : [node, this.#confirming.client];
+      const own = await Promise.all(mine.map(async (client) => String(await client.call('CLIENT', 'ID'))));
       const lines = String(await node.call('CLIENT', 'LIST')).split('\n');
       return { own, clients: lines.map(clientIn) };
     } catch {
@@ -154,6 +162,7 @@ export class Link {
 
   close(): void {
     this.#client.disconnect();
+    this.#confirming?.client.disconnect();
   }
 
   async #guarded<T>(bytes: number, send: () => Promise<T>): Promise<T> {
@@ -200,22 +209,32 @@ export class Link {
     return this.#client.callBuffer(command, flat(script, keys, args)) as Promise<Reply>;
   }
 
-  /** Both travel on one connection, so the second waits for what the first wrote. */
+  /** In a cluster the write and the wait for it travel together to the node that has the key. */
   async #evaluateAndWait(
     command: 'EVAL' | 'EVALSHA',
     script: string,
     keys: readonly string[],
     args: readonly Argument[],
   ): Promise<Reply> {
-    const pipeline = this.#client.pipeline();
-    pipeline.callBuffer(command, flat(script, keys, args));
-    pipeline.call('WAIT', this.#confirmReplicas, Math.ceil(this.#answerMs / 2));
-    const [written, waited] = (await pipeline.exec()) ?? [];
-    if (written === undefined || waited === undefined) throw unavailable('the connection was lost');
-    if (written[0] !== null) throw written[0];
-    if (waited[0] !== null) throw waited[0];
-    if (Number(waited[1]) < this.#confirmReplicas) throw unavailable('too few replicas have confirmed the write');
-    return written[1] as Reply;
+    const write = [command, ...flat(script, keys, args)];
+    if (this.#confirming !== null) return this.#confirming.writes.run(write);
+    const [outcome] = await confirmed(this.#client, [write], this.#confirmation, this.#confirmMs());
+    const [error, reply] = outcome ?? [unavailable('the connection was lost'), null];
+    if (error !== null) throw error;
+    return reply;
+  }
+
+  #openConfirming(client: Redis | Cluster): { readonly client: Redis; readonly writes: ConfirmedWrites } | null {
+    if (client instanceof Cluster || !isAsked(this.#confirmation)) return null;
+    const own = client.duplicate();
+    // What is wrong with it is wrong with the other one as well, which tells.
+    own.on('error', () => undefined);
+    return { client: own, writes: new ConfirmedWrites(own, this.#confirmation, this.#confirmMs()) };
+  }
+
+  /** A disk may take longer than replicas: some servers flush every second only. Whoever waits has to be told in time. */
+  #confirmMs(): number {
+    return Math.ceil(this.#answerMs * (this.#confirmation.isOnDisk ? 0.9 : 0.5));
   }
 }
 

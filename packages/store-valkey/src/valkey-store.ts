@@ -75,6 +75,8 @@ export interface ValkeyOptions {
   readonly answerMs?: number;
   /** Replicas that must have a write before it is acknowledged. */
   readonly confirmReplicas?: number;
+  /** Whether a write must be on the disk of the primary, and of those replicas, before it is acknowledged. */
+  readonly isConfirmedOnDisk?: boolean;
   /** Refuses to open a store that could lose what it has acknowledged. */
   readonly isDurabilityRequired?: boolean;
   /** Tombstones, or rows of statistics, forgotten in one step. */
@@ -98,11 +100,12 @@ export class UnusableServer extends Error {
 }
 
 export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeyStore> {
-  const { answerMs, confirmReplicas = 0, onEvent, prefix = PREFIX, trimStepMax = TRIM_STEP_MAX } = options;
+  const { answerMs, confirmReplicas: replicas = 0, isConfirmedOnDisk: isOnDisk = false, onEvent } = options;
+  const { prefix = PREFIX, trimStepMax = TRIM_STEP_MAX } = options;
   const address = addressOf(options);
   const link = await Link.open({
     address,
-    confirmReplicas,
+    confirmation: { replicas, isOnDisk },
     name: connectionName(prefix),
     ...(answerMs === undefined ? {} : { answerMs }),
     ...(onEvent === undefined ? {} : { onEvent }),
@@ -111,11 +114,11 @@ export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeySto
   });
   try {
     const setups = await readSetups(link);
-    const reason = unfitness(setups, address.kind === 'cluster');
+    const reason = unfitness(setups, { isClusterAddress: address.kind === 'cluster', isConfirmedOnDisk: isOnDisk });
     if (reason !== null) {
       throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${reason}`);
     }
-    const { isDurable, details, warnings } = judge(setups, confirmReplicas);
+    const { isDurable, details, warnings } = judge(setups, { replicas, isOnDisk });
     if (options.isDurabilityRequired === true && !isDurable) {
       throw new UnusableServer(`durability is required, but ${warnings.join('; ')}`);
     }
