@@ -15,6 +15,7 @@ import { pingFanOut } from './scenarios/ping-fan-out.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
+import { sizes } from './scenarios/sizes.ts';
 import { valkey } from './scenarios/valkey.ts';
 import { SMALL_FLEET, valkeyFleet } from './scenarios/valkey-fleet.ts';
 import { tableOf } from './table.ts';
@@ -25,6 +26,7 @@ const HELP = `Examples
   npm run bench -- --objects 200000    a smaller one
   npm run bench -- --only rest         nothing but the REST API
   npm run bench -- --only pings        nothing but the pings
+  npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
   npm run bench -- --json              for machines
@@ -83,6 +85,13 @@ async function measureFleet(objects: number): Promise<readonly Row[]> {
   return rows;
 }
 
+async function measureSizes(): Promise<readonly Row[]> {
+  say('what things take on both engines');
+  const rows = await sizes();
+  rows.forEach(sayRow);
+  return rows;
+}
+
 async function measureCore(objects: number): Promise<readonly Row[]> {
   const rows: Row[] = [];
   const measured = (row: Row) => {
@@ -122,17 +131,18 @@ const PARTS = {
   rest: measureRest,
   pings: measurePings,
   fleet: measureFleet,
+  sizes: measureSizes,
 } satisfies Record<string, (objects: number) => Promise<readonly Row[]>>;
 
 const objects = Number(values.objects ?? (values.only === 'fleet' ? SMALL_FLEET.objects : DOCUMENT_OBJECTS));
 const objectsMin = values.only === 'fleet' ? 1 : 100_000;
-const part = (['all', 'rest', 'pings', 'fleet'] as const).find((name) => name === (values.only ?? 'all'));
+const part = (['all', 'rest', 'pings', 'fleet', 'sizes'] as const).find((name) => name === (values.only ?? 'all'));
 if (values.help) process.stdout.write(HELP);
 else if (![objects - objectsMin, Number(values.partitions) - 1, Number(values.devices) - 1].every(isCount)) {
   say(`--objects must be a whole number from ${objectsMin}, --partitions and --devices from 1`);
   process.exitCode = 2;
 } else if (part === undefined) {
-  say('--only knows rest, pings and fleet');
+  say('--only knows rest, pings, fleet and sizes');
   process.exitCode = 2;
 } else {
   const rows = await PARTS[part](objects);

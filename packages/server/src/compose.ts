@@ -140,11 +140,7 @@ function valkeyAccess({ store, valkey: { login, password, prefix } }: Config) {
   };
 }
 
-function openValkey(
-  config: Config,
-  log: Log | null,
-  more: Partial<ValkeyOptions> = {},
-): Promise<ValkeyStore> {
+function openValkey(config: Config, log: Log | null, more: Partial<ValkeyOptions> = {}): Promise<ValkeyStore> {
   const { isDurabilityRequired, valkey } = config;
   return openValkeyStore({
     ...more,
