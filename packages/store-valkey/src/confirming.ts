@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { unavailable } from './failure.ts';
-import type { Argument, Reply } from './link.ts';
+import type { Argument, Reply } from './wire.ts';
 
 /** What must be so before a write is acknowledged. */
 export interface Confirmation {

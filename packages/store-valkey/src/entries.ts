@@ -4,11 +4,12 @@ import { sealed, unavailable } from './failure.ts';
 import { doomOf, EVERYTHING, entryField, guardArgs } from './guards.ts';
 import { exclusive, keyOf, membersFrom, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
-import type { Link, Reply } from './link.ts';
+import type { Link } from './link.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { bytesOf, listOf, numberOf, textOf } from './reply.ts';
 import { listEntriesScript, writeEntriesScript } from './scripts/registry.ts';
+import type { Reply } from './wire.ts';
 
 const ATTEMPTS_MAX = 20;
 const SPACE = 0x20;

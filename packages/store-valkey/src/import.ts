@@ -2,13 +2,14 @@ import type { DocumentPiece, NotePiece, PartitionKey, PartitionState, Piece, Rec
 import { importJobs } from './jobs/carry-jobs.ts';
 import { clientMember, keyOf, type Place, placeMember, placeOf, sourceMember } from './keys.ts';
 import type { Layout, PlaceKeyName, RegistryKeyName } from './layout.ts';
-import type { Argument, Link } from './link.ts';
+import type { Link } from './link.ts';
 import { longListArgs } from './lists.ts';
 import { noteEnd, noteField, noteValue } from './notes.ts';
 import { headedPart, headedRecord } from './records.ts';
 import { putScript } from './scripts/moving.ts';
 import { addStats } from './stats.ts';
 import { markMember } from './tidemarks.ts';
+import type { Argument } from './wire.ts';
 
 /**
  * Puts down pieces as they are. What belongs to one key goes in one step; nobody else uses the store meanwhile, and

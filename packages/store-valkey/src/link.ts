@@ -3,10 +3,7 @@ import type { Access, Address } from './address.ts';
 import { type Confirmation, ConfirmedWrites, confirmed, isAsked } from './confirming.ts';
 import { failureOf, unavailable } from './failure.ts';
 import type { Script } from './scripts/script.ts';
-
-export type Argument = string | number | Buffer;
-/** What a script answers: bulk strings as they are, numbers, and lists of both. */
-export type Reply = Buffer | number | null | readonly Reply[];
+import type { Argument, Reply } from './wire.ts';
 
 /** Lets others have their turn. */
 export const betweenTurns = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -1,10 +1,10 @@
 import type { Note, NoteKind, NoteList, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core';
 import { DIGITS, digitsOf, exclusive, keyOf, membersFrom, placeOf, textsOf } from './keys.ts';
-import type { Argument } from './link.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { textOf } from './reply.ts';
 import { listNotesScript, readNotesScript } from './scripts/devices.ts';
+import type { Argument } from './wire.ts';
 
 // A note is kept as the digits of the moment it ends, and its text.
 

@@ -5,11 +5,12 @@ import { sealed, unavailable } from './failure.ts';
 import { doomsOf, guardArgs, memberArgs } from './guards.ts';
 import type { Place } from './keys.ts';
 import type { Layout, PlaceKeys } from './layout.ts';
-import type { Argument, Link, Reply } from './link.ts';
+import type { Link } from './link.ts';
 import { listArgs } from './lists.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 import { admitScript } from './scripts/admission.ts';
 import type { PlaceScript } from './scripts/script.ts';
+import type { Argument, Reply } from './wire.ts';
 
 export interface PlaceRead {
   readonly place: Place;

@@ -1,8 +1,9 @@
 import type { CarriedJob, JobPiece, Piece } from '@tidemark/core';
 import type { Layout } from '../layout.ts';
-import type { Argument, Link, Reply } from '../link.ts';
+import type { Link } from '../link.ts';
 import { listArgs } from '../lists.ts';
 import { bytesOf, listOf, textOf } from '../reply.ts';
+import type { Argument, Reply } from '../wire.ts';
 import { carriedJobsScript, carryJobsScript, NUMBER_DIGITS } from './queue-scripts.ts';
 
 type QueuePiece = Extract<Piece, { readonly what: 'queue' }>;
