@@ -36,6 +36,7 @@ const ROOMS = {
   search: ['ports', 'admission', 'journal', 'registry'],
   devices: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry', 'uploads', 'refresh'],
   pings: ['ports', 'registry'],
+  moving: ['ports', 'journal'],
 };
 
 const COMPOSE = 'packages/server/src/compose.ts';

@@ -15,7 +15,9 @@ import { pingFanOut } from './scenarios/ping-fan-out.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
+import { sizes } from './scenarios/sizes.ts';
 import { valkey } from './scenarios/valkey.ts';
+import { SMALL_FLEET, valkeyFleet } from './scenarios/valkey-fleet.ts';
 import { tableOf } from './table.ts';
 import { buildWorld, endWorld } from './world.ts';
 
@@ -24,6 +26,9 @@ const HELP = `Examples
   npm run bench -- --objects 200000    a smaller one
   npm run bench -- --only rest         nothing but the REST API
   npm run bench -- --only pings        nothing but the pings
+  npm run bench -- --only sizes        what objects and devices take on both engines
+  npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
+                                       --objects 1000000 --partitions 10000 --devices 100000
   npm run bench -- --json              for machines
 
 Ratios compare two things measured in the same run; absolute times mean little on a shared machine.
@@ -32,12 +37,20 @@ The exit code is 1 when a bound is broken.
 
 const { values } = parseArgs({
   options: {
-    objects: { type: 'string', default: '1000000' },
+    objects: { type: 'string' },
+    partitions: { type: 'string', default: String(SMALL_FLEET.partitions) },
+    devices: { type: 'string', default: String(SMALL_FLEET.devices) },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
 });
+
+const DOCUMENT_OBJECTS = 1_000_000;
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 0;
+}
 
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
@@ -61,6 +74,20 @@ async function measureRest(): Promise<readonly Row[]> {
 async function measurePings(): Promise<readonly Row[]> {
   say('10,000 devices pinged through a stand-in of APNs');
   const rows = await pingFanOut(say);
+  rows.forEach(sayRow);
+  return rows;
+}
+
+async function measureFleet(objects: number): Promise<readonly Row[]> {
+  const [partitions, devices] = [Number(values.partitions), Number(values.devices)];
+  const rows = await valkeyFleet({ objects, partitions, devices }, say);
+  rows.forEach(sayRow);
+  return rows;
+}
+
+async function measureSizes(): Promise<readonly Row[]> {
+  say('what things take on both engines');
+  const rows = await sizes();
   rows.forEach(sayRow);
   return rows;
 }
@@ -103,16 +130,19 @@ const PARTS = {
   all: measureAll,
   rest: measureRest,
   pings: measurePings,
+  fleet: measureFleet,
+  sizes: measureSizes,
 } satisfies Record<string, (objects: number) => Promise<readonly Row[]>>;
 
-const objects = Number(values.objects);
-const part = (['all', 'rest', 'pings'] as const).find((name) => name === (values.only ?? 'all'));
+const objects = Number(values.objects ?? (values.only === 'fleet' ? SMALL_FLEET.objects : DOCUMENT_OBJECTS));
+const objectsMin = values.only === 'fleet' ? 1 : 100_000;
+const part = (['all', 'rest', 'pings', 'fleet', 'sizes'] as const).find((name) => name === (values.only ?? 'all'));
 if (values.help) process.stdout.write(HELP);
-else if (!Number.isInteger(objects) || objects < 100_000) {
-  say('--objects must be a whole number from 100000');
+else if (![objects - objectsMin, Number(values.partitions) - 1, Number(values.devices) - 1].every(isCount)) {
+  say(`--objects must be a whole number from ${objectsMin}, --partitions and --devices from 1`);
   process.exitCode = 2;
 } else if (part === undefined) {
-  say('--only knows rest and pings');
+  say('--only knows rest, pings, fleet and sizes');
   process.exitCode = 2;
 } else {
   const rows = await PARTS[part](objects);

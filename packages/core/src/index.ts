@@ -12,6 +12,10 @@ export type {
 } from './devices/devices.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
 export { inspectRecord } from './journal/record.ts';
+export { compareExports, type Difference } from './moving/compare-exports.ts';
+export { type Census, type Move, type MoveProgress, type MoveReport, moveStore } from './moving/move-store.ts';
+export { compareKeys, pieceKey } from './moving/piece-key.ts';
+export { portionsOf } from './moving/portions.ts';
 export { type PageBody, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { ANNOUNCE_KIND, ANNOUNCE_QUEUE, announceChange, announceToAll } from './pings/announce-change.ts';
@@ -26,6 +30,7 @@ export * from './ports/bus.ts';
 export type { Clock } from './ports/clock.ts';
 export * from './ports/jobs.ts';
 export type { Log, LogFields } from './ports/log.ts';
+export * from './ports/moving.ts';
 export * from './ports/notifier.ts';
 export type { Pace } from './ports/pace.ts';
 export type { Passwords } from './ports/passwords.ts';

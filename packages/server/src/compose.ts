@@ -6,13 +6,14 @@ import {
   type Clock,
   type Jobs,
   type Log,
+  type MovableStore,
   refs,
   type Store,
   Tidemark,
   type TidemarkParts,
 } from '@tidemark/core';
-import { openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
-import { openValkeyBus, openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
+import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
+import { openValkeyBus, openValkeyStore, type ValkeyOptions, type ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
@@ -69,6 +70,15 @@ interface Engines {
   readonly store: Store;
   readonly jobs: Jobs;
 }
+
+/** Opened to be carried elsewhere, or to be filled. */
+export function openMovable(config: Config, opening: Opening): Promise<MovableStore> {
+  if (config.store === 'embedded') return openEmbeddedStore({ folder: config.dataFolder, opening });
+  return openValkey(config, null, { opening, answerMs: MOVING_ANSWER_MS });
+}
+
+/** Nobody waits for an answer while data is moved, and a portion may be large. */
+const MOVING_ANSWER_MS = 60_000;
 
 /** The store alone, for commands that look after data. */
 export function openStore(config: Config): Promise<Store & { jobs(parts: { readonly clock: Clock }): Jobs }> {
@@ -130,11 +140,13 @@ function valkeyAccess({ store, valkey: { login, password, prefix } }: Config) {
   };
 }
 
-function openValkey(config: Config, log: Log | null): Promise<ValkeyStore> {
+function openValkey(config: Config, log: Log | null, more: Partial<ValkeyOptions> = {}): Promise<ValkeyStore> {
   const { isDurabilityRequired, valkey } = config;
   return openValkeyStore({
+    ...more,
     ...valkeyAccess(config),
     confirmReplicas: valkey.confirmReplicas,
+    isConfirmedOnDisk: valkey.isConfirmedOnDisk,
     isDurabilityRequired,
     onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
   });

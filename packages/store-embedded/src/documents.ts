@@ -1,12 +1,14 @@
 import type {
   DocumentKey,
+  DocumentPiece,
   DocumentScope,
   DocumentType,
   DocumentWrite,
+  Piece,
   StoredDocument,
   WriteResult,
 } from '@tidemark/core';
-import { nextNumber } from './facts.ts';
+import { nextNumber, raiseNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import { behind, keyOf, NUMBER_BYTES, textsOf } from './keys.ts';
 import { removeRange } from './ranges.ts';
@@ -101,6 +103,19 @@ export function applyDocument(tables: Tables, write: DocumentWrite): WriteResult
   };
   tables.documents.put(keyOf(...scopeParts(write.key.scope), write.key.name), JSON.stringify(next));
   return { status: 'written' };
+}
+
+/** Puts down the head of a document as it is; its parts follow. */
+export function importDocument(tables: Tables, { key, type, version, partCount, units }: DocumentPiece): void {
+  const kept: KeptDocument = { number: nextNumber(tables, 'document'), type, version, partCount, units };
+  raiseNumber(tables, 'entry_version', version);
+  tables.documents.put(keyOf(...scopeParts(key.scope), key.name), JSON.stringify(kept));
+}
+
+export function importPart(tables: Tables, { key, part, text }: Extract<Piece, { readonly what: 'part' }>): void {
+  const kept = keptDocument(tables, key);
+  if (kept === null) throw new Error('a part came before its document');
+  tables.parts.put(keyOf(kept.number, part), text);
 }
 
 /** Removes the documents whose name begins with these parts and passes the test. */

@@ -18,23 +18,27 @@ import type {
   Jobs,
   JournalRange,
   JournalSlice,
+  MovableStore,
   Note,
   NoteList,
   NoteRef,
   ObjectsRead,
   PartitionKey,
   PartitionState,
+  Piece,
   RecordReader,
+  Seal,
   StatRow,
-  Store,
   StoredDocument,
+  StoreLife,
   WriteResult,
 } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { documentNames, readDocument } from './documents.ts';
 import { countEntries, listEntries, readEntry } from './entries.ts';
-import { newEpoch, storeEpoch } from './facts.ts';
-import { flushFolder, prepareFolder, writeMark } from './folder.ts';
+import { exportTables } from './export.ts';
+import { lastNumber, newEpoch, storeEpoch } from './facts.ts';
+import { type FolderMark, flushFolder, type Opening, prepareFolder, sealOf, writeMark } from './folder.ts';
 import { EmbeddedJobs, type EmbeddedJobsOptions } from './jobs/embedded-jobs.ts';
 import type { JobsTask } from './jobs/jobs-task.ts';
 import { readJournal, readObjects } from './journal.ts';
@@ -55,6 +59,8 @@ export interface EmbeddedOptions {
   readonly trimStepMax?: number;
   /** How often to look for readers that died with their process. */
   readonly readerCheckMs?: number;
+  /** Absent: as a server does. */
+  readonly opening?: Opening;
 }
 
 const TRIM_STEP_MAX = 10_000;
@@ -66,38 +72,46 @@ const LONG_READ_UNITS = 100_000;
 
 export async function openEmbeddedStore(options: EmbeddedOptions): Promise<EmbeddedStore> {
   const { folder, mapBytes = MAP_BYTES, trimStepMax = TRIM_STEP_MAX, readerCheckMs = READER_CHECK_MS } = options;
-  const mark = await prepareFolder(folder);
+  const { opening = { as: 'server' } } = options;
+  const mark = await prepareFolder(folder, opening);
   const file = join(folder, STORE_FILE);
   const tables = openTables(file, { mapBytes });
   const { state } = mark;
-  if (state !== 'ready') {
+  if (state === 'new' || state === 'backup' || state === 'incomplete')
     tables.root.transactionSync(() => beginLife(tables, state));
-    writeMark(folder, 'ready');
-  }
+  if (state === 'new' || state === 'backup') writeMark(folder, 'ready');
   tables.root.readerCheck();
   const writer = await Writer.start({ file, mapBytes, readerCheckMs }, () => tables.root.resetReadTxn());
-  return new EmbeddedStore(tables, writer, trimStepMax);
+  return new EmbeddedStore(tables, writer, { folder, trimStepMax, opening });
 }
 
 /** A copy begins a life of its own; of several processes that make a new store at once, the first gives it its epoch. */
-function beginLife(tables: Tables, state: 'new' | 'backup'): void {
+function beginLife(tables: Tables, state: FolderMark['state']): void {
   if (state === 'backup' || tables.facts.get('epoch') === undefined) newEpoch(tables);
 }
 
 /** Reads on the calling thread from memory-mapped pages; writes on the writer thread. */
-export class EmbeddedStore implements Store {
+export class EmbeddedStore implements MovableStore {
   readonly engine: EngineDescription = { name: 'embedded', durability: 'durable' };
   readonly #tables: Tables;
   readonly #jobs: EmbeddedJobs[] = [];
   readonly #writer: Writer;
   readonly #trimStepMax: number;
+  readonly #folder: string;
+  readonly #opening: Opening;
   #isOpen = true;
   #isReading = false;
 
-  constructor(tables: Tables, writer: Writer, trimStepMax: number) {
+  constructor(
+    tables: Tables,
+    writer: Writer,
+    where: { readonly folder: string; readonly trimStepMax: number; readonly opening: Opening },
+  ) {
     this.#tables = tables;
     this.#writer = writer;
-    this.#trimStepMax = trimStepMax;
+    this.#trimStepMax = where.trimStepMax;
+    this.#folder = where.folder;
+    this.#opening = where.opening;
   }
 
   async epoch(): Promise<string> {
@@ -232,6 +246,36 @@ export class EmbeddedStore implements Store {
 
   verify(reader: RecordReader): AsyncIterable<Finding> {
     return verifyTables(this.#now(), reader);
+  }
+
+  async life(): Promise<StoreLife> {
+    const tables = this.#now();
+    return { epoch: storeEpoch(tables), lastVersion: lastNumber(tables, 'entry_version') };
+  }
+
+  export(reader: RecordReader): AsyncIterable<readonly Piece[]> {
+    return exportTables(this.#now(), reader);
+  }
+
+  async beginImport(life: StoreLife): Promise<void> {
+    if (this.#opening.as !== 'target') throw new Error('this store was not opened to be filled');
+    await this.#write({ kind: 'life', life });
+  }
+
+  async import(pieces: readonly Piece[]): Promise<void> {
+    if (this.#opening.as !== 'target') throw new Error('this store was not opened to be filled');
+    await this.#write({ kind: 'import', pieces });
+  }
+
+  async seal(): Promise<Seal | null> {
+    this.#now();
+    return sealOf(this.#folder);
+  }
+
+  async setSeal(seal: Seal | null): Promise<void> {
+    this.#now();
+    if (seal === null) writeMark(this.#folder, 'ready');
+    else writeMark(this.#folder, seal.state, seal.state === 'incomplete' ? undefined : seal.to);
   }
 
   async close(): Promise<void> {

@@ -22,6 +22,15 @@ export function nextNumber(tables: Tables, counter: Counter): number {
   return nextNumbers(tables, counter, 1);
 }
 
+export function lastNumber(tables: Tables, counter: Counter): number {
+  return Number(tables.facts.get(counter) ?? '0');
+}
+
+/** Numbers given from now on are above this one. */
+export function raiseNumber(tables: Tables, counter: Counter, atLeast: number): void {
+  if (lastNumber(tables, counter) < atLeast) tables.facts.put(counter, String(atLeast));
+}
+
 /** The first of so many numbers in a row. */
 export function nextNumbers(tables: Tables, counter: Counter, count: number): number {
   const last = Number(tables.facts.get(counter) ?? '0');

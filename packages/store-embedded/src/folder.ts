@@ -11,11 +11,13 @@ import {
   readFileSync,
   readSync,
   renameSync,
+  rmSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Seal } from '@tidemark/core';
 import { STORE_FILE } from './tables.ts';
 
 /**
@@ -26,9 +28,23 @@ export interface FolderMark {
   readonly product: 'tidemark';
   readonly engine: 'embedded';
   readonly format: number;
-  /** `new`: being made. `backup`: a copy, which begins a life of its own when it is opened. */
-  readonly state: 'new' | 'ready' | 'backup';
+  /**
+   * `new`: being made. `backup`: a copy, which begins a life of its own when it is opened. Sealed by a migration:
+   * `incomplete`, `moving` and `moved`, as the port of stores says.
+   */
+  readonly state: 'new' | 'ready' | 'backup' | Seal['state'];
+  /** Where it moves or has moved to, for people. */
+  readonly movedTo?: string;
 }
+
+/**
+ * Why a folder is opened. A source is read by a migration; one that was moved before is read again only on demand. A
+ * target is filled by one: it must be empty, unless what a migration has left there may be cleaned away.
+ */
+export type Opening =
+  | { readonly as: 'server' }
+  | { readonly as: 'source'; readonly isMovedAllowed: boolean }
+  | { readonly as: 'target'; readonly isCleaned: boolean };
 
 /** The format this version writes, and the newest it can read. */
 export const FORMAT = 1;
@@ -40,14 +56,54 @@ export class UnusableFolder extends Error {
 }
 
 /** What the folder is; makes and marks it when there is none or it is empty. */
-export async function prepareFolder(folder: string): Promise<FolderMark> {
+export async function prepareFolder(folder: string, opening: Opening = { as: 'server' }): Promise<FolderMark> {
+  if (opening.as === 'target') return prepareTarget(folder, opening.isCleaned);
+  if (opening.as === 'source' && !existsSync(join(folder, MARK_FILE))) {
+    throw new UnusableFolder(`${folder} is not a Tidemark data folder`);
+  }
   // What lies in it is nobody else's business.
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const mark = readMark(folder);
   if (mark === null) return claimFolder(folder);
   if (mark.state === 'new') return mark;
+  requireOpenable(folder, mark, opening);
   await requireSoundFile(folder);
   return mark;
+}
+
+function requireOpenable(folder: string, { state, movedTo = 'elsewhere' }: FolderMark, opening: Opening): void {
+  if (state === 'incomplete') {
+    throw new UnusableFolder(
+      `${folder} holds a migration that was broken off; run tidemark migrate again with --clean, or choose another folder`,
+    );
+  }
+  if (state === 'moving' && opening.as === 'server') {
+    throw new UnusableFolder(
+      `${folder} was being moved to ${movedTo}; run that tidemark migrate again with --clean, or stay with tidemark migrate --release ${folder}`,
+    );
+  }
+  if (state === 'moved' && !(opening.as === 'source' && opening.isMovedAllowed)) {
+    throw new UnusableFolder(`the data of ${folder} was moved to ${movedTo}, and has gone on there`);
+  }
+  if (state === 'backup' && opening.as === 'source') {
+    throw new UnusableFolder(`${folder} is a backup; restore it into a data folder first`);
+  }
+}
+
+/** Marked before anything is in it: whatever dies later, no server takes it for data. */
+function prepareTarget(folder: string, isCleaned: boolean): FolderMark {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const mark = readMark(folder);
+  const isLeft = mark?.state === 'incomplete' || mark?.state === 'moved';
+  if (mark === null) claimFolder(folder);
+  else if (!isLeft) throw new UnusableFolder(`${folder} is not empty; a migration needs a folder of its own`);
+  else if (!isCleaned) {
+    const what = mark.state === 'moved' ? 'data that was moved away' : 'a migration that was broken off';
+    throw new UnusableFolder(`${folder} holds ${what}; add --clean to empty it first`);
+  }
+  writeMark(folder, 'incomplete');
+  for (const name of [STORE_FILE, `${STORE_FILE}-lock`]) rmSync(join(folder, name), { force: true });
+  return { product: 'tidemark', engine: 'embedded', format: FORMAT, state: 'incomplete' };
 }
 
 function readMark(folder: string): FolderMark | null {
@@ -89,9 +145,17 @@ function claimFolder(folder: string): FolderMark {
   return mark;
 }
 
+/** What keeps servers from opening the folder, by its mark. */
+export function sealOf(folder: string): Seal | null {
+  const { state, movedTo: to = '' } = readMark(folder) ?? { state: 'new' };
+  if (state === 'incomplete') return { state };
+  return state === 'moving' || state === 'moved' ? { state, to } : null;
+}
+
 /** Written aside, flushed, then renamed: the mark is never half there. */
-export function writeMark(folder: string, state: FolderMark['state']): void {
-  const mark: FolderMark = { product: 'tidemark', engine: 'embedded', format: FORMAT, state };
+export function writeMark(folder: string, state: FolderMark['state'], movedTo?: string): void {
+  const more = movedTo === undefined ? {} : { movedTo };
+  const mark: FolderMark = { product: 'tidemark', engine: 'embedded', format: FORMAT, state, ...more };
   const aside = join(folder, `${MARK_FILE}.${randomBytes(6).toString('hex')}`);
   const file = openSync(aside, 'w', 0o600);
   writeSync(file, `${JSON.stringify(mark, null, 2)}\n`);

@@ -1,4 +1,4 @@
-import type { Note, NoteKind, NoteList, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core';
+import type { Note, NoteKind, NoteList, NotePiece, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core';
 import { behind, keyOf, NUMBER_BYTES, textsOf } from './keys.ts';
 import { partitionKeyOf, partitionName } from './partitions.ts';
 import { removeRange } from './ranges.ts';
@@ -18,7 +18,7 @@ export function readNotes(
   const owner = ownerKey(partition, client);
   return refs.flatMap(({ kind, key }) => {
     const value = tables.notes.get(noteKey(owner, { kind, key }));
-    return value === undefined ? [] : [{ kind, key, text: readValue(value).text }];
+    return value === undefined ? [] : [{ kind, key, text: readNoteValue(value).text }];
   });
 }
 
@@ -35,7 +35,7 @@ export function listNotes(
   const found = tables.notes.getRange({ start, exclusiveStart: after !== undefined, ...endOf(prefix), limit });
   return [...found].map(({ key, value }) => {
     const [name = ''] = textsOf(key, prefix.length);
-    return { kind, key: name, text: readValue(value).text };
+    return { kind, key: name, text: readNoteValue(value).text };
   });
 }
 
@@ -59,10 +59,17 @@ export function applyNotes(tables: Tables, partition: PartitionKey, { client, wr
   tables.noted.put(notedKey(partition, client), '');
 }
 
+/** Puts down a note as it is. */
+export function importNote(tables: Tables, { partition, client, note, endsAtMs }: NotePiece): void {
+  const owner = ownerKey(partition, client);
+  applyNote(tables, owner, { ...note, ...(endsAtMs === null ? {} : { endsAtMs }) });
+  tables.noted.put(notedKey(partition, client), '');
+}
+
 function applyNote(tables: Tables, owner: Buffer, write: NoteWrite): void {
   const place = noteKey(owner, write);
   const old = tables.notes.get(place);
-  if (old !== undefined) forgetEnd(tables, owner, write, readValue(old).endsAtMs);
+  if (old !== undefined) forgetEnd(tables, owner, write, readNoteValue(old).endsAtMs);
   const { text, endsAtMs = null } = write;
   if (text === null) {
     tables.notes.remove(place);
@@ -123,10 +130,10 @@ function removeAll(tables: Tables, prefix: Buffer): void {
 
 function textOf(tables: Tables, owner: Buffer, ref: NoteRef): string | null {
   const value = tables.notes.get(noteKey(owner, ref));
-  return value === undefined ? null : readValue(value).text;
+  return value === undefined ? null : readNoteValue(value).text;
 }
 
-function readValue(value: string): { readonly endsAtMs: number | null; readonly text: string } {
+export function readNoteValue(value: string): { readonly endsAtMs: number | null; readonly text: string } {
   const space = value.indexOf(' ');
   return { endsAtMs: space === 0 ? null : Number(value.slice(0, space)), text: value.slice(space + 1) };
 }

@@ -1,4 +1,4 @@
-import type { PartitionKey, PartitionState } from '@tidemark/core';
+import type { EarlierEpoch, PartitionKey, PartitionState } from '@tidemark/core';
 import { storeEpoch } from './facts.ts';
 import { keyOf, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';
@@ -12,6 +12,8 @@ export interface KeptPartition {
   readonly size: number;
   readonly checksum: number;
   readonly graves: number;
+  /** Of a partition that came from another engine, which had them. */
+  readonly earlier?: readonly EarlierEpoch[];
 }
 
 /** Users' partitions stand together, so that a user can be erased without looking at others. */
@@ -45,8 +47,9 @@ function readPartition(text: string): KeptPartition {
 export function stateOf(tables: Tables, kept: KeptPartition | null): PartitionState {
   const epoch = storeEpoch(tables);
   if (kept === null) return { epoch, head: 0, floor: 0, size: 0, checksum: 0 };
-  const { head, floor, size, checksum } = kept;
-  return { epoch: epoch + kept.word, head, floor, size, checksum };
+  const { head, floor, size, checksum, earlier } = kept;
+  const state = { epoch: epoch + kept.word, head, floor, size, checksum };
+  return earlier === undefined ? state : { ...state, earlier };
 }
 
 export function listPartitions(

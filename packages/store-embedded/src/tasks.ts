@@ -1,8 +1,19 @@
-import type { DeviceTidemark, DocumentWrite, EntryBatch, EntryRef, Guard, PartitionKey, StatRow } from '@tidemark/core';
+import type {
+  DeviceTidemark,
+  DocumentWrite,
+  EntryBatch,
+  EntryRef,
+  Guard,
+  PartitionKey,
+  Piece,
+  StatRow,
+  StoreLife,
+} from '@tidemark/core';
 import { applyCommit, applyTrim, type WrittenCommit } from './commit.ts';
 import { applyDocument } from './documents.ts';
 import { applyEntries, readEntry } from './entries.ts';
 import { newEpoch } from './facts.ts';
+import { applyImport, applyLife } from './import.ts';
 import { applyJobs } from './jobs/apply-jobs.ts';
 import type { JobsTask } from './jobs/jobs-task.ts';
 import { keyOf } from './keys.ts';
@@ -25,6 +36,8 @@ export type Task =
   | { readonly kind: 'stats'; readonly rows: readonly StatRow[] }
   | { readonly kind: 'trim_stats'; readonly beforeS: number; readonly rowsMax: number }
   | { readonly kind: 'jobs'; readonly task: JobsTask }
+  | { readonly kind: 'life'; readonly life: StoreLife }
+  | { readonly kind: 'import'; readonly pieces: readonly Piece[] }
   | { readonly kind: 'reset'; readonly keep: readonly EntryRef[] };
 
 /**
@@ -49,6 +62,10 @@ export function applyTask(tables: Tables, task: Task): unknown {
       return applyStatsTrim(tables, task.beforeS, task.rowsMax);
     case 'jobs':
       return applyJobs(tables, task.task);
+    case 'life':
+      return applyLife(tables, task.life);
+    case 'import':
+      return applyImport(tables, task.pieces);
     case 'reset':
       return applyReset(tables, task.keep);
   }

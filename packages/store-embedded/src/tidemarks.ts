@@ -11,7 +11,7 @@ function markText({ epoch, seq, base, start, seenAtMs }: DeviceTidemark): string
   return [short(seq), short(base), short(start), short(seenAtMs), epoch].join('.');
 }
 
-function readMark(client: string, text: string): DeviceTidemark {
+export function readMark(client: string, text: string): DeviceTidemark {
   const [seq = '', base = '', start = '', seen = '', ...epoch] = text.split('.');
   return {
     client,
@@ -67,9 +67,13 @@ export function applyTidemark(
   if (guard !== null) return { status: 'gone', guard };
   const kept = keptPartition(tables, key);
   if (kept === null) return { status: 'written' };
-  tables.tidemarks.put(keyOf(kept.number, mark.client), markText(mark));
-  tables.marked.put(keyOf(mark.client, kept.number), '');
+  putTidemark(tables, kept.number, mark);
   return { status: 'written' };
+}
+
+export function putTidemark(tables: Tables, partition: number, mark: DeviceTidemark): void {
+  tables.tidemarks.put(keyOf(partition, mark.client), markText(mark));
+  tables.marked.put(keyOf(mark.client, partition), '');
 }
 
 export function removeTidemarksOn(tables: Tables, partition: number): void {

@@ -1,7 +1,6 @@
 import type { Change, Commit, CommitResult, NotesWrite } from '@tidemark/core';
 import { newWord } from './facts.ts';
 import { placeOf, requireName } from './keys.ts';
-import type { Argument } from './link.ts';
 import { longListArgs } from './lists.ts';
 import { notesArgs, requireSoundNotes } from './notes.ts';
 import { stateFrom } from './partitions.ts';
@@ -9,6 +8,7 @@ import type { Places } from './places.ts';
 import { headedRecord } from './records.ts';
 import { textOf } from './reply.ts';
 import { commitScript } from './scripts/commit.ts';
+import type { Argument } from './wire.ts';
 
 export async function commit(places: Places, { partition, guards, notes, ...terms }: Commit): Promise<CommitResult> {
   requireSound(terms.changes);

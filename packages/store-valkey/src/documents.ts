@@ -7,12 +7,12 @@ import type {
   WriteResult,
 } from '@tidemark/core';
 import { requireName } from './keys.ts';
-import type { Reply } from './link.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { headedPart, PART_HEADER_BYTES } from './records.ts';
 import { bytesOf, textOf } from './reply.ts';
 import { documentNamesScript, readDocumentScript, writeDocumentScript } from './scripts/documents.ts';
+import type { Reply } from './wire.ts';
 
 export async function readDocument(
   places: Places,

@@ -1,3 +1,4 @@
+import type { Confirmation } from './confirming.ts';
 import type { Link } from './link.ts';
 import { listOf, textOf } from './reply.ts';
 
@@ -11,6 +12,8 @@ export interface ServerSetup {
   readonly minReplicasToWrite: number | null;
   readonly memoryBytesMax: number | null;
   readonly evictionPolicy: string | null;
+  /** Whether it can say that a write is on the disk. */
+  readonly hasWaitAof: boolean;
 }
 
 /** What the store as a whole keeps, and what an operator should know about it. */
@@ -28,13 +31,16 @@ const SETTINGS = ['appendonly', 'appendfsync', 'min-replicas-to-write', 'maxmemo
 export async function readSetups(link: Link): Promise<readonly ServerSetup[]> {
   const infos = await link.everywhere('INFO');
   const settings = await link.everywhere('CONFIG', 'GET', ...SETTINGS).catch(() => infos.map(() => null));
+  const commands = await link.everywhere('COMMAND', 'INFO', 'WAITAOF').catch(() => infos.map(() => null));
   return infos.map((info, index) => {
     const reply = settings[index] ?? null;
-    return setupOf(textOf(info), reply === null ? null : listOf(reply).map((text) => textOf(text)));
+    const known = reply === null ? null : listOf(reply).map((text) => textOf(text));
+    const command = commands[index] ?? null;
+    return setupOf(textOf(info), known, command !== null && listOf(command)[0] !== null);
   });
 }
 
-function setupOf(info: string, settings: readonly string[] | null): ServerSetup {
+function setupOf(info: string, settings: readonly string[] | null, hasWaitAof: boolean): ServerSetup {
   const known = new Map<string, string>();
   for (let index = 0; settings !== null && index < settings.length; index += 2) {
     known.set(settings[index] ?? '', settings[index + 1] ?? '');
@@ -49,6 +55,7 @@ function setupOf(info: string, settings: readonly string[] | null): ServerSetup 
     minReplicasToWrite: numberIn(known.get('min-replicas-to-write') ?? null),
     memoryBytesMax: numberIn(known.get('maxmemory') ?? fieldOf(info, 'maxmemory')),
     evictionPolicy: known.get('maxmemory-policy') ?? fieldOf(info, 'maxmemory_policy'),
+    hasWaitAof,
   };
 }
 
@@ -61,23 +68,36 @@ function numberIn(text: string | null): number | null {
 }
 
 /** Why a store cannot live on these servers; null when it can. */
-export function unfitness(setups: readonly ServerSetup[], isClusterAddress: boolean): string | null {
+export function unfitness(
+  setups: readonly ServerSetup[],
+  { isClusterAddress, isConfirmedOnDisk }: { readonly isClusterAddress: boolean; readonly isConfirmedOnDisk: boolean },
+): string | null {
   const old = setups.find(({ version }) => version !== null && Number.parseInt(version, 10) < MAJOR_MIN);
   if (old !== undefined) return `it has version ${old.version}, and ${MAJOR_MIN}.0 or newer is needed`;
   if (!isClusterAddress && setups.some(({ isInCluster }) => isInCluster)) {
     return 'it is part of a cluster: say so in the address, as in valkey+cluster://host:6379';
   }
-  return null;
+  return isConfirmedOnDisk ? diskProblem(setups) : null;
+}
+
+function diskProblem(setups: readonly ServerSetup[]): string | null {
+  const deaf = setups.find(({ hasWaitAof }) => !hasWaitAof);
+  if (deaf !== undefined) {
+    return `valkey.confirm_on_disk needs WAITAOF, which version ${deaf.version ?? 'unknown'} does not have: Valkey 8 or Redis 7.2 is needed`;
+  }
+  if (setups.every(({ appendOnly }) => appendOnly === true)) return null;
+  return 'valkey.confirm_on_disk needs the append-only file (appendonly yes)';
 }
 
 /** Durable means here: on the disk of every primary, or confirmed by replicas, before a write is acknowledged. */
-export function judge(setups: readonly ServerSetup[], confirmReplicas: number): Durability {
-  const isFlushed = setups.every(({ appendOnly, appendFsync }) => appendOnly === true && appendFsync === 'always');
-  const isConfirmed = confirmReplicas > 0;
+export function judge(setups: readonly ServerSetup[], { replicas, isOnDisk }: Confirmation): Durability {
+  const isFlushed =
+    isOnDisk || setups.every(({ appendOnly, appendFsync }) => appendOnly === true && appendFsync === 'always');
+  const isConfirmed = replicas > 0;
   const canEvict = setups.some(({ evictionPolicy }) => evictionPolicy !== 'noeviction');
   return {
     isDurable: isFlushed && !canEvict,
-    details: detailsOf(setups, confirmReplicas),
+    details: { ...detailsOf(setups), confirm_replicas: replicas, confirm_on_disk: isOnDisk },
     warnings: [
       ...(isFlushed ? [] : [lossWarning(setups, isConfirmed)]),
       ...(canEvict ? [evictionWarning(setups)] : []),
@@ -105,7 +125,7 @@ function evictionWarning(setups: readonly ServerSetup[]): string {
 }
 
 /** One value where all primaries agree, all of them otherwise. */
-function detailsOf(setups: readonly ServerSetup[], confirmReplicas: number): Durability['details'] {
+function detailsOf(setups: readonly ServerSetup[]): Durability['details'] {
   const together = (name: keyof ServerSetup) =>
     [...new Set(setups.map((setup) => String(setup[name] ?? 'unknown')))].join(', ');
   return {
@@ -115,7 +135,6 @@ function detailsOf(setups: readonly ServerSetup[], confirmReplicas: number): Dur
     appendfsync: together('appendFsync'),
     replicas: together('replicas'),
     min_replicas_to_write: together('minReplicasToWrite'),
-    confirm_replicas: confirmReplicas,
     maxmemory: together('memoryBytesMax'),
     maxmemory_policy: together('evictionPolicy'),
   };

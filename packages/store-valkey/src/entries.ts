@@ -1,6 +1,6 @@
 import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, EntryWrite, WriteResult } from '@tidemark/core';
 import { doomsIn } from './erase.ts';
-import { unavailable } from './failure.ts';
+import { sealed, unavailable } from './failure.ts';
 import { doomOf, EVERYTHING, entryField, guardArgs } from './guards.ts';
 import { exclusive, keyOf, membersFrom, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
@@ -9,6 +9,7 @@ import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { bytesOf, listOf, numberOf, textOf } from './reply.ts';
 import { listEntriesScript, writeEntriesScript } from './scripts/registry.ts';
+import type { Reply } from './wire.ts';
 
 const ATTEMPTS_MAX = 20;
 const SPACE = 0x20;
@@ -30,9 +31,14 @@ export async function listEntries(link: Link, layout: Layout, list: EntryList): 
   const { min, max } = membersFrom(keyOf(kind, ...prefix));
   const from = after === undefined ? min : exclusive(keyOf(kind, ...after));
   const found = listOf(await link.run(listEntriesScript, layout.registry, [from, max, limit]));
+  return listedEntries(found).map((entry) => ({ ...entry, key: entry.key.slice(1) }));
+}
+
+/** As the script lists them, with the kind as the first part of each key. */
+export function listedEntries(found: readonly Reply[]): readonly Entry[] {
   const entries: Entry[] = [];
   for (let index = 0; index < found.length; index += 2) {
-    entries.push(entryOf(textsOf(textOf(found[index])).slice(1), bytesOf(found[index + 1])));
+    entries.push(entryOf(textsOf(textOf(found[index])), bytesOf(found[index + 1])));
   }
   return entries;
 }
@@ -63,6 +69,7 @@ export async function writeEntries(
       await places.carryOut(more.map((field) => textOf(field)));
       continue;
     }
+    if (kind === 'sealed') throw sealed();
     if (kind === 'gone') return { status: 'gone', guard: batch.guards[numberOf(more[0]) - 1] ?? missing() };
     if (kind === 'conflict') return { status: 'conflict' };
     await places.carryOut(dooms);

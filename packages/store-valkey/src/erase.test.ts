@@ -5,7 +5,7 @@ import { readAddress } from './address.ts';
 import { doomOf, doomsOf, guardArgs, memberArgs } from './guards.ts';
 import { keyOf, membersFrom, placeMember, placeOf, sourceMember } from './keys.ts';
 import { Layout } from './layout.ts';
-import { type Argument, Link } from './link.ts';
+import { Link } from './link.ts';
 import { listArgs } from './lists.ts';
 import { listOf, textOf } from './reply.ts';
 import { admitScript } from './scripts/admission.ts';
@@ -14,6 +14,7 @@ import { documentNamesScript, writeDocumentScript } from './scripts/documents.ts
 import { erasePlaceScript, sweepScript, sweptScript, writeEntriesScript } from './scripts/registry.ts';
 import { markMember, markRange } from './tidemarks.ts';
 import { openValkeyStore } from './valkey-store.ts';
+import type { Argument } from './wire.ts';
 
 const ANN = { kind: 'user', key: ['ann'] } as const;
 const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };

@@ -3,12 +3,13 @@ import { doomOf, EVERYTHING } from './guards.ts';
 import { emptyQueueScript } from './jobs/queue-scripts.ts';
 import { keyOf, membersFrom, type Place, placeFrom, placeMember, sourceMember, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
-import type { Argument, Link, Reply } from './link.ts';
+import type { Link } from './link.ts';
 import { listArgs } from './lists.ts';
 import { listOf, textOf } from './reply.ts';
 import { forgetClientScript } from './scripts/devices.ts';
 import { erasePlaceScript, sweepScript, sweptScript } from './scripts/registry.ts';
 import { markRange } from './tidemarks.ts';
+import type { Argument, Reply } from './wire.ts';
 
 /** The dooms that an erasure means. */
 export function doomsIn({ users = [], clients = [], sources = [] }: Erasure): string[] {

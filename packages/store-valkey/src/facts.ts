@@ -5,7 +5,7 @@ import { listOf, textOf } from './reply.ts';
 import { beginScript } from './scripts/registry.ts';
 
 /** What this code writes and reads. */
-const FORMAT = '1';
+export const FORMAT = '1';
 
 export function newWord(): string {
   return randomBytes(8).toString('base64url');
@@ -19,9 +19,14 @@ export async function storeEpoch(link: Link, layout: Layout): Promise<string> {
 
 /** Of several who begin at once, the first gives the epoch. */
 export async function beginLife(link: Link, layout: Layout): Promise<string> {
-  const [epoch, format] = listOf(await link.run(beginScript, layout.registry, [newWord(), FORMAT]));
-  if (textOf(format) !== FORMAT) {
-    throw new Error(`the store has format ${textOf(format)}, this version of Tidemark reads format ${FORMAT}`);
+  return (await openLife(link, layout)).epoch;
+}
+
+export async function openLife(link: Link, layout: Layout): Promise<{ readonly epoch: string; readonly seal: string }> {
+  const facts = listOf(await link.run(beginScript, layout.registry, [newWord(), FORMAT]));
+  const [epoch = '', format = '', seal = ''] = facts.map((fact) => textOf(fact));
+  if (format !== FORMAT) {
+    throw new Error(`the store has format ${format}, this version of Tidemark reads format ${FORMAT}`);
   }
-  return textOf(epoch);
+  return { epoch, seal };
 }

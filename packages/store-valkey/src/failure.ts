@@ -29,6 +29,11 @@ export function unavailable(reason: string): Refusal {
   return new Refusal('store_unavailable', `the store does not serve: ${reason}`, [], RETRY_AFTER_S);
 }
 
+/** Nothing is written to a store that was moved, or is being filled. */
+export function sealed(): Refusal {
+  return unavailable('its data was moved elsewhere');
+}
+
 /** Errors inside a script are told with the script's own prefix, or with the code of the command in it. */
 function codeOf(message: string): string {
   return /^(?:ERR (?:Error running script|user_script)[^A-Z]*)?([A-Z]+)\b/.exec(message)?.[1] ?? '';

@@ -1,7 +1,7 @@
 import type { EntryRef, Guard } from '@tidemark/core';
 import { clientMember, keyOf, type Place, placeMember, sourceMember } from './keys.ts';
-import type { Argument } from './link.ts';
 import { listArgs } from './lists.ts';
+import type { Argument } from './wire.ts';
 
 /** The field of an entry. */
 export function entryField({ kind, key }: EntryRef): string {

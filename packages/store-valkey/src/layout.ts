@@ -10,10 +10,10 @@ import { type Place, placeParts, requireName } from './keys.ts';
 export class Layout {
   readonly registry: readonly string[];
   readonly stats: readonly string[];
-  readonly #prefix: string;
+  readonly prefix: string;
 
   constructor(prefix: string) {
-    this.#prefix = prefix;
+    this.prefix = prefix;
     const at = (name: string) => `${prefix}{registry}:${name}`;
     this.registry = REGISTRY_KEYS.map(at);
     this.stats = STATS_KEYS.map(at);
@@ -21,24 +21,24 @@ export class Layout {
 
   /** One key of the registry. */
   registryKey(name: RegistryKeyName): string {
-    return `${this.#prefix}{registry}:${name}`;
+    return `${this.prefix}{registry}:${name}`;
   }
 
   /** The names of all queues there ever were. */
   get queues(): string {
-    return `${this.#prefix}{registry}:queues`;
+    return `${this.prefix}{registry}:queues`;
   }
 
   /** The keys of a queue of jobs. */
   queue(name: string): readonly string[] {
     requireName(name);
-    return QUEUE_KEYS.map((key) => `${this.#prefix}{jobs:${encodeURIComponent(name)}}:${key}`);
+    return QUEUE_KEYS.map((key) => `${this.prefix}{jobs:${encodeURIComponent(name)}}:${key}`);
   }
 
   place(place: Place): PlaceKeys {
     const parts = placeParts(place);
     for (const part of parts) requireName(part);
-    const base = `${this.#prefix}{${parts.map(encodeURIComponent).join(':')}}:`;
+    const base = `${this.prefix}{${parts.map(encodeURIComponent).join(':')}}:`;
     return {
       some: (names) => names.map((name) => base + name),
       partsOf: (document) => `${base}${PARTS_INFIX}${document}`,
@@ -71,4 +71,8 @@ export const PLACE_KEYS = [
 export const QUEUE_KEYS = ['queue', 'jobs', 'payloads', 'ready', 'leased', 'dead', 'waiting', 'heads'] as const;
 
 export const PARTS_INFIX = 'parts:';
-const CLIENT_FENCE_INFIX = 'fence:';
+export const CLIENT_FENCE_INFIX = 'fence:';
+export const FENCE: PlaceKeyName = 'fence';
+
+/** Everything that stands under the tag of the registry. */
+export const REGISTRY_NAMES: readonly string[] = [...REGISTRY_KEYS, ...STATS_KEYS, 'queues'];

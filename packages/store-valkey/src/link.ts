@@ -1,21 +1,21 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { Access, Address } from './address.ts';
+import { type Confirmation, ConfirmedWrites, confirmed, isAsked } from './confirming.ts';
 import { failureOf, unavailable } from './failure.ts';
 import type { Script } from './scripts/script.ts';
-
-export type Argument = string | number | Buffer;
-/** What a script answers: bulk strings as they are, numbers, and lists of both. */
-export type Reply = Buffer | number | null | readonly Reply[];
+import type { Argument, Reply } from './wire.ts';
 
 /** Lets others have their turn. */
 export const betweenTurns = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export interface LinkOptions {
   readonly address: Address;
+  /** By which the server is to know the connection. */
+  readonly name?: string;
   /** How long the server may take to answer. */
   readonly answerMs?: number;
-  /** Replicas that must have a write before it is acknowledged. */
-  readonly confirmReplicas?: number;
+  /** What must be so before a write is acknowledged. Absent: that the primary has done it. */
+  readonly confirmation?: Confirmation;
   /** Told of connections lost and found again. */
   readonly onEvent?: (event: LinkEvent) => void;
 }
@@ -38,6 +38,8 @@ const IN_FLIGHT_MAX = 20_000;
 const IN_FLIGHT_BYTES_MAX = 256 * 2 ** 20;
 const REDIRECTIONS_MAX = 10;
 const CLUSTER_RETRY_MS = 100;
+/** Keys a server looks at in one step. */
+const SCAN_COUNT = 1_000;
 
 /**
  * The way to the server or the cluster. Nothing is sent twice by itself: what was sent when a connection broke may have
@@ -46,29 +48,35 @@ const CLUSTER_RETRY_MS = 100;
 export class Link {
   readonly isOneNode: boolean;
   readonly #client: Redis | Cluster;
-  readonly #confirmReplicas: number;
+  readonly #confirmation: Confirmation;
+  /** Where writes are waited for, unless that is done in a cluster. */
+  readonly #confirming: { readonly client: Redis; readonly writes: ConfirmedWrites } | null;
   readonly #answerMs: number;
+  readonly #name: string | undefined;
   #inFlight = 0;
   #inFlightBytes = 0;
 
   private constructor(client: Redis | Cluster, options: LinkOptions) {
     this.#client = client;
     this.isOneNode = client instanceof Redis;
-    this.#confirmReplicas = options.confirmReplicas ?? 0;
+    this.#confirmation = options.confirmation ?? { replicas: 0, isOnDisk: false };
     this.#answerMs = options.answerMs ?? ANSWER_MS;
+    this.#confirming = this.#openConfirming(client);
+    this.#name = options.name;
     const tell = options.onEvent ?? (() => undefined);
     client.on('error', (error: Error) => tell({ kind: 'lost', reason: error.message }));
     client.on('ready', () => tell({ kind: 'ready', reason: '' }));
   }
 
   static async open(options: LinkOptions): Promise<Link> {
-    const client = clientFor(options.address);
+    const client = clientFor(options.address, options.name);
     const link = new Link(client, options);
     try {
       await client.connect();
+      await link.#confirming?.client.connect();
       return link;
     } catch (error) {
-      client.disconnect();
+      link.close();
       throw error;
     }
   }
@@ -85,9 +93,9 @@ export class Link {
     });
   }
 
-  /** Runs a script that writes, and waits for the replicas that were asked for. */
+  /** Runs a script that writes, and waits until it is confirmed as was asked for. */
   async write(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
-    if (this.#confirmReplicas === 0) return this.run(script, keys, args);
+    if (!isAsked(this.#confirmation)) return this.run(script, keys, args);
     return this.#guarded(sizeOf(args), async () => {
       try {
         return await this.#evaluateAndWait('EVALSHA', script.sha, keys, args);
@@ -109,8 +117,49 @@ export class Link {
     return Promise.all(nodes.map((node) => this.#guarded(0, () => node.callBuffer(name, ...args) as Promise<Reply>)));
   }
 
+  /** Keys that begin with the prefix, on every primary, a bounded number at a time. Some may come twice. */
+  async *scan(prefix: string): AsyncIterable<readonly string[]> {
+    const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
+    const pattern = `${prefix.replace(/[?*[\]^\\]/g, '\\$&')}*`;
+    for (const node of nodes) {
+      let cursor = '0';
+      do {
+        const ask = () => node.callBuffer('SCAN', cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT) as Promise<Reply>;
+        const [next, keys] = (await this.#guarded(0, ask)) as readonly [Buffer, readonly Buffer[]];
+        cursor = next.toString('latin1');
+        yield keys.map((key) => key.toString('utf8'));
+      } while (cursor !== '0');
+    }
+  }
+
+  /** Connections of the same name beside our own; null when a server does not tell. */
+  async others(): Promise<number | null> {
+    const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
+    let count = 0;
+    for (const node of nodes) {
+      const listed = await this.#listed(node);
+      if (listed === null) return null;
+      count += listed.clients.filter(({ id, name }) => name === this.#name && !listed.own.includes(id ?? '')).length;
+    }
+    return count;
+  }
+
+  async #listed(
+    node: Redis,
+  ): Promise<{ readonly own: readonly string[]; readonly clients: readonly NamedClient[] } | null> {
+    try {
+      const mine = this.#confirming === null ? [node] : [node, this.#confirming.client];
+      const own = await Promise.all(mine.map(async (client) => String(await client.call('CLIENT', 'ID'))));
+      const lines = String(await node.call('CLIENT', 'LIST')).split('\n');
+      return { own, clients: lines.map(clientIn) };
+    } catch {
+      return null;
+    }
+  }
+
   close(): void {
     this.#client.disconnect();
+    this.#confirming?.client.disconnect();
   }
 
   async #guarded<T>(bytes: number, send: () => Promise<T>): Promise<T> {
@@ -157,27 +206,47 @@ export class Link {
     return this.#client.callBuffer(command, flat(script, keys, args)) as Promise<Reply>;
   }
 
-  /** Both travel on one connection, so the second waits for what the first wrote. */
+  /** In a cluster the write and the wait for it travel together to the node that has the key. */
   async #evaluateAndWait(
     command: 'EVAL' | 'EVALSHA',
     script: string,
     keys: readonly string[],
     args: readonly Argument[],
   ): Promise<Reply> {
-    const pipeline = this.#client.pipeline();
-    pipeline.callBuffer(command, flat(script, keys, args));
-    pipeline.call('WAIT', this.#confirmReplicas, Math.ceil(this.#answerMs / 2));
-    const [written, waited] = (await pipeline.exec()) ?? [];
-    if (written === undefined || waited === undefined) throw unavailable('the connection was lost');
-    if (written[0] !== null) throw written[0];
-    if (waited[0] !== null) throw waited[0];
-    if (Number(waited[1]) < this.#confirmReplicas) throw unavailable('too few replicas have confirmed the write');
-    return written[1] as Reply;
+    const write = [command, ...flat(script, keys, args)];
+    if (this.#confirming !== null) return this.#confirming.writes.run(write);
+    const [outcome] = await confirmed(this.#client, [write], this.#confirmation, this.#confirmMs());
+    const [error, reply] = outcome ?? [unavailable('the connection was lost'), null];
+    if (error !== null) throw error;
+    return reply;
+  }
+
+  #openConfirming(client: Redis | Cluster): { readonly client: Redis; readonly writes: ConfirmedWrites } | null {
+    if (client instanceof Cluster || !isAsked(this.#confirmation)) return null;
+    const own = client.duplicate();
+    // What is wrong with it is wrong with the other one as well, which tells.
+    own.on('error', () => undefined);
+    return { client: own, writes: new ConfirmedWrites(own, this.#confirmation, this.#confirmMs()) };
+  }
+
+  /** A disk may take longer than replicas: some servers flush every second only. Whoever waits has to be told in time. */
+  #confirmMs(): number {
+    return Math.ceil(this.#answerMs * (this.#confirmation.isOnDisk ? 0.9 : 0.5));
   }
 }
 
-function clientFor(address: Address): Redis | Cluster {
+interface NamedClient {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+}
+
+function clientIn(line: string): NamedClient {
+  return { id: /(?:^| )id=(\d+)/.exec(line)?.[1], name: / name=(\S*)/.exec(line)?.[1] };
+}
+
+function clientFor(address: Address, name: string | undefined): Redis | Cluster {
   const common = {
+    ...(name === undefined ? {} : { connectionName: name }),
     ...accessOptions(address.access),
     lazyConnect: true,
     protocol: 2 as const,

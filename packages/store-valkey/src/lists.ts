@@ -1,4 +1,5 @@
-import { type Argument, betweenTurns } from './link.ts';
+import { betweenTurns } from './link.ts';
+import type { Argument } from './wire.ts';
 
 /** Lists up to this long travel as they are: packing would cost more. */
 const PLAIN_MAX = 16;

@@ -1,10 +1,10 @@
 import type { Note, NoteKind, NoteList, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core';
 import { DIGITS, digitsOf, exclusive, keyOf, membersFrom, placeOf, textsOf } from './keys.ts';
-import type { Argument } from './link.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { textOf } from './reply.ts';
 import { listNotesScript, readNotesScript } from './scripts/devices.ts';
+import type { Argument } from './wire.ts';
 
 // A note is kept as the digits of the moment it ends, and its text.
 
@@ -55,11 +55,16 @@ export function notesArgs({ client, writes, nowMs }: NotesWrite): Argument[] {
   return ['1', keyOf(client), keyOf(client) + digitsOf(nowMs + 1), ...listArgs(triples)];
 }
 
-function noteField(client: string, { kind, key }: NoteRef): string {
+/** Under which the end of a note stands: by device, in the order in which they come. */
+export function noteEnd(client: string, { kind, key }: NoteRef, endsAtMs: number): string {
+  return keyOf(client) + digitsOf(endsAtMs) + keyOf(kind, key);
+}
+
+export function noteField(client: string, { kind, key }: NoteRef): string {
   return keyOf(client, kind, key);
 }
 
-function noteValue({ text, endsAtMs }: NoteWrite): string {
+export function noteValue({ text, endsAtMs }: NoteWrite): string {
   if (text === null) return '';
   return `${endsAtMs === undefined ? NEVER : digitsOf(endsAtMs)}${text}`;
 }

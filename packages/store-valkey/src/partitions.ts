@@ -1,6 +1,6 @@
 import type { PartitionState } from '@tidemark/core';
-import type { Reply } from './link.ts';
 import { textOf } from './reply.ts';
+import type { Reply } from './wire.ts';
 
 /** Where only the registry knows the epoch. */
 const UNKNOWN_EPOCH = '?';

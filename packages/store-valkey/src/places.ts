@@ -1,15 +1,16 @@
 import type { Guard } from '@tidemark/core';
 import { carryOut } from './erase.ts';
 import { beginLife, storeEpoch } from './facts.ts';
-import { unavailable } from './failure.ts';
+import { sealed, unavailable } from './failure.ts';
 import { doomsOf, guardArgs, memberArgs } from './guards.ts';
 import type { Place } from './keys.ts';
 import type { Layout, PlaceKeys } from './layout.ts';
-import type { Argument, Link, Reply } from './link.ts';
+import type { Link } from './link.ts';
 import { listArgs } from './lists.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 import { admitScript } from './scripts/admission.ts';
 import type { PlaceScript } from './scripts/script.ts';
+import type { Argument, Reply } from './wire.ts';
 
 export interface PlaceRead {
   readonly place: Place;
@@ -66,6 +67,7 @@ export class Places {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const reply = await this.#attempt(write);
       const kind = textOf(reply[0]);
+      if (kind === 'sealed') throw sealed();
       if (kind === 'gone') return { gone: this.#guardOf(write.guards, reply) };
       if (kind === 'lost') await beginLife(this.#link, this.#layout);
       else if (kind === 'doomed') await this.carryOut(reply.slice(1).map((field) => textOf(field)));

@@ -1,4 +1,4 @@
-import type { Reply } from './link.ts';
+import type { Reply } from './wire.ts';
 
 // Scripts answer what their headers say; anything else is a bug on one side or the other.
 

@@ -32,12 +32,12 @@ export async function readStats(
   const found = listOf(await link.run(readStatsScript, layout.stats, [from, min, max, limit]));
   const rows: StatRow[] = [];
   for (let index = 0; index < found.length; index += 2) {
-    rows.push(rowOf(metric, textOf(found[index]), textOf(found[index + 1])));
+    rows.push(rowFrom(metric, textOf(found[index]), textOf(found[index + 1])));
   }
   return from === 'oldest' ? rows : rows.reverse();
 }
 
-function rowOf(metric: string, field: string, text: string): StatRow {
+export function rowFrom(metric: string, field: string, text: string): StatRow {
   const atS = Number(field.slice(-DIGITS));
   const [count = 0, sum = 0, min = 0, max = 0] = text.split(' ').map(Number);
   return { metric, atS, count, sum, min, max };

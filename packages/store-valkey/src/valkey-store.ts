@@ -16,16 +16,19 @@ import type {
   Jobs,
   JournalRange,
   JournalSlice,
+  MovableStore,
   Note,
   NoteList,
   NoteRef,
   ObjectsRead,
   PartitionKey,
   PartitionState,
+  Piece,
   RecordReader,
+  Seal,
   StatRow,
-  Store,
   StoredDocument,
+  StoreLife,
   WriteResult,
 } from '@tidemark/core';
 import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
@@ -33,9 +36,11 @@ import { commit } from './commit.ts';
 import { documentNames, readDocument, writeDocument } from './documents.ts';
 import { judge, readSetups, unfitness } from './durability.ts';
 import { countEntries, listEntries, readEntry, writeEntries } from './entries.ts';
-import { beginLife, newWord } from './facts.ts';
+import { exportStore } from './export.ts';
+import { newWord } from './facts.ts';
 import { unavailable } from './failure.ts';
 import { EVERYTHING, entryField } from './guards.ts';
+import { importPieces } from './import.ts';
 import { ValkeyJobs, type ValkeyJobsOptions } from './jobs/valkey-jobs.ts';
 import { readJournal, readObjects } from './journal.ts';
 import { placeOf } from './keys.ts';
@@ -44,14 +49,17 @@ import { Link, type LinkEvent } from './link.ts';
 import { listPartitions } from './listing.ts';
 import { listArgs } from './lists.ts';
 import { listNotes, readNotes } from './notes.ts';
+import { type Opening, prepareLife, readLife, readSeal, sealText } from './opening.ts';
 import { stateFrom } from './partitions.ts';
 import { Places } from './places.ts';
 import { listOf, textOf } from './reply.ts';
 import { trimScript } from './scripts/commit.ts';
 import { noteTidemarkScript, tidemarksScript } from './scripts/devices.ts';
+import { sealScript, takeLifeScript } from './scripts/moving.ts';
 import { stateScript } from './scripts/read.ts';
 import { resetScript } from './scripts/registry.ts';
 import { addStats, readStats, statNames, trimStats } from './stats.ts';
+import { strayKeys } from './strays.ts';
 import { behindMark, markMember, markRange, readMark } from './tidemarks.ts';
 import { verifyPartition } from './verify.ts';
 
@@ -67,6 +75,8 @@ export interface ValkeyOptions {
   readonly answerMs?: number;
   /** Replicas that must have a write before it is acknowledged. */
   readonly confirmReplicas?: number;
+  /** Whether a write must be on the disk of the primary, and of those replicas, before it is acknowledged. */
+  readonly isConfirmedOnDisk?: boolean;
   /** Refuses to open a store that could lose what it has acknowledged. */
   readonly isDurabilityRequired?: boolean;
   /** Tombstones, or rows of statistics, forgotten in one step. */
@@ -75,6 +85,8 @@ export interface ValkeyOptions {
   readonly sweepEveryMs?: number;
   /** Told of connections lost and found again. */
   readonly onEvent?: (event: LinkEvent) => void;
+  /** Absent: as a server does. */
+  readonly opening?: Opening;
 }
 
 export const PREFIX = 'tidemark:';
@@ -88,11 +100,13 @@ export class UnusableServer extends Error {
 }
 
 export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeyStore> {
-  const { answerMs, confirmReplicas = 0, onEvent, prefix = PREFIX, trimStepMax = TRIM_STEP_MAX } = options;
+  const { answerMs, confirmReplicas: replicas = 0, isConfirmedOnDisk: isOnDisk = false, onEvent } = options;
+  const { prefix = PREFIX, trimStepMax = TRIM_STEP_MAX } = options;
   const address = addressOf(options);
   const link = await Link.open({
     address,
-    confirmReplicas,
+    confirmation: { replicas, isOnDisk },
+    name: connectionName(prefix),
     ...(answerMs === undefined ? {} : { answerMs }),
     ...(onEvent === undefined ? {} : { onEvent }),
   }).catch((error: Error) => {
@@ -100,29 +114,41 @@ export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeySto
   });
   try {
     const setups = await readSetups(link);
-    const reason = unfitness(setups, address.kind === 'cluster');
+    const reason = unfitness(setups, { isClusterAddress: address.kind === 'cluster', isConfirmedOnDisk: isOnDisk });
     if (reason !== null) {
       throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${reason}`);
     }
-    const { isDurable, details, warnings } = judge(setups, confirmReplicas);
+    const { isDurable, details, warnings } = judge(setups, { replicas, isOnDisk });
     if (options.isDurabilityRequired === true && !isDurable) {
       throw new UnusableServer(`durability is required, but ${warnings.join('; ')}`);
     }
     const layout = new Layout(prefix);
-    await beginLife(link, layout);
+    await prepare(link, layout, options);
     const engine: EngineDescription = {
       name: 'valkey',
       durability: isDurable ? 'durable' : 'buffered',
       details: { address: shownAddress(options.address), ...details },
       warnings,
     };
-    const store = new ValkeyStore(link, layout, engine, trimStepMax);
-    store.sweepEvery(options.sweepEveryMs ?? SWEEP_EVERY_MS);
+    const { opening = { as: 'server' }, sweepEveryMs = SWEEP_EVERY_MS } = options;
+    const store = new ValkeyStore(link, layout, engine, { trimStepMax, opening });
+    if (opening.as === 'server') store.sweepEvery(sweepEveryMs);
     return store;
   } catch (error) {
     link.close();
     throw error;
   }
+}
+
+/** By which the connections of all who use one store are told from others. */
+function connectionName(prefix: string): string {
+  return `tidemark-${encodeURIComponent(prefix)}`;
+}
+
+async function prepare(link: Link, layout: Layout, options: ValkeyOptions): Promise<void> {
+  const problem = await prepareLife(link, layout, options.opening ?? { as: 'server' });
+  if (problem === null) return;
+  throw new UnusableServer(`the store at ${shownAddress(options.address)} with the prefix ${layout.prefix} ${problem}`);
 }
 
 export function addressOf({ address: text, login, password }: ValkeyOptions): Address {
@@ -137,22 +163,29 @@ export function addressOf({ address: text, login, password }: ValkeyOptions): Ad
 }
 
 /** Every call is one script, or, in a cluster, one at the registry and one at the place it is about. */
-export class ValkeyStore implements Store {
+export class ValkeyStore implements MovableStore {
   readonly engine: EngineDescription;
   readonly #link: Link;
   readonly #layout: Layout;
   readonly #places: Places;
   readonly #trimStepMax: number;
+  readonly #opening: Opening;
   readonly #underWay = new Set<Promise<unknown>>();
   #timer: NodeJS.Timeout | undefined;
   #isOpen = true;
 
-  constructor(link: Link, layout: Layout, engine: EngineDescription, trimStepMax: number) {
+  constructor(
+    link: Link,
+    layout: Layout,
+    engine: EngineDescription,
+    options: { readonly trimStepMax: number; readonly opening: Opening },
+  ) {
     this.engine = engine;
     this.#link = link;
     this.#layout = layout;
     this.#places = new Places(link, layout);
-    this.#trimStepMax = trimStepMax;
+    this.#trimStepMax = options.trimStepMax;
+    this.#opening = options.opening;
   }
 
   /**
@@ -334,6 +367,52 @@ export class ValkeyStore implements Store {
       }
       after = keys.length < limit ? undefined : keys.at(-1);
     } while (after !== undefined);
+    this.#requireOpen();
+    yield* strayKeys(this.#link, this.#layout);
+  }
+
+  life(): Promise<StoreLife> {
+    return this.#serve(() => readLife(this.#link, this.#layout));
+  }
+
+  async *export(): AsyncIterable<readonly Piece[]> {
+    this.#requireOpen();
+    // What is to be erased is not there any more.
+    await this.sweep();
+    yield* exportStore({ link: this.#link, layout: this.#layout, places: this.#places });
+  }
+
+  beginImport({ epoch, lastVersion }: StoreLife): Promise<void> {
+    return this.#serve(async () => {
+      this.#requireTarget();
+      await this.#link.write(takeLifeScript, this.#layout.registry, [epoch, lastVersion]);
+    });
+  }
+
+  import(pieces: readonly Piece[]): Promise<void> {
+    return this.#serve(async () => {
+      this.#requireTarget();
+      await importPieces(this.#link, this.#layout, await this.#places.epoch(), pieces);
+    });
+  }
+
+  seal(): Promise<Seal | null> {
+    return this.#serve(() => readSeal(this.#link, this.#layout));
+  }
+
+  setSeal(seal: Seal | null): Promise<void> {
+    return this.#serve(async () => {
+      await this.#link.write(sealScript, this.#layout.registry, [seal === null ? '' : sealText(seal)]);
+    });
+  }
+
+  /** Other connections to the same store; null when the server does not tell. */
+  others(): Promise<number | null> {
+    return this.#serve(() => this.#link.others());
+  }
+
+  #requireTarget(): void {
+    if (this.#opening.as !== 'target') throw new Error('this store was not opened to be filled');
   }
 
   async close(): Promise<void> {

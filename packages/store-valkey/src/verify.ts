@@ -1,11 +1,11 @@
 import type { Finding, PartitionKey, RecordReader } from '@tidemark/core';
 import { addChecksums } from '@tidemark/protocol';
 import { placeOf } from './keys.ts';
-import type { Reply } from './link.ts';
 import type { Places } from './places.ts';
 import { checksumAt, RECORD_HEADER_BYTES } from './records.ts';
 import { bytesOf, numberOf, numbersOf, textOf, textsIn } from './reply.ts';
 import { journalScript, soundnessScript } from './scripts/read.ts';
+import type { Reply } from './wire.ts';
 
 /** Entries read at a time. */
 const SLICE_ENTRIES = 1_000;

@@ -31,6 +31,8 @@ export { jobsCases } from './contracts/jobs/jobs-cases.ts';
 export { runJobsCase } from './contracts/jobs/run-jobs-case.ts';
 export { jobsContract } from './contracts/jobs-contract.ts';
 export { type LocalStoreEngine, type LocalStorePlace, localStoreContract } from './contracts/local-store-contract.ts';
+export type { MovingEngine } from './contracts/moving/moving-case.ts';
+export { movingContract } from './contracts/moving-contract.ts';
 export { runStoreCase } from './contracts/store/run-store-case.ts';
 export type { StoreBench, StoreCapabilities, StoreCase, StoreEngine } from './contracts/store/store-case.ts';
 export { storeCases } from './contracts/store/store-cases.ts';

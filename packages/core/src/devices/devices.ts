@@ -282,12 +282,12 @@ export class Devices {
   }
 
   async #waiting(device: DeviceId, looked: readonly Looked[]): Promise<readonly Outcome[]> {
-    const outcomes: Outcome[] = [];
-    for (const { source, place } of looked) {
+    // All at once: on a store that is a server of its own, that is one round trip instead of one for each source.
+    const waiting = looked.map(({ source, place }) => {
       // Also of a source that is not given in pages: what is uploaded to it has outcomes like any other.
-      if (place !== null) outcomes.push(...(await this.#uploads.waiting({ source, client: device.client, ...place })));
-    }
-    return outcomes;
+      return place === null ? [] : this.#uploads.waiting({ source, client: device.client, ...place });
+    });
+    return (await Promise.all(waiting)).flat();
   }
 
   async #apply(device: DeviceId, name: string, uploads: readonly Upload[]): Promise<readonly Outcome[]> {

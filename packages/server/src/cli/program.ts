@@ -10,6 +10,7 @@ import { addDoctor } from './commands/doctor.ts';
 import { addInit } from './commands/init.ts';
 import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
+import { addMigrate } from './commands/migrate.ts';
 import { addPing } from './commands/ping.ts';
 import { addPings } from './commands/pings.ts';
 import { addPush } from './commands/push.ts';
@@ -33,7 +34,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly Add[]])[] 
   ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
   ['Looking after a server:', [addStats, addPings, addJobs, addTokens, addSystem]],
   ['Being a device:', [addDevice]],
-  ['On a data folder:', [addBackup, addRestore, addVerify, addDoctor]],
+  ['On the data:', [addBackup, addRestore, addMigrate, addVerify, addDoctor]],
   ['This program:', [addBench, addVersion]],
 ];
 

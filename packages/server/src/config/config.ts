@@ -22,6 +22,7 @@ export interface Config {
     readonly password: string | null;
     readonly prefix: string;
     readonly confirmReplicas: number;
+    readonly isConfirmedOnDisk: boolean;
   };
   readonly adminLogin: string;
   /** Null: the first start makes one. */
@@ -91,6 +92,7 @@ export function configOf(settings: Settings): Config {
       password: settings.valkey.password,
       prefix: settings.valkey.prefix,
       confirmReplicas: settings.valkey.confirm_replicas,
+      isConfirmedOnDisk: settings.valkey.confirm_on_disk,
     },
     adminLogin: settings.admin_login,
     adminPassword: settings.admin_password,

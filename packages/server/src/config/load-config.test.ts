@@ -57,7 +57,7 @@ describe('without a word from anybody', () => {
       dataFolder: join(folder, 'data'),
       store: 'embedded',
       isDurabilityRequired: false,
-      valkey: { login: null, password: null, prefix: 'tidemark:', confirmReplicas: 0 },
+      valkey: { login: null, password: null, prefix: 'tidemark:', confirmReplicas: 0, isConfirmedOnDisk: false },
       adminLogin: 'admin',
       adminPassword: null,
       logLevel: 'info',

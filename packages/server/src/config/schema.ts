@@ -138,6 +138,10 @@ export const ConfigSchema = Type.Object(
           (prefix) => /^[\w.:-]{1,100}$/.test(prefix),
         ),
         confirm_replicas: integer(0, REPLICAS_MAX, 0, 'Replicas that must have a write before it is acknowledged.'),
+        confirm_on_disk: yesOrNo(
+          false,
+          'Whether a write must be on the disk, of those replicas as well, before it is acknowledged. Needs Valkey 8 or Redis 7.2.',
+        ),
       },
       { additionalProperties: false },
     ),

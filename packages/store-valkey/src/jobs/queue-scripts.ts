@@ -337,3 +337,54 @@ redis.call('HDEL', QUEUE, 'paused')
 redis.call('HSET', QUEUE, 'emptied', version)
 return {}`,
 );
+
+/**
+ * Jobs as they are, with what they carry, for a migration.
+ *
+ * KEYS    the queue
+ * ARGV    moment, which is not used; numbers
+ * Answer  of each: {kind, payload, '=order' or '', attempt, attempts, enqueued, due, '=reason' or '', standing, at}
+ */
+export const carriedJobsScript: Script = script(
+  'carried_jobs',
+  'reads',
+  DESK,
+  lua`
+local answer = {}
+for _, number in ipairs(take_list()) do
+  local job, payload = read(number), redis.call('HGET', PAYLOADS, number)
+  if not job or not payload then error('a job is not whole; run verify') end
+  answer[#answer + 1] = { job.kind, payload, job.order and '=' .. job.order or '', whole(job.attempt),
+    whole(job.attempts_max), whole(job.enqueued_at), whole(job.due_at), job.reason and '=' .. job.reason or '',
+    job.standing, whole(job.at) }
+end
+return answer`,
+);
+
+/**
+ * Puts down jobs as they were elsewhere, with numbers of their own. Whoever held a lease there is gone: it ends by itself.
+ *
+ * KEYS    the queue
+ * ARGV    moment, which is not used; '1' when the queue is paused; of each job what carried_jobs answers
+ * Answer  nothing
+ */
+export const carryJobsScript: Script = script(
+  'carry_jobs',
+  'writes',
+  DESK,
+  lua`
+if take() == '1' then redis.call('HSET', QUEUE, 'paused', '1') end
+local jobs = take_list()
+local function text_in(value) return value ~= '' and string.sub(value, 2) or nil end
+for index = 1, #jobs, 10 do
+  local number = next_number()
+  local job = { kind = jobs[index], order = text_in(jobs[index + 2]), attempt = tonumber(jobs[index + 3]),
+    attempts_max = tonumber(jobs[index + 4]), enqueued_at = tonumber(jobs[index + 5]), due_at = tonumber(jobs[index + 6]),
+    reason = text_in(jobs[index + 7]), standing = jobs[index + 8], at = tonumber(jobs[index + 9]), lease = '' }
+  if job.standing == 'leased' then job.lease = next_number() end
+  redis.call('HSET', PAYLOADS, number, jobs[index + 1])
+  enter(number, job)
+  if job.order and (job.standing == 'ready' or job.standing == 'leased') then set_head(job.order, number) end
+end
+return {}`,
+);

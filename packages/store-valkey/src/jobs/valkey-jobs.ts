@@ -18,10 +18,11 @@ import { DEAD_JOBS_PER_QUEUE_MAX, JOBS_PER_QUEUE_MAX, Refusal } from '@tidemark/
 import { unavailable } from '../failure.ts';
 import { DIGITS } from '../keys.ts';
 import type { Layout } from '../layout.ts';
-import type { Argument, Link, Reply } from '../link.ts';
+import type { Link } from '../link.ts';
 import { listArgs } from '../lists.ts';
 import { bytesOf, listOf, numberOf, textOf } from '../reply.ts';
 import type { Script } from '../scripts/script.ts';
+import type { Argument, Reply } from '../wire.ts';
 import {
   describeScript,
   enqueueScript,

@@ -11,7 +11,7 @@ export const FENCE_S = 86_400;
  *   doom        fields of DOOMED that concern the place
  *   members     of the place by owner, by source ('' for none) and by client ('' for none)
  * and gives a refusal or nil, and the epoch. A refusal is {'gone', which guard, from 1}, {'doomed', field…} when an
- * erasure must be finished first, or {'lost'} when the store has no epoch. Places are enrolled before anything is
+ * erasure must be finished first, {'lost'} when the store has no epoch, or {'sealed'} when it was moved. Places are enrolled before anything is
  * written to them: an erasure finds every place there could be something at.
  */
 export const ADMISSION = lua`
@@ -48,8 +48,10 @@ local function admit()
   if missing then return { 'gone', missing } end
   local doomed = doomed_among(take_list())
   if doomed then return { 'doomed', unpack(doomed) } end
-  local epoch = redis.call('HGET', FACTS, 'epoch')
+  local facts = redis.call('HMGET', FACTS, 'epoch', 'seal')
+  local epoch = facts[1]
   if not epoch then return { 'lost' } end
+  if facts[2] then return { 'sealed' } end
   enrol()
   return nil, epoch
 end`;

@@ -38,12 +38,13 @@ local function enter_era(state)
   era = string.sub(era, 1, 10)
   if state.era == era then return end
   local past = { state.era .. ':' .. whole(state.head) }
-  for older, up_to in string.gmatch(state.past, '(%w+):(%d+)') do
+  for older, up_to in string.gmatch(state.past, '([^,:]*):(%d+)') do
     if #past < ${ERAS_MAX} then
       past[#past + 1] = older .. ':' .. up_to
     end
   end
-  state.past = state.era == '' and '' or table.concat(past, ',')
+  -- One that came from another engine has a past without an era of this one; a new one has none at all.
+  state.past = state.head == 0 and '' or table.concat(past, ',')
   state.era = era
 end`;
 

@@ -22,7 +22,7 @@ end`;
  *
  * KEYS    the registry
  * ARGV    an epoch; the format of what is kept
- * Answer  {epoch, format}: those that are there by now
+ * Answer  {epoch, format, seal}: those that are there by now, '' for no seal
  */
 export const beginScript: Script = script(
   'begin',
@@ -31,7 +31,8 @@ export const beginScript: Script = script(
   lua`
 redis.call('HSETNX', FACTS, 'epoch', take())
 redis.call('HSETNX', FACTS, 'format', take())
-return redis.call('HMGET', FACTS, 'epoch', 'format')`,
+local facts = redis.call('HMGET', FACTS, 'epoch', 'format', 'seal')
+return { facts[1], facts[2], facts[3] or '' }`,
 );
 
 /**
@@ -40,7 +41,7 @@ return redis.call('HMGET', FACTS, 'epoch', 'format')`,
  * KEYS    the registry
  * ARGV    guards; fields of DOOMED that must not be there; triples of field, expected version or '', and '=value' or ''
  *         to remove; fields of DOOMED to set
- * Answer  {'written'} · {'conflict'} · {'gone', which} · {'doomed', field …}
+ * Answer  {'written'} · {'conflict'} · {'gone', which} · {'doomed', field …} · {'sealed'}
  */
 export const writeEntriesScript: Script = script(
   'write_entries',
@@ -49,6 +50,7 @@ export const writeEntriesScript: Script = script(
   ADMISSION,
   VERSIONS,
   lua`
+if redis.call('HEXISTS', FACTS, 'seal') == 1 then return { 'sealed' } end
 local missing = missing_guard()
 if missing then return { 'gone', missing } end
 local doomed = doomed_among(take_list())

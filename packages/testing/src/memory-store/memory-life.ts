@@ -2,9 +2,11 @@ import type {
   DeviceTidemark,
   DocumentScope,
   DocumentType,
+  EarlierEpoch,
   EntryKind,
   Note,
   PartitionKey,
+  Piece,
   StatRow,
 } from '@tidemark/core';
 import { tupleKey } from './tuple-key.ts';
@@ -18,11 +20,14 @@ export interface MemoryLife {
   readonly notes: Map<string, MemoryNote>;
   /** Metric → begin of the step → row. */
   readonly stats: Map<string, Map<number, StatRow>>;
+  /** Queues and jobs that came from elsewhere, as they came: this store runs none. */
+  readonly carriedJobs: Piece[];
 }
 
 export interface MemoryPartition {
   readonly key: PartitionKey;
   readonly epoch: string;
+  readonly earlier?: readonly EarlierEpoch[];
   head: number;
   floor: number;
   size: number;
@@ -69,7 +74,8 @@ export interface MemoryEntry {
 }
 
 export function newLife(epoch: string): MemoryLife {
-  return { epoch, partitions: new Map(), documents: new Map(), entries: new Map(), notes: new Map(), stats: new Map() };
+  const maps = { partitions: new Map(), documents: new Map(), entries: new Map(), notes: new Map(), stats: new Map() };
+  return { epoch, ...maps, carriedJobs: [] };
 }
 
 /** The partition as it stands, or an empty one that nobody keeps: reading never writes. */

@@ -1,3 +1,4 @@
+import { movingContract } from '../contracts/moving-contract.ts';
 import { storeContract } from '../contracts/store-contract.ts';
 import { seededRandom } from '../kit/seeded-random.ts';
 import { openMemoryStore } from './open-memory-store.ts';
@@ -7,4 +8,9 @@ const capabilities = { gravesPerTrimMax: 4, rowsPerTrimMax: 3 };
 storeContract('the memory store', {
   open: async () => openMemoryStore({ random: seededRandom(1), ...capabilities }),
   capabilities,
+});
+
+movingContract('the memory store', {
+  open: async () => openMemoryStore({ random: seededRandom(1) }),
+  openTarget: async () => openMemoryStore({ random: seededRandom(2) }),
 });

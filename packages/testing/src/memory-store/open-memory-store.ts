@@ -1,33 +1,37 @@
-import type {
-  Commit,
-  CommitResult,
-  DeviceTidemark,
-  DocumentKey,
-  DocumentScope,
-  DocumentWrite,
-  EngineDescription,
-  Entry,
-  EntryBatch,
-  EntryKind,
-  EntryList,
-  EntryRef,
-  Finding,
-  Guard,
-  JournalRange,
-  JournalSlice,
-  Note,
-  NoteList,
-  NoteRef,
-  ObjectsRead,
-  PartitionKey,
-  PartitionState,
-  Random,
-  RecordReader,
-  StatRow,
-  Store,
-  StoredDocument,
-  StoredObject,
-  WriteResult,
+import {
+  type Commit,
+  type CommitResult,
+  type DeviceTidemark,
+  type DocumentKey,
+  type DocumentScope,
+  type DocumentWrite,
+  type EngineDescription,
+  type Entry,
+  type EntryBatch,
+  type EntryKind,
+  type EntryList,
+  type EntryRef,
+  type Finding,
+  type Guard,
+  type JournalRange,
+  type JournalSlice,
+  type MovableStore,
+  type Note,
+  type NoteList,
+  type NoteRef,
+  type ObjectsRead,
+  type PartitionKey,
+  type PartitionState,
+  type Piece,
+  portionsOf,
+  type Random,
+  type RecordReader,
+  type Seal,
+  type StatRow,
+  type StoredDocument,
+  type StoredObject,
+  type StoreLife,
+  type WriteResult,
 } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { commitChanges } from './commit-changes.ts';
@@ -36,6 +40,7 @@ import { listEntries } from './list-entries.ts';
 import { listPartitions } from './list-partitions.ts';
 import { type MemoryLife, newLife, partitionOf } from './memory-life.ts';
 import { missingGuard } from './missing-guard.ts';
+import { exportLife, importPiece } from './move-life.ts';
 import { listNotes, readNotes } from './notes.ts';
 import { readDocument, scopeTuple } from './read-document.ts';
 import { sliceJournal } from './slice-journal.ts';
@@ -63,26 +68,27 @@ const EPOCH_WORD_BYTES = 9;
  * The port over plain maps: what every other engine must do, in the fewest words. Each call is applied in one
  * synchronous step when it is made, which is what makes it atomic.
  */
-export function openMemoryStore(options: MemoryStoreOptions): Store {
+export function openMemoryStore(options: MemoryStoreOptions): MovableStore {
   return new MemoryStore(options);
 }
 
-class MemoryStore implements Store {
+class MemoryStore implements MovableStore {
   readonly engine: EngineDescription = { name: 'memory', durability: 'memory' };
   readonly #options: Required<MemoryStoreOptions>;
   readonly #newWord: () => string;
   /** One count for the whole store, reset or not, so that no version ever repeats. */
   readonly #newVersion: () => number;
+  #lastVersion = 0;
+  #seal: Seal | null = null;
   /** Null once closed. */
   #current: MemoryLife | null;
 
   constructor(options: MemoryStoreOptions) {
     this.#options = { gravesPerTrimMax: GRAVES_PER_TRIM_MAX, rowsPerTrimMax: ROWS_PER_TRIM_MAX, ...options };
     this.#newWord = () => Buffer.from(options.random.bytes(EPOCH_WORD_BYTES)).toString('base64url');
-    let versions = 0;
     this.#newVersion = () => {
-      versions += 1;
-      return versions;
+      this.#lastVersion += 1;
+      return this.#lastVersion;
     };
     this.#current = newLife(this.#newWord());
   }
@@ -230,6 +236,34 @@ class MemoryStore implements Store {
 
   async *verify(reader: RecordReader): AsyncIterable<Finding> {
     for (const partition of this.#life().partitions.values()) yield* verifyPartition(partition, reader);
+  }
+
+  async life(): Promise<StoreLife> {
+    return { epoch: this.#life().epoch, lastVersion: this.#lastVersion };
+  }
+
+  export(reader: RecordReader): AsyncIterable<readonly Piece[]> {
+    return portionsOf(exportLife(this.#life(), reader));
+  }
+
+  async beginImport({ epoch, lastVersion }: StoreLife): Promise<void> {
+    this.#life();
+    this.#current = newLife(epoch);
+    this.#lastVersion = Math.max(this.#lastVersion, lastVersion);
+  }
+
+  async import(pieces: readonly Piece[]): Promise<void> {
+    for (const piece of pieces) importPiece(this.#life(), piece);
+  }
+
+  async seal(): Promise<Seal | null> {
+    this.#life();
+    return this.#seal;
+  }
+
+  async setSeal(seal: Seal | null): Promise<void> {
+    this.#life();
+    this.#seal = seal;
   }
 
   async close(): Promise<void> {

@@ -12,7 +12,7 @@ export interface FolderMark {
   readonly engine: string;
   readonly format: number;
   /** `backup`: a copy, which begins a life of its own when it is opened. */
-  readonly state: 'new' | 'ready' | 'backup';
+  readonly state: 'new' | 'ready' | 'backup' | 'incomplete' | 'moving' | 'moved';
 }
 
 /** What the folder says it is; null when it does not exist, is empty, or is something else. */

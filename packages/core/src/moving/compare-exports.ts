@@ -1,0 +1,110 @@
+import type { Piece } from '../ports/moving.ts';
+import { pieceContent } from './piece-content.ts';
+import { compareKeys, type KeyPart, pieceKey } from './piece-key.ts';
+
+export interface Difference {
+  readonly what: Piece['what'];
+  /** The key of the piece: where it stands. */
+  readonly where: readonly KeyPart[];
+  readonly problem: 'missing' | 'unexpected' | 'different';
+  /** Names what differs, never a content: that may be nobody's business. */
+  readonly detail: string;
+}
+
+export type Export = AsyncIterable<readonly Piece[]>;
+
+/** Walks two exports side by side. `onPiece` hears of every piece of the first one. */
+export async function* compareExports(
+  expected: Export,
+  found: Export,
+  onPiece: (piece: Piece) => void = () => undefined,
+): AsyncIterable<Difference> {
+  const left = new Cursor(expected);
+  const right = new Cursor(found);
+  try {
+    for (;;) {
+      const [mine, theirs] = [await left.piece(), await right.piece()];
+      if (mine === null && theirs === null) return;
+      const order = orderOf(mine, theirs);
+      if (mine !== null && order <= 0) onPiece(mine);
+      yield* differences(mine, theirs, order);
+      if (order <= 0) left.advance();
+      if (order >= 0) right.advance();
+    }
+  } finally {
+    await left.close();
+    await right.close();
+  }
+}
+
+function orderOf(mine: Piece | null, theirs: Piece | null): number {
+  if (mine === null) return 1;
+  return theirs === null ? -1 : compareKeys(pieceKey(mine), pieceKey(theirs));
+}
+
+function* differences(mine: Piece | null, theirs: Piece | null, order: number): Iterable<Difference> {
+  if (mine !== null && order < 0) yield difference(mine, 'missing', nameOf(mine));
+  else if (theirs !== null && order > 0) yield difference(theirs, 'unexpected', nameOf(theirs));
+  else if (mine !== null && theirs !== null) {
+    const names = differingNames(mine, theirs);
+    if (names.length > 0) yield difference(mine, 'different', `${nameOf(mine)} differs in ${names.join(', ')}`);
+  }
+}
+
+function difference(piece: Piece, problem: Difference['problem'], detail: string): Difference {
+  return { what: piece.what, where: pieceKey(piece), problem, detail };
+}
+
+/** Numbers are told, texts are not. */
+function differingNames(mine: Piece, theirs: Piece): readonly string[] {
+  const left = pieceContent(mine);
+  const right = pieceContent(theirs);
+  const names = [...new Set([...Object.keys(left), ...Object.keys(right)])];
+  return names.flatMap((name) => {
+    const [one, other] = [left[name], right[name]];
+    if (JSON.stringify(one) === JSON.stringify(other)) return [];
+    return typeof one === 'number' && typeof other === 'number' ? [`${name} (${one}, found ${other})`] : [name];
+  });
+}
+
+function nameOf(piece: Piece): string {
+  switch (piece.what) {
+    case 'record':
+    case 'grave':
+      return `object ${JSON.stringify(piece.id)} at ${piece.seq}`;
+    case 'entry':
+      return `${piece.key[0] ?? ''} entry`;
+    default:
+      return piece.what;
+  }
+}
+
+/** One piece at a time out of a stream of portions. */
+class Cursor {
+  readonly #portions: AsyncIterator<readonly Piece[]>;
+  #portion: readonly Piece[] = [];
+  #at = 0;
+  #isDone = false;
+
+  constructor(portions: Export) {
+    this.#portions = portions[Symbol.asyncIterator]();
+  }
+
+  async piece(): Promise<Piece | null> {
+    while (!this.#isDone && this.#at >= this.#portion.length) {
+      const next = await this.#portions.next();
+      this.#at = 0;
+      this.#isDone = next.done === true;
+      this.#portion = next.done === true ? [] : next.value;
+    }
+    return this.#portion[this.#at] ?? null;
+  }
+
+  advance(): void {
+    this.#at += 1;
+  }
+
+  async close(): Promise<void> {
+    await this.#portions.return?.();
+  }
+}

@@ -1,0 +1,39 @@
+import type { MoveProgress } from '@tidemark/core';
+import type { Terminal } from '../terminal.ts';
+
+/** Words between which this long passes: often enough to see that it goes on, seldom enough for a log. */
+const EVERY_MS = { terminal: 200, log: 2_000 } as const;
+
+/** Shows how far a migration has come: one line that changes on a terminal, a line now and then elsewhere. */
+export class MoveMeter {
+  readonly #terminal: Terminal;
+  #last: { readonly phase: string; readonly atMs: number } | null = null;
+  #isLineOpen = false;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  show({ phase, pieces, units, piecesTotal }: MoveProgress): void {
+    const atMs = performance.now();
+    const everyMs = this.#terminal.isInteractive ? EVERY_MS.terminal : EVERY_MS.log;
+    if (this.#last?.phase === phase && atMs - this.#last.atMs < everyMs) return;
+    this.#last = { phase, atMs };
+    const share = piecesTotal === null || piecesTotal === 0 ? '' : `, ${Math.floor((100 * pieces) / piecesTotal)} %`;
+    this.#tell(`${phase}: ${pieces} pieces, ${(units / 1e6).toFixed(1)} million characters${share}`);
+  }
+
+  end(): void {
+    if (this.#isLineOpen) this.#terminal.err('\n');
+    this.#isLineOpen = false;
+  }
+
+  #tell(line: string): void {
+    if (!this.#terminal.isInteractive) {
+      this.#terminal.say(line);
+      return;
+    }
+    this.#terminal.err(`\r${line}\u001b[K`);
+    this.#isLineOpen = true;
+  }
+}

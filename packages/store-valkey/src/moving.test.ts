@@ -1,0 +1,155 @@
+import { type MovableStore, moveStore } from '@tidemark/core';
+import {
+  movingContract,
+  newTidemark,
+  openMemoryStore,
+  seededRandom,
+  startValkey,
+  startValkeyCluster,
+  type ValkeyServer,
+} from '@tidemark/testing';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { wordsOf } from './import.ts';
+import type { Opening } from './opening.ts';
+import { openValkeyStore, type ValkeyStore } from './valkey-store.ts';
+
+/** How promptly a server answers on a busy machine is no matter of these tests. */
+const PATIENCE_MS = 30_000;
+const TARGET: Opening = { as: 'target', isCleaned: false };
+let stores = 0;
+
+describe.each(['one node', 'a cluster'])('on %s', (where) => {
+  const prefixes = new Map<MovableStore, string>();
+  let servers: { readonly address: string; remove(): Promise<void> };
+
+  beforeAll(async () => {
+    const settings = { appendonly: 'no' };
+    servers = where === 'one node' ? await startValkey({ settings }) : await startValkeyCluster(settings);
+  });
+
+  afterAll(() => servers.remove());
+
+  async function open(opening: Opening, prefix = `${where} ${++stores}:`): Promise<ValkeyStore> {
+    const store = await openValkeyStore({ address: servers.address, prefix, answerMs: PATIENCE_MS, opening });
+    prefixes.set(store, prefix);
+    return store;
+  }
+
+  movingContract('the Valkey store', {
+    open: () => open({ as: 'server' }),
+    openTarget: () => open(TARGET),
+    serve: (closed) => open({ as: 'server' }, prefixes.get(closed) ?? ''),
+    jobs: (store, clock) => (store as ValkeyStore).jobs({ clock }),
+  });
+});
+
+describe('a prefix', () => {
+  let server: ValkeyServer;
+
+  beforeAll(async () => {
+    server = await startValkey({ settings: { appendonly: 'no' } });
+  });
+
+  afterAll(() => server.remove());
+
+  async function open(prefix: string, opening: Opening = { as: 'server' }): Promise<ValkeyStore> {
+    const store = await openValkeyStore({ address: server.address, prefix, answerMs: PATIENCE_MS, opening });
+    onTestFinished(() => store.close());
+    return store;
+  }
+
+  it('[MIGRATE-4] is cleaned only on demand, and then wholly', async () => {
+    const store = await open('cleaned:', TARGET);
+    await store.beginImport({ epoch: 'e', lastVersion: 7 });
+    await store.import([
+      { what: 'entry', key: ['user', 'ann'], value: '{}', version: 3 },
+      {
+        what: 'note',
+        partition: { source: 'A', user: 'ann' },
+        client: 'c',
+        note: { kind: 'link', key: 'k', text: 't' },
+        endsAtMs: 9,
+      },
+      { what: 'stat', row: { metric: 'm', atS: 60, count: 1, sum: 1, min: 1, max: 1 } },
+      { what: 'queue', queue: 'q', isPaused: true },
+    ]);
+    await expect(open('cleaned:', TARGET)).rejects.toThrow(/broken off; add --clean/);
+    const again = await open('cleaned:', { as: 'target', isCleaned: true });
+    for await (const portion of again.export()) expect(portion).toEqual([]);
+    const left = (await server.call('KEYS', 'cleaned:*')) as string[];
+    expect(left.filter((key) => !key.endsWith(':fence')).sort()).toEqual([
+      'cleaned:{jobs:q}:queue',
+      'cleaned:{registry}:facts',
+      'cleaned:{registry}:queues',
+    ]);
+  });
+
+  it('[MIGRATE-4] that is used is no target, and one that holds nothing is no source', async () => {
+    await open('used:');
+    for (const isCleaned of [true, false]) {
+      await expect(open('used:', { as: 'target', isCleaned })).rejects.toThrow(/is not empty/);
+    }
+    await expect(open('nothing:', { as: 'source', isMovedAllowed: true })).rejects.toThrow(/holds no data/);
+    expect(await server.call('KEYS', 'nothing:*')).toEqual([]);
+  });
+
+  it('[MIGRATE-4] that was moved takes no writes from servers that still have it open', async () => {
+    const store = await open('left:');
+    const partition = { source: 'A', user: null };
+    const commit = () => store.commit({ partition, changes: [{ id: '1', record: 'x', checksum: 1 }], guards: [] });
+    await commit();
+    await store.setSeal({ state: 'moved', to: 'elsewhere' });
+    await expect(commit()).rejects.toMatchObject({ code: 'store_unavailable' });
+    const writes = [{ kind: 'user', key: ['ann'], value: '{}' }] as const;
+    await expect(store.writeEntries({ writes, guards: [] })).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect((await store.partition(partition)).head).toBe(1);
+  });
+
+  it("[MIGRATE-4] that was being moved is read again by the next migration, and is nobody else's target", async () => {
+    await (await open('moving:')).setSeal({ state: 'moving', to: 'a folder' });
+    await expect(open('moving:')).rejects.toThrow(/was being moved to a folder; .*--release/);
+    await expect(open('moving:', { as: 'target', isCleaned: true })).rejects.toThrow(/is itself being moved/);
+    await open('moving:', { as: 'source', isMovedAllowed: false });
+  });
+
+  it('[MIGRATE-8] an object that is changed behind the back of a migration is named', async () => {
+    const source = openMemoryStore({ random: seededRandom(3) });
+    const { tidemark } = await newTidemark({ store: source });
+    await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { a: { n: 1 }, b: { n: 2 } } });
+    const setSeal = source.setSeal.bind(source);
+    // Between the copy and the comparison.
+    source.setSeal = async (seal) => {
+      if (seal?.state === 'moving') {
+        const key = 'spoiled:{user:ada:Order}:records';
+        const record = String(await server.call('HGET', key, 'b'));
+        await server.call('HSET', key, 'b', record.replace('2', '7'));
+      }
+      await setSeal(seal);
+    };
+    const report = await moveStore({ from: source, to: await open('spoiled:', TARGET), toName: 'there' });
+    expect(report).toMatchObject({ status: 'differs' });
+    const told = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
+    expect(told).toContain('object "b" at 2 differs in record');
+    expect(await source.seal()).toBeNull();
+    await expect(open('spoiled:')).rejects.toThrow(/broken off/);
+  });
+
+  it('[MIGRATE-6] tells whether others have it open', async () => {
+    const one = await open('shared:');
+    expect(await one.others()).toBe(0);
+    const other = await open('shared:');
+    await open('another:');
+    expect([await one.others(), await other.others()]).toEqual([1, 1]);
+  });
+
+  it('[MIGRATE-3] keeps the epochs of a partition, whatever engine gave them', () => {
+    const split = (epoch: string, ...earlier: readonly (readonly [string, number])[]) =>
+      wordsOf('E', { epoch, earlier: earlier.map(([older, upTo]) => ({ epoch: older, upTo })) });
+    expect(split('Eword')).toEqual({ word: 'word', era: '', past: '' });
+    expect(split('Ewordab', ['Eword', 7])).toEqual({ word: 'word', era: 'ab', past: ':7' });
+    expect(split('Eword-1abc', ['Eword-1xyz', 9], ['Eword-1', 4])).toEqual({
+      ...{ word: 'word-1', era: 'abc', past: 'xyz:9,:4' },
+    });
+    expect(() => split('other')).toThrow(/does not begin/);
+  });
+});

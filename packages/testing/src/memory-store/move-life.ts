@@ -1,0 +1,109 @@
+import { compareKeys, type EntryKind, type Piece, pieceKey, type RecordReader } from '@tidemark/core';
+import { type MemoryLife, type MemoryPartition, newPartition, partitionOf } from './memory-life.ts';
+import { documentPlace } from './read-document.ts';
+import { addStatRow } from './stat-rows.ts';
+import { stateOf } from './state-of.ts';
+import { tupleKey } from './tuple-key.ts';
+
+/** Everything at once, put in order afterwards. */
+export function exportLife(life: MemoryLife, reader: RecordReader): Piece[] {
+  const pieces = [
+    ...[...life.entries.values()].map(
+      ({ kind, key, value, version }): Piece => ({ what: 'entry', key: [kind, ...key], value, version }),
+    ),
+    ...[...life.partitions.values()].flatMap((partition) => partitionPieces(partition, reader)),
+    ...[...life.notes.values()].map(notePiece),
+    ...documentPieces(life),
+    ...[...life.stats.values()].flatMap((steps) => [...steps.values()].map((row): Piece => ({ what: 'stat', row }))),
+    ...life.carriedJobs,
+  ];
+  return pieces.sort((left, right) => compareKeys(pieceKey(left), pieceKey(right)));
+}
+
+function partitionPieces(kept: MemoryPartition, reader: RecordReader): Piece[] {
+  const { key: partition } = kept;
+  return [
+    { what: 'partition', partition, state: stateOf(kept) },
+    ...[...kept.journal].map(([seq, { id, record }]): Piece => {
+      if (record === null) return { what: 'grave', partition, seq, id };
+      return { what: 'record', partition, seq, ...reader(record), record };
+    }),
+    ...[...kept.tidemarks.values()].map((mark): Piece => ({ what: 'tidemark', partition, mark })),
+  ];
+}
+
+function notePiece({ partition, client, kind, key, text, endsAtMs }: MemoryNoteLike): Piece {
+  const ends = endsAtMs === Number.POSITIVE_INFINITY ? null : endsAtMs;
+  return { what: 'note', partition, client, note: { kind, key, text }, endsAtMs: ends };
+}
+
+type MemoryNoteLike = MemoryLife['notes'] extends Map<string, infer Note> ? Note : never;
+
+function documentPieces(life: MemoryLife): Piece[] {
+  return [...life.documents.values()].flatMap(({ scope, name, type, version, parts }): Piece[] => {
+    const key = { scope, name };
+    const units = [...parts.values()].reduce((sum, text) => sum + text.length, 0);
+    return [
+      { what: 'document', key, type, version, partCount: parts.size, units },
+      ...[...parts].map(([part, text]): Piece => ({ what: 'part', key, part, text })),
+    ];
+  });
+}
+
+export function importPiece(life: MemoryLife, piece: Piece): void {
+  switch (piece.what) {
+    case 'entry': {
+      const [kind = '', ...key] = piece.key;
+      const { value, version } = piece;
+      life.entries.set(tupleKey(kind, ...key), { kind: kind as EntryKind, key, value, version });
+      break;
+    }
+    case 'partition': {
+      const { epoch, earlier, ...numbers } = piece.state;
+      const partition = { ...newPartition(piece.partition, epoch), ...(earlier === undefined ? {} : { earlier }) };
+      life.partitions.set(placeOf(piece), Object.assign(partition, numbers));
+      break;
+    }
+    case 'record':
+    case 'grave':
+      importJournal(partitionOf(life, piece.partition), piece);
+      break;
+    case 'tidemark':
+      partitionOf(life, piece.partition).tidemarks.set(piece.mark.client, piece.mark);
+      break;
+    case 'note': {
+      const { partition, client, note, endsAtMs } = piece;
+      const place = tupleKey(partition.source, partition.user, client, note.kind, note.key);
+      life.notes.set(place, { ...note, partition, client, endsAtMs: endsAtMs ?? Number.POSITIVE_INFINITY });
+      break;
+    }
+    case 'document': {
+      const { key, type, version } = piece;
+      life.documents.set(documentPlace(key), { ...key, type, version, parts: new Map() });
+      break;
+    }
+    case 'part': {
+      const document = life.documents.get(documentPlace(piece.key));
+      if (document === undefined) throw new Error('a part came before its document');
+      // It was made by this import, and nobody has seen it yet.
+      (document.parts as Map<string, string>).set(piece.part, piece.text);
+      break;
+    }
+    case 'stat':
+      addStatRow(life.stats, piece.row);
+      break;
+    default:
+      life.carriedJobs.push(piece);
+  }
+}
+
+function placeOf({ partition: { source, user } }: Extract<Piece, { readonly what: 'partition' }>): string {
+  return tupleKey(source, user);
+}
+
+function importJournal(partition: MemoryPartition, piece: Extract<Piece, { readonly what: 'record' | 'grave' }>): void {
+  const { seq, id } = piece;
+  const record = piece.what === 'record' ? piece.record : null;
+  partition.journal.set(seq, { id, record });
+  partition.index.set(id, { seq, live: record !== null, checksum: piece.what === 'record' ? piece.checksum : 0 });
+}
