@@ -45,7 +45,7 @@ describe('units', () => {
     ]);
   });
 
-  it.each(units)('[DEPLOY-1] %s has sections and settings, and names only what there is', (name) => {
+  it.each(units)('[DEPLOY-1] %s has sections and settings, and names only what there is', async (name) => {
     const lines = read(`systemd/${name}`)
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'));
@@ -61,15 +61,15 @@ describe('units', () => {
       if (credential !== undefined)
         expect(lines).toContainEqual(expect.stringContaining(`LoadCredential=${credential}:`));
       const [, words] = /\/cli\/main\.js ([^"']*)/.exec(line) ?? [];
-      if (words !== undefined) expect(commandProblem(words)).toBeNull();
+      if (words !== undefined) expect(await commandProblem(words)).toBeNull();
     }
   });
 });
 
 /** Whether a command line names a command and flags that exist. */
-function commandProblem(words: string): string | null {
+async function commandProblem(words: string): Promise<string | null> {
   const [name = '', ...rest] = words.trim().split(/\s+/);
-  const program = buildProgram(new Cli(new Terminal(process, {}), {}, '.'));
+  const program = await buildProgram(new Cli(new Terminal(process, {}), {}, '.'));
   const command = program.commands.find((one) => one.name() === name);
   if (command === undefined) return `there is no command ${name}`;
   const unknown = rest.filter((word) => word.startsWith('--') && !command.options.some(({ long }) => long === word));

@@ -1,45 +1,92 @@
 import { Command } from 'commander';
 import { readVersion } from '../version.ts';
 import type { Cli } from './cli.ts';
-import { addBackup } from './commands/backup.ts';
 import { addClients } from './commands/clients.ts';
-import { addConfig } from './commands/config.ts';
 import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
-import { addDoctor } from './commands/doctor.ts';
 import { addInit } from './commands/init.ts';
 import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
-import { addMigrate } from './commands/migrate.ts';
 import { addPing } from './commands/ping.ts';
 import { addPings } from './commands/pings.ts';
 import { addPush } from './commands/push.ts';
 import { addReadState } from './commands/read-state.ts';
-import { addRestore } from './commands/restore.ts';
-import { addDev, addServe } from './commands/serve.ts';
 import { addSources } from './commands/sources.ts';
 import { addStats } from './commands/stats.ts';
 import { addSystem } from './commands/system.ts';
 import { addTokens } from './commands/tokens.ts';
 import { addUsers } from './commands/users.ts';
-import { addVerify } from './commands/verify.ts';
 import { addBench, addVersion } from './commands/version.ts';
 import { withExamples } from './examples.ts';
 import { DEFAULT_URL } from './server-url.ts';
 
 type Add = (program: Command, cli: Cli) => void;
 
-const GROUPS: readonly (readonly [heading: string, commands: readonly Add[]])[] = [
-  ['The server:', [addServe, addDev, addInit, addConfig]],
+/** A command that knows all settings, or the engines. Loading these takes longer than most other commands take altogether. */
+interface Heavy {
+  readonly name: string;
+  readonly load: () => Promise<Add>;
+}
+
+const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Heavy)[]])[] = [
+  [
+    'The server:',
+    [
+      { name: 'serve', load: async () => (await import('./commands/serve.ts')).addServe },
+      { name: 'dev', load: async () => (await import('./commands/serve.ts')).addDev },
+      addInit,
+      { name: 'config', load: async () => (await import('./commands/config.ts')).addConfig },
+    ],
+  ],
   ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
   ['Looking after a server:', [addStats, addPings, addJobs, addTokens, addSystem]],
   ['Being a device:', [addDevice]],
-  ['On the data:', [addBackup, addRestore, addMigrate, addVerify, addDoctor]],
+  [
+    'On the data:',
+    [
+      { name: 'backup', load: async () => (await import('./commands/backup.ts')).addBackup },
+      { name: 'restore', load: async () => (await import('./commands/restore.ts')).addRestore },
+      { name: 'migrate', load: async () => (await import('./commands/migrate.ts')).addMigrate },
+      { name: 'verify', load: async () => (await import('./commands/verify.ts')).addVerify },
+      { name: 'doctor', load: async () => (await import('./commands/doctor.ts')).addDoctor },
+    ],
+  ],
   ['This program:', [addBench, addVersion]],
 ];
 
-/** All commands there are. */
-export function buildProgram(cli: Cli): Command {
+/** All commands there are; with a command line, those that are heavy to load only as far as it may mean them. */
+export async function buildProgram(cli: Cli, args: readonly string[] = []): Promise<Command> {
+  const program = emptyProgram(cli);
+  const wanted = commandIn(args);
+  const left: Heavy[] = [];
+  for (const [heading, commands] of GROUPS) {
+    program.commandsGroup(heading);
+    for (const one of commands) {
+      if (typeof one === 'function') one(program, cli);
+      else if (wanted === null || wanted === one.name) (await one.load())(program, cli);
+      else left.push(one);
+    }
+  }
+  // Whoever means none of those that are there is told which there are.
+  if (wanted !== null && program.commands.every((command) => command.name() !== wanted)) {
+    for (const { load } of left) (await load())(program, cli);
+  }
+  return program;
+}
+
+/** The first word that is neither an option nor the value of one; null: there is none, or help is wanted. */
+function commandIn(args: readonly string[]): string | null {
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index] ?? '';
+    if (!arg.startsWith('-')) return arg;
+    if (OPTIONS_WITH_VALUES.has(arg)) index++;
+  }
+  return null;
+}
+
+const OPTIONS_WITH_VALUES: ReadonlySet<string> = new Set(['--url', '--timeout']);
+
+function emptyProgram(cli: Cli): Command {
   const program = new Command('tidemark')
     .description('Runs a Tidemark server, and speaks to one')
     .version(readVersion(), '-V, --version', 'show the version')
@@ -55,10 +102,6 @@ export function buildProgram(cli: Cli): Command {
     })
     .showHelpAfterError('(add --help to see how it is used)')
     .exitOverride();
-  for (const [heading, commands] of GROUPS) {
-    program.commandsGroup(heading);
-    for (const add of commands) add(program, cli);
-  }
   return withExamples(
     program,
     'tidemark serve',

@@ -17,7 +17,7 @@ export interface Surroundings extends Streams {
 /** Runs one command line and gives its exit code; whatever goes wrong is told in the terminal. */
 export async function run(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
   const terminal = new Terminal(surroundings, surroundings.env);
-  const program = buildProgram(new Cli(terminal, surroundings.env, surroundings.folder));
+  const program = await buildProgram(new Cli(terminal, surroundings.env, surroundings.folder), args);
   try {
     await program.parseAsync(args, { from: 'user' });
     return EXIT.ok;
