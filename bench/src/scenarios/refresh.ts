@@ -1,6 +1,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { textOf } from '@tidemark/server';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { buildWorld, endWorld, idOf, objectsFrom, SOURCE } from '../world.ts';
@@ -31,7 +32,7 @@ export async function refresh(say: (line: string) => void): Promise<readonly Row
     let changed = 0;
     const refreshMs = await cpuMs(async () => {
       delay.enable();
-      const answer = { chunks: arriving(bytes) };
+      const answer = { chunks: textOf(arriving(bytes)) };
       changed = (await world.tidemark.replaceWithAnswer({ source: SOURCE, answer, since })).changed;
       delay.disable();
     });
@@ -69,13 +70,11 @@ function delayRow(delay: IntervalHistogram): Row {
 }
 
 /** As it comes from a socket: piece by piece, with turns of the event loop in between. */
-async function* arriving(bytes: Buffer): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+async function* arriving(bytes: Buffer): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
-    yield decoder.decode(bytes.subarray(start, start + CHUNK_BYTES), { stream: true });
+    yield bytes.subarray(start, start + CHUNK_BYTES);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  yield decoder.decode();
 }
 
 /** What was done before must not be cleaned up on the time of what is measured. */

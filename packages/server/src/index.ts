@@ -1,3 +1,4 @@
+export { textOf } from './backend/utf8-chunks.ts';
 export { compose, type Running } from './compose.ts';
 export type { Config } from './config/config.ts';
 export { ConfigProblem } from './config/config-problem.ts';

@@ -9,6 +9,16 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
+const STRING = String.raw`"[^"\\]*(?:\\[^][^"\\]*)*"`;
+const FLAT = String.raw`[^"{}[\]]*(?:${STRING}[^"{}[\]]*)*`;
+/**
+ * An object with lists and objects in it, but none within these. No part of it can be read in two ways, so looking for it
+ * never takes longer than the text is long. An expression goes over a text several times as fast as a loop.
+ */
+const WHOLE_OBJECT = new RegExp(String.raw`\{${FLAT}(?:[[{]${FLAT}[\]}]${FLAT})*\}`, 'y');
+/** After so many that are of another kind, it is not tried any more. */
+const MISSES_MAX = 16;
+
 /** Where in the text of a hash of hashes the splitter is. */
 type Stage = 'begin' | 'first_key' | 'key' | 'in_key' | 'colon' | 'object' | 'in_object' | 'between' | 'end';
 
@@ -34,6 +44,8 @@ export class MemberSplitter {
   #stage: Stage = 'begin';
   #depth = 0;
   #isInString = false;
+  /** Objects in a row whose end was not found at once. */
+  #misses = 0;
   /** The last chunk ended with a backslash: the first unit of the next one is escaped. */
   #isEscaped = false;
   #id = '';
@@ -91,6 +103,24 @@ export class MemberSplitter {
   }
 
   #readObject(): void {
+    if (this.#isWholeAhead()) this.#endObject();
+    else this.#readOn();
+  }
+
+  /** Whether the object has just begun and all of it lies in the chunk, as most do: then its end is found at once. */
+  #isWholeAhead(): boolean {
+    if (this.#at !== this.#start + 1 || this.#misses > MISSES_MAX) return false;
+    WHOLE_OBJECT.lastIndex = this.#start;
+    if (!WHOLE_OBJECT.test(this.#chunk)) {
+      this.#misses++;
+      return false;
+    }
+    this.#misses = 0;
+    this.#at = WHOLE_OBJECT.lastIndex;
+    return true;
+  }
+
+  #readOn(): void {
     const chunk = this.#chunk;
     const end = chunk.length;
     let at = this.#at;

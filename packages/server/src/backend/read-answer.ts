@@ -1,5 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
 import type { Exchange } from './backend-http.ts';
+import { textOf, Utf8Chunks } from './utf8-chunks.ts';
 
 /** An answer that is not a hash of hashes. */
 export const SMALL_ANSWER_BYTES_MAX = 1_000_000;
@@ -8,25 +9,27 @@ export const SMALL_ANSWER_BYTES_MAX = 1_000_000;
 export async function readText({ chunks }: Exchange, bytesMax = SMALL_ANSWER_BYTES_MAX): Promise<string> {
   let text = '';
   let bytes = 0;
-  const decoder = utf8();
-  for await (const chunk of chunks) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw notUsable(`it is longer than ${bytesMax} bytes`);
-    text += decoded(decoder, chunk);
+  const utf8 = new Utf8Chunks();
+  try {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw notUsable(`it is longer than ${bytesMax} bytes`);
+      text += utf8.next(chunk);
+    }
+    return text + utf8.end();
+  } catch (error) {
+    throw decodingFault(error);
   }
-  return text + decoded(decoder);
 }
 
 /** The answer as text that is still arriving. Whoever stops half-way lets go of the connection. */
 export async function* textChunks(exchange: Exchange, onEnd: (error: unknown) => void): AsyncGenerator<string> {
-  const decoder = utf8();
   let failure: unknown = null;
   try {
-    for await (const chunk of exchange.chunks) yield decoded(decoder, chunk);
-    yield decoded(decoder);
+    yield* textOf(exchange.chunks);
   } catch (error) {
-    failure = error;
-    throw error;
+    failure = decodingFault(error);
+    throw failure;
   } finally {
     exchange.letGo();
     onEnd(failure);
@@ -54,14 +57,8 @@ function parsed(text: string): unknown {
   }
 }
 
-function utf8(): InstanceType<typeof TextDecoder> {
-  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-}
-
-function decoded(decoder: InstanceType<typeof TextDecoder>, chunk?: Uint8Array): string {
-  try {
-    return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true });
-  } catch {
-    throw notUsable('it is not UTF-8');
-  }
+/** What is not UTF-8 shows as an error that names its encoding. */
+function decodingFault(error: unknown): unknown {
+  const isNotUtf8 = error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA';
+  return isNotUtf8 ? notUsable('it is not UTF-8') : error;
 }
