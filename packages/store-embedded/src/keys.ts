@@ -35,8 +35,18 @@ function byte(source: Uint8Array, at: number): number {
   return source[at] ?? 0;
 }
 
-/** The key of a tuple. */
+/** The key of a tuple. Every look-up begins with one, and nearly all are of plain texts: these are written in one go. */
 export function keyOf(...parts: readonly KeyPart[]): Buffer {
+  let text = '';
+  for (const part of parts) {
+    if (typeof part === 'number' || part.includes('\0')) return slowKeyOf(parts);
+    text += `${part}\0`;
+  }
+  if (!text.isWellFormed()) throw new Error('a key text must be well-formed Unicode');
+  return Buffer.from(text, 'utf8');
+}
+
+function slowKeyOf(parts: readonly KeyPart[]): Buffer {
   return Buffer.concat(parts.map((part) => (typeof part === 'number' ? numberKey(part) : textKey(part))));
 }
 

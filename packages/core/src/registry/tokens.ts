@@ -106,8 +106,17 @@ export class Tokens {
 
   /** Whoever carries this token, or null. One look-up, and none at all for a text that cannot be a token. */
   async check(token: string, nowMs: number): Promise<Bearer | null> {
-    if (!isTokenText(token)) return null;
-    const hash = tokenHash(token);
+    const hash = this.hashOf(token);
+    return hash === null ? null : this.bearerOf(hash, nowMs);
+  }
+
+  /** What a token is found by; null: the text cannot be one. It stays the same, so it may be remembered. */
+  hashOf(token: string): string | null {
+    return isTokenText(token) ? tokenHash(token) : null;
+  }
+
+  /** Whoever carries the token with this hash, or null. */
+  async bearerOf(hash: string, nowMs: number): Promise<Bearer | null> {
     const entry = await this.#store.readEntry(refs.token(hash));
     if (entry === null) return null;
     const bearer = this.#bearers.of(hash, entry);
