@@ -13,7 +13,7 @@ import {
   type TidemarkParts,
 } from '@tidemark/core';
 import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
-import { openValkeyBus, openValkeyStore, type ValkeyOptions, type ValkeyStore } from '@tidemark/store-valkey';
+import type { ValkeyOptions, ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
@@ -124,7 +124,7 @@ async function openBus(config: Config, log: Log, listener: BusListener): Promise
   try {
     return config.store === 'embedded'
       ? await openEmbeddedBus({ folder: config.dataFolder }, listener)
-      : await openValkeyBus(valkeyAccess(config), listener);
+      : await (await valkeyEngine()).openValkeyBus(valkeyAccess(config), listener);
   } catch (error) {
     log.warn('servers_not_joined', { reason: error instanceof Error ? error.message : String(error) });
     return null;
@@ -140,7 +140,11 @@ function valkeyAccess({ store, valkey: { login, password, prefix } }: Config) {
   };
 }
 
-function openValkey(config: Config, log: Log | null, more: Partial<ValkeyOptions> = {}): Promise<ValkeyStore> {
+/** Loaded where it is wanted: a server on the embedded store starts without it. */
+const valkeyEngine = () => import('@tidemark/store-valkey');
+
+async function openValkey(config: Config, log: Log | null, more: Partial<ValkeyOptions> = {}): Promise<ValkeyStore> {
+  const { openValkeyStore } = await valkeyEngine();
   const { isDurabilityRequired, valkey } = config;
   return openValkeyStore({
     ...more,

@@ -7,8 +7,8 @@ import { Dice, type Library, openLibrary, seededRandom, temporaryFolder } from '
 import { afterAll, expect, it } from 'vitest';
 import { ADMIN_PASSWORD, logIn } from '../test-server.ts';
 
-/** As many as one likes by hand: STOP_ROUNDS=200. */
-const ROUNDS = Number(process.env.STOP_ROUNDS ?? 20);
+/** Each starts a server. As many as one likes by hand: `STOP_ROUNDS=20 npm test -- stops.test.ts`. */
+const ROUNDS = Number(process.env.STOP_ROUNDS ?? 10);
 const SEED = Number(process.env.STOP_SEED ?? 1);
 const TEST_MS_MAX = 60_000 + ROUNDS * 30_000;
 const WORKERS = 8;
