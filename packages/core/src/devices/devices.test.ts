@@ -3,6 +3,7 @@ import { PULL_SOURCES_MAX } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
+import type { Store } from '../ports/store.ts';
 import type { DeviceId } from '../registry/device-id.ts';
 import type { DevicePullCall } from './devices.ts';
 
@@ -36,6 +37,32 @@ const many = (count: number, from = 0) =>
 const countOf = (page: Told | undefined) =>
   page === undefined || 'error' in page ? -1 : Object.keys(page.put ?? {}).length;
 
+/** From here on every call of the store takes until the next turn; those made together are one round trip. */
+function countRoundTrips(store: Store): () => number {
+  let trips = 0;
+  let turn: Promise<void> | null = null;
+  const nextTurn = () => {
+    trips++;
+    return new Promise<void>((resolve) =>
+      setImmediate(() => {
+        turn = null;
+        resolve();
+      }),
+    );
+  };
+  for (const name of ['readEntry', 'partition', 'listNotes', 'readNotes', 'readTidemark', 'readJournal'] as const) {
+    const read = store[name].bind(store) as (...args: unknown[]) => Promise<unknown>;
+    Object.assign(store, {
+      [name]: async (...args: unknown[]) => {
+        turn ??= nextTurn();
+        await turn;
+        return read(...args);
+      },
+    });
+  }
+  return () => trips;
+}
+
 describe('pulling', () => {
   it('[DEVICE-1] every source in one answer, each from its own token', async () => {
     const test = await newTidemark();
@@ -52,6 +79,41 @@ describe('pulling', () => {
     const second = await pull(test, device, tokens);
     expect(second.Order).toEqual({ token: tokens.Order, more: false, size: 1, checksum: expect.any(Number) });
     expect(second.Product).toMatchObject({ patch: { p: { c: 1 } }, more: false });
+  });
+
+  it('[DEVICE-11] a pull without news is one round trip to the store, however many sources it asks for', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    const names = ['Order', 'Product', 'A', 'B', 'C'];
+    for (const name of names.slice(2)) await test.tidemark.sources.declare({ name, partition_type: 'app' });
+    const ask = (tokens: Readonly<Record<string, string | null>>) => pull(test, device, tokens);
+    const first = await ask(Object.fromEntries(names.map((name) => [name, null])));
+    const tokens = Object.fromEntries(names.map((name) => [name, (first[name] as Page).token]));
+    await ask(tokens);
+    const trips = countRoundTrips(test.store);
+    const again = await ask(tokens);
+    expect(trips()).toBe(1);
+    expect(Object.values(again).map((page) => (page as Page).token)).toEqual(Object.values(tokens));
+  });
+
+  it('[DEVICE-11] a source that is not what it was is looked at as it is', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    const { sources } = test.tidemark;
+    await sources.declare({ name: 'Moved', partition_type: 'app' });
+    await test.tidemark.pushObjects({ source: 'Moved', objects: { shared: { a: 1 } } });
+    const before = await pullOne(test, device, 'Moved', null);
+    expect(before.put).toEqual({ shared: { a: 1 } });
+    await sources.drop('Moved');
+    expect(await pull(test, device, { Moved: before.token })).toMatchObject({
+      Moved: { error: { code: 'source_not_found' } },
+    });
+    await sources.declare({ name: 'Moved', partition_type: 'app' });
+    await pullOne(test, device, 'Moved', before.token);
+    await sources.drop('Moved');
+    await sources.declare({ name: 'Moved', partition_type: 'user' });
+    await test.tidemark.pushObjects({ source: 'Moved', user_id: 'ada', objects: { own: { a: 1 } } });
+    expect(await pullOne(test, device, 'Moved', before.token)).toMatchObject({ reset: true, put: { own: { a: 1 } } });
   });
 
   it('[DEVICE-2] a source that cannot be pulled does not spoil the others', async () => {

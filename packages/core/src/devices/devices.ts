@@ -14,14 +14,14 @@ import { callFor, lifeGuard } from '../admission/admit-write.ts';
 import type { BuiltPage } from '../pages/built-page.ts';
 import { noteTidemark, TIDEMARK_NOTE_EVERY_MS } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
-import { type Glance, glance, type PageBounds, pull, withoutNews } from '../pages/pull.ts';
+import { type Glance, glance, glanceAt, type PageBounds, pull, withoutNews } from '../pages/pull.ts';
 import type { PageBody } from '../pages/render-page.ts';
 import { readToken, tokenText } from '../pages/token.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
-import type { Guard, PartitionKey, Store } from '../ports/store.ts';
+import type { Guard, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../registry/clients.ts';
 import type { DeviceId } from '../registry/device-id.ts';
@@ -98,16 +98,32 @@ export interface DevicePushCall {
   readonly acknowledged?: Acknowledged;
 }
 
-/** One source of a pull, as far as the first look went. */
+/** What is read of a source before it is known to be as it was. */
+interface Guess {
+  readonly partition: PartitionKey;
+  readonly waiting: Promise<readonly Outcome[]>;
+  readonly state: Promise<PartitionState>;
+}
+
+/** One source of a pull, as it was found. */
+interface Found {
+  readonly source: string;
+  /** What the device presented. */
+  readonly token: string | null;
+  /** Null: there is no such source, or nobody can tell where the user's data is. */
+  readonly place: Place | null;
+  /** Null: not asked for yet. */
+  readonly waiting: Promise<readonly Outcome[]> | null;
+  /** Null: there is nothing to give, for the reason in `error`. */
+  readonly state: PartitionState | null;
+  readonly error: Trouble | null;
+}
+
+/** The same with what the device's token means there. */
 type Looked =
-  | { readonly source: string; readonly place: Place | null; readonly seen: null; readonly error: Trouble }
+  | { readonly source: string; readonly seen: null; readonly error: Trouble }
   /** With `error`, the backend could not be asked: what is there is given all the same. */
-  | {
-      readonly source: string;
-      readonly place: Place;
-      readonly seen: Glance;
-      readonly error: Trouble | null;
-    };
+  | { readonly source: string; readonly seen: Glance; readonly error: Trouble | null };
 
 /** What there is to send of a source that could be looked at. */
 interface Built {
@@ -132,14 +148,19 @@ export class Devices {
   async pull(device: DeviceId, call: DevicePullCall): Promise<DevicePull> {
     requireCount(call.sources.size, PULL_SOURCES_MAX, 'sources');
     const bounds = pageBounds(this.#parts.limits, call);
-    const own = await this.#parts.clients.own(device.user, device.client);
-    await this.#acknowledge(device, call.acknowledged);
-    // Backends are asked all at once: none has to wait for another.
-    const looked = await Promise.all(
-      [...call.sources].map(([source, token]) => this.#look(device, own, source, token)),
-    );
+    const whose = this.#parts.clients.own(device.user, device.client);
+    if (call.acknowledged !== undefined && call.acknowledged.size > 0) {
+      await whose;
+      await this.#acknowledge(device, call.acknowledged);
+    }
+    // Backends are asked all at once: none has to wait for another. The same for a store that is a server of its own.
+    const [own, ...found] = await Promise.all([
+      whose,
+      ...[...call.sources].map(([source, token]) => this.#find(device, source, token)),
+    ]);
+    const looked = found.map((one) => lookedAt(one, own));
     const built = await this.#build(looked, bounds);
-    const outcomes = await this.#waiting(device, looked);
+    const outcomes = await this.#waiting(device, found);
     const pages = looked.map((one, index) => ({ source: one.source, page: pageOf(one, built[index] ?? null) }));
     return { pages, outcomes, noted: this.#noteAll(device, own, built) };
   }
@@ -240,18 +261,38 @@ export class Devices {
     return (await sources.list()).map((source) => syncSourceOf(source, isSearchable(source)));
   }
 
-  async #look(device: DeviceId, own: OwnDevice, name: string, token: string | null): Promise<Looked> {
+  async #find(device: DeviceId, name: string, token: string | null): Promise<Found> {
+    const guess = this.#guess(device, name);
     try {
       const source = await this.#parts.sources.view(name);
       const place = await this.#parts.sources.memberships.placeOf(source, device.user);
+      const guessed = guess !== null && isRight(guess, source, place) ? guess : null;
+      const waiting = guessed?.waiting ?? null;
       if (source.sync_type === 'bulk_only') {
-        return { source: name, place, seen: null, error: troubleOf(snapshotRequired(name)) };
+        return { source: name, token, place, waiting, state: null, error: troubleOf(snapshotRequired(name)) };
       }
       const error = await this.#freshen(place.partition, source, token);
-      return { source: name, place, error, seen: await this.#glance(place.partition, own, token) };
+      const state = await (guessed?.state ?? this.#store.partition(place.partition));
+      return { source: name, token, place, waiting, state, error };
     } catch (error) {
-      return { source: name, place: null, seen: null, error: troubleOf(error) };
+      return { source: name, token, place: null, waiting: null, state: null, error: troubleOf(error) };
     }
+  }
+
+  /**
+   * Begins to read what is wanted if the source is still what it was, without waiting to hear that it is: on a store that
+   * is a server of its own, a pull is then one round trip. Outcomes are read before the state, which so holds what they
+   * tell of. Null: there is nothing to guess by, or a backend must be asked first.
+   */
+  #guess({ user, client }: DeviceId, source: string): Guess | null {
+    const known = this.#parts.sources.lastSeen(source);
+    if (known === null || known.adapter !== NO_ADAPTER) return null;
+    const partition: PartitionKey = { source, user: known.partition_type === 'app' ? null : user };
+    const waiting = this.#uploads.waiting({ source, client, partition, earlier: [] });
+    const state = this.#store.partition(partition);
+    // A guess that was wrong is nobody's business, and one that was right is waited for.
+    for (const read of [waiting, state]) read.catch(() => undefined);
+    return { partition, waiting, state };
   }
 
   /** A device that is only half-way through its pages goes on with what there was when it began. */
@@ -281,11 +322,11 @@ export class Devices {
     return built;
   }
 
-  async #waiting(device: DeviceId, looked: readonly Looked[]): Promise<readonly Outcome[]> {
+  async #waiting(device: DeviceId, found: readonly Found[]): Promise<readonly Outcome[]> {
     // All at once: on a store that is a server of its own, that is one round trip instead of one for each source.
-    const waiting = looked.map(({ source, place }) => {
+    const waiting = found.map(({ source, place, waiting: guessed }) => {
       // Also of a source that is not given in pages: what is uploaded to it has outcomes like any other.
-      return place === null ? [] : this.#uploads.waiting({ source, client: device.client, ...place });
+      return place === null ? [] : (guessed ?? this.#uploads.waiting({ source, client: device.client, ...place }));
     });
     return (await Promise.all(waiting)).flat();
   }
@@ -417,6 +458,16 @@ function absent(): Promise<never> {
 }
 
 const ABSENT: Adapter = { query: absent, create: absent, update: absent, delete: absent };
+
+function isRight({ partition }: Guess, source: SourceView, place: Place): boolean {
+  return source.adapter === NO_ADAPTER && partition.user === place.partition.user;
+}
+
+function lookedAt({ source, token, place, state, error }: Found, own: OwnDevice): Looked {
+  if (place === null || state === null) return { source, seen: null, error: error as Trouble };
+  const restarts = own.restarts.get(source) ?? 0;
+  return { source, error, seen: glanceAt(state, { partition: place.partition, token, restarts }) };
+}
 
 function pageOf({ error }: Looked, built: Built | null): RenderedPage | NoPage {
   return built === null ? { error: error as Trouble } : rendered(built.seen, built.page, error);

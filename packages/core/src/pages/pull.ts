@@ -34,9 +34,13 @@ export interface Glance {
 /** Every attempt fails only when the partition's life or floor changed between two reads. */
 const PULL_ATTEMPTS_MAX = 5;
 
-export async function glance(store: Store, { partition, token: text, restarts }: Presented): Promise<Glance> {
+export async function glance(store: Store, presented: Presented): Promise<Glance> {
+  return glanceAt(await store.partition(presented.partition), presented);
+}
+
+/** The same with the state at hand. */
+export function glanceAt(state: PartitionState, { partition, token: text, restarts }: Presented): Glance {
   const token = text === null ? null : (readToken(text) ?? 'unreadable');
-  const state = await store.partition(partition);
   const start = startOf(token, state, restarts);
   return { partition, presented: text, token, restarts, state, start, hasNews: !isAtHead(start, state) };
 }

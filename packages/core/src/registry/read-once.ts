@@ -15,6 +15,11 @@ export class ReadOnce<T> {
     this.#make = make;
   }
 
+  /** What was made last; it may be outdated. */
+  last(name: string): T | null {
+    return this.#remembered.get(name)?.made ?? null;
+  }
+
   of(name: string, entry: Entry): T {
     const known = this.#remembered.get(name);
     if (known?.version === entry.version) return known.made;

@@ -111,6 +111,11 @@ export class Sources {
     return this.#views.of(source, entry);
   }
 
+  /** As it was when it was last looked at here: good for a guess, which must be checked. */
+  lastSeen(name: string): SourceView | null {
+    return this.#views.last(name);
+  }
+
   async has(name: string): Promise<boolean> {
     return (await this.#store.readEntry(refs.source(name))) !== null;
   }
