@@ -19,6 +19,7 @@ import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
 import { sizes } from './scenarios/sizes.ts';
+import { twoServers } from './scenarios/two-servers.ts';
 import { valkey } from './scenarios/valkey.ts';
 import { SMALL_FLEET, valkeyFleet } from './scenarios/valkey-fleet.ts';
 import { tableOf } from './table.ts';
@@ -27,7 +28,8 @@ import { buildWorld, endWorld } from './world.ts';
 const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
-  npm run bench -- --only rest         nothing but the REST API; also core, refresh, devices, valkey, pings
+  npm run bench -- --only rest         nothing but the REST API; also core, refresh, devices,
+                                       servers, valkey, pings
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
@@ -92,6 +94,13 @@ async function measurePings(): Promise<readonly Row[]> {
   const rows = await pingFanOut(say);
   rows.forEach(sayRow);
   return rows;
+}
+
+async function measureServers(): Promise<readonly Row[]> {
+  say('two servers on one store');
+  const row = await twoServers(say);
+  sayRow(row);
+  return [row];
 }
 
 async function measureFleet(objects: number): Promise<readonly Row[]> {
@@ -161,7 +170,7 @@ async function measureCore(objects: number): Promise<readonly Row[]> {
   return rows;
 }
 
-const USUAL_PARTS = ['core', 'refresh', 'devices', 'valkey', 'rest', 'pings'];
+const USUAL_PARTS = ['core', 'refresh', 'devices', 'servers', 'valkey', 'rest', 'pings'];
 
 const PARTS = {
   all: measureAll,
@@ -171,6 +180,7 @@ const PARTS = {
   valkey: measureValkey,
   rest: measureRest,
   pings: measurePings,
+  servers: measureServers,
   fleet: measureFleet,
   sizes: measureSizes,
 } satisfies Record<string, (objects: number) => Promise<readonly Row[]>>;

@@ -190,7 +190,7 @@ export class Puller {
         accept: 'application/x-ndjson',
         signal: silence.signal,
       });
-      for await (const line of linesOf(response, () => silence.rewind())) {
+      for await (const line of linesOf(response, () => silence.rewind(), silence.signal)) {
         if (line === '') continue;
         const isOver = await this.#takeLine({ ...first, token: this.#askFor(source).token }, line, request, scope);
         lines++;

@@ -79,7 +79,7 @@ export class Ears {
         signal: silence.signal,
       });
       if (!response.body) return 'no_streams';
-      for await (const event of readEvents(response, () => silence.rewind())) {
+      for await (const event of readEvents(response, () => silence.rewind(), silence.signal)) {
         this.#take(event);
         // Two that listen as the same device would only keep ending each other.
         if (event.name === 'ended' && codeOf(event) === 'replaced') return { retryAfterMs: POLL_MS_LIVE };

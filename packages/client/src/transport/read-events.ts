@@ -6,10 +6,14 @@ export interface ServerEvent {
 }
 
 /** Server-Sent Events as they arrive. Comments, which are heartbeats, only show by `onBytes`. */
-export async function* readEvents(response: Response, onBytes: () => void): AsyncGenerator<ServerEvent> {
+export async function* readEvents(
+  response: Response,
+  onBytes: () => void,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
   let name = '';
   let data: string[] = [];
-  for await (const line of linesOf(response, onBytes)) {
+  for await (const line of linesOf(response, onBytes, signal)) {
     if (line === '') {
       const event = eventOf(name, data);
       if (event !== null) yield event;
