@@ -7,9 +7,8 @@ export type {
   DevicePull,
   DevicePullCall,
   DevicePushCall,
-  NoPage,
-  RenderedPage,
 } from './devices/devices.ts';
+export type { NoPage, RenderedPage } from './devices/rendered-page.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
 export { inspectRecord } from './journal/record.ts';
 export { compareExports, type Difference } from './moving/compare-exports.ts';

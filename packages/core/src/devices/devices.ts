@@ -15,8 +15,7 @@ import type { BuiltPage } from '../pages/built-page.ts';
 import { noteTidemark, TIDEMARK_NOTE_EVERY_MS } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { type Glance, glance, glanceAt, type PageBounds, pull, withoutNews } from '../pages/pull.ts';
-import type { PageBody } from '../pages/render-page.ts';
-import { readToken, tokenText } from '../pages/token.ts';
+import { readToken } from '../pages/token.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
@@ -36,6 +35,7 @@ import { acknowledgedObjects } from './acknowledged-objects.ts';
 import { type Cursor, cursorsOf } from './cursors.ts';
 import { LatelyNoted } from './lately-noted.ts';
 import { pageBounds } from './page-bounds.ts';
+import { type NoPage, type RenderedPage, rendered } from './rendered-page.ts';
 import { ShareOut } from './share-out.ts';
 
 export interface DevicesParts {
@@ -55,18 +55,6 @@ export interface DevicesParts {
   readonly count: (metric: string, tookMs: number) => void;
   readonly onOutcome: (device: DeviceId) => void;
   readonly onCommitted: (partition: PartitionKey) => void;
-}
-
-/** A page on its way to one device: its JSON is `{"token":"<token>",` and then the text of the body. */
-export interface RenderedPage {
-  readonly token: string;
-  readonly more: boolean;
-  readonly body: PageBody;
-}
-
-/** Why there is no page of a source. */
-export interface NoPage {
-  readonly error: Trouble;
 }
 
 export interface DevicePull {
@@ -471,23 +459,6 @@ function lookedAt({ source, token, place, state, error }: Found, own: OwnDevice)
 
 function pageOf({ error }: Looked, built: Built | null): RenderedPage | NoPage {
   return built === null ? { error: error as Trouble } : rendered(built.seen, built.page, error);
-}
-
-function rendered(seen: Glance, { token, more, body }: BuiltPage, trouble: Trouble | null): RenderedPage {
-  const text = givenBack(seen) ?? tokenText({ ...token, restarts: seen.restarts });
-  return { token: text, more, body: trouble === null ? body : withTrouble(body, trouble) };
-}
-
-/** The token of a device that has caught up and finds nothing new is the one it has. */
-function givenBack({ hasNews, presented, token, state }: Glance): string | null {
-  if (hasNews || token === null || token === 'unreadable') return null;
-  const { epoch, seq, foothold } = token;
-  return epoch === state.epoch && foothold.kind === 'base' && foothold.seq === seq ? presented : null;
-}
-
-/** The body ends with the brace of the page, before which there is always a member. */
-function withTrouble({ text }: PageBody, trouble: Trouble): PageBody {
-  return { text: `${text.slice(0, -1)},"error":${JSON.stringify(trouble)}}` };
 }
 
 function isHalfWay(text: string): boolean {
