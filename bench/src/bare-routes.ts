@@ -9,11 +9,11 @@ import { Type } from 'typebox';
  * those of devices, and send what lies in a folder, which they have read into memory when they were first asked.
  */
 export function bareRoutes(folder: string): readonly Route[] {
-  let pages: readonly { readonly text: string }[] | null = null;
+  let pages: readonly Uint8Array[] | null = null;
   const inMemory = () => {
     pages ??= readdirSync(folder)
       .sort((left, right) => Number(left) - Number(right))
-      .map((name) => ({ text: readFileSync(join(folder, name), 'utf8') }));
+      .map((name) => readFileSync(join(folder, name)));
     return pages;
   };
   const page = route({
@@ -38,6 +38,6 @@ export function bareRoutes(folder: string): readonly Route[] {
   return [page, stream];
 }
 
-async function* linesOf(pages: readonly { readonly text: string }[]) {
+async function* linesOf(pages: readonly Uint8Array[]) {
   for (const page of pages) yield [page, '\n'];
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Page } from '@tidemark/protocol';
-import { open } from 'lmdb';
+import { type Database, open } from 'lmdb';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { SOURCE, type World } from '../world.ts';
@@ -9,8 +9,8 @@ const OBJECTS = 100_000;
 const PAGE = 500;
 
 /**
- * A first sync of 100,000 objects in pages of 500, against the bare library scanning the same records of the same file
- * and joining the same JSON in the same portions.
+ * A first sync of 100,000 objects in pages of 500, against the bare library scanning the same records, each under a key
+ * of its own, and joining the same JSON in the same portions.
  */
 export async function firstSync(world: World): Promise<Row> {
   const ours = async () => {
@@ -23,8 +23,9 @@ export async function firstSync(world: World): Promise<Row> {
     }
     return units;
   };
-  const root = open({ path: join(world.folder, 'store.mdb'), maxDbs: 16, overlappingSync: false });
-  const records = root.openDB<string, Buffer>('live', { encoding: 'string', keyEncoding: 'binary' });
+  const root = open({ path: join(world.folder, 'bare.mdb'), overlappingSync: false, encoding: 'string' });
+  const records = root as unknown as Database<string, number>;
+  await fill(records, world);
   const bare = () => rawScan(records);
   const { medianMs } = await compare([ours, bare], { count: 9, runs: 1 });
   await root.close();
@@ -36,6 +37,18 @@ export async function firstSync(world: World): Promise<Row> {
     ratio: bareMs / oursMs,
     bound: { atLeast: 0.5 },
   };
+}
+
+async function fill(records: Database<string, number>, { tidemark }: World): Promise<void> {
+  let token: string | null = null;
+  for (let pages = 0, key = 0; pages < OBJECTS / PAGE; pages++) {
+    const { json } = await tidemark.pull({ source: SOURCE, token, objectsMax: PAGE });
+    const { put = {} } = JSON.parse(json) as Page;
+    records.transactionSync(() => {
+      for (const [id, object] of Object.entries(put)) records.put(key++, `"${id}":${JSON.stringify(object)}`);
+    });
+    token = tokenIn(json);
+  }
 }
 
 function rawScan(records: { getRange(range: { limit: number }): Iterable<{ value: string }> }): number {

@@ -10,12 +10,13 @@ export type {
 } from './devices/devices.ts';
 export type { NoPage, RenderedPage } from './devices/rendered-page.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
+export { joinedSlice } from './journal/joined-slice.ts';
 export { inspectRecord } from './journal/record.ts';
 export { compareExports, type Difference } from './moving/compare-exports.ts';
 export { type Census, type Move, type MoveProgress, type MoveReport, moveStore } from './moving/move-store.ts';
 export { compareKeys, pieceKey } from './moving/piece-key.ts';
 export { portionsOf } from './moving/portions.ts';
-export { type PageBody, pageJson } from './pages/render-page.ts';
+export { type PageBody, type PagePart, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { ANNOUNCE_KIND, ANNOUNCE_QUEUE, announceChange, announceToAll } from './pings/announce-change.ts';
 export { deliverPing } from './pings/deliver-ping.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Commit, CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
-import { asBinary } from 'lmdb';
 import { nextNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import type { Place } from './keys.ts';
+import { LiveWriter, removeRecords } from './live-records.ts';
 import { applyNotes, areNotesExpected, requireSoundNotes } from './notes.ts';
 import type { WrittenChange } from './packed-changes.ts';
 import { type KeptPartition, keptPartition, partitionName, stateOf } from './partitions.ts';
@@ -79,12 +79,13 @@ function applyChanges(
   if (effective.length === 0) return null;
   const partition = kept ?? newPartition(tables);
   let { head, size, checksum, graves } = partition;
+  removeFromJournal(tables, partition.number, changes, standings);
+  const live = new LiveWriter(tables, partition.number, head);
   for (const [index, change] of changes.entries()) {
     const standing = standings[index] ?? null;
     if (change.record === null && standing?.isLive !== true) continue;
     head++;
-    removeFromJournal(tables, partition.number, standing);
-    addToJournal(tables, [partition.number, head], change);
+    addToJournal(tables, live, [partition.number, head], change);
     size += (change.record === null ? 0 : 1) - (standing?.isLive === true ? 1 : 0);
     graves += (change.record === null ? 1 : 0) - (standing?.isLive === false ? 1 : 0);
     checksum = addChecksums(
@@ -92,6 +93,7 @@ function applyChanges(
       change.checksum,
     );
   }
+  live.flush();
   return { ...partition, head, size, checksum, graves };
 }
 
@@ -100,18 +102,32 @@ function newPartition(tables: Tables): KeptPartition {
   return { number: nextNumber(tables, 'partition'), word, head: 0, floor: 0, size: 0, checksum: 0, graves: 0 };
 }
 
-function removeFromJournal(tables: Tables, partition: number, standing: Standing | null): void {
-  if (standing === null) return;
-  const table = standing.isLive ? tables.live : tables.graves;
-  table.remove([partition, standing.seq]);
+/** Before anything is added: what is added may stand where something was. */
+function removeFromJournal(
+  tables: Tables,
+  partition: number,
+  changes: readonly WrittenChange[],
+  standings: readonly (Standing | null)[],
+): void {
+  const live: number[] = [];
+  for (const [index, standing] of standings.entries()) {
+    if (standing === null) continue;
+    if (standing.isLive) live.push(standing.seq);
+    else if (changes[index]?.record !== null) tables.graves.remove([partition, standing.seq]);
+  }
+  removeRecords(tables, partition, live);
 }
 
-function addToJournal(tables: Tables, place: Place, { id, record, checksum }: WrittenChange): void {
-  if (record === null) tables.graves.put(place, id);
-  // The library takes bytes in place of a text, but its types do not say so.
-  else tables.live.put(place, asBinary(record as Buffer) as unknown as string);
+function addToJournal(
+  tables: Tables,
+  live: LiveWriter,
+  [partition, seq]: Place,
+  { id, record, units, checksum }: WrittenChange,
+): void {
+  if (record === null) tables.graves.put([partition, seq], id);
+  else live.add({ seq, bytes: record, units });
   const isLive = record !== null;
-  tables.index.put([place[0], id], standingBytes({ seq: place[1], isLive, checksum: isLive ? checksum : 0 }));
+  tables.index.put([partition, id], standingBytes({ seq, isLive, checksum: isLive ? checksum : 0 }));
 }
 
 export function applyTrim(tables: Tables, key: PartitionKey, upTo: number, gravesMax: number): PartitionState {

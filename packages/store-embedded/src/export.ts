@@ -11,6 +11,7 @@ import type { RangeOptions, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
 import { carriedJobs } from './jobs/carry-jobs.ts';
 import { keyOf, NUMBER_BYTES, placesAfter, readNumber, textsOf } from './keys.ts';
+import { liveRecords } from './live-records.ts';
 import { readNoteValue } from './notes.ts';
 import { type KeptPartition, partitionKeyOf, stateOf } from './partitions.ts';
 import { readStanding } from './standings.ts';
@@ -81,11 +82,11 @@ class Exporter {
     const range = { ...placesAfter(number, -1), transaction: this.#transaction };
     const graves = this.#tables.graves.getRange(range)[Symbol.iterator]();
     let grave = graves.next();
-    for (const { key, value } of this.#tables.live.getRange(range)) {
-      for (; grave.done !== true && grave.value.key[1] < key[1]; grave = graves.next()) {
+    for (const { seq, record } of liveRecords(this.#tables, range)) {
+      for (; grave.done !== true && grave.value.key[1] < seq; grave = graves.next()) {
         yield { what: 'grave', partition, seq: grave.value.key[1], id: grave.value.value };
       }
-      yield this.#record(partition, number, key[1], value);
+      yield this.#record(partition, number, seq, record);
     }
     for (; grave.done !== true; grave = graves.next()) {
       yield { what: 'grave', partition, seq: grave.value.key[1], id: grave.value.value };

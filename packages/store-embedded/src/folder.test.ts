@@ -16,6 +16,9 @@ import { temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './embedded-store.ts';
 import { UnusableFolder } from './folder.ts';
+import { ALL_PLACES } from './keys.ts';
+import { recordsAt } from './live-records.ts';
+import { MAP_BYTES, openTables } from './tables.ts';
 
 async function newFolder(): Promise<string> {
   const folder = await temporaryFolder();
@@ -36,6 +39,25 @@ async function filledFolder(): Promise<string> {
   await store.close();
   return folder;
 }
+
+/** As the first format had it: every record under its own seq. */
+async function inFirstFormat(folder: string): Promise<void> {
+  const tables = openTables(join(folder, 'store.mdb'), { mapBytes: MAP_BYTES });
+  const places = [...tables.live.getRange(ALL_PLACES)].length;
+  tables.root.transactionSync(() => {
+    for (const place of [...tables.live.getKeys(ALL_PLACES)]) {
+      const records = recordsAt(place, tables.live.get(place) as Buffer);
+      tables.live.remove(place);
+      for (const { seq, record } of records) tables.live.put([place[0], seq], Buffer.from(record));
+    }
+  });
+  expect([places < 200, [...tables.live.getKeys(ALL_PLACES)].length]).toEqual([true, 2_000]);
+  await tables.root.close();
+  const mark = join(folder, 'tidemark.json');
+  writeFileSync(mark, readFileSync(mark, 'utf8').replace('"format": 2', '"format": 1'));
+}
+
+const ALL = { after: 0, gravesAfter: 0, entriesMax: 10_000, unitsMax: 10_000_000 };
 
 /** Everything in the folder; LMDB's lock file holds nothing that outlives a process. */
 function contentOf(folder: string): Record<string, string> {
@@ -102,8 +124,24 @@ describe('data folders', () => {
   it('[FOLDER-3] a folder written by a newer version is refused, naming both formats', async () => {
     const folder = await filledFolder();
     const file = join(folder, 'tidemark.json');
-    writeFileSync(file, readFileSync(file, 'utf8').replace('"format": 1', '"format": 2'));
-    expect(await refusalOf(folder)).toMatch(/newer Tidemark \(format 2, this version reads up to 1\)/);
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"format": 2', '"format": 3'));
+    expect(await refusalOf(folder)).toMatch(/newer Tidemark \(format 3, this version reads up to 2\)/);
+  });
+
+  it('[FOLDER-6] a folder of the first format is read as it is, written in this one, and marked so', async () => {
+    const folder = await filledFolder();
+    await inFirstFormat(folder);
+    const store = await openEmbeddedStore({ folder });
+    onTestFinished(() => store.close());
+    const shared = { source: 's', user: null };
+    const [read, joined] = [await store.readJournal(shared, ALL), await store.readJoined(shared, ALL)];
+    expect([read.records.length, joined.count]).toEqual([2_000, 2_000]);
+    expect(Buffer.from(joined.records).toString()).toBe(read.records.join(','));
+    const changes = ['o0', 'o1', 'o1999', 'new'].map((id) => ({ id, record: `"${id}":{"a":1}`, checksum: 1 }));
+    await store.commit({ partition: shared, changes, guards: [] });
+    const { records } = await store.readJournal(shared, ALL);
+    expect([records.length, records.at(-1)]).toEqual([2_001, '"new":{"a":1}']);
+    expect(readFileSync(join(folder, 'tidemark.json'), 'utf8')).toContain('"format": 2');
   });
 
   it('[FOLDER-4] a store whose file is missing, foreign, cut off or overwritten is refused', async () => {
@@ -146,7 +184,7 @@ describe('data folders', () => {
     await expect(store.backup(taken)).rejects.toThrow(/not empty/);
     const copy = `${folder}-copy`;
     await store.backup(copy);
-    expect(JSON.parse(readFileSync(join(copy, 'tidemark.json'), 'utf8'))).toMatchObject({ state: 'backup', format: 1 });
+    expect(JSON.parse(readFileSync(join(copy, 'tidemark.json'), 'utf8'))).toMatchObject({ state: 'backup', format: 2 });
     rmSync(join(copy, 'tidemark.json'));
     expect(await refusalOf(copy)).toContain('not a Tidemark data folder');
     expect(existsSync(join(copy, 'store.mdb'))).toBe(true);

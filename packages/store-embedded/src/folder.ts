@@ -47,7 +47,7 @@ export type Opening =
   | { readonly as: 'target'; readonly isCleaned: boolean };
 
 /** The format this version writes, and the newest it can read. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 const MARK_FILE = 'tidemark.json';
 
 /** A data folder that cannot be used. The message names it; nothing in it was touched. */
@@ -68,6 +68,8 @@ export async function prepareFolder(folder: string, opening: Opening = { as: 'se
   if (mark.state === 'new') return mark;
   requireOpenable(folder, mark, opening);
   await requireSoundFile(folder);
+  // What is written from now on an older version could not read.
+  if (mark.format < FORMAT && mark.state === 'ready' && opening.as === 'server') writeMark(folder, 'ready');
   return mark;
 }
 

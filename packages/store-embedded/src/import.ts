@@ -3,6 +3,7 @@ import { importDocument, importPart } from './documents.ts';
 import { nextNumber, raiseNumber, storeEpoch } from './facts.ts';
 import { importJobs } from './jobs/carry-jobs.ts';
 import { keyOf } from './keys.ts';
+import { LiveWriter } from './live-records.ts';
 import { importNote } from './notes.ts';
 import { type KeptPartition, keptPartition, partitionName } from './partitions.ts';
 import { standingBytes } from './standings.ts';
@@ -33,6 +34,7 @@ class ImportDesk {
   readonly #tables: Tables;
   #key: PartitionKey | null = null;
   #partition: KeptPartition | null = null;
+  #live: LiveWriter | null = null;
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -72,6 +74,7 @@ class ImportDesk {
 
   /** Writes the partition that pieces came for last. */
   close(): void {
+    this.#live?.flush();
     if (this.#key !== null) this.#tables.partitions.put(partitionName(this.#key), JSON.stringify(this.#partition));
     this.#key = null;
   }
@@ -80,7 +83,7 @@ class ImportDesk {
     const { number } = this.#at(piece.partition);
     const { seq, id } = piece;
     const isLive = piece.what === 'record';
-    if (isLive) this.#tables.live.put([number, seq], piece.record);
+    if (isLive) this.#live?.add({ seq, bytes: Buffer.from(piece.record), units: piece.record.length });
     else this.#tables.graves.put([number, seq], id);
     this.#tables.index.put([number, id], standingBytes({ seq, isLive, checksum: isLive ? piece.checksum : 0 }));
     if (!isLive) this.#partition = { ...this.#at(piece.partition), graves: this.#at(piece.partition).graves + 1 };
@@ -90,6 +93,8 @@ class ImportDesk {
     this.close();
     this.#key = key;
     this.#partition = partition;
+    // Where the pieces of the portion before have ended is of no use: they are not taken up again.
+    this.#live = new LiveWriter(this.#tables, partition.number, 0);
     return partition;
   }
 

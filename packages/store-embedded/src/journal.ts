@@ -1,4 +1,5 @@
 import type {
+  JoinedSlice,
   JournalRange,
   JournalSlice,
   ObjectsRead,
@@ -6,8 +7,11 @@ import type {
   PartitionState,
   StoredObject,
 } from '@tidemark/core';
-import { NUMBER_MAX, type Place, placesAfter } from './keys.ts';
+import { JoinedRecords } from './joined-records.ts';
+import { type LivePlace, NUMBER_MAX, type Place, placesAfter } from './keys.ts';
+import { RecordFinder, recordsAt } from './live-records.ts';
 import { type KeptPartition, keptPartition, stateOf } from './partitions.ts';
+import { recordsOfRun, runHead } from './runs.ts';
 import { type Standing, standingOf } from './standings.ts';
 import type { Tables } from './tables.ts';
 
@@ -15,53 +19,127 @@ export function readObjects(tables: Tables, key: PartitionKey, ids: readonly str
   const kept = keptPartition(tables, key);
   const objects = new Map<string, StoredObject>();
   if (kept !== null) {
+    const records = new RecordFinder(tables, kept.number);
     for (const id of ids) {
       const standing = standingOf(tables, kept.number, id);
-      if (standing !== null) objects.set(id, { seq: standing.seq, record: recordAt(tables, kept.number, standing) });
+      if (standing !== null) objects.set(id, { seq: standing.seq, record: recordAt(records, standing) });
     }
   }
   return { state: stateOf(tables, kept), objects };
 }
 
-function recordAt(tables: Tables, partition: number, { seq, isLive }: Standing): string | null {
+function recordAt(records: RecordFinder, { seq, isLive }: Standing): string | null {
   if (!isLive) return null;
-  const record = tables.live.get([partition, seq]);
-  if (record === undefined) throw new Error(`the record at seq ${seq} is missing; run verify`);
+  const record = records.at(seq);
+  if (record === null) throw new Error(`the record at seq ${seq} is missing; run verify`);
   return record;
 }
 
 /** Live records and tombstones lie in two ranges; a slice merges them by seq until a bound is met. */
 export function readJournal(tables: Tables, key: PartitionKey, range: JournalRange): JournalSlice {
+  const records: string[] = [];
+  const seqs: number[] = [];
+  const stretch = walkJournal(tables, key, range, (place, value, room, graves) => {
+    for (const { seq, record } of recordsAt(place, value)) {
+      if (seq <= range.after) continue;
+      if (!buryBefore(seq, graves, room) || !room.take(seq, 1, record.length)) return false;
+      records.push(record);
+      seqs.push(seq);
+    }
+    return true;
+  });
+  return { ...stretch, records, seqs };
+}
+
+/** The same with the records joined as they are kept: of what is taken whole, nothing is looked at but its size. */
+export function readJoined(tables: Tables, key: PartitionKey, range: JournalRange): JoinedSlice {
+  const joined = new JoinedRecords();
+  const stretch = walkJournal(
+    tables,
+    key,
+    range,
+    (place, value, room, graves) =>
+      addWhole(joined, place, value, { range, room, graves }) ?? addSome(joined, place, value, { range, room, graves }),
+  );
+  return { ...stretch, count: joined.count, records: joined.take() };
+}
+
+interface Walk {
+  readonly range: JournalRange;
+  readonly room: Room;
+  readonly graves: GraveCursor;
+}
+
+/** Null: it cannot be told from its head whether all of the run belongs in. */
+function addWhole(
+  joined: JoinedRecords,
+  [, end, isRun]: LivePlace,
+  value: Buffer,
+  { range, room, graves }: Walk,
+): true | null {
+  if (isRun !== true) return null;
+  const { count, units, firstSeq, lastSeq, textStart } = runHead(value, end);
+  if (firstSeq <= range.after || graves.seq < lastSeq || !room.take(lastSeq, count, units)) return null;
+  joined.add(value, textStart, count);
+  return true;
+}
+
+function unitsOf(record: Buffer): number {
+  return record.toString().length;
+}
+
+function addSome(joined: JoinedRecords, place: LivePlace, value: Buffer, { range, room, graves }: Walk): boolean {
+  const [, end, isRun] = place;
+  const records = isRun === true ? recordsOfRun(value, end) : [{ seq: end, bytes: value, units: unitsOf(value) }];
+  for (const { seq, bytes, units } of records) {
+    if (seq <= range.after) continue;
+    // A tombstone is read into the same memory as the record that is looked at.
+    const record = graves.seq < seq ? Buffer.from(bytes.subarray(0, bytes.length)) : bytes;
+    if (!buryBefore(seq, graves, room) || !room.take(seq, 1, units)) return false;
+    joined.add(record, 0, 1);
+  }
+  return true;
+}
+/** A value of `live` where it stands. False: there was no room for all of it. */
+type Visit = (place: LivePlace, value: Buffer, room: Room, graves: GraveCursor) => boolean;
+
+/** Visits what stands in a range. Of the tombstones, the visitor has to add those before each record. */
+function walkJournal(
+  tables: Tables,
+  key: PartitionKey,
+  range: JournalRange,
+  visit: Visit,
+): Pick<JournalSlice, 'state' | 'graves' | 'upTo'> {
   const kept = keptPartition(tables, key);
   const state = stateOf(tables, kept);
-  const slice = new SliceBuilder(range);
-  if (kept === null || range.after >= kept.head) return slice.whole(state);
+  const room = new Room(range);
+  if (kept === null || range.after >= kept.head) return room.stretch(state, true);
   const graves = new GraveCursor(tables, kept, Math.max(range.after, range.gravesAfter));
   try {
     for (const { key: place, value } of tables.live.getRange(placesAfter(kept.number, range.after))) {
-      const seq = place[1];
-      if (!buryBefore(seq, graves, slice) || !slice.addRecord(seq, value)) return slice.cut(state);
+      if (!visit(place, value, room, graves)) return room.stretch(state, false);
     }
-    return buryBefore(NUMBER_MAX, graves, slice) ? slice.whole(state) : slice.cut(state);
+    return room.stretch(state, buryBefore(NUMBER_MAX, graves, room));
   } finally {
     graves.close();
   }
 }
 
 /** Adds the tombstones below `seq`. False: there was no room for all of them. */
-function buryBefore(seq: number, graves: GraveCursor, slice: SliceBuilder): boolean {
+function buryBefore(seq: number, graves: GraveCursor, room: Room): boolean {
   while (graves.seq < seq) {
-    if (!slice.addGrave(graves.seq, graves.id)) return false;
+    if (!room.take(graves.seq, 1, graves.id.length)) return false;
+    room.graves.push(graves.id);
     graves.advance();
   }
   return true;
 }
 
-class SliceBuilder {
+/** What is left of the bounds of a slice, and how far it has come. */
+class Room {
   readonly #range: JournalRange;
-  readonly #records: string[] = [];
-  readonly #seqs: number[] = [];
-  readonly #graves: string[] = [];
+  readonly graves: string[] = [];
+  #entries = 0;
   #units = 0;
   #upTo: number;
 
@@ -71,36 +149,19 @@ class SliceBuilder {
     this.#upTo = range.after;
   }
 
-  addRecord(seq: number, record: string): boolean {
-    if (!this.#takes(seq, record)) return false;
-    this.#records.push(record);
-    this.#seqs.push(seq);
-    return true;
-  }
-
-  addGrave(seq: number, id: string): boolean {
-    if (!this.#takes(seq, id)) return false;
-    this.#graves.push(id);
-    return true;
-  }
-
-  /** Everything was added. */
-  whole(state: PartitionState): JournalSlice {
-    return { state, records: this.#records, seqs: this.#seqs, graves: this.#graves, upTo: state.head };
-  }
-
-  /** Something was left out. */
-  cut(state: PartitionState): JournalSlice {
-    return { ...this.whole(state), upTo: this.#upTo };
-  }
-
-  #takes(seq: number, text: string): boolean {
-    const entries = this.#records.length + this.#graves.length;
-    const units = this.#units + text.length;
-    if (entries > 0 && (entries >= this.#range.entriesMax || units > this.#range.unitsMax)) return false;
+  /** Entries up to `seq`, of so many units together. The first one fits whatever its size. */
+  take(seq: number, entries: number, entryUnits: number): boolean {
+    const units = this.#units + entryUnits;
+    const isFirst = this.#entries === 0 && entries === 1;
+    if (!isFirst && (this.#entries + entries > this.#range.entriesMax || units > this.#range.unitsMax)) return false;
+    this.#entries += entries;
     this.#units = units;
     this.#upTo = seq;
     return true;
+  }
+
+  stretch(state: PartitionState, isWhole: boolean): Pick<JournalSlice, 'state' | 'graves' | 'upTo'> {
+    return { state, graves: this.graves, upTo: isWhole ? state.head : this.#upTo };
   }
 }
 

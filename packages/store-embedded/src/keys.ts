@@ -109,6 +109,26 @@ export const placeEncoder = {
   },
 };
 
+/** Where records stand: one alone under its seq, or a run of them (`runs.ts`). */
+export type LivePlace = Place | [partition: number, seq: number, isRun: true];
+
+/** A run has one byte more in its key. Its seq is that of no record outside of it, so the byte orders nothing. */
+const RUN_KEY_END = 1;
+const PLACE_BYTES = 2 * NUMBER_BYTES;
+
+export const livePlaceEncoder = {
+  writeKey([partition, seq, isRun]: LivePlace, target: Uint8Array, start: number): number {
+    const end = writeNumber(target, writeNumber(target, start, partition), seq);
+    if (isRun !== true) return end;
+    target[end] = RUN_KEY_END;
+    return end + 1;
+  },
+  readKey(source: Uint8Array, start: number, end: number): LivePlace {
+    const [partition, seq] = placeEncoder.readKey(source, start);
+    return end - start > PLACE_BYTES ? [partition, seq, true] : [partition, seq];
+  },
+};
+
 /** An object of a partition. */
 export type ObjectName = [partition: number, id: string];
 

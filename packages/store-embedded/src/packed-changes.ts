@@ -2,7 +2,9 @@ import type { Change, Kept } from '@tidemark/core';
 
 /** A change as it is written: the record as the bytes that go to the disk. */
 export interface WrittenChange extends Omit<Change, 'record'> {
-  readonly record: Uint8Array | null;
+  readonly record: Buffer | null;
+  /** UTF-16 units of the record. */
+  readonly units: number;
 }
 
 /**
@@ -16,6 +18,8 @@ export interface PackedChanges {
   readonly records: Uint8Array<ArrayBuffer>;
   /** Bytes of each record; `DELETED` where there is none. */
   readonly lengths: Float64Array;
+  /** UTF-16 units of each record. */
+  readonly units: Float64Array;
   readonly checksums: Float64Array;
   /** `NOTHING_EXPECTED` where a change expects nothing. */
   readonly expects: Float64Array;
@@ -34,6 +38,7 @@ export function packChanges(changes: readonly Change[]): PackedChanges {
     ids: changes.map((change) => change.id),
     records,
     lengths: lengthsOf(changes, byteLength === text.length),
+    units: numbersOf(changes, (change) => change.record?.length ?? 0),
     checksums: numbersOf(changes, (change) => change.checksum),
     expects: numbersOf(changes, (change) => change.expect ?? NOTHING_EXPECTED),
   };
@@ -55,15 +60,17 @@ function numbersOf<T>(items: readonly T[], numberOf: (item: T) => number): Float
   return numbers;
 }
 
-export function unpackChanges({ ids, records, lengths, checksums, expects }: PackedChanges): WrittenChange[] {
+export function unpackChanges({ ids, records, lengths, units, checksums, expects }: PackedChanges): WrittenChange[] {
   let at = 0;
+  const bytes = Buffer.from(records.buffer, records.byteOffset, records.length);
   return ids.map((id, index) => {
     const length = lengths[index] ?? DELETED;
-    const record = length === DELETED ? null : records.subarray(at, at + length);
+    const record = length === DELETED ? null : bytes.subarray(at, at + length);
     const checksum = checksums[index] ?? 0;
     const expect = expects[index] ?? NOTHING_EXPECTED;
     at += record?.length ?? 0;
-    return expect === NOTHING_EXPECTED ? { id, record, checksum } : { id, record, checksum, expect };
+    const change = { id, record, units: units[index] ?? 0, checksum };
+    return expect === NOTHING_EXPECTED ? change : { ...change, expect };
   });
 }
 

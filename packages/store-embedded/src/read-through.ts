@@ -6,9 +6,8 @@ const [, , path] = process.argv;
 if (path === undefined) throw new Error('which store?');
 const { root, live, graves, index, ...others } = openTables(path, { mapBytes: MAP_BYTES, isReadOnly: true });
 let units = 0;
-for (const table of [live, graves]) {
-  for (const { value } of table.getRange(ALL_PLACES)) units += value.length;
-}
+for (const { value } of live.getRange(ALL_PLACES)) units += value.length;
+for (const { value } of graves.getRange(ALL_PLACES)) units += value.length;
 for (const { value } of index.getRange(ALL_OBJECTS)) units += value.length;
 for (const table of Object.values(others)) {
   for (const { value } of table.getRange({})) units += value.length;

@@ -1,5 +1,12 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
-import { type ObjectName, objectNameEncoder, type Place, placeEncoder } from './keys.ts';
+import {
+  type LivePlace,
+  livePlaceEncoder,
+  type ObjectName,
+  objectNameEncoder,
+  type Place,
+  placeEncoder,
+} from './keys.ts';
 
 /** All that the store keeps, as LMDB databases in one file. */
 export interface Tables {
@@ -8,8 +15,8 @@ export interface Tables {
   readonly facts: Database<string, string>;
   /** Partition name → state as JSON text. */
   readonly partitions: Database<string, Buffer>;
-  /** [partition, seq] → record of a live object. */
-  readonly live: Database<string, Place>;
+  /** [partition, seq] → record of a live object, or several (`runs.ts`). The bytes are good until the next read. */
+  readonly live: Database<Buffer, LivePlace>;
   /** [partition, seq] → id of a deleted object. */
   readonly graves: Database<string, Place>;
   /** [partition, id] → where it stands, whether it lives, its checksum. */
@@ -65,12 +72,13 @@ export function openTables(
   const texts = { encoding: 'string', keyEncoding: 'binary' } as const;
   // The library takes encoders of keys without telling its types.
   const journal = { encoding: 'string', keyEncoder: placeEncoder } as unknown as typeof texts;
+  const live = { encoder: fleetingBytes, keyEncoder: livePlaceEncoder } as unknown as { readonly encoding: 'binary' };
   const index = { encoding: 'binary', keyEncoder: objectNameEncoder } as unknown as { readonly encoding: 'binary' };
   return {
     root,
     facts: root.openDB('facts', { encoding: 'string' }),
     partitions: root.openDB('partitions', texts),
-    live: root.openDB('live', journal),
+    live: root.openDB('live', live),
     graves: root.openDB('graves', journal),
     index: root.openDB('index', index),
     tidemarks: root.openDB('tidemarks', texts),
@@ -88,3 +96,10 @@ export function openTables(
     queues: root.openDB('queues', texts),
   };
 }
+
+/** Hands out values where they lie, instead of copying each: whoever reads them is done before the next read. */
+const fleetingBytes = {
+  // The library's own buffer says that it is as long as the value, and is longer: a view of it cannot be mistaken.
+  decode: (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+  encode: (bytes: Buffer): Buffer => bytes,
+};

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './embedded-store.ts';
 import { keyOf } from './keys.ts';
 import { type KeptPartition, partitionName } from './partitions.ts';
+import { recordsOfRun, runBytes } from './runs.ts';
 import { MAP_BYTES, openTables, type Tables } from './tables.ts';
 
 const shared = { source: 'Product', user: null };
@@ -44,6 +45,15 @@ function rewrite({ tables, kept }: Bench, over: Partial<KeptPartition>): void {
   tables.partitions.putSync(partitionName(shared), JSON.stringify({ ...kept, ...over }));
 }
 
+/** Puts another text, or none, where a record of the first run stands. */
+function exchange({ tables, kept }: Bench, seq: number, text: string | null): void {
+  const records = recordsOfRun(tables.live.get([kept.number, 4, true]) as Buffer, 4);
+  const bytes = Buffer.from(text ?? '');
+  const others = records.filter((record) => record.seq !== seq);
+  const all = text === null ? others : [...others, { seq, bytes, units: bytes.length }];
+  tables.live.putSync([kept.number, 4, true], runBytes(all, 4));
+}
+
 /** What is done behind the store's back, and the problems verify must name. */
 const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['problem'][] }> = {
   'a wrong size': { harm: (bench) => rewrite(bench, { size: 3 }), problems: ['wrong_size'] },
@@ -52,16 +62,20 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
   'a head that went back': { harm: (bench) => rewrite(bench, { head: 5 }), problems: ['seq_beyond_head'] },
   'a floor above a tombstone': { harm: (bench) => rewrite(bench, { floor: 6 }), problems: ['grave_below_floor'] },
   'a lost record': {
-    harm: ({ tables, kept }) => tables.live.removeSync([kept.number, 4]),
+    harm: (bench) => exchange(bench, 4, null),
     problems: ['missing_from_journal', 'wrong_size', 'wrong_checksum'],
   },
   'a changed record': {
-    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4], '"4":{"a":5}'),
+    harm: (bench) => exchange(bench, 4, '"4":{"a":5}'),
     problems: ['wrong_object_checksum', 'wrong_checksum'],
   },
   'a torn record': {
-    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4], '"4":{"a":'),
+    harm: (bench) => exchange(bench, 4, '"4":{"a":'),
     problems: ['unreadable', 'wrong_size', 'wrong_checksum'],
+  },
+  'a torn run': {
+    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4, true], Buffer.from([0, 2, 0, 9, 0, 3, 0])),
+    problems: ['unreadable', 'missing_from_journal', 'missing_from_journal', 'wrong_size', 'wrong_checksum'],
   },
   'a lost index entry': {
     harm: ({ tables, kept }) => tables.index.removeSync([kept.number, '4']),
@@ -76,7 +90,7 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
     problems: ['missing_from_journal', 'wrong_size'],
   },
   'a record of no partition': {
-    harm: ({ tables }) => tables.live.putSync([999, 1], '"1":{"a":1}'),
+    harm: ({ tables }) => tables.live.putSync([999, 1], Buffer.from('"1":{"a":1}')),
     problems: ['orphan'],
   },
   'a tidemark of no partition': {

@@ -3,7 +3,8 @@ import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
 import { verifyJobs } from './jobs/verify-jobs.ts';
-import { ALL_OBJECTS, ALL_PLACES, objectsOf, placesAfter, readNumber } from './keys.ts';
+import { ALL_OBJECTS, ALL_PLACES, objectsOf, type Place, placesAfter, readNumber } from './keys.ts';
+import { type PlacedRecord, RecordFinder, recordsAt } from './live-records.ts';
 import { type KeptPartition, partitionKeyOf } from './partitions.ts';
 import { readStanding, type Standing } from './standings.ts';
 import type { Tables } from './tables.ts';
@@ -65,17 +66,29 @@ class Check {
 
   async *#live(kept: KeptPartition, totals: { size: number; checksum: number }): AsyncIterable<PartitionFinding> {
     for (const { key, value } of this.#tables.live.getRange(this.#journalRange(kept))) {
-      await this.#breathe();
-      if (key[1] > kept.head) yield { problem: 'seq_beyond_head', detail: `an object at ${key[1]}, head ${kept.head}` };
-      const read = this.#read(value);
-      if (read === null) {
-        yield { problem: 'unreadable', detail: `the record at ${key[1]}` };
-        continue;
+      const records = attempt(() => recordsAt(key, value));
+      if (records === null) yield { problem: 'unreadable', detail: `the run at ${key[1]}` };
+      for (const record of records ?? []) {
+        await this.#breathe();
+        yield* this.#record(kept, record, totals);
       }
-      totals.size++;
-      totals.checksum = addChecksums(totals.checksum, read.checksum);
-      yield* this.#standing(kept, read.id, { seq: key[1], isLive: true, checksum: read.checksum });
     }
+  }
+
+  *#record(
+    kept: KeptPartition,
+    { seq, record }: PlacedRecord,
+    totals: { size: number; checksum: number },
+  ): Iterable<PartitionFinding> {
+    if (seq > kept.head) yield { problem: 'seq_beyond_head', detail: `an object at ${seq}, head ${kept.head}` };
+    const read = attempt(() => this.#reader(record));
+    if (read === null) {
+      yield { problem: 'unreadable', detail: `the record at ${seq}` };
+      return;
+    }
+    totals.size++;
+    totals.checksum = addChecksums(totals.checksum, read.checksum);
+    yield* this.#standing(kept, read.id, { seq, isLive: true, checksum: read.checksum });
   }
 
   async *#graves(kept: KeptPartition, totals: { count: number }): AsyncIterable<PartitionFinding> {
@@ -102,14 +115,18 @@ class Check {
   async *#index(kept: KeptPartition): AsyncIterable<PartitionFinding> {
     const { number: partition } = kept;
     const range = { ...objectsOf(partition), transaction: this.#transaction };
+    const records = new RecordFinder(this.#tables, partition, this.#transaction);
     for (const { key, value } of this.#tables.index.getRange(range)) {
       await this.#breathe();
       const { seq, isLive } = readStanding(value);
-      const table = isLive ? this.#tables.live : this.#tables.graves;
-      if (table.get([partition, seq], { transaction: this.#transaction }) === undefined) {
+      if (!(isLive ? attempt(() => records.has(seq)) : this.#isGrave([partition, seq]))) {
         yield { problem: 'missing_from_journal', detail: `object ${JSON.stringify(key[1])}, expected at ${seq}` };
       }
     }
+  }
+
+  #isGrave(place: Place): boolean {
+    return this.#tables.graves.get(place, { transaction: this.#transaction }) !== undefined;
   }
 
   /** What belongs to no partition. */
@@ -166,16 +183,17 @@ class Check {
     return { ...placesAfter(partition, -1), transaction: this.#transaction };
   }
 
-  #read(record: string): ReturnType<RecordReader> | null {
-    try {
-      return this.#reader(record);
-    } catch {
-      return null;
-    }
-  }
-
   async #breathe(): Promise<void> {
     if (++this.#looked % STRIDE === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Null: it cannot be read. */
+function attempt<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
   }
 }
 

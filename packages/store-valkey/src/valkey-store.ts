@@ -1,35 +1,37 @@
-import type {
-  Commit,
-  CommitResult,
-  DeviceTidemark,
-  DocumentKey,
-  DocumentScope,
-  DocumentWrite,
-  EngineDescription,
-  Entry,
-  EntryBatch,
-  EntryKind,
-  EntryList,
-  EntryRef,
-  Finding,
-  Guard,
-  Jobs,
-  JournalRange,
-  JournalSlice,
-  MovableStore,
-  Note,
-  NoteList,
-  NoteRef,
-  ObjectsRead,
-  PartitionKey,
-  PartitionState,
-  Piece,
-  RecordReader,
-  Seal,
-  StatRow,
-  StoredDocument,
-  StoreLife,
-  WriteResult,
+import {
+  type Commit,
+  type CommitResult,
+  type DeviceTidemark,
+  type DocumentKey,
+  type DocumentScope,
+  type DocumentWrite,
+  type EngineDescription,
+  type Entry,
+  type EntryBatch,
+  type EntryKind,
+  type EntryList,
+  type EntryRef,
+  type Finding,
+  type Guard,
+  type Jobs,
+  type JoinedSlice,
+  type JournalRange,
+  type JournalSlice,
+  joinedSlice,
+  type MovableStore,
+  type Note,
+  type NoteList,
+  type NoteRef,
+  type ObjectsRead,
+  type PartitionKey,
+  type PartitionState,
+  type Piece,
+  type RecordReader,
+  type Seal,
+  type StatRow,
+  type StoredDocument,
+  type StoreLife,
+  type WriteResult,
 } from '@tidemark/core';
 import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
 import { commit } from './commit.ts';
@@ -224,6 +226,10 @@ export class ValkeyStore implements MovableStore {
 
   readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
     return this.#serve(() => readJournal(this.#places, key, range));
+  }
+
+  async readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice> {
+    return joinedSlice(await this.readJournal(key, range));
   }
 
   commit(change: Commit): Promise<CommitResult> {

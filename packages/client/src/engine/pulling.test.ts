@@ -302,7 +302,7 @@ describe('snapshots', () => {
 
   it('[SDK-9] a large first sync goes on as a stream, and as pages where the server has none', async () => {
     for (const hasStreams of [true, false]) {
-      const world = await newDeviceWorld();
+      const world = await newDeviceWorld({ limits: { pageObjectsMax: 500 } });
       await push(world, many(2_600));
       if (!hasStreams) {
         world.meddle = ({ path }) =>

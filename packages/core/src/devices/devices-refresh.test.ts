@@ -49,7 +49,9 @@ it('[FRESH-11] 200 devices of one shared source that pull at once cause one quer
   const sources = new Map([['Stock', null]]);
   const pulls = await Promise.all(devices.map((device) => tidemark.devices.pull(device, { sources })));
   expect(queries()).toBe(1);
-  const texts = pulls.map(({ pages }) => pages.map(({ page }) => ('error' in page ? 'error' : page.body.text)));
+  const texts = pulls.map(({ pages }) =>
+    pages.map(({ page }) => ('error' in page ? 'error' : pageJson('', page.body))),
+  );
   expect(new Set(texts.flat()).size).toBe(1);
 });
 

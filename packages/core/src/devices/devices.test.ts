@@ -27,7 +27,7 @@ async function pull(
   return Object.fromEntries(told);
 }
 
-async function pullOne(test: TestTidemark, device: DeviceId, source: string, token: string | null, objectsMax = 500) {
+async function pullOne(test: TestTidemark, device: DeviceId, source: string, token: string | null, objectsMax = 2_000) {
   return (await pull(test, device, { [source]: token }, { objectsMax }))[source] as Page;
 }
 

@@ -303,7 +303,7 @@ export class Devices {
       else if (!seen.hasNews) built.push({ seen, page: withoutNews(seen) });
       else {
         const page = await pull(this.#store, seen, share.next(), this.#parts.cache);
-        share.used({ entries: page.entries, units: page.body.text.length });
+        share.used({ entries: page.entries, units: page.body.units });
         built.push({ seen, page });
       }
     }

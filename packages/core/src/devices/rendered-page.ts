@@ -1,10 +1,10 @@
 import type { Trouble } from '@tidemark/protocol';
 import type { BuiltPage } from '../pages/built-page.ts';
 import type { Glance } from '../pages/pull.ts';
-import type { PageBody } from '../pages/render-page.ts';
+import { bodyWith, type PageBody } from '../pages/render-page.ts';
 import { tokenText } from '../pages/token.ts';
 
-/** A page on its way to one device: its JSON is `{"token":"<token>",` and then the text of the body. */
+/** A page on its way to one device: its JSON is `{"token":"<token>",` and then the parts of the body. */
 export interface RenderedPage {
   readonly token: string;
   readonly more: boolean;
@@ -19,7 +19,7 @@ export interface NoPage {
 /** With `trouble`, the backend could not be asked: what is there is given all the same. */
 export function rendered(seen: Glance, { token, more, body }: BuiltPage, trouble: Trouble | null): RenderedPage {
   const text = givenBack(seen) ?? tokenText({ ...token, restarts: seen.restarts });
-  return { token: text, more, body: trouble === null ? body : withTrouble(body, trouble) };
+  return { token: text, more, body: trouble === null ? body : bodyWith(body, `"error":${JSON.stringify(trouble)}`) };
 }
 
 /** The token of a device that has caught up and finds nothing new is the one it has. */
@@ -27,9 +27,4 @@ function givenBack({ hasNews, presented, token, state }: Glance): string | null 
   if (hasNews || token === null || token === 'unreadable') return null;
   const { epoch, seq, foothold } = token;
   return epoch === state.epoch && foothold.kind === 'base' && foothold.seq === seq ? presented : null;
-}
-
-/** The body ends with the brace of the page, before which there is always a member. */
-function withTrouble({ text }: PageBody, trouble: Trouble): PageBody {
-  return { text: `${text.slice(0, -1)},"error":${JSON.stringify(trouble)}}` };
 }

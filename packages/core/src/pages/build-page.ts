@@ -1,20 +1,21 @@
 import { newsSince, wholeMember } from '../journal/record.ts';
-import type { JournalRange, JournalSlice, PartitionState } from '../ports/store.ts';
+import { wholeMembers } from '../journal/whole-members.ts';
+import type { JoinedSlice, JournalRange, JournalSlice, PartitionState } from '../ports/store.ts';
 import type { PageStart } from './start-of.ts';
 import type { Foothold, Token } from './token.ts';
 
 /** What a token says of the pages, the same for every device that asked the same. */
 export type PlainToken = Omit<Token, 'restarts'>;
 
-/** A page before it is rendered; `put`, `patch` and `drop` are members of JSON objects. */
+/** A page before it is rendered; `puts`, `patches` and `drops` are members of JSON objects with commas in between. */
 export interface PageParts {
   readonly token: PlainToken;
   readonly more: boolean;
   readonly reset: boolean;
   readonly deletes: readonly string[];
-  readonly puts: readonly string[];
-  readonly patches: readonly string[];
-  readonly drops: readonly string[];
+  readonly puts: string | Uint8Array;
+  readonly patches: string;
+  readonly drops: string;
   readonly size: number;
   readonly checksum: number;
 }
@@ -27,8 +28,13 @@ export function rangeOf(start: PageStart, bounds: Pick<JournalRange, 'entriesMax
   return { after, gravesAfter: foothold.kind === 'start' ? Math.max(after, foothold.seq) : after, ...bounds };
 }
 
-/** `slice` is what the store gave for `rangeOf(start)`. */
-export function buildPage(start: PageStart, slice: JournalSlice): PageParts {
+/** Whether a page consists of whole objects whatever they were before, so that nobody has to look into them. */
+export function isOfWholes(start: PageStart, state: PartitionState): boolean {
+  return baseOf(footholdOf(start, state), state) === null;
+}
+
+/** `slice` is what the store gave for `rangeOf(start)`: records that are joined already if the page is of wholes. */
+export function buildPage(start: PageStart, slice: JournalSlice | JoinedSlice): PageParts {
   const more = slice.upTo < slice.state.head;
   const foothold = footholdOf(start, slice.state);
   return {
@@ -40,7 +46,7 @@ export function buildPage(start: PageStart, slice: JournalSlice): PageParts {
     more,
     reset: start.kind === 'reset',
     deletes: slice.graves,
-    ...newsOf(slice.records, baseOf(foothold, slice.state)),
+    ...newsOf(slice, baseOf(foothold, slice.state)),
     size: slice.state.size,
     checksum: slice.state.checksum,
   };
@@ -55,8 +61,11 @@ function baseOf(foothold: Foothold, state: PartitionState): number | null {
   return foothold.kind === 'base' && foothold.seq >= state.floor ? foothold.seq : null;
 }
 
-function newsOf(records: readonly string[], base: number | null): Pick<PageParts, 'puts' | 'patches' | 'drops'> {
-  if (base === null) return { puts: records.map(wholeMember), patches: [], drops: [] };
+type PageNews = Pick<PageParts, 'puts' | 'patches' | 'drops'>;
+
+function newsOf({ records }: JournalSlice | JoinedSlice, base: number | null): PageNews {
+  if (records instanceof Uint8Array) return { puts: wholeMembers(records), patches: '', drops: '' };
+  if (base === null) return { puts: records.map(wholeMember).join(','), patches: '', drops: '' };
   const puts: string[] = [];
   const patches: string[] = [];
   const drops: string[] = [];
@@ -68,5 +77,5 @@ function newsOf(records: readonly string[], base: number | null): Pick<PageParts
       if (news.drop !== null) drops.push(news.drop);
     }
   }
-  return { puts, patches, drops };
+  return { puts: puts.join(','), patches: patches.join(','), drops: drops.join(',') };
 }

@@ -38,11 +38,11 @@ export class PageCache {
 
   #keep(key: string, page: BuiltPage): void {
     this.#pages.set(key, page);
-    this.#units += page.body.text.length;
+    this.#units += page.body.units;
     for (const [oldest, { body }] of this.#pages) {
       if (this.#units <= this.#unitsMax) return;
       this.#pages.delete(oldest);
-      this.#units -= body.text.length;
+      this.#units -= body.units;
     }
   }
 }

@@ -1,6 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
-import type { JournalRange, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import { buildPage, rangeOf } from './build-page.ts';
+import type { JoinedSlice, JournalRange, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import { buildPage, isOfWholes, rangeOf } from './build-page.ts';
 import type { BuiltPage } from './built-page.ts';
 import type { PageCache } from './page-cache.ts';
 import { emptyBody, renderBody } from './render-page.ts';
@@ -64,7 +64,10 @@ async function readPage(
   let state = firstState;
   for (let attempt = 0; attempt < PULL_ATTEMPTS_MAX; attempt++) {
     const start = startOf(token, state, restarts);
-    const slice = await store.readJournal(partition, rangeOf(start, bounds));
+    const range = rangeOf(start, bounds);
+    const slice = await (isOfWholes(start, state)
+      ? store.readJoined(partition, range)
+      : store.readJournal(partition, range));
     // Whether what was decided on the first look still holds at the moment the journal was read.
     if (startOf(token, slice.state, restarts).kind === start.kind) {
       return { page: built(start, slice), state: slice.state };
@@ -74,9 +77,9 @@ async function readPage(
   throw new Refusal('store_unavailable', 'the partition kept being replaced while it was read');
 }
 
-function built(start: PageStart, slice: JournalSlice): BuiltPage {
+function built(start: PageStart, slice: JournalSlice | JoinedSlice): BuiltPage {
   const page = buildPage(start, slice);
-  const entries = slice.records.length + slice.graves.length;
+  const entries = ('count' in slice ? slice.count : slice.records.length) + slice.graves.length;
   return { token: page.token, more: page.more, entries, body: renderBody(page), start };
 }
 

@@ -23,6 +23,8 @@ export interface Store {
   /** Looks up objects, live or deleted. Ids the partition does not know are missing from the answer. */
   readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead>;
   readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice>;
+  /** The same stretch for whoever wants its records only joined; `joinedSlice` does, where that costs no less. */
+  readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice>;
   commit(commit: Commit): Promise<CommitResult>;
   /**
    * Forgets tombstones with seq ≤ `upTo` (at most head) and raises the floor accordingly. One call does a bounded
@@ -169,6 +171,13 @@ export interface JournalSlice {
   readonly graves: readonly string[];
   /** The end of the stretch: `state.head` when nothing more follows. */
   readonly upTo: number;
+}
+
+/** A slice with its records in one piece. */
+export interface JoinedSlice extends Omit<JournalSlice, 'records' | 'seqs'> {
+  readonly count: number;
+  /** As UTF-8, with commas in between. */
+  readonly records: Uint8Array;
 }
 
 export interface Change {

@@ -13,8 +13,10 @@ import {
   type EntryRef,
   type Finding,
   type Guard,
+  type JoinedSlice,
   type JournalRange,
   type JournalSlice,
+  joinedSlice,
   type MovableStore,
   type Note,
   type NoteList,
@@ -119,6 +121,10 @@ class MemoryStore implements MovableStore {
 
   async readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
     return sliceJournal(partitionOf(this.#life(), key), range);
+  }
+
+  async readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice> {
+    return joinedSlice(await this.readJournal(key, range));
   }
 
   async commit(commit: Commit): Promise<CommitResult> {

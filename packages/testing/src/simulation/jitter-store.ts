@@ -8,7 +8,15 @@ const TICKS_MAX = 12;
 const SLOW_TICKS_MAX = 800;
 const SLOW_PERCENT = 40;
 const SLOW_CALLS_MAX = 2;
-const CALLS: readonly PropertyKey[] = ['commit', 'commit', 'readObjects', 'readJournal', 'writeEntries', 'readEntry'];
+const CALLS: readonly PropertyKey[] = [
+  'commit',
+  'commit',
+  'readObjects',
+  'readJournal',
+  'readJoined',
+  'writeEntries',
+  'readEntry',
+];
 
 /**
  * A store whose calls take a while, some longer than others, before and after they do their work. An engine in memory

@@ -1,5 +1,6 @@
 import {
   type JournalSlice,
+  joinedSlice,
   type Moment,
   type PartitionKey,
   type PartitionState,
@@ -30,14 +31,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ),
   ),
   inStore('tombstones made while a device starts over are skipped', 'SIM-3', (store) =>
-    altered(store, {
+    alteredStore(store, {
       readJournal: (key, range) =>
         store.readJournal(key, range.gravesAfter > range.after ? { ...range, gravesAfter: 2 ** 50 } : range),
     }),
   ),
   inStore('the floor is ignored', 'SIM-3', (store) => withState(store, (state) => ({ ...state, floor: 0 }))),
   inStore('a patch is sent though marks of removal it needs are forgotten', 'SIM-4', (store) =>
-    altered(store, {
+    alteredStore(store, {
       readJournal: async (key, range) => {
         const slice = await store.readJournal(key, range);
         const isGood = range.after >= slice.state.floor;
@@ -46,10 +47,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     }),
   ),
   inStore('a page begins one record too late', 'SIM-3', (store) =>
-    altered(store, { readJournal: (key, range) => store.readJournal(key, { ...range, after: range.after + 1 }) }),
+    alteredStore(store, { readJournal: (key, range) => store.readJournal(key, { ...range, after: range.after + 1 }) }),
   ),
   inStore('a page may be larger than asked for', 'SIM-6', (store) =>
-    altered(store, {
+    alteredStore(store, {
       readJournal: (key, range) => store.readJournal(key, { ...range, entriesMax: range.entriesMax + 1 }),
     }),
   ),
@@ -213,8 +214,15 @@ function altered<T extends object>(target: T, changes: Partial<T>): T {
   });
 }
 
+/** Whatever is wrong with a journal is wrong with it however it is read. */
+function alteredStore(store: Store, changes: Partial<Store>): Store {
+  const { readJournal } = changes;
+  if (readJournal === undefined) return altered(store, changes);
+  return altered(store, { ...changes, readJoined: async (key, range) => joinedSlice(await readJournal(key, range)) });
+}
+
 function readingJournal(store: Store, change: (slice: JournalSlice) => JournalSlice): Store {
-  return altered(store, { readJournal: async (key, range) => change(await store.readJournal(key, range)) });
+  return alteredStore(store, { readJournal: async (key, range) => change(await store.readJournal(key, range)) });
 }
 
 /** A store that lies about the state of its partitions, consistently. */
@@ -236,7 +244,7 @@ function withState(store: Store, change: (state: PartitionState) => PartitionSta
 }
 
 function withKeys(store: Store, change: (key: PartitionKey) => PartitionKey): Store {
-  return altered(store, {
+  return alteredStore(store, {
     partition: (key) => store.partition(change(key)),
     readObjects: (key, ids) => store.readObjects(change(key), ids),
     readJournal: (key, range) => store.readJournal(change(key), range),

@@ -3,10 +3,10 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
 import { type Coding, codingFor } from './negotiate-coding.ts';
-import { bytesOf, joinSmall, SHARED_UNITS_MIN, type TextPart, unitsOf } from './text-parts.ts';
+import { bytesOf, joinSmall, lengthOf, SHARED_BYTES_MIN, type TextPart, textOf } from './text-parts.ts';
 
 /** Below it compressing costs more than it saves. */
-const CODED_UNITS_MIN = 1_024;
+const CODED_LENGTH_MIN = 1_024;
 /** Answers being compressed at once; beyond it they leave as they are, which costs no waiting. */
 const COMPRESSIONS_MAX = 64;
 
@@ -29,9 +29,10 @@ let compressions = 0;
 
 /** The whole of a small body that is not compressed, because that would not pay or is not wanted; null: it is not one. */
 export function smallText(parts: readonly TextPart[], acceptEncoding: string | undefined): string | null {
-  const units = unitsOf(parts);
-  if (units >= SHARED_UNITS_MIN || (units >= CODED_UNITS_MIN && codingFor(acceptEncoding) !== 'identity')) return null;
-  return parts.map((part) => (typeof part === 'string' ? part : part.text)).join('');
+  const length = lengthOf(parts);
+  if (length >= SHARED_BYTES_MIN || (length >= CODED_LENGTH_MIN && codingFor(acceptEncoding) !== 'identity'))
+    return null;
+  return parts.map(textOf).join('');
 }
 
 /** The parts as one body, in the coding the caller would like best. */
@@ -40,7 +41,7 @@ export async function encodeParts(
   acceptEncoding: string | undefined,
 ): Promise<EncodedBody> {
   const joined = joinSmall(parts);
-  const coding = unitsOf(joined) < CODED_UNITS_MIN ? 'identity' : codingFor(acceptEncoding);
+  const coding = lengthOf(joined) < CODED_LENGTH_MIN ? 'identity' : codingFor(acceptEncoding);
   const isCrowded = compressions >= COMPRESSIONS_MAX && !joined.some(isPrepared);
   if (coding === 'identity' || isCrowded) return { pieces: joined.map(bytesOf), coding: 'identity' };
   compressions++;

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, deflateRaw } from 'node:zlib';
 import { crc32, joinCrc32 } from './crc32.ts';
-import { bytesOf, joinSmall, type SharedText, type TextPart } from './text-parts.ts';
+import { bytesOf, joinSmall, type TextPart } from './text-parts.ts';
 
 /**
  * One gzip stream joined from parts that were compressed apart from each other (docs/decisions/0010).
@@ -25,7 +25,7 @@ interface Deflated {
 }
 
 const deflate = promisify(deflateRaw);
-const prepared = new WeakMap<SharedText, Promise<Deflated>>();
+const prepared = new WeakMap<Uint8Array, Promise<Deflated>>();
 
 /** The parts as one gzip stream, in pieces. */
 export async function gzipParts(parts: readonly TextPart[]): Promise<readonly Buffer[]> {
@@ -70,7 +70,7 @@ function deflatedOf(part: TextPart): Promise<Deflated> | Deflated {
   const known = prepared.get(part);
   if (known !== undefined) return known;
   // Remembered before it is done, so that those who come at the same moment wait for the same work.
-  const work = Promise.resolve(deflateBytes(Buffer.from(part.text)));
+  const work = Promise.resolve(deflateBytes(bytesOf(part)));
   prepared.set(part, work);
   work.catch(() => prepared.delete(part));
   return work;

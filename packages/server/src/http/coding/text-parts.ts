@@ -1,16 +1,15 @@
-/** A piece of an answer that others may be sent as well. The same object is the same text, for as long as it lives. */
-export interface SharedText {
-  readonly text: string;
-}
+/**
+ * An answer is its parts one after the other: texts, and texts that are at hand as UTF-8. Bytes may be sent to others as
+ * well: the same array is the same text, for as long as it lives.
+ */
+export type TextPart = string | Uint8Array;
 
-/** An answer is its parts one after the other. */
-export type TextPart = string | SharedText;
+/** Bytes below this size are not worth a place of their own. */
+export const SHARED_BYTES_MIN = 4_096;
 
-/** A shared text below this size is not worth a place of its own. */
-export const SHARED_UNITS_MIN = 4_096;
-
-export function unitsOf(parts: readonly TextPart[]): number {
-  return parts.reduce((units, part) => units + (typeof part === 'string' ? part : part.text).length, 0);
+/** About how long it is. */
+export function lengthOf(parts: readonly TextPart[]): number {
+  return parts.reduce((length, part) => length + part.length, 0);
 }
 
 /** The same text in as few parts as possible: whatever is small is joined to its neighbours. */
@@ -18,8 +17,7 @@ export function joinSmall(parts: readonly TextPart[]): readonly TextPart[] {
   const joined: TextPart[] = [];
   let loose = '';
   for (const part of parts) {
-    if (typeof part === 'string') loose += part;
-    else if (part.text.length < SHARED_UNITS_MIN) loose += part.text;
+    if (typeof part === 'string' || part.length < SHARED_BYTES_MIN) loose += textOf(part);
     else {
       if (loose !== '') joined.push(loose);
       loose = '';
@@ -30,14 +28,10 @@ export function joinSmall(parts: readonly TextPart[]): readonly TextPart[] {
   return joined;
 }
 
-const encoded = new WeakMap<SharedText, Buffer>();
+export function textOf(part: TextPart): string {
+  return typeof part === 'string' ? part : bytesOf(part).toString();
+}
 
-/** The bytes of a part; of a shared one they are made once. */
 export function bytesOf(part: TextPart): Buffer {
-  if (typeof part === 'string') return Buffer.from(part);
-  const known = encoded.get(part);
-  if (known !== undefined) return known;
-  const bytes = Buffer.from(part.text);
-  encoded.set(part, bytes);
-  return bytes;
+  return typeof part === 'string' ? Buffer.from(part) : Buffer.from(part.buffer, part.byteOffset, part.length);
 }

@@ -48,7 +48,7 @@ function partsOf({ pages, outcomes }: DevicePull): readonly TextPart[] {
   for (const { source, page } of pages) {
     parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
     if ('error' in page) parts.push(JSON.stringify(page));
-    else parts.push(`{"token":"${page.token}",`, page.body);
+    else parts.push(`{"token":"${page.token}",`, ...page.body.parts);
   }
   if (parts.length === 0) parts.push('{"sources":{');
   parts.push(`},"outcomes":${JSON.stringify(outcomes)}}`);

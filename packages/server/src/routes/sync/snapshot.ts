@@ -43,7 +43,7 @@ async function* linesFrom(tidemark: Tidemark, snapshot: Snapshot): AsyncGenerato
   const { device, source, head, epoch } = snapshot;
   let page = snapshot.first;
   for (let chased = 0; ; page = await tidemark.devices.page(device, { source, token: page.token })) {
-    yield [`{"token":"${page.token}",`, page.body, '\n'];
+    yield [`{"token":"${page.token}",`, ...page.body.parts, '\n'];
     if (!page.more) return;
     const token = readToken(page.token);
     // Another life of the partition has nothing to do with what was begun; the device goes on with it when it likes.

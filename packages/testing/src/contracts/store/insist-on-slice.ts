@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { JournalRange, Store } from '@tidemark/core';
+import type { JournalRange, JournalSlice, Store } from '@tidemark/core';
 import { ORDERS } from './committed.ts';
 import type { PartitionModel } from './partition-model.ts';
 
@@ -8,7 +8,8 @@ import type { PartitionModel } from './partition-model.ts';
  * anywhere, since nothing stands there; when nothing is left out it ends at the head and nowhere else.
  */
 export async function insistOnSlice(store: Store, model: PartitionModel, range: JournalRange): Promise<void> {
-  const { state, upTo, ...given } = await store.readJournal(ORDERS, range);
+  const slice = await store.readJournal(ORDERS, range);
+  const { state, upTo, ...given } = slice;
   const { lastSeq, nextSeq, ...wanted } = model.slice(range);
   const about = JSON.stringify(range);
   assert.deepEqual(given, wanted, about);
@@ -18,4 +19,15 @@ export async function insistOnSlice(store: Store, model: PartitionModel, range: 
   } else {
     assert.ok(upTo >= (lastSeq ?? range.after) && upTo < nextSeq, `${about} ended at ${upTo}`);
   }
+  await insistOnJoined(store, slice, range);
+}
+
+/** However a stretch is read, it is the same. Nobody writes meanwhile. */
+async function insistOnJoined(store: Store, slice: JournalSlice, range: JournalRange): Promise<void> {
+  const joined = await store.readJoined(ORDERS, range);
+  const { state, graves, records } = slice;
+  const wanted = { state, graves, count: records.length, records: records.join(',') };
+  const { upTo, ...given } = joined;
+  assert.deepEqual({ ...given, records: new TextDecoder().decode(given.records) }, wanted, JSON.stringify(range));
+  assert.ok(upTo === slice.upTo, `joined, it ended at ${upTo} instead of ${slice.upTo}`);
 }

@@ -4,6 +4,7 @@ import { Dice } from '../../kit/dice.ts';
 import { seededRandom } from '../../kit/seeded-random.ts';
 import { ORDERS } from './committed.ts';
 import { insistOnSlice } from './insist-on-slice.ts';
+import type { PartitionModel } from './partition-model.ts';
 import { randomHistory } from './random-history.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { trimFully } from './trim-fully.ts';
@@ -20,6 +21,18 @@ export const journalPropertyCases: readonly StoreCase[] = [
     model.trim(upTo);
     for (let round = 0; round < 200; round++) await insistOnSlice(store, model, randomRange(dice, model.head));
   }),
+  storeCase(
+    '[STORE-74] records of all sizes, changed one or many at a time, are joined as they stand',
+    async ({ store }) => {
+      const dice = new Dice(seededRandom(7_474));
+      const check = async (model: PartitionModel) => {
+        for (let round = 0; round < 8; round++) await insistOnSlice(store, model, largeRange(dice, model.head));
+        await insistOnObjects(store, model, dice);
+      };
+      const history = { seed: 74, commits: 120, ids: MANY_IDS, changesMax: 60, texts: SIZES, check };
+      await randomHistory(store, history);
+    },
+  ),
   storeCase('[STORE-27] slices of any size, one after the other, give the same as one', async ({ store }) => {
     const { head } = await randomHistory(store, { seed: 27, commits: 60, ids: 30 });
     const dice = new Dice(seededRandom(2_727));
@@ -37,6 +50,23 @@ export const journalPropertyCases: readonly StoreCase[] = [
     assert.deepEqual(await walk(store, WHOLE, () => ({ ...WHOLE, unitsMax: 0 })), whole);
   }),
 ];
+
+const MANY_IDS = 150;
+const SIZES = ['', 'é', '😀', ...[10, 60, 200, 200, 200, 700, 1_500, 5_000].map((units) => 'x'.repeat(units))];
+
+function largeRange(dice: Dice, head: number): JournalRange {
+  return {
+    ...randomRange(dice, head),
+    entriesMax: dice.chance(30) ? 1_000 : dice.between(1, 120),
+    unitsMax: dice.chance(50) ? 1_000_000 : dice.below(30_000),
+  };
+}
+
+async function insistOnObjects(store: Store, model: PartitionModel, dice: Dice): Promise<void> {
+  const ids = Array.from({ length: dice.between(1, 20) }, () => `id ${dice.below(MANY_IDS)}`);
+  const { objects } = await store.readObjects(ORDERS, ids);
+  for (const id of ids) assert.deepEqual(objects.get(id), model.objectOf(id), id);
+}
 
 function randomRange(dice: Dice, head: number): JournalRange {
   return {

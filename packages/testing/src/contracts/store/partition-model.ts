@@ -1,4 +1,4 @@
-import type { Change, JournalRange, PartitionState } from '@tidemark/core';
+import type { Change, JournalRange, PartitionState, StoredObject } from '@tidemark/core';
 
 interface Standing {
   readonly id: string;
@@ -33,6 +33,11 @@ export class PartitionModel {
 
   seqOf(id: string): number {
     return this.standing.find((entry) => entry.id === id)?.seq ?? 0;
+  }
+
+  objectOf(id: string): StoredObject | undefined {
+    const found = this.standing.find((entry) => entry.id === id);
+    return found === undefined ? undefined : { seq: found.seq, record: found.record };
   }
 
   /** Without the epoch, which nobody can foresee. */

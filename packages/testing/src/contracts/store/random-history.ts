@@ -11,13 +11,17 @@ export interface RandomHistory {
   readonly commits: number;
   /** A small number of ids makes objects come and go often. */
   readonly ids: number;
+  /** Absent: up to four. */
+  readonly changesMax?: number;
+  /** What the records carry. Absent: short texts. */
+  readonly texts?: readonly string[];
   readonly partition?: PartitionKey;
   /** Called after every commit. */
   readonly check?: (model: PartitionModel) => Promise<void>;
 }
 
 const CHECKSUM_LIMIT = 2 ** 52;
-const TEXTS = ['', 'é', '😀', 'plain', 'x'.repeat(40)];
+const SHORT_TEXTS = ['', 'é', '😀', 'plain', 'x'.repeat(40)];
 
 /** Commits random changes to a store and to the oracle alike. */
 export async function randomHistory(store: Store, history: RandomHistory): Promise<PartitionModel> {
@@ -25,8 +29,10 @@ export async function randomHistory(store: Store, history: RandomHistory): Promi
   const model = new PartitionModel();
   const ids = Array.from({ length: history.ids }, (_, number) => `id ${number}`);
   for (let round = 0; round < history.commits; round++) {
-    const changed = dice.shuffle(ids).slice(0, dice.between(1, 4));
-    const changes = changed.map((id) => randomChange(dice, model, id, `${round}`));
+    const changed = dice.shuffle(ids).slice(0, dice.between(1, history.changesMax ?? 4));
+    const changes = changed.map((id) =>
+      randomChange(dice, model, id, `${round}${dice.pick(history.texts ?? SHORT_TEXTS)}`),
+    );
     const { status } = await store.commit({ partition: history.partition ?? ORDERS, changes, guards: [] });
     assert.equal(status, 'committed', `seed ${history.seed}, round ${round}`);
     model.commit(changes);
@@ -40,5 +46,5 @@ function randomChange(dice: Dice, model: PartitionModel, id: string, label: stri
   if (dice.chance(35)) return { ...bury(id), ...expectation };
   // The largest checksums make a sum that forgets its modulus show at once.
   const checksum = dice.chance(30) ? CHECKSUM_LIMIT - 1 : dice.below(2 ** 32) * 2 ** 20;
-  return { id, record: recordOf(id, label + dice.pick(TEXTS)), checksum, ...expectation };
+  return { id, record: recordOf(id, label), checksum, ...expectation };
 }

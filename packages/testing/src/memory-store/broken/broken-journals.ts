@@ -1,5 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { JournalRange, JournalSlice, PartitionKey, Store, StoredObject } from '@tidemark/core';
+import {
+  type JournalRange,
+  type JournalSlice,
+  joinedSlice,
+  type PartitionKey,
+  type Store,
+  type StoredObject,
+} from '@tidemark/core';
 import type { BrokenStore } from './broken-store.ts';
 
 /** A store that changes either the range asked for or the slice given. */
@@ -15,6 +22,23 @@ function brokenSlice(
 const asItIs = (slice: JournalSlice) => slice;
 
 export const brokenJournals: readonly BrokenStore[] = [
+  {
+    flaw: 'joins records without what stands between them',
+    caughtBy: 'STORE-74',
+    breaks: (store) => ({
+      readJoined: async (key, range) => {
+        const slice = await store.readJournal(key, range);
+        return { ...joinedSlice(slice), records: new TextEncoder().encode(slice.records.join('')) };
+      },
+    }),
+  },
+  {
+    flaw: 'joins more than there is room for',
+    caughtBy: 'STORE-74',
+    breaks: (store) => ({
+      readJoined: (key, range) => store.readJoined(key, { ...range, entriesMax: range.entriesMax + 1 }),
+    }),
+  },
   {
     flaw: 'answers with a state from a later moment',
     caughtBy: 'STORE-5',

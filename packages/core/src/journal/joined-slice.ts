@@ -1,0 +1,8 @@
+import type { JoinedSlice, JournalSlice } from '../ports/store.ts';
+
+const encoder = new TextEncoder();
+
+/** A slice of an engine that keeps every record by itself. */
+export function joinedSlice({ state, records, graves, upTo }: JournalSlice): JoinedSlice {
+  return { state, graves, upTo, count: records.length, records: encoder.encode(records.join(',')) };
+}

@@ -1,0 +1,42 @@
+const COMMA = 0x2c;
+const TARGET_BYTES_MIN = 4_096;
+/** What is left over of the memory a slice was gathered in is not worth copying it for. */
+const LEFT_OVER_SHARE_MAX = 0.25;
+/** Neighbouring slices are of about the same size. */
+const GUESS_MARGIN = 1.05;
+
+/** The size of the last slice: reading never waits for anything, so this is what the thread read just before. */
+let lastBytes = TARGET_BYTES_MIN;
+
+/** Records, or several at once, with commas in between, as they come. */
+export class JoinedRecords {
+  #target = Buffer.allocUnsafeSlow(Math.ceil(lastBytes * GUESS_MARGIN));
+  #bytes = 0;
+  count = 0;
+
+  /** Takes what stands from `start` on, which holds so many records. */
+  add(value: Buffer, start: number, count: number): void {
+    const comma = this.count === 0 ? 0 : 1;
+    this.#makeRoom(comma + value.length - start);
+    if (comma === 1) this.#target[this.#bytes] = COMMA;
+    this.#bytes += comma + value.copy(this.#target, this.#bytes + comma, start);
+    this.count += count;
+  }
+
+  /** In memory of its own. */
+  take(): Uint8Array {
+    lastBytes = Math.max(TARGET_BYTES_MIN, this.#bytes);
+    const joined = this.#target.subarray(0, this.#bytes);
+    if (this.#target.length - this.#bytes <= this.#target.length * LEFT_OVER_SHARE_MAX) return joined;
+    const exact = Buffer.allocUnsafeSlow(this.#bytes);
+    joined.copy(exact);
+    return exact;
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.#bytes + bytes <= this.#target.length) return;
+    const larger = Buffer.allocUnsafeSlow(2 * (this.#bytes + bytes));
+    this.#target.copy(larger, 0, 0, this.#bytes);
+    this.#target = larger;
+  }
+}

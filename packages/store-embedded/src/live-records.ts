@@ -1,0 +1,177 @@
+import { asBinary, type Transaction } from 'lmdb';
+import type { LivePlace } from './keys.ts';
+import { RUN_RECORD_BYTES_MAX, RunBuilder, type RunRecord, recordsOfRun, runBytes } from './runs.ts';
+import type { Tables } from './tables.ts';
+
+/** A record where it stands in the journal. */
+export interface PlacedRecord {
+  readonly seq: number;
+  readonly record: string;
+}
+
+/** All records that stand at a place. */
+export function recordsAt([, seq, isRun]: LivePlace, value: Buffer): readonly PlacedRecord[] {
+  if (isRun !== true) return [{ seq, record: value.toString() }];
+  return recordsOfRun(value, seq).map((record) => ({ seq: record.seq, record: record.bytes.toString() }));
+}
+
+/** One by one, whatever they are kept with. */
+export function* liveRecords(
+  tables: Tables,
+  range: { readonly start: LivePlace; readonly end: LivePlace; readonly transaction?: Transaction },
+): Iterable<PlacedRecord> {
+  for (const { key, value } of tables.live.getRange(range)) yield* recordsAt(key, value);
+}
+
+/** Looks up records by their seqs. Neighbours are found together, so those who ask in order pay for each run once. */
+export class RecordFinder {
+  readonly #tables: Tables;
+  readonly #partition: number;
+  readonly #within: { readonly transaction?: Transaction };
+  #found: ReadonlyMap<number, RunRecord> = new Map();
+
+  /** Without a transaction, of the state that is there now. */
+  constructor(tables: Tables, partition: number, transaction?: Transaction) {
+    this.#tables = tables;
+    this.#partition = partition;
+    this.#within = transaction === undefined ? {} : { transaction };
+  }
+
+  /** Null: nothing stands there. */
+  at(seq: number): string | null {
+    const known = this.#found.get(seq);
+    if (known !== undefined) return known.bytes.toString();
+    const alone = this.#tables.live.get([this.#partition, seq], this.#within);
+    if (alone !== undefined) return alone.toString();
+    const run = runAround(this.#tables, this.#partition, seq, this.#within);
+    if (run !== null) this.#found = new Map(run.records.map((record) => [record.seq, record]));
+    const found = this.#found.get(seq);
+    return found?.bytes.toString() ?? null;
+  }
+
+  has(seq: number): boolean {
+    return this.at(seq) !== null;
+  }
+}
+
+interface FoundRun {
+  readonly end: number;
+  readonly records: readonly RunRecord[];
+}
+
+/** The run in which a record with this seq would stand. */
+function runAround(
+  tables: Tables,
+  partition: number,
+  seq: number,
+  within: { readonly transaction?: Transaction } = {},
+): FoundRun | null {
+  const [start, end]: [LivePlace, LivePlace] = [
+    [partition, seq],
+    [partition + 1, 0],
+  ];
+  for (const { key, value } of tables.live.getRange({ start, end, limit: 1, ...within })) {
+    return key[2] === true ? { end: key[1], records: recordsOfRun(value, key[1]) } : null;
+  }
+  return null;
+}
+
+// Writing: these run in the writer's transaction
+
+/** Takes records away from where they stand. */
+export function removeRecords(tables: Tables, partition: number, seqs: readonly number[]): void {
+  const ascending = seqs.toSorted((left, right) => left - right);
+  for (let index = 0; index < ascending.length; ) {
+    const seq = ascending[index] ?? 0;
+    if (tables.live.get([partition, seq]) !== undefined) {
+      tables.live.remove([partition, seq]);
+      index++;
+      continue;
+    }
+    const run = runAround(tables, partition, seq);
+    if (run === null) throw missing(seq);
+    index += removeFromRun(tables, partition, run, ascending.slice(index, index + run.records.length));
+  }
+}
+
+/** Answers how many of the seqs stood in the run: at least the first of them must. */
+function removeFromRun(tables: Tables, partition: number, { end, records }: FoundRun, seqs: readonly number[]): number {
+  const leaving = new Set(seqs);
+  const staying = records.filter(({ seq }) => !leaving.has(seq));
+  if (records.every(({ seq }) => seq !== seqs[0])) throw missing(seqs[0]);
+  if (staying.length === 0) tables.live.remove([partition, end, true]);
+  else putRun(tables, [partition, end, true], staying);
+  return records.length - staying.length;
+}
+
+function missing(seq: number | undefined): Error {
+  return new Error(`the record at seq ${seq} is missing; run verify`);
+}
+
+/** Puts records at the end of a journal, in the order of their seqs: into the last run while there is room. */
+export class LiveWriter {
+  readonly #tables: Tables;
+  readonly #partition: number;
+  readonly #head: number;
+  #run: RunBuilder | null = null;
+
+  /** `head`: the newest seq there was. */
+  constructor(tables: Tables, partition: number, head: number) {
+    this.#tables = tables;
+    this.#partition = partition;
+    this.#head = head;
+  }
+
+  add(record: RunRecord): void {
+    this.#run ??= this.#begin(record);
+    if (!this.#run.fits(record)) {
+      this.flush();
+      this.#run = new RunBuilder();
+    }
+    this.#run.add(record);
+  }
+
+  flush(): void {
+    const records = this.#run?.records ?? [];
+    const last = records.at(-1);
+    if (last === undefined) return;
+    if (records.length === 1) this.#tables.live.put([this.#partition, last.seq], asBytes(last.bytes));
+    else putRun(this.#tables, [this.#partition, last.seq, true], records);
+  }
+
+  /** With what was written last, when the first of the new ones still fits in. */
+  #begin(first: RunRecord): RunBuilder {
+    const last = lastRun(this.#tables, this.#partition, this.#head);
+    const run = new RunBuilder(last?.records);
+    if (last === null || !run.fits(first)) return new RunBuilder();
+    this.#tables.live.remove(last.place);
+    return run;
+  }
+}
+
+interface LastRun {
+  readonly place: LivePlace;
+  readonly records: readonly RunRecord[];
+}
+
+/** What stands at the head of a journal. Null when that is a tombstone, or nothing that could be added to. */
+function lastRun(tables: Tables, partition: number, head: number): LastRun | null {
+  if (head === 0) return null;
+  const alone = tables.live.get([partition, head]);
+  if (alone !== undefined) {
+    if (alone.length > RUN_RECORD_BYTES_MAX) return null;
+    const bytes = Buffer.from(alone.subarray(0, alone.length));
+    return { place: [partition, head], records: [{ seq: head, bytes, units: bytes.toString().length }] };
+  }
+  const run = tables.live.get([partition, head, true]);
+  return run === undefined ? null : { place: [partition, head, true], records: recordsOfRun(run, head) };
+}
+
+function putRun(tables: Tables, place: LivePlace, records: readonly RunRecord[]): void {
+  tables.live.put(place, asBytes(runBytes(records, place[1])));
+}
+
+/** The library writes bytes as they are when told so; its types do not say that it may be told. */
+function asBytes(bytes: Buffer): Buffer {
+  return asBinary(bytes) as unknown as Buffer;
+}

@@ -1,0 +1,118 @@
+/**
+ * A run: records that stand one behind the other in the journal, kept as one value. To read, join and send a thousand
+ * small records costs many times what their bytes cost, so what is written together, or one after the other, is kept
+ * together (docs/decisions/0034). A run stands under a seq that none of its records exceeds, and that is below those
+ * of all records behind it.
+ *
+ *     number of records (2) · their UTF-16 units (2) · for each record: how far its seq is below that of the run (2), its
+ *     bytes (2) · the records as UTF-8, with commas in between
+ *
+ * Numbers have their most significant byte first. So what a first sync sends is the rest of each run, as it is.
+ */
+const HEAD_BYTES = 4;
+const RECORD_HEAD_BYTES = 4;
+const COMMA_BYTES = 1;
+const COMMA = 0x2c;
+
+/** The largest value that takes one page of the file: the page has 16 bytes of its own. */
+const RUN_BYTES_MAX = 4_096 - 16;
+/** A larger record stands alone: it would leave little room for others, and be written again with each of them. */
+export const RUN_RECORD_BYTES_MAX = 1_024;
+
+/** How far the seqs of a run may lie apart. */
+const SEQ_SPAN_MAX = 2 ** 16 - 1;
+
+/** A record on its way into a run. */
+export interface RunRecord {
+  readonly seq: number;
+  readonly bytes: Buffer;
+  readonly units: number;
+}
+
+/** What can be said of a run without looking at its records. */
+export interface RunHead {
+  readonly count: number;
+  /** UTF-16 units of the records, without the commas. */
+  readonly units: number;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  /** Where the first record begins. */
+  readonly textStart: number;
+}
+
+/** `end` is the seq under which the run stands. */
+export function runHead(value: Buffer, end: number): RunHead {
+  const count = value.readUInt16BE(0);
+  return {
+    count,
+    units: value.readUInt16BE(2),
+    firstSeq: end - value.readUInt16BE(HEAD_BYTES),
+    lastSeq: end - value.readUInt16BE(HEAD_BYTES + (count - 1) * RECORD_HEAD_BYTES),
+    textStart: HEAD_BYTES + count * RECORD_HEAD_BYTES,
+  };
+}
+
+/** The records of a run, in bytes of their own. One that is damaged makes it throw. */
+export function recordsOfRun(value: Buffer, end: number): RunRecord[] {
+  const { count, units, textStart } = runHead(value, end);
+  const text = Buffer.from(value.subarray(textStart, value.length));
+  const isAscii = text.length - (count - 1) * COMMA_BYTES === units;
+  const records: RunRecord[] = [];
+  let at = 0;
+  for (let index = 0; index < count; index++) {
+    const head = HEAD_BYTES + index * RECORD_HEAD_BYTES;
+    const seq = end - value.readUInt16BE(head);
+    const length = value.readUInt16BE(head + 2);
+    const bytes = text.subarray(at, at + length);
+    records.push({ seq, bytes, units: isAscii ? bytes.length : bytes.toString().length });
+    at += length + COMMA_BYTES;
+  }
+  if (count === 0 || at - COMMA_BYTES !== text.length) throw new Error(`the run at seq ${end} is damaged; run verify`);
+  return records;
+}
+
+/** Gathers the records of a run. */
+export class RunBuilder {
+  readonly records: RunRecord[] = [];
+  #bytes = HEAD_BYTES;
+
+  constructor(records: readonly RunRecord[] = []) {
+    for (const record of records) this.add(record);
+  }
+
+  /** An empty run takes anything. */
+  fits({ seq, bytes }: RunRecord): boolean {
+    const [first] = this.records;
+    if (first === undefined) return true;
+    const isSmall = Math.max(bytes.length, first.bytes.length) <= RUN_RECORD_BYTES_MAX;
+    return (
+      isSmall && this.#bytes + RECORD_HEAD_BYTES + bytes.length <= RUN_BYTES_MAX && seq - first.seq <= SEQ_SPAN_MAX
+    );
+  }
+
+  add(record: RunRecord): void {
+    this.records.push(record);
+    this.#bytes += RECORD_HEAD_BYTES + record.bytes.length + COMMA_BYTES;
+  }
+}
+
+/** Standing under `end`. */
+export function runBytes(records: readonly RunRecord[], end: number): Buffer {
+  const textStart = HEAD_BYTES + records.length * RECORD_HEAD_BYTES;
+  const size = records.reduce((sum, { bytes }) => sum + bytes.length + COMMA_BYTES, textStart) - COMMA_BYTES;
+  const value = Buffer.allocUnsafe(size);
+  value.writeUInt16BE(records.length, 0);
+  let at = textStart;
+  let units = 0;
+  for (const [index, record] of records.entries()) {
+    const head = HEAD_BYTES + index * RECORD_HEAD_BYTES;
+    value.writeUInt16BE(end - record.seq, head);
+    value.writeUInt16BE(record.bytes.length, head + 2);
+    value.set(record.bytes, at);
+    at += record.bytes.length;
+    if (at < size) value[at++] = COMMA;
+    units += record.units;
+  }
+  value.writeUInt16BE(units, 2);
+  return value;
+}
