@@ -39,6 +39,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   inStore('the floor is ignored', 'SIM-3', (store) => withState(store, (state) => ({ ...state, floor: 0 }))),
   inStore('a patch is sent though marks of removal it needs are forgotten', 'SIM-4', (store) =>
     alteredStore(store, {
+      partition: async (key) => ({ ...(await store.partition(key)), floor: 0 }),
       readJournal: async (key, range) => {
         const slice = await store.readJournal(key, range);
         const isGood = range.after >= slice.state.floor;
