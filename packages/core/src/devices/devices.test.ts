@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
 import type { Store } from '../ports/store.ts';
 import type { DeviceId } from '../registry/device-id.ts';
-import type { DevicePullCall } from './devices.ts';
+import type { DevicePullCall } from './pulls.ts';
 
 type Told = Page | { readonly error: { readonly code: string; readonly detail: string } };
 

@@ -15,6 +15,7 @@ import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
+import { NO_ADAPTER } from '../registry/source-record.ts';
 import type { SourceView } from '../registry/sources.ts';
 import { isDue } from './is-due.ts';
 import { noteErrors } from './note-errors.ts';
@@ -111,7 +112,7 @@ export class Refresher {
     if (adapters === undefined) return null;
     const target = await targetOf(call);
     const source = await sourceOf(target.partition.source);
-    if (source.adapter === 'none') return null;
+    if (source.adapter === NO_ADAPTER) return null;
     const adapter = adapters.find(source.adapter);
     if (adapter !== null) return { target, source, adapter };
     return { code: 'backend_unavailable', detail: 'the source names an adapter that is not there' };

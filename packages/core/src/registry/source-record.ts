@@ -24,7 +24,8 @@ export interface SourceRecord {
   readonly updatedBy: string | null;
 }
 
-const NO_ADAPTER = 'none';
+/** What stands for the adapter of a source that is only pushed to. */
+export const NO_ADAPTER = 'none';
 const POLL_INTERVAL_S = 300;
 const NEVER_POLL = -1;
 

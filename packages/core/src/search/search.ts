@@ -7,6 +7,7 @@ import { objectText } from '../journal/json-text.ts';
 import { AdapterRefusal, type Adapters, type ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { PartitionKey } from '../ports/store.ts';
+import { NO_ADAPTER } from '../registry/source-record.ts';
 import type { SourceView } from '../registry/sources.ts';
 
 export interface SearchPorts {
@@ -26,14 +27,14 @@ export interface SearchCall {
 
 /** Whether the source's adapter knows how to search. What a backend really can is only known when it is asked. */
 export function isSearchable({ adapters }: Pick<SearchPorts, 'adapters'>, { adapter }: SourceView): boolean {
-  return adapter !== 'none' && adapters?.find(adapter)?.search !== undefined;
+  return adapter !== NO_ADAPTER && adapters?.find(adapter)?.search !== undefined;
 }
 
 /** Objects that a device looks for, as the text of a JSON object. They are passed on and not kept. */
 export async function search(ports: SearchPorts, { partition, user, source, params }: SearchCall): Promise<string> {
   const { adapters, limits, pace } = ports;
   const admitted = JSON.parse(admitValue(params ?? null, limits.valueDepthMax, () => '/params')) as JsonValue;
-  const adapter = source.adapter === 'none' ? null : (adapters?.find(source.adapter) ?? null);
+  const adapter = source.adapter === NO_ADAPTER ? null : (adapters?.find(source.adapter) ?? null);
   const custom = customNameOf(partition.user);
   const whose = { user, ...(custom === null ? {} : { partition: custom }) };
   const asked = adapter?.search?.({ source: partition.source, ...whose, params: admitted });

@@ -1,0 +1,191 @@
+import {
+  ACKNOWLEDGED_PER_CALL_MAX,
+  type Outcome,
+  pointer,
+  Refusal,
+  UPLOADS_PER_PUSH_MAX,
+  type Upload,
+} from '@tidemark/protocol';
+import { lifeGuard } from '../admission/admit-write.ts';
+import type { Adapter, Adapters } from '../ports/adapter.ts';
+import type { LeasedJob } from '../ports/jobs.ts';
+import type { Guard, PartitionKey } from '../ports/store.ts';
+import type { Clients } from '../registry/clients.ts';
+import type { DeviceId } from '../registry/device-id.ts';
+import type { Place } from '../registry/memberships.ts';
+import { NO_ADAPTER } from '../registry/source-record.ts';
+import type { Sources, SourceView } from '../registry/sources.ts';
+import type { Users } from '../registry/users.ts';
+import { admitOpId } from '../uploads/admit-upload.ts';
+import type { UploadJob } from '../uploads/backend-uploads.ts';
+import type { UploadTarget } from '../uploads/upload-target.ts';
+import { Uploads, type UploadsPorts } from '../uploads/uploads.ts';
+import { knownPartition } from './known-partition.ts';
+import { requireCount } from './require-count.ts';
+import { troubleOf } from './trouble-of.ts';
+
+/** What uploads need of the rest. */
+export interface DeviceUploadsParts extends UploadsPorts {
+  readonly users: Users;
+  readonly clients: Clients;
+  readonly sources: Sources;
+  /** Absent: sources are only pushed to, whatever they say. */
+  readonly adapters?: Adapters;
+}
+
+/** Op ids by source. */
+export type Acknowledged = ReadonlyMap<string, readonly string[]>;
+
+export interface DevicePushCall {
+  readonly changes: readonly Upload[];
+  readonly acknowledged?: Acknowledged;
+}
+
+/** What devices have changed, on its way to where it belongs. */
+export class DeviceUploads {
+  readonly #parts: DeviceUploadsParts;
+  readonly #uploads: Uploads;
+
+  constructor(parts: DeviceUploadsParts) {
+    this.#parts = parts;
+    this.#uploads = new Uploads(parts);
+  }
+
+  /** Applies what the device has changed; the outcomes in the order of the changes. */
+  async push(device: DeviceId, { changes, acknowledged }: DevicePushCall): Promise<readonly Outcome[]> {
+    requireCount(changes.length, UPLOADS_PER_PUSH_MAX, 'changes');
+    for (const [index, { op_id }] of changes.entries()) admitOpId(op_id, pointer('changes', index, 'op_id'));
+    await this.#parts.clients.own(device.user, device.client);
+    await this.acknowledge(device, acknowledged);
+    const outcomes: Outcome[] = [];
+    for (const places of await this.#runsOf(changes)) {
+      const uploads = places.map((index) => changes[index] as Upload);
+      const told = await this.#apply(device, uploads[0]?.source ?? '', uploads);
+      for (const [at, index] of places.entries()) outcomes[index] = told[at] as Outcome;
+    }
+    return outcomes;
+  }
+
+  /** Runs the job of an upload that was left to a queue. */
+  async runUpload(job: LeasedJob): Promise<void> {
+    const { source, user, client, owner } = JSON.parse(job.payload) as UploadJob;
+    const place = owner === undefined ? undefined : { partition: { source, user: owner }, earlier: [] };
+    const target = await this.#ownTarget({ user, client }, source, place).catch((error: unknown) => {
+      if (!GONE.has(troubleOf(error).code)) throw error;
+      this.#parts.log.warn('upload_dropped', { source, reason: troubleOf(error).detail });
+      return null;
+    });
+    return this.#uploads.run(job, target);
+  }
+
+  /** Forgets outcomes that the device has heard of. */
+  async acknowledge(device: DeviceId, acknowledged: Acknowledged = new Map()): Promise<void> {
+    requireCount([...acknowledged.values()].flat().length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
+    for (const [name, opIds] of acknowledged) {
+      for (const [index, opId] of opIds.entries()) admitOpId(opId, pointer('acknowledged', name, index));
+    }
+    for (const [name, opIds] of acknowledged) {
+      // Of a source that is gone, nothing is remembered any more.
+      if (opIds.length > 0 && (await this.#parts.sources.has(name))) {
+        await this.#uploads.acknowledge(await this.#target(device, name), opIds);
+      }
+    }
+  }
+
+  /** Outcomes that the device has not acknowledged yet. */
+  waiting(where: Parameters<Uploads['waiting']>[0]): Promise<readonly Outcome[]> {
+    return this.#uploads.waiting(where);
+  }
+
+  async #ownTarget(device: DeviceId, source: string, place?: Place): Promise<UploadTarget> {
+    await this.#parts.clients.own(device.user, device.client);
+    return this.#target(device, source, place);
+  }
+
+  /**
+   * Places of changes that are applied together. All of a source can be, as long as nobody gives objects other names;
+   * where a backend does, what names an object must come after what makes it, whatever their sources are.
+   */
+  async #runsOf(changes: readonly Upload[]): Promise<readonly (readonly number[])[]> {
+    const bySource = new Map<string, number[]>();
+    const inOrder: number[][] = [];
+    for (const [index, { source }] of changes.entries()) {
+      bySource.set(source, [...(bySource.get(source) ?? []), index]);
+      const last = inOrder.at(-1);
+      if (last !== undefined && changes[last[0] ?? 0]?.source === source) last.push(index);
+      else inOrder.push([index]);
+    }
+    const { sources, adapters } = this.#parts;
+    const areAlone = adapters === undefined || (await sources.list()).every(({ adapter }) => adapter === NO_ADAPTER);
+    return areAlone || bySource.size === 1 ? [...bySource.values()] : inOrder;
+  }
+
+  async #apply(device: DeviceId, name: string, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
+    try {
+      return await this.#uploads.apply(await this.#target(device, name, await this.#askedPlace(device, name)), uploads);
+    } catch (error) {
+      const { code, detail } = troubleOf(error);
+      // Only what concerns this source alone: whatever else is wrong is wrong with the whole call.
+      if (code !== 'source_not_found' && code !== 'invalid_name') throw error;
+      return uploads.map(({ op_id, id }) => {
+        return { op_id, source: name, status: 'rejected', id, error: { code, detail }, current: null };
+      });
+    }
+  }
+
+  /** Where the user is now: nobody writes to, or is told of, where they are no longer. */
+  async #askedPlace({ user }: DeviceId, name: string): Promise<Place> {
+    return this.#parts.sources.memberships.placeOf(await this.#parts.sources.view(name), user);
+  }
+
+  /** Without a place, the one where the user was last seen. */
+  async #target(device: DeviceId, name: string, place?: Place): Promise<UploadTarget> {
+    const { user, client } = device;
+    const source = await this.#parts.sources.view(name);
+    const life = await this.#parts.users.lifeOf(user);
+    if (life === null) throw new Refusal('user_not_found', 'the user of this device is gone');
+    const guards: Guard[] = [
+      { kind: 'source', key: [name] },
+      { kind: 'user_client', key: [user, client] },
+      lifeGuard(user, life),
+    ];
+    const { conflicts, read_only: isReadOnly, cud_queue, queue } = source;
+    return {
+      source: name,
+      client,
+      user,
+      ...(place ?? (await this.#parts.sources.memberships.knownPlaceOf(source, user))),
+      conflicts,
+      isReadOnly,
+      references: await this.#referenced(source, device),
+      adapter: adapterOf(this.#parts.adapters, source),
+      queue: cud_queue ?? queue,
+      guards,
+    };
+  }
+
+  /** A source that is not there yet has no objects to name. */
+  async #referenced({ references }: SourceView, device: DeviceId): Promise<ReadonlyMap<string, PartitionKey>> {
+    const { sources } = this.#parts;
+    const partitions = new Map<string, PartitionKey>();
+    for (const [attribute, name] of Object.entries(references)) {
+      const source = await sources.find(name);
+      if (source !== null) partitions.set(attribute, await knownPartition(this.#parts.sources, source, device));
+    }
+    return partitions;
+  }
+}
+
+const GONE: ReadonlySet<string> = new Set(['source_not_found', 'user_not_found', 'client_not_found']);
+
+/** Who must agree to uploads. A source whose adapter is missing waits for it: nobody else may agree in its place. */
+function adapterOf(adapters: Adapters | undefined, { adapter }: SourceView): Adapter | null {
+  if (adapters === undefined || adapter === NO_ADAPTER) return null;
+  return adapters.find(adapter) ?? ABSENT;
+}
+
+function absent(): Promise<never> {
+  return Promise.reject(new Refusal('backend_unavailable', 'the source names an adapter that is not there'));
+}
+
+const ABSENT: Adapter = { query: absent, create: absent, update: absent, delete: absent };

@@ -1,0 +1,7 @@
+import { pointer, Refusal } from '@tidemark/protocol';
+
+export function requireCount(count: number, max: number, field: string): void {
+  if (count <= max) return;
+  const detail = `${count} are more than the ${max} allowed`;
+  throw new Refusal('limit_exceeded', `${field}: ${detail}`, [{ pointer: pointer(field), detail }]);
+}
