@@ -1,10 +1,25 @@
 import type { UploadOp } from '@tidemark/protocol';
 import { clientError } from './client-error.ts';
 import type { Engine } from './engine/engine.ts';
-import { Derived, type Observable } from './engine/observable.ts';
+import { Derived, type Listeners, type Observable } from './engine/observable.ts';
 import type { Attributes, ProblemRow } from './state/rows.ts';
 import { isOpen } from './uploads/pending.ts';
 import { randomId } from './uploads/random-id.ts';
+
+/** A list the app can look at and follow: made anew when somebody looks after it was said to have changed. */
+abstract class FollowedList<T> implements Observable<readonly T[]> {
+  readonly getSnapshot: () => readonly T[];
+  readonly list: () => readonly T[];
+  readonly subscribe: (listener: () => void) => () => void;
+
+  constructor(look: () => readonly T[], changes: Listeners) {
+    const list = new Derived(look);
+    this.getSnapshot = list.getSnapshot;
+    this.list = list.getSnapshot;
+    this.subscribe = list.subscribe;
+    changes.add(() => list.spoil());
+  }
+}
 
 /** A change made here that the server has not confirmed. */
 export interface PendingUpload {
@@ -19,20 +34,12 @@ export interface PendingUpload {
 }
 
 /** What waits to be uploaded, oldest first. */
-export class UploadQueue implements Observable<readonly PendingUpload[]> {
+export class UploadQueue extends FollowedList<PendingUpload> {
   readonly #engine: Engine;
-  readonly #list: Derived<readonly PendingUpload[]>;
-  readonly getSnapshot: () => readonly PendingUpload[];
-  readonly list: () => readonly PendingUpload[];
-  readonly subscribe: (listener: () => void) => () => void;
 
   constructor(engine: Engine) {
+    super(() => this.#look(), engine.queueListeners);
     this.#engine = engine;
-    this.#list = new Derived(() => this.#look());
-    this.getSnapshot = this.#list.getSnapshot;
-    this.list = this.#list.getSnapshot;
-    this.subscribe = this.#list.subscribe;
-    engine.queueListeners.add(() => this.#list.spoil());
   }
 
   /** Tries now, instead of when the pause after a failure is over. */
@@ -78,20 +85,12 @@ export interface UploadProblem extends ProblemRow {
 }
 
 /** Uploads the server said no to, until the app has dealt with them; oldest first. */
-export class UploadProblems implements Observable<readonly UploadProblem[]> {
+export class UploadProblems extends FollowedList<UploadProblem> {
   readonly #engine: Engine;
-  readonly #list: Derived<readonly UploadProblem[]>;
-  readonly getSnapshot: () => readonly UploadProblem[];
-  readonly list: () => readonly UploadProblem[];
-  readonly subscribe: (listener: () => void) => () => void;
 
   constructor(engine: Engine) {
+    super(() => this.#look(), engine.problemListeners);
     this.#engine = engine;
-    this.#list = new Derived(() => this.#look());
-    this.getSnapshot = this.#list.getSnapshot;
-    this.list = this.#list.getSnapshot;
-    this.subscribe = this.#list.subscribe;
-    engine.problemListeners.add(() => this.#list.spoil());
   }
 
   /** Makes the same change again, on top of what the device holds now. Resolves to the op_id of the new upload. */
