@@ -17,6 +17,8 @@ export interface Limits {
   readonly documentUnitsMax: number;
   /** Objects in a page, when the device asks for none or for more. */
   readonly pageObjectsMax: number;
+  /** Objects on one line of a snapshot. Its text is bounded like that of a page. */
+  readonly lineObjectsMax: number;
   /** Text in a page; one object may exceed it, since an object is never torn. */
   readonly pageUnitsMax: number;
   /** Text of shared pages kept for devices that ask the same; beyond it those not asked for longest go. */
@@ -40,6 +42,7 @@ export const DEFAULT_LIMITS: Limits = {
   writeUnitsMax: 10_000_000,
   documentUnitsMax: 100_000_000,
   pageObjectsMax: 2_000,
+  lineObjectsMax: 10_000,
   pageUnitsMax: 1_000_000,
   pageCacheUnitsMax: 64_000_000,
   userAttributesMax: 1_000,

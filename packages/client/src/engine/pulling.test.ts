@@ -255,7 +255,7 @@ describe('starting over', () => {
 
 describe('snapshots', () => {
   it('[SDK-9] sources that are only given as a snapshot are read as one', async () => {
-    const world = await newDeviceWorld({ limits: { pageObjectsMax: 2 } });
+    const world = await newDeviceWorld({ limits: { pageObjectsMax: 2, lineObjectsMax: 2 } });
     await world.tidemark.sources.declare({ name: 'Bulk', partition_type: 'user', sync_type: 'bulk_only' });
     await push(world, many(5), 'Bulk');
     const device = await world.open();
@@ -267,7 +267,7 @@ describe('snapshots', () => {
   });
 
   it('[SDK-9] a stream that breaks off goes on with the last whole line, also after a restart', async () => {
-    const world = await newDeviceWorld({ limits: { pageObjectsMax: 2 } });
+    const world = await newDeviceWorld({ limits: { pageObjectsMax: 2, lineObjectsMax: 2 } });
     await world.tidemark.sources.declare({ name: 'Bulk', partition_type: 'user', sync_type: 'bulk_only' });
     await push(world, many(7), 'Bulk');
     const asked: (string | null)[] = [];

@@ -55,7 +55,7 @@ export class Devices {
     return this.#pulls.pull(device, call);
   }
 
-  /** One page of one source, whatever its sync type. */
+  /** One page of one source, whatever its sync type: a line of its snapshot. */
   page(device: DeviceId, call: DevicePageCall): Promise<RenderedPage> {
     return this.#pulls.page(device, call);
   }

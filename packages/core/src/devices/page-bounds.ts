@@ -3,7 +3,7 @@ import type { PageBounds } from '../pages/pull.ts';
 
 /** What a caller asks for, as far as it may; asking for nothing at all is a mistake. */
 export function pageBounds(
-  { pageObjectsMax, pageUnitsMax }: Limits,
+  { pageObjectsMax, pageUnitsMax }: Pick<Limits, 'pageObjectsMax' | 'pageUnitsMax'>,
   { objectsMax, unitsMax }: { readonly objectsMax?: number; readonly unitsMax?: number },
 ): PageBounds {
   return {

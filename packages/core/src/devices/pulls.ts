@@ -121,9 +121,10 @@ export class Pulls {
     return { pages, outcomes, noted: this.#noteAll(device, own, built) };
   }
 
-  /** One page of one source, whatever its sync type. */
+  /** One page of one source, whatever its sync type: a line of its snapshot. */
   async page(device: DeviceId, call: DevicePageCall): Promise<RenderedPage> {
-    const bounds = pageBounds(this.#parts.limits, call);
+    const { lineObjectsMax, pageUnitsMax } = this.#parts.limits;
+    const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
     const own = await this.#parts.clients.own(device.user, device.client);
     const source = await this.#parts.sources.view(call.source);
     const { partition } = await this.#parts.sources.memberships.placeOf(source, device.user);

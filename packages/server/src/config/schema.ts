@@ -57,6 +57,7 @@ const LIMIT_SETTINGS: Readonly<Record<keyof Limits, readonly [max: number, descr
   writeUnitsMax: [TEXT_MAX, 'Names, ids and values of one write together, in UTF-16 units of JSON text.'],
   documentUnitsMax: [TEXT_MAX, 'A named document after the write, in UTF-16 units.'],
   pageObjectsMax: [1_000_000, 'Objects in one page of a pull.'],
+  lineObjectsMax: [1_000_000, 'Objects on one line of a snapshot; its text is bounded like that of a page.'],
   pageUnitsMax: [TEXT_MAX, 'Text in one page of a pull, in UTF-16 units.'],
   pageCacheUnitsMax: [TEXT_MAX, 'Text of shared pages kept for devices that ask the same, in UTF-16 units.'],
   userAttributesMax: [1_000_000, 'Attributes of one user.'],

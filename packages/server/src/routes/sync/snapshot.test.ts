@@ -16,7 +16,7 @@ let anna: TestDevice;
 let bob: TestDevice;
 
 beforeAll(async () => {
-  server = await startTestServer({ limits: { ...DEFAULT_LIMITS, pageObjectsMax: PAGE_OBJECTS } });
+  server = await startTestServer({ limits: { ...DEFAULT_LIMITS, lineObjectsMax: PAGE_OBJECTS } });
   admin = new Caller(server.url, server.token);
   for (const login of ['anna', 'bob']) await makeUser(server, login);
   anna = await openDevice(server, 'anna');
