@@ -115,7 +115,7 @@ describe('what is watched', () => {
     // What a server sends as /metrics, once it has had a request.
     const metrics = new Metrics();
     metrics.watchListeners(() => 0);
-    metrics.request({ method: 'POST', route: '/sync/v1/pull', status: '2xx' }, 0.01);
+    metrics.requestTally({ method: 'POST', route: '/sync/v1/pull', status: '2xx' }).observe(0.01);
     exported = seriesIn(await metrics.text());
   });
 

@@ -7,6 +7,7 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client';
+import { SecondsHistogram, type SecondsTally } from './seconds-histogram.ts';
 
 /** The metrics of one process. */
 export type Measured = readonly MetricObjectWithValues<MetricValue<string>>[];
@@ -14,11 +15,9 @@ export type Measured = readonly MetricObjectWithValues<MetricValue<string>>[];
 /** What the server measures of itself, for whoever scrapes `/metrics`. */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #requestSeconds = new Histogram({
+  readonly #requestSeconds = new SecondsHistogram(this.#registry, {
     name: 'tidemark_http_request_seconds',
     help: 'Time from the first byte of a request to the last of its answer',
-    labelNames: ['method', 'route', 'status'],
-    registers: [this.#registry],
   });
   readonly #trimSeconds = new Histogram({
     name: 'tidemark_trim_seconds',
@@ -57,8 +56,9 @@ export class Metrics {
     return this.#registry.getMetricsAsJSON();
   }
 
-  request(labels: { readonly method: string; readonly route: string; readonly status: string }, seconds: number): void {
-    this.#requestSeconds.observe(labels, seconds);
+  /** Where the times of requests with these labels are put down; asked for once. */
+  requestTally(labels: { readonly method: string; readonly route: string; readonly status: string }): SecondsTally {
+    return this.#requestSeconds.tallyOf(labels);
   }
 
   auditMissing(): void {

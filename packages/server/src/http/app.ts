@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '@tidemark/protocol';
-import {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type FastifyServerOptions,
-  fastify,
-} from 'fastify';
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { pino } from 'pino';
 import {
   HEADER_BYTES_MAX,
   HEADERS_TIMEOUT_MS,
@@ -26,6 +21,7 @@ import { prefersText } from './negotiate.ts';
 import { problemOf } from './problem.ts';
 import { refusalOf } from './refusal-of.ts';
 import { answerSocketError, guardSockets, METHODS_TAKEN, unknownMethod } from './sockets.ts';
+import { watchAnswers } from './watch-answers.ts';
 
 const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'] as const;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
@@ -43,7 +39,7 @@ export interface HttpOptions {
   readonly deviceOrigins?: readonly string[];
   /** Sockets that devices may hold beside those of everybody else, while they listen. */
   readonly listenersMax?: number;
-  readonly logger?: NonNullable<FastifyServerOptions['loggerInstance']>;
+  readonly logger?: FastifyBaseLogger;
   /** Whether more work may be taken on; absent: always. */
   readonly gauge?: Pick<LoadGauge, 'overload'>;
   /** How long a caller may take to send; for tests, which have no time. */
@@ -61,13 +57,12 @@ export async function buildHttp(
   addRoutes: (app: FastifyInstance) => Promise<void> | void,
 ): Promise<FastifyInstance> {
   const { bodyBytesMax, patience = PATIENCE } = options;
+  const logger = options.logger ?? pino({ level: 'error' }, process.stderr);
+  const answerError = errorAnswerer(logger);
   const app = fastify({
-    ...(options.logger === undefined
-      ? { logger: { level: 'error', stream: process.stderr } }
-      : { loggerInstance: options.logger }),
+    // What happens to requests is watched below.
+    logger: false,
     genReqId: () => randomUUID(),
-    // Lines carry the id of their request anyway, and a logger of its own for every request would cost more than that.
-    childLoggerFactory: (logger) => logger,
     bodyLimit: bodyBytesMax,
     // One proxy: what it adds itself comes last in the header, and everything before that anybody can have written.
     trustProxy: options.trustProxy === true ? (_address: string, hop: number) => hop === 0 : false,
@@ -92,6 +87,8 @@ export async function buildHttp(
   app.setErrorHandler(answerError);
   guardSockets(app, bodyBytesMax, options.listenersMax ?? 0);
   readJsonOnly(app, options.objectMembersMax);
+  // Before anything else: whatever is refused is measured, too.
+  watchAnswers(app, logger);
   // Before anything is refused: scripts may read refusals, too.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
   guardRequests(app, options.gauge);
@@ -213,9 +210,17 @@ function toldPath(request: FastifyRequest): string {
   return JSON.stringify(path.length > TOLD_PATH_UNITS_MAX ? `${path.slice(0, TOLD_PATH_UNITS_MAX)}…` : path);
 }
 
-function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
-  const refusal = refusalOf(error);
-  if (refusal.code === 'internal') request.log.error({ err: error, request_id: request.id }, 'a request failed');
+type ErrorAnswerer = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
+
+function errorAnswerer(logger: FastifyBaseLogger): ErrorAnswerer {
+  return (error, request, reply) => {
+    const refusal = refusalOf(error);
+    if (refusal.code === 'internal') logger.error({ err: error, request_id: request.id }, 'a request failed');
+    answerRefusal(refusal, request, reply);
+  };
+}
+
+function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void {
   const problem = problemOf(refusal, request.id);
   reply.code(problem.status).header('cache-control', 'no-store').header('x-request-id', request.id);
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="tidemark"');

@@ -5,6 +5,8 @@ import { authenticate } from '../auth/authenticate.ts';
 import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../edge-limits.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
 import type { Desk } from '../http/route.ts';
+import type { Metrics } from '../metrics.ts';
+import type { SecondsTally } from '../seconds-histogram.ts';
 import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
 
@@ -99,15 +101,13 @@ function diskCheck(freeBytes: number): Check {
 function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic, scrape }: ServiceOptions): void {
   const { metrics, tidemark, nowMs } = desk;
   const read = scrape ?? (() => metrics.text());
-  const meters = new Meters();
-  app.addHook('onResponse', (request, reply, done) => {
+  const meters = new Meters(metrics);
+  app.onAnswered((request, statusCode, elapsedMs) => {
     const { url, config } = request.routeOptions;
-    if (config?.isStream === true) return done();
-    const { statusCode, elapsedTime } = reply;
-    const { metric, labels } = meters.of(request.method, url, statusCode);
-    metrics.request(labels, elapsedTime / 1_000);
-    if (statusCode !== 405 && url !== undefined) tidemark.stats.record(metric, elapsedTime, nowMs());
-    done();
+    if (config?.isStream === true) return;
+    const { metric, tally } = meters.of(request.method, url, statusCode);
+    tally.observe(elapsedMs / 1_000);
+    if (statusCode !== 405 && url !== undefined) tidemark.stats.record(metric, elapsedMs, nowMs());
   });
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
     if (!isMetricsPublic) await authenticate(tidemark, request, 'read', nowMs());
@@ -118,29 +118,35 @@ function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic, scrape 
 interface Meter {
   /** What the statistics call it. */
   readonly metric: string;
-  readonly labels: { readonly method: string; readonly route: string; readonly status: string };
+  readonly tally: SecondsTally;
 }
 
 /**
- * The names under which requests are measured, made once for each route and kind of answer. They are made of route
- * templates, so that strangers cannot grow the set.
+ * Where requests are measured, made once for each route and kind of answer. The names are made of route templates, so
+ * that strangers cannot grow the set.
  */
 class Meters {
+  readonly #metrics: Metrics;
   readonly #meters = new Map<string | undefined, Map<string, Meter[]>>();
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+  }
 
   of(method: string, url: string | undefined, statusCode: number): Meter {
     const kind = Math.floor(statusCode / 100);
+    return this.#meters.get(url)?.get(method)?.[kind] ?? this.#begin(method, url, kind);
+  }
+
+  #begin(method: string, url: string | undefined, kind: number): Meter {
+    const route = url ?? 'unknown';
+    const tally = this.#metrics.requestTally({ method, route, status: `${kind}xx` });
     const ofRoute = this.#meters.get(url) ?? new Map<string, Meter[]>();
-    this.#meters.set(url, ofRoute);
     const ofMethod = ofRoute.get(method) ?? [];
-    ofRoute.set(method, ofMethod);
-    ofMethod[kind] ??= meterOf(method, url ?? 'unknown', `${kind}xx`);
+    this.#meters.set(url, ofRoute.set(method, ofMethod));
+    ofMethod[kind] = { metric: `http:${method}:${route}`, tally };
     return ofMethod[kind];
   }
-}
-
-function meterOf(method: string, route: string, status: string): Meter {
-  return { metric: `http:${method}:${route}`, labels: { method, route, status } };
 }
 
 async function isAdmitted(desk: Desk, request: Parameters<typeof authenticate>[1]): Promise<boolean> {
