@@ -64,6 +64,7 @@ export interface EmbeddedOptions {
   readonly opening?: Opening;
 }
 
+const SETTLED = Promise.resolve();
 const TRIM_STEP_MAX = 10_000;
 const READER_CHECK_MS = 30_000;
 
@@ -307,11 +308,16 @@ export class EmbeddedStore implements MovableStore {
     if (!this.#isReading) {
       this.#isReading = true;
       this.#tables.root.resetReadTxn();
-      // After all promises that are settled by now have been followed, and before anything else happens.
-      process.nextTick(this.#endReading);
+      SETTLED.then(this.#endReadingNext);
     }
     return this.#tables;
   }
+
+  /**
+   * After all promises that are settled have been followed, and before anything else happens: that is when Node runs a
+   * tick that was asked for while promises were followed. One that was asked for before would run before all of them.
+   */
+  readonly #endReadingNext = (): void => process.nextTick(this.#endReading);
 
   readonly #endReading = (): void => {
     this.#isReading = false;

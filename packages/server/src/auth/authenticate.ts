@@ -23,15 +23,27 @@ export async function authenticate(
   scope: Exclude<RouteScope, 'public'>,
   nowMs: number,
 ): Promise<Bearer> {
+  const bearer = await findBearer(tidemark, request, nowMs);
+  const refusal = refusalOfBearer(bearer, scope);
+  if (bearer === null || refusal !== null) throw refusal;
+  return bearer;
+}
+
+const NOBODY = Promise.resolve(null);
+
+/** Whose token came with the request; null: nobody's. Without any token it is refused at once. */
+export function findBearer(tidemark: Tidemark, request: FastifyRequest, nowMs: number): Promise<Bearer | null> {
   const token = tokenOf(request);
   if (token === null) throw new Refusal('token_missing', 'this route needs a token, in a header');
   const hash = hashOf(tidemark, request, token);
-  const bearer = hash === null ? null : await tidemark.tokens.bearerOf(hash, nowMs);
-  if (bearer === null) throw new Refusal('token_invalid', 'the token is mistyped, expired or revoked');
-  if (!OPENED_BY[scope].some((opening) => bearer.scopes.some((given) => given === opening))) {
-    throw new Refusal('forbidden', `this route needs a token with the scope ${OPENED_BY[scope].join(' or ')}`);
-  }
-  return bearer;
+  return hash === null ? NOBODY : tidemark.tokens.bearerOf(hash, nowMs);
+}
+
+/** Why this bearer may not call routes of the scope; null: nothing is in the way. */
+export function refusalOfBearer(bearer: Bearer | null, scope: Exclude<RouteScope, 'public'>): Refusal | null {
+  if (bearer === null) return new Refusal('token_invalid', 'the token is mistyped, expired or revoked');
+  for (const opening of OPENED_BY[scope]) if (bearer.scopes.some((given) => given === opening)) return null;
+  return new Refusal('forbidden', `this route needs a token with the scope ${OPENED_BY[scope].join(' or ')}`);
 }
 
 interface Presented {

@@ -1,7 +1,7 @@
 import type { AuditFact, Bearer } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { authenticate, type RouteScope } from '../auth/authenticate.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
 import type { Call, Desk, Route } from './route.ts';
 import { routeSchema } from './route-schema.ts';
@@ -28,22 +28,42 @@ export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     // Before the body is read: whoever may not call the route shall not make us parse anything.
     ...(scope === 'public' ? {} : { onRequest: admitBearer(desk, scope) }),
-    handler: async (request, reply) => sendAnswer(reply, await perform(desk, route, request)),
+    handler: handlerOf(desk, route),
   });
 }
 
-/** Not async: every promise on the way of every request costs. */
 function admitBearer(desk: Desk, scope: Exclude<RouteScope, 'public'>): onRequestHookHandler {
+  const { tidemark } = desk;
   return (request, _reply, done) => {
-    authenticate(desk.tidemark, request, scope, desk.nowMs()).then((bearer) => {
-      request.bearer = bearer;
+    findBearer(tidemark, request, desk.nowMs()).then((found) => {
+      const refusal = refusalOfBearer(found, scope);
+      if (refusal !== null) return done(refusal);
+      request.bearer = found;
       done();
     }, done);
   };
 }
 
-async function perform(desk: Desk, route: Route, request: FastifyRequest): Promise<unknown> {
-  const call: Call<never, never, never> = {
+/** Not async, and nothing is given back to the framework: every promise on the way of every request costs. */
+function handlerOf(desk: Desk, route: Route): (request: FastifyRequest, reply: FastifyReply) => void {
+  const isFollowed = route.audit !== undefined || route.tells !== undefined || route.operation !== undefined;
+  const perform = isFollowed
+    ? (request: FastifyRequest) => performAndFollow(desk, route, request)
+    : (request: FastifyRequest) => route.handle(callOf(desk, request));
+  return (request, reply) => {
+    const fail = (error: Error) => void reply.send(error);
+    perform(request).then((answer) => {
+      try {
+        sendAnswer(reply, answer)?.catch(fail);
+      } catch (error) {
+        fail(error as Error);
+      }
+    }, fail);
+  };
+}
+
+function callOf(desk: Desk, request: FastifyRequest): Call<never, never, never> {
+  return {
     desk,
     params: request.params as never,
     query: request.query as never,
@@ -52,6 +72,11 @@ async function perform(desk: Desk, route: Route, request: FastifyRequest): Promi
     accept: request.headers.accept,
     address: request.ip,
   };
+}
+
+/** The work of a route with what follows from it: what others are told, what is counted, what the trail keeps. */
+async function performAndFollow(desk: Desk, route: Route, request: FastifyRequest): Promise<unknown> {
+  const call = callOf(desk, request);
   const startedMs = performance.now();
   let answer: unknown;
   try {

@@ -13,36 +13,33 @@ const STALL_MS_MAX = 60_000;
 /** Up to here a string leaves together with the headers in one piece; beyond, bytes cost less than half. */
 const STRING_UNITS_MAX = 16_384;
 
-/** Sends what a handler answered. Nothing comes back of a stream that somebody else writes from now on. */
-export function sendAnswer(
-  reply: FastifyReply,
-  answer: unknown,
-): FastifyReply | Promise<FastifyReply | undefined> | undefined {
+/** Sends what a handler answered. A promise comes back only where something must be waited for before it can be sent. */
+export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> | undefined {
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);
   if (answer instanceof EventStream) return handOver(reply, answer);
   if (answer instanceof TextAnswer) {
-    return reply
-      .type('text/plain; charset=utf-8')
-      .header('x-content-type-options', 'nosniff')
-      .send(payloadOf(answer.text));
+    reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(payloadOf(answer.text));
+    return undefined;
   }
   const json = answer instanceof JsonText ? answer.text : JSON.stringify(answer);
-  return reply.type('application/json; charset=utf-8').send(payloadOf(json));
+  reply.type('application/json; charset=utf-8').send(payloadOf(json));
+  return undefined;
 }
 
-function sendParts(reply: FastifyReply, { parts }: JsonParts): FastifyReply | Promise<FastifyReply | undefined> {
+function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<void> | undefined {
   const small = smallText(parts, reply.request.headers['accept-encoding']);
   if (small === null) return sendEncoded(reply, parts);
-  return codedAs(reply, 'identity').type('application/json; charset=utf-8').send(small);
+  codedAs(reply, 'identity').type('application/json; charset=utf-8').send(small);
+  return undefined;
 }
 
-async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<FastifyReply | undefined> {
+async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<void> {
   const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
   codedAs(reply, coding).type('application/json; charset=utf-8');
   const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  if (bytes <= JOINED_BYTES_MAX) return reply.send(Buffer.concat(pieces));
+  if (bytes <= JOINED_BYTES_MAX) return void reply.send(Buffer.concat(pieces));
   // Pages that others have been sent as well leave from where they are: joining them would copy most of the answer.
   reply.header('content-length', bytes).hijack();
   const { raw } = reply;
@@ -50,16 +47,15 @@ async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Pro
   raw.cork();
   for (const piece of pieces) raw.write(piece);
   raw.end();
-  return undefined;
 }
 
-function sendLines(reply: FastifyReply, { lines }: JsonLines): FastifyReply {
+function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
   const coding = codingFor(reply.request.headers['accept-encoding']);
   codedAs(reply, coding).type('application/x-ndjson; charset=utf-8');
-  if (isHead(reply)) return reply.send();
+  if (isHead(reply)) return void reply.send();
   // Whoever stops reading would keep a page in memory for ever. The next request on the socket sets its own time.
   reply.raw.setTimeout(STALL_MS_MAX, () => reply.raw.destroy());
-  return reply.send(encodeLines(lines, coding));
+  reply.send(encodeLines(lines, coding));
 }
 
 function codedAs(reply: FastifyReply, coding: Coding): FastifyReply {
@@ -72,16 +68,15 @@ function codedAs(reply: FastifyReply, coding: Coding): FastifyReply {
  * The framework lets go of the response. Without a length and without chunks the stream ends with its connection, so
  * what is written to many connections can be the same bytes.
  */
-function handOver(reply: FastifyReply, { take }: EventStream): FastifyReply | undefined {
+function handOver(reply: FastifyReply, { take }: EventStream): undefined {
   reply.type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no');
-  if (isHead(reply)) return reply.send();
+  if (isHead(reply)) return void reply.send();
   reply.hijack();
   const { raw } = reply;
   raw.shouldKeepAlive = false;
   raw.removeHeader('transfer-encoding');
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   take(raw);
-  return undefined;
 }
 
 function isHead(reply: FastifyReply): boolean {

@@ -1,13 +1,15 @@
 import { Refusal } from '@tidemark/protocol';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fastify';
 import { IN_FLIGHT_BYTES_MAX, IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../edge-limits.ts';
 
 const RETRY_AFTER_S = 1;
+/** The methods whose bodies the framework never reads. */
+const BODYLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'TRACE']);
 
 /** Bounds what bodies together take of the memory. Asked after authentication: strangers cannot take up the room. */
 export function boundBodiesInFlight(app: FastifyInstance, bodyBytesMax: number): void {
   let inFlight = 0;
-  app.addHook('preParsing', (request, reply, _payload, done) => {
+  const admit: preParsingHookHandler = (request, reply, _payload, done) => {
     const bytes = announcedBytes(request, bodyBytesMax);
     // What is too large is refused without being read.
     if (bytes <= IN_FLIGHT_UNCOUNTED_BYTES_MAX || bytes > bodyBytesMax) return done();
@@ -20,6 +22,10 @@ export function boundBodiesInFlight(app: FastifyInstance, bodyBytesMax: number):
       inFlight -= bytes;
     });
     done();
+  };
+  app.addHook('onRoute', (route) => {
+    // Where no body is read, none takes up room.
+    if ([route.method].flat().some((method) => !BODYLESS.has(method))) route.preParsing = admit;
   });
 }
 
