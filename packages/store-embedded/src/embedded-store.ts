@@ -127,6 +127,10 @@ export class EmbeddedStore implements MovableStore {
     return stateOf(tables, keptPartition(tables, key));
   }
 
+  async size(key: PartitionKey): Promise<number> {
+    return keptPartition(this.#now(), key)?.size ?? 0;
+  }
+
   async readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
     const read = readObjects(this.#now(), key, ids);
     await breatheAfter(ids.length);

@@ -220,6 +220,10 @@ export class ValkeyStore implements MovableStore {
     });
   }
 
+  async size(key: PartitionKey): Promise<number> {
+    return (await this.partition(key)).size;
+  }
+
   readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
     return this.#serve(() => readObjects(this.#places, key, ids));
   }

@@ -20,6 +20,8 @@ export interface Store {
   // Partitions and their journals
 
   partition(key: PartitionKey): Promise<PartitionState>;
+  /** The size of that state alone, which is less to look up. */
+  size(key: PartitionKey): Promise<number>;
   /** Looks up objects, live or deleted. Ids the partition does not know are missing from the answer. */
   readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead>;
   readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice>;

@@ -104,7 +104,7 @@ export class Sources {
     const source = admitName('source', name, atSource);
     const view = this.#viewOf(source, await this.#store.readEntry(refs.source(source)));
     if (view.partition_type !== 'app') return this.#countedAs(view, null);
-    return this.#countedAs(view, (await this.#store.partition({ source, user: null })).size);
+    return this.#countedAs(view, await this.#store.size({ source, user: null }));
   }
 
   /** The source without a look at how much there is of it. */
@@ -219,7 +219,7 @@ export class Sources {
 
   async #counted(view: SourceView): Promise<CountedSource> {
     const isShared = view.partition_type === 'app';
-    const objects = isShared ? (await this.#store.partition({ source: view.name, user: null })).size : null;
+    const objects = isShared ? await this.#store.size({ source: view.name, user: null }) : null;
     return this.#countedAs(view, objects);
   }
 

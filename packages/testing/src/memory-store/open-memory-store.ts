@@ -108,6 +108,10 @@ class MemoryStore implements MovableStore {
     return stateOf(partitionOf(this.#life(), key));
   }
 
+  async size(key: PartitionKey): Promise<number> {
+    return stateOf(partitionOf(this.#life(), key)).size;
+  }
+
   async readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
     const partition = partitionOf(this.#life(), key);
     const objects = new Map<string, StoredObject>();

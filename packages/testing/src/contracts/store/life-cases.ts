@@ -92,6 +92,7 @@ function everyCall(store: Store): Readonly<Record<string, () => Promise<unknown>
   return {
     epoch: () => store.epoch(),
     partition: () => store.partition(ORDERS),
+    size: () => store.size(ORDERS),
     readObjects: () => store.readObjects(ORDERS, ['1']),
     readJournal: () => store.readJournal(ORDERS, WHOLE),
     commit: () => store.commit({ partition: ORDERS, changes: [put('1'), bury('2')], guards: [] }),

@@ -13,6 +13,7 @@ export const partitionCases: readonly StoreCase[] = [
   storeCase('[STORE-9] a partition never written to has the epoch of the store and nothing else', async ({ store }) => {
     const state = { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 };
     assert.deepEqual(await store.partition(ORDERS), state);
+    assert.equal(await store.size(ORDERS), 0);
     assert.deepEqual(await store.readObjects(ORDERS, ['1', '2']), { state, objects: new Map() });
     assert.deepEqual(await store.readJournal(ORDERS, WHOLE), { state, records: [], seqs: [], graves: [], upTo: 0 });
     assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), []);
@@ -63,6 +64,7 @@ export const partitionCases: readonly StoreCase[] = [
     const model = await randomHistory(store, { seed: 16, commits: 20, ids: 5 });
     const state = await store.partition(ORDERS);
     assert.deepEqual(state, { epoch: state.epoch, ...model.state() });
+    assert.equal(await store.size(ORDERS), state.size);
     assert.deepEqual((await store.readObjects(ORDERS, ['id 1'])).state, state);
     assert.deepEqual((await wholeJournal(store, ORDERS)).state, state);
     assert.deepEqual(await committed(store, []), state);

@@ -122,6 +122,11 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
+    flaw: 'counts tombstones when only the size is asked for',
+    caughtBy: 'STORE-15',
+    breaks: (store) => ({ size: async (key) => (await store.partition(key)).head }),
+  },
+  {
     flaw: 'moves the head when there is nothing to change',
     caughtBy: 'STORE-16',
     breaks: (store) => ({
