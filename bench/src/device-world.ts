@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
 import type { Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { PAGES_VARIABLE, type ServerProcess, startServerProcess } from './server-process.ts';
+import type { ChildServer } from './child-server.ts';
+import { PAGES_VARIABLE, startServerProcess } from './server-process.ts';
 import { newFolder, tidemarkOn } from './world.ts';
 
 /** A whole server with devices. What there is to begin with is made by a library on the same folder. */
@@ -12,7 +13,7 @@ export interface DeviceWorld {
   readonly pagesFolder: string;
   /** By the server itself, so that devices that listen hear of it. */
   push(source: string, objects: Readonly<Record<string, unknown>>): Promise<void>;
-  readonly server: Pick<ServerProcess, 'cpuMs' | 'memoryBytes'>;
+  readonly server: Pick<ChildServer, 'cpuMs' | 'memoryBytes'>;
   close(): Promise<void>;
 }
 

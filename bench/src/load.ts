@@ -1,5 +1,6 @@
-import { connect } from 'node:net';
-import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { parentPort, Worker } from 'node:worker_threads';
 
 /** Many equal requests over a few connections, sent from another thread, so that sending costs the server nothing. */
 export interface Load {
@@ -10,31 +11,64 @@ export interface Load {
   readonly requests: number;
 }
 
-/** Milliseconds from the first request to the last answer. Every answer must be a 200. */
-export function sendLoad(load: Load): Promise<number> {
-  const worker = new Worker(new URL(import.meta.url), { workerData: load });
-  return new Promise((resolve, reject) => {
-    worker.once('message', resolve);
-    worker.once('error', reject);
-  });
+export interface Sent {
+  /** From the first request to the last answer, once all connections were open. */
+  readonly elapsedMs: number;
+  /** How much of that time the sender itself had something to do: near 1, it is the sender that is measured. */
+  readonly busy: number;
 }
 
-async function run({ port, request, connections, requests }: Load): Promise<number> {
-  const start = performance.now();
+/** Sends one load after the other and stays warm in between. */
+export class LoadSender {
+  readonly #worker = new Worker(new URL(import.meta.url));
+
+  /** Every answer must be a 200. */
+  send(load: Load): Promise<Sent> {
+    const worker = this.#worker;
+    return new Promise((resolve, reject) => {
+      worker.once('error', reject);
+      worker.once('message', (sent: Sent) => {
+        worker.off('error', reject);
+        resolve(sent);
+      });
+      worker.postMessage(load);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+/** Milliseconds from the first request to the last answer, of one load alone. */
+export async function sendLoad(load: Load): Promise<number> {
+  const sender = new LoadSender();
+  const { elapsedMs } = await sender.send(load);
+  await sender.close();
+  return elapsedMs;
+}
+
+async function run({ port, request, connections, requests }: Load): Promise<Sent> {
+  const sockets = await Promise.all(Array.from({ length: connections }, () => openSocket(port)));
   const share = Math.floor(requests / connections);
-  await Promise.all(Array.from({ length: connections }, () => runConnection(port, request, share)));
-  return performance.now() - start;
+  const before = performance.eventLoopUtilization();
+  const start = performance.now();
+  await Promise.all(sockets.map((socket) => runConnection(socket, request, share)));
+  return { elapsedMs: performance.now() - start, busy: performance.eventLoopUtilization(before).utilization };
+}
+
+async function openSocket(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket.setNoDelay(true);
 }
 
 /** One request at a time on a connection that stays open. */
-function runConnection(port: number, request: string, requests: number): Promise<void> {
+function runConnection(socket: Socket, request: string, requests: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1');
     let left = requests;
     let received = '';
-    socket.setNoDelay(true);
     socket.on('error', reject);
-    socket.on('connect', () => socket.write(request));
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
       const end = answerEnd(received);
@@ -45,6 +79,7 @@ function runConnection(port: number, request: string, requests: number): Promise
       socket.end();
       resolve();
     });
+    socket.write(request);
   });
 }
 
@@ -57,4 +92,5 @@ function answerEnd(text: string): number | null {
   return text.length >= end ? end : null;
 }
 
-if (parentPort !== null) parentPort.postMessage(await run(workerData as Load));
+const parent = parentPort;
+parent?.on('message', async (load: Load) => parent.postMessage(await run(load)));

@@ -1,19 +1,16 @@
 import { rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { compose, readConfig } from '@tidemark/server';
-import { fastify } from 'fastify';
-import { sendLoad } from '../load.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { buildWorld, endWorld, newFolder, objectsFrom, SOURCE } from '../world.ts';
 import { largeBody } from './large-body.ts';
+import { readSource } from './read-source.ts';
 
 const PASSWORD = 'only for this benchmark';
-const GETS = 4_000;
-const CONNECTIONS = 16;
 
-/** Reading a source, with everything around it, against a bare route of the same framework that sends the same bytes. */
+/** What the HTTP edge costs. */
 export async function rest(): Promise<readonly Row[]> {
+  const reading = await readSource();
   const folder = newFolder();
   const env = {
     TIDEMARK_PORT: '0',
@@ -25,40 +22,12 @@ export async function rest(): Promise<readonly Row[]> {
   const server = await compose(readConfig(env), silent);
   const token = await post(`${server.url}/rc/v1/system/login`, { login: 'admin', password: PASSWORD });
   const headers = { 'x-sync-api-token': token };
-  const source = await post(`${server.url}/rc/v1/sources`, { name: 'Product', partition_type: 'app' }, headers);
+  await post(`${server.url}/rc/v1/sources`, { name: 'Product', partition_type: 'app' }, headers);
   const port = Number(new URL(server.url).port);
-  const rows = [
-    await readSource(port, token, source),
-    await push(server.url, headers),
-    await largeBody({ port, token }),
-  ];
+  const rows = [reading, await push(server.url, headers), await largeBody({ port, token })];
   await server.close();
   rmSync(folder, { recursive: true, force: true });
   return rows;
-}
-
-async function readSource(port: number, token: string, body: string): Promise<Row> {
-  const bytes = Buffer.from(body);
-  const bare = fastify();
-  bare.get('/bare', async (_request, reply) => reply.type('application/json; charset=utf-8').send(bytes));
-  await bare.listen({ host: '127.0.0.1', port: 0 });
-  const barePort = (bare.server.address() as AddressInfo).port;
-  const request = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\nx-sync-api-token: ${token}\r\n\r\n`;
-  const load = { connections: CONNECTIONS, requests: GETS };
-  const ways = [
-    () => sendLoad({ ...load, port, request: request('/rc/v1/sources/Product') }),
-    () => sendLoad({ ...load, port: barePort, request: request('/bare') }),
-  ];
-  const { medianMs } = await compare(ways, { count: 7, runs: 1 });
-  await bare.close();
-  const [ours = 0, bareMs = 0] = medianMs;
-  return {
-    name: 'GET a source, requests/s',
-    measured: perSecond(GETS, ours),
-    against: `${perSecond(GETS, bareMs)} by a bare route`,
-    ratio: bareMs / ours,
-    bound: { atLeast: 0.6 },
-  };
 }
 
 async function push(url: string, headers: Record<string, string>): Promise<Row> {
@@ -90,8 +59,4 @@ async function post(url: string, body: unknown, headers: Record<string, string> 
   const text = await response.text();
   if (response.status !== 200) throw new Error(text);
   return text;
-}
-
-function perSecond(count: number, ms: number): string {
-  return Math.round((count / ms) * 1_000).toLocaleString('en');
 }
