@@ -3,11 +3,13 @@ import {
   behind,
   type KeyPart,
   keyOf,
+  lookUp,
   NUMBER_MAX,
   objectNameEncoder,
   placeEncoder,
   readNumber,
   textsOf,
+  tupleEncoder,
   writeNumber,
 } from './keys.ts';
 
@@ -42,6 +44,23 @@ describe('keys', () => {
     const keys = new Set(tuples.map((tuple) => keyOf(...tuple).toString('hex')));
     expect(keys.size).toBe(tuples.length);
     for (const tuple of tuples) expect(textsOf(keyOf(...tuple))).toEqual(tuple);
+  });
+
+  it('[KEY-1] a tuple is looked up by the very bytes it is kept under, however they are handed over', () => {
+    const long = 'x'.repeat(300);
+    const tuples = TEXTS.flatMap((text) => [[text], ['user', text], [text, 'user', ''], [long, long, long, text]]);
+    const target = Buffer.alloc(2_000, 0xee);
+    for (const tuple of tuples) {
+      const end = tupleEncoder.writeKey(lookUp(...tuple), target, 3);
+      expect(target.subarray(3, end)).toEqual(keyOf(...tuple));
+      const read = tupleEncoder.readKey(target, 3, end);
+      // The library reads the next key to the same place.
+      target.fill(0xee);
+      expect(read).toEqual(keyOf(...tuple));
+    }
+    expect(tuples.map((tuple) => typeof lookUp(...tuple))).toContain('string');
+    expect(typeof lookUp(long, long, long, long)).toBe('object');
+    expect(() => lookUp('half \ud800')).toThrow('well-formed');
   });
 
   it('[KEY-2] keys sort as their tuples do, component by component in UTF-8 order', () => {

@@ -46,6 +46,44 @@ export function keyOf(...parts: readonly KeyPart[]): Buffer {
   return Buffer.from(text, 'utf8');
 }
 
+/** A key as bytes, or as a text each of whose units is one of its bytes. */
+export type LookedUp = Buffer | string;
+
+/** Longer ones are so rare that they need not be quick. */
+const LOOKED_UP_UNITS_MAX = 1_000;
+
+/** The key of a tuple, only to be looked up: of plain texts no bytes are made before they are where LMDB reads them. */
+export function lookUp(...parts: readonly string[]): LookedUp {
+  let text = '';
+  for (const part of parts) {
+    if (!isPlain(part)) return keyOf(...parts);
+    text += `${part}\0`;
+  }
+  return text.length > LOOKED_UP_UNITS_MAX ? keyOf(...parts) : text;
+}
+
+/** Whether each of its units is one byte in UTF-8, and none of them needs an escape. */
+function isPlain(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit === END || unit > 0x7f) return false;
+  }
+  return true;
+}
+
+/** Of the tables whose keys are tuples of texts. */
+export const tupleEncoder = {
+  writeKey(key: LookedUp, target: Uint8Array, start: number): number {
+    if (typeof key === 'string') for (let at = 0; at < key.length; at++) target[start + at] = key.charCodeAt(at);
+    else target.set(key, start);
+    return start + key.length;
+  },
+  readKey(source: Uint8Array, start: number, end: number): Uint8Array {
+    // Not the method of a Buffer, which would give away the place where the library reads the next key to.
+    return Uint8Array.prototype.slice.call(source, start, end);
+  },
+};
+
 function slowKeyOf(parts: readonly KeyPart[]): Buffer {
   return Buffer.concat(parts.map((part) => (typeof part === 'number' ? numberKey(part) : textKey(part))));
 }

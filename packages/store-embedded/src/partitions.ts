@@ -1,6 +1,6 @@
 import type { EarlierEpoch, PartitionKey, PartitionState } from '@tidemark/core';
 import { storeEpoch } from './facts.ts';
-import { keyOf, textsOf } from './keys.ts';
+import { keyOf, lookUp, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';
 
 /** A partition as it is kept. `number` stands for its name in all other keys. */
@@ -27,7 +27,8 @@ export function partitionKeyOf(name: Uint8Array): PartitionKey {
 }
 
 export function keptPartition(tables: Tables, key: PartitionKey): KeptPartition | null {
-  const text = tables.partitions.get(partitionName(key));
+  const { source, user } = key;
+  const text = tables.partitions.get(user === null ? lookUp('shared', source) : lookUp('user', user, source));
   return text === undefined ? null : readPartition(text);
 }
 

@@ -1,12 +1,17 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
 import {
   type LivePlace,
+  type LookedUp,
   livePlaceEncoder,
   type ObjectName,
   objectNameEncoder,
   type Place,
   placeEncoder,
+  tupleEncoder,
 } from './keys.ts';
+
+/** Keys are tuples of texts, and may be looked up as text. */
+type TupleTable = Database<string, Buffer> & { get(key: LookedUp): string | undefined };
 
 /** All that the store keeps, as LMDB databases in one file. */
 export interface Tables {
@@ -14,7 +19,7 @@ export interface Tables {
   /** Facts about the store: format, epoch, counters. */
   readonly facts: Database<string, string>;
   /** Partition name → state as JSON text. */
-  readonly partitions: Database<string, Buffer>;
+  readonly partitions: TupleTable;
   /** [partition, seq] → record of a live object, or several (`runs.ts`). The bytes are good until the next read. */
   readonly live: Database<Buffer, LivePlace>;
   /** [partition, seq] → id of a deleted object. */
@@ -36,7 +41,7 @@ export interface Tables {
   /** [document, part] → text. */
   readonly parts: Database<string, Buffer>;
   /** [kind, …key] → version and value of a registry entry. */
-  readonly entries: Database<string, Buffer>;
+  readonly entries: TupleTable;
   /** [metric, step] → row as JSON text. */
   readonly stats: Database<string, Buffer>;
   /** Job number → all about a job but what it carries, as JSON text. */
@@ -71,13 +76,14 @@ export function openTables(
   });
   const texts = { encoding: 'string', keyEncoding: 'binary' } as const;
   // The library takes encoders of keys without telling its types.
+  const tuples = { encoding: 'string', keyEncoder: tupleEncoder } as unknown as typeof texts;
   const journal = { encoding: 'string', keyEncoder: placeEncoder } as unknown as typeof texts;
   const live = { encoder: fleetingBytes, keyEncoder: livePlaceEncoder } as unknown as { readonly encoding: 'binary' };
   const index = { encoding: 'binary', keyEncoder: objectNameEncoder } as unknown as { readonly encoding: 'binary' };
   return {
     root,
     facts: root.openDB('facts', { encoding: 'string' }),
-    partitions: root.openDB('partitions', texts),
+    partitions: root.openDB<string, Buffer>('partitions', tuples) as TupleTable,
     live: root.openDB('live', live),
     graves: root.openDB('graves', journal),
     index: root.openDB('index', index),
@@ -88,7 +94,7 @@ export function openTables(
     ending: root.openDB('ending', texts),
     documents: root.openDB('documents', texts),
     parts: root.openDB('parts', texts),
-    entries: root.openDB('entries', texts),
+    entries: root.openDB<string, Buffer>('entries', tuples) as TupleTable,
     stats: root.openDB('stats', texts),
     jobs: root.openDB('jobs', texts),
     payloads: root.openDB('payloads', texts),
