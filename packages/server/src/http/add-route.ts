@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null on public routes, and before the caller is known. */
     bearer: Bearer | null;
+    /** The route whose handler took it; null: it came to none, or to one that the framework holds alone. */
+    servedBy: Route | null;
   }
 }
 
@@ -51,6 +53,7 @@ function handlerOf(desk: Desk, route: Route): (request: FastifyRequest, reply: F
     ? (request: FastifyRequest) => performAndFollow(desk, route, request)
     : (request: FastifyRequest) => route.handle(callOf(desk, request));
   return (request, reply) => {
+    request.servedBy = route;
     const fail = (error: Error) => void reply.send(error);
     perform(request).then((answer) => {
       try {

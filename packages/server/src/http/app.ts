@@ -83,6 +83,7 @@ export async function buildHttp(
     clientErrorHandler: answerSocketError,
   }) as FastifyInstance;
   app.decorateRequest('bearer', null);
+  app.decorateRequest('servedBy', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   guardSockets(app, bodyBytesMax, options.listenersMax ?? 0);

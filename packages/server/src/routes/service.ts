@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { EngineDescription, Jobs } from '@tidemark/core';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
 import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../edge-limits.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
@@ -103,8 +103,8 @@ function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic, scrape 
   const read = scrape ?? (() => metrics.text());
   const meters = new Meters(metrics);
   app.onAnswered((request, statusCode, elapsedMs) => {
-    const { url, config } = request.routeOptions;
-    if (config?.isStream === true) return;
+    const { url, isStream } = templateOf(request);
+    if (isStream) return;
     const { metric, tally } = meters.of(request.method, url, statusCode);
     tally.observe(elapsedMs / 1_000);
     if (statusCode !== 405 && url !== undefined) tidemark.stats.record(metric, elapsedMs, nowMs());
@@ -113,6 +113,20 @@ function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic, scrape 
     if (!isMetricsPublic) await authenticate(tidemark, request, 'read', nowMs());
     return reply.type(metrics.contentType).send(Buffer.from(await read()));
   });
+}
+
+interface Template {
+  /** Undefined: there is nothing at that path. */
+  readonly url: string | undefined;
+  readonly isStream: boolean;
+}
+
+/** The framework makes an object of all it knows when it is asked, and most requests were taken by a route of ours. */
+function templateOf(request: FastifyRequest): Template {
+  const { servedBy } = request;
+  if (servedBy !== null) return { url: servedBy.path, isStream: servedBy.streams !== undefined };
+  const { url, config } = request.routeOptions;
+  return { url, isStream: config?.isStream === true };
 }
 
 interface Meter {
