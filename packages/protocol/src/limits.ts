@@ -84,6 +84,8 @@ export const STAT_ROWS_MAX = 100_000;
 export const STAT_ROWS_PENDING_MAX = 100_000;
 /** Jobs enqueued in one call. More is a bug of the caller and thrown out. */
 export const JOBS_PER_CALL_MAX = 10_000;
+/** Jobs leased, or acknowledged, in one call. More is a bug of the caller and thrown out. */
+export const JOBS_LEASED_PER_CALL_MAX = 1_000;
 /** Jobs of one queue that are not dead. Exceeded: `queue_full`. */
 export const JOBS_PER_QUEUE_MAX = 1_000_000;
 /** Dead jobs of one queue; beyond it the one that died first is forgotten. */

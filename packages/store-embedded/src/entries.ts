@@ -1,6 +1,6 @@
 import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, WriteResult } from '@tidemark/core';
 import { erase } from './erase.ts';
-import { nextNumber } from './facts.ts';
+import { nextNumbers } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import { behind, keyOf, lookUp, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';
@@ -34,18 +34,29 @@ export function countEntries(tables: Tables, kind: EntryKind): number {
 // Writing: these run in the writer's transaction
 
 export function applyEntries(tables: Tables, batch: EntryBatch): WriteResult {
-  const names = new Set(batch.writes.map(({ kind, key }) => keyOf(kind, ...key).toString('latin1')));
-  if (names.size !== batch.writes.length) throw new Error('an entry stands twice in a batch');
+  const keys = batch.writes.map(({ kind, key }) => keyOf(kind, ...key));
+  if (new Set(keys.map((key) => key.toString('latin1'))).size !== keys.length) {
+    throw new Error('an entry stands twice in a batch');
+  }
   const guard = missingGuard(tables, batch.guards);
   if (guard !== null) return { status: 'gone', guard };
   const isExpected = batch.writes.every(
-    (write) => write.expect === undefined || write.expect === (readEntry(tables, write)?.version ?? 0),
+    ({ expect }, index) => expect === undefined || expect === versionAt(tables, keys[index]),
   );
   if (!isExpected) return { status: 'conflict' };
-  for (const { kind, key, value } of batch.writes) {
-    if (value === null) tables.entries.remove(keyOf(kind, ...key));
-    else tables.entries.put(keyOf(kind, ...key), `${nextNumber(tables, 'entry_version')} ${value}`);
+  let version = nextNumbers(tables, 'entry_version', batch.writes.length);
+  for (const [index, { value }] of batch.writes.entries()) {
+    const key = keys[index];
+    if (key === undefined) continue;
+    if (value === null) tables.entries.remove(key);
+    else tables.entries.put(key, `${version++} ${value}`);
   }
   if (batch.erase !== undefined) erase(tables, batch.erase);
   return { status: 'written' };
+}
+
+/** 0: there is none. */
+function versionAt(tables: Tables, key: Buffer | undefined): number {
+  const text = key === undefined ? undefined : tables.entries.get(key);
+  return text === undefined ? 0 : Number(text.slice(0, text.indexOf(' ')));
 }

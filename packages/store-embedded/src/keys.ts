@@ -39,7 +39,8 @@ function byte(source: Uint8Array, at: number): number {
 export function keyOf(...parts: readonly KeyPart[]): Buffer {
   let text = '';
   for (const part of parts) {
-    if (typeof part === 'number' || part.includes('\0')) return slowKeyOf(parts);
+    if (typeof part === 'number') return mixedKeyOf(parts);
+    if (part.includes('\0')) return slowKeyOf(parts);
     text += `${part}\0`;
   }
   if (!text.isWellFormed()) throw new Error('a key text must be well-formed Unicode');
@@ -83,6 +84,25 @@ export const tupleEncoder = {
     return Uint8Array.prototype.slice.call(source, start, end);
   },
 };
+
+/** Numbers with plain texts, as the places of jobs are: into one buffer of the right size. */
+function mixedKeyOf(parts: readonly KeyPart[]): Buffer {
+  let bytes = 0;
+  for (const part of parts) {
+    if (typeof part === 'string' && (part.includes('\0') || !part.isWellFormed())) return slowKeyOf(parts);
+    bytes += typeof part === 'number' ? NUMBER_BYTES : Buffer.byteLength(part) + 1;
+  }
+  const key = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const part of parts) {
+    if (typeof part === 'number') at = writeNumber(key, at, part);
+    else {
+      at += key.write(part, at);
+      key[at++] = END;
+    }
+  }
+  return key;
+}
 
 function slowKeyOf(parts: readonly KeyPart[]): Buffer {
   return Buffer.concat(parts.map((part) => (typeof part === 'number' ? numberKey(part) : textKey(part))));

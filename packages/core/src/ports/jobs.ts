@@ -4,6 +4,7 @@ import {
   JOB_ORDER_UNITS_MAX,
   JOB_PAYLOAD_UNITS_MAX,
   JOB_REASON_UNITS_MAX,
+  JOBS_LEASED_PER_CALL_MAX,
   JOBS_PER_CALL_MAX,
   LIST_MAX,
   nameProblem,
@@ -29,6 +30,11 @@ export interface Jobs {
 
   /** Takes the next due job for `leaseMs`; when the lease runs out unacknowledged, the job is due again. */
   lease(queue: string, leaseMs: number): Promise<LeasedJob | null>;
+  /**
+   * What so many calls of `lease` would take, in the same order, in one step. Fewer, but never none, when they carry more
+   * than `LEASED_UNITS` together: nobody has to hold more than that and one payload.
+   */
+  leaseMany(queue: string, leaseMs: number, jobsMax: number): Promise<readonly LeasedJob[]>;
 
   // What the holder of a lease may say. False or `lease_lost`: the lease had run out, somebody else may have the job.
 
@@ -36,6 +42,8 @@ export interface Jobs {
   renew(job: LeasedJob, leaseMs: number): Promise<boolean>;
   /** The job is done and forgotten. */
   acknowledge(job: LeasedJob): Promise<boolean>;
+  /** The same for many jobs of one queue in one step; of each, in the given order, whether it counted. */
+  acknowledgeAll(queue: string, jobs: readonly LeasedJob[]): Promise<readonly boolean[]>;
   /** Due again at `atMs`, or set aside as dead when its attempts are used up. */
   retry(job: LeasedJob, atMs: number, reason: string): Promise<'retrying' | 'dead' | 'lease_lost'>;
   /** Set aside as dead at once: another attempt would not help. */
@@ -144,6 +152,9 @@ export class JobFailure extends Error {
   }
 }
 
+/** What the jobs of one lease carry together, before the last of them. */
+export const LEASED_UNITS = 1_000_000;
+
 /** The reason given when a holder let its last lease run out. */
 export const LEASE_RAN_OUT = 'the lease ran out';
 
@@ -188,6 +199,20 @@ export function timeProblem(atMs: number): string | null {
 export function leaseProblem(leaseMs: number): string | null {
   const isAllowed = Number.isInteger(leaseMs) && leaseMs >= 1 && leaseMs <= JOB_LEASE_MS_MAX;
   return isAllowed ? null : `a lease must be a whole number of milliseconds from 1 to ${JOB_LEASE_MS_MAX}`;
+}
+
+export function leaseManyProblem(queue: string, leaseMs: number, jobsMax: number): string | null {
+  return queueProblem(queue) ?? leaseProblem(leaseMs) ?? countProblem('jobsMax', jobsMax, 1);
+}
+
+export function acknowledgeAllProblem(queue: string, jobs: readonly LeasedJob[]): string | null {
+  if (jobs.some((job) => job.queue !== queue)) return 'jobs of another queue cannot be acknowledged with these';
+  return queueProblem(queue) ?? countProblem('the number of jobs', jobs.length, 0);
+}
+
+function countProblem(name: string, count: number, least: number): string | null {
+  const isAllowed = Number.isInteger(count) && count >= least && count <= JOBS_LEASED_PER_CALL_MAX;
+  return isAllowed ? null : `${name} must be a whole number from ${least} to ${JOBS_LEASED_PER_CALL_MAX}`;
 }
 
 export function listProblem(limit: number): string | null {

@@ -1,5 +1,5 @@
-import type { LeasedJob, NewJob } from '@tidemark/core';
-import { nextNumber, nextNumbers } from '../facts.ts';
+import { LEASED_UNITS, type LeasedJob, type NewJob } from '@tidemark/core';
+import { nextNumbers } from '../facts.ts';
 import type { Tables } from '../tables.ts';
 import type { JobsCall, JobsTask } from './jobs-task.ts';
 import { type KeptJob, numberOf } from './kept-job.ts';
@@ -19,7 +19,9 @@ function perform(tables: Tables, desk: QueueDesk, { queue, nowMs }: JobsTask, ca
     case 'enqueue':
       return enqueue(tables, desk, call.jobs);
     case 'lease':
-      return lease(tables, desk, queue, call.leaseMs);
+      return leaseMany(tables, desk, queue, call);
+    case 'done':
+      return call.ids.map((id, index) => acknowledge(desk, nowMs, id, call.leases[index] ?? ''));
     case 'settle':
       return settle(desk, nowMs, call);
     case 'revive':
@@ -41,15 +43,33 @@ function enqueue(tables: Tables, desk: QueueDesk, jobs: readonly NewJob[]): read
   return jobs.map((_, index) => String(first + index));
 }
 
-function lease(tables: Tables, desk: QueueDesk, queue: string, leaseMs: number): LeasedJob | null {
-  const number = desk.isPaused ? null : desk.firstDue();
-  const job = desk.read(number);
-  if (number === null || job === null) return null;
-  const word = nextNumber(tables, 'lease');
-  const { kind, attempt, attemptsMax } = desk.lease(number, job, word, leaseMs);
-  const payload = desk.payloadOf(number);
-  return { id: String(number), queue, kind, payload, attempt, attemptsMax, lease: String(word) };
+function leaseMany(
+  tables: Tables,
+  desk: QueueDesk,
+  queue: string,
+  { leaseMs, jobsMax }: Extract<JobsCall, { readonly do: 'lease' }>,
+): readonly LeasedJob[] {
+  const numbers = desk.isPaused ? [] : desk.due(jobsMax);
+  const leased: LeasedJob[] = [];
+  if (numbers.length === 0) return leased;
+  let word = nextNumbers(tables, 'lease', numbers.length);
+  let units = 0;
+  for (const number of numbers) {
+    const job = desk.read(number);
+    if (job === null || units > LEASED_UNITS) break;
+    const { kind, attempt, attemptsMax } = desk.lease(number, job, word, leaseMs);
+    const payload = desk.payloadOf(number);
+    units += payload.length;
+    leased.push({ id: String(number), queue, kind, payload, attempt, attemptsMax, lease: String(word++) });
+  }
+  return leased;
 }
+
+function acknowledge(desk: QueueDesk, nowMs: number, id: string, lease: string): boolean {
+  return settle(desk, nowMs, { do: 'settle', id, lease, verdict: DONE }) === 'settled';
+}
+
+const DONE = { say: 'done' } as const;
 
 function settle(
   desk: QueueDesk,

@@ -1,4 +1,5 @@
 import {
+  acknowledgeAllProblem,
   type Clock,
   enqueueProblem,
   type JobPage,
@@ -7,6 +8,7 @@ import {
   type JobView,
   keptReason,
   type LeasedJob,
+  leaseManyProblem,
   leaseProblem,
   listProblem,
   type NewJob,
@@ -86,10 +88,15 @@ export class EmbeddedJobs implements Jobs {
   }
 
   async lease(queue: string, leaseMs: number): Promise<LeasedJob | null> {
-    insist(queueProblem(queue) ?? leaseProblem(leaseMs));
+    const [job] = await this.leaseMany(queue, leaseMs, 1);
+    return job ?? null;
+  }
+
+  async leaseMany(queue: string, leaseMs: number, jobsMax: number): Promise<readonly LeasedJob[]> {
+    insist(leaseManyProblem(queue, leaseMs, jobsMax));
     // Looking costs no write: a queue at rest can be asked as often as one likes.
-    if (!this.#isLeasing(queue) && !this.#mayLease(this.#store.read(), queue)) return null;
-    return (await this.#write(queue, { do: 'lease', leaseMs })) as LeasedJob | null;
+    if (!this.#isLeasing(queue) && !this.#mayLease(this.#store.read(), queue)) return [];
+    return (await this.#write(queue, { do: 'lease', leaseMs, jobsMax })) as readonly LeasedJob[];
   }
 
   async renew(job: LeasedJob, leaseMs: number): Promise<boolean> {
@@ -99,6 +106,16 @@ export class EmbeddedJobs implements Jobs {
 
   async acknowledge(job: LeasedJob): Promise<boolean> {
     return (await this.#settle(job, { say: 'done' })) !== 'lease_lost';
+  }
+
+  async acknowledgeAll(queue: string, jobs: readonly LeasedJob[]): Promise<readonly boolean[]> {
+    insist(acknowledgeAllProblem(queue, jobs));
+    if (jobs.length === 0) return [];
+    const ids = jobs.map(({ id }) => id);
+    const leases = jobs.map(({ lease }) => lease);
+    const counted = (await this.#write(queue, { do: 'done', ids, leases })) as readonly boolean[];
+    this.#tell(queue);
+    return counted;
   }
 
   async retry(job: LeasedJob, atMs: number, reason: string): Promise<'retrying' | 'dead' | 'lease_lost'> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Finding, Jobs, NewJob } from '@tidemark/core';
+import type { Finding, Jobs, LeasedJob, NewJob } from '@tidemark/core';
 import { refusalOf, type SettableClock, settableClock, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type EmbeddedStore, openEmbeddedStore } from '../embedded-store.ts';
@@ -153,8 +153,8 @@ function entriesRead(tables: Tables, queue: string, nowMs: number): number {
   const apply = (call: JobsCall) => applyJobs(counted, { calls: [call], queue, nowMs, bounds })[0];
   const once = () => {
     read = 0;
-    const { id, lease } = apply({ do: 'lease', leaseMs: 1_000 }) as { id: string; lease: string };
-    expect(apply({ do: 'settle', id, lease, verdict: { say: 'done' } })).toBe('settled');
+    const [held] = apply({ do: 'lease', leaseMs: 1_000, jobsMax: 1 }) as readonly [LeasedJob];
+    expect(apply({ do: 'done', ids: [held.id], leases: [held.lease] })).toEqual([true]);
     return read;
   };
   return Math.max(...Array.from({ length: 50 }, () => tables.root.transactionSync(once)));

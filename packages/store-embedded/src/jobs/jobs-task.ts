@@ -20,7 +20,9 @@ export interface JobsBounds {
 
 export type JobsCall =
   | { readonly do: 'enqueue'; readonly jobs: readonly NewJob[] }
-  | { readonly do: 'lease'; readonly leaseMs: number }
+  | { readonly do: 'lease'; readonly leaseMs: number; readonly jobsMax: number }
+  /** Side by side, since this is said most often and must travel light. */
+  | { readonly do: 'done'; readonly ids: readonly string[]; readonly leases: readonly string[] }
   | { readonly do: 'settle'; readonly id: string; readonly lease: string; readonly verdict: Verdict }
   | { readonly do: 'revive' | 'remove'; readonly id: string }
   | { readonly do: 'pause'; readonly isPaused: boolean }

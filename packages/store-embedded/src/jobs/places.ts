@@ -57,6 +57,11 @@ export function firstIn(tables: Tables, range: PlaceRange): number | null {
   return null;
 }
 
+/** The same of so many. */
+export function firstOnesIn(tables: Tables, range: PlaceRange, limit: number): readonly number[] {
+  return Array.from(tables.jobPlaces.getKeys({ ...range, limit }), numberAt);
+}
+
 export function numberAt(key: Uint8Array): number {
   return readNumber(key, key.length - NUMBER_BYTES);
 }

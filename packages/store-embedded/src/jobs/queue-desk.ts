@@ -4,7 +4,7 @@ import type { Tables } from '../tables.ts';
 import type { JobsBounds } from './jobs-task.ts';
 import { type KeptJob, readJob, type Standing, writeJob } from './kept-job.ts';
 import { type KeptQueue, readQueue, writeQueue } from './kept-queue.ts';
-import { firstIn, headPlace, lineBehind, placeOf, placesOf } from './places.ts';
+import { firstIn, firstOnesIn, headPlace, lineBehind, placeOf, placesOf } from './places.ts';
 
 /** Leases ended in one step; whoever comes next goes on. */
 const SWEEP_MAX = 1_000;
@@ -57,8 +57,9 @@ export class QueueDesk {
     return payload;
   }
 
-  firstDue(): number | null {
-    return firstIn(this.#tables, placesOf(this.#queue, 'ready', 0, this.#nowMs));
+  /** The first ones whose time has come. */
+  due(jobsMax: number): readonly number[] {
+    return firstOnesIn(this.#tables, placesOf(this.#queue, 'ready', 0, this.#nowMs), jobsMax);
   }
 
   /** Ends the leases that have run out: the job is due again, or dead when that was its last attempt. */

@@ -1,4 +1,4 @@
-import { LEASE_RAN_OUT } from '@tidemark/core';
+import { LEASE_RAN_OUT, LEASED_UNITS } from '@tidemark/core';
 import { DIGITS } from '../keys.ts';
 import { QUEUE_KEYS } from '../layout.ts';
 import { lua, type Script, script } from '../scripts/script.ts';
@@ -166,26 +166,54 @@ return answer`,
 );
 
 /**
- * Leases the next due job. A queue at rest is only looked at.
+ * Leases the next due jobs. A queue at rest is only looked at.
  *
  * KEYS    the queue
- * ARGV    moment; dead jobs at most; length of the lease
- * Answer  {} or {id, kind, payload, attempt, attempts, lease}
+ * ARGV    moment; dead jobs at most; length of the lease; jobs at most
+ * Answer  of each: {id, kind, payload, attempt, attempts, lease}
  */
 export const leaseScript: Script = script(
   'lease',
   'writes',
   DESK,
   lua`
-local dead_max, lease_ms = take_number(), take_number()
+local dead_max, lease_ms, jobs_max = take_number(), take_number(), take_number()
 if redis.call('HGET', QUEUE, 'paused') then return {} end
 if not sweep(dead_max) then return 'more' end
-local number = first_in(READY, '-', up_to(now))
-if not number then return {} end
-local job = read(number)
-local lease = next_number()
-move(number, job, { standing = 'leased', at = now + lease_ms, lease = lease, attempt = job.attempt + 1 })
-return { number, job.kind, redis.call('HGET', PAYLOADS, number), whole(job.attempt), whole(job.attempts_max), lease }`,
+local answer, carried = {}, 0
+for _, member in ipairs(redis.call('ZRANGEBYLEX', READY, '-', up_to(now), 'LIMIT', 0, jobs_max)) do
+  if carried > ${LEASED_UNITS} then break end
+  local number = number_in(member)
+  local job, payload, lease = read(number), redis.call('HGET', PAYLOADS, number), next_number()
+  move(number, job, { standing = 'leased', at = now + lease_ms, lease = lease, attempt = job.attempt + 1 })
+  carried = carried + #payload
+  answer[#answer + 1] = { number, job.kind, payload, whole(job.attempt), whole(job.attempts_max), lease }
+end
+return answer`,
+);
+
+/**
+ * Forgets jobs that are done.
+ *
+ * KEYS    the queue
+ * ARGV    moment; dead jobs at most; per job: id, lease
+ * Answer  of each: 1 when the lease was good
+ */
+export const acknowledgeScript: Script = script(
+  'acknowledge',
+  'writes',
+  DESK,
+  lua`
+local dead_max, held = take_number(), take_list()
+if not sweep(dead_max) then return 'more' end
+local answer = {}
+for index = 1, #held, 2 do
+  local job = read(held[index])
+  local is_good = job and job.standing == 'leased' and job.lease == held[index + 1]
+  if is_good then forget(held[index], job) end
+  answer[#answer + 1] = is_good and 1 or 0
+end
+return answer`,
 );
 
 /**

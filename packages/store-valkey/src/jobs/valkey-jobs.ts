@@ -1,4 +1,5 @@
 import {
+  acknowledgeAllProblem,
   type Clock,
   enqueueProblem,
   type JobPage,
@@ -7,6 +8,7 @@ import {
   type JobView,
   keptReason,
   type LeasedJob,
+  leaseManyProblem,
   leaseProblem,
   listProblem,
   type NewJob,
@@ -24,6 +26,7 @@ import { bytesOf, listOf, numberOf, textOf } from '../reply.ts';
 import type { Script } from '../scripts/script.ts';
 import type { Argument, Reply } from '../wire.ts';
 import {
+  acknowledgeScript,
   describeScript,
   enqueueScript,
   findScript,
@@ -93,14 +96,14 @@ export class ValkeyJobs implements Jobs {
   }
 
   async lease(queue: string, leaseMs: number): Promise<LeasedJob | null> {
-    insist(queueProblem(queue) ?? leaseProblem(leaseMs));
-    const reply = listOf(await this.#run(queue, leaseScript, [this.#deadMax, leaseMs]));
-    if (reply.length === 0) return null;
-    const [id, kind, payload, attempt, attemptsMax, lease] = reply;
-    return {
-      ...{ id: textOf(id), queue, kind: textOf(kind), payload: textOf(payload), lease: textOf(lease) },
-      ...{ attempt: numberOf(attempt), attemptsMax: numberOf(attemptsMax) },
-    };
+    const [job] = await this.leaseMany(queue, leaseMs, 1);
+    return job ?? null;
+  }
+
+  async leaseMany(queue: string, leaseMs: number, jobsMax: number): Promise<readonly LeasedJob[]> {
+    insist(leaseManyProblem(queue, leaseMs, jobsMax));
+    const reply = listOf(await this.#run(queue, leaseScript, [this.#deadMax, leaseMs, jobsMax]));
+    return reply.map((job) => leasedFrom(queue, listOf(job)));
   }
 
   async renew(job: LeasedJob, leaseMs: number): Promise<boolean> {
@@ -110,6 +113,15 @@ export class ValkeyJobs implements Jobs {
 
   async acknowledge(job: LeasedJob): Promise<boolean> {
     return (await this.#settle(job, 'done')) !== 'lease_lost';
+  }
+
+  async acknowledgeAll(queue: string, jobs: readonly LeasedJob[]): Promise<readonly boolean[]> {
+    insist(acknowledgeAllProblem(queue, jobs));
+    if (jobs.length === 0) return [];
+    const held = listArgs(jobs.flatMap(({ id, lease }) => [id, lease]));
+    const counted = listOf(await this.#run(queue, acknowledgeScript, [this.#deadMax, ...held]));
+    this.#tell(queue);
+    return counted.map((one) => numberOf(one) === 1);
   }
 
   async retry(job: LeasedJob, atMs: number, reason: string): Promise<'retrying' | 'dead' | 'lease_lost'> {
@@ -236,6 +248,14 @@ export class ValkeyJobs implements Jobs {
 
 function jobArgs({ kind, payload, attemptsMax, order, dueAtMs }: NewJob): (string | number)[] {
   return [kind, payload, attemptsMax, order === undefined ? '' : `=${order}`, dueAtMs ?? ''];
+}
+
+function leasedFrom(queue: string, job: readonly Reply[]): LeasedJob {
+  const [id, kind, payload, attempt, attemptsMax, lease] = job;
+  return {
+    ...{ id: textOf(id), queue, kind: textOf(kind), payload: textOf(payload), lease: textOf(lease) },
+    ...{ attempt: numberOf(attempt), attemptsMax: numberOf(attemptsMax) },
+  };
 }
 
 function viewFrom(view: readonly Reply[]): JobView {

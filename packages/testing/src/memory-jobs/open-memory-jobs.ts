@@ -1,4 +1,5 @@
 import {
+  acknowledgeAllProblem,
   type Clock,
   enqueueProblem,
   JOB_STATES,
@@ -8,7 +9,9 @@ import {
   type JobView,
   keptReason,
   LEASE_RAN_OUT,
+  LEASED_UNITS,
   type LeasedJob,
+  leaseManyProblem,
   leaseProblem,
   listProblem,
   type NewJob,
@@ -70,11 +73,26 @@ class MemoryJobs implements Jobs {
   async lease(queue: string, leaseMs: number): Promise<LeasedJob | null> {
     insist(queueProblem(queue) ?? leaseProblem(leaseMs));
     const [job] = this.#paused.has(queue) ? [] : this.#in(queue, 'due');
-    if (job === undefined) return null;
+    return job === undefined ? null : this.#hold(job, leaseMs);
+  }
+
+  async leaseMany(queue: string, leaseMs: number, jobsMax: number): Promise<readonly LeasedJob[]> {
+    insist(leaseManyProblem(queue, leaseMs, jobsMax));
+    const leased: LeasedJob[] = [];
+    let units = 0;
+    for (const job of this.#paused.has(queue) ? [] : this.#in(queue, 'due').slice(0, jobsMax)) {
+      if (units > LEASED_UNITS) break;
+      units += job.payload.length;
+      leased.push(this.#hold(job, leaseMs));
+    }
+    return leased;
+  }
+
+  #hold(job: MemoryJob, leaseMs: number): LeasedJob {
     job.attempt++;
     const lease = String(++this.#lastLease);
     job.holder = { lease, untilMs: this.#clock.nowMs() + leaseMs };
-    const { number, kind, payload, attempt, attemptsMax } = job;
+    const { number, queue, kind, payload, attempt, attemptsMax } = job;
     return { id: String(number), queue, kind, payload, attempt, attemptsMax, lease };
   }
 
@@ -87,6 +105,11 @@ class MemoryJobs implements Jobs {
 
   async acknowledge(job: LeasedJob): Promise<boolean> {
     return this.#settle(job, (held) => this.#forget(held));
+  }
+
+  async acknowledgeAll(queue: string, jobs: readonly LeasedJob[]): Promise<readonly boolean[]> {
+    insist(acknowledgeAllProblem(queue, jobs));
+    return jobs.map((job) => this.#settle(job, (held) => this.#forget(held)));
   }
 
   async retry(job: LeasedJob, atMs: number, reason: string): Promise<'retrying' | 'dead' | 'lease_lost'> {

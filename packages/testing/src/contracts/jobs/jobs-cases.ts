@@ -1,3 +1,4 @@
+import { batchCases } from './batch-cases.ts';
 import { failureCases } from './failure-cases.ts';
 import { historyCases } from './history-cases.ts';
 import type { JobsCase } from './jobs-case.ts';
@@ -8,6 +9,7 @@ import { orderCases } from './order-cases.ts';
 /** Everything that is true of every engine. */
 export const jobsCases: readonly JobsCase[] = [
   ...leaseCases,
+  ...batchCases,
   ...failureCases,
   ...orderCases,
   ...operatorCases,

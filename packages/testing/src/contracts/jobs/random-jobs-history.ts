@@ -72,9 +72,23 @@ export class RandomJobsHistory {
   async #lease(): Promise<void> {
     const queue = this.#dice.pick(QUEUES);
     const leaseMs = this.#dice.pick([1, 10, 50]);
+    if (this.#dice.chance(30)) return this.#leaseMany(queue, leaseMs, this.#dice.between(1, 4));
     const { left, right } = await this.#both((engine) => engine.lease(queue, leaseMs));
     assert.deepEqual(left && this.#plain('left', left), right && this.#plain('right', right));
     if (left !== null && right !== null) this.#held = [...this.#held, { left, right }].slice(-HELD_MAX);
+  }
+
+  async #leaseMany(queue: string, leaseMs: number, jobsMax: number): Promise<void> {
+    const { left, right } = await this.#both((engine) => engine.leaseMany(queue, leaseMs, jobsMax));
+    assert.deepEqual(
+      left.map((job) => this.#plain('left', job)),
+      right.map((job) => this.#plain('right', job)),
+    );
+    const pairs = left.flatMap((job, index) => {
+      const other = right[index];
+      return other === undefined ? [] : [{ left: job, right: other }];
+    });
+    this.#held = [...this.#held, ...pairs].slice(-HELD_MAX);
   }
 
   #plain(side: keyof Pair<string>, { lease: _lease, id, ...job }: LeasedJob) {
@@ -87,6 +101,7 @@ export class RandomJobsHistory {
 
   async #settle(): Promise<void> {
     if (this.#held.length === 0) return;
+    if (this.#dice.chance(20)) return this.#acknowledgeAll(this.#dice.pick(QUEUES));
     const held = this.#dice.pick(this.#held);
     const atMs = this.#clock.nowMs() + this.#dice.below(30);
     const verdict = this.#dice.pick<(engine: Jobs, job: LeasedJob) => Promise<unknown>>([
@@ -98,6 +113,16 @@ export class RandomJobsHistory {
       (engine, job) => engine.giveBack(job),
     ]);
     await this.#insistOnSame((engine, side) => verdict(engine, held[side]));
+  }
+
+  async #acknowledgeAll(queue: string): Promise<void> {
+    const held = this.#held.filter(({ left }) => left.queue === queue && this.#dice.chance(50));
+    await this.#insistOnSame((engine, side) =>
+      engine.acknowledgeAll(
+        queue,
+        held.map((pair) => pair[side]),
+      ),
+    );
   }
 
   async #operate(): Promise<void> {

@@ -81,6 +81,29 @@ export const brokenLeases: readonly BrokenJobs[] = [
       };
     },
   },
+  {
+    flaw: 'gives more than it is asked for when it leases many',
+    caughtBy: 'JOB-39',
+    breaks: (sound) => ({ leaseMany: (queue, leaseMs, jobsMax) => sound.leaseMany(queue, leaseMs, jobsMax + 1) }),
+  },
+  {
+    flaw: 'turns the order around when it leases many',
+    caughtBy: 'JOB-39',
+    breaks: (sound) => ({
+      leaseMany: async (queue, leaseMs, jobsMax) => [...(await sound.leaseMany(queue, leaseMs, jobsMax))].reverse(),
+    }),
+  },
+  {
+    flaw: 'acknowledges many only as long as none was lost',
+    caughtBy: 'JOB-40',
+    breaks: (sound) => ({
+      acknowledgeAll: async (_queue, jobs) => {
+        const counted: boolean[] = [];
+        for (const job of jobs) counted.push(!counted.includes(false) && (await sound.acknowledge(job)));
+        return counted;
+      },
+    }),
+  },
   { flaw: 'renews no lease', caughtBy: 'JOB-8', breaks: () => ({ renew: async () => true }) },
 ];
 
