@@ -331,13 +331,13 @@ describe('the job runner', () => {
     const gate = new Gate();
     const clock = settableClock();
     const jobs = openMemoryJobs({ clock });
-    const lease = jobs.lease.bind(jobs);
+    const lease = jobs.leaseMany.bind(jobs);
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    jobs.lease = async (queue, leaseMs) => {
-      const leased = await lease(queue, leaseMs);
+    jobs.leaseMany = async (queue, leaseMs, jobsMax) => {
+      const leased = await lease(queue, leaseMs, jobsMax);
       await released;
       return leased;
     };
@@ -370,9 +370,9 @@ describe('the job runner', () => {
   it('[JOB-35] a job enqueued while a look is under way is not overlooked', async () => {
     const clock = settableClock();
     const jobs = openMemoryJobs({ clock });
-    const lease = jobs.lease.bind(jobs);
-    jobs.lease = async (queue, leaseMs) => {
-      const leased = await lease(queue, leaseMs);
+    const lease = jobs.leaseMany.bind(jobs);
+    jobs.leaseMany = async (queue, leaseMs, jobsMax) => {
+      const leased = await lease(queue, leaseMs, jobsMax);
       await new Promise((resolve) => setImmediate(resolve));
       return leased;
     };
@@ -390,15 +390,15 @@ describe('the job runner', () => {
   it('[JOB-35] a store that does not answer is asked again at the next look', async () => {
     const gate = new Gate();
     const { jobs, timers, log } = bench({ k: gate.handle }, { workers: 1 });
-    const lease = jobs.lease.bind(jobs);
-    jobs.lease = async () => {
+    const lease = jobs.leaseMany.bind(jobs);
+    jobs.leaseMany = async () => {
       throw new Refusal('store_unavailable', 'away');
     };
     await jobs.enqueue('q', job('a'));
     await timers.pass(250);
     expect(new Set(log.lines.map(({ event }) => event))).toEqual(new Set(['jobs_not_leased']));
     expect(log.lines.length).toBeLessThan(6);
-    jobs.lease = lease;
+    jobs.leaseMany = lease;
     await timers.pass(100);
     expect(gate.started.length).toBe(1);
   });
@@ -410,15 +410,15 @@ describe('the job runner', () => {
         runs++;
       },
     });
-    const acknowledge = jobs.acknowledge.bind(jobs);
-    jobs.acknowledge = async () => {
+    const acknowledge = jobs.acknowledgeAll.bind(jobs);
+    jobs.acknowledgeAll = async () => {
       throw new Refusal('store_full', 'full');
     };
     await jobs.enqueue('q', job('a'));
     await timers.pass(0);
     expect(reports).toEqual(['q k unsettled 0']);
     expect(log.lines.map(({ event }) => event)).toEqual(['job_not_settled']);
-    jobs.acknowledge = acknowledge;
+    jobs.acknowledgeAll = acknowledge;
     await timers.pass(1_000);
     expect([runs, reports[1]]).toEqual([2, 'q k done 0']);
   });

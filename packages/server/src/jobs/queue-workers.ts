@@ -1,36 +1,56 @@
-import type { LeasedJob } from '@tidemark/core';
-import type { JobOutcome, JobReport } from './job-outcome.ts';
-import { JobRun, type JobRunParts } from './job-run.ts';
+import type { Clock, JobHandler, Jobs, LeasedJob, Log } from '@tidemark/core';
+import { JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
+import type { BackOff } from './back-off.ts';
+import type { JobReport } from './job-outcome.ts';
+import { JobRun } from './job-run.ts';
+import { JobSettler, type SettledRun } from './job-settler.ts';
+import { LeasedBatch } from './leased-batch.ts';
 import type { QueueGate } from './queue-gate.ts';
+import type { Timers } from './timers.ts';
 
-export interface QueueWorkersParts extends JobRunParts {
+export interface QueueWorkersParts {
   readonly queue: string;
+  readonly jobs: Jobs;
+  readonly handlers: ReadonlyMap<string, JobHandler>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly dice: () => number;
+  readonly log: Log;
   /** Jobs run at once. */
   readonly workers: number;
-  /** How long a queue at rest is left alone. Jobs this process enqueues are heard of at once. */
+  readonly leaseMs: number;
+  /** A handler that takes longer has failed, so that one that hangs does not keep its worker for ever. */
+  readonly jobMsMax: number;
+  readonly backOff: BackOff;
+  /** Whether work cut short by a stop counts as an attempt. */
+  readonly isCutCounted: boolean;
+  /** How long to rest when nothing is due. Jobs that this process enqueues are heard of at once. */
   readonly pollMs: number;
   readonly onReport: (report: JobReport) => void;
   readonly gate: QueueGate;
 }
 
-/** Leases jobs of one queue and runs so many of them at once. */
+/** Leases jobs of one queue, as many in one step as there are workers free, and runs so many of them at once. */
 export class QueueWorkers {
   readonly #parts: QueueWorkersParts;
-  readonly #runs = new Set<JobRun>();
-  /** Everything under way, from asking for a lease to the outcome. */
-  readonly #busy = new Set<Promise<void>>();
+  readonly #settler: JobSettler;
+  readonly #runs = new Map<JobRun, LeasedBatch>();
   readonly #endWatch: () => void;
   #cancelPoll: (() => void) | null = null;
   #restsUntilMs = 0;
   /** Counts what was heard, so that a look that began before is not taken for the last word. */
   #hints = 0;
-  /** The last look found nothing: one worker looks for all until that changes. */
+  /** The last look found nothing: one looks for all until that changes. */
   #isDry = false;
-  #lookers = 0;
+  #looks = 0;
+  /** Workers that have a job, from asking for its lease until its end is kept. */
+  #busy = 0;
   #isStopped = false;
+  #onIdle: () => void = () => undefined;
 
   constructor(parts: QueueWorkersParts) {
     this.#parts = parts;
+    this.#settler = new JobSettler({ ...parts, onSettled: (settled) => this.#settled(settled) });
     this.#endWatch = parts.jobs.watch(parts.queue, () => {
       this.#hints++;
       this.#fill();
@@ -43,81 +63,95 @@ export class QueueWorkers {
     this.#isStopped = true;
     this.#endWatch();
     this.#cancelPoll?.();
+    if (this.#busy === 0) return;
     const cancel = this.#parts.timers.after(graceMs, () => {
-      for (const run of this.#runs) run.giveUp();
+      for (const run of [...this.#runs.keys()]) run.cut('stopping');
     });
-    await Promise.all(this.#busy);
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
     cancel();
   }
 
+  /** Gives every free worker that the gate lets through something to do. */
   #fill(): void {
-    while (this.#mayLook()) {
-      const waitMs = this.#parts.gate.take();
-      if (waitMs > 0) {
-        this.#rest(waitMs);
-        return;
-      }
-      const turn: Promise<void> = this.#turn().then((isFruitful) => {
-        this.#busy.delete(turn);
-        if (isFruitful) this.#fill();
-        else this.#rest(this.#parts.pollMs);
-      });
-      this.#busy.add(turn);
+    if (this.#isStopped || (this.#isDry && this.#looks > 0)) return;
+    const { workers, gate } = this.#parts;
+    const free = Math.min(workers - this.#busy, JOBS_LEASED_PER_CALL_MAX);
+    let places = 0;
+    for (let waitMs = 0; places < free && waitMs === 0; ) {
+      waitMs = gate.take();
+      if (waitMs === 0) places++;
+      else this.#rest(waitMs);
     }
+    if (places > 0) void this.#look(places);
   }
 
-  #mayLook(): boolean {
-    if (this.#isStopped || this.#busy.size >= this.#parts.workers) return false;
-    return !this.#isDry || this.#lookers === 0;
-  }
-
-  /** Takes a job and runs it. False: there was none. */
-  async #turn(): Promise<boolean> {
-    const { queue, log, gate } = this.#parts;
+  async #look(places: number): Promise<void> {
     const hints = this.#hints;
+    this.#looks++;
+    this.#busy += places;
+    const leased = await this.#lease(places);
+    this.#looks--;
+    this.#release(places - (leased?.length ?? 0));
+    // Where some were, more may be; and what was heard meanwhile may have come too late for this look.
+    if (leased !== null) this.#isDry = leased.length === 0;
+    if (leased !== null && leased.length > 0) this.#start(leased);
+    if (leased === null || (this.#isDry && hints === this.#hints)) this.#rest(this.#parts.pollMs);
+    else this.#fill();
+  }
+
+  /** Null: the store did not answer. */
+  async #lease(places: number): Promise<readonly LeasedJob[] | null> {
+    const { jobs, queue, leaseMs, log } = this.#parts;
     try {
-      const job = await this.#look();
-      const wasDry = this.#isDry;
-      this.#isDry = job === null;
-      if (job === null) {
-        gate.giveBack();
-        return hints !== this.#hints;
-      }
-      // Where one was, more may be.
-      if (wasDry) this.#fill();
-      await this.#run(job);
-      return true;
+      return await jobs.leaseMany(queue, leaseMs, places);
     } catch (error) {
       log.warn('jobs_not_leased', { queue, reason: error instanceof Error ? error.message : String(error) });
-      return false;
+      return null;
     }
   }
 
-  async #look(): Promise<LeasedJob | null> {
-    const { jobs, queue, leaseMs } = this.#parts;
-    this.#lookers++;
-    try {
-      return await jobs.lease(queue, leaseMs);
-    } finally {
-      this.#lookers--;
-    }
+  /** Places that nothing was found for. */
+  #release(places: number): void {
+    for (let place = 0; place < places; place++) this.#parts.gate.giveBack();
+    this.#free(places);
   }
 
-  async #run(job: LeasedJob): Promise<void> {
-    const { clock, queue, onReport } = this.#parts;
+  #start(leased: readonly LeasedJob[]): void {
+    const { clock, handlers } = this.#parts;
     const startMs = clock.nowMs();
-    const outcome = await this.#outcomeOf(job);
-    onReport({ queue, kind: job.kind, outcome, tookMs: clock.nowMs() - startMs });
+    const runs = leased.map((job) => new JobRun(job, startMs, this.#end));
+    // Leased while the end was under way: there is no time to begin.
+    if (this.#isStopped) {
+      for (const run of runs) void this.#settler.giveBack(run);
+      return;
+    }
+    const onNotRenewed = ({ job }: JobRun, error: unknown) => this.#settler.warn('job_lease_not_renewed', job, error);
+    const batch = new LeasedBatch({ ...this.#parts, onNotRenewed }, runs);
+    for (const run of runs) this.#runs.set(run, batch);
+    for (const run of runs) run.begin(handlers.get(run.job.kind));
   }
 
-  async #outcomeOf(job: LeasedJob): Promise<JobOutcome> {
-    // Leased while the end was under way: there is no time to begin.
-    if (this.#isStopped) return (await this.#parts.jobs.giveBack(job)) ? 'given_back' : 'lease_lost';
-    const run = new JobRun(this.#parts, job);
-    this.#runs.add(run);
-    const outcome = await run.outcome;
+  readonly #end: ConstructorParameters<typeof JobRun>[2] = (run, end) => {
+    this.#runs.get(run)?.leave(run);
     this.#runs.delete(run);
-    return outcome;
+    this.#settler.settle(run, end);
+  };
+
+  #settled(settled: readonly SettledRun[]): void {
+    const { clock, queue, onReport } = this.#parts;
+    const nowMs = clock.nowMs();
+    for (const { run, outcome } of settled) {
+      onReport({ queue, kind: run.job.kind, outcome, tookMs: nowMs - run.startMs });
+    }
+    this.#free(settled.length);
+    this.#fill();
+  }
+
+  #free(workers: number): void {
+    this.#busy -= workers;
+    if (this.#busy === 0) this.#onIdle();
   }
 
   /** Looks again after this long; a later look that was planned before is not waited for. */
