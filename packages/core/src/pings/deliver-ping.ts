@@ -2,7 +2,7 @@ import { type PushService, pushServiceOf, pushTypeOf } from '@tidemark/protocol'
 import type { Clock } from '../ports/clock.ts';
 import { JobFailure, type JobHandler, type LeasedJob } from '../ports/jobs.ts';
 import type { Notifier, PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
-import type { Store } from '../ports/store.ts';
+import type { Entry, Store } from '../ports/store.ts';
 import { readClientRecord } from '../registry/client-record.ts';
 import { refs } from '../registry/refs.ts';
 import { unreachable } from './choose-devices.ts';
@@ -49,26 +49,29 @@ class Delivery {
     // The process died between keeping the result and finishing the job.
     if (before !== null && isFinal(before.status)) return;
     this.#isSecondTime = this.#isGap(before);
-    const { store, told } = this.#ports;
-    const target = await targetOf(store, this.#payload);
+    const { store, told, notifier, clock } = this.#ports;
+    const target = targetIn(await store.readEntry(refs.client(this.#payload.client)), this.#payload);
     if (target === null) return this.#keep('gone', 'the device is gone or has no address any more');
     this.#service = pushServiceOf(target.pushType);
     this.#deviceType = target.deviceType;
     if (told.isTold(this.#payload)) return this.#keep('collapsed', 'a later ping has told the device the same');
-    await this.#carry(target);
-  }
-
-  async #carry(target: PingTarget): Promise<void> {
-    const { store, notifier, told, clock } = this.#ports;
-    const { id, content } = this.#payload;
-    const message: PingMessage = { id, ...content };
     const leftAtMs = clock.nowMs();
     this.#isRepeated = this.#isSecondTime;
-    const outcome = await notifier.notify(target, message).catch(failedBy);
+    let outcome: PingOutcome;
+    try {
+      outcome = await notifier.notify(target, this.#message());
+    } catch (error) {
+      outcome = failedBy(error);
+    }
     if (outcome.status === 'accepted' || outcome.status === 'sent') told.note(this.#payload, leftAtMs);
     if (outcome.status === 'retired') await retirePin(store, target.client, target.devicePin);
     await this.#keepOutcome(outcome);
     if (outcome.status === 'failed') throw new JobFailure(outcome.reason, outcome);
+  }
+
+  #message(): PingMessage {
+    const { id, content } = this.#payload;
+    return { id, ...content };
   }
 
   #keepOutcome(outcome: PingOutcome): Promise<void> {
@@ -91,8 +94,10 @@ class Delivery {
     onOutcome?.(this.#deviceType, status);
     const { ping, client } = this.#payload;
     const { attempt: attempts } = this.#job;
-    const about = { status, service: this.#service, reason, attempts, atMs: clock.nowMs() };
-    return results.record({ ping, client, result: { ...about, isRepeated: this.#isRepeated, isAnswerLost } });
+    const atMs = clock.nowMs();
+    const isRepeated = this.#isRepeated;
+    const result = { status, service: this.#service, reason, attempts, atMs, isRepeated, isAnswerLost };
+    return results.record({ ping, client, result });
   }
 
   #before(): Promise<ResultRecord | null> {
@@ -117,8 +122,7 @@ function failedBy(error: unknown): PingOutcome {
 }
 
 /** Where the device is reached now. Null: it is gone, is another one by now, or has no address. */
-async function targetOf(store: Store, { client, user, createdAtMs }: PingPayload): Promise<PingTarget | null> {
-  const entry = await store.readEntry(refs.client(client));
+function targetIn(entry: Entry | null, { client, user, createdAtMs }: PingPayload): PingTarget | null {
   const record = entry === null ? null : readClientRecord(entry.value);
   if (record === null || record.user !== user || record.createdAtMs !== createdAtMs) return null;
   const { device } = record;

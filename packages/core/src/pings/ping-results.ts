@@ -17,7 +17,7 @@ import {
   readResultRecord,
   resultView,
 } from './ping-record.ts';
-import { tally } from './tally.ts';
+import { Tally } from './tally.ts';
 
 export interface PingResultsPorts {
   readonly store: Store;
@@ -34,7 +34,8 @@ export interface NewResult {
   readonly result: ResultRecord;
 }
 
-interface Pending extends NewResult {
+interface Pending {
+  readonly given: NewResult;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -93,7 +94,7 @@ export class PingResults {
    */
   record(result: NewResult): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ ...result, resolve, reject });
+      this.#pending.push({ given: result, resolve, reject });
       if (!this.#isWriting) void this.#writeAll();
     });
   }
@@ -157,8 +158,9 @@ export class PingResults {
       const batch = this.#pending.splice(0, BATCH_MAX);
       try {
         let isFirstTry = true;
+        const results = batch.map(({ given }) => given);
         await persist(() => {
-          const written = this.#tryWrite(batch, isFirstTry);
+          const written = this.#tryWrite(results, isFirstTry);
           isFirstTry = false;
           return written;
         });
@@ -191,20 +193,19 @@ export class PingResults {
     // It was forgotten: nobody can ask for its results any more.
     if (entry === null) return [];
     const old = readPingRecord(entry.value);
-    let record = old;
+    const tally = new Tally(old);
     const writes: EntryWrite[] = [];
     for (const [client, result] of results) {
       const isFirst = isBelieving && result.attempts === 1;
       const known = isFirst ? null : await store.readEntry(refs.pingResult(ping, client));
-      const before = known === null ? null : readResultRecord(known.value);
-      const settled = tally(record, before, result);
-      if (settled === null) continue;
-      record = settled.ping;
-      const value = JSON.stringify(settled.result);
-      writes.push({ ...refs.pingResult(ping, client), value, expect: known?.version ?? 0 });
+      const kept = tally.add(known === null ? null : readResultRecord(known.value), result);
+      if (kept === null) continue;
+      const { kind, key } = refs.pingResult(ping, client);
+      writes.push({ kind, key, value: JSON.stringify(kept), expect: known?.version ?? 0 });
     }
-    if (record === old) return writes;
-    return [...writes, { ...refs.ping(ping), value: JSON.stringify(record), expect: entry.version }];
+    const record = tally.ping;
+    if (record !== old) writes.push({ ...refs.ping(ping), value: JSON.stringify(record), expect: entry.version });
+    return writes;
   }
 }
 

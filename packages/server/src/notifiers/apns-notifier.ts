@@ -57,17 +57,6 @@ export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
     });
   const services = { production: open('production'), sandbox: open('sandbox') };
 
-  async function send(target: PingTarget, ping: PingMessage, topic: string, body: string): Promise<Http2Reply> {
-    const service = services[target.pushType === 'apns_sandbox' ? 'sandbox' : environment];
-    const expiresAtS = Math.floor(clock.nowMs() / 1_000) + ttlS;
-    const headers = { ...headersOf(target, ping, topic, expiresAtS), authorization: `bearer ${await token.text()}` };
-    let reply = await service.send({ headers, body });
-    for (let sends = 1; sends < SENDS_MAX && reply.kind === 'not_sent'; sends++) {
-      reply = await service.send({ headers, body });
-    }
-    return reply;
-  }
-
   return {
     async notify(target, ping): Promise<PingOutcome> {
       const topic = topicOf(parts.topics, target);
@@ -75,7 +64,14 @@ export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
       if (!APNS_TOKEN.test(target.devicePin)) return refused('device_pin is no device token of APNs');
       const payload = apnsPayload(ping);
       if (payload === null) return refused(`the ping is larger than the ${APNS_PAYLOAD_BYTES_MAX} bytes APNs takes`);
-      const outcome = outcomeOf(await send(target, ping, topic, payload.body), clock.nowMs(), token);
+      const made = token.text();
+      const bearer = typeof made === 'string' ? made : await made;
+      const expiresAtS = Math.floor(clock.nowMs() / 1_000) + ttlS;
+      const request = { headers: headersOf(target, ping, { topic, bearer, expiresAtS }), body: payload.body };
+      const service = services[target.pushType === 'apns_sandbox' ? 'sandbox' : environment];
+      let reply = await service.send(request);
+      for (let sends = 1; sends < SENDS_MAX && reply.kind === 'not_sent'; sends++) reply = await service.send(request);
+      const outcome = outcomeOf(reply, clock.nowMs(), token);
       return outcome.status === 'accepted' && payload.note !== undefined ? { ...outcome, note: payload.note } : outcome;
     },
     get connections() {
@@ -95,11 +91,16 @@ function topicOf(topics: ReadonlyMap<string, string>, { appId }: PingTarget): st
   return topics.get(appId) ?? null;
 }
 
-function headersOf({ devicePin }: PingTarget, ping: PingMessage, topic: string, expiresAtS: number) {
+function headersOf(
+  { devicePin }: PingTarget,
+  ping: PingMessage,
+  { topic, bearer, expiresAtS }: { readonly topic: string; readonly bearer: string; readonly expiresAtS: number },
+) {
   const isSeen = isAlert(ping);
   return {
     ':method': 'POST',
     ':path': `/3/device/${devicePin}`,
+    authorization: `bearer ${bearer}`,
     'apns-topic': topic,
     'apns-push-type': isSeen ? 'alert' : 'background',
     // Apple refuses background pushes that claim to be urgent.

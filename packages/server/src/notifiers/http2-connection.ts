@@ -8,6 +8,7 @@ import {
 import { isIP } from 'node:net';
 import { connect as connectSocket, type TLSSocket } from 'node:tls';
 import type { Timers } from '../jobs/timers.ts';
+import { CoarseDeadlines } from '../outbound/coarse-deadlines.ts';
 
 export interface Http2Request {
   readonly headers: OutgoingHttpHeaders;
@@ -55,12 +56,14 @@ export class Http2Connection {
   /** The last request the service says it has looked at; null while it has not said goodbye. */
   #lastSeen: number | null = null;
   #cancelTimer: () => void;
+  readonly #deadlines: CoarseDeadlines<Exchange>;
 
   constructor(parts: Http2ConnectionParts) {
     this.#parts = parts;
     this.#socket = secureSocket(parts);
     this.#session = connect(parts.origin, { createConnection: () => this.#socket });
     const { timers, timeoutMs } = parts;
+    this.#deadlines = new CoarseDeadlines({ timers, waitMs: timeoutMs, onLate: (late) => this.#giveUpOn(late) });
     this.#cancelTimer = timers.after(timeoutMs, () => this.#break(`no connection in ${timeoutMs} ms`));
     this.#session.once('remoteSettings', () => this.#begin());
     this.#session.on('remoteSettings', () => this.#parts.onRoom());
@@ -90,14 +93,22 @@ export class Http2Connection {
     return this;
   }
 
-  async send(request: Http2Request, timeoutMs: number): Promise<Http2Reply> {
-    try {
-      return await this.#exchange(request, timeoutMs);
-    } finally {
-      this.#underWay--;
-      if (this.#isEnded) this.#leave();
-      else if (this.room > 0) this.#parts.onRoom();
+  /** A place must have been reserved. */
+  send({ headers, body }: Http2Request): Promise<Http2Reply> {
+    if (this.#session.destroyed || this.#session.closed) {
+      this.#makeRoom();
+      return Promise.resolve({ kind: 'not_sent', reason: 'the connection was closed' });
     }
+    return new Promise((resolve, reject) => {
+      try {
+        const exchange = new Exchange(this.#session.request(headers), (over) => this.#finish(over, resolve));
+        this.#deadlines.add(exchange);
+        exchange.stream.end(body);
+      } catch (error) {
+        this.#makeRoom();
+        reject(error);
+      }
+    });
   }
 
   /** Lets what is under way finish. */
@@ -143,42 +154,37 @@ export class Http2Connection {
   /** Once nothing is under way any more. A session that was told goodbye would wait for the other side for ever. */
   #leave(): void {
     if (this.#underWay > 0) return;
+    this.#deadlines.close();
     this.#session.destroy();
     this.#socket.destroy();
   }
 
-  #exchange({ headers, body }: Http2Request, timeoutMs: number): Promise<Http2Reply> {
-    if (this.#session.destroyed || this.#session.closed) {
-      return Promise.resolve({ kind: 'not_sent', reason: 'the connection was closed' });
-    }
-    return new Promise((resolve) => {
-      const stream = this.#session.request(headers);
-      const answer = new Answer(stream);
-      let fault = 'the connection was cut';
-      const cancel = this.#parts.timers.after(timeoutMs, () => {
-        fault = `no answer in ${timeoutMs} ms`;
-        stream.close(constants.NGHTTP2_CANCEL);
-        // It may be the connection that is dead rather than the request: the next ones shall not wait for it.
-        this.#end(fault);
-      });
-      stream.on('error', (error) => {
-        if (fault === 'the connection was cut') fault = reasonOf(error);
-      });
-      stream.on('close', () => {
-        cancel();
-        const { reply } = answer;
-        if (reply !== null) resolve(reply);
-        // A goodbye may be told to the streams before it is told to the session.
-        else setImmediate(() => resolve(this.#unanswered(stream, fault)));
-      });
-      stream.end(body);
-    });
+  #finish(exchange: Exchange, resolve: (reply: Http2Reply) => void): void {
+    this.#deadlines.delete(exchange);
+    const { reply } = exchange;
+    this.#makeRoom();
+    if (reply !== null) resolve(reply);
+    // A goodbye may be told to the streams before it is told to the session.
+    else setImmediate(() => resolve(this.#unanswered(exchange)));
   }
 
-  #unanswered(stream: ClientHttp2Stream, reason: string): Http2Reply {
+  #makeRoom(): void {
+    this.#underWay--;
+    if (this.#isEnded) this.#leave();
+    else if (this.room > 0) this.#parts.onRoom();
+  }
+
+  #giveUpOn(exchange: Exchange): void {
+    const reason = `no answer in ${this.#parts.timeoutMs} ms`;
+    exchange.giveUp(reason);
+    // It may be the connection that is dead rather than the request: the next ones shall not wait for it.
+    this.#end(reason);
+  }
+
+  #unanswered({ stream, fault }: Exchange): Http2Reply {
     const isUnseen = this.#lastSeen !== null && stream.id !== undefined && stream.id > this.#lastSeen;
     const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
-    return { kind: isUnseen || isRefused || stream.id === undefined ? 'not_sent' : 'lost', reason };
+    return { kind: isUnseen || isRefused || stream.id === undefined ? 'not_sent' : 'lost', reason: fault };
   }
 }
 
@@ -193,31 +199,49 @@ function secureSocket({ origin, ca }: Http2ConnectionParts): TLSSocket {
 
 const HTTPS_PORT = 443;
 
-/** What has arrived of an answer. Most have no body, so nothing is made ready for one before it comes. */
-class Answer {
+const WAS_CUT = 'the connection was cut';
+
+/** One request, and what has arrived of its answer. Most have no body, so nothing is made ready for one before it comes. */
+class Exchange {
+  readonly stream: ClientHttp2Stream;
+  /** Why there is no answer, where there is none. */
+  fault = WAS_CUT;
   #status: number | null = null;
   #retryAfter: string | null = null;
-  readonly #chunks: Buffer[] = [];
+  #chunks: Buffer[] | null = null;
   #bytes = 0;
 
-  constructor(stream: ClientHttp2Stream) {
+  constructor(stream: ClientHttp2Stream, onOver: (exchange: Exchange) => void) {
+    this.stream = stream;
     stream.on('response', (headers) => {
       this.#status = headers[':status'] ?? null;
       const { 'retry-after': retryAfter } = headers;
       this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
     });
-    stream.on('data', (chunk: Buffer) => {
-      this.#chunks.push(chunk);
-      this.#bytes += chunk.length;
-      if (this.#bytes > ANSWER_BYTES_MAX) stream.close(constants.NGHTTP2_CANCEL);
+    stream.on('data', (chunk: Buffer) => this.#take(chunk));
+    stream.on('error', (error) => {
+      if (this.fault === WAS_CUT) this.fault = reasonOf(error);
     });
+    stream.on('close', () => onOver(this));
+  }
+
+  giveUp(reason: string): void {
+    this.fault = reason;
+    this.stream.close(constants.NGHTTP2_CANCEL);
   }
 
   /** The status is the verdict: it counts also when the rest of the answer was cut off. */
   get reply(): Http2Reply | null {
     if (this.#status === null) return null;
-    const body = this.#chunks.length === 0 ? '' : Buffer.concat(this.#chunks).toString();
+    const body = this.#chunks === null ? '' : Buffer.concat(this.#chunks).toString();
     return { kind: 'answered', status: this.#status, retryAfter: this.#retryAfter, body };
+  }
+
+  #take(chunk: Buffer): void {
+    this.#chunks ??= [];
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes > ANSWER_BYTES_MAX) this.stream.close(constants.NGHTTP2_CANCEL);
   }
 }
 

@@ -51,11 +51,14 @@ export class Http2Connections {
     return this.#connections.size + this.#leaving.size;
   }
 
-  async send(request: Http2Request): Promise<Http2Reply> {
+  send(request: Http2Request): Promise<Http2Reply> {
     // Most find one at once, and need not wait for a turn.
-    const connection = this.#free()?.reserve() ?? (await this.#connection());
-    if (typeof connection === 'string') return { kind: 'not_sent', reason: connection };
-    return connection.send(request, this.#parts.timeoutMs);
+    return this.#free()?.reserve().send(request) ?? this.#sendLater(request);
+  }
+
+  async #sendLater(request: Http2Request): Promise<Http2Reply> {
+    const connection = await this.#connection();
+    return typeof connection === 'string' ? { kind: 'not_sent', reason: connection } : connection.send(request);
   }
 
   close(): void {

@@ -15,11 +15,21 @@ export function liveNotifier(devices: LiveDevices): Notifier {
 /** Whoever is connected gets the ping there and nowhere else, so that nobody gets it twice. */
 export function liveFirst(devices: LiveDevices, otherwise: Notifier): Notifier {
   return {
-    async notify(target, ping): Promise<PingOutcome> {
-      const isSent = await devices.ping(target.client, livePing(ping));
-      return isSent ? { status: 'sent' } : otherwise.notify(target, ping);
+    notify(target, ping): Promise<PingOutcome> {
+      const isSent = devices.ping(target.client, livePing(ping));
+      // Mostly nobody has to be asked, and then nothing is waited for.
+      return isSent === false
+        ? otherwise.notify(target, ping)
+        : sentOrElse(isSent, () => otherwise.notify(target, ping));
     },
   };
+}
+
+async function sentOrElse(
+  isSent: boolean | Promise<boolean>,
+  otherwise: () => Promise<PingOutcome>,
+): Promise<PingOutcome> {
+  return (await isSent) ? { status: 'sent' } : otherwise();
 }
 
 function livePing({ id, sources, message, badge, sound, vibrateS }: PingMessage): SyncEvents['ping'] {

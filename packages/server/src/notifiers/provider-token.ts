@@ -17,6 +17,8 @@ const RENEW_EVERY_MS = 20 * 60_000;
 interface Made {
   readonly atMs: number;
   readonly text: Promise<string>;
+  /** Null: it is being made. */
+  ready: string | null;
 }
 
 /** The token by which Apple knows the operator, made anew before it gets old. */
@@ -32,10 +34,11 @@ export class ProviderToken {
     this.#key.catch(() => undefined);
   }
 
-  text(): Promise<string> {
+  /** At once when there is one, which is nearly always. */
+  text(): string | Promise<string> {
     const nowMs = this.#parts.clock.nowMs();
     if (this.#made === null || this.#ageMs(nowMs) >= RENEW_AFTER_MS) this.#made = this.#make(nowMs);
-    return this.#made.text;
+    return this.#made.ready ?? this.#made.text;
   }
 
   /** Apple says that it is too old, perhaps because clocks differ. */
@@ -50,7 +53,15 @@ export class ProviderToken {
   }
 
   #make(nowMs: number): Made {
-    return { atMs: nowMs, text: this.#sign(Math.floor(nowMs / 1_000)) };
+    const made: Made = { atMs: nowMs, text: this.#sign(Math.floor(nowMs / 1_000)), ready: null };
+    made.text.then(
+      (text) => {
+        made.ready = text;
+      },
+      // Whoever asks for it is told; nobody else has to be.
+      () => undefined,
+    );
+    return made;
   }
 
   async #sign(issuedAtS: number): Promise<string> {

@@ -44,16 +44,13 @@ export class ServiceGate implements QueueGate {
   /** The notifier, with an ear for how its service does. */
   watch(notifier: Notifier): Notifier {
     return {
-      notify: async (target, ping) => {
-        const outcome = await notifier.notify(target, ping);
-        this.#hear(outcome);
-        return outcome;
-      },
+      notify: (target, ping) => notifier.notify(target, ping).then(this.#hear),
     };
   }
 
-  #hear(outcome: PingOutcome): void {
+  readonly #hear = (outcome: PingOutcome): PingOutcome => {
     if (outcome.status === 'failed' && outcome.isServiceDown === true) this.#breaker.fail(outcome.retryAfterMs);
     else this.#breaker.succeed();
-  }
+    return outcome;
+  };
 }

@@ -94,8 +94,12 @@ export class JoinedServers implements LiveDevices {
   }
 
   /** Wherever the device listens. */
-  async ping(client: string, ping: SyncEvents['ping']): Promise<boolean> {
+  ping(client: string, ping: SyncEvents['ping']): boolean | Promise<boolean> {
     if (this.#parts.hub.ping(client, ping)) return true;
+    return this.#neighbours.count > 0 && this.#pingElsewhere(client, ping);
+  }
+
+  async #pingElsewhere(client: string, ping: SyncEvents['ping']): Promise<boolean> {
     return (await this.#neighbours.ask({ kind: 'ping', client, ping })) > 0;
   }
 
