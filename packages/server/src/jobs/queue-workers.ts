@@ -43,8 +43,11 @@ export class QueueWorkers {
   /** The last look found nothing: one looks for all until that changes. */
   #isDry = false;
   #looks = 0;
-  /** Workers that have a job, from asking for its lease until its end is kept. */
+  /** Workers that have a job, or have asked for one. */
   #busy = 0;
+  /** Jobs whose work has ended and whose end is not kept yet: their workers are free again. */
+  #settling = 0;
+  #isFillPlanned = false;
   #isStopped = false;
   #onIdle: () => void = () => undefined;
 
@@ -63,7 +66,7 @@ export class QueueWorkers {
     this.#isStopped = true;
     this.#endWatch();
     this.#cancelPoll?.();
-    if (this.#busy === 0) return;
+    if (this.#isIdle()) return;
     const cancel = this.#parts.timers.after(graceMs, () => {
       for (const run of [...this.#runs.keys()]) run.cut('stopping');
     });
@@ -77,7 +80,9 @@ export class QueueWorkers {
   #fill(): void {
     if (this.#isStopped || (this.#isDry && this.#looks > 0)) return;
     const { workers, gate } = this.#parts;
-    const free = Math.min(workers - this.#busy, JOBS_LEASED_PER_CALL_MAX);
+    // A store that is slow to keep what has ended must not be given ever more to keep.
+    const unkept = Math.max(0, this.#settling - workers);
+    const free = Math.min(workers - this.#busy - unkept, JOBS_LEASED_PER_CALL_MAX);
     let places = 0;
     for (let waitMs = 0; places < free && waitMs === 0; ) {
       waitMs = gate.take();
@@ -115,7 +120,8 @@ export class QueueWorkers {
   /** Places that nothing was found for. */
   #release(places: number): void {
     for (let place = 0; place < places; place++) this.#parts.gate.giveBack();
-    this.#free(places);
+    this.#busy -= places;
+    this.#tellIdle();
   }
 
   #start(leased: readonly LeasedJob[]): void {
@@ -124,6 +130,8 @@ export class QueueWorkers {
     const runs = leased.map((job) => new JobRun(job, startMs, this.#end));
     // Leased while the end was under way: there is no time to begin.
     if (this.#isStopped) {
+      this.#busy -= runs.length;
+      this.#settling += runs.length;
       for (const run of runs) void this.#settler.giveBack(run);
       return;
     }
@@ -136,8 +144,21 @@ export class QueueWorkers {
   readonly #end: ConstructorParameters<typeof JobRun>[2] = (run, end) => {
     this.#runs.get(run)?.leave(run);
     this.#runs.delete(run);
+    this.#busy--;
+    this.#settling++;
     this.#settler.settle(run, end);
+    this.#fillSoon();
   };
+
+  /** Once for all that end at the same moment, and behind what is told of them: the store does both in one step. */
+  #fillSoon(): void {
+    if (this.#isFillPlanned) return;
+    this.#isFillPlanned = true;
+    process.nextTick(() => {
+      this.#isFillPlanned = false;
+      this.#fill();
+    });
+  }
 
   #settled(settled: readonly SettledRun[]): void {
     const { clock, queue, onReport } = this.#parts;
@@ -145,13 +166,17 @@ export class QueueWorkers {
     for (const { run, outcome } of settled) {
       onReport({ queue, kind: run.job.kind, outcome, tookMs: nowMs - run.startMs });
     }
-    this.#free(settled.length);
+    this.#settling -= settled.length;
+    this.#tellIdle();
     this.#fill();
   }
 
-  #free(workers: number): void {
-    this.#busy -= workers;
-    if (this.#busy === 0) this.#onIdle();
+  #isIdle(): boolean {
+    return this.#busy === 0 && this.#settling === 0;
+  }
+
+  #tellIdle(): void {
+    if (this.#isIdle()) this.#onIdle();
   }
 
   /** Looks again after this long; a later look that was planned before is not waited for. */
