@@ -1,8 +1,8 @@
-import type { Clock, PingMessage, PingOutcome, PingTarget } from '@tidemark/core';
+import { type Clock, type PingMessage, type PingOutcome, type PingTarget, sha256 } from '@tidemark/core';
 import type { Timers } from '../jobs/timers.ts';
 import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import { apnsOutcome, apnsReason } from './apns-answer.ts';
-import { APNS_PAYLOAD_BYTES_MAX, apnsId, apnsPayload, isAlert } from './apns-payload.ts';
+import { APNS_PAYLOAD_BYTES_MAX, ApnsPayloads, apnsId, isAlert } from './apns-payload.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';
 import { collapseKey } from './collapse-key.ts';
 import type { Http2Reply } from './http2-connection.ts';
@@ -49,6 +49,7 @@ const SENDS_MAX = 2;
 export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
   const { clock, environment, origins = {}, ttlS } = parts;
   const token = new ProviderToken(parts);
+  const payloads = new ApnsPayloads();
   const open = (at: ApnsEnvironment) =>
     new Http2Connections({
       ...parts,
@@ -61,8 +62,8 @@ export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
     async notify(target, ping): Promise<PingOutcome> {
       const topic = topicOf(parts.topics, target);
       if (topic === null) return refused('no bundle id is configured for the app the device names');
-      if (!APNS_TOKEN.test(target.devicePin)) return refused('device_pin is no device token of APNs');
-      const payload = apnsPayload(ping);
+      if (!isApnsToken(target.devicePin)) return refused('device_pin is no device token of APNs');
+      const payload = payloads.of(ping);
       if (payload === null) return refused(`the ping is larger than the ${APNS_PAYLOAD_BYTES_MAX} bytes APNs takes`);
       const made = token.text();
       const bearer = typeof made === 'string' ? made : await made;
@@ -84,7 +85,13 @@ export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
 }
 
 /** Apple does not promise a length; today it is 64 digits. */
-const APNS_TOKEN = /^(?:[0-9A-Fa-f]{2}){8,100}$/;
+const TOKEN_DIGITS_MIN = 16;
+const TOKEN_DIGITS_MAX = 200;
+
+function isApnsToken(pin: string): boolean {
+  const { length } = pin;
+  return length >= TOKEN_DIGITS_MIN && length <= TOKEN_DIGITS_MAX && length % 2 === 0 && /^[0-9A-Fa-f]+$/.test(pin);
+}
 
 function topicOf(topics: ReadonlyMap<string, string>, { appId }: PingTarget): string | null {
   if (appId === null || appId === '') return [...topics.values()][0] ?? null;
@@ -97,6 +104,7 @@ function headersOf(
   { topic, bearer, expiresAtS }: { readonly topic: string; readonly bearer: string; readonly expiresAtS: number },
 ) {
   const isSeen = isAlert(ping);
+  const digest = sha256(ping.id, 'hex');
   return {
     ':method': 'POST',
     ':path': `/3/device/${devicePin}`,
@@ -106,8 +114,8 @@ function headersOf(
     // Apple refuses background pushes that claim to be urgent.
     'apns-priority': isSeen ? '10' : '5',
     'apns-expiration': String(expiresAtS),
-    'apns-id': apnsId(ping.id),
-    'apns-collapse-id': collapseKey(ping),
+    'apns-id': apnsId(digest),
+    'apns-collapse-id': collapseKey(ping, digest),
     'content-type': 'application/json',
   };
 }
