@@ -29,7 +29,9 @@ export class JobRun {
     return this.#isOver;
   }
 
+  /** Does nothing when the work was cut short before it began. */
   begin(handler: JobHandler | undefined): void {
+    if (this.#isOver) return;
     if (handler === undefined) {
       const error = new JobFailure(`nobody here runs jobs of the kind ${this.job.kind}`);
       this.#end({ kind: 'failed', error });

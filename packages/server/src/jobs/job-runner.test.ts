@@ -209,6 +209,59 @@ describe('the job runner', () => {
     expect(await jobs.queues()).toEqual([]);
   });
 
+  it('[JOB-32] free workers are given jobs in one step, and jobs that end together are acknowledged in one step', async () => {
+    const gate = new Gate();
+    const { jobs, timers } = bench({ k: gate.handle }, { workers: 40 });
+    const calls: string[] = [];
+    const lease = jobs.leaseMany.bind(jobs);
+    const acknowledge = jobs.acknowledgeAll.bind(jobs);
+    jobs.leaseMany = (queue, leaseMs, jobsMax) => {
+      calls.push(`lease ${jobsMax}`);
+      return lease(queue, leaseMs, jobsMax);
+    };
+    jobs.acknowledgeAll = (queue, done) => {
+      calls.push(`acknowledge ${done.length}`);
+      return acknowledge(queue, done);
+    };
+    await jobs.enqueueAll(
+      'q',
+      Array.from({ length: 60 }, (_, number) => job(`${number}`)),
+    );
+    await timers.pass(0);
+    expect([gate.started.length, ...calls]).toEqual([40, 'lease 40']);
+    await gate.open();
+    await timers.pass(0);
+    expect([gate.started.length, ...calls.slice(0, 3)]).toEqual([60, 'lease 40', 'acknowledge 40', 'lease 40']);
+    await gate.open();
+    expect(await jobs.queues()).toEqual([]);
+  });
+
+  it('[JOB-32] a worker is free when its work has ended, but a slow store is not given ever more to keep', async () => {
+    let done = 0;
+    const { jobs, timers } = bench({
+      k: async () => {
+        done++;
+      },
+    });
+    const acknowledge = jobs.acknowledgeAll.bind(jobs);
+    const kept: (() => void)[] = [];
+    jobs.acknowledgeAll = async (queue, held) => {
+      await new Promise<void>((resolve) => kept.push(resolve));
+      return acknowledge(queue, held);
+    };
+    await jobs.enqueueAll(
+      'q',
+      Array.from({ length: 10 }, (_, number) => job(`${number}`)),
+    );
+    await timers.pass(0);
+    expect(done).toBe(4);
+    for (let round = 0; round < 10; round++) {
+      for (const keep of kept.splice(0)) keep();
+      await timers.pass(0);
+    }
+    expect([done, await jobs.queues()]).toEqual([10, []]);
+  });
+
   it('[JOB-33] a lease is renewed while its job runs', async () => {
     const gate = new Gate();
     const { jobs, timers, reports } = bench({ k: gate.handle });

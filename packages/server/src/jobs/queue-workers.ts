@@ -30,6 +30,8 @@ export interface QueueWorkersParts {
   readonly gate: QueueGate;
 }
 
+const BEGINS_PER_TURN = 20;
+
 /** Leases jobs of one queue, as many in one step as there are workers free, and runs so many of them at once. */
 export class QueueWorkers {
   readonly #parts: QueueWorkersParts;
@@ -125,7 +127,7 @@ export class QueueWorkers {
   }
 
   #start(leased: readonly LeasedJob[]): void {
-    const { clock, handlers } = this.#parts;
+    const { clock } = this.#parts;
     const startMs = clock.nowMs();
     const runs = leased.map((job) => new JobRun(job, startMs, this.#end));
     // Leased while the end was under way: there is no time to begin.
@@ -138,7 +140,15 @@ export class QueueWorkers {
     const onNotRenewed = ({ job }: JobRun, error: unknown) => this.#settler.warn('job_lease_not_renewed', job, error);
     const batch = new LeasedBatch({ ...this.#parts, onNotRenewed }, runs);
     for (const run of runs) this.#runs.set(run, batch);
-    for (const run of runs) run.begin(handlers.get(run.job.kind));
+    this.#beginFrom(runs, 0);
+  }
+
+  /** So many in one turn of the event loop: answers to the first are taken before the last has begun, and others get turns. */
+  #beginFrom(runs: readonly JobRun[], first: number): void {
+    const { handlers } = this.#parts;
+    const next = first + BEGINS_PER_TURN;
+    for (const run of runs.slice(first, next)) run.begin(handlers.get(run.job.kind));
+    if (next < runs.length) setImmediate(() => this.#beginFrom(runs, next));
   }
 
   readonly #end: ConstructorParameters<typeof JobRun>[2] = (run, end) => {

@@ -74,6 +74,39 @@ const pingAll = (notifier: ApnsNotifier, count: number): Promise<PingOutcome[]> 
   );
 
 describe('a ping to an Apple device', () => {
+  it('[PING-16] says what it says to this device, however pings alternate', async () => {
+    const { service, notifier } = await bench();
+    const said = [
+      PING,
+      { ...PING, message: 'other' },
+      { ...PING, badge: 4 },
+      { ...PING, sound: 'other.caf' },
+      { ...PING, vibrateS: 1 },
+      { ...PING, sources: ['Order'] },
+      { id: 'x', sources: ['Order', 'Product'] },
+      PING,
+      PING,
+    ].map((ping, index) => ({ ...ping, id: `p_${index}` }));
+    for (const [index, ping] of said.entries()) await notifier.notify(device(index), ping);
+    const heard = service.taken.map(({ body }) => JSON.parse(body));
+    expect(
+      heard.map(({ aps, do_sync, ping_id, vibrate }) => [aps.alert?.body, aps, do_sync, ping_id, vibrate]),
+    ).toEqual(
+      said.map(({ id, sources, message, badge, sound, vibrateS }) => [
+        message,
+        {
+          ...(message === undefined ? {} : { alert: { body: message } }),
+          ...(badge === undefined ? {} : { badge }),
+          ...(sound === undefined ? {} : { sound }),
+          'content-available': 1,
+        },
+        sources,
+        id,
+        vibrateS,
+      ]),
+    );
+  });
+
   it('[PING-16] shows the message, plays the sound, and tells the app what to synchronise', async () => {
     const { service, notifier } = await bench();
     expect(await notifier.notify(device(1), { ...PING, vibrateS: 0.5 })).toEqual({ status: 'accepted' });

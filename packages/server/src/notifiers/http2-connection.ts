@@ -176,9 +176,9 @@ export class Http2Connection {
 
   #giveUpOn(exchange: Exchange): void {
     const reason = `no answer in ${this.#parts.timeoutMs} ms`;
-    exchange.giveUp(reason);
     // It may be the connection that is dead rather than the request: the next ones shall not wait for it.
     this.#end(reason);
+    exchange.giveUp(reason);
   }
 
   #unanswered({ stream, fault }: Exchange): Http2Reply {
@@ -210,9 +210,12 @@ class Exchange {
   #retryAfter: string | null = null;
   #chunks: Buffer[] | null = null;
   #bytes = 0;
+  #isOver = false;
+  readonly #onOver: (exchange: Exchange) => void;
 
   constructor(stream: ClientHttp2Stream, onOver: (exchange: Exchange) => void) {
     this.stream = stream;
+    this.#onOver = onOver;
     stream.on('response', (headers) => {
       this.#status = headers[':status'] ?? null;
       const { 'retry-after': retryAfter } = headers;
@@ -222,12 +225,20 @@ class Exchange {
     stream.on('error', (error) => {
       if (this.fault === WAS_CUT) this.fault = reasonOf(error);
     });
-    stream.on('close', () => onOver(this));
+    stream.on('close', () => this.#end());
   }
 
+  /** Without waiting for the end of the stream: on a connection whose other side has stopped reading it never comes. */
   giveUp(reason: string): void {
     this.fault = reason;
     this.stream.close(constants.NGHTTP2_CANCEL);
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#onOver(this);
   }
 
   /** The status is the verdict: it counts also when the rest of the answer was cut off. */

@@ -49,10 +49,28 @@ async function produce(jobs: Jobs, orders: WorkerOrders, which: number): Promise
 async function consume(jobs: Jobs, orders: WorkerOrders, which: number): Promise<never> {
   const dice = new Dice(seededRandom(orders.seed * 100 + 50 + which));
   for (;;) {
-    const job = await jobs.lease(QUEUE, LEASE_MS);
-    if (job !== null) await run(jobs, job, orders.isLiar, dice);
-    else await new Promise((resolve) => setImmediate(resolve));
+    const held = dice.chance(50)
+      ? await leaseOne(jobs)
+      : await jobs.leaseMany(QUEUE, LEASE_MS, dice.between(1, BATCH_MAX));
+    if (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    else if (dice.chance(50)) await runAll(jobs, held, orders.isLiar);
+    else for (const job of held) await run(jobs, job, orders.isLiar, dice);
   }
+}
+
+async function leaseOne(jobs: Jobs): Promise<readonly LeasedJob[]> {
+  const job = await jobs.lease(QUEUE, LEASE_MS);
+  return job === null ? [] : [job];
+}
+
+/** Acknowledges many in one step. */
+async function runAll(jobs: Jobs, held: readonly LeasedJob[], isLiar: boolean): Promise<void> {
+  for (const { payload: name } of held) tell({ say: 'run', name });
+  for (const { payload: name } of held) tell({ say: 'ack', name });
+  if (isLiar) for (const { payload: name } of held) tell({ say: 'acked', name });
+  const counted = await jobs.acknowledgeAll(QUEUE, held);
+  if (isLiar) return;
+  for (const [index, { payload: name }] of held.entries()) if (counted[index] === true) tell({ say: 'acked', name });
 }
 
 async function run(jobs: Jobs, job: LeasedJob, isLiar: boolean, dice: Dice): Promise<void> {
