@@ -39,12 +39,13 @@ export async function pingFanOut(say: (line: string) => void): Promise<readonly 
   const bareMs: number[] = [];
   const heap: number[] = [];
   for (let round = 0; round <= ROUNDS; round++) {
-    await sendBare(bareLoad(services.bare.origin));
+    const bareCpuUs = await cpuUsOf(() => sendBare(bareLoad(services.bare.origin)));
     bareMs.push((await services.bare.counts()).tookMs);
-    await ping(`round ${round}`);
+    const oursCpuUs = await cpuUsOf(() => ping(`round ${round}`));
     oursMs.push((await services.ours.counts()).tookMs);
     heap.push(heapBytes());
     say(`  round ${round}: ${perSecond(oursMs.at(-1) ?? 0)}/s by us, ${perSecond(bareMs.at(-1) ?? 0)}/s bare`);
+    say(`    CPU of this process: ${perDevice(oursCpuUs)} a ping by us, ${perDevice(bareCpuUs)} bare`);
   }
   const { taken, connectionsMostAtOnce } = await services.ours.counts();
   await server.close();
@@ -169,6 +170,18 @@ function memoryRow(heap: readonly number[]): Row {
     ratio: last / first,
     bound: { atMost: 1.2 },
   };
+}
+
+/** What all threads of this process have spent meanwhile; the stand-in is another process. */
+async function cpuUsOf(work: () => Promise<void>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
+
+function perDevice(us: number): string {
+  return `${Math.round(us / DEVICES)} µs`;
 }
 
 function megabytes(bytes: number): string {
