@@ -146,6 +146,25 @@ describe('register', () => {
     expect(await refusal(clients.register('alice', { client_id: 'two' }))).toBe('nothing');
     expect(await refusal(clients.register('bob', {}))).toBe('nothing');
   });
+
+  it('[CLIENT-3] the limit is exact for whoever registers one after the other, and devices are seldom counted', async () => {
+    let counts = 0;
+    const wrap = (store: Store) => {
+      const listEntries = store.listEntries.bind(store);
+      store.listEntries = (list) => {
+        if (list.kind === 'user_client') counts++;
+        return listEntries(list);
+      };
+      return store;
+    };
+    const { clients } = await setUp({ wrap, clientsPerUserMax: 300 });
+    for (let device = 0; device < 300; device++) await clients.register('alice', { client_id: `d${device}` });
+    expect(await refusal(clients.register('alice', {}))).toBe('limit_exceeded');
+    expect(counts).toBeLessThan(60);
+    await clients.delete('alice', 'd7');
+    expect(await refusal(clients.register('alice', { client_id: 'new' }))).toBe('nothing');
+    expect(await refusal(clients.register('alice', {}))).toBe('limit_exceeded');
+  });
 });
 
 describe('update', () => {

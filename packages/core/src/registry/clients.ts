@@ -7,6 +7,7 @@ import type { Entry, EntryWrite, Store } from '../ports/store.ts';
 import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
 import { clientsOf, closedRoster, enrolment, markRoster, tokenRemovals, tokensOf } from './belongings.ts';
 import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
+import { DeviceRoom } from './device-room.ts';
 import { isoTime, isoTimeOrNull } from './iso-time.ts';
 import { persist } from './persist.ts';
 import { randomWord } from './random-word.ts';
@@ -44,6 +45,7 @@ export class Clients {
   readonly #store: Store;
 
   readonly #devices = new ReadOnce(ownDeviceOf);
+  readonly #room = new DeviceRoom();
 
   constructor(ports: ClientsPorts) {
     this.#ports = ports;
@@ -198,9 +200,12 @@ export class Clients {
 
   /** Those who register at the same moment may together go a little beyond the limit: it bounds, it does not count. */
   async #requireRoom(login: string): Promise<void> {
+    if (this.#room.take(login)) return;
     const max = this.#ports.clientsPerUserMax ?? CLIENTS_PER_USER_MAX;
     const list = { kind: 'user_client', prefix: [login], limit: max } as const;
-    if ((await this.#store.listEntries(list)).length < max) return;
+    const left = max - (await this.#store.listEntries(list)).length;
+    this.#room.found(login, left);
+    if (left > 0) return;
     throw new Refusal('limit_exceeded', `the user ${quoted(login)} has the ${max} clients allowed`);
   }
 }
