@@ -55,6 +55,7 @@ export class Link {
   readonly #name: string | undefined;
   #inFlight = 0;
   #inFlightBytes = 0;
+  #isGathering = false;
 
   private constructor(client: Redis | Cluster, options: LinkOptions) {
     this.#client = client;
@@ -168,6 +169,7 @@ export class Link {
     }
     this.#inFlight += 1;
     this.#inFlightBytes += bytes;
+    this.#gather();
     try {
       return await this.#inTime(bytes, send());
     } catch (error) {
@@ -176,6 +178,20 @@ export class Link {
       this.#inFlight -= 1;
       this.#inFlightBytes -= bytes;
     }
+  }
+
+  /** What is asked in one turn leaves in one go: the way out costs more than what is carried. */
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
+    // A connection that was never made has no stream yet.
+    const streams = nodes.flatMap(({ stream }) => (stream as typeof stream | undefined) ?? []);
+    for (const stream of streams) stream.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      for (const stream of streams) stream.uncork();
+    });
   }
 
   /**
