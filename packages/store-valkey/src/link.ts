@@ -251,6 +251,8 @@ export class Link {
   }
 }
 
+type SentinelAddress = Extract<Address, { readonly kind: 'sentinel' }>;
+
 interface NamedClient {
   readonly id: string | undefined;
   readonly name: string | undefined;
@@ -261,24 +263,9 @@ function clientIn(line: string): NamedClient {
 }
 
 function clientFor(address: Address, name: string | undefined): Redis | Cluster {
-  const common = {
-    ...(name === undefined ? {} : { connectionName: name }),
-    ...accessOptions(address.access),
-    lazyConnect: true,
-    protocol: 2 as const,
-    connectTimeout: CONNECT_MS,
-    commandTimeout: HANDSHAKE_MS,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    // A primary that was demoted is to be left, so that the new one is found.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
-    retryStrategy: (times: number) => Math.min(times * RECONNECT_STEP_MS, RECONNECT_MS_MAX),
-  } satisfies RedisOptions;
+  const common = commonOptions(address.access, name);
   if (address.kind === 'single') return new Redis({ ...common, ...address.node, db: address.access.database });
-  if (address.kind === 'sentinel') {
-    return new Redis({ ...common, sentinels: [...address.nodes], name: address.name });
-  }
+  if (address.kind === 'sentinel') return sentinelClient(address, common);
   const { enableOfflineQueue: _queue, retryStrategy: _strategy, ...redisOptions } = common;
   return new Cluster([...address.nodes], {
     lazyConnect: true,
@@ -290,8 +277,52 @@ function clientFor(address: Address, name: string | undefined): Redis | Cluster 
     retryDelayOnClusterDown: CLUSTER_RETRY_MS,
     retryDelayOnTryAgain: CLUSTER_RETRY_MS,
     slotsRefreshTimeout: CONNECT_MS,
-    clusterRetryStrategy: (times) => Math.min(times * RECONNECT_STEP_MS, RECONNECT_MS_MAX),
+    clusterRetryStrategy: reconnectMs,
   });
+}
+
+function commonOptions(access: Access, name: string | undefined) {
+  return {
+    ...(name === undefined ? {} : { connectionName: name }),
+    ...accessOptions(access),
+    lazyConnect: true,
+    protocol: 2 as const,
+    connectTimeout: CONNECT_MS,
+    commandTimeout: HANDSHAKE_MS,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // A primary that was demoted is to be left, so that the new one is found.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    retryStrategy: reconnectMs,
+  } satisfies RedisOptions;
+}
+
+/** Whoever opens a store is told when nobody knows its primary. Once found, it is looked for as long as it takes. */
+function sentinelClient(address: SentinelAddress, common: ReturnType<typeof commonOptions>): Redis {
+  let wasFound = false;
+  const sentinelRetryStrategy = (times: number) => (wasFound ? reconnectMs(times) : null);
+  const client = new Redis({ ...common, ...sentinelOptions(address), sentinelRetryStrategy });
+  client.once('ready', () => {
+    wasFound = true;
+  });
+  return client;
+}
+
+function reconnectMs(times: number): number {
+  return Math.min(times * RECONNECT_STEP_MS, RECONNECT_MS_MAX);
+}
+
+/** How to find the primary by its sentinels, in the words of the client. */
+export function sentinelOptions({ nodes, name, access }: SentinelAddress) {
+  return {
+    sentinels: [...nodes],
+    name,
+    // One that hangs never closes its connections: only the sentinels tell that there is another one.
+    failoverDetector: true,
+    // Otherwise the client would speak to all of them in the clear.
+    ...(access.isEncrypted ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
+  } satisfies RedisOptions;
 }
 
 /** How to log in, in the words of the client. */
