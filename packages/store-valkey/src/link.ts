@@ -38,6 +38,7 @@ const IN_FLIGHT_MAX = 20_000;
 const IN_FLIGHT_BYTES_MAX = 256 * 2 ** 20;
 const REDIRECTIONS_MAX = 10;
 const CLUSTER_RETRY_MS = 100;
+const CLUSTER_LOOK_EVERY_MS = 2_000;
 /** Keys a server looks at in one step. */
 const SCAN_COUNT = 1_000;
 
@@ -277,6 +278,8 @@ function clientFor(address: Address, name: string | undefined): Redis | Cluster 
     retryDelayOnClusterDown: CLUSTER_RETRY_MS,
     retryDelayOnTryAgain: CLUSTER_RETRY_MS,
     slotsRefreshTimeout: CONNECT_MS,
+    // A node that hangs says nothing, not even that another one has its slots by now.
+    slotsRefreshInterval: CLUSTER_LOOK_EVERY_MS,
     clusterRetryStrategy: reconnectMs,
   });
 }
