@@ -5,7 +5,7 @@ import { seededRandom } from '../kit/seeded-random.ts';
 import { temporaryFolder } from '../kit/temporary-folder.ts';
 import { startValkey, startValkeyCluster } from '../kit/valkey-server.ts';
 import { openMemoryStore } from '../memory-store/open-memory-store.ts';
-import { jitterStore, slowStore } from './jitter-store.ts';
+import { jitterStore } from './jitter-store.ts';
 import type { MakeSubject } from './subject.ts';
 import { tidemarkSubject } from './tidemark-subject.ts';
 
@@ -68,19 +68,14 @@ async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: num
   };
   const prefixes = Array.from({ length: count }, (_, index) => `lane ${index}:`);
   const stores = await openValkeyStores({ address: servers.address, answerMs: PATIENCE_MS }, prefixes);
-  return stores.map((store) => storeBench(store, release, slowStore));
+  return stores.map((store) => storeBench(store, release));
 }
 
-/** `between` stands between server and store. */
-function storeBench(
-  store: Store,
-  release: () => Promise<void>,
-  between: (store: Store, weather: () => number) => Store = (itself) => itself,
-): Bench {
+function storeBench(store: Store, release: () => Promise<void>): Bench {
   return {
     makeSubject: async (surroundings) => {
       await store.reset([]);
-      return tidemarkSubject(between(store, surroundings.weather), surroundings);
+      return tidemarkSubject(store, surroundings);
     },
     close: async () => {
       await store.close();
