@@ -57,6 +57,7 @@ export class Link {
   #inFlight = 0;
   #inFlightBytes = 0;
   #isGathering = false;
+  #isClosed = false;
 
   private constructor(client: Redis | Cluster, options: LinkOptions) {
     this.#client = client;
@@ -68,6 +69,21 @@ export class Link {
     const tell = options.onEvent ?? (() => undefined);
     client.on('error', (error: Error) => tell({ kind: 'lost', reason: error.message }));
     client.on('ready', () => tell({ kind: 'ready', reason: '' }));
+    this.#keepTrying(client);
+    if (this.#confirming !== null) this.#keepTrying(this.#confirming.client);
+  }
+
+  /**
+   * A client that hears of a failover while it is already looking for the new primary gives up for good, which is not
+   * for it to decide.
+   */
+  #keepTrying(client: Redis | Cluster): void {
+    client.on('end', () => {
+      const again = () => {
+        if (!this.#isClosed) client.connect().catch(() => undefined);
+      };
+      setTimeout(again, RECONNECT_MS_MAX).unref();
+    });
   }
 
   static async open(options: LinkOptions): Promise<Link> {
@@ -160,6 +176,7 @@ export class Link {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#client.disconnect();
     this.#confirming?.client.disconnect();
   }

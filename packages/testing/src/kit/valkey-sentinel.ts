@@ -32,6 +32,8 @@ export interface ValkeySentinel {
 const NAME = 'tide';
 /** How long the primary may say nothing: longer than a busy machine lets a process wait that has nothing wrong with it. */
 const DOWN_AFTER_MS = 2_000;
+/** A failover that found no replica it knew enough of is tried again after twice this time. */
+const FAILOVER_TIMEOUT_MS = 2_000;
 /** Replicas log in as somebody of their own, who can be shut out. */
 const REPLICA_LOGIN = { masteruser: 'replica', masterauth: 'known' };
 const MARK = 'caught-up';
@@ -88,6 +90,7 @@ async function startSentinel(primary: ValkeyServer, replicaCount: number) {
     `dir ${folder.path}`,
     `sentinel monitor ${NAME} 127.0.0.1 ${primary.port} 1`,
     `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel failover-timeout ${NAME} ${FAILOVER_TIMEOUT_MS}`,
   ];
   await writeFile(file, `${lines.join('\n')}\n`);
   const start = () => startProcess([file, '--sentinel'], '+monitor master');
