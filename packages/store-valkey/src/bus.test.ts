@@ -80,11 +80,45 @@ it('[MANY-16] in a cluster it does not matter which node is spoken to and which 
   await untilHeard(two.bus, one);
 });
 
+it('[MANY-16] in a cluster hints go on after a primary has changed places with its replica, or has died', async () => {
+  const cluster = await startValkeyCluster({ appendonly: 'no' });
+  onTestFinished(() => cluster.remove());
+  const speaking = await cluster.ownerOf('tidemark:bus');
+  const listening = cluster.servers[0] ?? speaking;
+  const replica = await cluster.addReplica(speaking);
+  const [one, two] = [await joinAt(cluster.address), await joinAt(cluster.address)];
+  await replica.call('CLUSTER', 'FAILOVER');
+  await untilHeard(one.bus, two, 'by the new primary');
+  await untilHeard(two.bus, one, 'and back');
+  // Both listen at the first of the nodes, which dies for good; what is lost meanwhile is a gap to both of them.
+  const gaps = [one.gaps(), two.gaps()] as const;
+  await listening.kill();
+  await Promise.all([one.gap(gaps[0] + 1), two.gap(gaps[1] + 1)]);
+  await untilHeard(one.bus, two, 'after a death');
+  await untilHeard(two.bus, one, 'and back again');
+});
+
+it('[MANY-16] in a cluster hints go on by the replica of a primary that has died', async () => {
+  const cluster = await startValkeyCluster({ appendonly: 'no' });
+  onTestFinished(() => cluster.remove());
+  const speaking = await cluster.ownerOf('tidemark:bus');
+  await cluster.addReplica(speaking);
+  const [one, two] = [await joinAt(cluster.address), await joinAt(cluster.address)];
+  await untilHeard(one.bus, two, 'before');
+  await speaking.kill();
+  await untilHeard(one.bus, two, 'after');
+  await untilHeard(two.bus, one, 'and back');
+});
+
 /** What is published while a connection is being made is lost, as it may be: so it is repeated. */
-async function untilHeard(bus: { publish(text: string): void }, { hears }: { hears(text: string): Promise<void> }) {
-  const repeating = setInterval(() => bus.publish('at last'), 50);
+async function untilHeard(
+  bus: { publish(text: string): void },
+  { hears }: { hears(text: string): Promise<void> },
+  text = 'at last',
+) {
+  const repeating = setInterval(() => bus.publish(text), 50);
   try {
-    await hears('at last');
+    await hears(text);
   } finally {
     clearInterval(repeating);
   }

@@ -1,7 +1,7 @@
 import { BUS_TEXT_UNITS_MAX, type Bus, type BusListener } from '@tidemark/core';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Address } from './address.ts';
-import { accessOptions, Link } from './link.ts';
+import { accessOptions, Link, sentinelOptions } from './link.ts';
 import { addressOf, PREFIX, type ValkeyOptions } from './valkey-store.ts';
 
 const CONNECT_MS = 1_000;
@@ -127,7 +127,7 @@ function earOptions(address: Address, turn: number) {
     retryStrategy: () => null,
   } satisfies RedisOptions;
   if (address.kind === 'single') return { ...common, ...address.node };
-  if (address.kind === 'sentinel') return { ...common, sentinels: [...address.nodes], name: address.name };
+  if (address.kind === 'sentinel') return { ...common, ...sentinelOptions(address) };
   const node = address.nodes[turn % address.nodes.length];
   return { ...common, ...node };
 }

@@ -110,4 +110,30 @@ describe('a cluster', () => {
     const after = await untilServed(() => commit(store, partition, put('3')));
     expect([after.head, after.earlier]).toEqual([3, [{ epoch: before.epoch, upTo: 2 }]]);
   });
+
+  it('[VALKEY-13] whose primary dies or hangs is followed to the replica that takes its place by itself', async () => {
+    const { cluster, store } = await start({ appendonly: 'no' });
+    const { partition, owner } = await elsewhere(cluster);
+    const replica = await cluster.addReplica(owner);
+    await commit(store, partition, put('1'));
+    process.kill(owner.pid, 'SIGSTOP');
+    expect(await refusalOf(commit(store, partition, put('lost')))).toBe('store_unavailable');
+    expect(await untilServed(() => commit(store, partition, put('2')))).toMatchObject({ head: 2 });
+    process.kill(owner.pid, 'SIGCONT');
+    // Now the other way round.
+    await untilReplica(owner, replica);
+    await replica.kill();
+    expect(await refusalOf(commit(store, partition, put('lost')))).toBe('store_unavailable');
+    expect(await untilServed(() => commit(store, partition, put('3')))).toMatchObject({ head: 3 });
+    expect(await recordsOf(store, partition)).toEqual(['1', '2', '3']);
+  });
 });
+
+/** A primary that comes back late finds itself replaced, and makes itself a copy of the one in its place. */
+async function untilReplica(server: ValkeyServer, primary: ValkeyServer): Promise<void> {
+  for (let look = 0; look < 1_000; look++) {
+    if (/state=online/.test(String(await primary.call('INFO', 'replication')))) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`the server at ${server.port} did not become a replica`);
+}

@@ -2,7 +2,7 @@ import type { Change, PartitionKey, Store } from '@tidemark/core';
 import { refusalOf, startValkey, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { LinkEvent } from './link.ts';
-import { openValkeyStore, UnusableServer, type ValkeyOptions } from './valkey-store.ts';
+import { openValkeyStore, openValkeyStores, UnusableServer, type ValkeyOptions } from './valkey-store.ts';
 
 const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
 const put = (id: string, text = id): Change => ({ id, record: text, checksum: 1 });
@@ -101,6 +101,28 @@ describe('a server that is away', () => {
     await expect(openValkeyStore({ address: 'valkey://a,b' })).rejects.toThrow(/is no address of a store/);
   });
 });
+
+describe('stores that share a connection', () => {
+  it('[VALKEY-23] are apart, and it ends with the last of them', async () => {
+    const server = await start();
+    const [one, two] = await openValkeyStores({ address: server.address }, ['one:', 'two:']);
+    if (one === undefined || two === undefined) throw new Error('two stores were asked for');
+    await commit(one, put('1'));
+    expect([await recordsOf(one), await recordsOf(two)]).toEqual([['1'], []]);
+    expect(await clientsOf(server)).toBe(1);
+    for (let times = 0; times < 2; times++) await one.close();
+    expect(await refusalOf(commit(one, put('2')))).toBe('store_unavailable');
+    await commit(two, put('2'));
+    expect(await recordsOf(two)).toEqual(['2']);
+    await two.close();
+    while ((await clientsOf(server)) > 0);
+  });
+});
+
+/** Connections that bear the name of a store. */
+async function clientsOf(server: ValkeyServer): Promise<number> {
+  return String(await server.call('CLIENT', 'LIST')).split('name=tidemark-').length - 1;
+}
 
 describe('a server without memory', () => {
   it('[VALKEY-3] refuses writes with store_full, whole, and goes on reading', async () => {

@@ -3,4 +3,10 @@ export { openValkeyBus } from './bus.ts';
 export type { ValkeyJobsOptions } from './jobs/valkey-jobs.ts';
 export type { LinkEvent } from './link.ts';
 export type { Opening } from './opening.ts';
-export { openValkeyStore, UnusableServer, type ValkeyOptions, type ValkeyStore } from './valkey-store.ts';
+export {
+  openValkeyStore,
+  openValkeyStores,
+  UnusableServer,
+  type ValkeyOptions,
+  type ValkeyStore,
+} from './valkey-store.ts';

@@ -38,6 +38,7 @@ const IN_FLIGHT_MAX = 20_000;
 const IN_FLIGHT_BYTES_MAX = 256 * 2 ** 20;
 const REDIRECTIONS_MAX = 10;
 const CLUSTER_RETRY_MS = 100;
+const CLUSTER_LOOK_EVERY_MS = 2_000;
 /** Keys a server looks at in one step. */
 const SCAN_COUNT = 1_000;
 
@@ -55,6 +56,8 @@ export class Link {
   readonly #name: string | undefined;
   #inFlight = 0;
   #inFlightBytes = 0;
+  #isGathering = false;
+  #isClosed = false;
 
   private constructor(client: Redis | Cluster, options: LinkOptions) {
     this.#client = client;
@@ -66,6 +69,21 @@ export class Link {
     const tell = options.onEvent ?? (() => undefined);
     client.on('error', (error: Error) => tell({ kind: 'lost', reason: error.message }));
     client.on('ready', () => tell({ kind: 'ready', reason: '' }));
+    this.#keepTrying(client);
+    if (this.#confirming !== null) this.#keepTrying(this.#confirming.client);
+  }
+
+  /**
+   * A client that hears of a failover while it is already looking for the new primary gives up for good, which is not
+   * for it to decide.
+   */
+  #keepTrying(client: Redis | Cluster): void {
+    client.on('end', () => {
+      const again = () => {
+        if (!this.#isClosed) client.connect().catch(() => undefined);
+      };
+      setTimeout(again, RECONNECT_MS_MAX).unref();
+    });
   }
 
   static async open(options: LinkOptions): Promise<Link> {
@@ -158,6 +176,7 @@ export class Link {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#client.disconnect();
     this.#confirming?.client.disconnect();
   }
@@ -168,6 +187,7 @@ export class Link {
     }
     this.#inFlight += 1;
     this.#inFlightBytes += bytes;
+    this.#gather();
     try {
       return await this.#inTime(bytes, send());
     } catch (error) {
@@ -176,6 +196,20 @@ export class Link {
       this.#inFlight -= 1;
       this.#inFlightBytes -= bytes;
     }
+  }
+
+  /** What is asked in one turn leaves in one go: the way out costs more than what is carried. */
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    const nodes = this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
+    // A connection that was never made has no stream yet.
+    const streams = nodes.flatMap(({ stream }) => (stream as typeof stream | undefined) ?? []);
+    for (const stream of streams) stream.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      for (const stream of streams) stream.uncork();
+    });
   }
 
   /**
@@ -235,6 +269,8 @@ export class Link {
   }
 }
 
+type SentinelAddress = Extract<Address, { readonly kind: 'sentinel' }>;
+
 interface NamedClient {
   readonly id: string | undefined;
   readonly name: string | undefined;
@@ -245,24 +281,9 @@ function clientIn(line: string): NamedClient {
 }
 
 function clientFor(address: Address, name: string | undefined): Redis | Cluster {
-  const common = {
-    ...(name === undefined ? {} : { connectionName: name }),
-    ...accessOptions(address.access),
-    lazyConnect: true,
-    protocol: 2 as const,
-    connectTimeout: CONNECT_MS,
-    commandTimeout: HANDSHAKE_MS,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    // A primary that was demoted is to be left, so that the new one is found.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
-    retryStrategy: (times: number) => Math.min(times * RECONNECT_STEP_MS, RECONNECT_MS_MAX),
-  } satisfies RedisOptions;
+  const common = commonOptions(address.access, name);
   if (address.kind === 'single') return new Redis({ ...common, ...address.node, db: address.access.database });
-  if (address.kind === 'sentinel') {
-    return new Redis({ ...common, sentinels: [...address.nodes], name: address.name });
-  }
+  if (address.kind === 'sentinel') return sentinelClient(address, common);
   const { enableOfflineQueue: _queue, retryStrategy: _strategy, ...redisOptions } = common;
   return new Cluster([...address.nodes], {
     lazyConnect: true,
@@ -274,8 +295,54 @@ function clientFor(address: Address, name: string | undefined): Redis | Cluster 
     retryDelayOnClusterDown: CLUSTER_RETRY_MS,
     retryDelayOnTryAgain: CLUSTER_RETRY_MS,
     slotsRefreshTimeout: CONNECT_MS,
-    clusterRetryStrategy: (times) => Math.min(times * RECONNECT_STEP_MS, RECONNECT_MS_MAX),
+    // A node that hangs says nothing, not even that another one has its slots by now.
+    slotsRefreshInterval: CLUSTER_LOOK_EVERY_MS,
+    clusterRetryStrategy: reconnectMs,
   });
+}
+
+function commonOptions(access: Access, name: string | undefined) {
+  return {
+    ...(name === undefined ? {} : { connectionName: name }),
+    ...accessOptions(access),
+    lazyConnect: true,
+    protocol: 2 as const,
+    connectTimeout: CONNECT_MS,
+    commandTimeout: HANDSHAKE_MS,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // A primary that was demoted is to be left, so that the new one is found.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    retryStrategy: reconnectMs,
+  } satisfies RedisOptions;
+}
+
+/** Whoever opens a store is told when nobody knows its primary. Once found, it is looked for as long as it takes. */
+function sentinelClient(address: SentinelAddress, common: ReturnType<typeof commonOptions>): Redis {
+  let wasFound = false;
+  const sentinelRetryStrategy = (times: number) => (wasFound ? reconnectMs(times) : null);
+  const client = new Redis({ ...common, ...sentinelOptions(address), sentinelRetryStrategy });
+  client.once('ready', () => {
+    wasFound = true;
+  });
+  return client;
+}
+
+function reconnectMs(times: number): number {
+  return Math.min(times * RECONNECT_STEP_MS, RECONNECT_MS_MAX);
+}
+
+/** How to find the primary by its sentinels, in the words of the client. */
+export function sentinelOptions({ nodes, name, access }: SentinelAddress) {
+  return {
+    sentinels: [...nodes],
+    name,
+    // One that hangs never closes its connections: only the sentinels tell that there is another one.
+    failoverDetector: true,
+    // Otherwise the client would speak to all of them in the clear.
+    ...(access.isEncrypted ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
+  } satisfies RedisOptions;
 }
 
 /** How to log in, in the words of the client. */

@@ -36,7 +36,7 @@ import {
 import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
 import { commit } from './commit.ts';
 import { documentNames, readDocument, writeDocument } from './documents.ts';
-import { judge, readSetups, unfitness } from './durability.ts';
+import { type Durability, judge, readSetups, unfitness } from './durability.ts';
 import { countEntries, listEntries, readEntry, writeEntries } from './entries.ts';
 import { exportStore } from './export.ts';
 import { newWord } from './facts.ts';
@@ -102,44 +102,84 @@ export class UnusableServer extends Error {
 }
 
 export async function openValkeyStore(options: ValkeyOptions): Promise<ValkeyStore> {
-  const { answerMs, confirmReplicas: replicas = 0, isConfirmedOnDisk: isOnDisk = false, onEvent } = options;
-  const { prefix = PREFIX, trimStepMax = TRIM_STEP_MAX } = options;
-  const address = addressOf(options);
-  const link = await Link.open({
-    address,
-    confirmation: { replicas, isOnDisk },
-    name: connectionName(prefix),
-    ...(answerMs === undefined ? {} : { answerMs }),
-    ...(onEvent === undefined ? {} : { onEvent }),
-  }).catch((error: Error) => {
-    throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${error.message}`);
-  });
+  const [store] = await openValkeyStores(options, [options.prefix ?? PREFIX]);
+  if (store === undefined) throw new Error('no store was opened');
+  return store;
+}
+
+/**
+ * Several stores that share one connection, each with a prefix of its own: what they ask at once travels together. The
+ * connection ends with the last of them.
+ */
+export async function openValkeyStores(
+  options: Omit<ValkeyOptions, 'prefix'>,
+  prefixes: readonly string[],
+): Promise<readonly ValkeyStore[]> {
+  const { link, engine } = await openGround(options, connectionName(prefixes[0] ?? PREFIX));
+  let open = prefixes.length;
+  const release = () => {
+    open -= 1;
+    if (open === 0) link.close();
+  };
   try {
-    const setups = await readSetups(link);
-    const reason = unfitness(setups, { isClusterAddress: address.kind === 'cluster', isConfirmedOnDisk: isOnDisk });
-    if (reason !== null) {
-      throw new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${reason}`);
-    }
-    const { isDurable, details, warnings } = judge(setups, { replicas, isOnDisk });
-    if (options.isDurabilityRequired === true && !isDurable) {
-      throw new UnusableServer(`durability is required, but ${warnings.join('; ')}`);
-    }
-    const layout = new Layout(prefix);
-    await prepare(link, layout, options);
-    const engine: EngineDescription = {
-      name: 'valkey',
-      durability: isDurable ? 'durable' : 'buffered',
-      details: { address: shownAddress(options.address), ...details },
-      warnings,
-    };
-    const { opening = { as: 'server' }, sweepEveryMs = SWEEP_EVERY_MS } = options;
-    const store = new ValkeyStore(link, layout, engine, { trimStepMax, opening });
-    if (opening.as === 'server') store.sweepEvery(sweepEveryMs);
-    return store;
+    return await Promise.all(prefixes.map((prefix) => storeOn({ link, engine, release }, new Layout(prefix), options)));
   } catch (error) {
     link.close();
     throw error;
   }
+}
+
+/** What stores stand on. */
+interface Ground {
+  readonly link: Link;
+  readonly engine: EngineDescription;
+  /** Called by each store when it closes. */
+  readonly release: () => void;
+}
+
+async function storeOn(ground: Ground, layout: Layout, options: Omit<ValkeyOptions, 'prefix'>): Promise<ValkeyStore> {
+  await prepare(ground.link, layout, options);
+  const { opening = { as: 'server' }, sweepEveryMs = SWEEP_EVERY_MS, trimStepMax = TRIM_STEP_MAX } = options;
+  const store = new ValkeyStore(ground, layout, { trimStepMax, opening });
+  if (opening.as === 'server') store.sweepEvery(sweepEveryMs);
+  return store;
+}
+
+async function openGround(options: ValkeyOptions, name: string): Promise<Omit<Ground, 'release'>> {
+  const { answerMs, confirmReplicas: replicas = 0, isConfirmedOnDisk: isOnDisk = false, onEvent } = options;
+  const address = addressOf(options);
+  const unusable = (reason: string) =>
+    new UnusableServer(`the store at ${shownAddress(options.address)} cannot be used: ${reason}`);
+  const link = await Link.open({
+    address,
+    confirmation: { replicas, isOnDisk },
+    name,
+    ...(answerMs === undefined ? {} : { answerMs }),
+    ...(onEvent === undefined ? {} : { onEvent }),
+  }).catch((error: Error) => {
+    throw unusable(error.message);
+  });
+  try {
+    const setups = await readSetups(link);
+    const reason = unfitness(setups, { isClusterAddress: address.kind === 'cluster', isConfirmedOnDisk: isOnDisk });
+    if (reason !== null) throw unusable(reason);
+    return { link, engine: descriptionOf(judge(setups, { replicas, isOnDisk }), options) };
+  } catch (error) {
+    link.close();
+    throw error;
+  }
+}
+
+function descriptionOf({ isDurable, details, warnings }: Durability, options: ValkeyOptions): EngineDescription {
+  if (options.isDurabilityRequired === true && !isDurable) {
+    throw new UnusableServer(`durability is required, but ${warnings.join('; ')}`);
+  }
+  return {
+    name: 'valkey',
+    durability: isDurable ? 'durable' : 'buffered',
+    details: { address: shownAddress(options.address), ...details },
+    warnings,
+  };
 }
 
 /** By which the connections of all who use one store are told from others. */
@@ -147,7 +187,7 @@ function connectionName(prefix: string): string {
   return `tidemark-${encodeURIComponent(prefix)}`;
 }
 
-async function prepare(link: Link, layout: Layout, options: ValkeyOptions): Promise<void> {
+async function prepare(link: Link, layout: Layout, options: Omit<ValkeyOptions, 'prefix'>): Promise<void> {
   const problem = await prepareLife(link, layout, options.opening ?? { as: 'server' });
   if (problem === null) return;
   throw new UnusableServer(`the store at ${shownAddress(options.address)} with the prefix ${layout.prefix} ${problem}`);
@@ -172,18 +212,19 @@ export class ValkeyStore implements MovableStore {
   readonly #places: Places;
   readonly #trimStepMax: number;
   readonly #opening: Opening;
+  readonly #release: () => void;
   readonly #underWay = new Set<Promise<unknown>>();
   #timer: NodeJS.Timeout | undefined;
   #isOpen = true;
 
   constructor(
-    link: Link,
+    { link, engine, release }: Ground,
     layout: Layout,
-    engine: EngineDescription,
     options: { readonly trimStepMax: number; readonly opening: Opening },
   ) {
     this.engine = engine;
     this.#link = link;
+    this.#release = release;
     this.#layout = layout;
     this.#places = new Places(link, layout);
     this.#trimStepMax = options.trimStepMax;
@@ -426,10 +467,11 @@ export class ValkeyStore implements MovableStore {
   }
 
   async close(): Promise<void> {
+    const isFirst = this.#isOpen;
     this.#isOpen = false;
     clearInterval(this.#timer);
     await Promise.allSettled(this.#underWay);
-    this.#link.close();
+    if (isFirst) this.#release();
   }
 
   /** Closing waits for what was begun before. */

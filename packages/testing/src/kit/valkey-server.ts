@@ -148,8 +148,8 @@ async function untilWhole(server: ValkeyServer, nodes: number): Promise<void> {
   });
 }
 
-/** Nodes tell each other by gossip, so there is nothing to wait for but their own word. */
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+/** Servers tell each other in their own time, so there is nothing to wait for but their own word. */
+export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (let poll = 0; poll < POLLS_MAX; poll++) {
     if (await isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -173,11 +173,15 @@ async function startAnywhere(settings: Settings): Promise<{ readonly port: numbe
 
 function startAt(port: number, settings: Settings): Promise<ChildProcess> {
   const args = Object.entries({ ...settings, port: String(port), bind: '127.0.0.1', daemonize: 'no' });
-  const child = spawn(
-    serverPath(),
+  return startProcess(
     args.flatMap(([name, value]) => [`--${name}`, value]),
-    { stdio: ['ignore', 'pipe', 'pipe'] },
+    'Ready to accept connections',
   );
+}
+
+/** Starts the program, and waits until it says that it is ready. */
+export function startProcess(args: readonly string[], readyText: string): Promise<ChildProcess> {
+  const child = spawn(serverPath(), args, { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   return new Promise((resolve, reject) => {
     let said = '';
@@ -189,7 +193,7 @@ function startAt(port: number, settings: Settings): Promise<ChildProcess> {
     child.stderr?.resume();
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       said = (said + text).slice(-100_000);
-      if (said.includes('Ready to accept connections')) resolve(child);
+      if (said.includes(readyText)) resolve(child);
     });
   });
 }
@@ -200,7 +204,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-function endProcess(child: ChildProcess): Promise<void> {
+export function endProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {
     child.once('exit', () => resolve());
@@ -213,7 +217,7 @@ function pidOf(child: ChildProcess): number {
   return child.pid;
 }
 
-async function callOnce(port: number, command: string, args: readonly (string | number)[]): Promise<unknown> {
+export async function callOnce(port: number, command: string, args: readonly (string | number)[]): Promise<unknown> {
   const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => null, protocol: 2 });
   client.on('error', () => undefined);
   try {
@@ -224,7 +228,7 @@ async function callOnce(port: number, command: string, args: readonly (string | 
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();

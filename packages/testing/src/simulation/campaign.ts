@@ -2,8 +2,11 @@ import { type Bench, type Engine, openBenches } from './engines.ts';
 import { drawHistory } from './history.ts';
 import { findFailure, type SimulationFailure } from './simulate.ts';
 
-/** A store waits for its disk or its server most of the time, so several histories run side by side, each on its own. */
-const LANES: Readonly<Record<Engine, number>> = { memory: 1, embedded: 4, valkey: 4, 'valkey-cluster': 4 };
+/**
+ * A store waits for its disk or its server most of the time, so several histories run side by side, each on its own.
+ * Those on a Valkey share a connection, and what they ask at once travels together.
+ */
+const LANES: Readonly<Record<Engine, number>> = { memory: 1, embedded: 4, valkey: 24, 'valkey-cluster': 24 };
 
 export interface Campaign {
   readonly engine: Engine;

@@ -1,6 +1,6 @@
 import type { Store } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { openValkeyStore } from '@tidemark/store-valkey';
+import { openValkeyStores } from '@tidemark/store-valkey';
 import { seededRandom } from '../kit/seeded-random.ts';
 import { temporaryFolder } from '../kit/temporary-folder.ts';
 import { startValkey, startValkeyCluster } from '../kit/valkey-server.ts';
@@ -56,7 +56,7 @@ async function openEmbeddedBench(): Promise<Bench> {
 /** How promptly a server answers on a busy machine is no matter of these histories. */
 const PATIENCE_MS = 30_000;
 
-/** Stores that share a server or a cluster; it ends with the last of them. */
+/** Stores that share a server or a cluster, and the way to it; it ends with the last of them. */
 async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: number): Promise<readonly Bench[]> {
   // What survives a crash is no concern of these histories.
   const settings = { appendonly: 'no' };
@@ -66,16 +66,9 @@ async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: num
     open -= 1;
     if (open === 0) await servers.remove();
   };
-  return Promise.all(
-    Array.from({ length: count }, async (_, index) => {
-      const store = await openValkeyStore({
-        address: servers.address,
-        prefix: `lane ${index}:`,
-        answerMs: PATIENCE_MS,
-      });
-      return storeBench(store, release);
-    }),
-  );
+  const prefixes = Array.from({ length: count }, (_, index) => `lane ${index}:`);
+  const stores = await openValkeyStores({ address: servers.address, answerMs: PATIENCE_MS }, prefixes);
+  return stores.map((store) => storeBench(store, release));
 }
 
 function storeBench(store: Store, release: () => Promise<void>): Bench {

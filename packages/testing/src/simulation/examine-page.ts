@@ -20,19 +20,20 @@ export interface ServedPage {
   readonly states: readonly OracleState[];
   /** The head of the partition in the oldest of these states. */
   readonly head: number;
+  /** Its floor when the page was made, or later. */
+  readonly floor: number;
   /** A trim ran at the same time, so nobody can say which of the two came first. */
   readonly trimmedMeanwhile: boolean;
 }
 
 /** Checks all that can be checked of a page the moment it leaves the server, whether or not it ever arrives. */
-export async function examinePage(world: World, served: ServedPage): Promise<AnswerInFlight> {
+export function examinePage(world: World, served: ServedPage): AnswerInFlight {
   const page = readPage(served.text);
   checkOwner(served);
   checkBounds(page, served.size);
   checkReset(world, served, page);
   const expected = checkContent(served, page);
-  const { floor } = await world.subject.state(served.station.place);
-  checkThrift(served, page, floor);
+  checkThrift(served, page);
   learnToken(world, served, page);
   return { asked: served.asked, page, life: world.oracle.life(served.station.place), expected };
 }
@@ -123,7 +124,7 @@ function agrees(
 }
 
 /** A page carries only what changed since the device last had everything. */
-function checkThrift({ issue, states }: ServedPage, page: PageRead, floor: number): void {
+function checkThrift({ issue, states, floor }: ServedPage, page: PageRead): void {
   const base = issue?.base;
   const state = states.at(-1);
   if (page.reset === true || base === undefined || base === null || state === undefined) return;

@@ -11,11 +11,11 @@ import type { Station, World } from './world.ts';
 export async function serve(world: World, station: Station, request: RequestInFlight): Promise<AnswerInFlight> {
   const { place } = station;
   const issue = presentToken(world, station, request.token);
-  const { head } = await world.subject.state(place);
+  const { head, floor } = await world.state(place);
   const text = await world.subject.pull(pullRequest(station, request));
   const states = [world.oracle.state(place)];
   const { token: asked, size } = request;
-  return examinePage(world, { station, asked, issue, size, text, states, head, trimmedMeanwhile: false });
+  return examinePage(world, { station, asked, issue, size, text, states, head, floor, trimmedMeanwhile: false });
 }
 
 export function pullRequest({ spec }: Station, { token, size }: RequestInFlight): PullRequest {

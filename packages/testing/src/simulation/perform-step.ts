@@ -38,12 +38,14 @@ export async function performStep(world: World, step: Step): Promise<void> {
 
 async function trimByTidemarks(world: World, { place, retentionMs }: Extract<Step, { kind: 'trim' }>): Promise<void> {
   await world.subject.trim(place, retentionMs);
+  world.doubtState(place);
   world.tokens.endangerUnseen(place, world.clock.nowMs - retentionMs);
 }
 
 async function trimBrutally(world: World, { place, part }: Extract<Step, { kind: 'brutal_trim' }>): Promise<void> {
-  const { head } = await world.subject.state(place);
+  const { head } = await world.state(place);
   await world.subject.trimBrutally(place, Math.floor(part * head));
+  world.doubtState(place);
   world.tokens.endangerAll(place);
 }
 

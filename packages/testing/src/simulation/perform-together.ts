@@ -13,7 +13,7 @@ import { Violation } from './violation.ts';
 import type { Station, World } from './world.ts';
 
 type Together = Extract<Step, { kind: 'together' }>;
-type PageUnexamined = Omit<ServedPage, 'states' | 'head' | 'trimmedMeanwhile'>;
+type PageUnexamined = Omit<ServedPage, 'states' | 'head' | 'floor' | 'trimmedMeanwhile'>;
 
 /**
  * Writes, pulls and perhaps a trim of one partition, all at once. Afterwards md must be what some order of the
@@ -23,7 +23,7 @@ export async function performTogether(world: World, step: Together): Promise<voi
   const place = step.writes[0]?.place;
   if (place === undefined) return;
   const before = world.oracle.state(place);
-  const { head } = await world.subject.state(place);
+  const { head } = await world.state(place);
   const resolved: ResolvedWrite[] = [];
   for (const planned of step.writes) resolved.push(await resolveWrite(world, planned));
   const pulling = stationsOf(world, place, step);
@@ -39,9 +39,10 @@ export async function performTogether(world: World, step: Together): Promise<voi
   const acknowledged = await acknowledgedOf(world, resolved, outcomes);
   const traces = await settle(world, place, before, acknowledged);
   const states = traces.toReversed().flat();
+  const { floor } = await world.state(place);
   for (const page of pages) {
-    const served = { ...page, states, head, trimmedMeanwhile: step.trim !== null };
-    deliver(world, page.station, await examinePage(world, served));
+    const served = { ...page, states, head, floor, trimmedMeanwhile: step.trim !== null };
+    deliver(world, page.station, examinePage(world, served));
   }
 }
 

@@ -21,13 +21,13 @@ export async function tryWrite(world: World, write: Write): Promise<WriteOutcome
 export async function performWrite(world: World, planned: PlannedWrite): Promise<void> {
   const { place } = planned;
   const resolved = await resolveWrite(world, planned);
-  const before = await world.subject.state(place);
+  const before = await world.state(place);
   const outcome = await tryWrite(world, resolved.write);
   world.noteWrite(place);
   if (outcome instanceof Refusal) return excuse(world, resolved, outcome);
   const effect = oracleWrite(world.oracle.state(place), resolved.write);
   world.oracle.advance(place, [effect.state]);
-  const after = await world.subject.state(place);
+  const after = await world.state(place);
   checkReport(resolved.write, outcome, effect, { before, after });
 }
 
@@ -36,7 +36,7 @@ export async function performWrite(world: World, planned: PlannedWrite): Promise
  * from an earlier life.
  */
 export async function excuse(world: World, { write, query }: ResolvedWrite, refusal: Refusal): Promise<void> {
-  const { floor } = await world.subject.state(write.place);
+  const { floor } = await world.state(write.place);
   const isOld = query !== null && (floor > query.floor || query.life !== world.oracle.life(write.place));
   const isStale = refusal.code === 'refresh_stale' && isOld;
   demand(isStale, 'SIM-2', () => `${write.kind} was refused with ${refusal.code}: ${refusal.message}`);

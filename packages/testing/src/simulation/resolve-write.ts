@@ -26,7 +26,7 @@ export async function resolveWrite(world: World, planned: PlannedWrite): Promise
 }
 
 export async function beginQuery(world: World, place: Place): Promise<QueryInFlight> {
-  const { floor } = await world.subject.state(place);
+  const { floor } = await world.state(place);
   const since = await world.subject.beginQuery(place);
   const { time, objects } = world.oracle.state(place);
   return { place, since, time, seen: objects, floor, life: world.oracle.life(place) };

@@ -4,7 +4,7 @@ import { Oracle } from './oracle.ts';
 import type { OracleState } from './oracle-write.ts';
 import { PLACES, type Place, placeKey, SHARED_SOURCE } from './place.ts';
 import type { DeviceSpec, History, Query } from './step.ts';
-import type { Subject } from './subject.ts';
+import type { Subject, SubjectState } from './subject.ts';
 import { TokenLedger } from './token-ledger.ts';
 
 /** A query under way to the backend. */
@@ -38,6 +38,7 @@ export class World {
   readonly tokens = new TokenLedger();
   readonly stations: readonly Station[];
   readonly #written = new Map<string, Place>();
+  readonly #states = new Map<string, SubjectState>();
   #queries: QueryInFlight[] = [];
 
   constructor(subject: Subject, clock: SimulatedClock, history: History) {
@@ -66,6 +67,20 @@ export class World {
 
   noteWrite(place: Place): void {
     this.#written.set(placeKey(place), place);
+    this.doubtState(place);
+  }
+
+  /** How a partition stands. It is asked for only when something has happened there since. */
+  async state(place: Place): Promise<SubjectState> {
+    const known = this.#states.get(placeKey(place));
+    if (known !== undefined) return known;
+    const state = await this.subject.state(place);
+    this.#states.set(placeKey(place), state);
+    return state;
+  }
+
+  doubtState(place: Place): void {
+    this.#states.delete(placeKey(place));
   }
 
   /** The places whose md may have changed since this was last asked. */

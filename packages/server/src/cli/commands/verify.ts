@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Finding, inspectRecord, type Store } from '@tidemark/core';
+import { customNameOf, type Finding, inspectRecord, type Store } from '@tidemark/core';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import type { Cli } from '../cli.ts';
@@ -22,8 +22,8 @@ async function verify(cli: Cli, command: Command): Promise<void> {
   const where = config.store === 'embedded' ? config.dataFolder : config.store;
   const findings = await findingsOf(config);
   const print = cli.printer(command);
-  if (print.isJson) print.json({ data: where, findings });
-  else print.table(findings.map(rowOf), ['source', 'user', 'problem', 'detail']);
+  if (print.isJson) print.json({ data: where, findings: findings.map(shown) });
+  else print.table(findings.map(rowOf), ['source', 'user', 'partition', 'problem', 'detail']);
   if (findings.length > 0) throw new CliFailure(`${where} is damaged in ${findings.length} places`);
   if (!print.isJson) cli.terminal.say(`${where} is sound.`);
 }
@@ -52,6 +52,15 @@ async function keepingMark<T>(folder: string, look: () => Promise<T>): Promise<T
   }
 }
 
-function rowOf({ partition, problem, detail }: Finding): object {
-  return { source: partition?.source ?? null, user: partition?.user ?? null, problem, detail };
+/** A partition with a name of its own belongs to no user: what stands for its owner in the store is nothing to read. */
+export function shown({ partition, ...rest }: Finding) {
+  if (partition === null) return { partition, ...rest };
+  const name = customNameOf(partition.user);
+  return { partition: name === null ? partition : { source: partition.source, user: null, name }, ...rest };
+}
+
+export function rowOf(finding: Finding): object {
+  const { partition, problem, detail } = shown(finding);
+  const name = partition !== null && 'name' in partition ? partition.name : null;
+  return { source: partition?.source ?? null, user: partition?.user ?? null, partition: name, problem, detail };
 }

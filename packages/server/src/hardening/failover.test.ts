@@ -1,0 +1,34 @@
+import { Caller, startValkeySentinel } from '@tidemark/testing';
+import { expect, it, onTestFinished } from 'vitest';
+import { startTestServer, testConfig } from '../test-server.ts';
+
+const ASKED_MAX = 1_000;
+const CONFIRMED = { ...testConfig('').valkey, confirmReplicas: 1 };
+
+it('[VALKEY-19] [VALKEY-22] while a sentinel replaces a primary callers get 503 with a time to come back, and then all that was answered is there', async () => {
+  const sentinel = await startValkeySentinel(2);
+  onTestFinished(() => sentinel.remove());
+  const server = await startTestServer({ store: sentinel.address, valkey: CONFIRMED });
+  onTestFinished(() => server.close());
+  const caller = new Caller(server.url, server.token);
+  onTestFinished(() => caller.close());
+  await caller.post('/rc/v1/sources', { name: 'Product', partition_type: 'app' });
+  const push = (id: number) => caller.post('/app/v1/Product/push_objects', { objects: { [id]: { a: 1 } } });
+  const answered: string[] = [];
+  for (let id = 0; id < 10; id++) if ((await push(id)).status === 200) answered.push(String(id));
+  expect(answered.length).toBe(10);
+
+  await sentinel.primary.kill();
+  const refused = await push(100);
+  expect([refused.status, refused.code, refused.headers['retry-after']]).toEqual([503, 'store_unavailable', '1']);
+  for (let id = 101; id < ASKED_MAX && answered.length === 10; id++) {
+    const { status, code } = await push(id);
+    if (status === 200) answered.push(String(id));
+    else expect([status, code]).toEqual([503, 'store_unavailable']);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(answered.length).toBe(11);
+  const md = Object.keys((await caller.get('/rc/v1/users/*/sources/Product/docs/md')).body as object);
+  expect(md).toEqual(expect.arrayContaining(answered));
+  expect((await caller.get('/readyz')).status).toBe(200);
+});

@@ -1,0 +1,117 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { temporaryFolder } from './temporary-folder.ts';
+import {
+  callOnce,
+  endProcess,
+  freePort,
+  startProcess,
+  startValkey,
+  until,
+  type ValkeyServer,
+} from './valkey-server.ts';
+
+/** A primary with replicas, and a sentinel that promotes one of them when the primary is away. */
+export interface ValkeySentinel {
+  /** `valkey+sentinel://…` */
+  readonly address: string;
+  readonly primary: ValkeyServer;
+  readonly replicas: readonly ValkeyServer[];
+  /** Waits until the replicas have what was written before. */
+  catchUp(): Promise<void>;
+  /** Keeps the replicas from hearing more of the primary. They stay replicas, and fall behind. */
+  cutOff(): Promise<void>;
+  /** The port of whoever the sentinel takes for the primary now. */
+  primaryPort(): Promise<number>;
+  /** Ends the sentinel; what it has learnt stays. */
+  stopSentinel(): Promise<void>;
+  startSentinel(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+const NAME = 'tide';
+/** How long the primary may say nothing: longer than a busy machine lets a process wait that has nothing wrong with it. */
+const DOWN_AFTER_MS = 2_000;
+/** A failover that found no replica it knew enough of is tried again after twice this time. */
+const FAILOVER_TIMEOUT_MS = 2_000;
+/** Replicas log in as somebody of their own, who can be shut out. */
+const REPLICA_LOGIN = { masteruser: 'replica', masterauth: 'known' };
+const MARK = 'caught-up';
+
+export async function startValkeySentinel(replicaCount: number): Promise<ValkeySentinel> {
+  const settings = { 'repl-diskless-sync-delay': '0', ...REPLICA_LOGIN };
+  const servers = await Promise.all(Array.from({ length: replicaCount + 1 }, () => startValkey({ settings })));
+  const { masteruser, masterauth } = REPLICA_LOGIN;
+  const rights = ['on', `>${masterauth}`, '~*', '&*', '+@all'];
+  await Promise.all(servers.map((server) => server.call('ACL', 'SETUSER', masteruser, ...rights)));
+  const [primary, ...replicas] = servers;
+  if (primary === undefined) throw new Error('there is no primary');
+  await Promise.all(replicas.map((replica) => replica.call('REPLICAOF', '127.0.0.1', primary.port)));
+  await until('the replicas have caught up', async () => {
+    const info = String(await primary.call('INFO', 'replication'));
+    return info.split('state=online').length - 1 === replicaCount;
+  });
+  const sentinel = await startSentinel(primary, replicaCount);
+  let marks = 0;
+  return {
+    address: `valkey+sentinel://127.0.0.1:${sentinel.port}/${NAME}`,
+    primary,
+    replicas,
+    async catchUp() {
+      const mark = String(++marks);
+      await primary.call('SET', MARK, mark);
+      await until('the replicas have the mark', async () => {
+        const seen = await Promise.all(replicas.map((replica) => replica.call('GET', MARK)));
+        return seen.every((value) => value === mark);
+      });
+    },
+    async cutOff() {
+      await primary.call('ACL', 'SETUSER', masteruser, 'off');
+      await primary.call('CLIENT', 'KILL', 'TYPE', 'replica');
+    },
+    primaryPort: sentinel.primaryPort,
+    stopSentinel: sentinel.stop,
+    startSentinel: sentinel.start,
+    async remove() {
+      await sentinel.remove();
+      await Promise.all([primary, ...replicas].map((server) => server.remove()));
+    },
+  };
+}
+
+/** It writes what it learns into its own configuration, so it has a file and a folder. */
+async function startSentinel(primary: ValkeyServer, replicaCount: number) {
+  const folder = await temporaryFolder();
+  const port = await freePort();
+  const file = join(folder.path, 'sentinel.conf');
+  const lines = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `dir ${folder.path}`,
+    `sentinel monitor ${NAME} 127.0.0.1 ${primary.port} 1`,
+    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel failover-timeout ${NAME} ${FAILOVER_TIMEOUT_MS}`,
+  ];
+  await writeFile(file, `${lines.join('\n')}\n`);
+  const start = () => startProcess([file, '--sentinel'], '+monitor master');
+  let child = await start();
+  await until('the sentinel knows the replicas', async () => {
+    const known = (await callOnce(port, 'SENTINEL', ['replicas', NAME])) as readonly (readonly string[])[];
+    return known.filter((fields) => fields[fields.indexOf('flags') + 1] === 'slave').length === replicaCount;
+  });
+  return {
+    port,
+    async primaryPort() {
+      const [, now] = (await callOnce(port, 'SENTINEL', ['get-master-addr-by-name', NAME])) as readonly string[];
+      return Number(now);
+    },
+    stop: () => endProcess(child),
+    async start() {
+      child = await start();
+    },
+    async remove() {
+      await endProcess(child);
+      await folder.remove();
+    },
+  };
+}
