@@ -2,7 +2,7 @@ export { callFor, type Moment, type WriteCall } from './admission/admit-write.ts
 export { customNameOf } from './admission/custom-partition.ts';
 export type { Cursor } from './devices/cursors.ts';
 export type { Acknowledged, DevicePushCall } from './devices/device-uploads.ts';
-export type { DevicePageCall, DevicePull, DevicePullCall } from './devices/pulls.ts';
+export type { DevicePage, DevicePageCall, DevicePull, DevicePullCall, Release } from './devices/pulls.ts';
 export type { NoPage, RenderedPage } from './devices/rendered-page.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
 export { joinedSlice } from './journal/joined-slice.ts';

@@ -10,9 +10,17 @@ let lastBytes = TARGET_BYTES_MIN;
 
 /** Records, or several at once, with commas in between, as they come. */
 export class JoinedRecords {
-  #target = Buffer.allocUnsafeSlow(Math.ceil(lastBytes * GUESS_MARGIN));
+  #target: Buffer;
   #bytes = 0;
   count = 0;
+
+  /** In memory that somebody has no other use for; null: in new memory, as much as the slice before took. */
+  constructor(memory: Uint8Array | null) {
+    this.#target =
+      memory === null
+        ? Buffer.allocUnsafeSlow(Math.ceil(lastBytes * GUESS_MARGIN))
+        : Buffer.from(memory.buffer, memory.byteOffset, memory.length);
+  }
 
   /** Takes what stands from `start` on, which holds so many records. */
   add(value: Buffer, start: number, count: number): void {
@@ -23,13 +31,18 @@ export class JoinedRecords {
     this.count += count;
   }
 
-  /** In memory of its own. */
-  take(): Uint8Array {
+  /** Where they were gathered, with all that is around them. */
+  lend(): { readonly records: Uint8Array; readonly memory: Uint8Array } {
     lastBytes = Math.max(TARGET_BYTES_MIN, this.#bytes);
-    const joined = this.#target.subarray(0, this.#bytes);
+    return { records: this.#target.subarray(0, this.#bytes), memory: this.#target };
+  }
+
+  /** For good, so without much around them. */
+  take(): Uint8Array {
+    const { records: joined } = this.lend();
     if (this.#target.length - this.#bytes <= this.#target.length * LEFT_OVER_SHARE_MAX) return joined;
     const exact = Buffer.allocUnsafeSlow(this.#bytes);
-    joined.copy(exact);
+    this.#target.copy(exact, 0, 0, this.#bytes);
     return exact;
   }
 

@@ -52,8 +52,13 @@ export function readJournal(tables: Tables, key: PartitionKey, range: JournalRan
 }
 
 /** The same with the records joined as they are kept: of what is taken whole, nothing is looked at but its size. */
-export function readJoined(tables: Tables, key: PartitionKey, range: JournalRange): JoinedSlice {
-  const joined = new JoinedRecords();
+export function readJoined(
+  tables: Tables,
+  key: PartitionKey,
+  range: JournalRange,
+  memory?: Uint8Array | null,
+): JoinedSlice {
+  const joined = new JoinedRecords(memory ?? null);
   const stretch = walkJournal(
     tables,
     key,
@@ -61,7 +66,8 @@ export function readJoined(tables: Tables, key: PartitionKey, range: JournalRang
     (place, value, room, graves) =>
       addWhole(joined, place, value, { range, room, graves }) ?? addSome(joined, place, value, { range, room, graves }),
   );
-  return { ...stretch, count: joined.count, records: joined.take() };
+  const { count } = joined;
+  return memory === undefined ? { ...stretch, count, records: joined.take() } : { ...stretch, count, ...joined.lend() };
 }
 
 interface Walk {

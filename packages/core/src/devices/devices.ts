@@ -14,8 +14,7 @@ import { acknowledgedObjects } from './acknowledged-objects.ts';
 import { type Cursor, cursorsOf } from './cursors.ts';
 import { type DevicePushCall, DeviceUploads } from './device-uploads.ts';
 import { knownPartition } from './known-partition.ts';
-import { type DevicePageCall, type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
-import type { RenderedPage } from './rendered-page.ts';
+import { type DevicePage, type DevicePageCall, type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
 
 export interface DevicesParts {
   readonly store: Store;
@@ -56,7 +55,7 @@ export class Devices {
   }
 
   /** One page of one source, whatever its sync type: a line of its snapshot. */
-  page(device: DeviceId, call: DevicePageCall): Promise<RenderedPage> {
+  page(device: DeviceId, call: DevicePageCall): Promise<DevicePage> {
     return this.#pulls.page(device, call);
   }
 

@@ -3,7 +3,8 @@ import { callFor } from '../admission/admit-write.ts';
 import type { BuiltPage } from '../pages/built-page.ts';
 import { noteTidemark, TIDEMARK_NOTE_EVERY_MS } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
-import { type Glance, glance, glanceAt, type PageBounds, pull, withoutNews } from '../pages/pull.ts';
+import { PageMemory } from '../pages/page-memory.ts';
+import { type Glance, glance, glanceAt, type PageBounds, pull, type TakeMemory, withoutNews } from '../pages/pull.ts';
 import { readToken } from '../pages/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
@@ -40,6 +41,18 @@ export interface DevicePull {
   readonly outcomes: readonly Outcome[];
   /** Resolves when what the device presented is noted. It is a hint for trimming: nobody has to wait for it. */
   readonly noted: Promise<void>;
+  readonly release: Release;
+}
+
+/**
+ * To be called when the pages have been sent and nobody looks at their bytes any more: what they lie in is used again.
+ * Nobody has to. Null: there is nothing to be used again.
+ */
+export type Release = (() => void) | null;
+
+/** A page by itself. */
+export interface DevicePage extends RenderedPage {
+  readonly release: Release;
 }
 
 export interface DevicePullCall {
@@ -93,6 +106,7 @@ interface Built {
 export class Pulls {
   readonly #parts: PullsParts;
   readonly #store: Store;
+  readonly #memory = new PageMemory();
   readonly #latelyNoted = new LatelyNoted(TIDEMARK_NOTE_EVERY_MS);
 
   constructor(parts: PullsParts) {
@@ -115,14 +129,14 @@ export class Pulls {
       ...[...call.sources].map(([source, token]) => this.#find(device, source, token)),
     ]);
     const looked = found.map((one) => lookedAt(one, own));
-    const built = await this.#build(looked, bounds);
+    const built = await this.#build(device, looked, bounds);
     const outcomes = await this.#waiting(device, found);
     const pages = looked.map((one, index) => ({ source: one.source, page: pageOf(one, built[index] ?? null) }));
-    return { pages, outcomes, noted: this.#noteAll(device, own, built) };
+    return { pages, outcomes, noted: this.#noteAll(device, own, built), release: this.#releaseOf(device, built) };
   }
 
   /** One page of one source, whatever its sync type: a line of its snapshot. */
-  async page(device: DeviceId, call: DevicePageCall): Promise<RenderedPage> {
+  async page(device: DeviceId, call: DevicePageCall): Promise<DevicePage> {
     const { lineObjectsMax, pageUnitsMax } = this.#parts.limits;
     const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
     const own = await this.#parts.clients.own(device.user, device.client);
@@ -130,9 +144,21 @@ export class Pulls {
     const { partition } = await this.#parts.sources.memberships.placeOf(source, device.user);
     const trouble = await this.#freshen(partition, source, call.token);
     const seen = await this.#glance(partition, own, call.token);
-    const built = await pull(this.#store, seen, bounds, this.#parts.cache);
-    void this.#noteAll(device, own, [{ seen, page: built }]);
-    return rendered(seen, built, trouble);
+    const page = await pull(this.#store, seen, bounds, this.#parts.cache, this.#memoryOf(device));
+    void this.#noteAll(device, own, [{ seen, page }]);
+    return { ...rendered(seen, page, trouble), release: this.#releaseOf(device, [{ seen, page }]) };
+  }
+
+  #memoryOf({ user }: DeviceId): TakeMemory {
+    return () => this.#memory.take(user);
+  }
+
+  #releaseOf({ user }: DeviceId, built: readonly (Built | null)[]): Release {
+    const used = built.flatMap((one) => one?.page.memory ?? []);
+    if (used.length === 0) return null;
+    return () => {
+      for (const memory of used.splice(0)) this.#memory.giveBack(user, memory);
+    };
   }
 
   async #find(device: DeviceId, name: string, token: string | null): Promise<Found> {
@@ -181,14 +207,14 @@ export class Pulls {
   }
 
   /** Null where a source could not be looked at. */
-  async #build(looked: readonly Looked[], bounds: PageBounds): Promise<readonly (Built | null)[]> {
+  async #build(device: DeviceId, looked: readonly Looked[], bounds: PageBounds): Promise<readonly (Built | null)[]> {
     const share = new ShareOut(bounds, looked.filter(({ seen }) => seen?.hasNews === true).length);
     const built: (Built | null)[] = [];
     for (const { seen } of looked) {
       if (seen === null) built.push(null);
       else if (!seen.hasNews) built.push({ seen, page: withoutNews(seen) });
       else {
-        const page = await pull(this.#store, seen, share.next(), this.#parts.cache);
+        const page = await pull(this.#store, seen, share.next(), this.#parts.cache, this.#memoryOf(device));
         share.used({ entries: page.entries, units: page.body.units });
         built.push({ seen, page });
       }

@@ -11,4 +11,6 @@ export interface BuiltPage {
   readonly body: PageBody;
   /** How the presented token was taken. */
   readonly start: PageStart;
+  /** What parts of the body may lie in, to be used again when the page has been sent. */
+  readonly memory?: Uint8Array;
 }

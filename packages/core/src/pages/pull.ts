@@ -45,11 +45,20 @@ export function glanceAt(state: PartitionState, { partition, token: text, restar
   return { partition, presented: text, token, restarts, state, start, hasNews: !isAtHead(start, state) };
 }
 
-/** What changed after the token. */
-export async function pull(store: Store, seen: Glance, bounds: PageBounds, cache: PageCache): Promise<BuiltPage> {
+/** Where memory for a page comes from; null: there is none to be used again. */
+export type TakeMemory = () => Uint8Array | null;
+
+/** What changed after the token. Without `takeMemory`, nobody knows when the page will have been sent. */
+export async function pull(
+  store: Store,
+  seen: Glance,
+  bounds: PageBounds,
+  cache: PageCache,
+  takeMemory?: TakeMemory,
+): Promise<BuiltPage> {
   const { start } = seen;
   if (!seen.hasNews) return withoutNews(seen);
-  if (seen.partition.user !== null) return (await readPage(store, seen, bounds)).page;
+  if (seen.partition.user !== null) return (await readPage(store, seen, bounds, takeMemory)).page;
   return cache.of(cacheKey(seen, start, bounds), async () => {
     const { page, state } = await readPage(store, seen, bounds);
     return { page, isKept: isSameState(state, seen.state) };
@@ -60,13 +69,14 @@ async function readPage(
   store: Store,
   { partition, token, restarts, state: firstState }: Glance,
   bounds: PageBounds,
+  takeMemory?: TakeMemory,
 ): Promise<{ readonly page: BuiltPage; readonly state: PartitionState }> {
   let state = firstState;
   for (let attempt = 0; attempt < PULL_ATTEMPTS_MAX; attempt++) {
     const start = startOf(token, state, restarts);
     const range = rangeOf(start, bounds);
     const slice = await (isOfWholes(start, state)
-      ? store.readJoined(partition, range)
+      ? store.readJoined(partition, range, takeMemory?.())
       : store.readJournal(partition, range));
     // Whether what was decided on the first look still holds at the moment the journal was read.
     if (startOf(token, slice.state, restarts).kind === start.kind) {
@@ -80,7 +90,8 @@ async function readPage(
 function built(start: PageStart, slice: JournalSlice | JoinedSlice): BuiltPage {
   const page = buildPage(start, slice);
   const entries = ('count' in slice ? slice.count : slice.records.length) + slice.graves.length;
-  return { token: page.token, more: page.more, entries, body: renderBody(page), start };
+  const built = { token: page.token, more: page.more, entries, body: renderBody(page), start };
+  return 'memory' in slice ? { ...built, memory: slice.memory } : built;
 }
 
 function isAtHead(start: PageStart, state: PartitionState): boolean {

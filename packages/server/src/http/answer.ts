@@ -1,14 +1,17 @@
-import type { OutgoingHttpHeaders } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { encodeLines, encodeParts, smallText } from './coding/encode-parts.ts';
 import { type Coding, codingFor } from './coding/negotiate-coding.ts';
-import type { TextPart } from './coding/text-parts.ts';
+import { SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
 import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
 /** Up to here the pieces of an answer are joined: one write costs less than several. */
 const JOINED_BYTES_MAX = 16_384;
 /** How long a caller may read nothing of a stream that waits for it. */
 const STALL_MS_MAX = 60_000;
+
+/** Small pieces of a stream that may wait to be sent. */
+const UNSENT_BYTES_MAX = 65_536;
 
 /** Up to here a string leaves together with the headers in one piece; beyond, bytes cost less than half. */
 const STRING_UNITS_MAX = 16_384;
@@ -28,7 +31,9 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> 
   return undefined;
 }
 
-function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<void> | undefined {
+function sendParts(reply: FastifyReply, { parts, release }: JsonParts): Promise<void> | undefined {
+  // Only then: until the last byte has been handed over, they may be read from where they are.
+  if (release !== null) reply.raw.once('finish', release);
   const small = smallText(parts, reply.request.headers['accept-encoding']);
   if (small === null) return sendEncoded(reply, parts);
   codedAs(reply, 'identity').type('application/json; charset=utf-8').send(small);
@@ -53,9 +58,37 @@ function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
   const coding = codingFor(reply.request.headers['accept-encoding']);
   codedAs(reply, coding).type('application/x-ndjson; charset=utf-8');
   if (isHead(reply)) return void reply.send();
+  reply.hijack();
+  const { raw } = reply;
   // Whoever stops reading would keep a page in memory for ever. The next request on the socket sets its own time.
-  reply.raw.setTimeout(STALL_MS_MAX, () => reply.raw.destroy());
-  reply.send(encodeLines(lines, coding));
+  raw.setTimeout(STALL_MS_MAX, () => raw.destroy());
+  raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
+  writeAll(raw, encodeLines(lines, coding)).catch((error: unknown) => {
+    // What has left cannot be taken back: a body that does not end is all that is left to say.
+    reply.request.log.error({ err: error, request_id: reply.request.id }, 'a stream failed');
+    raw.destroy();
+  });
+}
+
+/**
+ * Large pieces may lie in memory that is used again when the next is asked for, so they are waited for. Small ones are
+ * nobody else's, and leave together with what follows.
+ */
+async function writeAll(raw: ServerResponse, pieces: AsyncIterable<Buffer>): Promise<void> {
+  let goOn = () => {};
+  raw.once('close', () => goOn());
+  for await (const piece of pieces) {
+    if (piece.length < SHARED_BYTES_MIN && raw.writableLength < UNSENT_BYTES_MAX) raw.write(piece);
+    else {
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+        raw.write(piece, () => resolve());
+      });
+    }
+    // Before the next is asked for: nobody knows what became of this one.
+    if (raw.destroyed) return;
+  }
+  raw.end();
 }
 
 function codedAs(reply: FastifyReply, coding: Coding): FastifyReply {

@@ -63,13 +63,19 @@ export class JsonText {
 /** JSON in pieces, some of which others are sent as well; it is compressed as the caller allows. */
 export class JsonParts {
   readonly parts: readonly TextPart[];
+  /** Called when all of it has left, so that nobody looks at the parts any more. */
+  readonly release: (() => void) | null;
 
-  constructor(parts: readonly TextPart[]) {
+  constructor(parts: readonly TextPart[], release: (() => void) | null = null) {
     this.parts = parts;
+    this.release = release;
   }
 }
 
-/** JSON line by line, for as long as there are any; each is made when the caller has read the one before it. */
+/**
+ * JSON line by line, for as long as there are any. The next one is asked for when the one before it has left, and nobody
+ * looks at its parts any more.
+ */
 export class JsonLines {
   readonly lines: AsyncIterable<readonly TextPart[]>;
 

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -163,8 +164,8 @@ describe('lines', () => {
 
   it.each(['gzip', 'br', 'identity'] as const)('[WIRE-4] come whole as %s', async (coding) => {
     const read = { gzip: gunzipSync, br: brotliDecompressSync, identity: (bytes: Buffer) => bytes } as const;
-    expect(read[coding](await buffer(encodeLines(lines(5), coding))).toString()).toBe(expected);
-    expect(read[coding](await buffer(encodeLines(lines(0), coding))).toString()).toBe('');
+    expect(read[coding](await buffer(Readable.from(encodeLines(lines(5), coding)))).toString()).toBe(expected);
+    expect(read[coding](await buffer(Readable.from(encodeLines(lines(0), coding)))).toString()).toBe('');
   });
 
   it.each(['gzip', 'br', 'identity'] as const)(
@@ -186,10 +187,8 @@ describe('lines', () => {
           hasEnded();
         }
       }
-      const stream = encodeLines(endless(), coding);
-      for await (const _chunk of stream) if (made >= 20) break;
-      expect(made).toBeLessThan(40);
-      expect(stream.destroyed).toBe(true);
+      for await (const _chunk of encodeLines(endless(), coding)) if (made >= 20) break;
+      expect(made).toBeLessThan(coding === 'br' ? 60 : 21);
       await ended;
     },
   );

@@ -52,19 +52,20 @@ export async function encodeParts(
   }
 }
 
-/** Lines as one body that comes piece by piece, as fast as it is read and no faster. */
-export function encodeLines(lines: AsyncIterable<readonly TextPart[]>, coding: Coding): Readable {
-  if (coding === 'gzip') return bytesFrom(gzipLines(lines));
-  const plain = bytesFrom(plainLines(lines));
-  if (coding === 'identity') return plain;
+/** Lines as one body that comes piece by piece. A line is asked for when nothing is left to give of those before it. */
+export function encodeLines(lines: AsyncIterable<readonly TextPart[]>, coding: Coding): AsyncIterable<Buffer> {
+  if (coding === 'identity') return plainLines(lines);
+  if (coding === 'gzip') return gzipLines(lines);
+  // Compressors read ahead of what they give, so they get the bytes for themselves.
+  const plain = Readable.from(copiesOf(plainLines(lines)), { objectMode: false });
   const compressor = coding === 'br' ? zlib.createBrotliCompress(BROTLI) : zstd.createZstdCompress();
   // However one of them ends, the other ends with it; what went wrong is the business of whoever reads.
   pipeline(plain, compressor, () => undefined);
   return compressor;
 }
 
-function bytesFrom(pieces: AsyncIterable<Buffer>): Readable {
-  return Readable.from(pieces, { objectMode: false });
+async function* copiesOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  for await (const piece of pieces) yield Buffer.from(piece);
 }
 
 async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'identity'>): Promise<readonly Buffer[]> {

@@ -31,7 +31,7 @@ const pull = route({
       ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
     });
     countPages(desk, pulled, performance.now() - startedMs);
-    return new JsonParts(partsOf(pulled));
+    return new JsonParts(partsOf(pulled), pulled.release);
   },
 });
 

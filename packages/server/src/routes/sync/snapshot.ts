@@ -1,4 +1,4 @@
-import { type DeviceId, type RenderedPage, readToken, type Tidemark } from '@tidemark/core';
+import { type DeviceId, type DevicePage, readToken, type Tidemark } from '@tidemark/core';
 import { Page } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
 import type { TextPart } from '../../http/coding/text-parts.ts';
@@ -32,7 +32,7 @@ const snapshot = route({
 interface Snapshot {
   readonly device: DeviceId;
   readonly source: string;
-  readonly first: RenderedPage;
+  readonly first: DevicePage;
   /** How far the journal went when the snapshot began. */
   readonly head: number;
   readonly epoch: string;
@@ -44,6 +44,8 @@ async function* linesFrom(tidemark: Tidemark, snapshot: Snapshot): AsyncGenerato
   let page = snapshot.first;
   for (let chased = 0; ; page = await tidemark.devices.page(device, { source, token: page.token })) {
     yield [`{"token":"${page.token}",`, ...page.body.parts, '\n'];
+    // Whoever asks for the next line has sent this one. One that was broken off is left to the garbage.
+    page.release?.();
     if (!page.more) return;
     const token = readToken(page.token);
     // Another life of the partition has nothing to do with what was begun; the device goes on with it when it likes.
