@@ -41,7 +41,7 @@ export const DEFAULT_LIMITS: Limits = {
   valueDepthMax: 32,
   writeUnitsMax: 10_000_000,
   documentUnitsMax: 100_000_000,
-  pageObjectsMax: 2_000,
+  pageObjectsMax: 5_000,
   lineObjectsMax: 10_000,
   pageUnitsMax: 1_000_000,
   pageCacheUnitsMax: 64_000_000,

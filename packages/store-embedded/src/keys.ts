@@ -182,7 +182,8 @@ export const livePlaceEncoder = {
     return end + 1;
   },
   readKey(source: Uint8Array, start: number, end: number): LivePlace {
-    const [partition, seq] = placeEncoder.readKey(source, start);
+    const partition = readNumber(source, start);
+    const seq = readNumber(source, start + NUMBER_BYTES);
     return end - start > PLACE_BYTES ? [partition, seq, true] : [partition, seq];
   },
 };

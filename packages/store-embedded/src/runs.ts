@@ -42,14 +42,19 @@ export interface RunHead {
 
 /** `end` is the seq under which the run stands. */
 export function runHead(value: Buffer, end: number): RunHead {
-  const count = value.readUInt16BE(0);
+  const count = numberAt(value, 0);
   return {
     count,
-    units: value.readUInt16BE(2),
-    firstSeq: end - value.readUInt16BE(HEAD_BYTES),
-    lastSeq: end - value.readUInt16BE(HEAD_BYTES + (count - 1) * RECORD_HEAD_BYTES),
+    units: numberAt(value, 2),
+    firstSeq: end - numberAt(value, HEAD_BYTES),
+    lastSeq: end - numberAt(value, HEAD_BYTES + (count - 1) * RECORD_HEAD_BYTES),
     textStart: HEAD_BYTES + count * RECORD_HEAD_BYTES,
   };
+}
+
+/** Every run that is sent is looked at so, and `readUInt16BE` takes several times as long. */
+function numberAt(value: Buffer, at: number): number {
+  return ((value[at] ?? 0) << 8) | (value[at + 1] ?? 0);
 }
 
 /** The records of a run, in bytes of their own. One that is damaged makes it throw. */

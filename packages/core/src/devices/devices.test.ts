@@ -27,7 +27,7 @@ async function pull(
   return Object.fromEntries(told);
 }
 
-async function pullOne(test: TestTidemark, device: DeviceId, source: string, token: string | null, objectsMax = 2_000) {
+async function pullOne(test: TestTidemark, device: DeviceId, source: string, token: string | null, objectsMax = 5_000) {
   return (await pull(test, device, { [source]: token }, { objectsMax }))[source] as Page;
 }
 
@@ -301,7 +301,7 @@ describe('shared pages', () => {
     expect(reads).toBe(1);
     expect(first.map(({ put }) => put)).toEqual(devices.map(() => many(5)));
     const body = async (device: DeviceId) =>
-      (await test.tidemark.devices.page(device, { source: 'Product', token: null, objectsMax: 2_000 })).body;
+      (await test.tidemark.devices.page(device, { source: 'Product', token: null, objectsMax: 5_000 })).body;
     expect(await body(devices[0] as DeviceId)).toBe(await body(devices[1] as DeviceId));
     await test.tidemark.pushObjects({ source: 'Product', objects: { o1: { n: 'new' } } });
     const tokens = first.map(({ token }) => token);
