@@ -17,15 +17,15 @@ describe('memory of pages', () => {
     const large = new Uint8Array(20);
     memory.giveBack('ada', large);
     memory.giveBack('ada', new Uint8Array(10));
-    memory.giveBack('ada', new Uint8Array(5 * 2 ** 20));
+    memory.giveBack('ada', new Uint8Array(9 * 2 ** 20));
     expect(memory.take('ada')).toBe(large);
   });
 
   it('[PAGE-16] is kept for few users: those who pulled last', () => {
     const memory = new PageMemory();
-    for (let user = 0; user < 40; user++) memory.giveBack(`${user}`, new Uint8Array(1));
-    expect(memory.take('7')).toBeNull();
-    expect(memory.take('8')).not.toBeNull();
-    expect(memory.take('39')).not.toBeNull();
+    for (let user = 0; user < 20; user++) memory.giveBack(`${user}`, new Uint8Array(1));
+    expect(memory.take('3')).toBeNull();
+    expect(memory.take('4')).not.toBeNull();
+    expect(memory.take('19')).not.toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 /** Users whose memory is kept at most; those who pulled longest ago go first. */
-const USERS_MAX = 32;
+const USERS_MAX = 16;
 /** What is larger is not worth keeping. */
-const BYTES_MAX = 4 * 2 ** 20;
+const BYTES_MAX = 8 * 2 ** 20;
 
 /**
  * Memory that pages of a user were sent from, for the next pages of the same user. A first sync is many large pages one

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { temporaryFolder } from '@tidemark/testing';
+import { Type } from 'typebox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compose, type Running } from '../compose.ts';
+import { quietLog, testConfig } from '../test-server.ts';
+import type { TextPart } from './coding/text-parts.ts';
+import { JsonLines, JsonParts, route } from './route.ts';
+
+/** More than the sockets on both sides take while nobody reads. */
+const PIECE_BYTES = 12_000_000;
+const PIECES = 3;
+const SPOILT = 0x21;
+
+let server: Running;
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+
+/** Different from every other, and hard to compress. */
+function piece(number: number): Buffer {
+  const hash = createHash('sha512').update(`${number}`).digest('hex');
+  return Buffer.from(hash.repeat(PIECE_BYTES / hash.length));
+}
+
+/** What is spoilt before it has left arrives spoilt. */
+const spoil = (bytes: Buffer) => bytes.fill(SPOILT);
+
+const parts = route({
+  method: 'GET',
+  path: '/test/parts',
+  scope: 'public',
+  summary: 'A large answer whose memory is used again',
+  answer: Type.Unknown(),
+  handle: async () => {
+    const bytes = piece(0);
+    return new JsonParts(['"', bytes, '"'], () => void spoil(bytes));
+  },
+});
+
+async function* lines(): AsyncGenerator<readonly TextPart[]> {
+  for (let number = 0; number < PIECES; number++) {
+    const bytes = piece(number);
+    yield ['"', bytes, '"\n'];
+    spoil(bytes);
+  }
+}
+
+const stream = route({
+  method: 'GET',
+  path: '/test/lines',
+  scope: 'public',
+  summary: 'Large lines whose memory is used again',
+  answer: Type.Unknown(),
+  streams: 'application/x-ndjson',
+  handle: async () => new JsonLines(lines()),
+});
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  server = await compose(testConfig(folder.path), quietLog(), [parts, stream]);
+});
+
+afterAll(async () => {
+  await server.close();
+  await folder.remove();
+});
+
+/** Reads nothing for a while, as somebody on a slow line does. */
+async function readLate(path: string, coding: string): Promise<Buffer> {
+  const sent = request(server.url + path, { agent: false, headers: { 'accept-encoding': coding } }).end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  for (let turn = 0; turn < 100; turn++) await nextTurn();
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  const body = Buffer.concat(chunks);
+  return response.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
+}
+
+const digest = (...texts: readonly (Buffer | string)[]) =>
+  texts.reduce((hash, text) => hash.update(text), createHash('sha256')).digest('hex');
+
+describe.each(['identity', 'gzip'])('an answer whose memory is used again, as %s', (coding) => {
+  it('[WIRE-5] is let go of when the last byte has left, and not before', async () => {
+    expect(digest(await readLate('/test/parts', coding))).toBe(digest('"', piece(0), '"'));
+  });
+
+  it('[WIRE-5] is asked for its next line when the one before has left', async () => {
+    const wanted = Array.from({ length: PIECES }, (_, number) => ['"', piece(number), '"\n']).flat();
+    expect(digest(await readLate('/test/lines', coding))).toBe(digest(...wanted));
+  });
+});
