@@ -1,5 +1,5 @@
 import { Refusal } from '@tidemark/protocol';
-import { BlockedAddress } from './checked-lookup.ts';
+import { BlockedAddress } from '../outbound/checked-lookup.ts';
 
 /** How long whoever finds the backend gone is told to wait. */
 const RETRY_AFTER_S = 5;

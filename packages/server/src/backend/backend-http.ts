@@ -2,8 +2,8 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Refusal } from '@tidemark/protocol';
 import type { Timers } from '../jobs/timers.ts';
+import { type AddressRules, blockedHost, checkedLookup, type Resolve } from '../outbound/checked-lookup.ts';
 import { codeOf, failureOf } from './backend-failure.ts';
-import { type AddressRules, checkedLookup, type Resolve, requireAllowedHost } from './checked-lookup.ts';
 
 export interface BackendHttpParts {
   readonly resolve: Resolve;
@@ -58,7 +58,8 @@ export class BackendHttp {
     const ending = new AbortController();
     const cancel = this.#parts.timers.after(outgoing.deadlineMs, () => ending.abort(tooLate(outgoing.deadlineMs)));
     try {
-      requireAllowedHost(outgoing.url, this.#parts.rules);
+      const blocked = blockedHost(outgoing.url, this.#parts.rules);
+      if (blocked !== null) throw blocked;
       const response = await this.#send(outgoing, ending.signal);
       const { statusCode = 0, headers } = response;
       const letGo = () => {

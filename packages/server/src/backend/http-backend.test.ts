@@ -12,11 +12,11 @@ import {
 import { Value } from 'typebox/value';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
+import type { Resolve } from '../outbound/checked-lookup.ts';
 import { FAILURES_MAX } from '../outbound/circuit-breaker.ts';
 import { BACKEND_CALLS, type BackendCall } from './backend-contract.ts';
 import { backendDescription } from './backend-description.ts';
 import { BackendHttp } from './backend-http.ts';
-import type { Resolve } from './checked-lookup.ts';
 import { HttpBackend } from './http-backend.ts';
 import { SMALL_ANSWER_BYTES_MAX } from './read-answer.ts';
 

@@ -11,13 +11,13 @@ import {
   type UploadCall,
 } from '@tidemark/core';
 import { BACKEND_DETAIL_UNITS_MAX, type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
+import { BlockedAddress } from '../outbound/checked-lookup.ts';
 import { type BreakerState, type BreakerView, CircuitBreaker } from '../outbound/circuit-breaker.ts';
 import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import { signWebhook } from '../outbound/sign-webhook.ts';
 import type { BackendCall } from './backend-contract.ts';
 import { failureOf, unavailable } from './backend-failure.ts';
 import type { BackendHttp, Exchange } from './backend-http.ts';
-import { BlockedAddress } from './checked-lookup.ts';
 import { notUsable, parseObject, readText, textChunks } from './read-answer.ts';
 
 export interface HttpBackendParts {

@@ -2,8 +2,8 @@ import type { Clock, Log, Random, Tidemark } from '@tidemark/core';
 import type { Config } from '../config/config.ts';
 import { diceOf } from '../jobs/back-off.ts';
 import { systemTimers } from '../jobs/timers.ts';
+import { type Resolve, systemResolve } from '../outbound/checked-lookup.ts';
 import { BackendHttp } from './backend-http.ts';
-import { type Resolve, systemResolve } from './checked-lookup.ts';
 import { HttpBackend } from './http-backend.ts';
 
 export interface BackendParts {

@@ -39,7 +39,12 @@ export function openNotifiers({ ping, vapidKeys, live, clock, dice }: NotifiersP
       ? {}
       : { apns: apnsNotifier({ ...common, ...ping.apns, origins: originsOf(ping.apns.url) }) }),
     ...(ping.fcm === null ? {} : { fcm: fcmNotifier({ ...common, ...ping.fcm, ...originOf(ping.fcm.url) }) }),
-    webpush: webPushNotifier({ ...common, ...ping.webPush, keys: vapidKeys, addressRules: ping.webPush }),
+    webpush: webPushNotifier({
+      ...common,
+      ...ping.webPush,
+      keys: vapidKeys,
+      addressRules: { denyPrivate: !ping.webPush.allowPrivate },
+    }),
   };
   const services: Partial<Record<PushService, Notifier>> = {
     ...closable,

@@ -8,9 +8,9 @@ import {
   type WebPushStandInOptions,
 } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { checkedLookup, type Resolve } from '../outbound/checked-lookup.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
-import { guardedLookup, type Resolver } from './guarded-lookup.ts';
 import { BROWSER_PUSH_HOSTS, isListed, readHostList } from './host-list.ts';
 import { newVapidKeys } from './vapid.ts';
 import { type WebPushNotifierParts, webPushNotifier } from './web-push-notifier.ts';
@@ -35,7 +35,7 @@ async function bench(
     keys: KEYS,
     subject: 'mailto:ops@example.com',
     hosts: ['localhost', '127.0.0.1'],
-    addressRules: { allowPrivate: true },
+    addressRules: { denyPrivate: false },
     ttlS: 3_600,
     clock,
     dice: () => 1,
@@ -204,23 +204,21 @@ describe('where an endpoint may lead', () => {
     const outcome = await ping(PING, service.subscribe().replace('localhost', host));
     return { outcome, taken: service.taken.length, port };
   };
-  const leadsTo = (...addresses: string[]): Resolver =>
-    ((_name: string, _options: unknown, callback: (error: null, found: unknown) => void) =>
-      callback(
-        null,
-        addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-      )) as unknown as Resolver;
+  const leadsTo =
+    (...addresses: string[]): Resolve =>
+    async () =>
+      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
   it.each(['169.254.169.254', '[fe80::1]', '[::ffff:169.254.169.254]', '0.0.0.0', '2852039166'])(
     '[PING-28] %s is never called, even when private addresses may be',
     async (host) => {
-      const { outcome } = await elsewhere(host, { addressRules: { allowPrivate: true } });
+      const { outcome } = await elsewhere(host, { addressRules: { denyPrivate: false } });
       expect(outcome).toMatchObject({ isFinal: true, reason: 'the push service is at an address that is not allowed' });
     },
   );
 
   it.each(['127.0.0.1', '[::1]', '10.0.0.1', '192.168.1.1'])('[PING-28] %s is not called by default', async (host) => {
-    const { outcome, taken } = await elsewhere(host, { addressRules: { allowPrivate: false } });
+    const { outcome, taken } = await elsewhere(host, { addressRules: { denyPrivate: true } });
     expect(outcome).toMatchObject({ isFinal: true });
     expect(taken).toBe(0);
   });
@@ -229,7 +227,7 @@ describe('where an endpoint may lead', () => {
     '[PING-28] a name that leads to %s is not called',
     async (addresses) => {
       const resolve = leadsTo(...addresses);
-      const { outcome, taken } = await elsewhere('push.example', { resolve, addressRules: { allowPrivate: false } });
+      const { outcome, taken } = await elsewhere('push.example', { resolve, addressRules: { denyPrivate: true } });
       expect(outcome).toMatchObject({
         isFinal: false,
         reason: 'the push service cannot be reached: leads to an address that is not allowed',
@@ -240,10 +238,11 @@ describe('where an endpoint may lead', () => {
 
   it('[PING-28] the address that was judged is the one connected to', async () => {
     const lookups: string[] = [];
-    const lookup = guardedLookup({ allowPrivate: true }, ((name: string, options: unknown, callback: never) => {
+    const resolve: Resolve = (name) => {
       lookups.push(name);
-      leadsTo('127.0.0.1')(name, options as never, callback);
-    }) as unknown as Resolver);
+      return leadsTo('127.0.0.1')(name);
+    };
+    const lookup = checkedLookup(resolve, { denyPrivate: false });
     const one = await new Promise((resolve) => lookup('a.example', {}, (...answer) => resolve(answer)));
     const all = await new Promise((resolve) => lookup('a.example', { all: true }, (...answer) => resolve(answer)));
     expect([one, all]).toEqual([

@@ -1,13 +1,19 @@
 import { Agent } from 'node:https';
 import { type Clock, type PingMessage, type PingOutcome, readSubscription, type Subscription } from '@tidemark/core';
 import type { Timers } from '../jobs/timers.ts';
+import {
+  type AddressRules,
+  blockedHost,
+  checkedLookup,
+  type Resolve,
+  systemResolve,
+} from '../outbound/checked-lookup.ts';
 import { CircuitBreaker } from '../outbound/circuit-breaker.ts';
 import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';
 import { collapseKey } from './collapse-key.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
 import { type Fitted, fitMessage } from './fit-message.ts';
-import { type AddressRules, guardedLookup, isAddressAllowed, type Resolver } from './guarded-lookup.ts';
 import { isListed } from './host-list.ts';
 import { type HttpsReply, httpsExchange } from './https-exchange.ts';
 import { failed, refused } from './outcomes.ts';
@@ -26,7 +32,7 @@ export interface WebPushNotifierParts {
   readonly ca?: readonly string[] | undefined;
   readonly timeoutMs?: number;
   readonly timers?: Timers;
-  readonly resolve?: Resolver;
+  readonly resolve?: Resolve;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -46,7 +52,7 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
   const vapid = new Vapid(parts);
   const breakers = new Breakers(parts);
   const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_PER_SERVICE_MAX, maxTotalSockets: SOCKETS_MAX });
-  const lookup = guardedLookup(addressRules, parts.resolve);
+  const lookup = checkedLookup(parts.resolve ?? systemResolve, addressRules);
 
   async function send(subscription: Subscription, ping: PingMessage, content: Buffer): Promise<HttpsReply> {
     const { origin } = new URL(subscription.endpoint);
@@ -60,16 +66,16 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
     async notify({ devicePin }, ping): Promise<PingOutcome> {
       const subscription = readSubscription(devicePin);
       if (subscription === null) return refused('device_pin is no push subscription');
-      const { hostname, origin } = new URL(subscription.endpoint);
-      if (!isListed(hosts, hostname)) return refused('the push service of the subscription is not an allowed one');
-      if (isLiteralBarred(hostname, addressRules))
+      const url = new URL(subscription.endpoint);
+      if (!isListed(hosts, url.hostname)) return refused('the push service of the subscription is not an allowed one');
+      if (blockedHost(url, addressRules) !== null)
         return refused('the push service is at an address that is not allowed');
       const payload = webPushPayload(ping);
       if (payload === null)
         return refused(`the ping is larger than the ${WEB_PUSH_PAYLOAD_BYTES_MAX} bytes a push service takes`);
       const content = encrypted(payload.body, subscription);
       if (content === null) return refused('the key p256dh of the subscription is no key');
-      const breaker = breakers.of(origin);
+      const breaker = breakers.of(url.origin);
       const waitMs = breaker.waitMs();
       if (waitMs > 0) return failed('the push service is down', { retryAfterMs: waitMs });
       const outcome = outcomeOf(await send(subscription, ping, content), clock.nowMs());
@@ -94,12 +100,6 @@ function encrypted(payload: string, subscription: Subscription): Buffer | null {
   } catch {
     return null;
   }
-}
-
-/** A host that is an address already is never looked up, so it is judged here. */
-function isLiteralBarred(hostname: string, rules: AddressRules): boolean {
-  const isLiteral = hostname.startsWith('[') || /^[0-9.]+$/.test(hostname);
-  return isLiteral && !isAddressAllowed(hostname, rules);
 }
 
 function headersOf(ping: PingMessage, ttlS: number): Readonly<Record<string, string>> {

@@ -174,7 +174,7 @@ async function webPushPayload(): Promise<string> {
     keys,
     subject: 'mailto:ops@example.com',
     hosts: ['localhost'],
-    addressRules: { allowPrivate: true },
+    addressRules: { denyPrivate: false },
     ttlS: 3_600,
     clock,
     dice: () => 1,

@@ -13,6 +13,8 @@ export interface AddressRules {
 /** The host leads to an address that is never called. */
 export class BlockedAddress extends Error {
   override readonly name = 'BlockedAddress';
+  /** Where failures are told by their codes, this is what an operator reads. */
+  readonly code = 'leads to an address that is not allowed';
   readonly host: string;
   readonly address: string;
 
@@ -49,10 +51,10 @@ export function checkedLookup(resolve: Resolve, rules: AddressRules): LookupFunc
   };
 }
 
-/** A host that is an address itself is never looked up, so it is judged here. */
-export function requireAllowedHost(url: URL, rules: AddressRules): void {
+/** A host that is an address itself is never looked up, so it is judged here. Null: nothing is in the way. */
+export function blockedHost(url: URL, rules: AddressRules): BlockedAddress | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0 && isBlocked(host, rules)) throw new BlockedAddress(host, host);
+  return isIP(host) !== 0 && isBlocked(host, rules) ? new BlockedAddress(host, host) : null;
 }
 
 function isBlocked(address: string, { denyPrivate }: AddressRules): boolean {
