@@ -1,4 +1,4 @@
-import { createECDH } from 'node:crypto';
+import { createECDH, type ECDH } from 'node:crypto';
 import type { Clock } from '@tidemark/core';
 import { type CryptoKey, importJWK, SignJWT } from 'jose';
 
@@ -29,7 +29,16 @@ interface Signed {
 export function newVapidKeys(): VapidKeys {
   const pair = createECDH('prime256v1');
   pair.generateKeys();
-  return { publicKey: pair.getPublicKey('base64url'), privateKey: pair.getPrivateKey('base64url').padStart(43, 'A') };
+  return vapidKeysOf(pair);
+}
+
+const SCALAR_BYTES = 32;
+
+export function vapidKeysOf(pair: ECDH): VapidKeys {
+  // Of one number in 256 the first byte is zero, and then it is given without it.
+  const scalar = pair.getPrivateKey();
+  const whole = Buffer.concat([Buffer.alloc(SCALAR_BYTES - scalar.length), scalar]);
+  return { publicKey: pair.getPublicKey('base64url'), privateKey: whole.toString('base64url') };
 }
 
 /** Signs for each push service that this server is the one the subscription was made for. */
