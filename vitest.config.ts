@@ -4,6 +4,14 @@ import { defineConfig } from 'vitest/config';
 const source = (file: string) => fileURLToPath(new URL(`./packages/${file}.ts`, import.meta.url));
 const packages = ['protocol', 'core', 'store-embedded', 'store-valkey', 'server', 'client', 'backend', 'testing'];
 
+const UNITS = ['protocol', 'core', 'client'].map((name) => `packages/${name}/src/**/*.test.ts`);
+const ALL = [
+  'packages/*/src/**/*.test.ts',
+  'scripts/**/*.test.mjs',
+  'bench/src/**/*.test.ts',
+  'examples/*/src/**/*.test.ts',
+];
+
 // Tests run on the sources, so a failure points at the line someone wrote. Only worker threads and
 // child processes use what was built, because Node 20 cannot load TypeScript by itself.
 export default defineConfig({
@@ -26,11 +34,10 @@ export default defineConfig({
     ],
   },
   test: {
-    include: [
-      'packages/*/src/**/*.test.ts',
-      'scripts/**/*.test.mjs',
-      'bench/src/**/*.test.ts',
-      'examples/*/src/**/*.test.ts',
+    projects: [
+      // Without processes, sockets or anything else that outlives a test: these need not load everything anew for each file.
+      { extends: true, test: { name: 'units', include: UNITS, isolate: false } },
+      { extends: true, test: { name: 'parts', include: ALL, exclude: [...UNITS, '**/node_modules/**'] } },
     ],
     // Many tests wait for the disk or for child processes, so every core may have one of its own.
     maxWorkers: '100%',

@@ -116,18 +116,32 @@ describe('a cluster', () => {
     const { partition, owner } = await elsewhere(cluster);
     const replica = await cluster.addReplica(owner);
     await commit(store, partition, put('1'));
+    await untilCopied(owner, replica);
     process.kill(owner.pid, 'SIGSTOP');
     expect(await refusalOf(commit(store, partition, put('lost')))).toBe('store_unavailable');
     expect(await untilServed(() => commit(store, partition, put('2')))).toMatchObject({ head: 2 });
     process.kill(owner.pid, 'SIGCONT');
     // Now the other way round.
     await untilReplica(owner, replica);
+    await untilCopied(replica, owner);
     await replica.kill();
     expect(await refusalOf(commit(store, partition, put('lost')))).toBe('store_unavailable');
     expect(await untilServed(() => commit(store, partition, put('3')))).toMatchObject({ head: 3 });
     expect(await recordsOf(store, partition)).toEqual(['1', '2', '3']);
   });
 });
+
+/** Copying does not wait for anybody: what was acknowledged just before a death may be lost. */
+async function untilCopied(primary: ValkeyServer, replica: ValkeyServer): Promise<void> {
+  const offset = async (server: ValkeyServer, name: string) =>
+    new RegExp(`${name}:(\\d+)`).exec(String(await server.call('INFO', 'replication')))?.[1];
+  for (let look = 0; look < 1_000; look++) {
+    const wanted = await offset(primary, 'master_repl_offset');
+    if (wanted !== undefined && wanted === (await offset(replica, 'slave_repl_offset'))) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`the server at ${replica.port} did not catch up`);
+}
 
 /** A primary that comes back late finds itself replaced, and makes itself a copy of the one in its place. */
 async function untilReplica(server: ValkeyServer, primary: ValkeyServer): Promise<void> {

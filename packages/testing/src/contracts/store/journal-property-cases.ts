@@ -26,10 +26,10 @@ export const journalPropertyCases: readonly StoreCase[] = [
     async ({ store }) => {
       const dice = new Dice(seededRandom(7_474));
       const check = async (model: PartitionModel) => {
-        for (let round = 0; round < 8; round++) await insistOnSlice(store, model, largeRange(dice, model.head));
+        for (let round = 0; round < 4; round++) await insistOnSlice(store, model, largeRange(dice, model.head));
         await insistOnObjects(store, model, dice);
       };
-      const history = { seed: 74, commits: 120, ids: MANY_IDS, changesMax: 60, texts: SIZES, check };
+      const history = { seed: 74, commits: 50, ids: MANY_IDS, changesMax: 60, texts: SIZES, check };
       await randomHistory(store, history);
     },
   ),
