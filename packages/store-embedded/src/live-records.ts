@@ -1,6 +1,6 @@
 import { asBinary, type Transaction } from 'lmdb';
 import type { LivePlace } from './keys.ts';
-import { RUN_RECORD_BYTES_MAX, RunBuilder, type RunRecord, recordsOfRun, runBytes } from './runs.ts';
+import { type FoundRecord, RUN_RECORD_BYTES_MAX, RunBuilder, type RunRecord, recordsOfRun, runBytes } from './runs.ts';
 import type { Tables } from './tables.ts';
 
 /** A record where it stands in the journal. */
@@ -28,7 +28,7 @@ export class RecordFinder {
   readonly #tables: Tables;
   readonly #partition: number;
   readonly #within: { readonly transaction?: Transaction };
-  #found: ReadonlyMap<number, RunRecord> = new Map();
+  #found: ReadonlyMap<number, FoundRecord> = new Map();
 
   /** Without a transaction, of the state that is there now. */
   constructor(tables: Tables, partition: number, transaction?: Transaction) {
@@ -56,7 +56,7 @@ export class RecordFinder {
 
 interface FoundRun {
   readonly end: number;
-  readonly records: readonly RunRecord[];
+  readonly records: readonly FoundRecord[];
 }
 
 /** The run in which a record with this seq would stand. */
@@ -172,6 +172,6 @@ function putRun(tables: Tables, place: LivePlace, records: readonly RunRecord[])
 }
 
 /** The library writes bytes as they are when told so; its types do not say that it may be told. */
-function asBytes(bytes: Buffer): Buffer {
-  return asBinary(bytes) as unknown as Buffer;
+function asBytes(bytes: Uint8Array): Buffer {
+  return asBinary(bytes as Buffer) as unknown as Buffer;
 }

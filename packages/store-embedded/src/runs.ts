@@ -25,8 +25,13 @@ const SEQ_SPAN_MAX = 2 ** 16 - 1;
 /** A record on its way into a run. */
 export interface RunRecord {
   readonly seq: number;
-  readonly bytes: Buffer;
+  readonly bytes: Uint8Array;
   readonly units: number;
+}
+
+/** A record as it was found in one. */
+export interface FoundRecord extends RunRecord {
+  readonly bytes: Buffer;
 }
 
 /** What can be said of a run without looking at its records. */
@@ -58,11 +63,11 @@ function numberAt(value: Buffer, at: number): number {
 }
 
 /** The records of a run, in bytes of their own. One that is damaged makes it throw. */
-export function recordsOfRun(value: Buffer, end: number): RunRecord[] {
+export function recordsOfRun(value: Buffer, end: number): FoundRecord[] {
   const { count, units, textStart } = runHead(value, end);
   const text = Buffer.from(value.subarray(textStart, value.length));
   const isAscii = text.length - (count - 1) * COMMA_BYTES === units;
-  const records: RunRecord[] = [];
+  const records: FoundRecord[] = [];
   let at = 0;
   for (let index = 0; index < count; index++) {
     const head = HEAD_BYTES + index * RECORD_HEAD_BYTES;
@@ -104,20 +109,48 @@ export class RunBuilder {
 /** Standing under `end`. */
 export function runBytes(records: readonly RunRecord[], end: number): Buffer {
   const textStart = HEAD_BYTES + records.length * RECORD_HEAD_BYTES;
-  const size = records.reduce((sum, { bytes }) => sum + bytes.length + COMMA_BYTES, textStart) - COMMA_BYTES;
+  let size = textStart - COMMA_BYTES;
+  for (const { bytes } of records) size += bytes.length + COMMA_BYTES;
   const value = Buffer.allocUnsafe(size);
-  value.writeUInt16BE(records.length, 0);
+  putNumber(value, 0, records.length);
+  putNumber(
+    value,
+    2,
+    records.reduce((sum, { units }) => sum + units, 0),
+  );
+  const isInOnePiece = copyPiece(records, value, textStart);
   let at = textStart;
-  let units = 0;
-  for (const [index, record] of records.entries()) {
+  for (const [index, { seq, bytes }] of records.entries()) {
     const head = HEAD_BYTES + index * RECORD_HEAD_BYTES;
-    value.writeUInt16BE(end - record.seq, head);
-    value.writeUInt16BE(record.bytes.length, head + 2);
-    value.set(record.bytes, at);
-    at += record.bytes.length;
+    putNumber(value, head, end - seq);
+    putNumber(value, head + 2, bytes.length);
+    if (!isInOnePiece) value.set(bytes, at);
+    at += bytes.length;
     if (at < size) value[at++] = COMMA;
-    units += record.units;
   }
-  value.writeUInt16BE(units, 2);
   return value;
+}
+
+/** What was packed together lies together, with a byte in between: then it is copied at once. */
+function copyPiece(records: readonly RunRecord[], value: Buffer, start: number): boolean {
+  const [first, last] = [records[0]?.bytes, records.at(-1)?.bytes];
+  if (first === undefined || last === undefined || first.buffer !== last.buffer) return false;
+  const length = last.byteOffset + last.length - first.byteOffset;
+  if (length !== value.length - start || !areNeighbours(records)) return false;
+  value.set(new Uint8Array(first.buffer, first.byteOffset, length), start);
+  return true;
+}
+
+function areNeighbours(records: readonly RunRecord[]): boolean {
+  let next = records[0]?.bytes.byteOffset;
+  for (const { bytes } of records) {
+    if (bytes.byteOffset !== next) return false;
+    next += bytes.length + COMMA_BYTES;
+  }
+  return true;
+}
+
+function putNumber(value: Buffer, at: number, number: number): void {
+  value[at] = number >>> 8;
+  value[at + 1] = number;
 }
