@@ -1,6 +1,5 @@
 import type { Change, PartitionKey, Store } from '@tidemark/core';
-import { Refusal } from '@tidemark/protocol';
-import { refusalOf, startValkeyCluster, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
+import { refusalOf, startValkeyCluster, untilServed, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { placeOf } from './keys.ts';
 import { Layout } from './layout.ts';
@@ -38,19 +37,6 @@ async function commit(store: Store, partition: PartitionKey, ...changes: readonl
   const result = await store.commit({ partition, changes, guards: [] });
   if (result.status !== 'committed') throw new Error(result.status);
   return result.state;
-}
-
-/** Asks until the cluster serves again; what it says until then must be a refusal. */
-async function untilServed<T>(ask: () => Promise<T>): Promise<T> {
-  for (let attempt = 0; attempt < 1_000; attempt++) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-  throw new Error('the cluster never served again');
 }
 
 async function recordsOf(store: Store, partition: PartitionKey): Promise<readonly string[]> {

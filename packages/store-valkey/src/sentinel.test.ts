@@ -1,6 +1,5 @@
 import { type PullAnswer, readToken } from '@tidemark/core';
-import { Refusal } from '@tidemark/protocol';
-import { newTidemark, refusalOf, startValkeySentinel } from '@tidemark/testing';
+import { newTidemark, refusalOf, startValkeySentinel, untilServed } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openValkeyStore, type ValkeyOptions } from './valkey-store.ts';
 
@@ -23,19 +22,6 @@ async function start(replicas: number, options: Partial<ValkeyOptions> = {}) {
     return JSON.parse(answer.json) as Page;
   };
   return { sentinel, tidemark, push, pull };
-}
-
-/** Asks until somebody serves again; what is said until then must be a refusal. */
-async function untilServed<T>(ask: () => Promise<T>): Promise<T> {
-  for (let attempt = 0; attempt < 1_000; attempt++) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-  throw new Error('nobody ever served again');
 }
 
 describe('a primary under a sentinel', () => {

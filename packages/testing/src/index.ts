@@ -53,6 +53,7 @@ export { seededRandom } from './kit/seeded-random.ts';
 export { type ServerProcess, startServerProcess } from './kit/server-process.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
+export { untilServed } from './kit/until-served.ts';
 export { startValkeySentinel, type ValkeySentinel } from './kit/valkey-sentinel.ts';
 export {
   startValkey,

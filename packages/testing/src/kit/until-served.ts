@@ -1,0 +1,17 @@
+import { Refusal } from '@tidemark/protocol';
+
+const ATTEMPTS_MAX = 1_000;
+const PAUSE_MS = 20;
+
+/** Asks a store until it serves again; what it says until then must be that it does not. */
+export async function untilServed<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+  throw new Error('nobody ever served again');
+}
