@@ -35,6 +35,11 @@ export function median(values: readonly number[]): number {
   return middle;
 }
 
+/** How many fit into a second, for people. */
+export function ratePerSecond(eachUs: number): string {
+  return Math.round(1e6 / eachUs).toLocaleString('en');
+}
+
 /** The longest the event loop went without a turn while the work was under way. */
 export async function longestHoldMs(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { BARE_PATH, startBareProcess } from '../bare-process.ts';
 import type { ChildServer } from '../child-server.ts';
 import { LoadSender } from '../load.ts';
-import { median } from '../measure.ts';
+import { median, ratePerSecond } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { startServerProcess } from '../server-process.ts';
 import { newFolder } from '../world.ts';
@@ -51,8 +51,8 @@ export async function readSource(): Promise<Row> {
   const cpuRatio = of(({ ours, bare }) => bare.cpuUs / ours.cpuUs);
   return {
     name: 'GET a source, requests/s',
-    measured: `${perSecond(of(({ ours }) => ours.wallUs))}; ${of(({ ours }) => ours.cpuUs).toFixed(1)} µs CPU each`,
-    against: `${perSecond(of(({ bare }) => bare.wallUs))} by a bare route; ${of(({ bare }) => bare.cpuUs).toFixed(1)} µs, a ratio of ${cpuRatio.toFixed(2)}`,
+    measured: `${ratePerSecond(of(({ ours }) => ours.wallUs))}; ${of(({ ours }) => ours.cpuUs).toFixed(1)} µs CPU each`,
+    against: `${ratePerSecond(of(({ bare }) => bare.wallUs))} by a bare route; ${of(({ bare }) => bare.cpuUs).toFixed(1)} µs, a ratio of ${cpuRatio.toFixed(2)}`,
     ratio: of(({ ours, bare }) => bare.wallUs / ours.wallUs),
     bound: { atLeast: 0.6 },
   };
@@ -108,8 +108,4 @@ async function post({ url }: ChildServer, path: string, body: object, token = ''
   const text = await response.text();
   if (response.status !== 200) throw new Error(text);
   return text;
-}
-
-function perSecond(wallUs: number): string {
-  return Math.round(1e6 / wallUs).toLocaleString('en');
 }
