@@ -15,6 +15,7 @@ export { type PageBody, type PagePart, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { ANNOUNCE_KIND, ANNOUNCE_QUEUE, announceChange, announceToAll } from './pings/announce-change.ts';
 export { deliverPing } from './pings/deliver-ping.ts';
+export { type NoticeTurn, takeNoticeTurn } from './pings/notice-turn.ts';
 export type { PingView, ResultStatus, ResultView } from './pings/ping-record.ts';
 export { type PingPage, PingResults } from './pings/ping-results.ts';
 export { PING_KIND, type PingReport, Pings, pingQueue } from './pings/pings.ts';

@@ -180,7 +180,9 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   const events = eventHubOf(config, log, tidemark, (client, atMs) => servers.tell({ kind: 'listens', client, atMs }));
   const ways = { timers: systemTimers, openBus: (listener: BusListener) => openBus(config, log, listener) };
   const servers = new JoinedServers({ word, tidemark, hub: events, limiter, clock, ...ways });
-  const carrier = await openPings({ config, tidemark, jobs, live: servers, clock, random, dice, pace, log });
+  const onCounted = (caller: string) => servers.tell({ kind: 'pinged', caller });
+  const carrier = await openPings({ config, tidemark, jobs, live: servers, onCounted, clock, random, dice, pace, log });
+  servers.onPinged = (caller) => carrier.pings.countElsewhere(caller);
   let isStopping = false;
   const desk = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
   const gauge = startLoadGauge(config.overload);

@@ -23,6 +23,8 @@ export interface PingsParts {
   readonly jobs: Jobs;
   /** Null: no device can hold a connection open here. */
   readonly live: LiveDevices | null;
+  /** Told of every caller whose ping was counted here. */
+  readonly onCounted?: (caller: string) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly dice: () => number;

@@ -1,24 +1,42 @@
-import { ANNOUNCE_QUEUE, announceToAll, type Jobs, type PingPage, PingResults, Pings } from '@tidemark/core';
+import {
+  type Adapter,
+  ANNOUNCE_QUEUE,
+  announceToAll,
+  type Jobs,
+  type PingPage,
+  PingResults,
+  Pings,
+  refs,
+  Tidemark,
+} from '@tidemark/core';
 import { DEFAULT_LIMITS } from '@tidemark/protocol';
-import { newTidemark, openMemoryJobs, seededRandom, type TestTidemark } from '@tidemark/testing';
+import { newTidemark, openMemoryJobs, seededRandom, type TestTidemark, weakPasswords } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Timers } from './jobs/timers.ts';
 import { type RunningNotices, startPushNotices } from './start-push-notices.ts';
+
+/** Whose data of `Visit` is whose. */
+const teamOf = new Map<string, string>();
+const teams = { partition: async ({ user }: { readonly user: string }) => teamOf.get(user) ?? null };
 
 let bench: TestTidemark;
 let jobs: Jobs;
 let results: PingResults;
 let pings: Pings;
 let notices: RunningNotices;
+let timers: Timers;
 let waiting: { readonly atMs: number; readonly callback: () => void }[];
 
 beforeEach(async () => {
-  bench = await newTidemark();
+  teamOf.clear();
+  bench = await newTidemark({
+    adapters: { find: (name) => (name === 'teams' ? (teams as unknown as Adapter) : null) },
+  });
   jobs = openMemoryJobs({ clock: bench.clock, jobsPerQueueMax: 10_000 });
   results = new PingResults(bench);
   pings = new Pings({ ...bench, jobs, results, random: seededRandom(1), limits: DEFAULT_LIMITS, by: 'here' });
   waiting = [];
-  const timers: Timers = {
+  timers = {
     after(delayMs, callback) {
       const timer = { atMs: bench.clock.nowMs() + delayMs, callback };
       waiting.push(timer);
@@ -44,6 +62,16 @@ async function pass(ms: number): Promise<void> {
 
 const push = (source: string, id: string, user_id?: string) =>
   bench.tidemark.pushObjects({ source, objects: { [id]: { a: id } }, ...(user_id === undefined ? {} : { user_id }) });
+
+/** Does what was left to the queue. */
+async function announceAll(): Promise<void> {
+  const handler = announceToAll(bench.store, pings, jobs);
+  const lease = () => jobs.lease(ANNOUNCE_QUEUE, 1_000);
+  for (let job = await lease(); job !== null; job = await lease()) {
+    await handler(job, () => new AbortController().signal);
+    await jobs.acknowledge(job);
+  }
+}
 
 async function told(): Promise<readonly PingPage[]> {
   const list = await results.list();
@@ -85,15 +113,7 @@ describe('push_notify', () => {
     for (let index = 0; index < 1_200; index++) await bench.tidemark.users.ensure(`u${index}`);
     await push('Product', '1');
     await pass(1_000);
-    const handler = announceToAll(bench.store, pings, jobs);
-    for (
-      let job = await jobs.lease(ANNOUNCE_QUEUE, 1_000);
-      job !== null;
-      job = await jobs.lease(ANNOUNCE_QUEUE, 1_000)
-    ) {
-      await handler(job, () => new AbortController().signal);
-      await jobs.acknowledge(job);
-    }
+    await announceAll();
     const pages = await told();
     expect(pages.map(({ users }) => users).sort()).toEqual([1_000, 202]);
     expect(pages.reduce((sum, { devices }) => sum + devices, 0)).toBe(2);
@@ -108,6 +128,69 @@ describe('push_notify', () => {
     await notices.stop();
     expect(await told()).toMatchObject([{ sources: ['Order'] }]);
     await push('Order', '2', 'ada');
+    expect(waiting).toEqual([]);
+  });
+
+  it('[PING-41] of a custom partition, those who are in it are told', async () => {
+    await bench.tidemark.sources.declare({ name: 'Visit', adapter: 'teams', poll_interval: -1, push_notify: true });
+    teamOf.set('ada', 'north').set('bob', 'north').set('eve', 'south');
+    await bench.tidemark.users.ensure('eve');
+    for (const user of teamOf.keys()) {
+      const device = { user, client: user };
+      await bench.tidemark.clients.register(user, { client_id: user, device_type: 'android', device_pin: user });
+      await bench.tidemark.devices.pull(device, { sources: new Map([['Visit', null]]) });
+    }
+    const visit = { sources: ['Visit'], users: 1, devices: 1 };
+    for (const id of ['0', '1']) await push('Visit', id, 'ada');
+    await pass(0);
+    await pass(1_000);
+    expect(await told()).toMatchObject([visit, visit]);
+    // In the other partition less has happened so far than ada was told of.
+    teamOf.set('ada', 'south');
+    await bench.tidemark.devices.pull({ user: 'ada', client: 'ada' }, { sources: new Map([['Visit', null]]) });
+    await push('Visit', '2', 'ada');
+    await pass(0);
+    await pass(1_000);
+    expect(await told()).toMatchObject([visit, visit, visit, visit]);
+  });
+});
+
+describe('push_notify by several servers', () => {
+  /** Another server on the same store. */
+  const openOther = () => {
+    const random = seededRandom(2);
+    const tidemark = new Tidemark({ ...bench, random, passwords: weakPasswords(random) });
+    startPushNotices({ ...bench, tidemark, pings, jobs, delayMs: 1_000, timers });
+    return tidemark;
+  };
+
+  it('[MANY-21] all of them together ping once in a while, and leave no change untold', async () => {
+    await bench.tidemark.sources.update('Order', { push_notify: true });
+    const other = openOther();
+    const pushThere = (id: string) =>
+      other.pushObjects({ source: 'Order', user_id: 'ada', objects: { [id]: { a: id } } });
+    await push('Order', 'here', 'ada');
+    await pass(300);
+    await pushThere('there');
+    await pass(700);
+    expect(await told()).toHaveLength(1);
+    await pass(300);
+    // The other server has seen that all was told.
+    expect([(await told()).length, waiting.length]).toEqual([1, 0]);
+    await pass(700);
+    for (let count = 0; count < 20; count++) {
+      await push('Order', `here ${count}`, 'ada');
+      await pass(50);
+      await pushThere(`there ${count}`);
+      await pass(50);
+    }
+    await pass(1_000);
+    await pass(1_000);
+    // What both pushed in those two seconds, and what was left of it.
+    expect((await told()).length).toBeLessThanOrEqual(1 + 3);
+    const { head } = await bench.tidemark.partition({ source: 'Order', user_id: 'ada' });
+    const kept = await bench.store.readEntry(refs.noticed({ source: 'Order', user: 'ada' }));
+    expect(JSON.parse(kept?.value ?? '')).toMatchObject({ head });
     expect(waiting).toEqual([]);
   });
 });

@@ -4,10 +4,12 @@ import {
   type CommitCause,
   type Jobs,
   type Log,
+  type NoticeTurn,
   type PartitionKey,
   type Pings,
   PushNotices,
   type Tidemark,
+  takeNoticeTurn,
 } from '@tidemark/core';
 import { systemTimers, type Timers } from './jobs/timers.ts';
 
@@ -31,8 +33,9 @@ export interface RunningNotices {
 const TOLD_CAUSES: ReadonlySet<CommitCause> = new Set(['push', 'document']);
 
 /**
- * Pings the users of sources with `push_notify` after changes. What is collected is kept in memory: a server that dies
- * within the delay tells nobody, and devices find the change at their next look, as they would without any ping.
+ * Pings the users of sources with `push_notify` after changes, together with all servers on the same store. What is
+ * collected is kept in memory: a server that dies within the delay tells nobody, and devices find the change at their
+ * next look, as they would without any ping.
  */
 export function startPushNotices(parts: PushNoticesParts): RunningNotices {
   const { tidemark, clock, delayMs, timers = systemTimers } = parts;
@@ -43,7 +46,10 @@ export function startPushNotices(parts: PushNoticesParts): RunningNotices {
     if (cancel !== null || waitMs === null) return;
     cancel = timers.after(waitMs, () => {
       cancel = null;
-      void tellAll(parts, notices.take()).then(wake);
+      void tellAll(parts, notices.take(), delayMs).then((later) => {
+        for (const partition of later) notices.note(partition);
+        wake();
+      });
     });
   };
   const end = tidemark.onCommitted(({ partition, cause }) => {
@@ -55,25 +61,39 @@ export function startPushNotices(parts: PushNoticesParts): RunningNotices {
     async stop() {
       end();
       cancel?.();
-      await tellAll(parts, notices.take({ all: true }));
+      await tellAll(parts, notices.take({ all: true }), 0);
     },
   };
 }
 
-async function tellAll(parts: PushNoticesParts, partitions: readonly PartitionKey[]): Promise<void> {
+/** Answers those that must be told later, since another server has told of them within the time. */
+async function tellAll(
+  parts: PushNoticesParts,
+  partitions: readonly PartitionKey[],
+  everyMs: number,
+): Promise<readonly PartitionKey[]> {
+  const later: PartitionKey[] = [];
   for (const partition of partitions) {
     try {
-      await tell(parts, partition);
+      if ((await tell(parts, partition, everyMs)) === 'wait') later.push(partition);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       parts.log.warn('push_not_announced', { source: partition.source, reason });
     }
   }
+  return later;
 }
 
 /** Whether the source wants it is asked only now: once for all changes of the while. */
-async function tell({ tidemark, pings, jobs }: PushNoticesParts, partition: PartitionKey): Promise<void> {
-  if (!(await tidemark.sources.has(partition.source))) return;
-  const { push_notify: isWanted } = await tidemark.sources.view(partition.source);
-  if (isWanted) await announceChange(pings, jobs, partition);
+async function tell(
+  { tidemark: { store, sources }, pings, jobs, clock }: PushNoticesParts,
+  partition: PartitionKey,
+  everyMs: number,
+): Promise<NoticeTurn> {
+  if (!(await sources.has(partition.source))) return 'told';
+  const { push_notify: isWanted } = await sources.view(partition.source);
+  if (!isWanted) return 'told';
+  const turn = await takeNoticeTurn({ store, clock, sources }, partition, everyMs);
+  if (turn === 'tell') await announceChange(pings, jobs, partition);
+  return turn;
 }

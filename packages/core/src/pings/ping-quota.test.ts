@@ -34,6 +34,16 @@ describe('the quota of pings', () => {
     expect(taken(quota, 'ada', 100)).toBe(10);
   });
 
+  it('[MANY-22] what another server let through counts, and what two let through at once is forgiven', () => {
+    const clock = settableClock();
+    const quota = new PingQuota(clock, 10);
+    for (let count = 0; count < 7; count++) quota.note('ada');
+    expect(taken(quota, 'ada', 5)).toBe(3);
+    for (let count = 0; count < 7; count++) quota.note('ada');
+    clock.advance(6_000);
+    expect(taken(quota, 'ada', 5)).toBe(1);
+  });
+
   it('[PING-8] callers do not use up each other’s', () => {
     const quota = new PingQuota(settableClock(), 3);
     expect(taken(quota, 'ada', 5)).toBe(3);

@@ -10,7 +10,8 @@ const MINUTE_MS = 60_000;
 
 /**
  * How many pings each caller may still send. A caller who was quiet for a minute may send a minute's worth at once;
- * after that they come back one by one. It is kept in memory: a restart forgives.
+ * after that they come back one by one. It is kept in memory: a restart forgives. Servers tell each other of the pings
+ * they let through, which takes a moment: who calls many of them at once may get a few more.
  */
 export class PingQuota {
   readonly #clock: Clock;
@@ -27,15 +28,23 @@ export class PingQuota {
 
   /** Counts one ping, or refuses it and says how long to wait. */
   take(caller: string): void {
-    const atMs = this.#clock.nowMs();
-    const tokens = this.#tokensOf(caller, atMs);
-    this.#buckets.delete(caller);
-    this.#buckets.set(caller, { tokens: tokens < 1 ? tokens : tokens - 1, atMs });
-    this.#forgetSome();
+    const tokens = this.#tokensOf(caller, this.#clock.nowMs());
+    this.#keep(caller, tokens < 1 ? tokens : tokens - 1);
     if (tokens >= 1) return;
     const waitS = Math.max(1, Math.ceil(((1 - tokens) * MINUTE_MS) / this.#perMinuteMax / 1_000));
     const detail = `more than ${this.#perMinuteMax} pings in a minute; try again in ${waitS} seconds`;
     throw new Refusal('rate_limited', detail, [], waitS);
+  }
+
+  /** Counts one ping that another server has let through. */
+  note(caller: string): void {
+    this.#keep(caller, Math.max(0, this.#tokensOf(caller, this.#clock.nowMs()) - 1));
+  }
+
+  #keep(caller: string, tokens: number): void {
+    this.#buckets.delete(caller);
+    this.#buckets.set(caller, { tokens, atMs: this.#clock.nowMs() });
+    this.#forgetSome();
   }
 
   #tokensOf(caller: string, nowMs: number): number {

@@ -38,6 +38,8 @@ export interface PingsPorts {
   /** Devices of one push service that a ping may reach in a second; more of them are spread over several. */
   readonly spreadPerS?: number;
   readonly pace?: Pace;
+  /** Told of every caller whose ping was counted here. */
+  readonly onCounted?: (caller: string) => void;
 }
 
 /** Each push service has a queue of its own: one that is slow or down holds up nobody else. */
@@ -80,8 +82,14 @@ export class Pings {
   async send(call: unknown, caller: string): Promise<PingReport> {
     const ping = admitPing(call);
     this.#quota.take(caller);
+    this.#ports.onCounted?.(caller);
     await this.#requireSources(ping);
     return this.#dispatch(ping, { actor: caller, cause: 'call' });
+  }
+
+  /** Another server has counted a ping of the caller. */
+  countElsewhere(caller: string): void {
+    this.#quota.note(caller);
   }
 
   /** Tells users that a source has changed, as `push_notify` asks for. No quota: whoever calls this takes care. */

@@ -3,6 +3,7 @@ import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
 /** The first parts of keys that are listed. */
 export const REFRESH_AT = 'refresh_at';
+export const NOTICED = 'noticed';
 export const MEMBERSHIP = 'partition';
 export const MEMBER = 'member';
 export const REMEMBERED_LOGIN = 'login';
@@ -36,6 +37,11 @@ export const refs = {
   refreshAt: ({ source, user }: PartitionKey): EntryRef => ({
     kind: 'setting',
     key: user === null ? [REFRESH_AT, source] : [REFRESH_AT, source, user],
+  }),
+  /** What the users of the partition were last told of changes in it. */
+  noticed: ({ source, user }: PartitionKey): EntryRef => ({
+    kind: 'setting',
+    key: user === null ? [NOTICED, source] : [NOTICED, source, user],
   }),
   /** What became of a ping as a whole, and on each of its devices. */
   ping: (id: string): EntryRef => ({ kind: 'ping', key: [id] }),

@@ -25,7 +25,7 @@ import { isoTime } from './iso-time.ts';
 import { Memberships, type MembershipsPorts } from './memberships.ts';
 import { persist } from './persist.ts';
 import { ReadOnce } from './read-once.ts';
-import { MEMBER, MEMBERSHIP, REFRESH_AT, refs } from './refs.ts';
+import { MEMBER, MEMBERSHIP, NOTICED, REFRESH_AT, refs } from './refs.ts';
 import {
   PLAIN_SOURCE,
   pollIntervalOf,
@@ -263,7 +263,7 @@ export class Sources {
     const roster = await markRoster(this.#store, 'source', name);
     const entry = await this.#require(name);
     const writes: EntryWrite[] = [{ ...refs.source(name), value: null, expect: entry.version }, closedRoster(roster)];
-    for (const kind of [REFRESH_AT, REFRESH, MEMBERSHIP, MEMBER]) {
+    for (const kind of [REFRESH_AT, REFRESH, NOTICED, MEMBERSHIP, MEMBER]) {
       for await (const { key } of allEntries(this.#store, 'setting', [kind, name])) {
         writes.push({ kind: 'setting', key, value: null });
       }

@@ -1,4 +1,4 @@
-import type { Entry, EntryBatch, EntryRef, EntryWrite } from '../ports/store.ts';
+import type { Entry, EntryBatch, EntryRef, EntryWrite, PartitionKey } from '../ports/store.ts';
 import { closedRoster, type OwnedToken, type RosterMark, tokenRemovals } from './belongings.ts';
 import { refs } from './refs.ts';
 
@@ -8,7 +8,7 @@ export interface DoomedUser {
   readonly roster: RosterMark;
   readonly clients: readonly string[];
   readonly tokens: readonly OwnedToken[];
-  /** Every source there is: for each of them the user may have a time of refresh. */
+  /** Every source there is: of each the user may have a partition, with what is kept about it. */
   readonly sources: readonly string[];
   /** What else is kept of the user: where the data of those sources was, and logins that are remembered. */
   readonly traces: readonly EntryWrite[];
@@ -26,14 +26,15 @@ export function userDeletion(doomed: DoomedUser): EntryBatch {
     closedRoster(roster),
     ...clients.flatMap((id) => clientRemovals(login, id)),
     ...tokenRemovals(login, tokens),
-    ...sources.flatMap((source) => refreshRemovals(source, login)),
+    ...sources.flatMap((source) => partitionRemovals({ source, user: login })),
     ...traces,
   ];
   return { writes, guards: successor === null ? [] : [successor], erase: { users: [login], clients } };
 }
 
-function refreshRemovals(source: string, user: string): EntryWrite[] {
-  return [refs.refreshAt({ source, user }), refs.refresh({ source, user })].map((ref) => ({ ...ref, value: null }));
+function partitionRemovals(partition: PartitionKey): EntryWrite[] {
+  const kept = [refs.refreshAt(partition), refs.refresh(partition), refs.noticed(partition)];
+  return kept.map((ref) => ({ ...ref, value: null }));
 }
 
 function clientRemovals(login: string, id: string): EntryWrite[] {

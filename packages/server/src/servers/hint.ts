@@ -24,6 +24,8 @@ export type Hint =
   | { readonly kind: 'listens'; readonly client: string; readonly atMs: number }
   /** By what the login limiter counts them. */
   | { readonly kind: 'login_failed'; readonly keys: readonly string[] }
+  /** A ping of this caller was let through. */
+  | { readonly kind: 'pinged'; readonly caller: string }
   | { readonly kind: 'ask'; readonly id: string; readonly question: Question }
   | { readonly kind: 'answer'; readonly id: string; readonly to: string; readonly value: number };
 
@@ -41,7 +43,7 @@ export function writeHint({ from, hint }: Signed): string {
 const VERSION = 1;
 const KINDS: ReadonlySet<unknown> = new Set<Hint['kind']>([
   ...(['here', 'gone', 'changed', 'outcomes', 'sessions', 'sources', 'reset', 'listens'] as const),
-  ...(['login_failed', 'ask', 'answer'] as const),
+  ...(['login_failed', 'pinged', 'ask', 'answer'] as const),
 ]);
 
 /** Null: it is none. Only servers of ours reach the bus, so nothing more is looked at. */

@@ -35,6 +35,7 @@ export class JoinedServers implements LiveDevices {
   readonly #neighbours: Neighbours;
   readonly #changes = new GatheredChanges();
   #onSources: () => void = () => undefined;
+  #onPinged: (caller: string) => void = () => undefined;
 
   constructor(parts: JoinedServersParts) {
     this.#parts = parts;
@@ -72,6 +73,11 @@ export class JoinedServers implements LiveDevices {
   /** Called when sources may have changed anywhere. */
   set onSources(look: () => void) {
     this.#onSources = look;
+  }
+
+  /** Called when a ping was let through elsewhere. */
+  set onPinged(count: (caller: string) => void) {
+    this.#onPinged = count;
   }
 
   /** Servers beside this one. */
@@ -128,6 +134,7 @@ export class JoinedServers implements LiveDevices {
     else if (hint.kind === 'outcomes') hub.outcomes(hint.client);
     else if (hint.kind === 'listens') hub.replaced(hint.client, hint.atMs);
     else if (hint.kind === 'login_failed') limiter.noteFailed(hint.keys);
+    else if (hint.kind === 'pinged') this.#onPinged(hint.caller);
     else if (hint.kind === 'sessions') this.#look(hint.kind, hint.user);
     else if (hint.kind === 'sources') this.#look(hint.kind);
     else if (hint.kind === 'reset') {

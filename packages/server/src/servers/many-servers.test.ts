@@ -19,6 +19,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 
 const SECRET = 'shared with the backend';
 const DEVICES = 50;
+const PINGS_PER_MINUTE = 30;
 
 /** Two servers on one store, each in a process of its own, or in several. */
 interface Fleet {
@@ -34,7 +35,12 @@ async function openFleet(engine: string): Promise<Fleet> {
   const valkey = engine === 'valkey' ? await startValkey() : null;
   const store = { folder: folder.path, ...(valkey === null ? {} : { address: valkey.address }) };
   const backend = await openFakeBackend(() => SECRET);
-  const env = { TIDEMARK_BACKEND_SECRET: SECRET, TIDEMARK_METRICS_PUBLIC: 'true', TIDEMARK_TRUST_PROXY: 'true' };
+  const env = {
+    TIDEMARK_BACKEND_SECRET: SECRET,
+    TIDEMARK_METRICS_PUBLIC: 'true',
+    TIDEMARK_TRUST_PROXY: 'true',
+    TIDEMARK_LIMITS_PINGS_PER_MINUTE_MAX: String(PINGS_PER_MINUTE),
+  };
   // On one machine the usual way to have several. The first to start makes the administrator, with a password of its own.
   const args = engine === 'embedded' ? ['--workers', '2'] : [];
   const second = await new FleetServer(store, args, { ...env, TIDEMARK_ADMIN_PASSWORD: '' }).start();
@@ -243,6 +249,19 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
       codes.push(await tryAt(count % 2 === 0 ? fleet.first : fleet.second, 'wrong'));
     }
     expect(codes.filter((code) => code === 'invalid_credentials').length).toBeLessThan(10);
+    expect(codes).toContain('rate_limited');
+  });
+
+  it('[MANY-22] pings of one caller count wherever they were sent', async () => {
+    const login = await newUser();
+    const pingAt = async (server: FleetServer) =>
+      (await adminAt(server).post('/rc/v1/users/ping', { user_id: [login] })).code;
+    const codes: (string | null)[] = [];
+    // As many as each server would let through by itself, and hints may still be under way.
+    for (let count = 0; count < 2 * PINGS_PER_MINUTE && !codes.includes('rate_limited'); count++) {
+      codes.push(await pingAt(count % 2 === 0 ? fleet.first : fleet.second));
+    }
+    expect(codes.filter((code) => code === null).length).toBeLessThan(1.5 * PINGS_PER_MINUTE);
     expect(codes).toContain('rate_limited');
   });
 
