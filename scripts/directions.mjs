@@ -143,6 +143,9 @@ function packageViolations(file, { line, name, inside }) {
     found.push(violation(file, line, 'package-inside', `this reaches into the inside of ${name}: ${inside.slice(1)}`));
   }
   if (!mayImport(file, name)) found.push(violation(file, line, 'package-direction', packageDetail(file, name)));
+  if (file.owner?.startsWith('store-') && name === 'core' && inside !== '/ports' && !file.isTest) {
+    found.push(violation(file, line, 'engines-know-ports', 'of the core, an engine knows @tidemark/core/ports alone'));
+  }
   if (file.owner === 'server' && matches('store-*', name) && file.path !== COMPOSE) {
     found.push(
       violation(file, line, 'engines-in-compose', `only ${COMPOSE} may import an engine; this imports ${name}`),

@@ -41,7 +41,7 @@ describe('package-direction', () => {
 
   it.each([
     ['core', 'protocol'],
-    ['store-embedded', 'core'],
+    ['store-embedded', 'core/ports'],
     ['store-valkey', 'protocol'],
     ['server', 'core'],
     ['client', 'protocol'],
@@ -117,6 +117,20 @@ describe('engines-in-compose', () => {
       }),
     ).toEqual([
       'packages/server/src/http.ts:2 [engines-in-compose] only packages/server/src/compose.ts may import an engine; this imports store-valkey',
+    ]);
+  });
+});
+
+describe('engines-know-ports', () => {
+  it('an engine knows nothing of the core but its ports; its tests may', () => {
+    expect(
+      found({
+        'packages/store-embedded/src/commit.ts': importing('@tidemark/core'),
+        'packages/store-embedded/src/commit.test.ts': importing('@tidemark/core'),
+        'packages/store-valkey/src/commit.ts': importing('@tidemark/core/ports'),
+      }),
+    ).toEqual([
+      'packages/store-embedded/src/commit.ts:2 [engines-know-ports] of the core, an engine knows @tidemark/core/ports alone',
     ]);
   });
 });

@@ -3,7 +3,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } f
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BUS_TEXT_UNITS_MAX, type Bus, type BusListener } from '@tidemark/core';
+import { BUS_TEXT_UNITS_MAX, type Bus, type BusListener } from '@tidemark/core/ports';
 
 export interface EmbeddedBusOptions {
   /** The data folder. Processes that share it hear each other. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Commit, CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core';
+import type { Commit, CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core/ports';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { nextNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';

@@ -7,7 +7,7 @@ import type {
   Piece,
   StoredDocument,
   WriteResult,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import { nextNumber, raiseNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import { behind, keyOf, NUMBER_BYTES, textsOf } from './keys.ts';

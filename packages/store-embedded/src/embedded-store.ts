@@ -33,7 +33,7 @@ import type {
   StoredDocument,
   StoreLife,
   WriteResult,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import { Refusal } from '@tidemark/protocol';
 import { documentNames, readDocument } from './documents.ts';
 import { countEntries, listEntries, readEntry } from './entries.ts';

@@ -1,4 +1,4 @@
-import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, WriteResult } from '@tidemark/core';
+import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, WriteResult } from '@tidemark/core/ports';
 import { erase } from './erase.ts';
 import { nextNumbers } from './facts.ts';
 import { missingGuard } from './guards.ts';

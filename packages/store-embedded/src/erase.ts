@@ -1,4 +1,4 @@
-import type { Erasure } from '@tidemark/core';
+import type { Erasure } from '@tidemark/core/ports';
 import { removeDocuments } from './documents.ts';
 import { behind, keyOf } from './keys.ts';
 import { removeNotesOf, removeNotesOfSource, removeNotesOfUser } from './notes.ts';

@@ -6,7 +6,7 @@ import {
   portionsOf,
   type RecordReader,
   type StatRow,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import type { RangeOptions, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
 import { carriedJobs } from './jobs/carry-jobs.ts';

@@ -17,7 +17,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Seal } from '@tidemark/core';
+import type { Seal } from '@tidemark/core/ports';
 import { STORE_FILE } from './tables.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Guard } from '@tidemark/core';
+import type { Guard } from '@tidemark/core/ports';
 import { lookUp } from './keys.ts';
 import type { Tables } from './tables.ts';
 

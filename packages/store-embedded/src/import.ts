@@ -1,4 +1,4 @@
-import type { PartitionKey, PartitionState, Piece, StoreLife } from '@tidemark/core';
+import type { PartitionKey, PartitionState, Piece, StoreLife } from '@tidemark/core/ports';
 import { importDocument, importPart } from './documents.ts';
 import { nextNumber, raiseNumber, storeEpoch } from './facts.ts';
 import { importJobs } from './jobs/carry-jobs.ts';

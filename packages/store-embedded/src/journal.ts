@@ -6,7 +6,7 @@ import type {
   PartitionKey,
   PartitionState,
   StoredObject,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import { JoinedRecords } from './joined-records.ts';
 import { type LivePlace, NUMBER_MAX, type Place, placesAfter } from './keys.ts';
 import { RecordFinder, recordsAt } from './live-records.ts';

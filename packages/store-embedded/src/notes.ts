@@ -1,4 +1,13 @@
-import type { Note, NoteKind, NoteList, NotePiece, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core';
+import type {
+  Note,
+  NoteKind,
+  NoteList,
+  NotePiece,
+  NoteRef,
+  NotesWrite,
+  NoteWrite,
+  PartitionKey,
+} from '@tidemark/core/ports';
 import { behind, keyOf, NUMBER_BYTES, textsOf } from './keys.ts';
 import { partitionKeyOf, partitionName } from './partitions.ts';
 import { removeRange } from './ranges.ts';

@@ -1,4 +1,4 @@
-import type { Change, Kept } from '@tidemark/core';
+import type { Change, Kept } from '@tidemark/core/ports';
 
 /** A change as it is written: the record as the bytes that go to the disk. */
 export interface WrittenChange extends Omit<Change, 'record'> {

@@ -1,4 +1,4 @@
-import type { EarlierEpoch, PartitionKey, PartitionState } from '@tidemark/core';
+import type { EarlierEpoch, PartitionKey, PartitionState } from '@tidemark/core/ports';
 import { storeEpoch } from './facts.ts';
 import { keyOf, lookUp, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';

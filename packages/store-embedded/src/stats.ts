@@ -1,4 +1,4 @@
-import type { StatRow } from '@tidemark/core';
+import type { StatRow } from '@tidemark/core/ports';
 import { behind, keyOf, readNumber, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';
 

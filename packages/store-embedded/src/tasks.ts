@@ -8,7 +8,7 @@ import type {
   Piece,
   StatRow,
   StoreLife,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import { applyCommit, applyTrim, type WrittenCommit } from './commit.ts';
 import { applyDocument } from './documents.ts';
 import { applyEntries, readEntry } from './entries.ts';

@@ -1,4 +1,4 @@
-import type { DeviceTidemark, Guard, PartitionKey, WriteResult } from '@tidemark/core';
+import type { DeviceTidemark, Guard, PartitionKey, WriteResult } from '@tidemark/core/ports';
 import { missingGuard } from './guards.ts';
 import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber, textsOf } from './keys.ts';
 import { keptPartition } from './partitions.ts';

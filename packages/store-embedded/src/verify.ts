@@ -1,4 +1,4 @@
-import type { Finding, PartitionKey, RecordReader } from '@tidemark/core';
+import type { Finding, PartitionKey, RecordReader } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';

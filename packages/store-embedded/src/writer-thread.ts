@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { Kept } from '@tidemark/core';
+import type { Kept } from '@tidemark/core/ports';
 import { type Failure, failureOf, freeBytesAt } from './failure.ts';
 import {
   type PackedChanges,

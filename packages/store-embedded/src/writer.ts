@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Commit, DocumentWrite } from '@tidemark/core';
+import type { Commit, DocumentWrite } from '@tidemark/core/ports';
 import { Refusal } from '@tidemark/protocol';
 import type { Failure } from './failure.ts';
 import { packChanges, packKept } from './packed-changes.ts';

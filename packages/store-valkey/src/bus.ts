@@ -1,4 +1,4 @@
-import { BUS_TEXT_UNITS_MAX, type Bus, type BusListener } from '@tidemark/core';
+import { BUS_TEXT_UNITS_MAX, type Bus, type BusListener } from '@tidemark/core/ports';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Address } from './address.ts';
 import { accessOptions, Link, sentinelOptions } from './link.ts';

@@ -1,4 +1,4 @@
-import type { Change, Commit, CommitResult, NotesWrite } from '@tidemark/core';
+import type { Change, Commit, CommitResult, NotesWrite } from '@tidemark/core/ports';
 import { newWord } from './facts.ts';
 import { placeOf, requireName } from './keys.ts';
 import { longListArgs } from './lists.ts';

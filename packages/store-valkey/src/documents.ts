@@ -5,7 +5,7 @@ import type {
   DocumentWrite,
   StoredDocument,
   WriteResult,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import { requireName } from './keys.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';

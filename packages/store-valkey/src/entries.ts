@@ -1,4 +1,4 @@
-import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, EntryWrite, WriteResult } from '@tidemark/core';
+import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, EntryWrite, WriteResult } from '@tidemark/core/ports';
 import { doomsIn } from './erase.ts';
 import { sealed, unavailable } from './failure.ts';
 import { doomOf, EVERYTHING, entryField, guardArgs } from './guards.ts';

@@ -1,4 +1,4 @@
-import type { Erasure } from '@tidemark/core';
+import type { Erasure } from '@tidemark/core/ports';
 import { doomOf, EVERYTHING } from './guards.ts';
 import { emptyQueueScript } from './jobs/queue-scripts.ts';
 import { keyOf, membersFrom, type Place, placeFrom, placeMember, sourceMember, textsOf } from './keys.ts';

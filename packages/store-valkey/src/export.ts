@@ -1,4 +1,4 @@
-import { type DocumentScope, type NoteKind, type PartitionKey, type Piece, portionsOf } from '@tidemark/core';
+import { type DocumentScope, type NoteKind, type PartitionKey, type Piece, portionsOf } from '@tidemark/core/ports';
 import { documentNames, readDocument } from './documents.ts';
 import { listedEntries } from './entries.ts';
 import { carriedJobs } from './jobs/carry-jobs.ts';

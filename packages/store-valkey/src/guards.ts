@@ -1,4 +1,4 @@
-import type { EntryRef, Guard } from '@tidemark/core';
+import type { EntryRef, Guard } from '@tidemark/core/ports';
 import { clientMember, keyOf, type Place, placeMember, sourceMember } from './keys.ts';
 import { listArgs } from './lists.ts';
 import type { Argument } from './wire.ts';

@@ -1,4 +1,4 @@
-import type { DocumentPiece, NotePiece, PartitionKey, PartitionState, Piece, RecordPiece } from '@tidemark/core';
+import type { DocumentPiece, NotePiece, PartitionKey, PartitionState, Piece, RecordPiece } from '@tidemark/core/ports';
 import { importJobs } from './jobs/carry-jobs.ts';
 import { clientMember, keyOf, type Place, placeMember, placeOf, sourceMember } from './keys.ts';
 import type { Layout, PlaceKeyName, RegistryKeyName } from './layout.ts';

@@ -1,4 +1,4 @@
-import type { JournalRange, JournalSlice, ObjectsRead, PartitionKey, StoredObject } from '@tidemark/core';
+import type { JournalRange, JournalSlice, ObjectsRead, PartitionKey, StoredObject } from '@tidemark/core/ports';
 import { placeOf, requireName } from './keys.ts';
 import { listArgs } from './lists.ts';
 import { stateFrom } from './partitions.ts';

@@ -1,4 +1,4 @@
-import type { DocumentScope, PartitionKey } from '@tidemark/core';
+import type { DocumentScope, PartitionKey } from '@tidemark/core/ports';
 
 /**
  * Members of sorted sets and fields of hashes are tuples of texts, each ended by a zero byte, which no name contains. So

@@ -1,4 +1,4 @@
-import type { PartitionKey } from '@tidemark/core';
+import type { PartitionKey } from '@tidemark/core/ports';
 import { doomsOf } from './guards.ts';
 import {
   exclusive,

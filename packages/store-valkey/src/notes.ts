@@ -1,4 +1,4 @@
-import type { Note, NoteKind, NoteList, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core';
+import type { Note, NoteKind, NoteList, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core/ports';
 import { DIGITS, digitsOf, exclusive, keyOf, membersFrom, placeOf, textsOf } from './keys.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';

@@ -1,4 +1,4 @@
-import type { Seal, StoreLife } from '@tidemark/core';
+import type { Seal, StoreLife } from '@tidemark/core/ports';
 import { carryOut } from './erase.ts';
 import { FORMAT, newWord, openLife } from './facts.ts';
 import { EVERYTHING } from './guards.ts';

@@ -1,4 +1,4 @@
-import type { PartitionState } from '@tidemark/core';
+import type { PartitionState } from '@tidemark/core/ports';
 import { textOf } from './reply.ts';
 import type { Reply } from './wire.ts';
 

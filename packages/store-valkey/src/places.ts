@@ -1,4 +1,4 @@
-import type { Guard } from '@tidemark/core';
+import type { Guard } from '@tidemark/core/ports';
 import { carryOut } from './erase.ts';
 import { beginLife, storeEpoch } from './facts.ts';
 import { sealed, unavailable } from './failure.ts';

@@ -1,4 +1,4 @@
-import type { StatRow } from '@tidemark/core';
+import type { StatRow } from '@tidemark/core/ports';
 import { DIGITS, digitsOf, inclusive, keyOf, membersFrom, textsOf } from './keys.ts';
 import type { Layout } from './layout.ts';
 import type { Link } from './link.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '@tidemark/core';
+import type { Finding } from '@tidemark/core/ports';
 import { keyOf, requireName, textsOf } from './keys.ts';
 import {
   CLIENT_FENCE_INFIX,

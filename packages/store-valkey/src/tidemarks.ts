@@ -1,4 +1,4 @@
-import type { DeviceTidemark } from '@tidemark/core';
+import type { DeviceTidemark } from '@tidemark/core/ports';
 import { exclusive, inclusive, keyOf } from './keys.ts';
 
 // A tidemark is kept as a short text, since there is one per device and source: seq.base.start.seen.epoch, numbers to

@@ -32,7 +32,7 @@ import {
   type StoredDocument,
   type StoreLife,
   type WriteResult,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
 import { commit } from './commit.ts';
 import { documentNames, readDocument, writeDocument } from './documents.ts';

@@ -1,4 +1,4 @@
-import type { Finding, PartitionKey, RecordReader } from '@tidemark/core';
+import type { Finding, PartitionKey, RecordReader } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
 import { placeOf } from './keys.ts';
 import type { Places } from './places.ts';

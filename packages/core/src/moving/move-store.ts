@@ -1,8 +1,8 @@
 import { inspectRecord } from '../journal/record.ts';
 import type { MovableStore, Piece } from '../ports/moving.ts';
+import { unitsOf } from '../ports/portions.ts';
 import { checkPartitions } from './check-partitions.ts';
 import { compareExports, type Difference } from './compare-exports.ts';
-import { unitsOf } from './portions.ts';
 
 export type MovePhase = 'copying' | 'comparing';
 

@@ -1,4 +1,4 @@
-import { LEASED_UNITS, type LeasedJob, type NewJob } from '@tidemark/core';
+import { LEASED_UNITS, type LeasedJob, type NewJob } from '@tidemark/core/ports';
 import { nextNumbers } from '../facts.ts';
 import type { Tables } from '../tables.ts';
 import type { JobsCall, JobsTask } from './jobs-task.ts';

@@ -1,4 +1,4 @@
-import type { CarriedJob, JobPiece, Piece } from '@tidemark/core';
+import type { CarriedJob, JobPiece, Piece } from '@tidemark/core/ports';
 import type { Transaction } from 'lmdb';
 import { nextNumber } from '../facts.ts';
 import { behind, keyOf, textsOf } from '../keys.ts';

@@ -15,7 +15,7 @@ import {
   type QueueView,
   queueProblem,
   timeProblem,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import { DEAD_JOBS_PER_QUEUE_MAX, JOBS_PER_QUEUE_MAX, Refusal } from '@tidemark/protocol';
 import type { Tables } from '../tables.ts';
 import type { JobsBounds, JobsCall, JobsTask, Verdict } from './jobs-task.ts';

@@ -1,4 +1,4 @@
-import type { NewJob } from '@tidemark/core';
+import type { NewJob } from '@tidemark/core/ports';
 
 /**
  * What is asked of the writer about the jobs of one queue, as data. What many ask at the same moment travels and is done

@@ -1,4 +1,4 @@
-import type { JobState, JobView } from '@tidemark/core';
+import type { JobState, JobView } from '@tidemark/core/ports';
 import { keyOf } from '../keys.ts';
 import type { Tables } from '../tables.ts';
 

@@ -1,4 +1,4 @@
-import { LEASE_RAN_OUT, type NewJob } from '@tidemark/core';
+import { LEASE_RAN_OUT, type NewJob } from '@tidemark/core/ports';
 import { keyOf } from '../keys.ts';
 import type { Tables } from '../tables.ts';
 import type { JobsBounds } from './jobs-task.ts';

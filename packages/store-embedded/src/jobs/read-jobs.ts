@@ -1,4 +1,4 @@
-import type { JobPage, JobState, JobView, QueueView } from '@tidemark/core';
+import type { JobPage, JobState, JobView, QueueView } from '@tidemark/core/ports';
 import { Refusal } from '@tidemark/protocol';
 import { textsOf } from '../keys.ts';
 import type { Tables } from '../tables.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '@tidemark/core';
+import type { Finding } from '@tidemark/core/ports';
 import type { Transaction } from 'lmdb';
 import { keyOf, readNumber, textsOf } from '../keys.ts';
 import type { Tables } from '../tables.ts';

@@ -1,4 +1,4 @@
-import type { CarriedJob, JobPiece, Piece } from '@tidemark/core';
+import type { CarriedJob, JobPiece, Piece } from '@tidemark/core/ports';
 import type { Layout } from '../layout.ts';
 import type { Link } from '../link.ts';
 import { listArgs } from '../lists.ts';

@@ -1,4 +1,4 @@
-import { LEASE_RAN_OUT, LEASED_UNITS } from '@tidemark/core';
+import { LEASE_RAN_OUT, LEASED_UNITS } from '@tidemark/core/ports';
 import { DIGITS } from '../keys.ts';
 import { QUEUE_KEYS } from '../layout.ts';
 import { lua, type Script, script } from '../scripts/script.ts';

@@ -15,7 +15,7 @@ import {
   type QueueView,
   queueProblem,
   timeProblem,
-} from '@tidemark/core';
+} from '@tidemark/core/ports';
 import { DEAD_JOBS_PER_QUEUE_MAX, JOBS_PER_QUEUE_MAX, Refusal } from '@tidemark/protocol';
 import { unavailable } from '../failure.ts';
 import { DIGITS } from '../keys.ts';

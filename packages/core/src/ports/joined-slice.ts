@@ -1,4 +1,4 @@
-import type { JoinedSlice, JournalSlice } from '../ports/store.ts';
+import type { JoinedSlice, JournalSlice } from './store.ts';
 
 const encoder = new TextEncoder();
 

@@ -1,4 +1,4 @@
-import { type Piece, PORTION_PIECES_MAX, PORTION_UNITS_MAX } from '../ports/moving.ts';
+import { type Piece, PORTION_PIECES_MAX, PORTION_UNITS_MAX } from './moving.ts';
 
 /** Gathers pieces to portions of a bounded size: for engines, so that all of them mean the same by it. */
 export async function* portionsOf(

@@ -1,0 +1,17 @@
+/**
+ * What the core asks of the world around it, and all that an engine needs to know of the core. By itself, so that an
+ * engine can be loaded without the product: its writer thread starts with every store that is opened.
+ */
+export * from './ports/adapter.ts';
+export * from './ports/bus.ts';
+export type { Clock } from './ports/clock.ts';
+export * from './ports/jobs.ts';
+export { joinedSlice } from './ports/joined-slice.ts';
+export type { Log, LogFields } from './ports/log.ts';
+export * from './ports/moving.ts';
+export * from './ports/notifier.ts';
+export type { Pace } from './ports/pace.ts';
+export type { Passwords } from './ports/passwords.ts';
+export { portionsOf } from './ports/portions.ts';
+export type { Random } from './ports/random.ts';
+export * from './ports/store.ts';
