@@ -1,8 +1,18 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const source = (file: string) => fileURLToPath(new URL(`./packages/${file}.ts`, import.meta.url));
 const packages = ['protocol', 'core', 'store-embedded', 'store-valkey', 'server', 'client', 'backend', 'testing'];
+
+/** Simulated histories take minutes: begun last, one core would be left waiting for them. */
+class HistoriesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isHistories = ({ moduleId }: TestSpecification) => moduleId.includes('/simulation/simulation');
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isHistories), ...sorted.filter((file) => !isHistories(file))];
+  }
+}
 
 // Tests run on the sources, so a failure points at the line someone wrote. Only worker threads and
 // child processes use what was built, because Node 20 cannot load TypeScript by itself.
@@ -36,6 +46,7 @@ export default defineConfig({
     // Loading everything anew for each file took a quarter of the time. So a test leaves nothing behind: what it starts,
     // it ends, and what it changes of the process, it changes back.
     isolate: false,
+    sequence: { sequencer: HistoriesFirst },
     // Many tests wait for the disk or for child processes, so every core may have one of its own.
     maxWorkers: '100%',
     testTimeout: 60_000,
