@@ -22,12 +22,13 @@ export class JoinedRecords {
         : Buffer.from(memory.buffer, memory.byteOffset, memory.length);
   }
 
-  /** Takes what stands from `start` on, which holds so many records. */
-  add(value: Buffer, start: number, count: number): void {
+  /** Takes so many records, which have commas in between already. */
+  add(records: Uint8Array, count: number): void {
     const comma = this.count === 0 ? 0 : 1;
-    this.#makeRoom(comma + value.length - start);
+    this.#makeRoom(comma + records.length);
     if (comma === 1) this.#target[this.#bytes] = COMMA;
-    this.#bytes += comma + value.copy(this.#target, this.#bytes + comma, start);
+    this.#target.set(records, this.#bytes + comma);
+    this.#bytes += comma + records.length;
     this.count += count;
   }
 

@@ -7,11 +7,12 @@ import type {
   PartitionState,
   StoredObject,
 } from '@tidemark/core/ports';
+import { copyOf, type FleetingBytes, textOf, viewOf } from './fleeting-bytes.ts';
 import { JoinedRecords } from './joined-records.ts';
 import { type LivePlace, NUMBER_MAX, type Place, placesAfter } from './keys.ts';
 import { RecordFinder, recordsAt } from './live-records.ts';
 import { type KeptPartition, keptPartition, stateOf } from './partitions.ts';
-import { recordsOfRun, runHead } from './runs.ts';
+import { COMMA_BYTES, type RunHead, type RunRecord, recordInRun, recordsOfRun, runHead } from './runs.ts';
 import { type Standing, standingOf } from './standings.ts';
 import type { Tables } from './tables.ts';
 
@@ -59,55 +60,57 @@ export function readJoined(
   memory?: Uint8Array | null,
 ): JoinedSlice {
   const joined = new JoinedRecords(memory ?? null);
-  const stretch = walkJournal(
-    tables,
-    key,
-    range,
-    (place, value, room, graves) =>
-      addWhole(joined, place, value, { range, room, graves }) ?? addSome(joined, place, value, { range, room, graves }),
-  );
+  const stretch = walkJournal(tables, key, range, ([, end, isRun], value, room, graves) => {
+    if (isRun !== true) {
+      // A tombstone is read into the same memory.
+      const bytes = graves.seq < end ? copyOf(value) : viewOf(value);
+      return addEach(joined, [{ seq: end, bytes, units: textOf(value).length }], room, graves);
+    }
+    const head = runHead(value, end);
+    if (graves.seq > head.lastSeq) {
+      if (head.firstSeq > range.after && room.take(head.lastSeq, head.count, head.units)) {
+        joined.add(viewOf(value, head.textStart), head.count);
+        return true;
+      }
+      if (head.isAscii) return addSome(joined, value, end, { head, after: range.after, room });
+    }
+    const records = recordsOfRun(value, end).filter(({ seq }) => seq > range.after);
+    return addEach(joined, records, room, graves);
+  });
   const { count } = joined;
   return memory === undefined ? { ...stretch, count, records: joined.take() } : { ...stretch, count, ...joined.lend() };
 }
 
-interface Walk {
-  readonly range: JournalRange;
-  readonly room: Room;
-  readonly graves: GraveCursor;
-}
-
-/** Null: it cannot be told from its head whether all of the run belongs in. */
-function addWhole(
+/** Of a run of which not all belongs in, what does. False: there was no room for all of it. */
+function addSome(
   joined: JoinedRecords,
-  [, end, isRun]: LivePlace,
-  value: Buffer,
-  { range, room, graves }: Walk,
-): true | null {
-  if (isRun !== true) return null;
-  const { count, units, firstSeq, lastSeq, textStart } = runHead(value, end);
-  if (firstSeq <= range.after || graves.seq < lastSeq || !room.take(lastSeq, count, units)) return null;
-  joined.add(value, textStart, count);
-  return true;
+  value: FleetingBytes,
+  end: number,
+  { head, after, room }: { readonly head: RunHead; readonly after: number; readonly room: Room },
+): boolean {
+  let [start, at, count] = [head.textStart, head.textStart, 0];
+  for (let index = 0; index < head.count; index++) {
+    const { seq, bytes } = recordInRun(value, end, index);
+    if (seq <= after) start = at + bytes + COMMA_BYTES;
+    else if (room.take(seq, 1, bytes)) count++;
+    else break;
+    at += bytes + COMMA_BYTES;
+  }
+  if (count > 0) joined.add(viewOf(value, start, at - COMMA_BYTES), count);
+  return at - COMMA_BYTES === value.length;
 }
 
-function unitsOf(record: Buffer): number {
-  return record.toString().length;
-}
-
-function addSome(joined: JoinedRecords, place: LivePlace, value: Buffer, { range, room, graves }: Walk): boolean {
-  const [, end, isRun] = place;
-  const records = isRun === true ? recordsOfRun(value, end) : [{ seq: end, bytes: value, units: unitsOf(value) }];
+/** Records one by one, with the tombstones before each. False: there was no room for all of them. */
+function addEach(joined: JoinedRecords, records: readonly RunRecord[], room: Room, graves: GraveCursor): boolean {
   for (const { seq, bytes, units } of records) {
-    if (seq <= range.after) continue;
-    // A tombstone is read into the same memory as the record that is looked at.
-    const record = graves.seq < seq ? Buffer.from(bytes.subarray(0, bytes.length)) : bytes;
     if (!buryBefore(seq, graves, room) || !room.take(seq, 1, units)) return false;
-    joined.add(record, 0, 1);
+    joined.add(bytes, 1);
   }
   return true;
 }
+
 /** A value of `live` where it stands. False: there was no room for all of it. */
-type Visit = (place: LivePlace, value: Buffer, room: Room, graves: GraveCursor) => boolean;
+type Visit = (place: LivePlace, value: FleetingBytes, room: Room, graves: GraveCursor) => boolean;
 
 /** Visits what stands in a range. Of the tombstones, the visitor has to add those before each record. */
 function walkJournal(

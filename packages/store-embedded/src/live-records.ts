@@ -1,4 +1,5 @@
 import { asBinary, type Transaction } from 'lmdb';
+import { copyOf, type FleetingBytes, textOf } from './fleeting-bytes.ts';
 import type { LivePlace } from './keys.ts';
 import { type FoundRecord, RUN_RECORD_BYTES_MAX, RunBuilder, type RunRecord, recordsOfRun, runBytes } from './runs.ts';
 import type { Tables } from './tables.ts';
@@ -10,8 +11,8 @@ export interface PlacedRecord {
 }
 
 /** All records that stand at a place. */
-export function recordsAt([, seq, isRun]: LivePlace, value: Buffer): readonly PlacedRecord[] {
-  if (isRun !== true) return [{ seq, record: value.toString() }];
+export function recordsAt([, seq, isRun]: LivePlace, value: FleetingBytes): readonly PlacedRecord[] {
+  if (isRun !== true) return [{ seq, record: textOf(value) }];
   return recordsOfRun(value, seq).map((record) => ({ seq: record.seq, record: record.bytes.toString() }));
 }
 
@@ -42,7 +43,7 @@ export class RecordFinder {
     const known = this.#found.get(seq);
     if (known !== undefined) return known.bytes.toString();
     const alone = this.#tables.live.get([this.#partition, seq], this.#within);
-    if (alone !== undefined) return alone.toString();
+    if (alone !== undefined) return textOf(alone);
     const run = runAround(this.#tables, this.#partition, seq, this.#within);
     if (run !== null) this.#found = new Map(run.records.map((record) => [record.seq, record]));
     const found = this.#found.get(seq);
@@ -160,7 +161,7 @@ function lastRun(tables: Tables, partition: number, head: number): LastRun | nul
   const alone = tables.live.get([partition, head]);
   if (alone !== undefined) {
     if (alone.length > RUN_RECORD_BYTES_MAX) return null;
-    const bytes = Buffer.from(alone.subarray(0, alone.length));
+    const bytes = copyOf(alone);
     return { place: [partition, head], records: [{ seq: head, bytes, units: bytes.toString().length }] };
   }
   const run = tables.live.get([partition, head, true]);

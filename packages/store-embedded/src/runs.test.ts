@@ -13,7 +13,8 @@ describe('a run of records', () => {
       const value = runBytes(RECORDS, end);
       expect(recordsOfRun(value, end)).toEqual(RECORDS);
       const { textStart, ...head } = runHead(value, end);
-      expect(head).toEqual({ count: 4, units: 6 + 18 + 6, firstSeq: 7, lastSeq: 13 });
+      expect(head).toEqual({ count: 4, units: 6 + 18 + 6, firstSeq: 7, lastSeq: 13, isAscii: false });
+      expect(runHead(runBytes(RECORDS.slice(2), end), end)).toMatchObject({ count: 2, isAscii: true });
       expect(value.toString('utf8', textStart)).toBe('"a":{},"b":{"text":"é😀"},,"c":{}');
     }
   });

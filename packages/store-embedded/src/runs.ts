@@ -1,3 +1,5 @@
+import { copyOf, type FleetingBytes } from './fleeting-bytes.ts';
+
 /**
  * A run: records that stand one behind the other in the journal, kept as one value. To read, join and send a thousand
  * small records costs many times what their bytes cost, so what is written together, or one after the other, is kept
@@ -11,7 +13,7 @@
  */
 const HEAD_BYTES = 4;
 const RECORD_HEAD_BYTES = 4;
-const COMMA_BYTES = 1;
+export const COMMA_BYTES = 1;
 const COMMA = 0x2c;
 
 /** The largest value that takes one page of the file: the page has 16 bytes of its own. */
@@ -43,36 +45,48 @@ export interface RunHead {
   readonly lastSeq: number;
   /** Where the first record begins. */
   readonly textStart: number;
+  /** Then a record has as many bytes as units. */
+  readonly isAscii: boolean;
 }
 
 /** `end` is the seq under which the run stands. */
-export function runHead(value: Buffer, end: number): RunHead {
+export function runHead(value: FleetingBytes, end: number): RunHead {
   const count = numberAt(value, 0);
+  const units = numberAt(value, 2);
+  const textStart = HEAD_BYTES + count * RECORD_HEAD_BYTES;
   return {
     count,
-    units: numberAt(value, 2),
+    units,
     firstSeq: end - numberAt(value, HEAD_BYTES),
     lastSeq: end - numberAt(value, HEAD_BYTES + (count - 1) * RECORD_HEAD_BYTES),
-    textStart: HEAD_BYTES + count * RECORD_HEAD_BYTES,
+    textStart,
+    isAscii: value.length - textStart - (count - 1) * COMMA_BYTES === units,
   };
 }
 
+/** Where a record of a run stands, and how many bytes it has. */
+export function recordInRun(
+  value: FleetingBytes,
+  end: number,
+  index: number,
+): { readonly seq: number; readonly bytes: number } {
+  const head = HEAD_BYTES + index * RECORD_HEAD_BYTES;
+  return { seq: end - numberAt(value, head), bytes: numberAt(value, head + 2) };
+}
+
 /** Every run that is sent is looked at so, and `readUInt16BE` takes several times as long. */
-function numberAt(value: Buffer, at: number): number {
+function numberAt(value: FleetingBytes, at: number): number {
   return ((value[at] ?? 0) << 8) | (value[at + 1] ?? 0);
 }
 
 /** The records of a run, in bytes of their own. One that is damaged makes it throw. */
-export function recordsOfRun(value: Buffer, end: number): FoundRecord[] {
-  const { count, units, textStart } = runHead(value, end);
-  const text = Buffer.from(value.subarray(textStart, value.length));
-  const isAscii = text.length - (count - 1) * COMMA_BYTES === units;
+export function recordsOfRun(value: FleetingBytes, end: number): FoundRecord[] {
+  const { count, textStart, isAscii } = runHead(value, end);
+  const text = copyOf(value, textStart);
   const records: FoundRecord[] = [];
   let at = 0;
   for (let index = 0; index < count; index++) {
-    const head = HEAD_BYTES + index * RECORD_HEAD_BYTES;
-    const seq = end - value.readUInt16BE(head);
-    const length = value.readUInt16BE(head + 2);
+    const { seq, bytes: length } = recordInRun(value, end, index);
     const bytes = text.subarray(at, at + length);
     records.push({ seq, bytes, units: isAscii ? bytes.length : bytes.toString().length });
     at += length + COMMA_BYTES;

@@ -1,4 +1,5 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
+import type { FleetingBytes } from './fleeting-bytes.ts';
 import {
   type LivePlace,
   type LookedUp,
@@ -21,7 +22,7 @@ export interface Tables {
   /** Partition name → state as JSON text. */
   readonly partitions: TupleTable;
   /** [partition, seq] → record of a live object, or several (`runs.ts`). The bytes are good until the next read. */
-  readonly live: Database<Buffer, LivePlace>;
+  readonly live: Database<FleetingBytes, LivePlace>;
   /** [partition, seq] → id of a deleted object. */
   readonly graves: Database<string, Place>;
   /** [partition, id] → where it stands, whether it lives, its checksum. */
@@ -103,9 +104,8 @@ export function openTables(
   };
 }
 
-/** Hands out values where they lie, instead of copying each: whoever reads them is done before the next read. */
+/** Hands out values where they lie, instead of copying each. */
 const fleetingBytes = {
-  // The library's own buffer says that it is as long as the value, and is longer: a view of it cannot be mistaken.
-  decode: (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
-  encode: (bytes: Buffer): Buffer => bytes,
+  decode: (bytes: FleetingBytes): FleetingBytes => bytes,
+  encode: (bytes: FleetingBytes): FleetingBytes => bytes,
 };
