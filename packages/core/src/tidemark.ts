@@ -27,7 +27,7 @@ import { readObjects } from './documents/read-objects.ts';
 import { Writer } from './documents/writer.ts';
 import { inspectRecord } from './journal/record.ts';
 import { RETENTION_MS_DEFAULT, trim } from './journal/trim.ts';
-import { noteTidemark } from './pages/note-tidemark.ts';
+import { markOf, noteTidemark, type Shown } from './pages/note-tidemark.ts';
 import { PageCache } from './pages/page-cache.ts';
 import { glance, pull } from './pages/pull.ts';
 import { pageJson } from './pages/render-page.ts';
@@ -267,10 +267,16 @@ export class Tidemark {
     const seen = await glance(this.store, { partition, token: call.token, restarts: 0 });
     const { token, body, start } = await pull(this.store, seen, bounds, this.#cache);
     const { client } = call;
-    const mark = client === undefined ? null : { client, start, given: token, nowMs: this.#clock.nowMs() };
-    const noted =
-      mark === null ? Promise.resolve() : noteTidemark(this.store, partition, mark).catch(this.#onNoteFailed);
-    return { json: pageJson(tokenText({ ...token, restarts: 0 }), body), start, noted };
+    const noted = client === undefined ? Promise.resolve() : this.#note(partition, { client, start, given: token });
+    return { json: pageJson(tokenText(token, 0), body), start, noted };
+  }
+
+  async #note(partition: PartitionKey, shown: Omit<Shown, 'nowMs'>): Promise<void> {
+    try {
+      await noteTidemark(this.store, partition, markOf({ ...shown, nowMs: this.#clock.nowMs() }));
+    } catch (error) {
+      this.#onNoteFailed(error);
+    }
   }
 
   /** Forgets the tombstones that no device seen lately still needs. */

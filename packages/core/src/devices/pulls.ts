@@ -1,14 +1,14 @@
 import { type Limits, type Outcome, PULL_SOURCES_MAX, Refusal, type Trouble } from '@tidemark/protocol';
 import { callFor } from '../admission/admit-write.ts';
 import type { BuiltPage } from '../pages/built-page.ts';
-import { noteTidemark, TIDEMARK_NOTE_EVERY_MS } from '../pages/note-tidemark.ts';
+import { isNews, markOf, noteTidemark } from '../pages/note-tidemark.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { PageMemory } from '../pages/page-memory.ts';
 import { type Glance, glance, glanceAt, type PageBounds, pull, type TakeMemory, withoutNews } from '../pages/pull.ts';
 import { readToken } from '../pages/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../registry/clients.ts';
 import type { DeviceId } from '../registry/device-id.ts';
@@ -16,7 +16,7 @@ import type { Place } from '../registry/memberships.ts';
 import { NO_ADAPTER } from '../registry/source-record.ts';
 import type { Sources, SourceView } from '../registry/sources.ts';
 import type { Acknowledged, DeviceUploads } from './device-uploads.ts';
-import { LatelyNoted } from './lately-noted.ts';
+import { NotedTidemarks } from './noted-tidemarks.ts';
 import { pageBounds } from './page-bounds.ts';
 import { type NoPage, type RenderedPage, rendered } from './rendered-page.ts';
 import { requireCount } from './require-count.ts';
@@ -107,7 +107,7 @@ export class Pulls {
   readonly #parts: PullsParts;
   readonly #store: Store;
   readonly #memory = new PageMemory();
-  readonly #latelyNoted = new LatelyNoted(TIDEMARK_NOTE_EVERY_MS);
+  readonly #tidemarks = new NotedTidemarks();
 
   constructor(parts: PullsParts) {
     this.#parts = parts;
@@ -238,7 +238,11 @@ export class Pulls {
     const nowMs = this.#parts.clock.nowMs();
     const notes: Promise<void>[] = [];
     for (const one of built) {
-      if (one !== null && !this.#isNoted(device, one.seen, nowMs)) notes.push(this.#note(device, one, nowMs));
+      if (one === null) continue;
+      const { partition } = one.seen;
+      const mark = markOf({ client: device.client, start: one.page.start, given: one.page.token, nowMs });
+      const known = this.#tidemarks.of(partition, device.client);
+      if (known === undefined || isNews(known, mark)) notes.push(this.#note(partition, mark));
     }
     if (own.lastSyncMs === null || nowMs - own.lastSyncMs >= LAST_SYNC_EVERY_MS) {
       notes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onNoteFailed));
@@ -246,15 +250,9 @@ export class Pulls {
     if (notes.length > 0) await Promise.all(notes);
   }
 
-  #isNoted({ client }: DeviceId, { partition, presented, hasNews }: Glance, nowMs: number): boolean {
-    return presented !== null && !hasNews && this.#latelyNoted.has(client, partition.source, presented, nowMs);
-  }
-
-  async #note({ client }: DeviceId, { seen, page }: Built, nowMs: number): Promise<void> {
-    const { partition, presented, hasNews } = seen;
+  async #note(partition: PartitionKey, mark: DeviceTidemark): Promise<void> {
     try {
-      await noteTidemark(this.#store, partition, { client, start: page.start, given: page.token, nowMs });
-      if (presented !== null && !hasNews) this.#latelyNoted.add(client, partition.source, presented, nowMs);
+      this.#tidemarks.remember(partition, await noteTidemark(this.#store, partition, mark));
     } catch (error) {
       this.#onNoteFailed(error);
     }

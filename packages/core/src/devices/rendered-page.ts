@@ -17,9 +17,13 @@ export interface NoPage {
 }
 
 /** With `trouble`, the backend could not be asked: what is there is given all the same. */
-export function rendered(seen: Glance, { token, more, body }: BuiltPage, trouble: Trouble | null): RenderedPage {
-  const text = givenBack(seen) ?? tokenText({ ...token, restarts: seen.restarts });
-  return { token: text, more, body: trouble === null ? body : bodyWith(body, `"error":${JSON.stringify(trouble)}`) };
+export function rendered(seen: Glance, page: BuiltPage, trouble: Trouble | null): RenderedPage {
+  const body = trouble === null ? page.body : bodyWith(page.body, `"error":${JSON.stringify(trouble)}`);
+  return { token: givenBack(seen) ?? tokenFor(seen, page), more: page.more, body };
+}
+
+function tokenFor({ restarts }: Glance, { token, tokenText: text }: BuiltPage): string {
+  return restarts === 0 && text !== undefined ? text : tokenText(token, restarts);
 }
 
 /** The token of a device that has caught up and finds nothing new is the one it has. */

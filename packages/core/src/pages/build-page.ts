@@ -2,10 +2,7 @@ import { newsSince, wholeMember } from '../journal/record.ts';
 import { wholeMembers } from '../journal/whole-members.ts';
 import type { JoinedSlice, JournalRange, JournalSlice, PartitionState } from '../ports/store.ts';
 import type { PageStart } from './start-of.ts';
-import type { Foothold, Token } from './token.ts';
-
-/** What a token says of the pages, the same for every device that asked the same. */
-export type PlainToken = Omit<Token, 'restarts'>;
+import type { Foothold, PlainToken } from './token.ts';
 
 /** A page before it is rendered; `puts`, `patches` and `drops` are members of JSON objects with commas in between. */
 export interface PageParts {

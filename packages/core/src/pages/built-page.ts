@@ -1,10 +1,12 @@
-import type { PlainToken } from './build-page.ts';
 import type { PageBody } from './render-page.ts';
 import type { PageStart } from './start-of.ts';
+import type { PlainToken } from './token.ts';
 
 /** A page as every device that asked the same may have it. */
 export interface BuiltPage {
   readonly token: PlainToken;
+  /** The token as text, for devices that were never told to start over. Absent: nobody has needed it so far. */
+  readonly tokenText?: string;
   readonly more: boolean;
   /** Objects and tombstones on it. */
   readonly entries: number;

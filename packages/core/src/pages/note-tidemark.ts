@@ -1,6 +1,6 @@
 import type { DeviceTidemark, EntryRef, PartitionKey, Store } from '../ports/store.ts';
-import type { PlainToken } from './build-page.ts';
 import type { PageStart } from './start-of.ts';
+import type { PlainToken } from './token.ts';
 
 /** A device at rest is noted again only after this long, so that looking for changes costs no write. */
 export const TIDEMARK_NOTE_EVERY_MS = 3_600_000;
@@ -11,35 +11,46 @@ export const TIDEMARK_NOTE_EVERY_MS = 3_600_000;
  */
 export const PROGRESS_NOTE_EVERY_MS = 1_000;
 
-/**
- * Remembers what the device presented: trimming must not pass it. A device that starts over is noted with the head it
- * starts from, which its next tokens will depend on.
- */
+/** What a device has shown by presenting a token. */
+export interface Shown {
+  readonly client: string;
+  /** How the token was taken. */
+  readonly start: PageStart;
+  /** The token of the page it was given. */
+  readonly given: PlainToken;
+  readonly nowMs: number;
+}
+
+/** A device that starts over is noted with the head it starts from, which its next tokens will depend on. */
+export function markOf({ client, start, given, nowMs }: Shown): DeviceTidemark {
+  const isReset = start.kind === 'reset';
+  const { kind, seq } = isReset ? ({ kind: 'start', seq: given.foothold.seq } as const) : start.foothold;
+  return {
+    client,
+    epoch: given.epoch,
+    seenAtMs: nowMs,
+    seq: isReset ? 0 : start.after,
+    base: kind === 'base' ? seq : null,
+    start: kind === 'start' ? seq : null,
+  };
+}
+
+/** Remembers what the device presented: trimming must not pass it. Answers what is noted then. */
 export async function noteTidemark(
   store: Store,
   partition: PartitionKey,
-  seen: { readonly client: string; readonly start: PageStart; readonly given: PlainToken; readonly nowMs: number },
-): Promise<void> {
-  const mark = markOf(seen);
-  const known = await store.readTidemark(partition, seen.client);
-  if (known !== null && !isNews(known, mark)) return;
-  const guards: readonly EntryRef[] = [{ kind: 'client', key: [seen.client] }];
+  mark: DeviceTidemark,
+): Promise<DeviceTidemark> {
+  const known = await store.readTidemark(partition, mark.client);
+  if (known !== null && !isNews(known, mark)) return known;
+  const guards: readonly EntryRef[] = [{ kind: 'client', key: [mark.client] }];
   // A client that is gone by now has nothing to remember, so the result does not matter.
   await store.noteTidemark(partition, mark, guards);
+  return mark;
 }
 
-function markOf({ client, start, given, nowMs }: Parameters<typeof noteTidemark>[2]): DeviceTidemark {
-  const common = { client, epoch: given.epoch, seenAtMs: nowMs };
-  if (start.kind === 'continue') return { ...common, seq: start.after, ...footholdFields(start.foothold) };
-  const startsAt = given.foothold.seq;
-  return { ...common, seq: 0, base: null, start: startsAt };
-}
-
-function footholdFields(foothold: PlainToken['foothold']): Pick<DeviceTidemark, 'base' | 'start'> {
-  return foothold.kind === 'base' ? { base: foothold.seq, start: null } : { base: null, start: foothold.seq };
-}
-
-function isNews(known: DeviceTidemark, mark: DeviceTidemark): boolean {
+/** Whether a place must be noted, when another is. */
+export function isNews(known: DeviceTidemark, mark: DeviceTidemark): boolean {
   const isSameWay = known.epoch === mark.epoch && known.base === mark.base && known.start === mark.start;
   // Whoever goes back holds less than is noted, which must not stay so.
   if (!isSameWay || mark.seq < known.seq) return true;

@@ -5,7 +5,7 @@ import type { BuiltPage } from './built-page.ts';
 import type { PageCache } from './page-cache.ts';
 import { emptyBody, renderBody } from './render-page.ts';
 import { type PageStart, startOf } from './start-of.ts';
-import { readToken, type Token } from './token.ts';
+import { readToken, type Token, tokenText } from './token.ts';
 
 export type PageBounds = Pick<JournalRange, 'entriesMax' | 'unitsMax'>;
 
@@ -90,7 +90,8 @@ async function readPage(
 function built(start: PageStart, slice: JournalSlice | JoinedSlice): BuiltPage {
   const page = buildPage(start, slice);
   const entries = ('count' in slice ? slice.count : slice.records.length) + slice.graves.length;
-  const built = { token: page.token, more: page.more, entries, body: renderBody(page), start };
+  const text = tokenText(page.token, 0);
+  const built = { token: page.token, tokenText: text, more: page.more, entries, body: renderBody(page), start };
   return 'memory' in slice ? { ...built, memory: slice.memory } : built;
 }
 
@@ -106,8 +107,9 @@ export function withoutNews({ state: { epoch, head, size, checksum }, start }: G
 
 /** All that a page depends on. Head and floor stand for the whole state: it cannot change without one of them. */
 function cacheKey({ partition, state }: Glance, start: PageStart, { entriesMax, unitsMax }: PageBounds): string {
-  const from = start.kind === 'reset' ? null : [start.after, start.foothold.kind, start.foothold.seq];
-  return JSON.stringify([partition.source, state.epoch, state.head, state.floor, from, entriesMax, unitsMax]);
+  const from = start.kind === 'reset' ? '' : `${start.after} ${start.foothold.kind} ${start.foothold.seq}`;
+  // The name comes last, since it may contain anything.
+  return `${state.epoch} ${state.head} ${state.floor} ${from} ${entriesMax} ${unitsMax} ${partition.source}`;
 }
 
 function isSameState(left: PartitionState, right: PartitionState): boolean {

@@ -15,6 +15,9 @@ export interface Token {
   readonly restarts: number;
 }
 
+/** What a token says of the pages, the same for every device that asked the same. */
+export type PlainToken = Omit<Token, 'restarts'>;
+
 export type Foothold =
   | { readonly kind: 'base'; readonly seq: number }
   | { readonly kind: 'start'; readonly seq: number };
@@ -23,10 +26,10 @@ const FORMAT = /^1\.([\w-]{1,64})\.([0-9a-z]{1,11})\.([bs])([0-9a-z]{1,11})(?:\.
 const TOKEN_UNITS_MAX = 128;
 
 /** The token as text. The checksum at its end turns damage into a reset instead of a gap. */
-export function tokenText(token: Token): string {
-  const { kind, seq } = token.foothold;
-  const restarts = token.restarts === 0 ? '' : `.r${token.restarts.toString(36)}`;
-  const body = `1.${token.epoch}.${token.seq.toString(36)}.${kind === 'base' ? 'b' : 's'}${seq.toString(36)}${restarts}`;
+export function tokenText({ epoch, seq, foothold }: PlainToken, restarts: number): string {
+  const mark = foothold.kind === 'base' ? 'b' : 's';
+  const told = restarts === 0 ? '' : `.r${restarts.toString(36)}`;
+  const body = `1.${epoch}.${seq.toString(36)}.${mark}${foothold.seq.toString(36)}${told}`;
   return `${body}.${textChecksum(body).toString(36)}`;
 }
 
@@ -56,7 +59,7 @@ function parseToken(text: string): Token | null {
   const foothold: Foothold = { kind: kind === 'b' ? 'base' : 'start', seq: footholdSeq };
   const token: Token = { epoch, seq, foothold, restarts: Number.parseInt(restartsText, 36) };
   // Writing it again catches damage, foreign spellings of a number, and numbers too large to be exact.
-  return tokenText(token) === text && isPossible(token) ? token : null;
+  return tokenText(token, token.restarts) === text && isPossible(token) ? token : null;
 }
 
 function isPossible({ seq, foothold }: Token): boolean {

@@ -266,14 +266,14 @@ function rebased(text: string | null, base: (token: { seq: number; base: number 
   const token = text === null ? null : readToken(text);
   if (token === null || token.foothold.kind !== 'base') return text;
   const seq = base({ seq: token.seq, base: token.foothold.seq });
-  return tokenText({ ...token, foothold: { kind: 'base', seq } });
+  return tokenText({ ...token, foothold: { kind: 'base', seq } }, token.restarts);
 }
 
 /** The token of a device that starts over, as if that had begun at the floor at the earliest. */
 function startedAt(text: string | null, floor: number): string | null {
   const token = text === null ? null : readToken(text);
   if (token === null || token.foothold.kind !== 'start') return text;
-  return tokenText({ ...token, foothold: { kind: 'start', seq: Math.max(floor, token.foothold.seq) } });
+  return tokenText({ ...token, foothold: { kind: 'start', seq: Math.max(floor, token.foothold.seq) } }, token.restarts);
 }
 
 /** Takes an unreadable token for the last readable one the same device presented. */
