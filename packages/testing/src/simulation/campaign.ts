@@ -6,7 +6,7 @@ import { findFailure, type SimulationFailure } from './simulate.ts';
  * A store waits for its disk or its server most of the time, so several histories run side by side, each on its own.
  * Those on a Valkey share a connection, and what they ask at once travels together.
  */
-const LANES: Readonly<Record<Engine, number>> = { memory: 1, embedded: 4, valkey: 24, 'valkey-cluster': 24 };
+const LANES: Readonly<Record<Engine, number>> = { memory: 1, embedded: 4, valkey: 96, 'valkey-cluster': 96 };
 
 export interface Campaign {
   readonly engine: Engine;

@@ -5,7 +5,7 @@ import { seededRandom } from '../kit/seeded-random.ts';
 import { temporaryFolder } from '../kit/temporary-folder.ts';
 import { startValkey, startValkeyCluster } from '../kit/valkey-server.ts';
 import { openMemoryStore } from '../memory-store/open-memory-store.ts';
-import { jitterStore } from './jitter-store.ts';
+import { BY_SERVER, jitterStore, type Tempo } from './jitter-store.ts';
 import type { MakeSubject } from './subject.ts';
 import { tidemarkSubject } from './tidemark-subject.ts';
 
@@ -68,14 +68,16 @@ async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: num
   };
   const prefixes = Array.from({ length: count }, (_, index) => `lane ${index}:`);
   const stores = await openValkeyStores({ address: servers.address, answerMs: PATIENCE_MS }, prefixes);
-  return stores.map((store) => storeBench(store, release));
+  return stores.map((store) => storeBench(store, release, BY_SERVER));
 }
 
-function storeBench(store: Store, release: () => Promise<void>): Bench {
+/** Without a tempo, as promptly as the engine is. */
+function storeBench(store: Store, release: () => Promise<void>, tempo?: Tempo): Bench {
   return {
     makeSubject: async (surroundings) => {
       await store.reset([]);
-      return tidemarkSubject(store, surroundings);
+      const slowed = tempo === undefined ? store : jitterStore(store, surroundings.weather, tempo);
+      return tidemarkSubject(slowed, surroundings);
     },
     close: async () => {
       await store.close();
