@@ -2,15 +2,13 @@ import { type Store, Tidemark } from '@tidemark/core';
 import { CLIENTS_PER_USER_MAX, Refusal } from '@tidemark/protocol';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
-import {
-  collectingLog,
-  seededRandom,
-  settableClock,
-  startValkey,
-  temporaryFolder,
-  weakPasswords,
-} from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { collectingLog } from '../kit/collecting-log.ts';
+import { seededRandom } from '../kit/seeded-random.ts';
+import { settableClock } from '../kit/settable-clock.ts';
+import { temporaryFolder } from '../kit/temporary-folder.ts';
+import { startValkey } from '../kit/valkey-server.ts';
+import { weakPasswords } from '../kit/weak-passwords.ts';
 
 const LEFT = 60;
 const AT_ONCE = 500;
