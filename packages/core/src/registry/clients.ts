@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
 import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
-import { clientsOf, closedRoster, enrolment, markRoster, tokenRemovals, tokensOf } from './belongings.ts';
+import { clientsOf, closedRoster, markRoster, tokenRemovals, tokensOf } from './belongings.ts';
 import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
 import { DeviceRoom } from './device-room.ts';
 import { isoTime, isoTimeOrNull } from './iso-time.ts';
@@ -45,11 +45,14 @@ export class Clients {
   readonly #store: Store;
 
   readonly #devices = new ReadOnce(ownDeviceOf);
-  readonly #room = new DeviceRoom();
+  readonly #room: DeviceRoom;
+  readonly #clientsPerUserMax: number;
 
   constructor(ports: ClientsPorts) {
     this.#ports = ports;
     this.#store = ports.store;
+    this.#clientsPerUserMax = ports.clientsPerUserMax ?? CLIENTS_PER_USER_MAX;
+    this.#room = new DeviceRoom(ports.store, this.#clientsPerUserMax);
   }
 
   /** A new device of the user. A `client_id` among the attributes that is the user's own is registered again. */
@@ -130,15 +133,13 @@ export class Clients {
   }
 
   async #tryRegister(login: string, id: string, device: Partial<Device>): Promise<ClientView | null> {
-    await this.#requireUser(login);
-    const entry = await this.#store.readEntry(refs.client(id));
+    const [, entry] = await Promise.all([this.#requireUser(login), this.#store.readEntry(refs.client(id))]);
     if (entry === null) return this.#tryAdd(login, id, device);
     if (readClientRecord(entry.value).user === login) return this.#tryChange(id, entry, device);
     throw new Refusal('client_exists', `the client id ${quoted(id)} is taken`);
   }
 
   async #tryAdd(login: string, id: string, device: Partial<Device>): Promise<ClientView | null> {
-    await this.#requireRoom(login);
     const whole = { ...BLANK_DEVICE, ...device };
     admitAddress(whole, device);
     const record: ClientRecord = {
@@ -151,11 +152,12 @@ export class Clients {
     const writes: EntryWrite[] = [
       { ...refs.client(id), value: writeClientRecord(record), expect: 0 },
       { ...refs.userClient(login, id), value: PRESENT },
-      enrolment('user', login),
     ];
-    const result = await this.#store.writeEntries({ writes, guards: [refs.user(login)] });
-    if (result.status === 'gone') throw refuseGone(result.guard);
-    return result.status === 'written' ? viewOf(id, record) : null;
+    const outcome = await this.#room.move(login, { id, way: 'in', writes });
+    // The last place may have gone to this very device, when it was registered twice at the same moment.
+    if (outcome.status === 'full' && !(await this.has(id))) throw this.#noRoom(login);
+    if (outcome.status === 'gone') throw refuseGone(outcome.guard);
+    return outcome.status === 'moved' ? viewOf(id, record) : null;
   }
 
   async #tryChange(id: string, entry: Entry, device: Partial<Device>): Promise<ClientView | null> {
@@ -182,8 +184,9 @@ export class Clients {
       closedRoster(roster),
       ...tokenRemovals(login, tokens),
     ];
-    const result = await this.#store.writeEntries({ writes, guards: [], erase: { clients: [id] } });
-    return result.status === 'written' ? { deleted: id } : null;
+    const outcome = await this.#room.move(login, { id, way: 'out', writes });
+    if (outcome.status === 'gone') throw refuseGone(outcome.guard);
+    return outcome.status === 'moved' ? { deleted: id } : null;
   }
 
   /** Somebody else's device is as good as none: its existence is nobody's business. */
@@ -198,15 +201,9 @@ export class Clients {
     throw new Refusal('user_not_found', `there is no user ${quoted(login)}`);
   }
 
-  /** Those who register at the same moment may together go a little beyond the limit: it bounds, it does not count. */
-  async #requireRoom(login: string): Promise<void> {
-    if (this.#room.take(login)) return;
-    const max = this.#ports.clientsPerUserMax ?? CLIENTS_PER_USER_MAX;
-    const list = { kind: 'user_client', prefix: [login], limit: max } as const;
-    const left = max - (await this.#store.listEntries(list)).length;
-    this.#room.found(login, left);
-    if (left > 0) return;
-    throw new Refusal('limit_exceeded', `the user ${quoted(login)} has the ${max} clients allowed`);
+  #noRoom(login: string): Refusal {
+    const max = this.#clientsPerUserMax;
+    return new Refusal('limit_exceeded', `the user ${quoted(login)} has the ${max} clients allowed`);
   }
 }
 

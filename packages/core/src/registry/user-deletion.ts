@@ -23,6 +23,7 @@ export function userDeletion(doomed: DoomedUser): EntryBatch {
     { ...refs.user(login), value: null, expect: entry.version },
     { ...refs.life(login), value: null },
     { ...refs.admin(login), value: null },
+    { ...refs.devices(login), value: null },
     closedRoster(roster),
     ...clients.flatMap((id) => clientRemovals(login, id)),
     ...tokenRemovals(login, tokens),

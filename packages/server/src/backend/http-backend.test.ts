@@ -42,10 +42,11 @@ interface Changes {
   readonly resolve?: Resolve;
   readonly timers?: Timers;
   readonly denyPrivate?: boolean;
+  readonly secret?: () => Promise<string>;
 }
 
 function open(changes: Changes = {}) {
-  const { resolve = localhost, timers = systemTimers, denyPrivate = false } = changes;
+  const { resolve = localhost, timers = systemTimers, denyPrivate = false, secret = async () => SECRET } = changes;
   const address = changes.address === undefined ? fake.url : changes.address;
   const clock = settableClock(1_700_000_000_000);
   const log = collectingLog();
@@ -54,7 +55,7 @@ function open(changes: Changes = {}) {
   const backend = new HttpBackend({
     http: new BackendHttp({ resolve, timers, rules: { denyPrivate } }),
     address: async () => address,
-    secret: async () => SECRET,
+    secret,
     clock,
     random: seededRandom(1),
     dice: () => 0.5,
@@ -362,6 +363,26 @@ describe('the circuit breaker', () => {
     expect((await backend.health()).state).toBe('closed');
     expect(states).toEqual(['open', 'closed']);
     expect(calls.filter((one) => one === 'update:held_back').length).toBe(2);
+  });
+
+  it('[BACK-12] a call that our own store keeps from leaving is none: another one tries', async () => {
+    const away = new Refusal('store_unavailable', 'away');
+    let isAway = false;
+    const secret = async () => {
+      if (isAway) throw away;
+      return SECRET;
+    };
+    const { backend, clock, states } = open({ secret });
+    const call = () => backend.update({ ...UPLOAD, attributes: {} });
+    fake.on('update', (_, response) => answerJson(response, {}, 500));
+    for (let count = 0; count < FAILURES_MAX; count++) await failure(call());
+    clock.advance(1_000);
+    isAway = true;
+    expect((await failure(call())).code).toBe('store_unavailable');
+    isAway = false;
+    fake.on('update', (_, response) => answerJson(response, {}));
+    await call();
+    expect(states).toEqual(['open', 'closed']);
   });
 
   it('[BACK-12] what the backend refuses shows that it is there', async () => {

@@ -12,7 +12,7 @@ import {
 } from '@tidemark/core';
 import { BACKEND_DETAIL_UNITS_MAX, type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
 import { BlockedAddress } from '../outbound/checked-lookup.ts';
-import { type BreakerState, type BreakerView, CircuitBreaker } from '../outbound/circuit-breaker.ts';
+import { type BreakerState, type BreakerView, CircuitBreaker, type Leave } from '../outbound/circuit-breaker.ts';
 import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import { signWebhook } from '../outbound/sign-webhook.ts';
 import type { BackendCall } from './backend-contract.ts';
@@ -151,32 +151,33 @@ export class HttpBackend implements Adapter, Authenticator {
   }
 
   async #post(call: BackendCall, body: object, deadlineMs: number): Promise<Posted> {
-    const { http, address, clock, onCall } = this.#parts;
+    const { http, address, secret, clock, onCall } = this.#parts;
     const base = await address();
     if (base === null) throw unavailable('no address is set for the backend');
-    const breaker = this.#breakerOf(base);
-    const waitMs = breaker.waitMs();
-    if (waitMs > 0) {
+    // Whatever our own store has to say comes before the breaker is asked: its failures are not those of the backend.
+    const signingSecret = await secret();
+    const leave = this.#breakerOf(base).ask();
+    if (typeof leave === 'number') {
       onCall?.(call, 'held_back', 0);
-      throw unavailable('the backend fails and is left alone for a while', Math.ceil(waitMs / MS_PER_S));
+      throw unavailable('the backend fails and is left alone for a while', Math.ceil(leave / MS_PER_S));
     }
     const startMs = clock.nowMs();
     const end = (error: unknown, outcome: CallOutcome = 'answered') =>
-      this.#end({ call, breaker, startMs }, error, outcome);
+      this.#end({ call, leave, startMs }, error, outcome);
     try {
       const url = new URL(`${base.replace(/\/+$/, '')}/${call}`);
       const text = JSON.stringify(body);
-      const exchange = await http.post({ url, headers: await this.#headers(text), body: text, deadlineMs });
+      const exchange = await http.post({ url, headers: this.#headers(text, signingSecret), body: text, deadlineMs });
       return { exchange, end };
     } catch (error) {
       throw end(error);
     }
   }
 
-  async #headers(body: string): Promise<Readonly<Record<string, string>>> {
-    const { clock, random, secret } = this.#parts;
+  #headers(body: string, secret: string): Readonly<Record<string, string>> {
+    const { clock, random } = this.#parts;
     const id = `msg_${Buffer.from(random.bytes(ID_BYTES)).toString('base64url')}`;
-    const signature = signWebhook(await secret(), { id, timestampS: Math.floor(clock.nowMs() / MS_PER_S), body });
+    const signature = signWebhook(secret, { id, timestampS: Math.floor(clock.nowMs() / MS_PER_S), body });
     return {
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(body)),
@@ -205,13 +206,13 @@ export class HttpBackend implements Adapter, Authenticator {
   }
 
   /** Counts the call, tells the breaker, and answers the error in words for others. */
-  #end({ call, breaker, startMs }: CallUnderWay, error: unknown, outcome: CallOutcome): unknown {
+  #end({ call, leave, startMs }: CallUnderWay, error: unknown, outcome: CallOutcome): unknown {
     const { clock, onCall, log } = this.#parts;
     const tookMs = clock.nowMs() - startMs;
     const isRefusal =
       error instanceof AdapterRefusal || (error instanceof Refusal && error.code === 'search_not_available');
     if (error === null || isRefusal) {
-      breaker.succeed();
+      leave.succeed();
       onCall?.(call, isRefusal ? 'refused' : outcome, tookMs);
       return error;
     }
@@ -219,7 +220,7 @@ export class HttpBackend implements Adapter, Authenticator {
     if (error instanceof BlockedAddress)
       log.warn('backend_blocked', { call, host: error.host, address: error.address });
     else log.warn('backend_failed', { call, code: failure.code, reason: failure.message });
-    breaker.fail(failure.retryAfterS === null ? null : failure.retryAfterS * MS_PER_S);
+    leave.fail(failure.retryAfterS === null ? null : failure.retryAfterS * MS_PER_S);
     onCall?.(call, 'failed', tookMs);
     return failure;
   }
@@ -263,7 +264,7 @@ type ReadAnswer<T> = (answer: Readonly<Record<string, unknown>>, status: number)
 
 interface CallUnderWay {
   readonly call: BackendCall;
-  readonly breaker: CircuitBreaker;
+  readonly leave: Leave;
   readonly startMs: number;
 }
 

@@ -1,4 +1,5 @@
 import { JobFailure, type JobHandler, type LeasedJob } from '@tidemark/core';
+import type { Place } from './queue-gate.ts';
 
 /** Why the work was cut short. */
 export type Cut = 'lease_lost' | 'stopping' | 'too_slow';
@@ -13,14 +14,16 @@ const DONE: WorkEnd = { kind: 'done' };
 /** The work on one leased job. It ends once: by itself, or when somebody cuts it short. */
 export class JobRun {
   readonly job: LeasedJob;
+  readonly place: Place;
   readonly startMs: number;
   readonly #onEnd: (run: JobRun, end: WorkEnd) => void;
   #controller: AbortController | null = null;
   #cutBecause: Cut | null = null;
   #isOver = false;
 
-  constructor(job: LeasedJob, startMs: number, onEnd: (run: JobRun, end: WorkEnd) => void) {
+  constructor(job: LeasedJob, place: Place, startMs: number, onEnd: (run: JobRun, end: WorkEnd) => void) {
     this.job = job;
+    this.place = place;
     this.startMs = startMs;
     this.#onEnd = onEnd;
   }

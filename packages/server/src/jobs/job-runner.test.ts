@@ -1,7 +1,9 @@
-import { JobFailure, type JobHandler, type Jobs, type LeasedJob, type NewJob } from '@tidemark/core';
+import { JobFailure, type JobHandler, type Jobs, type LeasedJob, type NewJob, type PingOutcome } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { collectingLog, openMemoryJobs, type SettableClock, settableClock } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { failed } from '../notifiers/outcomes.ts';
+import { ServiceGate } from '../notifiers/service-gate.ts';
 import { JobRunner, type QueueOptions } from './job-runner.ts';
 import type { Timers } from './timers.ts';
 
@@ -358,12 +360,13 @@ describe('the job runner', () => {
     const asked: number[] = [];
     let waitMs = 30;
     let given = 0;
+    let ended = 0;
+    const place = { giveBack: () => given++, end: () => ended++ };
     const queueGate = {
       take: () => {
         asked.push(waitMs);
-        return waitMs;
+        return waitMs === 0 ? place : waitMs;
       },
-      giveBack: () => given++,
     };
     const { jobs, timers } = bench({ k: gate.handle }, { gate: queueGate });
     const id = await jobs.enqueue('q', job('a'));
@@ -376,8 +379,9 @@ describe('the job runner', () => {
     waitMs = 0;
     await timers.pass(1);
     expect(gate.started.map(({ payload }) => payload)).toEqual(['a']);
-    expect(asked.filter((wait) => wait === 0).length - given).toBe(1);
+    expect([asked.filter((wait) => wait === 0).length - given, ended]).toEqual([1, 0]);
     await gate.open();
+    expect(ended).toBe(1);
   });
 
   it('[JOB-34] a job leased while stopping is given back without a start', async () => {
@@ -475,6 +479,52 @@ describe('the job runner', () => {
     await timers.pass(1_000);
     expect([runs, reports[1]]).toEqual([2, 'q k done 0']);
   });
+});
+
+describe('a queue before a service that was away', () => {
+  const DOWN = failed('down', { isServiceDown: true });
+  const PING = { id: 'p', sources: [] };
+  const TARGET = {
+    client: 'c',
+    deviceType: 'ios',
+    pushType: 'apns',
+    devicePin: 'x',
+    devicePort: null,
+    appId: null,
+  } as const;
+
+  /** Ends its jobs in the ways in which one may end that never called the service. */
+  const WITHOUT_CALL: Readonly<Record<string, JobHandler>> = {
+    gone: async () => undefined,
+    fails: fail(new JobFailure('the store is away')),
+    throws: () => {
+      throw new Error('at once');
+    },
+    hangs: () => new Promise(() => undefined),
+  };
+
+  it.each([...Object.keys(WITHOUT_CALL), 'unheard'])(
+    '[PING-30] the one that was to try ends without a call (%s): the next one tries, and is not kept waiting',
+    async (kind) => {
+      const clock = settableClock();
+      const jobs = openMemoryJobs({ clock });
+      const timers = new ManualTimers(clock);
+      const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
+      const outcomes: PingOutcome[] = [...new Array(5).fill(DOWN), { status: 'accepted' }];
+      const service = gate.watch({ notify: async () => outcomes.shift() ?? DOWN });
+      const call: JobHandler = async () => void (await service.notify(TARGET, PING));
+      const handlers = new Map(Object.entries({ ...WITHOUT_CALL, call }));
+      const runner = new JobRunner({ jobs, handlers, clock, timers, dice: () => 1, log: collectingLog() });
+      onTestFinished(() => stopAtOnce(runner, timers));
+      runner.serve('q', { workers: 5, pollMs: 100, jobMsMax: 50, gate });
+      const calls = Array.from({ length: 5 }, () => job('', { kind: 'call' }));
+      await jobs.enqueueAll('q', [...calls, job('', { kind }), job('', { kind: 'call' })]);
+      await timers.pass(999);
+      expect([gate.isOpen, outcomes.length]).toEqual([false, 1]);
+      await timers.pass(300);
+      expect([gate.isOpen, outcomes.length]).toEqual([true, 0]);
+    },
+  );
 });
 
 describe('a queue with a rate', () => {

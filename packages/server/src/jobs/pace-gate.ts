@@ -1,5 +1,5 @@
 import type { Clock } from '@tidemark/core';
-import type { QueueGate } from './queue-gate.ts';
+import type { Place, QueueGate } from './queue-gate.ts';
 
 export interface PaceGateParts {
   readonly clock: Clock;
@@ -15,6 +15,8 @@ export class PaceGate implements QueueGate {
   readonly #parts: PaceGateParts;
   #places: number;
   #countedAtMs: number;
+  /** The same for everybody: a place that was used does not come back but with time. */
+  readonly #place: Place = { giveBack: () => void this.#places++, end: () => undefined };
 
   constructor(parts: PaceGateParts) {
     this.#parts = parts;
@@ -22,7 +24,7 @@ export class PaceGate implements QueueGate {
     this.#countedAtMs = parts.clock.nowMs();
   }
 
-  take(): number {
+  take(): Place | number {
     const { clock, perSecond, burst } = this.#parts;
     const nowMs = clock.nowMs();
     const passedMs = Math.max(0, nowMs - this.#countedAtMs);
@@ -30,10 +32,6 @@ export class PaceGate implements QueueGate {
     this.#places = Math.min(burst, this.#places + (passedMs * perSecond) / MS_PER_S);
     if (this.#places < 1) return Math.ceil(((1 - this.#places) * MS_PER_S) / perSecond);
     this.#places--;
-    return 0;
-  }
-
-  giveBack(): void {
-    this.#places++;
+    return this.#place;
   }
 }

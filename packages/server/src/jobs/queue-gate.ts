@@ -1,25 +1,44 @@
 /** Decides whether a queue may run another job now. */
 export interface QueueGate {
-  /** How long to wait before the next lease; 0: lease now, and this one is counted. */
-  take(): number;
-  /** There was nothing to lease after all. */
-  giveBack(): void;
+  /** A place for one job, which is counted; or how long to wait for one, in milliseconds. */
+  take(): Place | number;
 }
 
-export const OPEN_GATE: QueueGate = { take: () => 0, giveBack: () => undefined };
+/** Whoever has taken it says once what became of it. */
+export interface Place {
+  /** There was nothing to lease after all. */
+  giveBack(): void;
+  /** Its job has ended, whatever it did or did not come to do. */
+  end(): void;
+}
+
+const FREE: Place = { giveBack: () => undefined, end: () => undefined };
+
+export const OPEN_GATE: QueueGate = { take: () => FREE };
 
 /** Lets through what both let through. */
 export function bothOf(first: QueueGate, second: QueueGate): QueueGate {
   return {
     take() {
-      const firstMs = first.take();
-      const secondMs = firstMs > 0 ? 0 : second.take();
-      if (secondMs > 0) first.giveBack();
-      return Math.max(firstMs, secondMs);
+      const left = first.take();
+      if (typeof left === 'number') return left;
+      const right = second.take();
+      if (typeof right !== 'number') return placeInBoth(left, right);
+      left.giveBack();
+      return right;
     },
+  };
+}
+
+export function placeInBoth(first: Place, second: Place): Place {
+  return {
     giveBack() {
       first.giveBack();
       second.giveBack();
+    },
+    end() {
+      first.end();
+      second.end();
     },
   };
 }

@@ -2,10 +2,10 @@ import type { Clock, JobHandler, Jobs, LeasedJob, Log } from '@tidemark/core';
 import { JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
 import type { BackOff } from './back-off.ts';
 import type { JobReport } from './job-outcome.ts';
-import { JobRun } from './job-run.ts';
+import { JobRun, type WorkEnd } from './job-run.ts';
 import { JobSettler, type SettledRun } from './job-settler.ts';
 import { LeasedBatch } from './leased-batch.ts';
-import type { QueueGate } from './queue-gate.ts';
+import type { Place, QueueGate } from './queue-gate.ts';
 import type { Timers } from './timers.ts';
 
 export interface QueueWorkersParts {
@@ -85,34 +85,37 @@ export class QueueWorkers {
     // A store that is slow to keep what has ended must not be given ever more to keep.
     const unkept = Math.max(0, this.#settling - workers);
     const free = Math.min(workers - this.#busy - unkept, JOBS_LEASED_PER_CALL_MAX);
-    let places = 0;
-    for (let waitMs = 0; places < free && waitMs === 0; ) {
-      waitMs = gate.take();
-      if (waitMs === 0) places++;
-      else this.#rest(waitMs);
+    const places: Place[] = [];
+    while (places.length < free) {
+      const place = gate.take();
+      if (typeof place === 'number') {
+        this.#rest(place);
+        break;
+      }
+      places.push(place);
     }
-    if (places > 0) void this.#look(places);
+    if (places.length > 0) void this.#look(places);
   }
 
-  async #look(places: number): Promise<void> {
+  async #look(places: readonly Place[]): Promise<void> {
     const hints = this.#hints;
     this.#looks++;
-    this.#busy += places;
-    const leased = await this.#lease(places);
+    this.#busy += places.length;
+    const leased = await this.#lease(places.length);
     this.#looks--;
-    this.#release(places - (leased?.length ?? 0));
+    this.#release(places.slice(leased?.length ?? 0));
     // Where some were, more may be; and what was heard meanwhile may have come too late for this look.
     if (leased !== null) this.#isDry = leased.length === 0;
-    if (leased !== null && leased.length > 0) this.#start(leased);
+    if (leased !== null && leased.length > 0) this.#start(places, leased);
     if (leased === null || (this.#isDry && hints === this.#hints)) this.#rest(this.#parts.pollMs);
     else this.#fill();
   }
 
   /** Null: the store did not answer. */
-  async #lease(places: number): Promise<readonly LeasedJob[] | null> {
+  async #lease(jobsMax: number): Promise<readonly LeasedJob[] | null> {
     const { jobs, queue, leaseMs, log } = this.#parts;
     try {
-      return await jobs.leaseMany(queue, leaseMs, places);
+      return await jobs.leaseMany(queue, leaseMs, jobsMax);
     } catch (error) {
       log.warn('jobs_not_leased', { queue, reason: error instanceof Error ? error.message : String(error) });
       return null;
@@ -120,21 +123,27 @@ export class QueueWorkers {
   }
 
   /** Places that nothing was found for. */
-  #release(places: number): void {
-    for (let place = 0; place < places; place++) this.#parts.gate.giveBack();
-    this.#busy -= places;
+  #release(places: readonly Place[]): void {
+    for (const place of places) place.giveBack();
+    this.#busy -= places.length;
     this.#tellIdle();
   }
 
-  #start(leased: readonly LeasedJob[]): void {
-    const { clock } = this.#parts;
-    const startMs = clock.nowMs();
-    const runs = leased.map((job) => new JobRun(job, startMs, this.#end));
+  /** The first places are those of the leased; the others were released. */
+  #start(places: readonly Place[], leased: readonly LeasedJob[]): void {
+    const startMs = this.#parts.clock.nowMs();
+    const runs = places.flatMap((place, index) => {
+      const job = leased[index];
+      return job === undefined ? [] : [new JobRun(job, place, startMs, this.#end)];
+    });
     // Leased while the end was under way: there is no time to begin.
     if (this.#isStopped) {
       this.#busy -= runs.length;
       this.#settling += runs.length;
-      for (const run of runs) void this.#settler.giveBack(run);
+      for (const run of runs) {
+        run.place.giveBack();
+        void this.#settler.giveBack(run);
+      }
       return;
     }
     const onNotRenewed = ({ job }: JobRun, error: unknown) => this.#settler.warn('job_lease_not_renewed', job, error);
@@ -151,9 +160,10 @@ export class QueueWorkers {
     if (next < runs.length) setImmediate(() => this.#beginFrom(runs, next));
   }
 
-  readonly #end: ConstructorParameters<typeof JobRun>[2] = (run, end) => {
+  readonly #end = (run: JobRun, end: WorkEnd): void => {
     this.#runs.get(run)?.leave(run);
     this.#runs.delete(run);
+    run.place.end();
     this.#busy--;
     this.#settling++;
     this.#settler.settle(run, end);

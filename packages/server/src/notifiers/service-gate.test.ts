@@ -15,19 +15,26 @@ const TARGET: PingTarget = {
   appId: null,
 };
 const PING = { id: 'p', sources: [] };
+/** What it says to so many who ask, one after the other. */
+const takes = (gate: ServiceGate, count = 1) =>
+  Array.from({ length: count }, () => {
+    const place = gate.take();
+    return typeof place === 'number' ? place : 'place';
+  });
 const answering = (outcome: PingOutcome) => ({ notify: async () => outcome });
 
 describe('the gate of a service', () => {
   it('[PING-42] lets so many through in a second, and says how long to wait for the next', () => {
     const clock = settableClock();
     const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 10 });
-    expect(Array.from({ length: 12 }, () => gate.take())).toEqual([...new Array(10).fill(0), 100, 100]);
+    expect(takes(gate, 12)).toEqual([...new Array(10).fill('place'), 100, 100]);
     clock.advance(100);
-    expect([gate.take(), gate.take()]).toEqual([0, 100]);
-    gate.giveBack();
-    expect([gate.take(), gate.take()]).toEqual([0, 100]);
+    const place = gate.take();
+    expect(takes(gate)).toEqual([100]);
+    if (typeof place !== 'number') place.giveBack();
+    expect(takes(gate, 2)).toEqual(['place', 100]);
     clock.advance(60_000);
-    expect(Array.from({ length: 11 }, () => gate.take()).filter((waitMs) => waitMs === 0)).toHaveLength(10);
+    expect(takes(gate, 11).filter((taken) => taken === 'place')).toHaveLength(10);
   });
 
   it('[PING-30] closes when its service is down, and not because of single devices', async () => {
@@ -35,20 +42,36 @@ describe('the gate of a service', () => {
     const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
     const fail = gate.watch(answering(failed('busy')));
     for (let count = 0; count < 20; count++) await fail.notify(TARGET, PING);
-    expect([gate.isOpen, gate.take()]).toEqual([true, 0]);
+    expect([gate.isOpen, ...takes(gate)]).toEqual([true, 'place']);
     const down = gate.watch(answering(failed('down', { isServiceDown: true })));
     for (let count = 0; count < 5; count++) await down.notify(TARGET, PING);
-    expect([gate.isOpen, gate.take()]).toEqual([false, 1_000]);
+    expect([gate.isOpen, ...takes(gate)]).toEqual([false, 1_000]);
     clock.advance(1_000);
-    expect([gate.take(), gate.take()]).toEqual([0, 200]);
+    expect(takes(gate, 2)).toEqual(['place', 200]);
     await gate.watch(answering({ status: 'accepted' })).notify(TARGET, PING);
-    expect([gate.isOpen, gate.take()]).toEqual([true, 0]);
+    expect([gate.isOpen, ...takes(gate)]).toEqual([true, 'place']);
+  });
+
+  it('[PING-30] calls that were under way when it closed say nothing about whether the service is back', async () => {
+    const clock = settableClock();
+    const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
+    const answers: ((outcome: PingOutcome) => void)[] = [];
+    const slow = gate.watch({ notify: () => new Promise((resolve) => answers.push(resolve)) });
+    const late = [slow.notify(TARGET, PING), slow.notify(TARGET, PING)];
+    const down = gate.watch(answering(failed('down', { isServiceDown: true })));
+    for (let count = 0; count < 5; count++) await down.notify(TARGET, PING);
+    clock.advance(1_000);
+    expect(takes(gate)).toEqual(['place']);
+    answers[0]?.({ status: 'accepted' });
+    answers[1]?.(failed('down', { isServiceDown: true }));
+    await Promise.all(late);
+    expect([gate.isOpen, ...takes(gate)]).toEqual([false, 200]);
   });
 
   it('[PING-30] closes at once for as long as the service asks', async () => {
     const gate = new ServiceGate({ clock: settableClock(), dice: () => 1, perSecondMax: 1_000 });
     await gate.watch(answering(failed('quota', { isServiceDown: true, retryAfterMs: 60_000 }))).notify(TARGET, PING);
-    expect(gate.take()).toBe(60_000);
+    expect(takes(gate)).toEqual([60_000]);
   });
 });
 

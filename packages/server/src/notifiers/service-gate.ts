@@ -1,7 +1,7 @@
 import type { Clock, Notifier, PingOutcome } from '@tidemark/core';
 import { PaceGate } from '../jobs/pace-gate.ts';
-import type { QueueGate } from '../jobs/queue-gate.ts';
-import { CircuitBreaker } from '../outbound/circuit-breaker.ts';
+import { type Place, placeInBoth, type QueueGate } from '../jobs/queue-gate.ts';
+import { CircuitBreaker, type Leave } from '../outbound/circuit-breaker.ts';
 
 export interface ServiceGateParts {
   readonly clock: Clock;
@@ -28,29 +28,34 @@ export class ServiceGate implements QueueGate {
     return !this.#breaker.isOpen;
   }
 
-  take(): number {
-    const earlyMs = this.#pace.take();
-    if (earlyMs > 0) return earlyMs;
-    const downMs = this.#breaker.waitMs();
-    if (downMs > 0) this.#pace.giveBack();
-    return downMs;
-  }
-
-  giveBack(): void {
-    this.#pace.giveBack();
-    this.#breaker.giveBack();
+  take(): Place | number {
+    const place = this.#pace.take();
+    if (typeof place === 'number') return place;
+    const leave = this.#breaker.ask();
+    if (typeof leave !== 'number') return placeInBoth(place, placeOf(leave));
+    place.giveBack();
+    return leave;
   }
 
   /** The notifier, with an ear for how its service does. */
   watch(notifier: Notifier): Notifier {
     return {
-      notify: (target, ping) => notifier.notify(target, ping).then(this.#hear),
+      notify: (target, ping) => {
+        // Only one job is let through while the service is tried, so a call that begins then is the one that tries.
+        const { leave } = this.#breaker;
+        return notifier.notify(target, ping).then((outcome) => hear(leave, outcome));
+      },
     };
   }
+}
 
-  readonly #hear = (outcome: PingOutcome): PingOutcome => {
-    if (outcome.status === 'failed' && outcome.isServiceDown === true) this.#breaker.fail(outcome.retryAfterMs);
-    else this.#breaker.succeed();
-    return outcome;
-  };
+/** A job may end without a call: its device is gone or connected, or it was cut short. Then another one has to try. */
+function placeOf(leave: Leave): Place {
+  return { giveBack: leave.giveBack, end: leave.giveBack };
+}
+
+function hear(leave: Leave, outcome: PingOutcome): PingOutcome {
+  if (outcome.status === 'failed' && outcome.isServiceDown === true) leave.fail(outcome.retryAfterMs);
+  else leave.succeed();
+  return outcome;
 }

@@ -8,7 +8,7 @@ import {
   type WebPushStandInOptions,
 } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkedLookup, type Resolve } from '../outbound/checked-lookup.ts';
+import { checkedLookup, type Resolve, systemResolve } from '../outbound/checked-lookup.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
 import { BROWSER_PUSH_HOSTS, isListed, readHostList } from './host-list.ts';
@@ -194,6 +194,22 @@ describe('what a push service answers', () => {
     expect(await ping()).toMatchObject({ reason: 'the push service is down', retryAfterMs: 1_000, isFinal: false });
     expect(service.taken).toHaveLength(5);
     expect(await pingElsewhere()).toEqual({ status: 'accepted' });
+  });
+
+  it('[PING-30] a call that broke before it was sent leaves it to the next to find out whether the service is back', async () => {
+    let isBroken = false;
+    const resolve: Resolve = (name) => {
+      if (isBroken) throw new Error('broken');
+      return systemResolve(name);
+    };
+    const answer = { status: 500, headers: { connection: 'close' } };
+    const { service, ping, clock } = await bench((_, index) => (index < 5 ? answer : { status: 201 }), { resolve });
+    for (let count = 0; count < 5; count++) await ping();
+    clock.advance(1_000);
+    isBroken = true;
+    await expect(ping()).rejects.toThrow('broken');
+    isBroken = false;
+    expect([await ping(), service.taken.length]).toEqual([{ status: 'accepted' }, 6]);
   });
 });
 

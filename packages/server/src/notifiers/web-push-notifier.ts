@@ -75,13 +75,19 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
         return refused(`the ping is larger than the ${WEB_PUSH_PAYLOAD_BYTES_MAX} bytes a push service takes`);
       const content = encrypted(payload.body, subscription);
       if (content === null) return refused('the key p256dh of the subscription is no key');
-      const breaker = breakers.of(url.origin);
-      const waitMs = breaker.waitMs();
-      if (waitMs > 0) return failed('the push service is down', { retryAfterMs: waitMs });
-      const outcome = outcomeOf(await send(subscription, ping, content), clock.nowMs());
-      if (outcome.status === 'failed' && !outcome.isFinal) breaker.fail(outcome.retryAfterMs);
-      else breaker.succeed();
-      return outcome.status === 'accepted' && payload.note !== undefined ? { ...outcome, note: payload.note } : outcome;
+      const leave = breakers.of(url.origin).ask();
+      if (typeof leave === 'number') return failed('the push service is down', { retryAfterMs: leave });
+      try {
+        const outcome = outcomeOf(await send(subscription, ping, content), clock.nowMs());
+        if (outcome.status === 'failed' && !outcome.isFinal) leave.fail(outcome.retryAfterMs);
+        else leave.succeed();
+        return outcome.status === 'accepted' && payload.note !== undefined
+          ? { ...outcome, note: payload.note }
+          : outcome;
+      } finally {
+        // Nothing was told when nothing could be sent at all.
+        leave.giveBack();
+      }
     },
     close: () => agent.destroy(),
   };

@@ -30,6 +30,17 @@ export interface BreakerView {
   readonly untilMs: number | null;
 }
 
+/**
+ * Leave to call the service. Whoever has it tells what became of the call, or gives it back when there was none to make;
+ * nobody but the one who tries has to. What is told of a call that began before the last rest comes too late to count.
+ */
+export interface Leave {
+  succeed(): void;
+  /** `askedMs` is how long the service wants to be left alone; null: it did not say. */
+  fail(askedMs: number | null): void;
+  giveBack(): void;
+}
+
 /** Calls that must fail in a row before it opens. */
 export const FAILURES_MAX = 5;
 const REST_MS = 1_000;
@@ -60,6 +71,9 @@ export class CircuitBreaker {
   #restsUntilMs = 0;
   /** Somebody is trying, and has until then. */
   #probeUntilMs: number | null = null;
+  /** Ever: tells calls from before a rest from those after it. */
+  #restsEver = 0;
+  #leave = this.#newLeave();
 
   constructor(parts: CircuitBreakerParts) {
     this.#parts = { ...DEFAULTS, ...parts };
@@ -76,38 +90,53 @@ export class CircuitBreaker {
     return { state: 'open', failures, untilMs: this.#restsUntilMs };
   }
 
-  /** How long to wait before calling the service; 0: now. Whoever is told 0 while it is open is the one who tries. */
-  waitMs(): number {
+  /** The leave that was given last: that of calls which begin now. */
+  get leave(): Leave {
+    return this.#leave;
+  }
+
+  /** Leave to call now, or how long to wait, in milliseconds. Whoever gets leave while it is open is the one who tries. */
+  ask(): Leave | number {
     const nowMs = this.#parts.clock.nowMs();
-    if (!this.isOpen) return 0;
+    if (!this.isOpen) return this.#leave;
     if (nowMs < this.#restsUntilMs) return this.#restsUntilMs - nowMs;
     if (this.#probeUntilMs !== null && nowMs < this.#probeUntilMs) return LOOK_MS;
     this.#probeUntilMs = nowMs + this.#parts.probeMs;
-    return 0;
+    this.#leave = this.#newLeave();
+    return this.#leave;
   }
 
-  /** Whoever was to try had nothing to send. */
-  giveBack(): void {
-    this.#probeUntilMs = null;
+  #newLeave(): Leave {
+    const given = this.#restsEver;
+    const leave: Leave = {
+      succeed: () => this.#succeed(given),
+      fail: (askedMs) => this.#fail(given, askedMs),
+      giveBack: () => this.#giveBack(leave),
+    };
+    return leave;
   }
 
-  /** Calls that were under way when it opened say nothing about whether it works again. */
-  succeed(): void {
-    const isProbe = this.#probeUntilMs !== null;
-    if (this.isOpen && !isProbe) return;
+  /** Somebody else may be trying by now, whose leave is another one. */
+  #giveBack(leave: Leave): void {
+    if (leave === this.#leave) this.#probeUntilMs = null;
+  }
+
+  #succeed(given: number): void {
+    if (given !== this.#restsEver) return;
+    const wasOpen = this.isOpen;
     this.#failures = 0;
     this.#probeUntilMs = null;
     this.#rests = 0;
-    if (isProbe) this.#parts.onChange('closed');
+    if (wasOpen) this.#parts.onChange('closed');
   }
 
-  /** `askedMs` is how long the service wants to be left alone; null: it did not say. */
-  fail(askedMs: number | null): void {
+  #fail(given: number, askedMs: number | null): void {
     const { clock, failuresMax, isAskingEnough } = this.#parts;
-    const isProbe = this.#probeUntilMs !== null;
-    this.#failures++;
-    const isEnough = this.#failures >= failuresMax || (isAskingEnough && askedMs !== null);
-    if (isProbe || (!this.isOpen && isEnough)) this.#open();
+    if (given === this.#restsEver) {
+      this.#failures++;
+      const isEnough = this.#failures >= failuresMax || (isAskingEnough && askedMs !== null);
+      if (this.isOpen || isEnough) this.#open();
+    }
     if (askedMs !== null && this.isOpen) {
       this.#restsUntilMs = Math.max(this.#restsUntilMs, clock.nowMs() + askedMs);
     }
@@ -119,6 +148,7 @@ export class CircuitBreaker {
     const isNew = !this.isOpen;
     const ceilingMs = Math.min(restMsMax, restMs * 2 ** Math.min(this.#rests, REST_DOUBLINGS_MAX));
     this.#rests++;
+    this.#restsEver++;
     this.#probeUntilMs = null;
     this.#restsUntilMs = clock.nowMs() + Math.ceil(ceilingMs * (0.5 + dice() / 2));
     if (isNew) onChange('open');
