@@ -142,7 +142,9 @@ it('[MANY-16] [VALKEY-24] behind sentinels with a password the primary is follow
   await untilHeard(one.bus, two, 'and back');
   await sentinel.stopSentinel();
   const gaps = [one.gaps(), two.gaps()] as const;
+  const inItsPlace = await hangUpOnAll(Number(/:(\d+)\//.exec(sentinel.address)?.[1]));
   await sentinel.replicas[0]?.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await inItsPlace.called(2);
   await sentinel.startSentinel();
   await Promise.all([one.gap(gaps[0] + 1), two.gap(gaps[1] + 1)]);
   await untilHeard(one.bus, two, 'again');
@@ -160,6 +162,24 @@ async function untilHeard(
   } finally {
     clearInterval(repeating);
   }
+}
+
+/** Somebody at a port who answers nothing. */
+async function hangUpOnAll(port: number) {
+  let calls = 0;
+  let wake = () => {};
+  const server = createServer((socket) => {
+    socket.destroy();
+    calls++;
+    wake();
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  /** Waits for so many calls, and leaves. */
+  const called = async (count: number) => {
+    while (calls < count) await new Promise<void>((resolve) => (wake = resolve));
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { called };
 }
 
 /** A way to a server on which those who listen can be made deaf without losing their connections. */

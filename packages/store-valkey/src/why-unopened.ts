@@ -5,6 +5,8 @@ const TURNED_AWAY = /^(?:NOAUTH|WRONGPASS|NOPERM)\b/;
 const SENTINEL_REASON = /^failed to connect to sentinel \S+ because (.*)$/s;
 /** How the client tells that no sentinel has named a primary, with what the last of them said, if anything. */
 const NO_SENTINEL = /^All sentinels are unreachable(?:.*Last error: (.*))?/s;
+/** All that is said of a connection that could not be made, or was closed before it was of use. */
+const UNREACHED = /^(?:Connection is closed\.|connect .*)?$/;
 
 /**
  * Why a connection cannot be made, in one sentence without a password. Whoever waits for one is told only that it was
@@ -30,10 +32,8 @@ export class WhyUnopened {
     if (this.#ofSentinel !== null) {
       return `the sentinels refuse valkey.sentinel_login and valkey.sentinel_password: ${withoutStop(this.#ofSentinel)}`;
     }
-    const [, said] = unfound;
-    return said === undefined
-      ? 'no sentinel knows a primary of that name'
-      : `no sentinel answers: ${withoutStop(said)}`;
+    const [, said = ''] = unfound;
+    return UNREACHED.test(said) ? 'no sentinel can be reached' : `no sentinel names a primary: ${withoutStop(said)}`;
   }
 
   /** From now on nothing is listened to any more. */
