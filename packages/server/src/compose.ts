@@ -131,12 +131,14 @@ async function openBus(config: Config, log: Log, listener: BusListener): Promise
   }
 }
 
-function valkeyAccess({ store, valkey: { login, password, prefix } }: Config) {
+function valkeyAccess({ store, valkey: { login, password, sentinelLogin, sentinelPassword, prefix } }: Config) {
   return {
     address: store,
     prefix,
     ...(login === null ? {} : { login }),
     ...(password === null ? {} : { password }),
+    ...(sentinelLogin === null ? {} : { sentinelLogin }),
+    ...(sentinelPassword === null ? {} : { sentinelPassword }),
   };
 }
 

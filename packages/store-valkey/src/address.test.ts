@@ -38,6 +38,7 @@ describe('addresses', () => {
       ],
       name: 'main',
       access: open,
+      sentinelAccess: { username: null, password: null },
     });
   });
 

@@ -8,6 +8,8 @@ export type Address =
       /** What the sentinels call the primary. */
       readonly name: string;
       readonly access: Access;
+      /** The sentinels know logins of their own, and nothing of those of the servers they watch. */
+      readonly sentinelAccess: Login;
     };
 
 export interface Node {
@@ -15,9 +17,12 @@ export interface Node {
   readonly port: number;
 }
 
-export interface Access {
+export interface Login {
   readonly username: string | null;
   readonly password: string | null;
+}
+
+export interface Access extends Login {
   readonly isEncrypted: boolean;
   readonly database: number;
 }
@@ -43,7 +48,9 @@ export function readAddress(text: string): Address | null {
   if (credentials === null) return null;
   const access = { ...credentials, isEncrypted: scheme.endsWith('s') && scheme !== 'redis' && scheme !== 'valkey' };
   if (way === '+sentinel') {
-    return path === '' ? null : { kind: 'sentinel', nodes: known, name: path, access: { ...access, database: 0 } };
+    if (path === '') return null;
+    const sentinelAccess = { username: null, password: null };
+    return { kind: 'sentinel', nodes: known, name: path, access: { ...access, database: 0 }, sentinelAccess };
   }
   if (way === '+cluster')
     return path === '' ? { kind: 'cluster', nodes: known, access: { ...access, database: 0 } } : null;
@@ -66,7 +73,7 @@ function readNode(text: string, isSentinel: boolean): Node | null {
   return { host: host.replace(/^\[|\]$/g, ''), port: number };
 }
 
-function readLogin(login: string | undefined): Pick<Access, 'username' | 'password'> | null {
+function readLogin(login: string | undefined): Login | null {
   if (login === undefined) return { username: null, password: null };
   const colon = login.indexOf(':');
   const username = colon < 0 ? login : login.slice(0, colon);

@@ -1,10 +1,17 @@
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
-import { startValkey, startValkeyCluster } from '@tidemark/testing';
+import {
+  startValkey,
+  startValkeyCluster,
+  startValkeySentinel,
+  untilServed,
+  type ValkeyServer,
+} from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { openValkeyBus } from './bus.ts';
+import { openValkeyBus, type ValkeyBusOptions } from './bus.ts';
+import { openValkeyStore } from './valkey-store.ts';
 
 /** One who listens at an address, and can wait for what comes. */
-async function joinAt(address: string, echoMsMax = 60_000) {
+async function joinAt(address: string, { echoMsMax = 60_000, ...login }: Partial<ValkeyBusOptions> = {}) {
   const heard: string[] = [];
   let gaps = 0;
   const wakes: (() => void)[] = [];
@@ -12,7 +19,7 @@ async function joinAt(address: string, echoMsMax = 60_000) {
     for (const one of wakes.splice(0)) one();
   };
   const bus = await openValkeyBus(
-    { address, echoMsMax },
+    { address, echoMsMax, ...login },
     {
       onText(text) {
         heard.push(text);
@@ -54,7 +61,7 @@ it('[MANY-16] one that hears nothing, not even itself, listens anew', async () =
   const server = await startValkey();
   onTestFinished(() => server.remove());
   const way = await openDeafWay(server.port);
-  const [one, two] = [await joinAt(way.address, 1_000), await joinAt(server.address)];
+  const [one, two] = [await joinAt(way.address, { echoMsMax: 1_000 }), await joinAt(server.address)];
   expect(one.gaps()).toBe(1);
   way.deafen();
   one.bus.publish('is anybody there?');
@@ -98,16 +105,49 @@ it('[MANY-16] in a cluster hints go on after a primary has changed places with i
   await untilHeard(two.bus, one, 'and back again');
 });
 
-it('[MANY-16] in a cluster hints go on by the replica of a primary that has died', async () => {
+it('[MANY-16] [VALKEY-25] in a cluster hints go on by the replica of a primary that has died, though no other node was named', async () => {
   const cluster = await startValkeyCluster({ appendonly: 'no' });
   onTestFinished(() => cluster.remove());
-  const speaking = await cluster.ownerOf('tidemark:bus');
-  await cluster.addReplica(speaking);
-  const [one, two] = [await joinAt(cluster.address), await joinAt(cluster.address)];
-  await untilHeard(one.bus, two, 'before');
-  await speaking.kill();
-  await untilHeard(one.bus, two, 'after');
+  const named = await cluster.ownerOf('tidemark:bus');
+  const others = cluster.servers.filter((server) => server !== named);
+  const replica = await cluster.addReplica(named);
+  // One that is not even known by name keeps nobody from finding the other.
+  const address = `valkey+cluster://nowhere.invalid:1,127.0.0.1:${named.port}`;
+  const [one, two] = [await joinAt(address), await joinAt(address)];
+  const store = await openValkeyStore({ address });
+  onTestFinished(() => store.close());
+  await named.kill();
+  await untilHeard(one.bus, two, 'after a death');
   await untilHeard(two.bus, one, 'and back');
+  const count = () => store.countEntries('user');
+  await untilServed(count);
+  // When all connections of a store are lost at once it has to find the cluster anew.
+  const hangUp = async (server: ValkeyServer) => {
+    for (const kind of ['pubsub', 'normal']) await server.call('CLIENT', 'KILL', 'TYPE', kind);
+  };
+  await Promise.all([...others, replica].map(hangUp));
+  expect(await untilServed(count)).toBe(0);
+  await untilHeard(one.bus, two, 'once more');
+});
+
+it('[MANY-16] [VALKEY-24] behind sentinels with a password the primary is followed when it hangs, and found when they were away', async () => {
+  const sentinel = await startValkeySentinel(1, { password: 'barnacle' });
+  onTestFinished(() => sentinel.remove());
+  const login = { sentinelPassword: 'barnacle' };
+  const [one, two] = [await joinAt(sentinel.address, login), await joinAt(sentinel.address, login)];
+  await expect(joinAt(sentinel.address)).rejects.toThrow(/^the sentinels refuse/);
+  await untilHeard(one.bus, two, 'hello');
+  process.kill(sentinel.primary.pid, 'SIGSTOP');
+  await untilHeard(two.bus, one, 'by the new primary');
+  await untilHeard(one.bus, two, 'and back');
+  await sentinel.stopSentinel();
+  const gaps = [one.gaps(), two.gaps()] as const;
+  const inItsPlace = await hangUpOnAll(Number(/:(\d+)\//.exec(sentinel.address)?.[1]));
+  await sentinel.replicas[0]?.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await inItsPlace.called(2);
+  await sentinel.startSentinel();
+  await Promise.all([one.gap(gaps[0] + 1), two.gap(gaps[1] + 1)]);
+  await untilHeard(one.bus, two, 'again');
 });
 
 /** What is published while a connection is being made is lost, as it may be: so it is repeated. */
@@ -122,6 +162,24 @@ async function untilHeard(
   } finally {
     clearInterval(repeating);
   }
+}
+
+/** Somebody at a port who answers nothing. */
+async function hangUpOnAll(port: number) {
+  let calls = 0;
+  let wake = () => {};
+  const server = createServer((socket) => {
+    socket.destroy();
+    calls++;
+    wake();
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  /** Waits for so many calls, and leaves. */
+  const called = async (count: number) => {
+    while (calls < count) await new Promise<void>((resolve) => (wake = resolve));
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { called };
 }
 
 /** A way to a server on which those who listen can be made deaf without losing their connections. */

@@ -1,8 +1,8 @@
 import { BUS_TEXT_UNITS_MAX, type Bus, type BusListener } from '@tidemark/core/ports';
 import { Redis, type RedisOptions } from 'ioredis';
-import type { Address } from './address.ts';
+import type { Address, Node } from './address.ts';
 import { accessOptions, Link, sentinelOptions } from './link.ts';
-import { addressOf, PREFIX, type ValkeyOptions } from './valkey-store.ts';
+import { addressOf, PREFIX, type ValkeyAccess } from './valkey-store.ts';
 
 const CONNECT_MS = 1_000;
 const RETRY_MS = 250;
@@ -10,7 +10,9 @@ const RETRY_MS = 250;
 const ECHO_MS_MAX = 6_000;
 const CHECK_EVERY_MS = 500;
 
-export interface ValkeyBusOptions extends Pick<ValkeyOptions, 'address' | 'login' | 'password' | 'prefix'> {
+export interface ValkeyBusOptions extends ValkeyAccess {
+  /** Begins the name of the channel, as it begins every key. */
+  readonly prefix?: string;
   /** How long one may hear nothing of what one has published oneself. */
   readonly echoMsMax?: number;
 }
@@ -39,7 +41,7 @@ class ValkeyBus implements Bus {
   readonly #terms: BusTerms;
   readonly #listener: BusListener;
   #ear: Redis | null = null;
-  /** How often an ear was opened: the next one tries the next node. */
+  /** How often an ear was opened: the next one tries the next node there is. */
   #ears = 0;
   /** When the oldest text was published whose echo is still to come; null: all have come. */
   #unheardSinceMs: number | null = null;
@@ -78,10 +80,12 @@ class ValkeyBus implements Bus {
   }
 
   async #listen(): Promise<void> {
-    const ear = new Redis(earOptions(this.#terms.address, this.#ears++));
+    const { nodes } = this.#link;
+    const ear = new Redis(earOptions(this.#terms.address, nodes[this.#ears++ % nodes.length]));
     this.#ear = ear;
     ear.on('error', () => undefined);
-    ear.once('close', () => this.#lost(ear));
+    // One that could not even be told where its primary is was never opened, and so is not closed, but ends.
+    ear.once('end', () => this.#lost(ear));
     ear.on('message', (_channel, text: string) => this.#heard(text));
     try {
       await ear.connect();
@@ -115,7 +119,7 @@ class ValkeyBus implements Bus {
 }
 
 /** A connection of its own, since one that listens can do nothing else. It is not made again by itself. */
-function earOptions(address: Address, turn: number) {
+function earOptions(address: Address, node: Node | undefined) {
   const common = {
     ...accessOptions(address.access),
     lazyConnect: true,
@@ -126,8 +130,6 @@ function earOptions(address: Address, turn: number) {
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   } satisfies RedisOptions;
-  if (address.kind === 'single') return { ...common, ...address.node };
-  if (address.kind === 'sentinel') return { ...common, ...sentinelOptions(address) };
-  const node = address.nodes[turn % address.nodes.length];
+  if (address.kind === 'sentinel') return { ...common, ...sentinelOptions(address), sentinelRetryStrategy: () => null };
   return { ...common, ...node };
 }

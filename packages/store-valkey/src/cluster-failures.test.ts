@@ -45,10 +45,12 @@ async function recordsOf(store: Store, partition: PartitionKey): Promise<readonl
 }
 
 describe('a cluster', () => {
-  it('[VALKEY-2] is not taken for a single server', async () => {
+  it('[VALKEY-2] is not taken for a single server, and is refused where it wants another login', async () => {
     const { cluster } = await start({ appendonly: 'no' });
     const opening = openValkeyStore({ address: cluster.servers[0]?.address ?? '' });
     await expect(opening).rejects.toThrow(/cannot be used: it is part of a cluster/);
+    const unknown = openValkeyStore({ address: cluster.address, login: 'nobody', password: 'barnacle' });
+    await expect(unknown).rejects.toThrow(/: the server refuses valkey.login and valkey.password: WRONGPASS [^.]+$/);
   });
 
   it('[VALKEY-12] of which a part is away refuses what lies there, and works on when it is back', async () => {

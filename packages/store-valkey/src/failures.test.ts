@@ -100,6 +100,18 @@ describe('a server that is away', () => {
     await expect(opening).rejects.toThrow(`valkey://***@127.0.0.1:${server.port} cannot be used`);
     await expect(openValkeyStore({ address: 'valkey://a,b' })).rejects.toThrow(/is no address of a store/);
   });
+
+  it('[VALKEY-2] is refused at start where it wants another login, in one sentence without a password', async () => {
+    const server = await start();
+    const refused = `the store at ${server.address} cannot be used: the server refuses valkey.login and valkey.password`;
+    const unknown = openValkeyStore({ address: server.address, login: 'nobody', password: 'barnacle' });
+    await expect(unknown).rejects.toThrow(
+      new UnusableServer(`${refused}: WRONGPASS invalid username-password pair or user is disabled`),
+    );
+    await server.call('CONFIG', 'SET', 'requirepass', 'barnacle');
+    const missing = openValkeyStore({ address: server.address });
+    await expect(missing).rejects.toThrow(new UnusableServer(`${refused}: NOAUTH Authentication required`));
+  });
 });
 
 describe('stores that share a connection', () => {

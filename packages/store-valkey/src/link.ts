@@ -1,8 +1,9 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import type { Access, Address } from './address.ts';
+import type { Access, Address, Node } from './address.ts';
 import { type Confirmation, ConfirmedWrites, confirmed, isAsked } from './confirming.ts';
 import { failureOf, unavailable } from './failure.ts';
 import type { Script } from './scripts/script.ts';
+import { WhyUnopened } from './why-unopened.ts';
 import type { Argument, Reply } from './wire.ts';
 
 /** Lets others have their turn. */
@@ -48,6 +49,8 @@ const SCAN_COUNT = 1_000;
  */
 export class Link {
   readonly isOneNode: boolean;
+  /** Those the address names; of a cluster, also those that were learnt of last. */
+  readonly nodes: readonly Node[];
   readonly #client: Redis | Cluster;
   readonly #confirmation: Confirmation;
   /** Where writes are waited for, unless that is done in a cluster. */
@@ -59,8 +62,9 @@ export class Link {
   #isGathering = false;
   #isClosed = false;
 
-  private constructor(client: Redis | Cluster, options: LinkOptions) {
+  private constructor({ client, nodes }: Way, options: LinkOptions) {
     this.#client = client;
+    this.nodes = nodes;
     this.isOneNode = client instanceof Redis;
     this.#confirmation = options.confirmation ?? { replicas: 0, isOnDisk: false };
     this.#answerMs = options.answerMs ?? ANSWER_MS;
@@ -87,15 +91,20 @@ export class Link {
   }
 
   static async open(options: LinkOptions): Promise<Link> {
-    const client = clientFor(options.address, options.name);
-    const link = new Link(client, options);
+    const way = wayTo(options.address, options.name);
+    const { client } = way;
+    const link = new Link(way, options);
+    const why = new WhyUnopened(client);
     try {
       await client.connect();
       await link.#confirming?.client.connect();
       return link;
     } catch (error) {
       link.close();
-      throw error;
+      // Not the error itself: one that was answered to a login carries what was sent, the password as well.
+      throw new Error(why.sentence(error as Error));
+    } finally {
+      why.end();
     }
   }
 
@@ -280,12 +289,35 @@ function clientIn(line: string): NamedClient {
   return { id: /(?:^| )id=(\d+)/.exec(line)?.[1], name: / name=(\S*)/.exec(line)?.[1] };
 }
 
-function clientFor(address: Address, name: string | undefined): Redis | Cluster {
+/** A client, and the nodes at which it looks for its way when it has lost it. */
+interface Way {
+  readonly client: Redis | Cluster;
+  readonly nodes: readonly Node[];
+}
+
+function wayTo(address: Address, name: string | undefined): Way {
   const common = commonOptions(address.access, name);
-  if (address.kind === 'single') return new Redis({ ...common, ...address.node, db: address.access.database });
-  if (address.kind === 'sentinel') return sentinelClient(address, common);
+  if (address.kind === 'cluster') return clusterWay(address.nodes, common);
+  if (address.kind === 'sentinel') return { client: sentinelClient(address, common), nodes: address.nodes };
+  const { node, access } = address;
+  return { client: new Redis({ ...common, ...node, db: access.database }), nodes: [node] };
+}
+
+/** Those that an address names may be gone while the cluster lives on: what is learnt of others is remembered. */
+function clusterWay(named: readonly Node[], common: CommonOptions): Way {
+  const nodes = [...named];
+  const client = clusterClient(nodes, common);
+  client.on('refresh', () => {
+    const learnt = client.nodes().map(({ options: { host = '', port = 0 } }) => ({ host, port }));
+    const isNamed = (node: Node) => named.some(({ host, port }) => host === node.host && port === node.port);
+    nodes.splice(named.length, nodes.length, ...learnt.filter((node) => !isNamed(node)));
+  });
+  return { client, nodes };
+}
+
+function clusterClient(nodes: readonly Node[], common: CommonOptions): Cluster {
   const { enableOfflineQueue: _queue, retryStrategy: _strategy, ...redisOptions } = common;
-  return new Cluster([...address.nodes], {
+  return new Cluster([...nodes], {
     lazyConnect: true,
     redisOptions,
     enableOfflineQueue: false,
@@ -297,9 +329,16 @@ function clientFor(address: Address, name: string | undefined): Redis | Cluster 
     slotsRefreshTimeout: CONNECT_MS,
     // A node that hangs says nothing, not even that another one has its slots by now.
     slotsRefreshInterval: CLUSTER_LOOK_EVERY_MS,
-    clusterRetryStrategy: reconnectMs,
+    // Names are looked up node by node. Looked up before, one that is known no more would keep all others from being tried.
+    dnsLookup: (host, found) => found(null, host),
+    clusterRetryStrategy(this: { startupNodes: Node[] }, times: number) {
+      this.startupNodes = [...nodes];
+      return reconnectMs(times);
+    },
   });
 }
+
+type CommonOptions = ReturnType<typeof commonOptions>;
 
 function commonOptions(access: Access, name: string | undefined) {
   return {
@@ -319,7 +358,7 @@ function commonOptions(access: Access, name: string | undefined) {
 }
 
 /** Whoever opens a store is told when nobody knows its primary. Once found, it is looked for as long as it takes. */
-function sentinelClient(address: SentinelAddress, common: ReturnType<typeof commonOptions>): Redis {
+function sentinelClient(address: SentinelAddress, common: CommonOptions): Redis {
   let wasFound = false;
   const sentinelRetryStrategy = (times: number) => (wasFound ? reconnectMs(times) : null);
   const client = new Redis({ ...common, ...sentinelOptions(address), sentinelRetryStrategy });
@@ -334,10 +373,12 @@ function reconnectMs(times: number): number {
 }
 
 /** How to find the primary by its sentinels, in the words of the client. */
-export function sentinelOptions({ nodes, name, access }: SentinelAddress) {
+export function sentinelOptions({ nodes, name, access, sentinelAccess: { username, password } }: SentinelAddress) {
   return {
     sentinels: [...nodes],
     name,
+    ...(username === null ? {} : { sentinelUsername: username }),
+    ...(password === null ? {} : { sentinelPassword: password }),
     // One that hangs never closes its connections: only the sentinels tell that there is another one.
     failoverDetector: true,
     // Otherwise the client would speak to all of them in the clear.

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { type PullAnswer, readToken } from '@tidemark/core';
 import { newTidemark, refusalOf, startValkeySentinel, untilServed } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,15 +10,22 @@ interface Page {
   readonly put?: Readonly<Record<string, unknown>>;
 }
 
+/** One who may ask the sentinel where the primary is, and nothing else. */
+const SEEKER = { username: 'seeker', password: 'barnacle' };
+
 async function start(replicas: number, options: Partial<ValkeyOptions> = {}) {
-  const sentinel = await startValkeySentinel(replicas);
+  const { sentinelLogin: username, sentinelPassword: password } = options;
+  const login = { ...(username === undefined ? {} : { username }), ...(password === undefined ? {} : { password }) };
+  const sentinel = await startValkeySentinel(replicas, login);
   onTestFinished(() => sentinel.remove());
   const store = await openValkeyStore({ address: sentinel.address, ...options });
   onTestFinished(() => store.close());
   const { tidemark } = await newTidemark({ store });
   const push = (objects: object) => tidemark.pushObjects({ source: 'Product', objects });
   const pull = async (client: string, token: string | null): Promise<Page> => {
-    const answer: PullAnswer = await tidemark.pull({ source: 'Product', user_id: 'ada', client, token });
+    // The promoted primary is served by before the sentinel has told everybody, and then left and found once more.
+    const ask = () => tidemark.pull({ source: 'Product', user_id: 'ada', client, token });
+    const answer: PullAnswer = await untilServed(ask);
     await answer.noted;
     return JSON.parse(answer.json) as Page;
   };
@@ -25,8 +33,9 @@ async function start(replicas: number, options: Partial<ValkeyOptions> = {}) {
 }
 
 describe('a primary under a sentinel', () => {
-  it('[VALKEY-22] that dies is followed by one with all that replicas had confirmed, and devices go on', async () => {
-    const { sentinel, push, pull } = await start(2, { confirmReplicas: 1 });
+  it('[VALKEY-22] [VALKEY-24] that dies is followed by one with all that replicas had confirmed, and devices go on', async () => {
+    const login = { sentinelLogin: SEEKER.username, sentinelPassword: SEEKER.password };
+    const { sentinel, push, pull } = await start(2, { ...login, confirmReplicas: 1 });
     await push({ 1: { a: 1 } });
     const { token } = await pull('phone', null);
     for (let id = 2; id <= 20; id++) await push({ [id]: { a: 1 } });
@@ -46,7 +55,8 @@ describe('a primary under a sentinel', () => {
     process.kill(sentinel.primary.pid, 'SIGSTOP');
     expect(await refusalOf(push({ lost: { a: 1 } }))).toBe('store_unavailable');
     await untilServed(() => push({ 2: { a: 1 } }));
-    expect([...(await tidemark.readObjects({ source: 'Product' })).keys()]).toEqual(['1', '2']);
+    const objects = await untilServed(() => tidemark.readObjects({ source: 'Product' }));
+    expect([...objects.keys()]).toEqual(['1', '2']);
   });
 
   it('[VALKEY-5] that is followed by a replica behind it: devices that saw what is lost start over, others go on', async () => {
@@ -77,9 +87,34 @@ describe('a primary under a sentinel', () => {
   it('[VALKEY-2] is refused at start where no sentinel knows it', async () => {
     const sentinel = await startValkeySentinel(1);
     onTestFinished(() => sentinel.remove());
-    await expect(opened(sentinel.address.replace('/tide', '/ebb'))).rejects.toThrow(/cannot be used/);
+    const unknown = opened(sentinel.address.replace('/tide', '/ebb'));
+    await expect(unknown).rejects.toThrow(/cannot be used: no sentinel names a primary: ERR No such master/);
     await sentinel.stopSentinel();
-    await expect(opened(sentinel.address)).rejects.toThrow(/cannot be used/);
+    await expect(opened(sentinel.address)).rejects.toThrow(/cannot be used: no sentinel can be reached$/);
+  });
+
+  it('[VALKEY-2] [VALKEY-24] is refused at start where the sentinels want another login, in one sentence without a password', async () => {
+    const sentinel = await startValkeySentinel(1, { password: 'barnacle' });
+    onTestFinished(() => sentinel.remove());
+    const [missing, wrong, misplaced] = await Promise.all([
+      problemOf(sentinel.address),
+      problemOf(sentinel.address, { sentinelPassword: 'limpet' }),
+      problemOf(sentinel.address, { password: 'barnacle', login: 'replica' }),
+    ]);
+    const refused = `the store at ${sentinel.address} cannot be used: the sentinels refuse valkey.sentinel_login and valkey.sentinel_password`;
+    expect(missing).toBe(`${refused}: NOAUTH Authentication required`);
+    expect(wrong).toBe(`${refused}: WRONGPASS invalid username-password pair or user is disabled`);
+    expect(misplaced).toBe(missing);
+    const beside = `valkey+sentinel://127.0.0.1:1,${sentinel.address.slice('valkey+sentinel://'.length)}`;
+    for (const address of [beside, inOtherOrder(beside)]) {
+      expect(await problemOf(address)).toContain('the sentinels refuse');
+    }
+    // Those of the sentinels are not for the servers they name.
+    const login = { sentinelPassword: 'barnacle', login: 'replica', password: 'limpet' };
+    expect(await problemOf(sentinel.address, login)).toBe(
+      `the store at ${sentinel.address} cannot be used: the server refuses valkey.login and valkey.password: WRONGPASS invalid username-password pair or user is disabled`,
+    );
+    expect(await problemOf(sentinel.address, { ...login, password: 'known' })).toBe('');
   });
 
   it('[VALKEY-22] is found again though its sentinels were away as well', async () => {
@@ -94,8 +129,24 @@ describe('a primary under a sentinel', () => {
   });
 });
 
+/** Why it cannot be opened; nothing where it can. */
+async function problemOf(address: string, options: Partial<ValkeyOptions> = {}): Promise<string> {
+  return opened(address, options).then(
+    () => '',
+    (error: Error) => {
+      expect(inspect(error, { depth: 9 })).not.toMatch(/barnacle|limpet/);
+      return error.message;
+    },
+  );
+}
+
+/** The two sentinels of an address the other way round: it does not matter which of them is asked last. */
+function inOtherOrder(address: string): string {
+  return address.replace(/\/\/(.*),(.*)\/(.*)$/, '//$2,$1/$3');
+}
+
 /** One that is opened though it should not is closed, so that nothing is left of a test that fails. */
-async function opened(address: string): Promise<void> {
-  const store = await openValkeyStore({ address });
+async function opened(address: string, options: Partial<ValkeyOptions> = {}): Promise<void> {
+  const store = await openValkeyStore({ address, ...options });
   await store.close();
 }

@@ -71,6 +71,9 @@ export interface ValkeyOptions {
   /** Over what the address says. */
   readonly login?: string;
   readonly password?: string;
+  /** For the sentinels, where the address names some. */
+  readonly sentinelLogin?: string;
+  readonly sentinelPassword?: string;
   /** Begins every key, so that several stores may share a server. */
   readonly prefix?: string;
   /** How long the server may take to answer one step. */
@@ -193,15 +196,20 @@ async function prepare(link: Link, layout: Layout, options: Omit<ValkeyOptions, 
   throw new UnusableServer(`the store at ${shownAddress(options.address)} with the prefix ${layout.prefix} ${problem}`);
 }
 
-export function addressOf({ address: text, login, password }: ValkeyOptions): Address {
+/** How to get in, in the words of the settings. */
+export type ValkeyAccess = Pick<ValkeyOptions, 'address' | 'login' | 'password' | 'sentinelLogin' | 'sentinelPassword'>;
+
+export function addressOf({ address: text, ...given }: ValkeyAccess): Address {
   const address = readAddress(text);
   if (address === null) throw new UnusableServer(`${shownAddress(text)} is no address of a store: it ${ADDRESS_RULE}`);
   const access = {
     ...address.access,
-    ...(login === undefined ? {} : { username: login }),
-    ...(password === undefined ? {} : { password }),
+    ...(given.login === undefined ? {} : { username: given.login }),
+    ...(given.password === undefined ? {} : { password: given.password }),
   };
-  return { ...address, access };
+  if (address.kind !== 'sentinel') return { ...address, access };
+  const sentinelAccess = { username: given.sentinelLogin ?? null, password: given.sentinelPassword ?? null };
+  return { ...address, access, sentinelAccess };
 }
 
 /** Every call is one script, or, in a cluster, one at the registry and one at the place it is about. */

@@ -20,6 +20,8 @@ export interface Config {
   readonly valkey: {
     readonly login: string | null;
     readonly password: string | null;
+    readonly sentinelLogin: string | null;
+    readonly sentinelPassword: string | null;
     readonly prefix: string;
     readonly confirmReplicas: number;
     readonly isConfirmedOnDisk: boolean;
@@ -90,6 +92,8 @@ export function configOf(settings: Settings): Config {
     valkey: {
       login: settings.valkey.login,
       password: settings.valkey.password,
+      sentinelLogin: settings.valkey.sentinel_login,
+      sentinelPassword: settings.valkey.sentinel_password,
       prefix: settings.valkey.prefix,
       confirmReplicas: settings.valkey.confirm_replicas,
       isConfirmedOnDisk: settings.valkey.confirm_on_disk,

@@ -57,7 +57,15 @@ describe('without a word from anybody', () => {
       dataFolder: join(folder, 'data'),
       store: 'embedded',
       isDurabilityRequired: false,
-      valkey: { login: null, password: null, prefix: 'tidemark:', confirmReplicas: 0, isConfirmedOnDisk: false },
+      valkey: {
+        login: null,
+        password: null,
+        sentinelLogin: null,
+        sentinelPassword: null,
+        prefix: 'tidemark:',
+        confirmReplicas: 0,
+        isConfirmedOnDisk: false,
+      },
       adminLogin: 'admin',
       adminPassword: null,
       logLevel: 'info',
@@ -407,6 +415,7 @@ describe('secrets', () => {
   it('[CONF-9] are never flags and may lie in a file that TIDEMARK_…_FILE names', () => {
     expect(secrets.map(({ name }) => name)).toEqual([
       'valkey.password',
+      'valkey.sentinel_password',
       'admin_password',
       'ping.webhook_secret',
       'ping.apns_key',
@@ -417,13 +426,14 @@ describe('secrets', () => {
       TIDEMARK_ADMIN_PASSWORD_FILE: write('pw', 'open sesame\n'),
       TIDEMARK_PING_WEBHOOK_SECRET_FILE: 'hook',
       TIDEMARK_VALKEY_PASSWORD_FILE: write('valkey', 'barnacle'),
+      TIDEMARK_VALKEY_SENTINEL_PASSWORD_FILE: write('sentinel', 'limpet'),
     };
     write('hook', 'a\nb\n');
     const loaded = load({ env });
     expect(loaded.config).toMatchObject({
       adminPassword: 'open sesame',
       ping: { webhookSecret: 'a\nb' },
-      valkey: { password: 'barnacle' },
+      valkey: { password: 'barnacle', sentinelPassword: 'limpet' },
     });
     expect(originOf(loaded, 'admin_password')).toBe('TIDEMARK_ADMIN_PASSWORD_FILE');
   });

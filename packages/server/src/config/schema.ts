@@ -130,6 +130,15 @@ export const ConfigSchema = Type.Object(
           rule: TEXT_RULE,
           secret: true,
         }),
+        sentinel_login: optionalText({
+          description: 'The user to log in as at the sentinels, where they have users of their own.',
+          rule: TEXT_RULE,
+        }),
+        sentinel_password: optionalText({
+          description: 'The password for the sentinels, where they ask for one.',
+          rule: TEXT_RULE,
+          secret: true,
+        }),
         prefix: text(
           {
             description: 'Begins every key, so that several installations may share one server.',

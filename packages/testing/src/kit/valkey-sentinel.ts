@@ -8,6 +8,7 @@ import {
   startProcess,
   startValkey,
   until,
+  type ValkeyLogin,
   type ValkeyServer,
 } from './valkey-server.ts';
 
@@ -38,7 +39,14 @@ const FAILOVER_TIMEOUT_MS = 2_000;
 const REPLICA_LOGIN = { masteruser: 'replica', masterauth: 'known' };
 const MARK = 'caught-up';
 
-export async function startValkeySentinel(replicaCount: number): Promise<ValkeySentinel> {
+/** What the documentation says that somebody who only looks for the primary must be allowed. */
+const SEEKER_RIGHTS =
+  'resetchannels &+switch-master -@all +sentinel|get-master-addr-by-name +sentinel|sentinels +subscribe';
+/** Who looks after a sentinel that has users, and may do everything. */
+const KEEPER = { username: 'keeper', password: 'keeps' };
+
+/** A sentinel with a login lets in nobody else, and somebody with a user of their own only does what seekers do. */
+export async function startValkeySentinel(replicaCount: number, login: ValkeyLogin = {}): Promise<ValkeySentinel> {
   const settings = { 'repl-diskless-sync-delay': '0', ...REPLICA_LOGIN };
   const servers = await Promise.all(Array.from({ length: replicaCount + 1 }, () => startValkey({ settings })));
   const { masteruser, masterauth } = REPLICA_LOGIN;
@@ -51,7 +59,7 @@ export async function startValkeySentinel(replicaCount: number): Promise<ValkeyS
     const info = String(await primary.call('INFO', 'replication'));
     return info.split('state=online').length - 1 === replicaCount;
   });
-  const sentinel = await startSentinel(primary, replicaCount);
+  const sentinel = await startSentinel(primary, replicaCount, login);
   let marks = 0;
   return {
     address: `valkey+sentinel://127.0.0.1:${sentinel.port}/${NAME}`,
@@ -80,7 +88,7 @@ export async function startValkeySentinel(replicaCount: number): Promise<ValkeyS
 }
 
 /** It writes what it learns into its own configuration, so it has a file and a folder. */
-async function startSentinel(primary: ValkeyServer, replicaCount: number) {
+async function startSentinel(primary: ValkeyServer, replicaCount: number, login: ValkeyLogin) {
   const folder = await temporaryFolder();
   const port = await freePort();
   const file = join(folder.path, 'sentinel.conf');
@@ -91,18 +99,21 @@ async function startSentinel(primary: ValkeyServer, replicaCount: number) {
     `sentinel monitor ${NAME} 127.0.0.1 ${primary.port} 1`,
     `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
     `sentinel failover-timeout ${NAME} ${FAILOVER_TIMEOUT_MS}`,
+    ...loginLines(login),
   ];
   await writeFile(file, `${lines.join('\n')}\n`);
   const start = () => startProcess([file, '--sentinel'], '+monitor master');
   let child = await start();
+  const ask = (...args: readonly string[]) =>
+    callOnce(port, 'SENTINEL', args, login.username === undefined ? login : KEEPER);
   await until('the sentinel knows the replicas', async () => {
-    const known = (await callOnce(port, 'SENTINEL', ['replicas', NAME])) as readonly (readonly string[])[];
+    const known = (await ask('replicas', NAME)) as readonly (readonly string[])[];
     return known.filter((fields) => fields[fields.indexOf('flags') + 1] === 'slave').length === replicaCount;
   });
   return {
     port,
     async primaryPort() {
-      const [, now] = (await callOnce(port, 'SENTINEL', ['get-master-addr-by-name', NAME])) as readonly string[];
+      const [, now] = (await ask('get-master-addr-by-name', NAME)) as readonly string[];
       return Number(now);
     },
     stop: () => endProcess(child),
@@ -114,4 +125,14 @@ async function startSentinel(primary: ValkeyServer, replicaCount: number) {
       await folder.remove();
     },
   };
+}
+
+function loginLines({ username, password }: ValkeyLogin): readonly string[] {
+  if (password === undefined) return [];
+  if (username === undefined) return [`requirepass ${password}`];
+  return [
+    'user default off',
+    `user ${KEEPER.username} on >${KEEPER.password} allchannels allkeys +@all`,
+    `user ${username} on >${password} ${SEEKER_RIGHTS}`,
+  ];
 }

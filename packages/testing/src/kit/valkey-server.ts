@@ -217,8 +217,20 @@ function pidOf(child: ChildProcess): number {
   return child.pid;
 }
 
-export async function callOnce(port: number, command: string, args: readonly (string | number)[]): Promise<unknown> {
-  const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => null, protocol: 2 });
+/** Who is let in: absent is everybody, and without a user it is whoever knows the password. */
+export interface ValkeyLogin {
+  readonly username?: string;
+  readonly password?: string;
+}
+
+export async function callOnce(
+  port: number,
+  command: string,
+  args: readonly (string | number)[],
+  login: ValkeyLogin = {},
+): Promise<unknown> {
+  const way = { host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => null, protocol: 2 as const };
+  const client = new Redis({ ...way, ...login });
   client.on('error', () => undefined);
   try {
     await client.connect();
