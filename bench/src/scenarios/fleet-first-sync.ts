@@ -9,8 +9,8 @@ import { objectsFrom } from '../world.ts';
 
 const OBJECTS = 100_000;
 const BATCH = 10_000;
-/** Ours and bare take turns, a few runs at a time. */
-const TURNS = 5;
+/** Ours and bare take short turns: how fast the machine is changes within seconds, and only neighbours can be compared. */
+const TURNS = 25;
 const RUNS_PER_TURN = 3;
 /** Small pulls before that, and turns that are not counted, until everything is compiled that is going to be. */
 const WARM_UP_PULLS = 3_000;
@@ -82,34 +82,31 @@ async function sendPages(connection: DeviceConnection, pages: number): Promise<v
 
 type Cost = () => Promise<number>;
 
+/** Both, one right behind the other. */
+interface Turn {
+  readonly oursMs: number;
+  readonly bareMs: number;
+}
+
 async function row(name: string, ours: Cost, bare: Cost, atMost: number): Promise<Row> {
-  const [oursMs, bareMs] = await inTurns(ours, bare);
+  const turns: Turn[] = [];
+  for (let count = 0; count < WARM_UP_TURNS + TURNS; count++) {
+    const turn = { oursMs: await costOf(ours), bareMs: await costOf(bare) };
+    if (count >= WARM_UP_TURNS) turns.push(turn);
+  }
   return {
     name,
-    measured: `${oursMs.toFixed(0)} ms`,
-    against: `${bareMs.toFixed(0)} ms to send the same bytes from memory`,
-    ratio: oursMs / bareMs,
+    measured: `${median(turns.map(({ oursMs }) => oursMs)).toFixed(0)} ms`,
+    against: `${median(turns.map(({ bareMs }) => bareMs)).toFixed(0)} ms to send the same bytes from memory`,
+    ratio: median(turns.map(({ oursMs, bareMs }) => oursMs / bareMs)),
     bound: { atMost },
   };
 }
 
-/**
- * In turns, so that whatever else the machine does hits both alike. The first run of a turn is not counted: it pays for
- * the garbage of the one before, and finds the caches full of something else.
- */
-async function inTurns(ours: Cost, bare: Cost): Promise<readonly [number, number]> {
-  const times = new Map<Cost, number[]>([
-    [ours, []],
-    [bare, []],
-  ]);
-  for (let turn = 0; turn < WARM_UP_TURNS + TURNS; turn++) {
-    for (const [cost, measured] of times) {
-      await cost();
-      for (let run = 0; run < RUNS_PER_TURN; run++) {
-        const cpuMs = await cost();
-        if (turn >= WARM_UP_TURNS) measured.push(cpuMs);
-      }
-    }
-  }
-  return [median(times.get(ours) ?? []), median(times.get(bare) ?? [])];
+/** The first run is not counted: it pays for the garbage of the other side, and finds the caches full of something else. */
+async function costOf(cost: Cost): Promise<number> {
+  await cost();
+  const times: number[] = [];
+  for (let run = 0; run < RUNS_PER_TURN; run++) times.push(await cost());
+  return median(times);
 }
