@@ -8,7 +8,7 @@ import {
 } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { openValkeyBus, type ValkeyBusOptions } from './bus.ts';
-import { openValkeyStore } from './valkey-store.ts';
+import { openValkeyStore } from './open-valkey-store.ts';
 
 /** One who listens at an address, and can wait for what comes. */
 async function joinAt(address: string, { echoMsMax = 60_000, ...login }: Partial<ValkeyBusOptions> = {}) {

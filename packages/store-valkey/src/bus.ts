@@ -2,7 +2,7 @@ import { BUS_TEXT_UNITS_MAX, type Bus, type BusListener } from '@tidemark/core/p
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Address, Node } from './address.ts';
 import { accessOptions, Link, sentinelOptions } from './link.ts';
-import { addressOf, PREFIX, type ValkeyAccess } from './valkey-store.ts';
+import { addressOf, PREFIX, type ValkeyAccess } from './open-valkey-store.ts';
 
 const CONNECT_MS = 1_000;
 const RETRY_MS = 250;

@@ -3,7 +3,7 @@ import { refusalOf, startValkeyCluster, untilServed, type ValkeyCluster, type Va
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { placeOf } from './keys.ts';
 import { Layout } from './layout.ts';
-import { openValkeyStore } from './valkey-store.ts';
+import { openValkeyStore } from './open-valkey-store.ts';
 
 const PREFIX = 'tidemark:';
 const layout = new Layout(PREFIX);

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore } from './valkey-store.ts';
+import { openValkeyStore } from './open-valkey-store.ts';
 
 /** Long enough for a busy machine: what does not come at all is not waited for in these tests. */
 const PATIENCE_MS = 30_000;

@@ -7,13 +7,13 @@ import { keyOf, membersFrom, placeMember, placeOf, sourceMember } from './keys.t
 import { Layout } from './layout.ts';
 import { Link } from './link.ts';
 import { listArgs } from './lists.ts';
+import { openValkeyStore } from './open-valkey-store.ts';
 import { listOf, textOf } from './reply.ts';
 import { admitScript } from './scripts/admission.ts';
 import { noteTidemarkScript } from './scripts/devices.ts';
 import { documentNamesScript, writeDocumentScript } from './scripts/documents.ts';
 import { erasePlaceScript, sweepScript, sweptScript, writeEntriesScript } from './scripts/registry.ts';
 import { markMember, markRange } from './tidemarks.ts';
-import { openValkeyStore } from './valkey-store.ts';
 import type { Argument } from './wire.ts';
 
 const ANN = { kind: 'user', key: ['ann'] } as const;

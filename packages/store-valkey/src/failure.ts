@@ -1,5 +1,10 @@
 import { Refusal } from '@tidemark/protocol';
 
+/** The store is not set up the way it must be. */
+export class UnusableServer extends Error {
+  override readonly name = 'UnusableServer';
+}
+
 /** Long enough for a failover or a restart to be noticed, short enough for nobody to mind. */
 const RETRY_AFTER_S = 1;
 

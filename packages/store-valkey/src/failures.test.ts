@@ -1,8 +1,9 @@
 import type { Change, PartitionKey, Store } from '@tidemark/core';
 import { refusalOf, startValkey, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { UnusableServer } from './failure.ts';
 import type { LinkEvent } from './link.ts';
-import { openValkeyStore, openValkeyStores, UnusableServer, type ValkeyOptions } from './valkey-store.ts';
+import { openValkeyStore, openValkeyStores, type ValkeyOptions } from './open-valkey-store.ts';
 
 const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
 const put = (id: string, text = id): Change => ({ id, record: text, checksum: 1 });

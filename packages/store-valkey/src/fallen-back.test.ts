@@ -1,7 +1,7 @@
 import { type PullAnswer, readToken } from '@tidemark/core';
 import { newTidemark, startValkey } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore } from './valkey-store.ts';
+import { openValkeyStore } from './open-valkey-store.ts';
 
 interface Page {
   readonly token: string;

@@ -10,8 +10,9 @@ import {
 } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { wordsOf } from './import.ts';
+import { openValkeyStore } from './open-valkey-store.ts';
 import type { Opening } from './opening.ts';
-import { openValkeyStore, type ValkeyStore } from './valkey-store.ts';
+import type { ValkeyStore } from './valkey-store.ts';
 
 /** How promptly a server answers on a busy machine is no matter of these tests. */
 const PATIENCE_MS = 30_000;

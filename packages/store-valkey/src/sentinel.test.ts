@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { type PullAnswer, readToken } from '@tidemark/core';
 import { newTidemark, refusalOf, startValkeySentinel, untilServed } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore, type ValkeyOptions } from './valkey-store.ts';
+import { openValkeyStore, type ValkeyOptions } from './open-valkey-store.ts';
 
 interface Page {
   readonly token: string;

@@ -1,6 +1,6 @@
 import { startValkey, startValkeyCluster, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore } from './valkey-store.ts';
+import { openValkeyStore } from './open-valkey-store.ts';
 
 const PATIENCE_MS = 30_000;
 const reader = (record: string) => ({ id: record, checksum: 1 });

@@ -4,7 +4,7 @@ import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { placeOf } from './keys.ts';
 import { Layout, type PlaceKeyName } from './layout.ts';
-import { openValkeyStore } from './valkey-store.ts';
+import { openValkeyStore } from './open-valkey-store.ts';
 
 /** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
 const PATIENCE_MS = 60_000;

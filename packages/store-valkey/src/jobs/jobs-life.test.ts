@@ -1,6 +1,7 @@
 import { settableClock, startValkey, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore, type ValkeyStore } from '../valkey-store.ts';
+import { openValkeyStore } from '../open-valkey-store.ts';
+import type { ValkeyStore } from '../valkey-store.ts';
 
 /** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
 const PATIENCE_MS = 60_000;
