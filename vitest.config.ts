@@ -43,7 +43,7 @@ export default defineConfig({
       'bench/src/**/*.test.ts',
       'examples/*/src/**/*.test.ts',
     ],
-    // Loading everything anew for each file took a quarter of the time. So a test leaves nothing behind: what it starts,
+    // Loading everything anew for each file took a seventh of the time. So a test leaves nothing behind: what it starts,
     // it ends, and what it changes of the process, it changes back.
     isolate: false,
     sequence: { sequencer: HistoriesFirst },

@@ -51,13 +51,17 @@ beforeEach(async () => {
 
 /** Moves the clock, and lets what it sets off come to rest. */
 async function pass(ms: number): Promise<void> {
+  setOff(ms);
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function setOff(ms: number): void {
   bench.clock.advance(ms);
   const due = waiting.filter(({ atMs }) => atMs <= bench.clock.nowMs());
   for (const timer of due) {
     waiting.splice(waiting.indexOf(timer), 1);
     timer.callback();
   }
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 const push = (source: string, id: string, user_id?: string) =>
@@ -192,5 +196,19 @@ describe('push_notify by several servers', () => {
     const kept = await bench.store.readEntry(refs.noticed({ source: 'Order', user: 'ada' }));
     expect(JSON.parse(kept?.value ?? '')).toMatchObject({ head });
     expect(waiting).toEqual([]);
+  });
+
+  it('[MANY-21] what is being looked at when the server stops is told before it has stopped', async () => {
+    await bench.tidemark.sources.update('Order', { push_notify: true });
+    const other = openOther();
+    await other.pushObjects({ source: 'Order', user_id: 'ada', objects: { there: { a: 1 } } });
+    await pass(500);
+    await push('Order', 'here', 'ada');
+    await pass(500);
+    expect(await told()).toHaveLength(1);
+    await push('Order', 'later', 'ada');
+    setOff(500);
+    await notices.stop();
+    expect([(await told()).length, waiting.length]).toEqual([2, 0]);
   });
 });

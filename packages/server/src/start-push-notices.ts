@@ -41,16 +41,19 @@ export function startPushNotices(parts: PushNoticesParts): RunningNotices {
   const { tidemark, clock, delayMs, timers = systemTimers } = parts;
   const notices = new PushNotices(clock, delayMs);
   let cancel: (() => void) | null = null;
+  let telling: Promise<void> = Promise.resolve();
+  let isStopping = false;
   const wake = () => {
     const waitMs = notices.waitMs();
-    if (cancel !== null || waitMs === null) return;
+    if (isStopping || cancel !== null || waitMs === null) return;
     cancel = timers.after(waitMs, () => {
       cancel = null;
-      void tellAll(parts, notices.take(), delayMs).then((later) => {
-        for (const partition of later) notices.note(partition);
-        wake();
-      });
+      telling = telling.then(tellDue);
     });
+  };
+  const tellDue = async () => {
+    for (const partition of await tellAll(parts, notices.take(), delayMs)) notices.note(partition);
+    wake();
   };
   const end = tidemark.onCommitted(({ partition, cause }) => {
     if (!TOLD_CAUSES.has(cause)) return;
@@ -59,8 +62,11 @@ export function startPushNotices(parts: PushNoticesParts): RunningNotices {
   });
   return {
     async stop() {
+      isStopping = true;
       end();
       cancel?.();
+      // What is being told may turn out to be told later, which is now.
+      await telling;
       await tellAll(parts, notices.take({ all: true }), 0);
     },
   };
