@@ -41,8 +41,7 @@ export function readJournal(tables: Tables, key: PartitionKey, range: JournalRan
   const records: string[] = [];
   const seqs: number[] = [];
   const stretch = walkJournal(tables, key, range, (place, value, room, graves) => {
-    for (const { seq, record } of recordsAt(place, value)) {
-      if (seq <= range.after) continue;
+    for (const { seq, record } of recordsAt(place, value, range.after)) {
       if (!buryBefore(seq, graves, room) || !room.take(seq, 1, record.length)) return false;
       records.push(record);
       seqs.push(seq);

@@ -38,16 +38,41 @@ function placesIn(tables: Tables): readonly (readonly [number, boolean])[] {
   return [...tables.live.getKeys(placesAfter(PARTITION, -1))].map(([, seq, isRun]) => [seq, isRun === true] as const);
 }
 
+/** How large what stands there is. A value is good until the next is read. */
+function sizesIn(tables: Tables): readonly number[] {
+  return Array.from(tables.live.getRange(placesAfter(PARTITION, -1)), ({ value }) => value.length);
+}
+
+function remove(tables: Tables, seqs: readonly number[]): void {
+  tables.root.transactionSync(() => removeRecords(tables, PARTITION, seqs));
+}
+
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
 describe('records of live objects', () => {
-  it('[RUN-4] written one at a time lie as close together as those written at once', async () => {
+  it('[RUN-4] written one at a time lie in runs of a page, those written at once in runs of four', async () => {
     const [slowly, atOnce] = [await newTables(), await newTables()];
     for (let head = 0; head < 100; head++) write(slowly, head, 1);
     write(atOnce, 0, 100);
-    expect(seqsIn(slowly)).toEqual(upTo(100));
-    expect(placesIn(slowly)).toEqual(placesIn(atOnce));
-    expect(placesIn(slowly)).toHaveLength(6);
+    expect([seqsIn(slowly), seqsIn(atOnce)]).toEqual([upTo(100), upTo(100)]);
+    expect([sizesIn(slowly).length, Math.max(...sizesIn(slowly)) <= 4_080]).toEqual([6, true]);
+    expect([sizesIn(atOnce).length, Math.max(...sizesIn(atOnce)) > 16_000]).toEqual([2, true]);
+  });
+
+  it('[RUN-4] are put to a run only while it is short, so that one more never writes four pages again', async () => {
+    const tables = await newTables();
+    write(tables, 0, 50);
+    write(tables, 50, 1);
+    write(tables, 51, 1);
+    expect(placesIn(tables)).toEqual([
+      [50, true],
+      [52, true],
+    ]);
+    write(tables, 52, 50);
+    expect(placesIn(tables)).toEqual([
+      [50, true],
+      [102, true],
+    ]);
   });
 
   it('[RUN-4] a first one stands alone, and so does each that is large', async () => {
@@ -66,24 +91,43 @@ describe('records of live objects', () => {
 
   it('[RUN-5] leave the places of others as they are when they go, and nothing behind', async () => {
     const tables = await newTables();
-    write(tables, 0, 50);
+    for (let head = 0; head < 50; head++) write(tables, head, 1);
     const before = placesIn(tables);
-    const remove = (seqs: readonly number[]) =>
-      tables.root.transactionSync(() => removeRecords(tables, PARTITION, seqs));
-    remove([50, 1, 30, 2]);
+    remove(tables, [50, 1, 30, 2]);
     expect(seqsIn(tables)).toEqual(upTo(49).filter((seq) => ![1, 2, 30].includes(seq)));
     expect(placesIn(tables)).toEqual(before);
-    remove(seqsIn(tables));
+    remove(tables, seqsIn(tables));
+    expect(placesIn(tables)).toEqual([]);
+  });
+
+  it('[RUN-7] that go from a long run leave short ones, so that the next to go writes a page', async () => {
+    const tables = await newTables();
+    write(tables, 0, 70);
+    write(tables, 70, 70);
+    expect(sizesIn(tables)).toHaveLength(2);
+    remove(tables, [70, 1, 30]);
+    const staying = upTo(140).filter((seq) => ![1, 30, 70].includes(seq));
+    expect(seqsIn(tables)).toEqual(staying);
+    // The second run was not touched, and the first still ends where it ended.
+    expect(placesIn(tables).slice(-2)).toEqual([
+      [70, true],
+      [140, true],
+    ]);
+    expect(sizesIn(tables).slice(0, -1)).toHaveLength(4);
+    expect(Math.max(...sizesIn(tables).slice(0, -1))).toBeLessThanOrEqual(4_080);
+    const records = new RecordFinder(tables, PARTITION);
+    for (const seq of staying) expect(records.at(seq)?.split(' ')[0]).toBe(`${seq}`);
+    for (const seq of [1, 30, 70]) expect(records.at(seq)).toBeNull();
+    remove(tables, staying);
     expect(placesIn(tables)).toEqual([]);
   });
 
   it('[RUN-5] one that is not there is a fault, and is not passed over', async () => {
     const tables = await newTables();
     write(tables, 0, 5);
-    const remove = (seq: number) => tables.root.transactionSync(() => removeRecords(tables, PARTITION, [seq]));
-    remove(3);
-    expect(() => remove(3)).toThrow(/seq 3 is missing/);
-    expect(() => remove(6)).toThrow(/seq 6 is missing/);
+    remove(tables, [3]);
+    expect(() => remove(tables, [3])).toThrow(/seq 3 is missing/);
+    expect(() => remove(tables, [6])).toThrow(/seq 6 is missing/);
     expect(seqsIn(tables)).toEqual([1, 2, 4, 5]);
   });
 
@@ -104,7 +148,7 @@ describe('records of live objects', () => {
     for (let head = 65_534; head < 65_540; head++) {
       write(tables, head, 1);
       if (head === 65_534) continue;
-      tables.root.transactionSync(() => removeRecords(tables, PARTITION, [head]));
+      remove(tables, [head]);
     }
     expect(seqsIn(tables)).toEqual([1, 65_540]);
   });

@@ -1,7 +1,18 @@
 import { asBinary, type Transaction } from 'lmdb';
 import { copyOf, type FleetingBytes, textOf } from './fleeting-bytes.ts';
 import type { LivePlace } from './keys.ts';
-import { type FoundRecord, RUN_RECORD_BYTES_MAX, RunBuilder, type RunRecord, recordsOfRun, runBytes } from './runs.ts';
+import {
+  type FoundRecord,
+  LONG_RUN_BYTES_MAX,
+  RUN_RECORD_BYTES_MAX,
+  RunBuilder,
+  type RunRecord,
+  recordsOfRun,
+  runBytes,
+  SHORT_RUN_BYTES_MAX,
+  shortRuns,
+  textInRun,
+} from './runs.ts';
 import type { Tables } from './tables.ts';
 
 /** A record where it stands in the journal. */
@@ -10,10 +21,10 @@ export interface PlacedRecord {
   readonly record: string;
 }
 
-/** All records that stand at a place. */
-export function recordsAt([, seq, isRun]: LivePlace, value: FleetingBytes): readonly PlacedRecord[] {
-  if (isRun !== true) return [{ seq, record: textOf(value) }];
-  return recordsOfRun(value, seq).map((record) => ({ seq: record.seq, record: record.bytes.toString() }));
+/** The records that stand at a place, behind a seq. */
+export function recordsAt([, end, isRun]: LivePlace, value: FleetingBytes, after = -1): readonly PlacedRecord[] {
+  if (isRun !== true) return end > after ? [{ seq: end, record: textOf(value) }] : [];
+  return recordsOfRun(value, end).flatMap(({ seq, bytes }) => (seq > after ? [{ seq, record: bytes.toString() }] : []));
 }
 
 /** One by one, whatever they are kept with. */
@@ -29,7 +40,7 @@ export class RecordFinder {
   readonly #tables: Tables;
   readonly #partition: number;
   readonly #within: { readonly transaction?: Transaction };
-  #found: ReadonlyMap<number, FoundRecord> = new Map();
+  #run: { readonly end: number; readonly value: Buffer } | null = null;
 
   /** Without a transaction, of the state that is there now. */
   constructor(tables: Tables, partition: number, transaction?: Transaction) {
@@ -40,14 +51,17 @@ export class RecordFinder {
 
   /** Null: nothing stands there. */
   at(seq: number): string | null {
-    const known = this.#found.get(seq);
-    if (known !== undefined) return known.bytes.toString();
+    const known = this.#inRun(seq);
+    if (known !== null) return known;
     const alone = this.#tables.live.get([this.#partition, seq], this.#within);
     if (alone !== undefined) return textOf(alone);
-    const run = runAround(this.#tables, this.#partition, seq, this.#within);
-    if (run !== null) this.#found = new Map(run.records.map((record) => [record.seq, record]));
-    const found = this.#found.get(seq);
-    return found?.bytes.toString() ?? null;
+    const around = valueAround(this.#tables, this.#partition, seq, this.#within);
+    this.#run = around === null ? null : { end: around.end, value: copyOf(around.value) };
+    return this.#inRun(seq);
+  }
+
+  #inRun(seq: number): string | null {
+    return this.#run === null ? null : textInRun(this.#run.value, this.#run.end, seq);
   }
 
   has(seq: number): boolean {
@@ -55,24 +69,19 @@ export class RecordFinder {
   }
 }
 
-interface FoundRun {
-  readonly end: number;
-  readonly records: readonly FoundRecord[];
-}
-
 /** The run in which a record with this seq would stand. */
-function runAround(
+function valueAround(
   tables: Tables,
   partition: number,
   seq: number,
   within: { readonly transaction?: Transaction } = {},
-): FoundRun | null {
+): { readonly end: number; readonly value: FleetingBytes } | null {
   const [start, end]: [LivePlace, LivePlace] = [
     [partition, seq],
     [partition + 1, 0],
   ];
   for (const { key, value } of tables.live.getRange({ start, end, limit: 1, ...within })) {
-    return key[2] === true ? { end: key[1], records: recordsOfRun(value, key[1]) } : null;
+    return key[2] === true ? { end: key[1], value } : null;
   }
   return null;
 }
@@ -89,10 +98,21 @@ export function removeRecords(tables: Tables, partition: number, seqs: readonly 
       index++;
       continue;
     }
-    const run = runAround(tables, partition, seq);
+    const run = valueAround(tables, partition, seq);
     if (run === null) throw missing(seq);
-    index += removeFromRun(tables, partition, run, ascending.slice(index, index + run.records.length));
+    const records = recordsOfRun(run.value, run.end);
+    index += removeFromRun(
+      tables,
+      partition,
+      { end: run.end, records },
+      ascending.slice(index, index + records.length),
+    );
   }
+}
+
+interface FoundRun {
+  readonly end: number;
+  readonly records: readonly FoundRecord[];
 }
 
 /** Answers how many of the seqs stood in the run: at least the first of them must. */
@@ -101,8 +121,17 @@ function removeFromRun(tables: Tables, partition: number, { end, records }: Foun
   const staying = records.filter(({ seq }) => !leaving.has(seq));
   if (records.every(({ seq }) => seq !== seqs[0])) throw missing(seqs[0]);
   if (staying.length === 0) tables.live.remove([partition, end, true]);
-  else putRun(tables, [partition, end, true], staying);
+  else putShortRuns(tables, partition, { end, records: staying });
   return records.length - staying.length;
+}
+
+/** The last of them stands where the run stood, so that nothing behind it is touched. */
+function putShortRuns(tables: Tables, partition: number, { end, records }: FoundRun): void {
+  const last = records.at(-1);
+  for (const run of shortRuns(records)) {
+    const own = run.at(-1);
+    putRun(tables, [partition, own === undefined || own === last ? end : own.seq, true], run);
+  }
 }
 
 function missing(seq: number | undefined): Error {
@@ -125,7 +154,7 @@ export class LiveWriter {
 
   add(record: RunRecord): void {
     this.#run ??= this.#begin(record);
-    if (!this.#run.fits(record)) {
+    if (!this.#run.fits(record, LONG_RUN_BYTES_MAX)) {
       this.flush();
       this.#run = new RunBuilder();
     }
@@ -140,11 +169,11 @@ export class LiveWriter {
     else putRun(this.#tables, [this.#partition, last.seq, true], records);
   }
 
-  /** With what was written last, when the first of the new ones still fits in. */
+  /** With what was written last, when that is short and stays so with the first of the new ones. */
   #begin(first: RunRecord): RunBuilder {
     const last = lastRun(this.#tables, this.#partition, this.#head);
     const run = new RunBuilder(last?.records);
-    if (last === null || !run.fits(first)) return new RunBuilder();
+    if (last === null || !run.fits(first, SHORT_RUN_BYTES_MAX)) return new RunBuilder();
     this.#tables.live.remove(last.place);
     return run;
   }

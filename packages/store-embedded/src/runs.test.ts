@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { RUN_RECORD_BYTES_MAX, RunBuilder, type RunRecord, recordsOfRun, runBytes, runHead } from './runs.ts';
+import {
+  LONG_RUN_BYTES_MAX,
+  RUN_RECORD_BYTES_MAX,
+  RunBuilder,
+  type RunRecord,
+  recordsOfRun,
+  runBytes,
+  runHead,
+  SHORT_RUN_BYTES_MAX,
+  shortRuns,
+  textInRun,
+} from './runs.ts';
 
 function recordOf(seq: number, text: string): RunRecord {
   return { seq, bytes: Buffer.from(text), units: text.length };
@@ -19,30 +30,55 @@ describe('a run of records', () => {
     }
   });
 
-  it('[RUN-2] has room for what fits on a page of the file, and no more', () => {
+  it.each([
+    ['one page', SHORT_RUN_BYTES_MAX, 4_080],
+    ['four pages', LONG_RUN_BYTES_MAX, 16_368],
+  ])('[RUN-2] has room for what fits on %s of the file, and no more', (_pages, bytesMax, bytes) => {
     const run = new RunBuilder();
     const text = 'x'.repeat(193);
     let seq = 1;
-    while (run.fits(recordOf(seq, text))) run.add(recordOf(seq++, text));
-    const bytes = runBytes(run.records, seq);
-    expect(bytes.length).toBeLessThanOrEqual(4_080);
-    expect(bytes.length + 4 + text.length + 1).toBeGreaterThan(4_080);
+    while (run.fits(recordOf(seq, text), bytesMax)) run.add(recordOf(seq++, text));
+    const { length } = runBytes(run.records, seq);
+    expect(length).toBeLessThanOrEqual(bytes);
+    expect(length + 4 + text.length + 1).toBeGreaterThan(bytes);
   });
 
   it('[RUN-2] takes no large record but alone, nothing beside it, and none too far away', () => {
     const large = recordOf(1, 'x'.repeat(RUN_RECORD_BYTES_MAX + 1));
-    expect(new RunBuilder().fits(large)).toBe(true);
-    expect(new RunBuilder([large]).fits(recordOf(2, 'x'))).toBe(false);
-    expect(new RunBuilder([recordOf(0, 'x')]).fits(large)).toBe(false);
-    expect(new RunBuilder([recordOf(1, 'x')]).fits(recordOf(65_536, 'x'))).toBe(true);
-    expect(new RunBuilder([recordOf(1, 'x')]).fits(recordOf(65_537, 'x'))).toBe(false);
+    const fits = (records: readonly RunRecord[], record: RunRecord) =>
+      new RunBuilder(records).fits(record, LONG_RUN_BYTES_MAX);
+    expect(fits([], large)).toBe(true);
+    expect(fits([large], recordOf(2, 'x'))).toBe(false);
+    expect(fits([recordOf(0, 'x')], large)).toBe(false);
+    expect(fits([recordOf(1, 'x')], recordOf(65_536, 'x'))).toBe(true);
+    expect(fits([recordOf(1, 'x')], recordOf(65_537, 'x'))).toBe(false);
+  });
+
+  it('[RUN-7] is cut into short ones with the same records in the same order', () => {
+    const records = Array.from({ length: 60 }, (_, index) => recordOf(index, 'x'.repeat(index * 10)));
+    const runs = [...shortRuns(records)];
+    expect(runs.flat()).toEqual(records);
+    for (const [index, run] of runs.entries()) {
+      expect(runBytes(run, 60).length).toBeLessThanOrEqual(SHORT_RUN_BYTES_MAX);
+      const next = runs[index + 1]?.[0];
+      if (next !== undefined) expect(runBytes([...run, next], 60).length).toBeGreaterThan(SHORT_RUN_BYTES_MAX);
+    }
+  });
+
+  it('[RUN-6] finds one record without taking the others apart', () => {
+    const value = runBytes(RECORDS, 13);
+    for (const { seq, bytes } of RECORDS) expect(textInRun(value, 13, seq)).toBe(bytes.toString());
+    for (const seq of [6, 8, 14]) expect(textInRun(value, 13, seq)).toBeNull();
   });
 
   it('[RUN-3] that is cut off or longer than it says is not read', () => {
     const value = runBytes(RECORDS, 13);
     for (let length = 0; length < value.length; length++) {
       expect(() => recordsOfRun(value.subarray(0, length), 13), `${length}`).toThrow();
+      expect(() => textInRun(value.subarray(0, length), 13, 7), `${length}`).toThrow();
     }
-    expect(() => recordsOfRun(Buffer.concat([value, Buffer.from('x')]), 13)).toThrow(/damaged/);
+    const longer = Buffer.concat([value, Buffer.from('x')]);
+    expect(() => recordsOfRun(longer, 13)).toThrow(/damaged/);
+    expect(() => textInRun(longer, 13, 7)).toThrow(/damaged/);
   });
 });

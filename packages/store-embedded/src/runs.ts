@@ -6,6 +6,10 @@ import { copyOf, type FleetingBytes } from './fleeting-bytes.ts';
  * together (docs/decisions/0034). A run stands under a seq that none of its records exceeds, and that is below those
  * of all records behind it.
  *
+ * What is written at once makes long runs, which are read fastest. A long run that has to be written again is cut into
+ * short ones, and one record after the other makes short ones from the beginning: where changes are, a change writes a
+ * page.
+ *
  *     number of records (2) · their UTF-16 units (2) · for each record: how far its seq is below that of the run (2), its
  *     bytes (2) · the records as UTF-8, with commas in between
  *
@@ -16,8 +20,9 @@ const RECORD_HEAD_BYTES = 4;
 export const COMMA_BYTES = 1;
 const COMMA = 0x2c;
 
-/** The largest value that takes one page of the file: the page has 16 bytes of its own. */
-const RUN_BYTES_MAX = 4_096 - 16;
+/** The largest values that take four pages of the file and one: the first has 16 bytes of its own. */
+export const LONG_RUN_BYTES_MAX = 4 * 4_096 - 16;
+export const SHORT_RUN_BYTES_MAX = 4_096 - 16;
 /** A larger record stands alone: it would leave little room for others, and be written again with each of them. */
 export const RUN_RECORD_BYTES_MAX = 1_024;
 
@@ -91,8 +96,27 @@ export function recordsOfRun(value: FleetingBytes, end: number): FoundRecord[] {
     records.push({ seq, bytes, units: isAscii ? bytes.length : bytes.toString().length });
     at += length + COMMA_BYTES;
   }
-  if (count === 0 || at - COMMA_BYTES !== text.length) throw new Error(`the run at seq ${end} is damaged; run verify`);
+  requireWhole(count, at, text.length, end);
   return records;
+}
+
+/** One record of a run; null: it is not in there. A run that is damaged makes it throw. */
+export function textInRun(value: Buffer, end: number, seq: number): string | null {
+  const { count, textStart } = runHead(value, end);
+  let at = textStart;
+  let found: string | null = null;
+  for (let index = 0; index < count; index++) {
+    const record = recordInRun(value, end, index);
+    if (record.seq === seq) found = value.toString('utf8', at, at + record.bytes);
+    at += record.bytes + COMMA_BYTES;
+  }
+  requireWhole(count, at, value.length, end);
+  return found;
+}
+
+/** `at`: where another record would begin. */
+function requireWhole(count: number, at: number, length: number, end: number): void {
+  if (count === 0 || at - COMMA_BYTES !== length) throw new Error(`the run at seq ${end} is damaged; run verify`);
 }
 
 /** Gathers the records of a run. */
@@ -104,20 +128,31 @@ export class RunBuilder {
     for (const record of records) this.add(record);
   }
 
-  /** An empty run takes anything. */
-  fits({ seq, bytes }: RunRecord): boolean {
+  /** Into a run of at most so many bytes. An empty run takes anything. */
+  fits({ seq, bytes }: RunRecord, bytesMax: number): boolean {
     const [first] = this.records;
     if (first === undefined) return true;
     const isSmall = Math.max(bytes.length, first.bytes.length) <= RUN_RECORD_BYTES_MAX;
-    return (
-      isSmall && this.#bytes + RECORD_HEAD_BYTES + bytes.length <= RUN_BYTES_MAX && seq - first.seq <= SEQ_SPAN_MAX
-    );
+    return isSmall && this.#bytes + RECORD_HEAD_BYTES + bytes.length <= bytesMax && seq - first.seq <= SEQ_SPAN_MAX;
   }
 
   add(record: RunRecord): void {
     this.records.push(record);
     this.#bytes += RECORD_HEAD_BYTES + record.bytes.length + COMMA_BYTES;
   }
+}
+
+/** In runs that are short. */
+export function* shortRuns(records: readonly RunRecord[]): Generator<readonly RunRecord[]> {
+  let run = new RunBuilder();
+  for (const record of records) {
+    if (!run.fits(record, SHORT_RUN_BYTES_MAX)) {
+      yield run.records;
+      run = new RunBuilder();
+    }
+    run.add(record);
+  }
+  yield run.records;
 }
 
 /** Standing under `end`. */
