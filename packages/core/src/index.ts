@@ -2,13 +2,15 @@ export { callFor, type Moment, type WriteCall } from './admission/admit-write.ts
 export { customNameOf } from './admission/custom-partition.ts';
 export type { Cursor } from './devices/cursors.ts';
 export type { Acknowledged, DevicePushCall } from './devices/device-uploads.ts';
-export type { DevicePage, DevicePageCall, DevicePull, DevicePullCall, Release } from './devices/pulls.ts';
+export type { DevicePull, DevicePullCall } from './devices/pulls.ts';
 export type { NoPage, RenderedPage } from './devices/rendered-page.ts';
+export type { SnapshotCall, SnapshotPages } from './devices/snapshots.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
 export { inspectRecord } from './journal/record.ts';
 export { compareExports, type Difference } from './moving/compare-exports.ts';
 export { type Census, type Move, type MoveProgress, type MoveReport, moveStore } from './moving/move-store.ts';
 export { compareKeys, pieceKey } from './moving/piece-key.ts';
+export type { Release } from './pages/page-memory.ts';
 export { type PageBody, type PagePart, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { ANNOUNCE_KIND, ANNOUNCE_QUEUE, announceChange, announceToAll } from './pings/announce-change.ts';

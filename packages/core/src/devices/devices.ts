@@ -1,5 +1,6 @@
 import type { Limits, Outcome, SyncSource } from '@tidemark/protocol';
 import type { PageCache } from '../pages/page-cache.ts';
+import { PageMemory } from '../pages/page-memory.ts';
 import type { Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
@@ -14,7 +15,9 @@ import { acknowledgedObjects } from './acknowledged-objects.ts';
 import { type Cursor, cursorsOf } from './cursors.ts';
 import { type DevicePushCall, DeviceUploads } from './device-uploads.ts';
 import { knownPartition } from './known-partition.ts';
-import { type DevicePage, type DevicePageCall, type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
+import { type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
+import { type SnapshotCall, type SnapshotPages, Snapshots } from './snapshots.ts';
+import { Visits } from './visits.ts';
 
 export interface DevicesParts {
   readonly store: Store;
@@ -41,12 +44,15 @@ export class Devices {
   readonly #store: Store;
   readonly #uploads: DeviceUploads;
   readonly #pulls: Pulls;
+  readonly #snapshots: Snapshots;
 
   constructor(parts: DevicesParts) {
     this.#parts = parts;
     this.#store = parts.store;
     this.#uploads = new DeviceUploads(parts);
-    this.#pulls = new Pulls({ ...parts, uploads: this.#uploads });
+    const given = { memory: new PageMemory(), visits: new Visits(parts) };
+    this.#pulls = new Pulls({ ...parts, ...given, uploads: this.#uploads });
+    this.#snapshots = new Snapshots({ ...parts, ...given });
   }
 
   /** What the device is missing, of all sources in one answer. A source that cannot be pulled does not spoil the others. */
@@ -54,9 +60,9 @@ export class Devices {
     return this.#pulls.pull(device, call);
   }
 
-  /** One page of one source, whatever its sync type: a line of its snapshot. */
-  page(device: DeviceId, call: DevicePageCall): Promise<DevicePage> {
-    return this.#pulls.page(device, call);
+  /** All of one source, whatever its sync type. */
+  snapshot(device: DeviceId, call: SnapshotCall): Promise<SnapshotPages> {
+    return this.#snapshots.begin(device, call);
   }
 
   /** Applies what the device has changed; the outcomes in the order of the changes. */

@@ -1,3 +1,4 @@
+import type { PartitionState } from '../ports/store.ts';
 import type { PageBody } from './render-page.ts';
 import type { PageStart } from './start-of.ts';
 import type { PlainToken } from './token.ts';
@@ -13,6 +14,8 @@ export interface BuiltPage {
   readonly body: PageBody;
   /** How the presented token was taken. */
   readonly start: PageStart;
+  /** What it is a page of. */
+  readonly state: PartitionState;
   /** What parts of the body may lie in, to be used again when the page has been sent. */
   readonly memory?: Uint8Array;
 }

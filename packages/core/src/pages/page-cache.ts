@@ -16,13 +16,18 @@ export class PageCache {
 
   /** `make` answers the page, and whether it may be kept under the key. */
   of(key: string, make: () => Promise<{ readonly page: BuiltPage; readonly isKept: boolean }>): Promise<BuiltPage> {
-    const known = this.#pages.get(key);
-    if (known !== undefined) {
-      this.#pages.delete(key);
-      this.#pages.set(key, known);
-      return Promise.resolve(known);
-    }
+    const known = this.get(key);
+    if (known !== null) return Promise.resolve(known);
     return this.#making.get(key) ?? this.#make(key, make);
+  }
+
+  /** Null: it is not there, though it may be being made. */
+  get(key: string): BuiltPage | null {
+    const known = this.#pages.get(key);
+    if (known === undefined) return null;
+    this.#pages.delete(key);
+    this.#pages.set(key, known);
+    return known;
   }
 
   #make(key: string, make: Parameters<PageCache['of']>[1]): Promise<BuiltPage> {

@@ -1,7 +1,15 @@
+import type { BuiltPage } from './built-page.ts';
+
 /** Users whose memory is kept at most; those who pulled longest ago go first. */
 const USERS_MAX = 16;
 /** What is larger is not worth keeping. */
 const BYTES_MAX = 8 * 2 ** 20;
+
+/**
+ * To be called when pages have been sent and nobody looks at their bytes any more: what they lie in is used again.
+ * Nobody has to. Null: there is nothing to be used again.
+ */
+export type Release = (() => void) | null;
 
 /**
  * Memory that pages of a user were sent from, for the next pages of the same user. A first sync is many large pages one
@@ -28,5 +36,13 @@ export class PageMemory {
       if (this.#kept.size <= USERS_MAX) break;
       this.#kept.delete(oldest);
     }
+  }
+
+  releaseOf(user: string, pages: readonly BuiltPage[]): Release {
+    const used = pages.flatMap(({ memory }) => memory ?? []);
+    if (used.length === 0) return null;
+    return () => {
+      for (const memory of used.splice(0)) this.giveBack(user, memory);
+    };
   }
 }

@@ -5,7 +5,7 @@ import type { BuiltPage } from './built-page.ts';
 import type { PageCache } from './page-cache.ts';
 import { emptyBody, renderBody } from './render-page.ts';
 import { type PageStart, startOf } from './start-of.ts';
-import { readToken, type Token, tokenText } from './token.ts';
+import { givenToken, readToken, type Token } from './token.ts';
 
 export type PageBounds = Pick<JournalRange, 'entriesMax' | 'unitsMax'>;
 
@@ -56,13 +56,17 @@ export async function pull(
   cache: PageCache,
   takeMemory?: TakeMemory,
 ): Promise<BuiltPage> {
-  const { start } = seen;
   if (!seen.hasNews) return withoutNews(seen);
-  if (seen.partition.user !== null) return (await readPage(store, seen, bounds, takeMemory)).page;
-  return cache.of(cacheKey(seen, start, bounds), async () => {
-    const { page, state } = await readPage(store, seen, bounds);
-    return { page, isKept: isSameState(state, seen.state) };
+  if (seen.partition.user !== null) return readPage(store, seen, bounds, takeMemory);
+  return cache.of(cacheKey(seen, bounds), async () => {
+    const page = await readPage(store, seen, bounds);
+    return { page, isKept: isSameState(page.state, seen.state) };
   });
+}
+
+/** The same page if somebody has been given it before; null: it would have to be made. */
+export function pageAtHand(seen: Glance, bounds: PageBounds, cache: PageCache): BuiltPage | null {
+  return seen.hasNews && seen.partition.user === null ? cache.get(cacheKey(seen, bounds)) : null;
 }
 
 async function readPage(
@@ -70,7 +74,7 @@ async function readPage(
   { partition, token, restarts, state: firstState }: Glance,
   bounds: PageBounds,
   takeMemory?: TakeMemory,
-): Promise<{ readonly page: BuiltPage; readonly state: PartitionState }> {
+): Promise<BuiltPage> {
   let state = firstState;
   for (let attempt = 0; attempt < PULL_ATTEMPTS_MAX; attempt++) {
     const start = startOf(token, state, restarts);
@@ -79,9 +83,7 @@ async function readPage(
       ? store.readJoined(partition, range, takeMemory?.())
       : store.readJournal(partition, range));
     // Whether what was decided on the first look still holds at the moment the journal was read.
-    if (startOf(token, slice.state, restarts).kind === start.kind) {
-      return { page: built(start, slice), state: slice.state };
-    }
+    if (startOf(token, slice.state, restarts).kind === start.kind) return built(start, slice);
     state = slice.state;
   }
   throw new Refusal('store_unavailable', 'the partition kept being replaced while it was read');
@@ -90,8 +92,9 @@ async function readPage(
 function built(start: PageStart, slice: JournalSlice | JoinedSlice): BuiltPage {
   const page = buildPage(start, slice);
   const entries = ('count' in slice ? slice.count : slice.records.length) + slice.graves.length;
-  const text = tokenText(page.token, 0);
-  const built = { token: page.token, tokenText: text, more: page.more, entries, body: renderBody(page), start };
+  const { token, more } = page;
+  const { state } = slice;
+  const built = { token, tokenText: givenToken(token), more, entries, body: renderBody(page), start, state };
   return 'memory' in slice ? { ...built, memory: slice.memory } : built;
 }
 
@@ -100,13 +103,14 @@ function isAtHead(start: PageStart, state: PartitionState): boolean {
 }
 
 /** The page of a device that holds everything. It costs nothing that grows with the document. */
-export function withoutNews({ state: { epoch, head, size, checksum }, start }: Glance): BuiltPage {
+export function withoutNews({ state, start }: Glance): BuiltPage {
+  const { epoch, head, size, checksum } = state;
   const token: BuiltPage['token'] = { epoch, seq: head, foothold: { kind: 'base', seq: head } };
-  return { token, more: false, entries: 0, body: emptyBody(size, checksum), start };
+  return { token, more: false, entries: 0, body: emptyBody(size, checksum), start, state };
 }
 
 /** All that a page depends on. Head and floor stand for the whole state: it cannot change without one of them. */
-function cacheKey({ partition, state }: Glance, start: PageStart, { entriesMax, unitsMax }: PageBounds): string {
+function cacheKey({ partition, state, start }: Glance, { entriesMax, unitsMax }: PageBounds): string {
   const from = start.kind === 'reset' ? '' : `${start.after} ${start.foothold.kind} ${start.foothold.seq}`;
   // The name comes last, since it may contain anything.
   return `${state.epoch} ${state.head} ${state.floor} ${from} ${entriesMax} ${unitsMax} ${partition.source}`;

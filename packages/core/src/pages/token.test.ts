@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readToken, type Token, tokenText } from './token.ts';
+import { givenToken, readToken, type Token, tokenText } from './token.ts';
 
 const tokens: readonly Token[] = [
   { epoch: 'abc_-9', seq: 0, foothold: { kind: 'base', seq: 0 }, restarts: 0 },
@@ -13,6 +13,14 @@ const tokens: readonly Token[] = [
 describe('tokens', () => {
   it('[TOK-1] can be read back exactly', () => {
     for (const token of tokens) expect(readToken(tokenText(token, token.restarts))).toEqual(token);
+  });
+
+  it('[TOK-1] those that were given are read back as they were meant, without being taken apart', () => {
+    for (const { restarts: _, ...token } of tokens) {
+      const text = givenToken(token);
+      expect(text).toBe(tokenText(token, 0));
+      expect(readToken(text)).toEqual({ ...token, restarts: 0 });
+    }
   });
 
   it('[TOK-2] any damage makes them unreadable instead of pointing elsewhere', () => {

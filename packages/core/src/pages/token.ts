@@ -33,9 +33,16 @@ export function tokenText({ epoch, seq, foothold }: PlainToken, restarts: number
   return `${body}.${textChecksum(body).toString(36)}`;
 }
 
-/** All devices that have caught up with a shared document present the same token, and each of them again and again. */
+/** The tokens a device gets are those it presents next, and all that have caught up with a shared document present one. */
 const TOKENS_KNOWN_MAX = 1_000;
 const known = new Map<string, Token>();
+
+/** The text of a token that is given to a device that was never told to start over. */
+export function givenToken(token: PlainToken): string {
+  const text = tokenText(token, 0);
+  remember(text, { ...token, restarts: 0 });
+  return text;
+}
 
 /** Null: unreadable, whoever wrote it. */
 export function readToken(text: string): Token | null {
@@ -44,9 +51,13 @@ export function readToken(text: string): Token | null {
   if (remembered !== undefined) return remembered;
   const token = parseToken(text);
   if (token === null) return null;
+  remember(text, token);
+  return token;
+}
+
+function remember(text: string, token: Token): void {
   if (known.size >= TOKENS_KNOWN_MAX) known.clear();
   known.set(text, token);
-  return token;
 }
 
 function parseToken(text: string): Token | null {

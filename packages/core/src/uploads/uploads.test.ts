@@ -37,7 +37,10 @@ const objects = async ({ tidemark }: TestTidemark, call: { source: string; user_
   Object.fromEntries(await tidemark.readObjects(call));
 
 async function tokenOf({ tidemark }: TestTidemark, device: DeviceId): Promise<string> {
-  return (await tidemark.devices.page(device, { source: 'Order', token: null })).token;
+  const { pages } = await tidemark.devices.pull(device, { sources: new Map([['Order', null]]) });
+  const page = pages[0]?.page;
+  if (page === undefined || 'error' in page) throw new Error('there is no page');
+  return page.token;
 }
 
 const waitingOf = async ({ tidemark, device }: Scene) => {

@@ -71,24 +71,32 @@ function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
 }
 
 /**
- * Large pieces may lie in memory that is used again when the next is asked for, so they are waited for. Small ones are
- * nobody else's, and leave together with what follows.
+ * Pieces that come together leave together. Large ones may lie in memory that is used again when the next are asked for,
+ * so they are waited for. Small ones are nobody else's, and leave with what follows.
  */
-async function writeAll(raw: ServerResponse, pieces: AsyncIterable<Buffer>): Promise<void> {
+async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Buffer[]>): Promise<void> {
   let goOn = () => {};
   raw.once('close', () => goOn());
-  for await (const piece of pieces) {
-    if (piece.length < SHARED_BYTES_MIN && raw.writableLength < UNSENT_BYTES_MAX) raw.write(piece);
+  for await (const pieces of lines) {
+    const isLarge = pieces.some(({ length }) => length >= SHARED_BYTES_MIN) || raw.writableLength >= UNSENT_BYTES_MAX;
+    if (!isLarge) for (const piece of pieces) raw.write(piece);
     else {
       await new Promise<void>((resolve) => {
         goOn = resolve;
-        raw.write(piece, () => resolve());
+        writeTogether(raw, pieces, resolve);
       });
     }
-    // Before the next is asked for: nobody knows what became of this one.
+    // Before the next are asked for: nobody knows what became of these.
     if (raw.destroyed) return;
   }
   raw.end();
+}
+
+function writeTogether(raw: ServerResponse, pieces: readonly Buffer[], onSent: () => void): void {
+  raw.cork();
+  for (const piece of pieces.slice(0, -1)) raw.write(piece);
+  raw.write(pieces.at(-1) ?? '', () => onSent());
+  raw.uncork();
 }
 
 function codedAs(reply: FastifyReply, coding: Coding): FastifyReply {

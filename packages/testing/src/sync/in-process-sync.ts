@@ -132,11 +132,9 @@ export class InProcessSync {
 
   async #snapshot(source: string, { user, client }: Session, url: URL): Promise<Response> {
     const lines: string[] = [];
-    let token = url.searchParams.get('token');
-    for (let more = true; more; ) {
-      const page = await this.#tidemark.devices.page({ user, client }, { source, token });
-      ({ token, more } = page);
-      lines.push(`${pageJson(page.token, page.body)}\n`);
+    const call = { source, token: url.searchParams.get('token') };
+    for await (const pages of await this.#tidemark.devices.snapshot({ user, client }, call)) {
+      for (const { token, body } of pages) lines.push(`${pageJson(token, body)}\n`);
     }
     return new Response(lines.join(''), { headers: { 'content-type': 'application/x-ndjson' } });
   }

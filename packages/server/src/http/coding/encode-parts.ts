@@ -52,20 +52,27 @@ export async function encodeParts(
   }
 }
 
-/** Lines as one body that comes piece by piece. A line is asked for when nothing is left to give of those before it. */
-export function encodeLines(lines: AsyncIterable<readonly TextPart[]>, coding: Coding): AsyncIterable<Buffer> {
+/** Lines as one body that comes in pieces, some at a time. A line is asked for when nothing is left of those before it. */
+export function encodeLines(
+  lines: AsyncIterable<readonly TextPart[]>,
+  coding: Coding,
+): AsyncIterable<readonly Buffer[]> {
   if (coding === 'identity') return plainLines(lines);
   if (coding === 'gzip') return gzipLines(lines);
   // Compressors read ahead of what they give, so they get the bytes for themselves.
-  const plain = Readable.from(copiesOf(plainLines(lines)), { objectMode: false });
+  const plain = Readable.from(copiesOf(lines), { objectMode: false });
   const compressor = coding === 'br' ? zlib.createBrotliCompress(BROTLI) : zstd.createZstdCompress();
   // However one of them ends, the other ends with it; what went wrong is the business of whoever reads.
   pipeline(plain, compressor, () => undefined);
-  return compressor;
+  return oneByOne(compressor);
 }
 
-async function* copiesOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  for await (const piece of pieces) yield Buffer.from(piece);
+async function* copiesOf(lines: AsyncIterable<readonly TextPart[]>): AsyncGenerator<Buffer, void, undefined> {
+  for await (const parts of lines) yield Buffer.concat(parts.map(bytesOf));
+}
+
+async function* oneByOne(pieces: AsyncIterable<Buffer>): AsyncGenerator<readonly Buffer[], void, undefined> {
+  for await (const piece of pieces) yield [piece];
 }
 
 async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'identity'>): Promise<readonly Buffer[]> {
@@ -76,13 +83,17 @@ async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'ide
   ];
 }
 
-async function* plainLines(lines: AsyncIterable<readonly TextPart[]>): AsyncGenerator<Buffer, void, undefined> {
-  for await (const parts of lines) yield* joinSmall(parts).map(bytesOf);
+async function* plainLines(
+  lines: AsyncIterable<readonly TextPart[]>,
+): AsyncGenerator<readonly Buffer[], void, undefined> {
+  for await (const parts of lines) yield joinSmall(parts).map(bytesOf);
 }
 
-async function* gzipLines(lines: AsyncIterable<readonly TextPart[]>): AsyncGenerator<Buffer, void, undefined> {
+async function* gzipLines(
+  lines: AsyncIterable<readonly TextPart[]>,
+): AsyncGenerator<readonly Buffer[], void, undefined> {
   const stream = new GzipStream();
-  yield stream.begin();
-  for await (const parts of lines) yield* await stream.add(parts);
-  yield stream.end();
+  yield [stream.begin()];
+  for await (const parts of lines) yield await stream.add(parts);
+  yield [stream.end()];
 }

@@ -1,0 +1,137 @@
+import type { Limits, Trouble } from '@tidemark/protocol';
+import type { BuiltPage } from '../pages/built-page.ts';
+import type { PageCache } from '../pages/page-cache.ts';
+import type { PageMemory } from '../pages/page-memory.ts';
+import { type Glance, glanceAt, type PageBounds, pageAtHand, pull } from '../pages/pull.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import type { Refresher } from '../refresh/refresher.ts';
+import type { Clients, OwnDevice } from '../registry/clients.ts';
+import type { DeviceId } from '../registry/device-id.ts';
+import type { Sources } from '../registry/sources.ts';
+import { freshen } from './freshen.ts';
+import { pageBounds } from './page-bounds.ts';
+import { type RenderedPage, rendered } from './rendered-page.ts';
+import type { Visits } from './visits.ts';
+
+export interface SnapshotsParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  readonly clients: Clients;
+  readonly sources: Sources;
+  readonly cache: PageCache;
+  readonly memory: PageMemory;
+  readonly visits: Visits;
+  readonly refresher: Pick<Refresher, 'ensureFresh'>;
+}
+
+export interface SnapshotCall {
+  readonly source: string;
+  /** What the device holds already; null: nothing. */
+  readonly token: string | null;
+  readonly objectsMax?: number;
+}
+
+/** Pages one behind the other, some at a time. Whoever asks for the next has sent those before. */
+export type SnapshotPages = AsyncGenerator<readonly RenderedPage[], void, undefined>;
+
+/** Pages beyond what was there when the snapshot began. Who writes faster than a device reads is not chased for ever. */
+const CHASED_PAGES_MAX = 100;
+/** Pages that others have been given are at hand, and a few of them are given at once: they cost no memory. */
+const AT_HAND_MAX = 4;
+/** Somebody who reads slowly is looked at again after so long: the device may be gone. */
+const LOOK_AGAIN_MS = 1_000;
+
+interface Reader {
+  readonly device: DeviceId;
+  readonly partition: PartitionKey;
+  readonly bounds: PageBounds;
+  own: OwnDevice;
+  lookedAtMs: number;
+}
+
+interface Line {
+  readonly seen: Glance;
+  readonly page: BuiltPage;
+}
+
+/** All of a source at once, whatever its sync type. */
+export class Snapshots {
+  readonly #parts: SnapshotsParts;
+
+  constructor(parts: SnapshotsParts) {
+    this.#parts = parts;
+  }
+
+  /** What can be refused is refused before there is a page. */
+  async begin(device: DeviceId, call: SnapshotCall): Promise<SnapshotPages> {
+    const { clients, sources, refresher, limits, clock } = this.#parts;
+    const { lineObjectsMax, pageUnitsMax } = limits;
+    const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
+    const own = await clients.own(device.user, device.client);
+    const source = await sources.view(call.source);
+    const { partition } = await sources.memberships.placeOf(source, device.user);
+    const trouble = await freshen(refresher, partition, source, call.token);
+    const reader: Reader = { device, partition, bounds, own, lookedAtMs: clock.nowMs() };
+    const first = await this.#read(reader, await this.#parts.store.partition(partition), call.token);
+    return this.#pages(reader, first, trouble);
+  }
+
+  /** Each is read when the one before it has left, so that a slow reader costs no memory. */
+  async *#pages(reader: Reader, first: Line, trouble: Trouble | null): SnapshotPages {
+    const { epoch, head } = first.page.state;
+    let lines: readonly Line[] = [first, ...this.#atHand(reader, first)];
+    for (let chased = 0; ; ) {
+      const last = lines.at(-1) as Line;
+      void this.#parts.visits.note(reader.device, reader.own, [{ partition: reader.partition, page: last.page }]);
+      yield lines.map(({ seen, page }) => rendered(seen, page, page === first.page ? trouble : null));
+      // One that was broken off is left to the garbage.
+      this.#parts.memory.releaseOf(
+        reader.device.user,
+        lines.map(({ page }) => page),
+      )?.();
+      // Another life of the partition has nothing to do with what was begun; the device goes on with it when it likes.
+      if (!last.page.more || last.page.state.epoch !== epoch) return;
+      if (last.page.token.seq >= head && ++chased >= CHASED_PAGES_MAX) return;
+      const line = await this.#next(reader, last);
+      lines = [line, ...this.#atHand(reader, line)];
+    }
+  }
+
+  async #next(reader: Reader, { seen, page }: Line): Promise<Line> {
+    const { clients, clock, store } = this.#parts;
+    const { device, partition } = reader;
+    if (clock.nowMs() - reader.lookedAtMs >= LOOK_AGAIN_MS) {
+      reader.own = await clients.own(device.user, device.client);
+      reader.lookedAtMs = clock.nowMs();
+    }
+    // Of what is read anew, reading tells how it is now; of what is at hand, nobody would ever know.
+    const state = partition.user === null ? await store.partition(partition) : page.state;
+    return this.#read(reader, state, rendered(seen, page, null).token);
+  }
+
+  async #read(reader: Reader, state: PartitionState, token: string | null): Promise<Line> {
+    const { store, cache, memory } = this.#parts;
+    const seen = this.#glance(reader, state, token);
+    const page = await pull(store, seen, reader.bounds, cache, () => memory.take(reader.device.user));
+    return { seen, page };
+  }
+
+  /** Those that follow a page and need not be made. */
+  #atHand(reader: Reader, line: Line): readonly Line[] {
+    const lines: Line[] = [];
+    for (let last = line; last.page.more && lines.length < AT_HAND_MAX - 1; ) {
+      const seen = this.#glance(reader, last.page.state, rendered(last.seen, last.page, null).token);
+      const page = pageAtHand(seen, reader.bounds, this.#parts.cache);
+      if (page === null) break;
+      last = { seen, page };
+      lines.push(last);
+    }
+    return lines;
+  }
+
+  #glance({ partition, own }: Reader, state: PartitionState, token: string | null): Glance {
+    return glanceAt(state, { partition, token, restarts: own.restarts.get(partition.source) ?? 0 });
+  }
+}
