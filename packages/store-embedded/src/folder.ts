@@ -47,7 +47,7 @@ export type Opening =
   | { readonly as: 'target'; readonly isCleaned: boolean };
 
 /** The format this version writes, and the newest it can read. */
-export const FORMAT = 2;
+export const FORMAT = 3;
 const MARK_FILE = 'tidemark.json';
 
 /** A data folder that cannot be used. The message names it; nothing in it was touched. */

@@ -63,21 +63,20 @@ export function readJoined(
     if (isRun !== true) {
       // A tombstone is read into the same memory.
       const bytes = graves.seq < end ? copyOf(value) : viewOf(value);
-      return addEach(joined, [{ seq: end, bytes, units: textOf(value).length }], room, graves);
+      return addEach(joined, [{ seq: end, bytes, units: textOf(value).length }], false, { room, graves });
     }
     const head = runHead(value, end);
     if (graves.seq > head.lastSeq) {
       if (head.firstSeq > range.after && room.take(head.lastSeq, head.count, head.units)) {
-        joined.add(viewOf(value, head.textStart), head.count);
+        joined.add(viewOf(value, head.textStart), head.count, head.isOneLine);
         return true;
       }
       if (head.isAscii) return addSome(joined, value, end, { head, after: range.after, room });
     }
     const records = recordsOfRun(value, end).filter(({ seq }) => seq > range.after);
-    return addEach(joined, records, room, graves);
+    return addEach(joined, records, head.isOneLine, { room, graves });
   });
-  const { count } = joined;
-  return memory === undefined ? { ...stretch, count, records: joined.take() } : { ...stretch, count, ...joined.lend() };
+  return { ...stretch, ...(memory === undefined ? joined.take() : joined.lend()) };
 }
 
 /** Of a run of which not all belongs in, what does. False: there was no room for all of it. */
@@ -95,15 +94,20 @@ function addSome(
     else break;
     at += bytes + COMMA_BYTES;
   }
-  if (count > 0) joined.add(viewOf(value, start, at - COMMA_BYTES), count);
+  if (count > 0) joined.add(viewOf(value, start, at - COMMA_BYTES), count, head.isOneLine);
   return at - COMMA_BYTES === value.length;
 }
 
 /** Records one by one, with the tombstones before each. False: there was no room for all of them. */
-function addEach(joined: JoinedRecords, records: readonly RunRecord[], room: Room, graves: GraveCursor): boolean {
+function addEach(
+  joined: JoinedRecords,
+  records: readonly RunRecord[],
+  isOneLine: boolean,
+  { room, graves }: { readonly room: Room; readonly graves: GraveCursor },
+): boolean {
   for (const { seq, bytes, units } of records) {
     if (!buryBefore(seq, graves, room) || !room.take(seq, 1, units)) return false;
-    joined.add(bytes, 1);
+    joined.add(bytes, 1, isOneLine);
   }
   return true;
 }

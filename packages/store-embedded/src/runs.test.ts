@@ -24,7 +24,8 @@ describe('a run of records', () => {
       const value = runBytes(RECORDS, end);
       expect(recordsOfRun(value, end)).toEqual(RECORDS);
       const { textStart, ...head } = runHead(value, end);
-      expect(head).toEqual({ count: 4, units: 6 + 18 + 6, firstSeq: 7, lastSeq: 13, isAscii: false });
+      const wanted = { count: 4, units: 6 + 18 + 6, firstSeq: 7, lastSeq: 13, isAscii: false, isOneLine: true };
+      expect(head).toEqual(wanted);
       expect(runHead(runBytes(RECORDS.slice(2), end), end)).toMatchObject({ count: 2, isAscii: true });
       expect(value.toString('utf8', textStart)).toBe('"a":{},"b":{"text":"é😀"},,"c":{}');
     }
@@ -63,6 +64,16 @@ describe('a run of records', () => {
       const next = runs[index + 1]?.[0];
       if (next !== undefined) expect(runBytes([...run, next], 60).length).toBeGreaterThan(SHORT_RUN_BYTES_MAX);
     }
+  });
+
+  it('[RUN-8] says whether a line feed stands in any of its records', () => {
+    const marked = recordOf(14, '"d":{}\n[]');
+    expect(runHead(runBytes(RECORDS, 14), 14)).toMatchObject({ count: 4, isOneLine: true });
+    const value = runBytes([...RECORDS, marked], 14);
+    expect(runHead(value, 14)).toMatchObject({ count: 5, isOneLine: false });
+    expect(recordsOfRun(value, 14)).toEqual([...RECORDS, marked]);
+    // The seqs and lengths of records may look like one.
+    expect(runHead(runBytes([recordOf(4, '0123456789')], 14), 14).isOneLine).toBe(true);
   });
 
   it('[RUN-6] finds one record without taking the others apart', () => {

@@ -13,8 +13,11 @@ import { copyOf, type FleetingBytes } from './fleeting-bytes.ts';
  *     number of records (2) · their UTF-16 units (2) · for each record: how far its seq is below that of the run (2), its
  *     bytes (2) · the records as UTF-8, with commas in between
  *
- * Numbers have their most significant byte first. So what a first sync sends is the rest of each run, as it is.
+ * Numbers have their most significant byte first. The first bit of the first one says that no line feed stands in the
+ * records; format 2 did not say. So what a first sync sends is the rest of each run, as it is, without a look at it.
  */
+const ONE_LINE = 0x8000;
+const LINE_FEED = 0x0a;
 const HEAD_BYTES = 4;
 const RECORD_HEAD_BYTES = 4;
 export const COMMA_BYTES = 1;
@@ -52,11 +55,14 @@ export interface RunHead {
   readonly textStart: number;
   /** Then a record has as many bytes as units. */
   readonly isAscii: boolean;
+  /** Then no line feed stands in the records. */
+  readonly isOneLine: boolean;
 }
 
 /** `end` is the seq under which the run stands. */
 export function runHead(value: FleetingBytes, end: number): RunHead {
-  const count = numberAt(value, 0);
+  const first = numberAt(value, 0);
+  const count = first & ~ONE_LINE;
   const units = numberAt(value, 2);
   const textStart = HEAD_BYTES + count * RECORD_HEAD_BYTES;
   return {
@@ -66,6 +72,7 @@ export function runHead(value: FleetingBytes, end: number): RunHead {
     lastSeq: end - numberAt(value, HEAD_BYTES + (count - 1) * RECORD_HEAD_BYTES),
     textStart,
     isAscii: value.length - textStart - (count - 1) * COMMA_BYTES === units,
+    isOneLine: first !== count,
   };
 }
 
@@ -161,7 +168,6 @@ export function runBytes(records: readonly RunRecord[], end: number): Buffer {
   let size = textStart - COMMA_BYTES;
   for (const { bytes } of records) size += bytes.length + COMMA_BYTES;
   const value = Buffer.allocUnsafe(size);
-  putNumber(value, 0, records.length);
   putNumber(
     value,
     2,
@@ -177,6 +183,8 @@ export function runBytes(records: readonly RunRecord[], end: number): Buffer {
     at += bytes.length;
     if (at < size) value[at++] = COMMA;
   }
+  const isOneLine = !value.includes(LINE_FEED, textStart);
+  putNumber(value, 0, records.length | (isOneLine ? ONE_LINE : 0));
   return value;
 }
 

@@ -60,8 +60,11 @@ function baseOf(foothold: Foothold, state: PartitionState): number | null {
 
 type PageNews = Pick<PageParts, 'puts' | 'patches' | 'drops'>;
 
-function newsOf({ records }: JournalSlice | JoinedSlice, base: number | null): PageNews {
-  if (records instanceof Uint8Array) return { puts: wholeMembers(records), patches: '', drops: '' };
+function newsOf(slice: JournalSlice | JoinedSlice, base: number | null): PageNews {
+  if ('count' in slice) {
+    return { puts: slice.isOneLine === true ? slice.records : wholeMembers(slice.records), patches: '', drops: '' };
+  }
+  const { records } = slice;
   if (base === null) return { puts: records.map(wholeMember).join(','), patches: '', drops: '' };
   const puts: string[] = [];
   const patches: string[] = [];

@@ -183,6 +183,8 @@ export interface JoinedSlice extends Omit<JournalSlice, 'records' | 'seqs'> {
   readonly count: number;
   /** As UTF-8, with commas in between. */
   readonly records: Uint8Array;
+  /** True: no line feed stands in them. Otherwise nobody has looked. */
+  readonly isOneLine?: boolean;
   /** What they lie in, when that may be used again. It belongs to the reader, from its first byte to its last. */
   readonly memory?: Uint8Array;
 }

@@ -3,7 +3,8 @@ import { textChecksum } from '@tidemark/protocol';
 
 /** The records of the contract: an id and a text. Engines must not care what a record looks like. */
 export function recordOf(id: string, text: string): string {
-  return JSON.stringify([id, text]);
+  // A line feed stands in it as it is: records of objects that were changed have one.
+  return JSON.stringify([id, text]).replaceAll('\\n', '\n');
 }
 
 export function put(id: string, text = 'v', expect?: number): Change {

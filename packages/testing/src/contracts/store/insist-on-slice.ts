@@ -27,7 +27,8 @@ async function insistOnJoined(store: Store, slice: JournalSlice, range: JournalR
   const joined = await store.readJoined(ORDERS, range);
   const { state, graves, records } = slice;
   const wanted = { state, graves, count: records.length, records: records.join(',') };
-  const { upTo, ...given } = joined;
+  const { upTo, isOneLine, ...given } = joined;
   assert.deepEqual({ ...given, records: new TextDecoder().decode(given.records) }, wanted, JSON.stringify(range));
   assert.ok(upTo === slice.upTo, `joined, it ended at ${upTo} instead of ${slice.upTo}`);
+  assert.ok(isOneLine !== true || !wanted.records.includes('\n'), 'there is a line feed after all');
 }

@@ -52,7 +52,13 @@ export const journalPropertyCases: readonly StoreCase[] = [
 ];
 
 const MANY_IDS = 150;
-const SIZES = ['', 'é', '😀', ...[10, 60, 200, 200, 200, 700, 1_500, 5_000].map((units) => 'x'.repeat(units))];
+const SIZES = [
+  '',
+  'é',
+  '😀',
+  'two\nlines',
+  ...[10, 60, 200, 200, 200, 700, 1_500, 5_000].map((units) => 'x'.repeat(units)),
+];
 
 function largeRange(dice: Dice, head: number): JournalRange {
   return {

@@ -40,6 +40,13 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
+    flaw: 'says of everything that no line feed stands in it',
+    caughtBy: 'STORE-74',
+    breaks: (store) => ({
+      readJoined: async (key, range) => ({ ...(await store.readJoined(key, range)), isOneLine: true }),
+    }),
+  },
+  {
     flaw: 'answers with a state from a later moment',
     caughtBy: 'STORE-5',
     breaks: (store) => ({
