@@ -17,8 +17,13 @@ export interface KeptPartition {
 }
 
 /** Users' partitions stand together, so that a user can be erased without looking at others. */
-export function partitionName({ source, user }: PartitionKey): Buffer {
-  return user === null ? keyOf('shared', source) : keyOf('user', user, source);
+export function partitionName(key: PartitionKey): Buffer {
+  return keyOf(...partitionParts(key));
+}
+
+/** The texts its name consists of. */
+export function partitionParts({ source, user }: PartitionKey): readonly string[] {
+  return user === null ? ['shared', source] : ['user', user, source];
 }
 
 export function partitionKeyOf(name: Uint8Array): PartitionKey {
@@ -27,8 +32,7 @@ export function partitionKeyOf(name: Uint8Array): PartitionKey {
 }
 
 export function keptPartition(tables: Tables, key: PartitionKey): KeptPartition | null {
-  const { source, user } = key;
-  const text = tables.partitions.get(user === null ? lookUp('shared', source) : lookUp('user', user, source));
+  const text = tables.partitions.get(lookUp(...partitionParts(key)));
   return text === undefined ? null : readPartition(text);
 }
 

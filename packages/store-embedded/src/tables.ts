@@ -34,7 +34,7 @@ export interface Tables {
   /** […partition name, client, kind, key] → end and text of a note. */
   readonly notes: Database<string, Buffer>;
   /** [client, …partition name]: which partitions a client has notes on. */
-  readonly noted: Database<string, Buffer>;
+  readonly noted: TupleTable;
   /** […partition name, client, end, kind, key]: the notes that end, in the order in which they do. */
   readonly ending: Database<string, Buffer>;
   /** Document name → header as JSON text. */
@@ -91,7 +91,7 @@ export function openTables(
     tidemarks: root.openDB('tidemarks', texts),
     marked: root.openDB('marked', texts),
     notes: root.openDB('notes', texts),
-    noted: root.openDB('noted', texts),
+    noted: root.openDB<string, Buffer>('noted', tuples) as TupleTable,
     ending: root.openDB('ending', texts),
     documents: root.openDB('documents', texts),
     parts: root.openDB('parts', texts),

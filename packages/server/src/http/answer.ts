@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { encodeLines, encodeParts, smallText } from './coding/encode-parts.ts';
 import { type Coding, codingFor } from './coding/negotiate-coding.ts';
-import { SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
+import { bytesOf, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
 import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
 /** Up to here the pieces of an answer are joined: one write costs less than several. */
@@ -43,15 +43,15 @@ function sendParts(reply: FastifyReply, { parts, release }: JsonParts): Promise<
 async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<void> {
   const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
   codedAs(reply, coding).type('application/json; charset=utf-8');
-  const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  if (bytes <= JOINED_BYTES_MAX) return void reply.send(Buffer.concat(pieces));
+  const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
+  if (bytes <= JOINED_BYTES_MAX) return void reply.send(Buffer.concat(pieces.map(bytesOf)));
   // Pages that others have been sent as well leave from where they are: joining them would copy most of the answer.
   reply.header('content-length', bytes).hijack();
   const { raw } = reply;
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   raw.cork();
-  for (const piece of pieces) raw.write(piece);
-  raw.end();
+  for (const piece of pieces.slice(0, -1)) raw.write(piece);
+  raw.end(pieces.at(-1));
 }
 
 function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
@@ -74,7 +74,7 @@ function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
  * Pieces that come together leave together. Large ones may lie in memory that is used again when the next are asked for,
  * so they are waited for. Small ones are nobody else's, and leave with what follows.
  */
-async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Buffer[]>): Promise<void> {
+async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Piece[]>): Promise<void> {
   let goOn = () => {};
   raw.once('close', () => goOn());
   for await (const pieces of lines) {
@@ -92,7 +92,7 @@ async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Buffe
   raw.end();
 }
 
-function writeTogether(raw: ServerResponse, pieces: readonly Buffer[], onSent: () => void): void {
+function writeTogether(raw: ServerResponse, pieces: readonly Piece[], onSent: () => void): void {
   raw.cork();
   for (const piece of pieces.slice(0, -1)) raw.write(piece);
   raw.write(pieces.at(-1) ?? '', () => onSent());

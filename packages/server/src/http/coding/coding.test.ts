@@ -7,7 +7,7 @@ import { crc32, crc32ByTable, joinCrc32 } from './crc32.ts';
 import { encodeLines, encodeParts } from './encode-parts.ts';
 import { gzipParts as gzipPieces } from './gzip-parts.ts';
 import { codingFor, hasZstd } from './negotiate-coding.ts';
-import type { TextPart } from './text-parts.ts';
+import { bytesOf, type Piece, type TextPart } from './text-parts.ts';
 
 /** Text that is a page or looks like one, of so many objects. */
 function pageOf(objects: number): string {
@@ -26,7 +26,7 @@ async function gzipParts(parts: readonly TextPart[]): Promise<Buffer> {
 
 async function encoded(parts: readonly TextPart[], accept: string) {
   const { pieces, coding } = await encodeParts(parts, accept);
-  return { bytes: Buffer.concat(pieces), coding };
+  return { bytes: Buffer.concat(pieces.map(bytesOf)), coding };
 }
 
 const shared = bytes(pageOf(2_000));
@@ -153,8 +153,8 @@ describe('the coding of an answer', () => {
   });
 });
 
-async function* piecesOf(lines: AsyncIterable<readonly Buffer[]>): AsyncGenerator<Buffer> {
-  for await (const pieces of lines) yield* pieces;
+async function* piecesOf(lines: AsyncIterable<readonly Piece[]>): AsyncGenerator<Buffer> {
+  for await (const pieces of lines) yield* pieces.map(bytesOf);
 }
 
 describe('lines', () => {

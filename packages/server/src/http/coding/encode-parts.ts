@@ -3,7 +3,16 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
 import { type Coding, codingFor } from './negotiate-coding.ts';
-import { bytesOf, joinSmall, lengthOf, SHARED_BYTES_MIN, type TextPart, textOf } from './text-parts.ts';
+import {
+  bytesOf,
+  joinSmall,
+  lengthOf,
+  type Piece,
+  pieceOf,
+  SHARED_BYTES_MIN,
+  type TextPart,
+  textOf,
+} from './text-parts.ts';
 
 /** Below it compressing costs more than it saves. */
 const CODED_LENGTH_MIN = 1_024;
@@ -21,7 +30,7 @@ const zstd = zlib as unknown as {
 
 export interface EncodedBody {
   /** One after the other. */
-  readonly pieces: readonly Buffer[];
+  readonly pieces: readonly Piece[];
   readonly coding: Coding;
 }
 
@@ -43,7 +52,7 @@ export async function encodeParts(
   const joined = joinSmall(parts);
   const coding = lengthOf(joined) < CODED_LENGTH_MIN ? 'identity' : codingFor(acceptEncoding);
   const isCrowded = compressions >= COMPRESSIONS_MAX && !joined.some(isPrepared);
-  if (coding === 'identity' || isCrowded) return { pieces: joined.map(bytesOf), coding: 'identity' };
+  if (coding === 'identity' || isCrowded) return { pieces: joined.map(pieceOf), coding: 'identity' };
   compressions++;
   try {
     return { pieces: await compress(joined, coding), coding };
@@ -56,7 +65,7 @@ export async function encodeParts(
 export function encodeLines(
   lines: AsyncIterable<readonly TextPart[]>,
   coding: Coding,
-): AsyncIterable<readonly Buffer[]> {
+): AsyncIterable<readonly Piece[]> {
   if (coding === 'identity') return plainLines(lines);
   if (coding === 'gzip') return gzipLines(lines);
   // Compressors read ahead of what they give, so they get the bytes for themselves.
@@ -71,7 +80,7 @@ async function* copiesOf(lines: AsyncIterable<readonly TextPart[]>): AsyncGenera
   for await (const parts of lines) yield Buffer.concat(parts.map(bytesOf));
 }
 
-async function* oneByOne(pieces: AsyncIterable<Buffer>): AsyncGenerator<readonly Buffer[], void, undefined> {
+async function* oneByOne(pieces: AsyncIterable<Buffer>): AsyncGenerator<readonly Piece[], void, undefined> {
   for await (const piece of pieces) yield [piece];
 }
 
@@ -85,13 +94,13 @@ async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'ide
 
 async function* plainLines(
   lines: AsyncIterable<readonly TextPart[]>,
-): AsyncGenerator<readonly Buffer[], void, undefined> {
-  for await (const parts of lines) yield joinSmall(parts).map(bytesOf);
+): AsyncGenerator<readonly Piece[], void, undefined> {
+  for await (const parts of lines) yield joinSmall(parts).map(pieceOf);
 }
 
 async function* gzipLines(
   lines: AsyncIterable<readonly TextPart[]>,
-): AsyncGenerator<readonly Buffer[], void, undefined> {
+): AsyncGenerator<readonly Piece[], void, undefined> {
   const stream = new GzipStream();
   yield [stream.begin()];
   for await (const parts of lines) yield await stream.add(parts);

@@ -32,6 +32,13 @@ export function textOf(part: TextPart): string {
   return typeof part === 'string' ? part : bytesOf(part).toString();
 }
 
+/** What is written at once: a small text as it is, which leaves together with what stands before it. */
+export type Piece = string | Buffer;
+
+export function pieceOf(part: TextPart): Piece {
+  return typeof part === 'string' && part.length < SHARED_BYTES_MIN ? part : bytesOf(part);
+}
+
 export function bytesOf(part: TextPart): Buffer {
   return typeof part === 'string' ? Buffer.from(part) : Buffer.from(part.buffer, part.byteOffset, part.length);
 }
