@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
+import { gunzipSync } from 'node:zlib';
 import type { BenchDevice } from './device-world.ts';
 
 /** An answer with what it took on the wire. */
@@ -12,10 +13,13 @@ export interface WireAnswer {
 export class DeviceConnection {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #url: string;
+  readonly #accepts: Readonly<Record<string, string>>;
   readonly device: BenchDevice;
 
-  constructor(url: string, device: BenchDevice) {
+  /** `coding`: what it takes instead of bodies as they are. */
+  constructor(url: string, device: BenchDevice, coding?: 'gzip') {
     this.#url = url;
+    this.#accepts = coding === undefined ? {} : { 'accept-encoding': coding };
     this.device = device;
   }
 
@@ -50,6 +54,7 @@ export class DeviceConnection {
   async send(method: string, path: string, body: string): Promise<WireAnswer> {
     const headers = {
       authorization: `Bearer ${this.device.token}`,
+      ...this.#accepts,
       ...(method === 'POST' ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } : {}),
     };
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -60,8 +65,9 @@ export class DeviceConnection {
     const chunks: Buffer[] = [];
     for await (const chunk of response) chunks.push(chunk as Buffer);
     const whole = Buffer.concat(chunks);
-    if (response.statusCode !== 200) throw new Error(whole.toString());
-    return { body: whole, wireBytes: headBytes(response) + whole.length };
+    const plain = response.headers['content-encoding'] === 'gzip' ? gunzipSync(whole) : whole;
+    if (response.statusCode !== 200) throw new Error(plain.toString());
+    return { body: plain, wireBytes: headBytes(response) + whole.length };
   }
 
   close(): void {

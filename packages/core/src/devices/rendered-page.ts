@@ -9,6 +9,8 @@ export interface RenderedPage {
   readonly token: string;
   readonly more: boolean;
   readonly body: PageBody;
+  /** Whether others are given the same. */
+  readonly isShared: boolean;
 }
 
 /** Why there is no page of a source. */
@@ -19,7 +21,8 @@ export interface NoPage {
 /** With `trouble`, the backend could not be asked: what is there is given all the same. */
 export function rendered(seen: Glance, page: BuiltPage, trouble: Trouble | null): RenderedPage {
   const body = trouble === null ? page.body : bodyWith(page.body, `"error":${JSON.stringify(trouble)}`);
-  return { token: givenBack(seen) ?? tokenFor(seen, page), more: page.more, body };
+  const isShared = seen.partition.user === null;
+  return { token: givenBack(seen) ?? tokenFor(seen, page), more: page.more, body, isShared };
 }
 
 function tokenFor({ restarts }: Glance, { token, tokenText: text }: BuiltPage): string {

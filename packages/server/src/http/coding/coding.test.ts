@@ -7,7 +7,7 @@ import { crc32, crc32ByTable, joinCrc32 } from './crc32.ts';
 import { encodeLines, encodeParts } from './encode-parts.ts';
 import { gzipParts as gzipPieces } from './gzip-parts.ts';
 import { codingFor, hasZstd } from './negotiate-coding.ts';
-import { bytesOf, type Piece, type TextPart } from './text-parts.ts';
+import { bytesOf, type Piece, shareParts, type TextPart } from './text-parts.ts';
 
 /** Text that is a page or looks like one, of so many objects. */
 function pageOf(objects: number): string {
@@ -20,6 +20,11 @@ function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
+function sharedBytes(text: string): Uint8Array {
+  const [part] = shareParts([bytes(text)]);
+  return part as Uint8Array;
+}
+
 async function gzipParts(parts: readonly TextPart[]): Promise<Buffer> {
   return Buffer.concat(await gzipPieces(parts));
 }
@@ -29,7 +34,7 @@ async function encoded(parts: readonly TextPart[], accept: string) {
   return { bytes: Buffer.concat(pieces.map(bytesOf)), coding };
 }
 
-const shared = bytes(pageOf(2_000));
+const shared = sharedBytes(pageOf(2_000));
 const small = bytes('a small one, é');
 const mixtures: readonly (readonly [string, readonly TextPart[]])[] = [
   ['nothing', []],
@@ -94,7 +99,7 @@ describe('a gzip stream joined from parts', () => {
   });
 
   it('[WIRE-3] contains what was compressed for somebody else, byte for byte', async () => {
-    const body = bytes(pageOf(3_000));
+    const body = sharedBytes(pageOf(3_000));
     const [first, second] = await Promise.all([
       gzipParts(['for anna:', body]),
       gzipParts(['for somebody else:', body]),
@@ -128,6 +133,12 @@ describe('the coding of an answer', () => {
     ['zstd', hasZstd ? 'zstd' : 'identity'],
   ] as const)('[WIRE-1] for Accept-Encoding %j is %s', (header, coding) => {
     expect(codingFor(header)).toBe(coding);
+  });
+
+  it('[WIRE-6] less time is spent on what one caller is sent than on what many are', async () => {
+    const [own, again] = [await gzipParts([bytes(pageOf(3_000))]), await gzipParts([sharedBytes(pageOf(3_000))])];
+    expect(own.length).toBeGreaterThan(again.length);
+    expect(gunzipSync(own)).toEqual(gunzipSync(again));
   });
 
   it('[WIRE-1] what is small leaves as it is', async () => {

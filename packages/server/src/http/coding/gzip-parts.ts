@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, deflateRaw } from 'node:zlib';
 import { crc32, joinCrc32 } from './crc32.ts';
-import { bytesOf, joinSmall, type TextPart } from './text-parts.ts';
+import { bytesOf, isShared, joinSmall, type TextPart } from './text-parts.ts';
 
 /**
  * One gzip stream joined from parts that were compressed apart from each other (docs/decisions/0010).
@@ -15,7 +15,9 @@ const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 const LAST_BLOCK = Buffer.from([0x03, 0x00]);
 /** Below it a part is put in as it is: tokens and names do not get smaller. */
 const STORED_BYTES_MAX = 512;
-const LEVEL = 5;
+/** For parts that many are sent, and for those that one is: fast, since nobody else has anything of it. */
+const SHARED_LEVEL = 5;
+const OWN_LEVEL = 2;
 
 /** A part of a stream, with what the end of the stream has to say of it. */
 interface Deflated {
@@ -66,26 +68,26 @@ export class GzipStream {
 }
 
 function deflatedOf(part: TextPart): Promise<Deflated> | Deflated {
-  if (typeof part === 'string') return deflateBytes(bytesOf(part));
+  if (typeof part === 'string' || !isShared(part)) return deflateBytes(bytesOf(part), OWN_LEVEL);
   const known = prepared.get(part);
   if (known !== undefined) return known;
   // Remembered before it is done, so that those who come at the same moment wait for the same work.
-  const work = Promise.resolve(deflateBytes(bytesOf(part)));
+  const work = Promise.resolve(deflateBytes(bytesOf(part), SHARED_LEVEL));
   prepared.set(part, work);
   work.catch(() => prepared.delete(part));
   return work;
 }
 
-function deflateBytes(plain: Buffer): Promise<Deflated> | Deflated {
+function deflateBytes(plain: Buffer, level: number): Promise<Deflated> | Deflated {
   const about = { sum: crc32(plain), plainBytes: plain.length };
   return plain.length <= STORED_BYTES_MAX
     ? { ...about, bytes: [storedHead(plain.length), plain] }
-    : compressed(plain).then((bytes) => ({ ...about, bytes: [bytes] }));
+    : compressed(plain, level).then((bytes) => ({ ...about, bytes: [bytes] }));
 }
 
 /** Flushed to a whole byte and not finished, so that another part can follow. */
-function compressed(plain: Buffer): Promise<Buffer> {
-  return deflate(plain, { level: LEVEL, finishFlush: constants.Z_SYNC_FLUSH });
+function compressed(plain: Buffer, level: number): Promise<Buffer> {
+  return deflate(plain, { level, finishFlush: constants.Z_SYNC_FLUSH });
 }
 
 /** What stands before bytes that are put in as they are: not the last block, and their number twice. */

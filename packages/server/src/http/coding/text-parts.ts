@@ -1,8 +1,17 @@
-/**
- * An answer is its parts one after the other: texts, and texts that are at hand as UTF-8. Bytes may be sent to others as
- * well: the same array is the same text, for as long as it lives.
- */
+/** An answer is its parts one after the other: texts, and texts that are at hand as UTF-8. */
 export type TextPart = string | Uint8Array;
+
+const shared = new WeakSet<Uint8Array>();
+
+/** Says of bytes that others are sent them as well: the same array is the same text, for as long as it lives. */
+export function shareParts(parts: readonly TextPart[]): readonly TextPart[] {
+  for (const part of parts) if (typeof part !== 'string') shared.add(part);
+  return parts;
+}
+
+export function isShared(part: TextPart): boolean {
+  return typeof part !== 'string' && shared.has(part);
+}
 
 /** Bytes below this size are not worth a place of their own. */
 export const SHARED_BYTES_MIN = 4_096;

@@ -3,6 +3,7 @@ import { PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-sc
 import type { TextPart } from '../../http/coding/text-parts.ts';
 import { type Desk, JsonParts, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
+import { partsOfPage } from './parts-of-page.ts';
 
 const sources = route({
   method: 'GET',
@@ -48,7 +49,7 @@ function partsOf({ pages, outcomes }: DevicePull): readonly TextPart[] {
   for (const { source, page } of pages) {
     parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
     if ('error' in page) parts.push(JSON.stringify(page));
-    else parts.push(`{"token":"${page.token}",`, ...page.body.parts);
+    else parts.push(...partsOfPage(page));
   }
   if (parts.length === 0) parts.push('{"sources":{');
   parts.push(`},"outcomes":${JSON.stringify(outcomes)}}`);

@@ -5,6 +5,7 @@ import type { TextPart } from '../../http/coding/text-parts.ts';
 import { JsonLines, route } from '../../http/route.ts';
 import { Text } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
+import { partsOfPage } from './parts-of-page.ts';
 
 const snapshot = route({
   method: 'GET',
@@ -23,7 +24,7 @@ const snapshot = route({
 
 async function* linesOf(snapshot: SnapshotPages): AsyncGenerator<readonly TextPart[], void, undefined> {
   for await (const pages of snapshot) {
-    yield pages.flatMap(({ token, body }) => [`{"token":"${token}",`, ...body.parts, '\n']);
+    yield pages.flatMap((page) => [...partsOfPage(page), '\n']);
   }
 }
 
