@@ -4,13 +4,13 @@ import type { LivePlace } from './keys.ts';
 import {
   type FoundRecord,
   LONG_RUN_BYTES_MAX,
+  piecesWithout,
   RUN_RECORD_BYTES_MAX,
   RunBuilder,
   type RunRecord,
   recordsOfRun,
   runBytes,
   SHORT_RUN_BYTES_MAX,
-  shortRuns,
   textInRun,
 } from './runs.ts';
 import type { Tables } from './tables.ts';
@@ -117,21 +117,15 @@ interface FoundRun {
 
 /** Answers how many of the seqs stood in the run: at least the first of them must. */
 function removeFromRun(tables: Tables, partition: number, { end, records }: FoundRun, seqs: readonly number[]): number {
-  const leaving = new Set(seqs);
-  const staying = records.filter(({ seq }) => !leaving.has(seq));
   if (records.every(({ seq }) => seq !== seqs[0])) throw missing(seqs[0]);
-  if (staying.length === 0) tables.live.remove([partition, end, true]);
-  else putShortRuns(tables, partition, { end, records: staying });
-  return records.length - staying.length;
-}
-
-/** The last of them stands where the run stood, so that nothing behind it is touched. */
-function putShortRuns(tables: Tables, partition: number, { end, records }: FoundRun): void {
-  const last = records.at(-1);
-  for (const run of shortRuns(records)) {
-    const own = run.at(-1);
-    putRun(tables, [partition, own === undefined || own === last ? end : own.seq, true], run);
+  const pieces = piecesWithout(records, new Set(seqs));
+  if (pieces.length === 0) tables.live.remove([partition, end, true]);
+  for (const [index, piece] of pieces.entries()) {
+    // The last of them stands where the run stood, so that nothing behind it is touched.
+    const isLast = index === pieces.length - 1;
+    putRun(tables, [partition, isLast ? end : (piece.at(-1)?.seq ?? end), true], piece);
   }
+  return records.length - pieces.flat().length;
 }
 
 function missing(seq: number | undefined): Error {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   LONG_RUN_BYTES_MAX,
+  piecesWithout,
   RUN_RECORD_BYTES_MAX,
   RunBuilder,
   type RunRecord,
@@ -8,7 +9,6 @@ import {
   runBytes,
   runHead,
   SHORT_RUN_BYTES_MAX,
-  shortRuns,
   textInRun,
 } from './runs.ts';
 
@@ -55,15 +55,19 @@ describe('a run of records', () => {
     expect(fits([recordOf(1, 'x')], recordOf(65_537, 'x'))).toBe(false);
   });
 
-  it('[RUN-7] is cut into short ones with the same records in the same order', () => {
-    const records = Array.from({ length: 60 }, (_, index) => recordOf(index, 'x'.repeat(index * 10)));
-    const runs = [...shortRuns(records)];
-    expect(runs.flat()).toEqual(records);
-    for (const [index, run] of runs.entries()) {
-      expect(runBytes(run, 60).length).toBeLessThanOrEqual(SHORT_RUN_BYTES_MAX);
-      const next = runs[index + 1]?.[0];
-      if (next !== undefined) expect(runBytes([...run, next], 60).length).toBeGreaterThan(SHORT_RUN_BYTES_MAX);
-    }
+  it('[RUN-7] keeps what is around a record that goes apart, and the rest together', () => {
+    const records = Array.from({ length: 80 }, (_, index) => recordOf(index, 'x'.repeat(190)));
+    const lengths = (...leaving: number[]) => {
+      const pieces = piecesWithout(records, new Set(leaving));
+      expect(pieces.flat()).toEqual(records.filter(({ seq }) => !leaving.includes(seq)));
+      return pieces.map(({ length }) => length);
+    };
+    expect(lengths(30)).toEqual([20, 19, 40]);
+    expect(lengths(0)).toEqual([19, 60]);
+    expect(lengths(79)).toEqual([60, 19]);
+    expect(lengths(1, 5, 41)).toEqual([18, 20, 19, 20]);
+    expect(lengths(...Array.from({ length: 20 }, (_, index) => 20 + index))).toEqual([20, 40]);
+    expect(lengths(...records.map(({ seq }) => seq))).toEqual([]);
   });
 
   it('[RUN-8] says whether a line feed stands in any of its records', () => {

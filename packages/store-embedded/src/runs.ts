@@ -6,9 +6,9 @@ import { copyOf, type FleetingBytes } from './fleeting-bytes.ts';
  * together (docs/decisions/0034). A run stands under a seq that none of its records exceeds, and that is below those
  * of all records behind it.
  *
- * What is written at once makes long runs, which are read fastest. A long run that has to be written again is cut into
- * short ones, and one record after the other makes short ones from the beginning: where changes are, a change writes a
- * page.
+ * What is written at once makes long runs, which are read fastest. From a long run that has to be written again, the part
+ * around the change is kept apart, and one record after the other makes short runs from the beginning: where changes
+ * are, a change writes a page.
  *
  *     number of records (2) · their UTF-16 units (2) · for each record: how far its seq is below that of the run (2), its
  *     bytes (2) · the records as UTF-8, with commas in between
@@ -149,8 +149,22 @@ export class RunBuilder {
   }
 }
 
+/**
+ * What is left of a run when some of its records go. Of a long one, the page or so around each of them is kept apart from
+ * then on, since neighbours often go one after the other; the rest stays together.
+ */
+export function piecesWithout(records: readonly RunRecord[], leaving: ReadonlySet<number>): RunRecord[][] {
+  const pieces: RunRecord[][] = [[]];
+  for (const run of shortRuns(records)) {
+    const staying = run.filter(({ seq }) => !leaving.has(seq));
+    if (staying.length === run.length) pieces.at(-1)?.push(...run);
+    else pieces.push(staying, []);
+  }
+  return pieces.filter(({ length }) => length > 0);
+}
+
 /** In runs that are short. */
-export function* shortRuns(records: readonly RunRecord[]): Generator<readonly RunRecord[]> {
+function* shortRuns(records: readonly RunRecord[]): Generator<readonly RunRecord[]> {
   let run = new RunBuilder();
   for (const record of records) {
     if (!run.fits(record, SHORT_RUN_BYTES_MAX)) {

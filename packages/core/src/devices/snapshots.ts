@@ -52,8 +52,8 @@ interface Reader {
 }
 
 interface Line {
-  readonly seen: Glance;
   readonly page: BuiltPage;
+  readonly rendered: RenderedPage;
 }
 
 /** All of a source at once, whatever its sync type. */
@@ -74,23 +74,24 @@ export class Snapshots {
     const { partition } = await sources.memberships.placeOf(source, device.user);
     const trouble = await freshen(refresher, partition, source, call.token);
     const reader: Reader = { device, partition, bounds, own, lookedAtMs: clock.nowMs() };
-    const first = await this.#read(reader, await this.#parts.store.partition(partition), call.token);
-    return this.#pages(reader, first, trouble);
+    const state = await this.#parts.store.partition(partition);
+    const first = await this.#read(reader, state, call.token, trouble);
+    // The tokens of the other pages are given, not presented: what may be trimmed depends on this one until the end.
+    void this.#parts.visits.note(device, own, [{ partition, page: first.page }]);
+    return this.#pages(reader, first);
   }
 
   /** Each is read when the one before it has left, so that a slow reader costs no memory. */
-  async *#pages(reader: Reader, first: Line, trouble: Trouble | null): SnapshotPages {
+  async *#pages(reader: Reader, first: Line): SnapshotPages {
     const { epoch, head } = first.page.state;
     let lines: readonly Line[] = [first, ...this.#atHand(reader, first)];
     for (let chased = 0; ; ) {
       const last = lines.at(-1) as Line;
-      void this.#parts.visits.note(reader.device, reader.own, [{ partition: reader.partition, page: last.page }]);
-      yield lines.map(({ seen, page }) => rendered(seen, page, page === first.page ? trouble : null));
-      // One that was broken off is left to the garbage.
-      this.#parts.memory.releaseOf(
-        reader.device.user,
-        lines.map(({ page }) => page),
-      )?.();
+      yield lines.map((line) => line.rendered);
+      // What was broken off is left to the garbage.
+      for (const { page } of lines) {
+        if (page.memory !== undefined) this.#parts.memory.giveBack(reader.device.user, page.memory);
+      }
       // Another life of the partition has nothing to do with what was begun; the device goes on with it when it likes.
       if (!last.page.more || last.page.state.epoch !== epoch) return;
       if (last.page.token.seq >= head && ++chased >= CHASED_PAGES_MAX) return;
@@ -99,7 +100,7 @@ export class Snapshots {
     }
   }
 
-  async #next(reader: Reader, { seen, page }: Line): Promise<Line> {
+  async #next(reader: Reader, last: Line): Promise<Line> {
     const { clients, clock, store } = this.#parts;
     const { device, partition } = reader;
     if (clock.nowMs() - reader.lookedAtMs >= LOOK_AGAIN_MS) {
@@ -107,25 +108,26 @@ export class Snapshots {
       reader.lookedAtMs = clock.nowMs();
     }
     // Of what is read anew, reading tells how it is now; of what is at hand, nobody would ever know.
-    const state = partition.user === null ? await store.partition(partition) : page.state;
-    return this.#read(reader, state, rendered(seen, page, null).token);
+    const state = partition.user === null ? await store.partition(partition) : last.page.state;
+    return this.#read(reader, state, last.rendered.token, null);
   }
 
-  async #read(reader: Reader, state: PartitionState, token: string | null): Promise<Line> {
+  async #read(reader: Reader, state: PartitionState, token: string | null, trouble: Trouble | null): Promise<Line> {
     const { store, cache, memory } = this.#parts;
     const seen = this.#glance(reader, state, token);
     const page = await pull(store, seen, reader.bounds, cache, () => memory.take(reader.device.user));
-    return { seen, page };
+    return { page, rendered: rendered(seen, page, trouble) };
   }
 
   /** Those that follow a page and need not be made. */
   #atHand(reader: Reader, line: Line): readonly Line[] {
     const lines: Line[] = [];
+    if (reader.partition.user !== null) return lines;
     for (let last = line; last.page.more && lines.length < AT_HAND_MAX - 1; ) {
-      const seen = this.#glance(reader, last.page.state, rendered(last.seen, last.page, null).token);
+      const seen = this.#glance(reader, last.page.state, last.rendered.token);
       const page = pageAtHand(seen, reader.bounds, this.#parts.cache);
       if (page === null) break;
-      last = { seen, page };
+      last = { page, rendered: rendered(seen, page, null) };
       lines.push(last);
     }
     return lines;

@@ -2,6 +2,7 @@ import { pipeline, Readable, type Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
+import { mapEach } from './map-each.ts';
 import { type Coding, codingFor } from './negotiate-coding.ts';
 import {
   bytesOf,
@@ -66,22 +67,15 @@ export function encodeLines(
   lines: AsyncIterable<readonly TextPart[]>,
   coding: Coding,
 ): AsyncIterable<readonly Piece[]> {
-  if (coding === 'identity') return plainLines(lines);
+  if (coding === 'identity') return mapEach(lines, (parts) => joinSmall(parts).map(pieceOf));
   if (coding === 'gzip') return gzipLines(lines);
   // Compressors read ahead of what they give, so they get the bytes for themselves.
-  const plain = Readable.from(copiesOf(lines), { objectMode: false });
+  const copies = mapEach(lines, (parts) => Buffer.concat(parts.map(bytesOf)));
+  const plain = Readable.from(copies, { objectMode: false });
   const compressor = coding === 'br' ? zlib.createBrotliCompress(BROTLI) : zstd.createZstdCompress();
   // However one of them ends, the other ends with it; what went wrong is the business of whoever reads.
   pipeline(plain, compressor, () => undefined);
-  return oneByOne(compressor);
-}
-
-async function* copiesOf(lines: AsyncIterable<readonly TextPart[]>): AsyncGenerator<Buffer, void, undefined> {
-  for await (const parts of lines) yield Buffer.concat(parts.map(bytesOf));
-}
-
-async function* oneByOne(pieces: AsyncIterable<Buffer>): AsyncGenerator<readonly Piece[], void, undefined> {
-  for await (const piece of pieces) yield [piece];
+  return mapEach(compressor as AsyncIterable<Buffer>, (piece) => [piece]);
 }
 
 async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'identity'>): Promise<readonly Buffer[]> {
@@ -90,12 +84,6 @@ async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'ide
   return [
     await (coding === 'br' ? promisify(zlib.brotliCompress)(plain, BROTLI) : promisify(zstd.zstdCompress)(plain)),
   ];
-}
-
-async function* plainLines(
-  lines: AsyncIterable<readonly TextPart[]>,
-): AsyncGenerator<readonly Piece[], void, undefined> {
-  for await (const parts of lines) yield joinSmall(parts).map(pieceOf);
 }
 
 async function* gzipLines(

@@ -1,6 +1,7 @@
-import type { SnapshotPages } from '@tidemark/core';
+import type { RenderedPage } from '@tidemark/core';
 import { Page } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
+import { mapEach } from '../../http/coding/map-each.ts';
 import type { TextPart } from '../../http/coding/text-parts.ts';
 import { JsonLines, route } from '../../http/route.ts';
 import { Text } from '../shapes.ts';
@@ -18,14 +19,13 @@ const snapshot = route({
   streams: 'application/x-ndjson',
   handle: async ({ desk, params, query, bearer }) => {
     const call = { source: params.name, token: query.token || null };
-    return new JsonLines(linesOf(await desk.tidemark.devices.snapshot(actingDevice(bearer), call)));
+    const snapshot = await desk.tidemark.devices.snapshot(actingDevice(bearer), call);
+    return new JsonLines(mapEach(snapshot, linesOf));
   },
 });
 
-async function* linesOf(snapshot: SnapshotPages): AsyncGenerator<readonly TextPart[], void, undefined> {
-  for await (const pages of snapshot) {
-    yield pages.flatMap((page) => [...partsOfPage(page), '\n']);
-  }
+function linesOf(pages: readonly RenderedPage[]): readonly TextPart[] {
+  return pages.flatMap((page) => [...partsOfPage(page), '\n']);
 }
 
 export const snapshotRoutes = [snapshot];
