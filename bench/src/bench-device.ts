@@ -15,6 +15,8 @@ export class DeviceConnection {
   readonly #url: string;
   readonly #accepts: Readonly<Record<string, string>>;
   readonly device: BenchDevice;
+  /** Of all answers so far. */
+  wireBytes = 0;
 
   /** `coding`: what it takes instead of bodies as they are. */
   constructor(url: string, device: BenchDevice, coding?: 'gzip') {
@@ -67,7 +69,9 @@ export class DeviceConnection {
     const whole = Buffer.concat(chunks);
     const plain = response.headers['content-encoding'] === 'gzip' ? gunzipSync(whole) : whole;
     if (response.statusCode !== 200) throw new Error(plain.toString());
-    return { body: plain, wireBytes: headBytes(response) + whole.length };
+    const wireBytes = headBytes(response) + whole.length;
+    this.wireBytes += wireBytes;
+    return { body: plain, wireBytes };
   }
 
   close(): void {

@@ -47,14 +47,18 @@ export async function fleetFirstSync(): Promise<readonly Row[]> {
     cpuOf(() => connection.send('GET', `/sync/v1/sources/${source}/snapshot`, ''));
   const gzip = new DeviceConnection(world.url, device, 'gzip');
   const compressed = (source: string) => () => cpuOf(() => gzip.catchUp(source));
-  const compressedPages = () => cpuOf(() => sendPages(gzip, bodies.length));
+  const anew = () => cpuOf(() => sendPages(gzip, bodies.length));
   const rows = [
     await row('first sync in pages, own data, CPU', catchUp('Own'), pages, 2),
     await row('first sync in pages, from the cache, CPU', catchUp('Shared'), pages, 1.2),
     await row('first sync as a snapshot, own data, CPU', snapshot('Own'), stream, 2),
     await row('first sync as a snapshot, from the cache, CPU', snapshot('Shared'), stream, 1.2),
-    await row('first sync, own data, gzip, CPU', compressed('Own'), compressedPages, 1.3, ANEW),
-    await row('first sync, from the cache, gzip, CPU', compressed('Shared'), compressedPages, 0.5, ANEW),
+    await withBytes(gzip, 'Own', await row('first sync, own data, gzip, CPU', compressed('Own'), anew, 1.3, ANEW)),
+    await withBytes(
+      gzip,
+      'Shared',
+      await row('first sync, from the cache, gzip, CPU', compressed('Shared'), anew, 0.5, ANEW),
+    ),
   ];
   for (const one of [connection, gzip]) one.close();
   await world.close();
@@ -84,6 +88,13 @@ async function warmUp(connection: DeviceConnection): Promise<void> {
 async function sendPages(connection: DeviceConnection, pages: number): Promise<void> {
   const body = JSON.stringify({ client_id: connection.device.client, sources: { Own: { token: 'x'.repeat(60) } } });
   for (let page = 0; page < pages; page++) await connection.send('POST', `/bare/pages/${page}`, body);
+}
+
+/** The same row with what it takes on the wire. */
+async function withBytes(connection: DeviceConnection, source: string, row: Row): Promise<Row> {
+  const before = connection.wireBytes;
+  await connection.catchUp(source);
+  return { ...row, measured: `${row.measured}, ${((connection.wireBytes - before) / 1e6).toFixed(2)} MB` };
 }
 
 type Cost = () => Promise<number>;
