@@ -31,7 +31,7 @@ export interface Notifiers {
   close(): void;
 }
 
-/** All push services that are configured, each behind a gate of its own. */
+/** All push services that are configured, each behind a gate of its own, and a gate for those that are not. */
 export function openNotifiers({ ping, vapidKeys, live, clock, dice }: NotifiersParts): Notifiers {
   const common = { clock, dice, ttlS: ping.ttlS, ca: trusted(ping.caFile) };
   const closable: Partial<Record<PushService, ClosableNotifier>> = {
@@ -51,8 +51,17 @@ export function openNotifiers({ ping, vapidKeys, live, clock, dice }: NotifiersP
     ...webhookOf(ping, clock),
     ...(live === null ? {} : { live: liveNotifier(live) }),
   };
-  const gate = () => new ServiceGate({ clock, dice, perSecondMax: ping.ratePerS });
-  const gates = { apns: gate(), fcm: gate(), webpush: gate(), webhook: gate(), live: gate() };
+  const newGate = () => new ServiceGate({ clock, dice, perSecondMax: ping.ratePerS });
+  const webhook = newGate();
+  // What is not configured is carried by the webhook, so it goes through the webhook's gate.
+  const gateOf = (service: PushService) => (services[service] === undefined ? webhook : newGate());
+  const gates = {
+    apns: gateOf('apns'),
+    fcm: gateOf('fcm'),
+    webpush: gateOf('webpush'),
+    live: gateOf('live'),
+    webhook,
+  };
   const watched = Object.entries(services).map(([name, notifier]) => [
     name,
     gates[name as PushService].watch(notifier),

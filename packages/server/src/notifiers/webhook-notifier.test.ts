@@ -118,10 +118,11 @@ describe('the webhook notifier', () => {
       answer = status(code);
       outcomes.push([code, await notify()]);
     }
-    const failed = (code: number, isFinal: boolean) => [
+    const failed = (code: number, isFinal: boolean, more = {}) => [
       code,
-      { status: 'failed', reason: `the webhook answered ${code}`, retryAfterMs: null, isFinal },
+      { status: 'failed', reason: `the webhook answered ${code}`, retryAfterMs: null, isFinal, ...more },
     ];
+    const down = (code: number) => failed(code, false, { isServiceDown: true });
     expect(outcomes).toEqual([
       [410, { status: 'retired', reason: 'the webhook says that the device is gone' }],
       failed(400, true),
@@ -129,9 +130,9 @@ describe('the webhook notifier', () => {
       failed(404, false),
       failed(413, true),
       failed(422, true),
-      failed(429, false),
-      failed(500, false),
-      failed(503, false),
+      down(429),
+      down(500),
+      down(503),
     ]);
   });
 
@@ -166,7 +167,8 @@ describe('the webhook notifier', () => {
         return () => undefined;
       },
     };
-    const silent = { status: 'failed', reason: 'no answer in 10000 ms', retryAfterMs: null, isFinal: false };
+    const lost = { isServiceDown: true, isAnswerLost: true };
+    const silent = { status: 'failed', reason: 'no answer in 10000 ms', retryAfterMs: null, isFinal: false, ...lost };
     answer = () => timeIsUp();
     expect(await notify({ timers })).toEqual(silent);
     answer = (response) => void response.writeHead(200).write('and then', () => timeIsUp());
@@ -192,11 +194,12 @@ describe('the webhook notifier', () => {
   it('[PING-14] a failure tells neither the URL nor the address of the device', async () => {
     answer = (response) => response.destroy();
     const cut = await notify();
-    expect(cut).toMatchObject({ status: 'failed', isFinal: false });
+    expect(cut).toMatchObject({ status: 'failed', isFinal: false, isServiceDown: true, isAnswerLost: true });
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
     const refused = await notify();
-    expect(refused).toMatchObject({ status: 'failed', reason: 'no connection: ECONNREFUSED' });
+    expect(refused).toMatchObject({ status: 'failed', reason: 'no connection: ECONNREFUSED', isServiceDown: true });
+    expect(refused).not.toHaveProperty('isAnswerLost');
     expect(JSON.stringify([refused, cut])).not.toMatch(/private|the pin|127\.0\.0\.1/);
   });
 });

@@ -2,6 +2,7 @@ import type { Clock, Notifier, PingMessage, PingOutcome, PingTarget } from '@tid
 import { systemTimers, type Timers } from '../jobs/timers.ts';
 import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import { signWebhook } from '../outbound/sign-webhook.ts';
+import { failed } from './outcomes.ts';
 
 export interface WebhookNotifierParts {
   readonly url: string;
@@ -18,6 +19,16 @@ const TIMEOUT_MS = 10_000;
 const ANSWER_BYTES_MAX = 16_384;
 /** Those whose sender would have to change what it says: the same again would be refused again. */
 const FINAL_STATUSES: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+const TOO_MANY = 429;
+/** What goes wrong before anything has been sent. */
+const NOT_SENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 const GONE = 410;
 
 /**
@@ -34,7 +45,10 @@ export function webhookNotifier(parts: WebhookNotifierParts): Notifier {
       try {
         return outcomeOf(await post(parts, bodyOf(target, ping), ping.id, controller.signal), clock.nowMs());
       } catch (error) {
-        return failed(controller.signal.aborted ? `no answer in ${timeoutMs} ms` : `no connection: ${causeOf(error)}`);
+        if (controller.signal.aborted) return lost(`no answer in ${timeoutMs} ms`);
+        const cause = causeOf(error);
+        const reason = `no connection: ${cause}`;
+        return NOT_SENT.has(cause) ? failed(reason, { isServiceDown: true }) : lost(reason);
       } finally {
         cancel();
       }
@@ -92,16 +106,16 @@ function outcomeOf({ status, headers }: Response, nowMs: number): PingOutcome {
   if (status === GONE) return { status: 'retired', reason: 'the webhook says that the device is gone' };
   const reason =
     status >= 300 && status < 400 ? 'the webhook redirects, which is not followed' : `the webhook answered ${status}`;
-  return {
-    status: 'failed',
-    reason,
+  const details = {
     retryAfterMs: retryAfterMs(headers.get('retry-after'), nowMs),
     isFinal: FINAL_STATUSES.has(status),
   };
+  return failed(reason, status === TOO_MANY || status >= 500 ? { ...details, isServiceDown: true } : details);
 }
 
-function failed(reason: string): PingOutcome {
-  return { status: 'failed', reason, retryAfterMs: null, isFinal: false };
+/** The webhook may have taken it all the same. */
+function lost(reason: string): PingOutcome {
+  return failed(reason, { isServiceDown: true, isAnswerLost: true });
 }
 
 /** The code of the system, never the message: that may contain the URL. */
