@@ -63,6 +63,8 @@ function bodyOf(target: PingTarget, { sources, message, badge, sound, vibrateS }
     data: {
       client_id: target.client,
       device_type: target.deviceType,
+      device_push_type: target.pushType,
+      device_app_id: target.appId,
       device_pin: target.devicePin,
       device_port: target.devicePort,
       sources,
