@@ -379,6 +379,8 @@ export function sentinelOptions({ nodes, name, access, sentinelAccess: { usernam
     name,
     ...(username === null ? {} : { sentinelUsername: username }),
     ...(password === null ? {} : { sentinelPassword: password }),
+    // A sentinel that hangs takes connections all the same: then the next one is asked.
+    sentinelCommandTimeout: ANSWER_MS,
     // One that hangs never closes its connections: only the sentinels tell that there is another one.
     failoverDetector: true,
     // Otherwise the client would speak to all of them in the clear.

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { inspect } from 'node:util';
 import { type PullAnswer, readToken } from '@tidemark/core';
 import { newTidemark, refusalOf, startValkeySentinel, untilServed } from '@tidemark/testing';
@@ -115,6 +116,28 @@ describe('a primary under a sentinel', () => {
       `the store at ${sentinel.address} cannot be used: the server refuses valkey.login and valkey.password: WRONGPASS invalid username-password pair or user is disabled`,
     );
     expect(await problemOf(sentinel.address, { ...login, password: 'known' })).toBe('');
+  });
+
+  it('[VALKEY-26] is found though a sentinel takes connections and says nothing', async () => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const sockets = new Set<Socket>();
+    silent.on('connection', (socket) => sockets.add(socket.on('error', () => undefined)));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    });
+    const sentinel = await startValkeySentinel(1);
+    onTestFinished(() => sentinel.remove());
+    const { port } = silent.address() as AddressInfo;
+    const store = await openValkeyStore({
+      address: sentinel.address.replace('valkey+sentinel://', `valkey+sentinel://127.0.0.1:${port},`),
+    });
+    onTestFinished(() => store.close());
+    expect(sockets.size).toBeGreaterThan(0);
+    const { tidemark } = await newTidemark({ store });
+    await tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 } } });
+    expect([...(await tidemark.readObjects({ source: 'Product' })).keys()]).toEqual(['1']);
   });
 
   it('[VALKEY-22] is found again though its sentinels were away as well', async () => {
