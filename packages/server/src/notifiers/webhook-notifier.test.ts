@@ -73,7 +73,7 @@ function isGenuine({ headers, body }: Received, key: Buffer): boolean {
 /** What operators are told that a gateway gets: TARGET and PING in the words of the wire. */
 function sampleInDocs(): unknown {
   const page = readFileSync(new URL('../../../../docs/operating/pings.md', import.meta.url), 'utf8');
-  const [, sample = ''] = /## Your own gateway[^]*?```json\n([^]*?)```/.exec(page) ?? [];
+  const [, sample = ''] = /## Your own gateway.*?```json\n(.*?)```/s.exec(page) ?? [];
   return JSON.parse(sample);
 }
 
