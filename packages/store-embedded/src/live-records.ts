@@ -2,15 +2,14 @@ import { asBinary, type Transaction } from 'lmdb';
 import { copyOf, type FleetingBytes, textOf } from './fleeting-bytes.ts';
 import type { LivePlace } from './keys.ts';
 import {
-  type FoundRecord,
   LONG_RUN_BYTES_MAX,
-  piecesWithout,
   RUN_RECORD_BYTES_MAX,
   RunBuilder,
   type RunRecord,
   recordsOfRun,
   runBytes,
   SHORT_RUN_BYTES_MAX,
+  ThinnedRun,
   textInRun,
 } from './runs.ts';
 import type { Tables } from './tables.ts';
@@ -98,34 +97,23 @@ export function removeRecords(tables: Tables, partition: number, seqs: readonly 
       index++;
       continue;
     }
-    const run = valueAround(tables, partition, seq);
-    if (run === null) throw missing(seq);
-    const records = recordsOfRun(run.value, run.end);
-    index += removeFromRun(
-      tables,
-      partition,
-      { end: run.end, records },
-      ascending.slice(index, index + records.length),
-    );
+    const around = valueAround(tables, partition, seq);
+    if (around === null) throw missing(seq);
+    index += removeFromRun(tables, [partition, around.end, true], copyOf(around.value), ascending.slice(index));
   }
 }
 
-interface FoundRun {
-  readonly end: number;
-  readonly records: readonly FoundRecord[];
-}
-
-/** Answers how many of the seqs stood in the run: at least the first of them must. */
-function removeFromRun(tables: Tables, partition: number, { end, records }: FoundRun, seqs: readonly number[]): number {
-  if (records.every(({ seq }) => seq !== seqs[0])) throw missing(seqs[0]);
-  const pieces = piecesWithout(records, new Set(seqs));
-  if (pieces.length === 0) tables.live.remove([partition, end, true]);
-  for (const [index, piece] of pieces.entries()) {
-    // The last of them stands where the run stood, so that nothing behind it is touched.
-    const isLast = index === pieces.length - 1;
-    putRun(tables, [partition, isLast ? end : (piece.at(-1)?.seq ?? end), true], piece);
-  }
-  return records.length - pieces.flat().length;
+/** Takes away what stands in a run of seqs, of which at least the first must. Answers how many that were. */
+function removeFromRun(tables: Tables, place: LivePlace, value: Buffer, seqs: readonly number[]): number {
+  const [partition, end] = place;
+  const run = new ThinnedRun(value, end);
+  const behind = seqs.findIndex((seq) => seq > end);
+  const leaving = new Set(behind === -1 ? seqs : seqs.slice(0, behind));
+  for (const seq of leaving) if (!run.seqs.includes(seq)) throw missing(seq);
+  const left = run.without(leaving);
+  if (left.length === 0) tables.live.remove(place);
+  for (const piece of left) tables.live.put([partition, piece.end, true], asBytes(piece.value));
+  return leaving.size;
 }
 
 function missing(seq: number | undefined): Error {

@@ -1,7 +1,7 @@
+import { Dice, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import {
   LONG_RUN_BYTES_MAX,
-  piecesWithout,
   RUN_RECORD_BYTES_MAX,
   RunBuilder,
   type RunRecord,
@@ -9,11 +9,24 @@ import {
   runBytes,
   runHead,
   SHORT_RUN_BYTES_MAX,
+  ThinnedRun,
   textInRun,
 } from './runs.ts';
 
 function recordOf(seq: number, text: string): RunRecord {
   return { seq, bytes: Buffer.from(text), units: text.length };
+}
+
+/** The records of the runs that are left, each of which is as if it had been written by itself. */
+function leftOf(records: readonly RunRecord[], end: number, leaving: ReadonlySet<number>): readonly RunRecord[][] {
+  const left = new ThinnedRun(runBytes(records, end), end).without(leaving);
+  expect(left.at(-1)?.end ?? end).toBe(end);
+  return left.map((run) => {
+    const found = recordsOfRun(run.value, run.end);
+    expect(run.value).toEqual(runBytes(found, run.end));
+    if (run.end !== end) expect(found.at(-1)?.seq).toBe(run.end);
+    return found;
+  });
 }
 
 const RECORDS = [recordOf(7, '"a":{}'), recordOf(9, '"b":{"text":"é😀"}'), recordOf(12, ''), recordOf(13, '"c":{}')];
@@ -33,7 +46,7 @@ describe('a run of records', () => {
 
   it.each([
     ['one page', SHORT_RUN_BYTES_MAX, 4_080],
-    ['four pages', LONG_RUN_BYTES_MAX, 16_368],
+    ['three pages', LONG_RUN_BYTES_MAX, 12_272],
   ])('[RUN-2] has room for what fits on %s of the file, and no more', (_pages, bytesMax, bytes) => {
     const run = new RunBuilder();
     const text = 'x'.repeat(193);
@@ -56,18 +69,29 @@ describe('a run of records', () => {
   });
 
   it('[RUN-7] keeps what is around a record that goes apart, and the rest together', () => {
-    const records = Array.from({ length: 80 }, (_, index) => recordOf(index, 'x'.repeat(190)));
-    const lengths = (...leaving: number[]) => {
-      const pieces = piecesWithout(records, new Set(leaving));
-      expect(pieces.flat()).toEqual(records.filter(({ seq }) => !leaving.includes(seq)));
-      return pieces.map(({ length }) => length);
-    };
+    const records = Array.from({ length: 80 }, (_, index) => recordOf(index, `${index} `.padEnd(190, 'x')));
+    const lengths = (...leaving: number[]) => leftOf(records, 90, new Set(leaving)).map(({ length }) => length);
     expect(lengths(30)).toEqual([20, 19, 40]);
     expect(lengths(0)).toEqual([19, 60]);
     expect(lengths(79)).toEqual([60, 19]);
     expect(lengths(1, 5, 41)).toEqual([18, 20, 19, 20]);
     expect(lengths(...Array.from({ length: 20 }, (_, index) => 20 + index))).toEqual([20, 40]);
     expect(lengths(...records.map(({ seq }) => seq))).toEqual([]);
+  });
+
+  it('[RUN-7] is the same without some of its records as one that never had them', () => {
+    const dice = new Dice(seededRandom(7));
+    const texts = ['', '"a":{}', '"é":{"😀":1}', '"m":{}\n[1]', 'x'.repeat(190), 'y'.repeat(900)];
+    for (let round = 0; round < 300; round++) {
+      const kinds = texts.filter(() => dice.chance(50));
+      const count = dice.between(1, 40);
+      const records = Array.from({ length: count }, (_, index) =>
+        recordOf(3 * index + dice.below(3), dice.pick(kinds.length === 0 ? texts : kinds)),
+      );
+      const leaving = new Set(records.filter(() => dice.chance(30)).map(({ seq }) => seq));
+      const left = leftOf(records, 3 * count + dice.below(100), leaving);
+      expect(left.flat()).toEqual(records.filter(({ seq }) => !leaving.has(seq)));
+    }
   });
 
   it('[RUN-8] says whether a line feed stands in any of its records', () => {
@@ -91,9 +115,11 @@ describe('a run of records', () => {
     for (let length = 0; length < value.length; length++) {
       expect(() => recordsOfRun(value.subarray(0, length), 13), `${length}`).toThrow();
       expect(() => textInRun(value.subarray(0, length), 13, 7), `${length}`).toThrow();
+      expect(() => new ThinnedRun(value.subarray(0, length), 13), `${length}`).toThrow();
     }
     const longer = Buffer.concat([value, Buffer.from('x')]);
     expect(() => recordsOfRun(longer, 13)).toThrow(/damaged/);
     expect(() => textInRun(longer, 13, 7)).toThrow(/damaged/);
+    expect(() => new ThinnedRun(longer, 13)).toThrow(/damaged/);
   });
 });

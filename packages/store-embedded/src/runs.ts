@@ -23,8 +23,8 @@ const RECORD_HEAD_BYTES = 4;
 export const COMMA_BYTES = 1;
 const COMMA = 0x2c;
 
-/** The largest values that take four pages of the file and one: the first has 16 bytes of its own. */
-export const LONG_RUN_BYTES_MAX = 4 * 4_096 - 16;
+/** The largest values that take three pages of the file and one: the first has 16 bytes of its own. */
+export const LONG_RUN_BYTES_MAX = 3 * 4_096 - 16;
 export const SHORT_RUN_BYTES_MAX = 4_096 - 16;
 /** A larger record stands alone: it would leave little room for others, and be written again with each of them. */
 export const RUN_RECORD_BYTES_MAX = 1_024;
@@ -150,30 +150,110 @@ export class RunBuilder {
 }
 
 /**
- * What is left of a run when some of its records go. Of a long one, the page or so around each of them is kept apart from
- * then on, since neighbours often go one after the other; the rest stays together.
+ * A run from which records go. What stays is copied as it stands, in as few stretches as possible: to take the others
+ * apart, only to put them together again, would take several times as long.
  */
-export function piecesWithout(records: readonly RunRecord[], leaving: ReadonlySet<number>): RunRecord[][] {
-  const pieces: RunRecord[][] = [[]];
-  for (const run of shortRuns(records)) {
-    const staying = run.filter(({ seq }) => !leaving.has(seq));
-    if (staying.length === run.length) pieces.at(-1)?.push(...run);
-    else pieces.push(staying, []);
-  }
-  return pieces.filter(({ length }) => length > 0);
-}
+export class ThinnedRun {
+  readonly #value: Buffer;
+  readonly #end: number;
+  readonly #head: RunHead;
+  /** Where each record begins, and where another one would. */
+  readonly #starts: number[];
+  readonly #seqs: number[] = [];
 
-/** In runs that are short. */
-function* shortRuns(records: readonly RunRecord[]): Generator<readonly RunRecord[]> {
-  let run = new RunBuilder();
-  for (const record of records) {
-    if (!run.fits(record, SHORT_RUN_BYTES_MAX)) {
-      yield run.records;
-      run = new RunBuilder();
+  /** `end` is the seq under which it stands. One that is damaged makes it throw. */
+  constructor(value: Buffer, end: number) {
+    this.#value = value;
+    this.#end = end;
+    this.#head = runHead(value, end);
+    const { count, textStart } = this.#head;
+    this.#starts = [textStart];
+    let at = textStart;
+    for (let index = 0; index < count; index++) {
+      const { seq, bytes } = recordInRun(value, end, index);
+      at += bytes + COMMA_BYTES;
+      this.#starts.push(at);
+      this.#seqs.push(seq);
     }
-    run.add(record);
+    requireWhole(count, at, value.length, end);
   }
-  yield run.records;
+
+  get seqs(): readonly number[] {
+    return this.#seqs;
+  }
+
+  /**
+   * What is left: runs, and the seqs under which they stand. Of a long one, the page or so around each record that goes is
+   * kept apart from then on, since neighbours often go one after the other; the rest stays together. The last one stands
+   * where the run stood, so that nothing behind it is touched.
+   */
+  without(leaving: ReadonlySet<number>): readonly { readonly end: number; readonly value: Buffer }[] {
+    const pieces: number[][] = [[]];
+    for (const page of this.#pages()) {
+      const staying = page.filter((index) => !leaving.has(this.#seqAt(index)));
+      if (staying.length === page.length) pieces.at(-1)?.push(...page);
+      else pieces.push(staying, []);
+    }
+    const left = pieces.filter(({ length }) => length > 0);
+    return left.map((piece, at) => {
+      const end = at === left.length - 1 ? this.#end : this.#seqAt(piece.at(-1) ?? 0);
+      return { end, value: this.#bytesOf(piece, end) };
+    });
+  }
+
+  /** The places of the records, cut into as much as fits on a page of the file. */
+  #pages(): readonly (readonly number[])[] {
+    const pages: number[][] = [];
+    let room = 0;
+    for (let index = 0; index < this.#seqs.length; index++) {
+      const bytes = RECORD_HEAD_BYTES + this.#lengthAt(index);
+      if (bytes > room) {
+        pages.push([]);
+        room = SHORT_RUN_BYTES_MAX - HEAD_BYTES;
+      }
+      pages.at(-1)?.push(index);
+      room -= bytes + COMMA_BYTES;
+    }
+    return pages;
+  }
+
+  /** A run of the records at some places. */
+  #bytesOf(places: readonly number[], end: number): Buffer {
+    const textStart = HEAD_BYTES + places.length * RECORD_HEAD_BYTES;
+    let size = textStart - COMMA_BYTES;
+    for (const place of places) size += this.#lengthAt(place) + COMMA_BYTES;
+    const value = Buffer.allocUnsafe(size);
+    let at = textStart;
+    let from = 0;
+    for (const [index, place] of places.entries()) {
+      const head = HEAD_BYTES + index * RECORD_HEAD_BYTES;
+      putNumber(value, head, end - this.#seqAt(place));
+      putNumber(value, head + 2, this.#lengthAt(place));
+      if (places[index + 1] === place + 1) continue;
+      // The end of a stretch, with the comma behind it unless it is the last one.
+      const [first, behind] = [this.#startAt(places[from] ?? 0), this.#startAt(place + 1)];
+      at += this.#value.copy(value, at, first, behind - COMMA_BYTES);
+      if (at < size) value[at++] = COMMA;
+      from = index + 1;
+    }
+    const commas = (places.length - 1) * COMMA_BYTES;
+    const chars = this.#head.isAscii ? size - textStart : value.toString('utf8', textStart).length;
+    putNumber(value, 2, chars - commas);
+    putCount(value, places.length, this.#head.isOneLine || !value.includes(LINE_FEED, textStart));
+    return value;
+  }
+
+  #seqAt(index: number): number {
+    return this.#seqs[index] ?? 0;
+  }
+
+  #startAt(index: number): number {
+    return this.#starts[index] ?? 0;
+  }
+
+  #lengthAt(index: number): number {
+    return this.#startAt(index + 1) - this.#startAt(index) - COMMA_BYTES;
+  }
 }
 
 /** Standing under `end`. */
@@ -197,8 +277,7 @@ export function runBytes(records: readonly RunRecord[], end: number): Buffer {
     at += bytes.length;
     if (at < size) value[at++] = COMMA;
   }
-  const isOneLine = !value.includes(LINE_FEED, textStart);
-  putNumber(value, 0, records.length | (isOneLine ? ONE_LINE : 0));
+  putCount(value, records.length, !value.includes(LINE_FEED, textStart));
   return value;
 }
 
@@ -219,6 +298,10 @@ function areNeighbours(records: readonly RunRecord[]): boolean {
     next += bytes.length + COMMA_BYTES;
   }
   return true;
+}
+
+function putCount(value: Buffer, count: number, isOneLine: boolean): void {
+  putNumber(value, 0, count | (isOneLine ? ONE_LINE : 0));
 }
 
 function putNumber(value: Buffer, at: number, number: number): void {
