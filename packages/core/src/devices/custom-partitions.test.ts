@@ -83,6 +83,23 @@ const create = (op_id: string, id: string): Upload => ({
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a custom partition', () => {
+  it('[SNAP-7] a snapshot of whoever is moved meanwhile ends, and shows nothing more of where they were', async () => {
+    const { teams, tidemark, devices, clock } = await setUp();
+    teams.objects['north'] = { n1: { a: 1 }, n2: { a: 2 }, n3: { a: 3 } };
+    const begin = () => tidemark.devices.snapshot(devices.ada, { source: 'Visit', token: null, objectsMax: 1 });
+    const rest = async (snapshot: Awaited<ReturnType<typeof begin>>) => {
+      let pages = 0;
+      for await (const given of snapshot) pages += given.length;
+      return pages;
+    };
+    expect(await rest(await begin())).toBe(3);
+    const snapshot = await begin();
+    expect((await snapshot.next()).value).toHaveLength(1);
+    teams.teamOf.set('ada', 'south');
+    clock.advance(1_000);
+    expect(await rest(snapshot)).toBe(0);
+  });
+
   it('[ADAPT-6] users of one partition share what one query has fetched; others have their own', async () => {
     const { pull, teams } = await setUp({ poll_interval: 300 });
     const pages = await Promise.all((['ada', 'bob', 'eve'] as const).map((who) => pull(who)));

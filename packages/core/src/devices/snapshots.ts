@@ -40,7 +40,7 @@ export type SnapshotPages = AsyncGenerator<readonly RenderedPage[], void, undefi
 const CHASED_PAGES_MAX = 100;
 /** Pages that others have been given are at hand, and a few of them are given at once: they cost no memory. */
 const AT_HAND_MAX = 4;
-/** Somebody who reads slowly is looked at again after so long: the device may be gone. */
+/** Somebody who reads slowly is looked at again after so long: the device may be gone, or the user's data elsewhere. */
 const LOOK_AGAIN_MS = 1_000;
 
 interface Reader {
@@ -95,20 +95,27 @@ export class Snapshots {
       // Another life of the partition has nothing to do with what was begun; the device goes on with it when it likes.
       if (!last.page.more || last.page.state.epoch !== epoch) return;
       if (last.page.token.seq >= head && ++chased >= CHASED_PAGES_MAX) return;
+      const isDue = this.#parts.clock.nowMs() - reader.lookedAtMs >= LOOK_AGAIN_MS;
+      if (isDue && !(await this.#isStillThere(reader))) return;
       const line = await this.#next(reader, last);
       lines = [line, ...this.#atHand(reader, line)];
     }
   }
 
-  async #next(reader: Reader, last: Line): Promise<Line> {
-    const { clients, clock, store } = this.#parts;
+  /** Whether the user's data is still where it is read from. Rejects when device or source are gone. */
+  async #isStillThere(reader: Reader): Promise<boolean> {
+    const { clients, clock, sources } = this.#parts;
     const { device, partition } = reader;
-    if (clock.nowMs() - reader.lookedAtMs >= LOOK_AGAIN_MS) {
-      reader.own = await clients.own(device.user, device.client);
-      reader.lookedAtMs = clock.nowMs();
-    }
+    reader.own = await clients.own(device.user, device.client);
+    const place = await sources.memberships.placeOf(await sources.view(partition.source), device.user);
+    reader.lookedAtMs = clock.nowMs();
+    return place.partition.user === partition.user;
+  }
+
+  async #next(reader: Reader, last: Line): Promise<Line> {
+    const { partition } = reader;
     // Of what is read anew, reading tells how it is now; of what is at hand, nobody would ever know.
-    const state = partition.user === null ? await store.partition(partition) : last.page.state;
+    const state = partition.user === null ? await this.#parts.store.partition(partition) : last.page.state;
     return this.#read(reader, state, last.rendered.token, null);
   }
 
