@@ -85,7 +85,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 describe('a custom partition', () => {
   it('[SNAP-7] a snapshot of whoever is moved meanwhile ends, and shows nothing more of where they were', async () => {
     const { teams, tidemark, devices, clock } = await setUp();
-    teams.objects['north'] = { n1: { a: 1 }, n2: { a: 2 }, n3: { a: 3 } };
+    Object.assign(teams.objects, { north: { n1: { a: 1 }, n2: { a: 2 }, n3: { a: 3 } } });
     const begin = () => tidemark.devices.snapshot(devices.ada, { source: 'Visit', token: null, objectsMax: 1 });
     const rest = async (snapshot: Awaited<ReturnType<typeof begin>>) => {
       let pages = 0;
