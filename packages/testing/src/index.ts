@@ -48,6 +48,7 @@ export { type Browser, type BrowserPage, openBrowser } from './kit/browser.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { Dice } from './kit/dice.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
+export { PING_TARGET } from './kit/ping-target.ts';
 export { refusalOf } from './kit/refusal-of.ts';
 export { seededRandom } from './kit/seeded-random.ts';
 export { type ServerProcess, startServerProcess } from './kit/server-process.ts';

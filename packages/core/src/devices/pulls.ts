@@ -1,34 +1,24 @@
-import { type Limits, type Outcome, PULL_SOURCES_MAX, Refusal, type Trouble } from '@tidemark/protocol';
+import { type Outcome, PULL_SOURCES_MAX, Refusal, type Trouble } from '@tidemark/protocol';
 import type { BuiltPage } from '../pages/built-page.ts';
-import type { PageCache } from '../pages/page-cache.ts';
-import type { PageMemory, Release } from '../pages/page-memory.ts';
+import type { Release } from '../pages/page-memory.ts';
 import { type Glance, glanceAt, type PageBounds, pull, withoutNews } from '../pages/pull.ts';
 import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import type { Refresher } from '../refresh/refresher.ts';
-import type { Clients, OwnDevice } from '../registry/clients.ts';
+import type { OwnDevice } from '../registry/clients.ts';
 import type { DeviceId } from '../registry/device-id.ts';
 import type { Place } from '../registry/memberships.ts';
 import { NO_ADAPTER } from '../registry/source-record.ts';
-import type { Sources, SourceView } from '../registry/sources.ts';
+import type { SourceView } from '../registry/sources.ts';
 import type { Acknowledged, DeviceUploads } from './device-uploads.ts';
 import { freshen } from './freshen.ts';
+import type { GivingParts } from './giving-parts.ts';
 import { pageBounds } from './page-bounds.ts';
 import { type NoPage, type RenderedPage, rendered } from './rendered-page.ts';
 import { requireCount } from './require-count.ts';
 import { ShareOut } from './share-out.ts';
 import { troubleOf } from './trouble-of.ts';
-import type { Visits } from './visits.ts';
 
 /** What pulls need of the rest. */
-export interface PullsParts {
-  readonly store: Store;
-  readonly limits: Limits;
-  readonly clients: Clients;
-  readonly sources: Sources;
-  readonly cache: PageCache;
-  readonly memory: PageMemory;
-  readonly visits: Visits;
-  readonly refresher: Pick<Refresher, 'ensureFresh'>;
+export interface PullsParts extends GivingParts {
   readonly uploads: Pick<DeviceUploads, 'acknowledge' | 'waiting'>;
 }
 

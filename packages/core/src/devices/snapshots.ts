@@ -1,29 +1,17 @@
-import type { Limits, Trouble } from '@tidemark/protocol';
+import type { Trouble } from '@tidemark/protocol';
 import type { BuiltPage } from '../pages/built-page.ts';
-import type { PageCache } from '../pages/page-cache.ts';
-import type { PageMemory } from '../pages/page-memory.ts';
 import { type Glance, glanceAt, type PageBounds, pageAtHand, pull } from '../pages/pull.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import type { Refresher } from '../refresh/refresher.ts';
-import type { Clients, OwnDevice } from '../registry/clients.ts';
+import type { PartitionKey, PartitionState } from '../ports/store.ts';
+import type { OwnDevice } from '../registry/clients.ts';
 import type { DeviceId } from '../registry/device-id.ts';
-import type { Sources } from '../registry/sources.ts';
 import { freshen } from './freshen.ts';
+import type { GivingParts } from './giving-parts.ts';
 import { pageBounds } from './page-bounds.ts';
 import { type RenderedPage, rendered } from './rendered-page.ts';
-import type { Visits } from './visits.ts';
 
-export interface SnapshotsParts {
-  readonly store: Store;
+export interface SnapshotsParts extends GivingParts {
   readonly clock: Clock;
-  readonly limits: Limits;
-  readonly clients: Clients;
-  readonly sources: Sources;
-  readonly cache: PageCache;
-  readonly memory: PageMemory;
-  readonly visits: Visits;
-  readonly refresher: Pick<Refresher, 'ensureFresh'>;
 }
 
 export interface SnapshotCall {

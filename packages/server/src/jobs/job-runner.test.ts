@@ -1,6 +1,6 @@
 import { JobFailure, type JobHandler, type Jobs, type LeasedJob, type NewJob, type PingOutcome } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import { collectingLog, openMemoryJobs, type SettableClock, settableClock } from '@tidemark/testing';
+import { collectingLog, openMemoryJobs, PING_TARGET, type SettableClock, settableClock } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { failed } from '../notifiers/outcomes.ts';
 import { ServiceGate } from '../notifiers/service-gate.ts';
@@ -484,14 +484,6 @@ describe('the job runner', () => {
 describe('a queue before a service that was away', () => {
   const DOWN = failed('down', { isServiceDown: true });
   const PING = { id: 'p', sources: [] };
-  const TARGET = {
-    client: 'c',
-    deviceType: 'ios',
-    pushType: 'apns',
-    devicePin: 'x',
-    devicePort: null,
-    appId: null,
-  } as const;
 
   /** Ends its jobs in the ways in which one may end that never called the service. */
   const WITHOUT_CALL: Readonly<Record<string, JobHandler>> = {
@@ -512,7 +504,7 @@ describe('a queue before a service that was away', () => {
       const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
       const outcomes: PingOutcome[] = [...new Array(5).fill(DOWN), { status: 'accepted' }];
       const service = gate.watch({ notify: async () => outcomes.shift() ?? DOWN });
-      const call: JobHandler = async () => void (await service.notify(TARGET, PING));
+      const call: JobHandler = async () => void (await service.notify(PING_TARGET, PING));
       const handlers = new Map(Object.entries({ ...WITHOUT_CALL, call }));
       const runner = new JobRunner({ jobs, handlers, clock, timers, dice: () => 1, log: collectingLog() });
       onTestFinished(() => stopAtOnce(runner, timers));

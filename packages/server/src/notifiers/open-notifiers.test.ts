@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { PingTarget } from '@tidemark/core';
-import { settableClock } from '@tidemark/testing';
+import { PING_TARGET, settableClock } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PingConfig } from '../config/ping-config.ts';
 import { openNotifiers } from './open-notifiers.ts';
@@ -26,15 +25,6 @@ function pingConfig(webhookUrl: string | null): PingConfig {
   };
 }
 
-const TARGET: PingTarget = {
-  client: 'c',
-  deviceType: 'ios',
-  pushType: 'apns',
-  devicePin: 'x',
-  devicePort: null,
-  appId: null,
-};
-
 async function gatewayAnswering(status: number): Promise<string> {
   const server = createServer((request, response) => {
     request.resume();
@@ -57,7 +47,7 @@ describe('push services', () => {
     const { gates } = notifiers;
     for (let taken = 0; taken < 999; taken++) expect(gates.fcm.take()).not.toBeTypeOf('number');
     expect([gates.apns.take(), gates.apns.take()]).toEqual([expect.any(Object), expect.any(Number)]);
-    for (let call = 0; call < 5; call++) await notifiers.notifier.notify(TARGET, { id: `${call}`, sources: [] });
+    for (let call = 0; call < 5; call++) await notifiers.notifier.notify(PING_TARGET, { id: `${call}`, sources: [] });
     const areOpen = Object.fromEntries(Object.entries(gates).map(([service, { isOpen }]) => [service, isOpen]));
     expect(areOpen).toEqual({ apns: false, fcm: false, webhook: false, live: false, webpush: true });
   });

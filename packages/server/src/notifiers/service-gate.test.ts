@@ -1,19 +1,11 @@
-import type { PingOutcome, PingTarget } from '@tidemark/core';
-import { settableClock } from '@tidemark/testing';
+import type { PingOutcome } from '@tidemark/core';
+import { PING_TARGET, settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { choosingNotifier } from './choosing-notifier.ts';
 import { liveNotifier } from './live-notifier.ts';
 import { failed } from './outcomes.ts';
 import { ServiceGate } from './service-gate.ts';
 
-const TARGET: PingTarget = {
-  client: 'c',
-  deviceType: 'ios',
-  pushType: 'apns',
-  devicePin: 'x',
-  devicePort: null,
-  appId: null,
-};
 const PING = { id: 'p', sources: [] };
 /** What it says to so many who ask, one after the other. */
 const takes = (gate: ServiceGate, count = 1) =>
@@ -41,14 +33,14 @@ describe('the gate of a service', () => {
     const clock = settableClock();
     const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
     const fail = gate.watch(answering(failed('busy')));
-    for (let count = 0; count < 20; count++) await fail.notify(TARGET, PING);
+    for (let count = 0; count < 20; count++) await fail.notify(PING_TARGET, PING);
     expect([gate.isOpen, ...takes(gate)]).toEqual([true, 'place']);
     const down = gate.watch(answering(failed('down', { isServiceDown: true })));
-    for (let count = 0; count < 5; count++) await down.notify(TARGET, PING);
+    for (let count = 0; count < 5; count++) await down.notify(PING_TARGET, PING);
     expect([gate.isOpen, ...takes(gate)]).toEqual([false, 1_000]);
     clock.advance(1_000);
     expect(takes(gate, 2)).toEqual(['place', 200]);
-    await gate.watch(answering({ status: 'accepted' })).notify(TARGET, PING);
+    await gate.watch(answering({ status: 'accepted' })).notify(PING_TARGET, PING);
     expect([gate.isOpen, ...takes(gate)]).toEqual([true, 'place']);
   });
 
@@ -57,9 +49,9 @@ describe('the gate of a service', () => {
     const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
     const answers: ((outcome: PingOutcome) => void)[] = [];
     const slow = gate.watch({ notify: () => new Promise((resolve) => answers.push(resolve)) });
-    const late = [slow.notify(TARGET, PING), slow.notify(TARGET, PING)];
+    const late = [slow.notify(PING_TARGET, PING), slow.notify(PING_TARGET, PING)];
     const down = gate.watch(answering(failed('down', { isServiceDown: true })));
-    for (let count = 0; count < 5; count++) await down.notify(TARGET, PING);
+    for (let count = 0; count < 5; count++) await down.notify(PING_TARGET, PING);
     clock.advance(1_000);
     expect(takes(gate)).toEqual(['place']);
     answers[0]?.({ status: 'accepted' });
@@ -70,7 +62,9 @@ describe('the gate of a service', () => {
 
   it('[PING-30] closes at once for as long as the service asks', async () => {
     const gate = new ServiceGate({ clock: settableClock(), dice: () => 1, perSecondMax: 1_000 });
-    await gate.watch(answering(failed('quota', { isServiceDown: true, retryAfterMs: 60_000 }))).notify(TARGET, PING);
+    await gate
+      .watch(answering(failed('quota', { isServiceDown: true, retryAfterMs: 60_000 })))
+      .notify(PING_TARGET, PING);
     expect(takes(gate)).toEqual([60_000]);
   });
 });
@@ -83,13 +77,13 @@ describe('choosing', () => {
     const services = { apns: named('apns'), fcm: named('fcm'), webpush: named('webpush'), webhook: named('webhook') };
     const notifier = choosingNotifier(services);
     const types = ['apns', 'apns_sandbox', 'fcm', 'webpush', 'webhook'] as const;
-    const chosen = await Promise.all(types.map((pushType) => notifier.notify({ ...TARGET, pushType }, PING)));
+    const chosen = await Promise.all(types.map((pushType) => notifier.notify({ ...PING_TARGET, pushType }, PING)));
     expect(chosen.map(reasonOf)).toEqual(['apns', 'apns', 'fcm', 'webpush', 'webhook']);
   });
 
   it('[PING-39] to the webhook where its own is not configured, and nowhere when there is none', async () => {
-    expect(reasonOf(await choosingNotifier({ webhook: named('webhook') }).notify(TARGET, PING))).toBe('webhook');
-    expect(await choosingNotifier({}).notify(TARGET, PING)).toEqual({
+    expect(reasonOf(await choosingNotifier({ webhook: named('webhook') }).notify(PING_TARGET, PING))).toBe('webhook');
+    expect(await choosingNotifier({}).notify(PING_TARGET, PING)).toEqual({
       status: 'failed',
       reason: 'apns is not configured',
       retryAfterMs: null,
@@ -99,8 +93,10 @@ describe('choosing', () => {
 
   it('[PING-29] a device that only has a connection, and is not there, is not waited for', async () => {
     const notifier = liveNotifier({ ping: (client) => client === 'here' });
-    expect(await notifier.notify({ ...TARGET, client: 'here', pushType: 'live' }, PING)).toEqual({ status: 'sent' });
-    expect(await notifier.notify({ ...TARGET, pushType: 'live' }, PING)).toMatchObject({
+    expect(await notifier.notify({ ...PING_TARGET, client: 'here', pushType: 'live' }, PING)).toEqual({
+      status: 'sent',
+    });
+    expect(await notifier.notify({ ...PING_TARGET, pushType: 'live' }, PING)).toMatchObject({
       isFinal: true,
       reason: 'the device is not connected',
     });
