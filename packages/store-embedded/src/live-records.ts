@@ -60,7 +60,7 @@ export class RecordFinder {
   }
 
   #inRun(seq: number): string | null {
-    return this.#run === null ? null : textInRun(this.#run.value, this.#run.end, seq);
+    return this.#run === null || seq > this.#run.end ? null : textInRun(this.#run.value, this.#run.end, seq);
   }
 
   has(seq: number): boolean {
@@ -99,21 +99,22 @@ export function removeRecords(tables: Tables, partition: number, seqs: readonly 
     }
     const around = valueAround(tables, partition, seq);
     if (around === null) throw missing(seq);
-    index += removeFromRun(tables, [partition, around.end, true], copyOf(around.value), ascending.slice(index));
+    const leaving = new Set<number>();
+    for (; index < ascending.length && (ascending[index] ?? 0) <= around.end; index++) {
+      leaving.add(ascending[index] ?? 0);
+    }
+    removeFromRun(tables, [partition, around.end, true], copyOf(around.value), leaving);
   }
 }
 
-/** Takes away what stands in a run of seqs, of which at least the first must. Answers how many that were. */
-function removeFromRun(tables: Tables, place: LivePlace, value: Buffer, seqs: readonly number[]): number {
+/** Takes away records of a run, all of which must stand in it. */
+function removeFromRun(tables: Tables, place: LivePlace, value: Buffer, leaving: ReadonlySet<number>): void {
   const [partition, end] = place;
   const run = new ThinnedRun(value, end);
-  const behind = seqs.findIndex((seq) => seq > end);
-  const leaving = new Set(behind === -1 ? seqs : seqs.slice(0, behind));
   for (const seq of leaving) if (!run.seqs.includes(seq)) throw missing(seq);
   const left = run.without(leaving);
   if (left.length === 0) tables.live.remove(place);
   for (const piece of left) tables.live.put([partition, piece.end, true], asBytes(piece.value));
-  return leaving.size;
 }
 
 function missing(seq: number | undefined): Error {
