@@ -46,6 +46,7 @@ export {
 } from './fake-backend/fake-backend.ts';
 export { type Browser, type BrowserPage, openBrowser } from './kit/browser.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
+export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
 export { Dice } from './kit/dice.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { PING_TARGET } from './kit/ping-target.ts';

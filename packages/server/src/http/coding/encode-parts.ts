@@ -1,6 +1,4 @@
-import { pipeline, Readable, type Transform } from 'node:stream';
-import { promisify } from 'node:util';
-import * as zlib from 'node:zlib';
+import { pipeline, Readable } from 'node:stream';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
 import { mapEach } from './map-each.ts';
 import { type Coding, codingFor } from './negotiate-coding.ts';
@@ -14,20 +12,12 @@ import {
   type TextPart,
   textOf,
 } from './text-parts.ts';
+import { wholeCoding } from './whole-codings.ts';
 
 /** Below it compressing costs more than it saves. */
 const CODED_LENGTH_MIN = 1_024;
 /** Answers being compressed at once; beyond it they leave as they are, which costs no waiting. */
 const COMPRESSIONS_MAX = 64;
-
-/** Fast enough to keep up with a network. Levels beyond cost much and save little of JSON. */
-const BROTLI = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } };
-
-/** Only called where `codingFor` has found that this version of Node has it. */
-const zstd = zlib as unknown as {
-  createZstdCompress(): Transform;
-  zstdCompress(plain: Buffer, callback: (error: Error | null, bytes: Buffer) => void): void;
-};
 
 export interface EncodedBody {
   /** One after the other. */
@@ -72,7 +62,7 @@ export function encodeLines(
   // Compressors read ahead of what they give, so they get the bytes for themselves.
   const copies = mapEach(lines, (parts) => Buffer.concat(parts.map(bytesOf)));
   const plain = Readable.from(copies, { objectMode: false });
-  const compressor = coding === 'br' ? zlib.createBrotliCompress(BROTLI) : zstd.createZstdCompress();
+  const compressor = wholeCoding(coding).open();
   // However one of them ends, the other ends with it; what went wrong is the business of whoever reads.
   pipeline(plain, compressor, () => undefined);
   return mapEach(compressor as AsyncIterable<Buffer>, (piece) => [piece]);
@@ -80,10 +70,7 @@ export function encodeLines(
 
 async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'identity'>): Promise<readonly Buffer[]> {
   if (coding === 'gzip') return gzipParts(parts);
-  const plain = Buffer.concat(parts.map(bytesOf));
-  return [
-    await (coding === 'br' ? promisify(zlib.brotliCompress)(plain, BROTLI) : promisify(zstd.zstdCompress)(plain)),
-  ];
+  return [await wholeCoding(coding).compress(Buffer.concat(parts.map(bytesOf)))];
 }
 
 async function* gzipLines(

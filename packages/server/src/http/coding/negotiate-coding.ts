@@ -1,16 +1,14 @@
-import * as zlib from 'node:zlib';
+import { WHOLE_CODINGS } from './whole-codings.ts';
 
 /** How a body travels. */
 export type Coding = 'gzip' | 'zstd' | 'br' | 'identity';
-
-/** Not in every version of Node this runs on. */
-export const hasZstd = 'zstdCompress' in zlib;
 
 /**
  * The best first. A caller who takes several equally gets gzip: it is the one that is joined from parts compressed
  * before, so it costs least.
  */
-const OFFERED: readonly Exclude<Coding, 'identity'>[] = hasZstd ? ['gzip', 'zstd', 'br'] : ['gzip', 'br'];
+const OFFERED: readonly Exclude<Coding, 'identity'>[] =
+  WHOLE_CODINGS.zstd === undefined ? ['gzip', 'br'] : ['gzip', 'zstd', 'br'];
 
 /** The coding of an answer to a request with this Accept-Encoding. Who says nothing gets the body as it is. */
 export function codingFor(acceptEncoding: string | undefined): Coding {

@@ -1,0 +1,46 @@
+import type { Transform } from 'node:stream';
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
+
+/** How a text is compressed that cannot be joined from parts compressed before. */
+interface WholeCoding {
+  compress(plain: Buffer): Promise<Buffer>;
+  /** Whatever is written to it can be read at the other end without what comes after. */
+  open(): Transform;
+}
+
+/** What Node has of it, in the versions that have it. */
+interface Zstd {
+  createZstdCompress(options: zlib.BrotliOptions): Transform;
+  zstdCompress(plain: Buffer, options: zlib.BrotliOptions, callback: (error: Error | null, bytes: Buffer) => void): void;
+  readonly constants: { readonly ZSTD_c_checksumFlag: number; readonly ZSTD_e_flush: number };
+}
+
+/** Fast enough to keep up with a network. Levels beyond cost much and save little of JSON. */
+const BROTLI_OPTIONS = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } };
+const compressBrotli = promisify(zlib.brotliCompress);
+
+/** Those this version of Node has. */
+export const WHOLE_CODINGS: { readonly br: WholeCoding; readonly zstd?: WholeCoding } = {
+  br: {
+    compress: (plain) => compressBrotli(plain, BROTLI_OPTIONS),
+    open: () => zlib.createBrotliCompress({ ...BROTLI_OPTIONS, flush: zlib.constants.BROTLI_OPERATION_FLUSH }),
+  },
+  ...('zstdCompress' in zlib ? { zstd: zstdBy(zlib as unknown as Zstd) } : {}),
+};
+
+export function wholeCoding(name: keyof typeof WHOLE_CODINGS): WholeCoding {
+  const coding = WHOLE_CODINGS[name];
+  if (coding === undefined) throw new Error(`this version of Node has no ${name}, and nobody is offered it`);
+  return coding;
+}
+
+function zstdBy({ createZstdCompress, zstdCompress, constants }: Zstd): WholeCoding {
+  // A reader finds out about damage, as with gzip; left to itself zstd writes no checksum.
+  const options = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
+  const compress = promisify(zstdCompress);
+  return {
+    compress: (plain) => compress(plain, options),
+    open: () => createZstdCompress({ ...options, flush: constants.ZSTD_e_flush }),
+  };
+}
