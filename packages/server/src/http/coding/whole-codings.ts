@@ -12,7 +12,11 @@ interface WholeCoding {
 /** What Node has of it, in the versions that have it. */
 interface Zstd {
   createZstdCompress(options: zlib.BrotliOptions): Transform;
-  zstdCompress(plain: Buffer, options: zlib.BrotliOptions, callback: (error: Error | null, bytes: Buffer) => void): void;
+  zstdCompress(
+    plain: Buffer,
+    options: zlib.BrotliOptions,
+    callback: (error: Error | null, bytes: Buffer) => void,
+  ): void;
   readonly constants: { readonly ZSTD_c_checksumFlag: number; readonly ZSTD_e_flush: number };
 }
 
