@@ -53,6 +53,9 @@ const OUTSIDE_WORLD = {
   'setInterval()': /\bsetInterval\b/g,
 };
 
+/** Who reads what others have written, so by `parseJson`: `JSON.parse` of some versions of V8 mistakes names. */
+const READERS_OF_OTHERS = ['core', 'client', 'backend', 'server', 'console'];
+
 /**
  * Everything in the tree that breaks a direction.
  *
@@ -67,6 +70,7 @@ export function violationsOf(texts) {
       ...file.imports.flatMap((entry) => importViolations(file, entry)),
       ...(isCoreProduct(file) ? outsideWorldViolations(file, 'core-pure', 'core') : []),
       ...(isClientProduct(file) ? outsideWorldViolations(file, 'client-pure', 'client') : []),
+      ...(READERS_OF_OTHERS.includes(file.owner) && !file.isTest ? misreadViolations(file) : []),
     ]),
     ...cycleViolations(files),
   ];
@@ -191,6 +195,14 @@ function outsideWorldViolations(file, rule, who) {
     [...code.matchAll(pattern)].map(({ index }) =>
       violation(file, lineAt(code, index), rule, `${who} gets the outside world through its ports; this uses ${name}`),
     ),
+  );
+}
+
+function misreadViolations(file) {
+  const { code } = scan(file.text);
+  const detail = 'JSON is read by parseJson of @tidemark/protocol, which says why; this uses JSON.parse()';
+  return [...code.matchAll(/\bJSON\s*\.\s*parse\b/g)].map(({ index }) =>
+    violation(file, lineAt(code, index), 'names-as-written', detail),
   );
 }
 

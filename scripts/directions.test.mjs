@@ -305,3 +305,19 @@ describe('core-pure', () => {
     expect(found({ 'packages/core/src/stats/step.ts': 'export const at = (ms: number) => new Date(ms);' })).toEqual([]);
   });
 });
+
+describe('names-as-written', () => {
+  it('what others have written is not read by JSON.parse', () => {
+    const y = '// JSON.parse(text)\nexport const y = (text: string) => JSON.parse(text);\n';
+    expect(
+      found({
+        'packages/core/src/journal/record.ts': y,
+        'packages/core/src/journal/record.test.ts': y,
+        'packages/store-embedded/src/partitions.ts': y,
+        'packages/protocol/src/parse-json.ts': y,
+      }),
+    ).toEqual([
+      'packages/core/src/journal/record.ts:2 [names-as-written] JSON is read by parseJson of @tidemark/protocol, which says why; this uses JSON.parse()',
+    ]);
+  });
+});

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type JsonValue, type Limits, Refusal, type WriteReport } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, type JsonValue, type Limits, parseJson, Refusal, type WriteReport } from '@tidemark/protocol';
 import {
   admitContent,
   admitDocument,
@@ -258,7 +258,7 @@ export class Tidemark {
   async readObjects(call: WriteCall): Promise<ReadonlyMap<string, Readonly<Record<string, JsonValue>>>> {
     const { partition } = await this.#admission.partition(call);
     const { objects } = await readObjects(this.store, partition);
-    return new Map([...objects].map(([id, text]) => [id, JSON.parse(text) as Record<string, JsonValue>]));
+    return new Map([...objects].map(([id, text]) => [id, parseJson(text) as Record<string, JsonValue>]));
   }
 
   async pull(call: PullCall): Promise<PullAnswer> {

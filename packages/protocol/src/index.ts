@@ -13,6 +13,7 @@ export {
 export { canonicalJson, type JsonValue } from './json.ts';
 export * from './limits.ts';
 export { characterProblem, NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';
+export { parseJson } from './parse-json.ts';
 export { type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refusals.ts';
 // Only the types: the schemas themselves bring a library along that takes longer to load than all the rest, and most
 // of those who import this package, writer threads and devices among them, have no use for it.

@@ -1,4 +1,4 @@
-import type { Flaw, Problem } from '@tidemark/protocol';
+import { type Flaw, type Problem, parseJson } from '@tidemark/protocol';
 import { retryAfterMs } from './retry-after-ms.ts';
 import { TidemarkError } from './tidemark-error.ts';
 
@@ -24,7 +24,7 @@ export function problemError(response: Response, text: string, nowMs: number): T
 function problemIn(contentType: string, text: string): Partial<Problem> {
   if (!/\bjson\b/.test(contentType)) return {};
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return typeof value === 'object' && value !== null ? (value as Partial<Problem>) : {};
   } catch {
     return {};

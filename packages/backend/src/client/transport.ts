@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import { pause, systemWorld, type World } from '../world.ts';
 import { Deadline } from './deadline.ts';
 import { problemError } from './problem-error.ts';
@@ -210,7 +211,7 @@ async function textOf(response: Response, bytesMax: number, beyond: 'cut' | 'fai
 function jsonIn<T>(response: Response, text: string): T {
   if (/\bjson\b/.test(response.headers.get('content-type') ?? '')) {
     try {
-      return JSON.parse(text) as T;
+      return parseJson(text) as T;
     } catch {
       // Told below: it is not what a Tidemark server answers.
     }

@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import { type JsonValue, parseJson } from '@tidemark/protocol';
 import type { Attributes } from '../push/objects.ts';
 import type { AuthenticateCall, CreateCall, QueryCall, SearchCall, UploadCall } from './source-handlers.ts';
 
@@ -63,7 +63,7 @@ type Fields = ReadonlyMap<string, unknown>;
 
 function parsed(bytes: Uint8Array): Fields {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    const value: unknown = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return new Map(Object.entries(value));
   } catch {
     // Told below.

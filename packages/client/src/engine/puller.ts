@@ -1,4 +1,11 @@
-import { type Page, PULL_SOURCES_MAX, type PullAnswer, type SyncSource, type Trouble } from '@tidemark/protocol';
+import {
+  type Page,
+  PULL_SOURCES_MAX,
+  type PullAnswer,
+  parseJson,
+  type SyncSource,
+  type Trouble,
+} from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
 import { HEALS_IN_A_ROW_MAX, SNAPSHOT_FROM_OBJECTS, SOURCES_FRESH_MS, STREAM_SILENCE_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
@@ -319,7 +326,7 @@ function snapshotPath({ source, token }: PageAsked): string {
 
 function parsedLine(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseJson(line);
   } catch (error) {
     throw clientError('bad_answer', 'a line of the snapshot is not JSON', error);
   }

@@ -1,4 +1,4 @@
-import { type JsonValue, textChecksum } from '@tidemark/protocol';
+import { type JsonValue, parseJson, textChecksum } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import { type LocalWrite, TABLES, type Table } from '../ports/local-store.ts';
 
@@ -50,7 +50,7 @@ function readLine(line: string): readonly LocalWrite[] | null {
   const space = line.indexOf(' ');
   const text = line.slice(space + 1);
   if (space <= 0 || textChecksum(text).toString(36) !== line.slice(0, space)) return null;
-  return (JSON.parse(text) as readonly PackedWrite[]).map(([table, first, second, ...rest]) => {
+  return (parseJson(text) as readonly PackedWrite[]).map(([table, first, second, ...rest]) => {
     const place = { table: TABLES[table] as Table, key: [first, second] as const };
     return rest.length === 0 ? place : { ...place, value: rest[0] as JsonValue };
   });

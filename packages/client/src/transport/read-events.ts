@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import { linesOf } from './lines.ts';
 
 export interface ServerEvent {
@@ -38,7 +39,7 @@ function fieldOf(line: string): { readonly field: string; readonly value: string
 function eventOf(name: string, data: readonly string[]): ServerEvent | null {
   if (name === '' || data.length === 0) return null;
   try {
-    return { name, data: JSON.parse(data.join('\n')) };
+    return { name, data: parseJson(data.join('\n')) };
   } catch {
     return null;
   }

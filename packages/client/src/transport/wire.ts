@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import { asClientError, ClientError, clientError } from '../client-error.ts';
 import { REQUEST_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
@@ -121,7 +122,7 @@ export function timeLimit(platform: Platform, outer: AbortSignal, firstMs: numbe
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     throw clientError('bad_answer', 'the answer is not whole, or does not come from a Tidemark server', error);
   }
@@ -137,7 +138,7 @@ async function refusalOf(response: Response, nowMs: number): Promise<ClientError
 async function problemOf(response: Response): Promise<{ readonly code: string; readonly detail: string }> {
   const unnamed = { code: `http_${response.status}`, detail: `the server answered ${response.status}` };
   try {
-    const problem: unknown = JSON.parse(await response.text());
+    const problem: unknown = parseJson(await response.text());
     if (typeof problem !== 'object' || problem === null) return unnamed;
     const { code, detail } = problem as { readonly code?: unknown; readonly detail?: unknown };
     if (typeof code !== 'string') return unnamed;

@@ -1,4 +1,4 @@
-import { type Limits, Refusal } from '@tidemark/protocol';
+import { type Limits, parseJson, Refusal } from '@tidemark/protocol';
 import type { ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import { admitName, quoted } from './admit-name.ts';
@@ -91,7 +91,7 @@ class AnswerTexts implements GivenObjects {
   #admit(id: string, text: string): AttributeTexts {
     try {
       admitName('object', id, `/${FIELD}`);
-      return admitAttributes(JSON.parse(text), this.#limits, [FIELD, id]);
+      return admitAttributes(parseJson(text), this.#limits, [FIELD, id]);
     } catch (error) {
       throw backendFault(error instanceof SyntaxError ? new Refusal('invalid_json', 'it is not JSON') : error, id);
     }

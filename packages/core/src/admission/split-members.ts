@@ -1,4 +1,4 @@
-import { ANSWER_DEPTH_MAX } from '@tidemark/protocol';
+import { ANSWER_DEPTH_MAX, parseJson } from '@tidemark/protocol';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -203,7 +203,7 @@ function nextStage(stage: Stage, unit: number): Stage {
 function keyOf(text: string): string {
   if (!text.includes('\\')) return text.slice(1, -1);
   try {
-    return JSON.parse(text) as string;
+    return parseJson(text) as string;
   } catch {
     throw new NotMembers('a key in it is not JSON');
   }

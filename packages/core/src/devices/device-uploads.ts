@@ -1,6 +1,7 @@
 import {
   ACKNOWLEDGED_PER_CALL_MAX,
   type Outcome,
+  parseJson,
   pointer,
   Refusal,
   UPLOADS_PER_PUSH_MAX,
@@ -68,7 +69,7 @@ export class DeviceUploads {
 
   /** Runs the job of an upload that was left to a queue. */
   async runUpload(job: LeasedJob): Promise<void> {
-    const { source, user, client, owner } = JSON.parse(job.payload) as UploadJob;
+    const { source, user, client, owner } = parseJson(job.payload) as UploadJob;
     const place = owner === undefined ? undefined : { partition: { source, user: owner }, earlier: [] };
     const target = await this.#ownTarget({ user, client }, source, place).catch((error: unknown) => {
       if (!GONE.has(troubleOf(error).code)) throw error;

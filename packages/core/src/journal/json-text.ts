@@ -1,3 +1,5 @@
+import { parseJson } from '@tidemark/protocol';
+
 /**
  * Walking over JSON text that Tidemark wrote itself (canonical, no white space), without parsing it: values stay the
  * texts they are, so nothing is ever formatted twice.
@@ -59,7 +61,7 @@ export function eachMember(text: string, start: number, visit: (name: string, va
 /** What the JSON string between the two indices says. */
 export function nameOf(text: string, start: number, end: number): string {
   const inner = text.slice(start + 1, end - 1);
-  return inner.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : inner;
+  return inner.includes('\\') ? (parseJson(text.slice(start, end)) as string) : inner;
 }
 
 /** Attributes recur with every object, so the texts of their names are kept. */

@@ -1,4 +1,4 @@
-import { GONE_MARKS_MAX, objectChecksum, plainObjectChecksum } from '@tidemark/protocol';
+import { GONE_MARKS_MAX, objectChecksum, parseJson, plainObjectChecksum } from '@tidemark/protocol';
 import { eachMember, endOfString, nameOf, nameText, objectText } from './json-text.ts';
 
 /**
@@ -163,7 +163,7 @@ function seqsText(seqs: ReadonlyMap<string, number>): string {
 function readMarks(record: string, marksAt: number, ownSeq: number): Marks {
   if (marksAt === record.length) return { born: ownSeq, touched: NO_MARKS, gone: NO_MARKS };
   if (record[marksAt] !== '\n') throw new Error('a record has something other than marks behind its object');
-  const [born, touched, gone] = JSON.parse(record.slice(marksAt + 1)) as [number, SeqsJson, SeqsJson?];
+  const [born, touched, gone] = parseJson(record.slice(marksAt + 1)) as [number, SeqsJson, SeqsJson?];
   return {
     born: born === OWN_SEQ ? ownSeq : born,
     touched: seqsOf(touched, ownSeq),

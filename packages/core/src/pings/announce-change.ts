@@ -1,4 +1,4 @@
-import { PING_USERS_MAX, Refusal } from '@tidemark/protocol';
+import { PING_USERS_MAX, parseJson, Refusal } from '@tidemark/protocol';
 import type { JobHandler, Jobs } from '../ports/jobs.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import { lastOf } from '../registry/belongings.ts';
@@ -24,7 +24,7 @@ export async function announceChange(pings: Pings, jobs: Jobs, { source, user }:
 /** Tells the users of a shared source. Each job tells a bounded number of them and leaves a job for those after. */
 export function announceToAll(store: Store, pings: Pings, jobs: Jobs): JobHandler {
   return async ({ payload }) => {
-    const { source, after } = JSON.parse(payload) as AnnouncePayload;
+    const { source, after } = parseJson(payload) as AnnouncePayload;
     const from = after === null ? {} : { after: [after] };
     const page = await store.listEntries({ kind: 'user', prefix: [], limit: PING_USERS_MAX, ...from });
     const users = page.map(({ key }) => lastOf(key));

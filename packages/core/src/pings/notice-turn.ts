@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import type { Clock } from '../ports/clock.ts';
 import type { Guard, PartitionKey, Store } from '../ports/store.ts';
 import { enrolment } from '../registry/belongings.ts';
@@ -39,7 +40,7 @@ export function takeNoticeTurn(ports: NoticePorts, told: PartitionKey, everyMs: 
     const entry = await store.readEntry(ref);
     // Read after what was told: another server that tells meanwhile makes the write fail.
     const now = { ...(await standOf(ports, told)), atMs: clock.nowMs() };
-    const last = entry === null ? null : (JSON.parse(entry.value) as Told);
+    const last = entry === null ? null : (parseJson(entry.value) as Told);
     if (last !== null && holds(last, now)) return 'told';
     if (last !== null && now.atMs >= last.atMs && now.atMs - last.atMs < everyMs) return 'wait';
     const write = { ...ref, value: JSON.stringify(now), expect: entry?.version ?? 0 };

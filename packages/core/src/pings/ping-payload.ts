@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import type { PingContent } from './admit-ping.ts';
 
 /**
@@ -29,5 +30,5 @@ export function pingPayloads(
 }
 
 export function readPingPayload(text: string): PingPayload {
-  return JSON.parse(text) as PingPayload;
+  return parseJson(text) as PingPayload;
 }

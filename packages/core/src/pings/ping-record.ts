@@ -1,4 +1,4 @@
-import type { PushService } from '@tidemark/protocol';
+import { type PushService, parseJson } from '@tidemark/protocol';
 import { isoTime } from '../registry/iso-time.ts';
 
 /** What can become of a ping on one device for good. */
@@ -95,9 +95,9 @@ export function resultView(client: string, record: ResultRecord): ResultView {
 }
 
 export function readPingRecord(text: string): PingRecord {
-  return JSON.parse(text) as PingRecord;
+  return parseJson(text) as PingRecord;
 }
 
 export function readResultRecord(text: string): ResultRecord {
-  return JSON.parse(text) as ResultRecord;
+  return parseJson(text) as ResultRecord;
 }

@@ -1,4 +1,4 @@
-import type { Trouble } from '@tidemark/protocol';
+import { parseJson, type Trouble } from '@tidemark/protocol';
 
 /** How the refresh of one partition stands. */
 export interface RefreshState {
@@ -29,7 +29,7 @@ export const NEVER_REFRESHED: RefreshState = {
 };
 
 export function readRefreshState(text: string): RefreshState {
-  return { ...NEVER_REFRESHED, ...(JSON.parse(text) as RefreshState) };
+  return { ...NEVER_REFRESHED, ...(parseJson(text) as RefreshState) };
 }
 
 export function writeRefreshState(state: RefreshState): string {

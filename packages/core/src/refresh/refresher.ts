@@ -1,4 +1,5 @@
 import {
+  parseJson,
   REFRESH_ATTEMPTS_MAX,
   REFRESH_AWAIT_MS_MAX,
   REFRESH_QUERIES_MAX,
@@ -97,7 +98,7 @@ export class Refresher {
   /** Runs the jobs that `ensureFresh` has left to a queue. */
   get handler(): JobHandler {
     return async ({ payload }) => {
-      const undertaking = await this.#undertakingOf(callFor(JSON.parse(payload) as PartitionKey)).catch(goneIsNull);
+      const undertaking = await this.#undertakingOf(callFor(parseJson(payload) as PartitionKey)).catch(goneIsNull);
       if (undertaking === null || 'code' in undertaking) return;
       const trouble = await this.#alone(undertaking, () => this.#ensureQueued(undertaking));
       if (trouble === null) return;

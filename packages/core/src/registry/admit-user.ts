@@ -1,4 +1,4 @@
-import { type JsonValue, type Limits, pointer, Refusal } from '@tidemark/protocol';
+import { type JsonValue, type Limits, parseJson, pointer, Refusal } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitAttributes } from '../admission/admit-objects.ts';
 import { admitFields } from './admit-fields.ts';
@@ -70,7 +70,7 @@ function freeAttributes(fields: ReadonlyMap<string, unknown>, limits: Limits): U
   for (const [name] of free) refuseReserved(name);
   const objectLimits = { ...limits, attributesPerObjectMax: limits.userAttributesMax };
   const texts = admitAttributes(Object.fromEntries(free), objectLimits, [FIELD]);
-  return Object.fromEntries([...texts].map(([name, text]) => [name, JSON.parse(text) as JsonValue]));
+  return Object.fromEntries([...texts].map(([name, text]) => [name, parseJson(text) as JsonValue]));
 }
 
 function refuseReserved(name: string): void {

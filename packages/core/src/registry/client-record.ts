@@ -1,4 +1,4 @@
-import type { DeviceType, PushType } from '@tidemark/protocol';
+import { type DeviceType, type PushType, parseJson } from '@tidemark/protocol';
 
 /** What a device says about itself. */
 export interface Device {
@@ -32,7 +32,7 @@ export const BLANK_DEVICE: Device = {
 };
 
 export function readClientRecord(text: string): ClientRecord {
-  const record = JSON.parse(text) as Omit<ClientRecord, 'restarts'> & Partial<ClientRecord>;
+  const record = parseJson(text) as Omit<ClientRecord, 'restarts'> & Partial<ClientRecord>;
   return { ...record, restarts: record.restarts ?? {} };
 }
 

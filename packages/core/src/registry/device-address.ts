@@ -1,4 +1,4 @@
-import type { PushType } from '@tidemark/protocol';
+import { type PushType, parseJson } from '@tidemark/protocol';
 
 /** What a browser says of itself to be pinged (`PushSubscription.toJSON()`), with its keys as bytes. */
 export interface Subscription {
@@ -49,7 +49,7 @@ export function readSubscription(pin: string): Subscription | null {
 
 function parsed(text: string): object {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return typeof value === 'object' && value !== null ? value : {};
   } catch {
     return {};

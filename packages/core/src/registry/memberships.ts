@@ -1,4 +1,4 @@
-import { MEMBERSHIPS_EARLIER_MAX, nameProblem, Refusal } from '@tidemark/protocol';
+import { MEMBERSHIPS_EARLIER_MAX, nameProblem, parseJson, Refusal } from '@tidemark/protocol';
 import { customNameOf, customOwner, type PartitionedSource } from '../admission/custom-partition.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { type Adapter, AdapterRefusal, type Adapters } from '../ports/adapter.ts';
@@ -130,7 +130,7 @@ export async function membershipRemovals(store: Store, source: string, user: str
 }
 
 function readMembership({ value }: Entry): Membership {
-  return JSON.parse(value) as Membership;
+  return parseJson(value) as Membership;
 }
 
 function ownPlace({ name, partition_type }: PartitionedSource, user: string): Place {

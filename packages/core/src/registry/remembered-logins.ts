@@ -1,4 +1,4 @@
-import { nameProblem, Refusal } from '@tidemark/protocol';
+import { nameProblem, parseJson, Refusal } from '@tidemark/protocol';
 import { lifeGuard } from '../admission/admit-write.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Passwords } from '../ports/passwords.ts';
@@ -155,5 +155,5 @@ function removalsOf(login: string, { user }: Pick<RememberedLogin, 'user'>): Ent
 }
 
 function readRemembered({ value }: Entry): RememberedLogin {
-  return JSON.parse(value) as RememberedLogin;
+  return parseJson(value) as RememberedLogin;
 }

@@ -1,4 +1,4 @@
-import type { Conflicts, PartitionType, References, SyncType } from '@tidemark/protocol';
+import { type Conflicts, type PartitionType, parseJson, type References, type SyncType } from '@tidemark/protocol';
 
 export interface SourceRecord {
   readonly partitionType: PartitionType;
@@ -53,7 +53,7 @@ export function pollIntervalOf({ pollIntervalS, adapter }: SourceRecord): number
 
 /** What a record from before an attribute existed does not say is as if nobody had said anything. */
 export function readSourceRecord(text: string): SourceRecord {
-  return { ...PLAIN_SOURCE, ...(JSON.parse(text) as SourceRecord) };
+  return { ...PLAIN_SOURCE, ...(parseJson(text) as SourceRecord) };
 }
 
 export function writeSourceRecord(record: SourceRecord): string {

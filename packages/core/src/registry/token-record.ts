@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import type { Scope } from './scopes.ts';
 
 /** What is kept of a token, under its hash. It never changes: a token is issued once and goes once. */
@@ -13,7 +14,7 @@ export interface TokenRecord {
 }
 
 export function readTokenRecord(text: string): TokenRecord {
-  return JSON.parse(text) as TokenRecord;
+  return parseJson(text) as TokenRecord;
 }
 
 export function writeTokenRecord(record: TokenRecord): string {

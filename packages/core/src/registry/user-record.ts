@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import { type JsonValue, parseJson } from '@tidemark/protocol';
 
 export type UserAttributes = Readonly<Record<string, JsonValue>>;
 
@@ -19,7 +19,7 @@ export interface UserRecord {
 }
 
 export function readUserRecord(text: string): UserRecord {
-  return JSON.parse(text) as UserRecord;
+  return parseJson(text) as UserRecord;
 }
 
 export function writeUserRecord(record: UserRecord): string {

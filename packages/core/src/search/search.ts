@@ -1,4 +1,4 @@
-import { type JsonValue, type Limits, Refusal, SEARCH_OBJECTS_MAX } from '@tidemark/protocol';
+import { type JsonValue, type Limits, parseJson, Refusal, SEARCH_OBJECTS_MAX } from '@tidemark/protocol';
 import { admitAnswer } from '../admission/admit-answer.ts';
 import { quoted } from '../admission/admit-name.ts';
 import { admitValue } from '../admission/admit-value.ts';
@@ -33,7 +33,7 @@ export function isSearchable({ adapters }: Pick<SearchPorts, 'adapters'>, { adap
 /** Objects that a device looks for, as the text of a JSON object. They are passed on and not kept. */
 export async function search(ports: SearchPorts, { partition, user, source, params }: SearchCall): Promise<string> {
   const { adapters, limits, pace } = ports;
-  const admitted = JSON.parse(admitValue(params ?? null, limits.valueDepthMax, () => '/params')) as JsonValue;
+  const admitted = parseJson(admitValue(params ?? null, limits.valueDepthMax, () => '/params')) as JsonValue;
   const adapter = source.adapter === NO_ADAPTER ? null : (adapters?.find(source.adapter) ?? null);
   const custom = customNameOf(partition.user);
   const whose = { user, ...(custom === null ? {} : { partition: custom }) };

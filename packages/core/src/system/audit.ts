@@ -1,4 +1,4 @@
-import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { LIST_MAX, parseJson, pointer, Refusal } from '@tidemark/protocol';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { EntryRef, Store } from '../ports/store.ts';
@@ -77,6 +77,6 @@ function idOf(atMs: number, word: string): string {
 }
 
 function viewOf(id: string, value: string): AuditView {
-  const { atMs, ...fact } = JSON.parse(value) as AuditFact & { readonly atMs: number };
+  const { atMs, ...fact } = parseJson(value) as AuditFact & { readonly atMs: number };
   return { id, at: isoTime(atMs), ...fact };
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 /** The licence the server runs under, in the form of decisions: no seats to buy, so nothing to run out of. */
 export interface License {
   readonly license: 'Apache-2.0';
@@ -20,7 +21,7 @@ export interface LicenseRecord {
 }
 
 export function readLicenseRecord(text: string): LicenseRecord {
-  return JSON.parse(text) as LicenseRecord;
+  return parseJson(text) as LicenseRecord;
 }
 
 export function writeLicenseRecord(record: LicenseRecord): string {

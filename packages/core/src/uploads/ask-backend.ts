@@ -1,4 +1,4 @@
-import { type JsonValue, Refusal, type Trouble } from '@tidemark/protocol';
+import { type JsonValue, parseJson, Refusal, type Trouble } from '@tidemark/protocol';
 import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
 import { type Adapter, AdapterRefusal, type UploadCall } from '../ports/adapter.ts';
@@ -35,7 +35,7 @@ async function perform(adapter: Adapter, call: UploadCall, { op, attributes: tex
     await adapter.delete(call);
     return call.id;
   }
-  const attributes = JSON.parse(objectText(texts)) as JsonValue;
+  const attributes = parseJson(objectText(texts)) as JsonValue;
   if (op === 'create') return adapter.create({ ...call, attributes });
   await adapter.update({ ...call, attributes });
   return call.id;

@@ -1,6 +1,7 @@
 import {
   JOB_ATTEMPTS_MAX,
   type Limits,
+  parseJson,
   Refusal,
   UPLOAD_GIVE_UP_MS,
   UPLOADS_AT_ONCE_MAX,
@@ -72,7 +73,7 @@ export class BackendUploads {
 
   /** Runs one job. `target` null: the source, the user or the device is gone. */
   async run(job: LeasedJob, target: UploadTarget | null): Promise<void> {
-    const { upload, atMs } = JSON.parse(job.payload) as UploadJob;
+    const { upload, atMs } = parseJson(job.payload) as UploadJob;
     const [prepared] = target === null ? [] : await this.#prepare(target, [upload]);
     if (target === null || prepared === undefined) return;
     const before = await this.#before(target, upload.op_id);

@@ -1,4 +1,4 @@
-import { Refusal } from '@tidemark/protocol';
+import { parseJson, Refusal } from '@tidemark/protocol';
 import type { AttributeTexts } from '../admission/admitted.ts';
 import type { NoteRef, PartitionKey, Store } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
@@ -81,7 +81,7 @@ function namedIn(
 
 /** A reference is an id, or a list of them. */
 function idsIn(text: string): readonly string[] {
-  const value: unknown = JSON.parse(text);
+  const value: unknown = parseJson(text);
   if (typeof value === 'string') return [value];
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
@@ -96,7 +96,7 @@ function rewritten(attributes: AttributeTexts, { references }: UploadTarget, lin
       const link = typeof one === 'string' ? known.get(one) : undefined;
       return link?.state === 'given' ? link.id : one;
     };
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (typeof value === 'string') next.set(attribute, JSON.stringify(renamed(value)));
     else if (Array.isArray(value)) next.set(attribute, JSON.stringify(value.map(renamed)));
   }

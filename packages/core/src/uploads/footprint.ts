@@ -1,4 +1,4 @@
-import { FOOTPRINT_ATTRIBUTES_MAX, textChecksum } from '@tidemark/protocol';
+import { FOOTPRINT_ATTRIBUTES_MAX, parseJson, textChecksum } from '@tidemark/protocol';
 import type { AttributeTexts } from '../admission/admitted.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { AttributeTexts } from '../admission/admitted.ts';
 export type Footprint = ReadonlyMap<string, number>;
 
 export function readFootprint(text: string | undefined): Footprint {
-  return new Map(text === undefined ? [] : (JSON.parse(text) as [string, number][]));
+  return new Map(text === undefined ? [] : (parseJson(text) as [string, number][]));
 }
 
 export function footprintText(before: Footprint, written: AttributeTexts): string {

@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import type { Note } from '../ports/store.ts';
 
 /**
@@ -17,5 +18,5 @@ export function linkText(link: Link): string {
 }
 
 export function readLink({ text }: Note): Link {
-  return JSON.parse(text) as Link;
+  return parseJson(text) as Link;
 }

@@ -1,4 +1,4 @@
-import type { JsonValue, Outcome, OutcomeStatus, Trouble } from '@tidemark/protocol';
+import { type JsonValue, type Outcome, type OutcomeStatus, parseJson, type Trouble } from '@tidemark/protocol';
 import { objectText } from '../journal/json-text.ts';
 import { readRecord } from '../journal/record.ts';
 import type { Note, StoredObject } from '../ports/store.ts';
@@ -17,7 +17,7 @@ export function outcomeText({ status, id, error, isSetAside }: KeptOutcome): str
 }
 
 export function readOutcome({ text }: Note): KeptOutcome {
-  return JSON.parse(text) as KeptOutcome;
+  return parseJson(text) as KeptOutcome;
 }
 
 /** Whether the device is told how the object is, to show it or to go back to it. */
@@ -39,5 +39,5 @@ export function outcomeOf(opId: string, source: string, kept: KeptOutcome, store
 
 function currentOf(stored: StoredObject | undefined): Record<string, JsonValue> | null {
   if (stored === undefined || stored.record === null) return null;
-  return JSON.parse(objectText(readRecord(stored.record, stored.seq).attributes)) as Record<string, JsonValue>;
+  return parseJson(objectText(readRecord(stored.record, stored.seq).attributes)) as Record<string, JsonValue>;
 }

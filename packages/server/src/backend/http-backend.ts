@@ -10,7 +10,7 @@ import {
   type Random,
   type UploadCall,
 } from '@tidemark/core';
-import { BACKEND_DETAIL_UNITS_MAX, type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
+import { BACKEND_DETAIL_UNITS_MAX, type JsonValue, nameProblem, parseJson, Refusal } from '@tidemark/protocol';
 import { BlockedAddress } from '../outbound/checked-lookup.ts';
 import { type BreakerState, type BreakerView, CircuitBreaker, type Leave } from '../outbound/circuit-breaker.ts';
 import { retryAfterMs } from '../outbound/retry-after-ms.ts';
@@ -252,7 +252,7 @@ export class HttpBackend implements Adapter, Authenticator {
 
 function isAboutSignature(text: string): boolean {
   try {
-    const { code } = JSON.parse(text) as { readonly code?: unknown };
+    const { code } = parseJson(text) as { readonly code?: unknown };
     return typeof code === 'string' && SIGNATURE_CODE.test(code);
   } catch {
     return false;

@@ -1,4 +1,4 @@
-import { Refusal } from '@tidemark/protocol';
+import { parseJson, Refusal } from '@tidemark/protocol';
 import type { Exchange } from './backend-http.ts';
 import { textOf, Utf8Chunks } from './utf8-chunks.ts';
 
@@ -50,7 +50,7 @@ export function notUsable(why: string): Refusal {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     // What the parser says may repeat parts of the answer.
     throw notUsable('it is not JSON');

@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import { CliFailure, type FailureParticulars } from './cli-failure.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
@@ -127,7 +128,7 @@ export class ApiClient {
 function parsed<T>({ text, isJson }: Answer, path: string): T {
   if (isJson) {
     try {
-      return JSON.parse(text) as T;
+      return parseJson(text) as T;
     } catch {
       // Told below: it is not what a Tidemark server answers.
     }
@@ -137,7 +138,7 @@ function parsed<T>({ text, isJson }: Answer, path: string): T {
 
 function problemIn(text: string): Problem {
   try {
-    return (JSON.parse(text) as Problem | null) ?? {};
+    return (parseJson(text) as Problem | null) ?? {};
   } catch {
     return {};
   }

@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { parseJson } from '@tidemark/protocol';
 import { isOpenToOthers } from '../config/read-secret-file.ts';
 import { CliFailure } from './cli-failure.ts';
 
@@ -44,7 +45,7 @@ export class Credentials {
       throw error;
     }
     try {
-      return new Map(Object.entries(JSON.parse(text) as Record<string, Credential>));
+      return new Map(Object.entries(parseJson(text) as Record<string, Credential>));
     } catch {
       throw this.#failure('is damaged');
     }

@@ -50,8 +50,8 @@ async function dev(): Promise<{ readonly url: string; readonly log: Interface }>
 
 it('[MODULE-5] tidemark init makes an app whose tests pass', async () => {
   const { scripts } = JSON.parse(readFileSync(join(app, 'package.json'), 'utf8')) as { scripts: { test: string } };
-  expect(scripts.test).toBe('node --test test/');
-  const tests = spawnSync(process.execPath, ['--test', 'test/'], {
+  expect(scripts.test).toBe('node --test');
+  const tests = spawnSync(process.execPath, ['--test'], {
     cwd: app,
     encoding: 'utf8',
     timeout: 50_000,

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Device, DeviceOptions } from '@tidemark/client';
+import { parseJson } from '@tidemark/protocol';
 import { CliFailure, usageFailure } from './cli-failure.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
@@ -33,7 +34,7 @@ export class DeviceFolder {
     if (!existsSync(this.#file)) {
       throw usageFailure(`there is no device in ${this.#path}`, 'make one with tidemark device login');
     }
-    return JSON.parse(readFileSync(this.#file, 'utf8')) as DeviceFacts;
+    return parseJson(readFileSync(this.#file, 'utf8')) as DeviceFacts;
   }
 
   /** The server of a device stays the same: what it holds belongs to that server. */

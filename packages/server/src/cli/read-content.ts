@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parseJson } from '@tidemark/protocol';
 import type { Cli } from './cli.ts';
 import { usageFailure } from './cli-failure.ts';
 
@@ -24,7 +25,7 @@ export async function readContent({ terminal, folder }: Cli, file: string | unde
 export async function readJsonText(cli: Cli, file: string | undefined): Promise<string> {
   const text = await readContent(cli, file);
   try {
-    JSON.parse(text);
+    parseJson(text);
     return text.replace(/^\uFEFF/, '').trim();
   } catch (error) {
     const what = file === undefined || file === STDIN ? 'the standard input' : file;

@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 /** Why a text is not JSON, and where. */
 export class JsonProblem extends Error {
   override readonly name = 'JsonProblem';
@@ -10,7 +11,7 @@ const TOKENS = /"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|,(?=(?:\s|\/\/[^
 export function parseCommentedJson(text: string): unknown {
   const plain = text.replace(/^\uFEFF/, ' ').replace(TOKENS, (token) => (token.startsWith('"') ? token : blank(token)));
   try {
-    return JSON.parse(plain) as unknown;
+    return parseJson(plain) as unknown;
   } catch (error) {
     throw new JsonProblem(placed(error instanceof Error ? error.message : String(error), plain));
   }
@@ -42,7 +43,7 @@ function mistakeAt(text: string): number {
 
 function isUnfinished(text: string): boolean {
   try {
-    JSON.parse(text);
+    parseJson(text);
     return true;
   } catch (error) {
     return error instanceof Error && /^(?:Unexpected end|Unterminated)/.test(error.message);

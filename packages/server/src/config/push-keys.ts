@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { parseJson } from '@tidemark/protocol';
 import type { ServiceAccount } from '../notifiers/access-token.ts';
 
 /** Whether it is the text of a .p8 file as Apple hands them out: a private key of the curve P-256. */
@@ -45,7 +46,7 @@ function privateKeyIn(text: string): KeyObject | null {
 
 function parsed(text: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};

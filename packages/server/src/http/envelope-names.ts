@@ -1,4 +1,4 @@
-import { Refusal } from '@tidemark/protocol';
+import { parseJson, Refusal } from '@tidemark/protocol';
 import { ENVELOPE_NAMES_MAX } from '../edge-limits.ts';
 
 const TOLD_UNITS_MAX = 80;
@@ -35,7 +35,7 @@ export class EnvelopeNames {
 function nameOf(quoted: string): string {
   if (!quoted.includes('\\')) return quoted.slice(1, -1);
   try {
-    return JSON.parse(quoted) as string;
+    return parseJson(quoted) as string;
   } catch {
     // Not JSON: the parser will say so.
     return quoted;

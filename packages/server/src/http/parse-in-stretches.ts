@@ -1,4 +1,4 @@
-import { Refusal } from '@tidemark/protocol';
+import { parseJson, Refusal } from '@tidemark/protocol';
 
 /** What a byte means to whoever only looks for the ends of things. */
 const QUOTE = 1;
@@ -196,7 +196,7 @@ class OpenContainers {
   #parse(before: string, start: number, end: number, behind: string): unknown {
     this.parsedBytes += end - start;
     try {
-      return JSON.parse(before + this.#bytes.toString('utf8', start, end) + behind);
+      return parseJson(before + this.#bytes.toString('utf8', start, end) + behind);
     } catch {
       // What the parser says may repeat parts of the body, which may be a secret.
       throw notJson();

@@ -1,3 +1,5 @@
+import { parseJson } from '@tidemark/protocol';
+
 /** What must never be in a log, by the name it is kept under: lower case, `-` as `_`. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
   'token',
@@ -40,7 +42,7 @@ const DEPTH_MAX = 32;
 export function maskSecrets(line: string): string {
   if (!SUSPICIOUS.test(line)) return line;
   try {
-    return `${JSON.stringify(maskValue(JSON.parse(line), 0))}\n`;
+    return `${JSON.stringify(maskValue(parseJson(line), 0))}\n`;
   } catch {
     // Not a line of JSON. It must not be lost, so it is masked as the text it is.
     return maskText(line);

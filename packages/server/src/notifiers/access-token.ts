@@ -1,4 +1,5 @@
 import type { Clock } from '@tidemark/core';
+import { parseJson } from '@tidemark/protocol';
 import { importPKCS8, SignJWT } from 'jose';
 import type { Timers } from '../jobs/timers.ts';
 import { retryAfterMs } from '../outbound/retry-after-ms.ts';
@@ -119,7 +120,7 @@ function errorIn(body: string): string {
 
 function parsed(body: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(body);
+    const value: unknown = parseJson(body);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};

@@ -1,4 +1,5 @@
 import type { PingMessage, PingTarget } from '@tidemark/core';
+import { parseJson } from '@tidemark/protocol';
 import { collapseKey } from './collapse-key.ts';
 import { type Fitted, fitMessage } from './fit-message.ts';
 
@@ -19,7 +20,7 @@ export function fcmMessage(target: PingTarget, ping: PingMessage, ttlS: number):
     JSON.stringify(body === undefined ? { data } : { notification: { body }, data }),
   );
   if (fitted === null) return null;
-  const content = JSON.parse(fitted.body) as object;
+  const content = parseJson(fitted.body) as object;
   const service = APPLE.has(target.deviceType) ? { apns: apnsOf(ping) } : { android: androidOf(ping, ttlS) };
   const body = JSON.stringify({ message: { token: target.devicePin, ...content, ...service } });
   return { ...fitted, body };

@@ -1,4 +1,5 @@
 import { refs, type Store } from '@tidemark/core';
+import { parseJson } from '@tidemark/protocol';
 import { newVapidKeys, type VapidKeys } from './vapid.ts';
 
 /**
@@ -8,7 +9,7 @@ import { newVapidKeys, type VapidKeys } from './vapid.ts';
 export async function keepVapidKeys(store: Store): Promise<VapidKeys> {
   const ref = refs.setting('vapid');
   const kept = await store.readEntry(ref);
-  if (kept !== null) return JSON.parse(kept.value) as VapidKeys;
+  if (kept !== null) return parseJson(kept.value) as VapidKeys;
   const keys = newVapidKeys();
   const { status } = await store.writeEntries({
     writes: [{ ...ref, value: JSON.stringify(keys), expect: 0 }],

@@ -1,5 +1,5 @@
 import { BUS_TEXT_UNITS_MAX, type PartitionKey } from '@tidemark/core';
-import type { SyncEvents } from '@tidemark/protocol';
+import { parseJson, type SyncEvents } from '@tidemark/protocol';
 
 /** What one server asks all others. */
 export type Question =
@@ -50,7 +50,7 @@ const KINDS: ReadonlySet<unknown> = new Set<Hint['kind']>([
 export function readHint(text: string): Signed | null {
   if (text.length > BUS_TEXT_UNITS_MAX) return null;
   try {
-    const { v, from, ...hint } = JSON.parse(text) as { v: unknown; from: string } & Hint;
+    const { v, from, ...hint } = parseJson(text) as { v: unknown; from: string } & Hint;
     return v === VERSION && typeof from === 'string' && KINDS.has(hint.kind) ? { from, hint } : null;
   } catch {
     return null;

@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { type ApiDocument, type Endpoint, endpointFor, endpointsOf } from './api-document.ts';
@@ -27,7 +28,7 @@ export class AnswerChecker {
     const place = endpoint === null ? PROBLEM : contentOf(endpoint, status, type);
     if (place === null) return [`${method} ${endpoint?.template} is not said to answer ${status} ${type}`];
     if (method === 'HEAD' || (endpoint === null && type !== 'application/problem+json')) return [];
-    const values = type === 'application/x-ndjson' ? linesOf(text) : [/\bjson$/.test(type) ? JSON.parse(text) : text];
+    const values = type === 'application/x-ndjson' ? linesOf(text) : [/\bjson$/.test(type) ? parseJson(text) : text];
     return values.flatMap((value) => this.#problems(place, value));
   }
 

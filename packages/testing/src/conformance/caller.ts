@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { parseJson } from '@tidemark/protocol';
 import { type Outgoing, Sender } from './sender.ts';
 
 /** An answer with its body read as what it says it is. */
@@ -49,7 +50,7 @@ export class Caller {
       headers: { ...token, ...outgoing.headers },
     });
     const isJson = /\bjson\b/.test(headers['content-type'] ?? '') && text !== '';
-    const body: unknown = isJson ? JSON.parse(text) : text;
+    const body: unknown = isJson ? parseJson(text) : text;
     const code = status >= 400 && isJson ? String((body as { readonly code?: unknown }).code) : null;
     return { status, code, body, headers, text };
   }

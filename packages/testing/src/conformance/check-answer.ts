@@ -1,4 +1,4 @@
-import { REFUSALS } from '@tidemark/protocol';
+import { parseJson, REFUSALS } from '@tidemark/protocol';
 import type { Expected } from './conformance-case.ts';
 import { ANY_TEXT, differences, type Kept, Matcher, REQUEST_ID } from './matcher.ts';
 import type { Answer, Outgoing } from './sender.ts';
@@ -30,7 +30,7 @@ function expectedProblems(expected: Expected, answered: Answered): readonly stri
   const { answer, kept } = answered;
   switch (expected.kind) {
     case 'json':
-      return headProblems(answer, 200, JSON_TYPE) ?? differences(expected.body, JSON.parse(answer.text), kept);
+      return headProblems(answer, 200, JSON_TYPE) ?? differences(expected.body, parseJson(answer.text), kept);
     case 'text':
       return headProblems(answer, 200, TEXT_TYPE) ?? differences(expected.body, answer.text, kept);
     case 'lines':
@@ -55,7 +55,7 @@ export function linesOf(text: string): readonly unknown[] {
   return text
     .split('\n')
     .slice(0, -1)
-    .map((line) => JSON.parse(line) as unknown);
+    .map((line) => parseJson(line) as unknown);
 }
 
 /** Null: status and type are right, and the body is worth a look. */
@@ -67,7 +67,7 @@ function headProblems({ status, headers }: Answer, expectedStatus: number, type:
 
 /** The whole problem: nothing but the members of the catalogue, all with the values they must have. */
 function problemProblems({ code, pointers, headers = {} }: Refused, { answer, kept }: Answered): readonly string[] {
-  const body = JSON.parse(answer.text) as Readonly<Record<string, unknown>>;
+  const body = parseJson(answer.text) as Readonly<Record<string, unknown>>;
   const { hint, errors, ...rest } = body;
   const { status, title } = REFUSALS[code];
   const expected = {

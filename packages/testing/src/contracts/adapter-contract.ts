@@ -1,6 +1,5 @@
 import { type Adapter, AdapterRefusal, type ObjectsAnswer } from '@tidemark/core';
-import type { JsonValue } from '@tidemark/protocol';
-import { Refusal } from '@tidemark/protocol';
+import { type JsonValue, parseJson, Refusal } from '@tidemark/protocol';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 /** How whoever is behind the adapter answers. */
@@ -119,7 +118,7 @@ async function objectsOf(answer: ObjectsAnswer): Promise<unknown> {
   if ('objects' in answer) return answer.objects;
   let text = '';
   for await (const chunk of answer.chunks) text += chunk;
-  return JSON.parse(text);
+  return parseJson(text);
 }
 
 function failureOf(work: Promise<unknown>): Promise<unknown> {

@@ -1,4 +1,5 @@
 import type { Tidemark } from '@tidemark/core';
+import { parseJson } from '@tidemark/protocol';
 import type { Dice } from '../kit/dice.ts';
 import type { DevicePage } from './device.ts';
 import { factKey } from './facts.ts';
@@ -67,5 +68,5 @@ async function catchUp(tidemark: Tidemark, world: World, writer: number, objects
 async function pull(tidemark: Tidemark, writer: number, token: string | null, objectsMax: number): Promise<DevicePage> {
   const { source, user } = partitionOf(writer, deviceRoom(writer));
   const { json } = await tidemark.pull({ source, ...(user === null ? {} : { user_id: user }), token, objectsMax });
-  return JSON.parse(json) as DevicePage;
+  return parseJson(json) as DevicePage;
 }

@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import { type JsonValue, parseJson } from '@tidemark/protocol';
 import { type Effect, type Facts, factKey, factText, type StatSums, statText } from './facts.ts';
 import { clientOf, documentOf, loginOf, metricOf, partitionOf, SOURCES } from './names.ts';
 import type {
@@ -89,7 +89,7 @@ function idsIn(facts: Facts, prefix: string): string[] {
 }
 
 function attributesOf(text: string | undefined): Attributes {
-  return text === undefined ? {} : (JSON.parse(text) as Attributes);
+  return text === undefined ? {} : (parseJson(text) as Attributes);
 }
 
 function objectText(attributes: Attributes): string | null {
@@ -100,10 +100,10 @@ function documentEffect(facts: Facts, writer: number, { kind, where, content }: 
   const key = factKey.document(documentOf(writer, where, content.type));
   const before = kind === 'set_document' ? undefined : facts.get(key);
   if (content.type === 'text') {
-    const text = before === undefined ? '' : (JSON.parse(before) as string);
+    const text = before === undefined ? '' : (parseJson(before) as string);
     return new Map([[key, factText(text + content.text)]]);
   }
-  const objects = before === undefined ? {} : (JSON.parse(before) as Record<string, Attributes>);
+  const objects = before === undefined ? {} : (parseJson(before) as Record<string, Attributes>);
   for (const [id, given] of unfoldBunch(writer, content.objects)) objects[id] = { ...objects[id], ...given };
   return new Map([[key, factText(objects)]]);
 }

@@ -1,5 +1,5 @@
 import type { DocumentKey, PartitionKey, PartitionState, Tidemark } from '@tidemark/core';
-import { addChecksums, canonicalJson, type JsonValue, objectChecksum } from '@tidemark/protocol';
+import { addChecksums, canonicalJson, type JsonValue, objectChecksum, parseJson } from '@tidemark/protocol';
 import { clientText } from './effect-of.ts';
 import { type Facts, factKey, factText, markText, placeOf, statText } from './facts.ts';
 import { documentOf, WRITERS } from './names.ts';
@@ -72,7 +72,7 @@ async function readPartition(
 /** A record begins with a member of a JSON object; what the server notes for itself follows on another line. */
 function readRecord(record: string): { readonly id: string; readonly attributes: Attributes } {
   const [member = ''] = record.split('\n');
-  const [[id, attributes] = ['', {}]] = Object.entries(JSON.parse(`{${member}}`) as Record<string, Attributes>);
+  const [[id, attributes] = ['', {}]] = Object.entries(parseJson(`{${member}}`) as Record<string, Attributes>);
   return { id, attributes };
 }
 
@@ -134,7 +134,7 @@ async function readDocument(tidemark: Tidemark, key: DocumentKey, facts: Map<str
   const value: JsonValue =
     document.type === 'text'
       ? parts.map(([, text]) => text).join('')
-      : Object.fromEntries(parts.map(([id, text]) => [id, JSON.parse(text) as JsonValue]));
+      : Object.fromEntries(parts.map(([id, text]) => [id, parseJson(text) as JsonValue]));
   facts.set(factKey.document(key), factText(value));
 }
 

@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import type { DevicePage } from './device.ts';
 import { effectOf } from './effect-of.ts';
 import { type Effect, type Facts, factKey, markText, placeOf } from './facts.ts';
@@ -170,7 +171,7 @@ export class World {
     begunAt: number,
   ): void {
     const { text, mark } = answer;
-    const page = JSON.parse(text) as DevicePage;
+    const page = parseJson(text) as DevicePage;
     const given = tokenWords(page.token);
     this.#receive(writer, page, begunAt);
     // A partition never written to keeps no tidemarks.

@@ -2,7 +2,7 @@ import { cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Device, defaultPlatform, openDevice, type Platform } from '@tidemark/client';
 import { openFileStore } from '@tidemark/client/file-store';
-import type { PushRequest } from '@tidemark/protocol';
+import { type PushRequest, parseJson } from '@tidemark/protocol';
 import { seededRandom } from '../kit/seeded-random.ts';
 import { type TemporaryFolder, temporaryFolder } from '../kit/temporary-folder.ts';
 import { DEVICE_HEADER, FaultProxy, type Forwarded } from './fault-proxy.ts';
@@ -156,7 +156,7 @@ export class HttpStage implements Stage {
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}: ${text}`);
-    return response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : text;
+    return response.headers.get('content-type')?.startsWith('application/json') ? parseJson(text) : text;
   }
 
   #newLife(index: number): Life {
@@ -184,7 +184,7 @@ export class HttpStage implements Stage {
   #note({ device, path, body }: Forwarded): void {
     if (path === '/sync/v1/pull') this.#pulls[device] = (this.#pulls[device] ?? 0) + 1;
     if (path !== '/sync/v1/push') return;
-    for (const upload of (JSON.parse(body.toString()) as PushRequest).changes) {
+    for (const upload of (parseJson(body.toString()) as PushRequest).changes) {
       this.#uploads.push({ device, opId: upload.op_id, text: JSON.stringify(upload) });
     }
   }

@@ -1,6 +1,6 @@
 import { type Device, openDevice } from '@tidemark/client';
 import type { Tidemark } from '@tidemark/core';
-import type { PushRequest } from '@tidemark/protocol';
+import { type PushRequest, parseJson } from '@tidemark/protocol';
 import { Dice } from '../kit/dice.ts';
 import { newTidemark } from '../kit/new-tidemark.ts';
 import { seededRandom } from '../kit/seeded-random.ts';
@@ -164,7 +164,7 @@ export class VirtualStage implements Stage {
     const { pathname } = new URL(url);
     if (pathname.endsWith('/pull')) this.#pulls[index] = (this.#pulls[index] ?? 0) + 1;
     if (!pathname.endsWith('/push')) return;
-    for (const upload of (JSON.parse(String(init.body)) as PushRequest).changes) {
+    for (const upload of (parseJson(String(init.body)) as PushRequest).changes) {
       this.#uploads.push({ device: index, opId: upload.op_id, text: JSON.stringify(upload) });
     }
   }

@@ -7,6 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { parseJson } from '@tidemark/protocol';
 
 /** One call that has reached the backend, whatever was answered. */
 export interface BackendRequest {
@@ -80,7 +81,7 @@ async function receive(request: IncomingMessage, secret: () => string | Promise<
   const text = Buffer.concat(parts).toString('utf8');
   return {
     call: (request.url ?? '').split('/').at(-1) ?? '',
-    body: JSON.parse(text) as Record<string, unknown>,
+    body: parseJson(text) as Record<string, unknown>,
     text,
     headers: request.headers,
     isSigned: isSigned(await secret(), request.headers, text),

@@ -1,4 +1,4 @@
-import type { JsonValue, Page } from '@tidemark/protocol';
+import { type JsonValue, type Page, parseJson } from '@tidemark/protocol';
 import { demand } from './violation.ts';
 
 const KEYS: ReadonlySet<string> = new Set([
@@ -52,7 +52,7 @@ export function readPage(text: string): PageRead {
 
 function parse(text: string): PageRead {
   try {
-    return JSON.parse(text);
+    return parseJson(text) as PageRead;
   } catch {
     demand(false, 'SIM-6', () => `the page is not JSON: ${text}`);
   }

@@ -1,6 +1,6 @@
 import { type Device, type DeviceOptions, openDevice } from '@tidemark/client';
 import type { Tidemark } from '@tidemark/core';
-import type { Limits } from '@tidemark/protocol';
+import { type Limits, parseJson } from '@tidemark/protocol';
 import { newTidemark } from '../kit/new-tidemark.ts';
 import { InProcessSync, type SyncExchange } from './in-process-sync.ts';
 import { VirtualPlatform } from './virtual-platform.ts';
@@ -51,5 +51,5 @@ export async function newDeviceWorld(
 }
 
 function bodyOf({ body }: RequestInit): unknown {
-  return typeof body === 'string' ? JSON.parse(body) : undefined;
+  return typeof body === 'string' ? parseJson(body) : undefined;
 }

@@ -1,5 +1,5 @@
 import { type Committed, type DeviceId, pageJson, type RenderedPage, type Tidemark } from '@tidemark/core';
-import { type Outcome, type Page, type PullRequest, type PushRequest, Refusal } from '@tidemark/protocol';
+import { type Outcome, type Page, type PullRequest, type PushRequest, parseJson, Refusal } from '@tidemark/protocol';
 
 /** What a request is about to be answered with, for tests that want to meddle with it. */
 export interface SyncExchange {
@@ -41,7 +41,7 @@ export class InProcessSync {
   readonly fetch = async (address: string, init: RequestInit): Promise<Response> => {
     const url = new URL(address);
     const path = url.pathname.slice('/sync/v1'.length);
-    const body: unknown = typeof init.body === 'string' ? JSON.parse(init.body) : undefined;
+    const body: unknown = typeof init.body === 'string' ? parseJson(init.body) : undefined;
     const exchange = { method: init.method ?? 'GET', path, body };
     this.log.push(exchange);
     try {
@@ -164,7 +164,7 @@ export class InProcessSync {
 }
 
 function pageOf({ token, body }: RenderedPage): Page {
-  return JSON.parse(pageJson(token, body)) as Page;
+  return parseJson(pageJson(token, body)) as Page;
 }
 
 function json(body: unknown): Response {

@@ -1,3 +1,4 @@
+import { parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
@@ -84,7 +85,7 @@ function addWrite(docs: Command, cli: Cli, name: 'set' | 'append', description: 
         const data = options.text ? JSON.stringify(await readContent(cli, file)) : await readJsonText(cli, file);
         const body = `{"data":${data},"append":${name === 'append'}}`;
         const { text } = await api.call('POST', documentPath(options, doc), { body });
-        print.record(JSON.parse(text) as DocumentReport);
+        print.record(parseJson(text) as DocumentReport);
       }),
     );
   withExamples(

@@ -1,4 +1,4 @@
-import type { WriteReport } from '@tidemark/protocol';
+import { parseJson, type WriteReport } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
@@ -97,7 +97,7 @@ function addKind(push: Command, cli: Cli, kind: PushKind): void {
     cli.remote(async ({ api, print }, source: string, file: string | undefined, options: PushOptions) => {
       const body = `{${envelopeOf(kind, options)}${kind.members(await readJsonText(cli, file))}}`;
       const { text } = await api.call('POST', `${path`/app/v1/${source}`}/${kind.operation}`, { body });
-      print.record(JSON.parse(text) as WriteReport);
+      print.record(parseJson(text) as WriteReport);
     }),
   );
   withExamples(command, kind.example);
@@ -110,7 +110,7 @@ function envelopeOf({ canRebuild }: PushKind, { user, rebuildMd }: PushOptions):
 
 /** The file is the body but for the user, so it must not bring anything else along. */
 function updateMembers(json: string): string {
-  const content: unknown = JSON.parse(json);
+  const content: unknown = parseJson(json);
   const names = typeof content === 'object' && content !== null ? Object.keys(content).sort() : [];
   if (Array.isArray(content) || names.join() !== 'data,delete_data') {
     throw usageFailure('the content must be an object with delete_data and data, and nothing else');

@@ -1,4 +1,5 @@
 import type { UserView } from '@tidemark/core';
+import { parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { attributeOf } from '../attribute-of.ts';
 import type { Act, Cli } from '../cli.ts';
@@ -145,7 +146,7 @@ async function newPassword(cli: Cli, login: string, options: SetOptions): Promis
 async function attributesOf(cli: Cli, options: AttributeOptions & CreateOptions): Promise<Record<string, unknown>> {
   const isInputTwice = options.attributes === '-' && options.passwordStdin === true;
   if (isInputTwice) throw usageFailure('the standard input cannot be both the attributes and the password');
-  const fromFile = options.attributes === undefined ? {} : JSON.parse(await readJsonText(cli, options.attributes));
+  const fromFile = options.attributes === undefined ? {} : parseJson(await readJsonText(cli, options.attributes));
   if (typeof fromFile !== 'object' || fromFile === null || Array.isArray(fromFile)) {
     throw usageFailure('--attributes must hold a JSON object');
   }

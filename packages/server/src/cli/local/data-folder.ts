@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseJson } from '@tidemark/protocol';
 import type { Config } from '../../config/config.ts';
 import { CliFailure } from '../cli-failure.ts';
 
@@ -20,7 +21,7 @@ export function markOf(folder: string): FolderMark | null {
   const file = join(folder, MARK_FILE);
   if (!existsSync(file)) return null;
   try {
-    const mark = JSON.parse(readFileSync(file, 'utf8')) as (FolderMark & { readonly product?: string }) | null;
+    const mark = parseJson(readFileSync(file, 'utf8')) as (FolderMark & { readonly product?: string }) | null;
     return mark?.product === 'tidemark' ? mark : null;
   } catch {
     return null;

@@ -15,7 +15,7 @@ function packageFile(version: string): string {
     name: 'my-tidemark-app',
     private: true,
     type: 'module',
-    scripts: { dev: 'tidemark dev', start: 'tidemark serve', test: 'node --test test/' },
+    scripts: { dev: 'tidemark dev', start: 'tidemark serve', test: 'node --test' },
     dependencies: { '@tidemark/server': version },
   };
   return `${JSON.stringify(file, null, 2)}\n`;

@@ -52,6 +52,24 @@ describe('the SDK and the server', () => {
     expect([one.problems.list(), other.problems.list()]).toEqual([[], []]);
   });
 
+  it('[VALUE-8] names that some versions of V8 take for each other arrive as they are, in both directions', async () => {
+    const objects = {
+      n1: { a: 1, '\\': 2, deep: { b: 1, '\\': 2 } },
+      n2: { a: 1, '"': 2, deep: { b: 1, '\n': 2 } },
+      n3: { a: 1, '/': 2, deep: { b: 1, '"': [{ b: 1, '\r': 2 }] } },
+    };
+    await push('Order', objects);
+    const device = await signedIn();
+    await device.sync();
+    const made = await device.source('Order').create(objects.n2);
+    await device.sync();
+    const held = [...Object.keys(objects), made.id].map((id) => device.source('Order').get(id)?.attributes);
+    expect(held).toEqual([...Object.values(objects), objects.n2]);
+    const read = await admin.get('/rc/v1/users/ada/sources/Order/docs/md');
+    expect(read).toMatchObject({ status: 200, body: objects });
+    expect(device.problems.list()).toEqual([]);
+  });
+
   it('[SDK-9] a catalogue that is only given as a snapshot comes compressed, whole and with its checksum', async () => {
     const objects = Object.fromEntries(Array.from({ length: 1_200 }, (_, n) => [`p${n}`, { n, text: 'x'.repeat(50) }]));
     await push('Catalogue', objects);
