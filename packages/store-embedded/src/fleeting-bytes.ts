@@ -20,6 +20,6 @@ export function copyOf(bytes: FleetingBytes, start = 0): Buffer {
   return Buffer.from(viewOf(bytes, start));
 }
 
-export function textOf({ buffer, byteOffset, length }: FleetingBytes): string {
-  return Buffer.from(buffer, byteOffset, length).toString();
+export function textOf({ buffer, byteOffset, length }: FleetingBytes, start = 0, end = length): string {
+  return Buffer.from(buffer, byteOffset + start, end - start).toString();
 }

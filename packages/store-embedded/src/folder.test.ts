@@ -18,7 +18,7 @@ import { openEmbeddedStore } from './embedded-store.ts';
 import { copyOf, type FleetingBytes } from './fleeting-bytes.ts';
 import { UnusableFolder } from './folder.ts';
 import { ALL_PLACES } from './keys.ts';
-import { recordsAt } from './live-records.ts';
+import { liveRecords } from './live-records.ts';
 import { MAP_BYTES, openTables } from './tables.ts';
 
 async function newFolder(): Promise<string> {
@@ -46,11 +46,10 @@ async function inFirstFormat(folder: string): Promise<void> {
   const tables = openTables(join(folder, 'store.mdb'), { mapBytes: MAP_BYTES });
   const places = [...tables.live.getRange(ALL_PLACES)].length;
   tables.root.transactionSync(() => {
-    for (const place of [...tables.live.getKeys(ALL_PLACES)]) {
-      const records = recordsAt(place, tables.live.get(place) as Buffer);
-      tables.live.remove(place);
-      for (const { seq, record } of records) tables.live.put([place[0], seq], Buffer.from(record));
-    }
+    const records = [...liveRecords(tables, ALL_PLACES)];
+    const [[partition] = [0]] = tables.live.getKeys(ALL_PLACES);
+    for (const place of [...tables.live.getKeys(ALL_PLACES)]) tables.live.remove(place);
+    for (const { seq, record } of records) tables.live.put([partition, seq], Buffer.from(record));
   });
   expect([places < 200, [...tables.live.getKeys(ALL_PLACES)].length]).toEqual([true, 2_000]);
   await tables.root.close();
@@ -64,7 +63,7 @@ async function inSecondFormat(folder: string): Promise<void> {
   tables.root.transactionSync(() => {
     for (const place of [...tables.live.getKeys(ALL_PLACES)]) {
       const run = copyOf(tables.live.get(place) as FleetingBytes);
-      expect([place[2], run.readUInt8(0) & 0x80]).toEqual([true, 0x80]);
+      expect([place[2], run.readUInt8(0) & 0x80]).toEqual(['run', 0x80]);
       run.writeUInt8(run.readUInt8(0) & 0x7f, 0);
       tables.live.put(place, run);
     }

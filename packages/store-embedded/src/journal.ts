@@ -7,10 +7,10 @@ import type {
   PartitionState,
   StoredObject,
 } from '@tidemark/core/ports';
-import { copyOf, type FleetingBytes, textOf, viewOf } from './fleeting-bytes.ts';
+import { copyOf, textOf, viewOf } from './fleeting-bytes.ts';
 import { JoinedRecords } from './joined-records.ts';
-import { type LivePlace, NUMBER_MAX, type Place, placesAfter } from './keys.ts';
-import { RecordFinder, recordsAt } from './live-records.ts';
+import { NUMBER_MAX, type Place, placesAfter } from './keys.ts';
+import { type LiveValue, liveValues, RecordFinder, recordsIn } from './live-records.ts';
 import { type KeptPartition, keptPartition, stateOf } from './partitions.ts';
 import { COMMA_BYTES, type RunHead, type RunRecord, recordInRun, recordsOfRun, runHead } from './runs.ts';
 import { type Standing, standingOf } from './standings.ts';
@@ -40,8 +40,8 @@ function recordAt(records: RecordFinder, { seq, isLive }: Standing): string | nu
 export function readJournal(tables: Tables, key: PartitionKey, range: JournalRange): JournalSlice {
   const records: string[] = [];
   const seqs: number[] = [];
-  const stretch = walkJournal(tables, key, range, (place, value, room, graves) => {
-    for (const { seq, record } of recordsAt(place, value, range.after)) {
+  const stretch = walkJournal(tables, key, range, (live, room, graves) => {
+    for (const { seq, record } of recordsIn(live, range.after)) {
       if (!buryBefore(seq, graves, room) || !room.take(seq, 1, record.length)) return false;
       records.push(record);
       seqs.push(seq);
@@ -59,43 +59,55 @@ export function readJoined(
   memory?: Uint8Array | null,
 ): JoinedSlice {
   const joined = new JoinedRecords(memory ?? null);
-  const stretch = walkJournal(tables, key, range, ([, end, isRun], value, room, graves) => {
-    if (isRun !== true) {
+  const stretch = walkJournal(tables, key, range, (live, room, graves) => {
+    const { end, isRun, value, gaps } = live;
+    if (!isRun) {
       // A tombstone is read into the same memory.
       const bytes = graves.seq < end ? copyOf(value) : viewOf(value);
       return addEach(joined, [{ seq: end, bytes, units: textOf(value).length }], false, { room, graves });
     }
     const head = runHead(value, end);
     if (graves.seq > head.lastSeq) {
-      if (head.firstSeq > range.after && room.take(head.lastSeq, head.count, head.units)) {
+      const isAllNew = gaps.length === 0 && head.firstSeq > range.after;
+      if (isAllNew && room.take(head.lastSeq, head.count, head.units)) {
         joined.add(viewOf(value, head.textStart), head.count, head.isOneLine);
         return true;
       }
-      if (head.isAscii) return addSome(joined, value, end, { head, after: range.after, room });
+      if (head.isAscii) return addSome(joined, live, { head, after: range.after, room });
     }
-    const records = recordsOfRun(value, end).filter(({ seq }) => seq > range.after);
+    const records = recordsOfRun(value, end, gaps).filter(({ seq }) => seq > range.after);
     return addEach(joined, records, head.isOneLine, { room, graves });
   });
   return { ...stretch, ...(memory === undefined ? joined.take() : joined.lend()) };
 }
 
-/** Of a run of which not all belongs in, what does. False: there was no room for all of it. */
+/** Of a run of which not all belongs in, what does, in as few pieces as possible. False: there was no room for all of it. */
 function addSome(
   joined: JoinedRecords,
-  value: FleetingBytes,
-  end: number,
+  { end, value, gaps }: LiveValue,
   { head, after, room }: { readonly head: RunHead; readonly after: number; readonly room: Room },
 ): boolean {
-  let [start, at, count] = [head.textStart, head.textStart, 0];
+  let [start, at, count, gap] = [head.textStart, head.textStart, 0, 0];
+  const addPiece = () => {
+    if (count > 0) joined.add(viewOf(value, start, at - COMMA_BYTES), count, head.isOneLine);
+    count = 0;
+  };
   for (let index = 0; index < head.count; index++) {
     const { seq, bytes } = recordInRun(value, end, index);
-    if (seq <= after) start = at + bytes + COMMA_BYTES;
-    else if (room.take(seq, 1, bytes)) count++;
-    else break;
+    const isGap = gaps[gap] === index;
+    if (isGap) gap++;
+    if (isGap || seq <= after) {
+      addPiece();
+      start = at + bytes + COMMA_BYTES;
+    } else if (room.take(seq, 1, bytes)) count++;
+    else {
+      addPiece();
+      return false;
+    }
     at += bytes + COMMA_BYTES;
   }
-  if (count > 0) joined.add(viewOf(value, start, at - COMMA_BYTES), count, head.isOneLine);
-  return at - COMMA_BYTES === value.length;
+  addPiece();
+  return true;
 }
 
 /** Records one by one, with the tombstones before each. False: there was no room for all of them. */
@@ -112,8 +124,8 @@ function addEach(
   return true;
 }
 
-/** A value of `live` where it stands. False: there was no room for all of it. */
-type Visit = (place: LivePlace, value: FleetingBytes, room: Room, graves: GraveCursor) => boolean;
+/** False: there was no room for all of it. */
+type Visit = (live: LiveValue, room: Room, graves: GraveCursor) => boolean;
 
 /** Visits what stands in a range. Of the tombstones, the visitor has to add those before each record. */
 function walkJournal(
@@ -128,8 +140,8 @@ function walkJournal(
   if (kept === null || range.after >= kept.head) return room.stretch(state, true);
   const graves = new GraveCursor(tables, kept, Math.max(range.after, range.gravesAfter));
   try {
-    for (const { key: place, value } of tables.live.getRange(placesAfter(kept.number, range.after))) {
-      if (!visit(place, value, room, graves)) return room.stretch(state, false);
+    for (const live of liveValues(tables.live.getRange(placesAfter(kept.number, range.after)))) {
+      if (!visit(live, room, graves)) return room.stretch(state, false);
     }
     return room.stretch(state, buryBefore(NUMBER_MAX, graves, room));
   } finally {

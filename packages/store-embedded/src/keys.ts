@@ -167,24 +167,26 @@ export const placeEncoder = {
   },
 };
 
-/** Where records stand: one alone under its seq, or a run of them (`runs.ts`). */
-export type LivePlace = Place | [partition: number, seq: number, isRun: true];
+/** Where records stand: one alone under its seq, or a run of them (`runs.ts`), right behind its gaps (`gaps.ts`). */
+export type LivePlace = Place | [partition: number, seq: number, what: 'gaps' | 'run'];
 
-/** A run has one byte more in its key. Its seq is that of no record outside of it, so the byte orders nothing. */
+/** The last byte of their keys. The seq of a run is that of no record outside of it, so nothing comes in between. */
+const GAPS_KEY_END = 0;
 const RUN_KEY_END = 1;
 const PLACE_BYTES = 2 * NUMBER_BYTES;
 
 export const livePlaceEncoder = {
-  writeKey([partition, seq, isRun]: LivePlace, target: Uint8Array, start: number): number {
+  writeKey([partition, seq, what]: LivePlace, target: Uint8Array, start: number): number {
     const end = writeNumber(target, writeNumber(target, start, partition), seq);
-    if (isRun !== true) return end;
-    target[end] = RUN_KEY_END;
+    if (what === undefined) return end;
+    target[end] = what === 'run' ? RUN_KEY_END : GAPS_KEY_END;
     return end + 1;
   },
   readKey(source: Uint8Array, start: number, end: number): LivePlace {
     const partition = readNumber(source, start);
     const seq = readNumber(source, start + NUMBER_BYTES);
-    return end - start > PLACE_BYTES ? [partition, seq, true] : [partition, seq];
+    if (end - start === PLACE_BYTES) return [partition, seq];
+    return [partition, seq, source[start + PLACE_BYTES] === RUN_KEY_END ? 'run' : 'gaps'];
   },
 };
 

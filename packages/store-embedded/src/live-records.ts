@@ -1,16 +1,19 @@
 import { asBinary, type Transaction } from 'lmdb';
 import { copyOf, type FleetingBytes, textOf } from './fleeting-bytes.ts';
+import { areFew, type Gaps, gapsBytes, NO_GAPS, readGaps } from './gaps.ts';
 import type { LivePlace } from './keys.ts';
 import {
+  gapsWithout,
   LONG_RUN_BYTES_MAX,
   RUN_RECORD_BYTES_MAX,
   RunBuilder,
   type RunRecord,
   recordsOfRun,
   runBytes,
+  runHead,
   SHORT_RUN_BYTES_MAX,
-  ThinnedRun,
   textInRun,
+  thinnedRun,
 } from './runs.ts';
 import type { Tables } from './tables.ts';
 
@@ -20,10 +23,44 @@ export interface PlacedRecord {
   readonly record: string;
 }
 
-/** The records that stand at a place, behind a seq. */
-export function recordsAt([, end, isRun]: LivePlace, value: FleetingBytes, after = -1): readonly PlacedRecord[] {
-  if (isRun !== true) return end > after ? [{ seq: end, record: textOf(value) }] : [];
-  return recordsOfRun(value, end).flatMap(({ seq, bytes }) => (seq > after ? [{ seq, record: bytes.toString() }] : []));
+/** What stands under a seq: a record, or a run with its gaps. */
+export interface LiveValue {
+  readonly end: number;
+  readonly isRun: boolean;
+  readonly value: FleetingBytes;
+  readonly gaps: Gaps;
+}
+
+/** What stands in a range of `live`. Gaps without their run are a run that cannot be read. */
+export function* liveValues(
+  entries: Iterable<{ readonly key: LivePlace; readonly value: FleetingBytes }>,
+): Iterable<LiveValue> {
+  let before: { readonly end: number; readonly gaps: Gaps } | null = null;
+  for (const { key, value: found } of entries) {
+    const [, end, what] = key;
+    let value = found;
+    if (before !== null && !(what === 'run' && end === before.end)) {
+      value = copyOf(found);
+      yield { ...before, isRun: true, value: NOTHING };
+      before = null;
+    }
+    if (what === 'gaps') before = { end, gaps: readGaps(value) };
+    else {
+      yield { end, isRun: what === 'run', value, gaps: before?.gaps ?? NO_GAPS };
+      before = null;
+    }
+  }
+  if (before !== null) yield { ...before, isRun: true, value: NOTHING };
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** The records behind a seq. */
+export function recordsIn({ end, isRun, value, gaps }: LiveValue, after = -1): readonly PlacedRecord[] {
+  if (!isRun) return end > after ? [{ seq: end, record: textOf(value) }] : [];
+  return recordsOfRun(value, end, gaps).flatMap(({ seq, bytes }) =>
+    seq > after ? [{ seq, record: bytes.toString() }] : [],
+  );
 }
 
 /** One by one, whatever they are kept with. */
@@ -31,15 +68,16 @@ export function* liveRecords(
   tables: Tables,
   range: { readonly start: LivePlace; readonly end: LivePlace; readonly transaction?: Transaction },
 ): Iterable<PlacedRecord> {
-  for (const { key, value } of tables.live.getRange(range)) yield* recordsAt(key, value);
+  for (const value of liveValues(tables.live.getRange(range))) yield* recordsIn(value);
 }
 
-/** Looks up records by their seqs. Neighbours are found together, so those who ask in order pay for each run once. */
+/** Looks up records by their seqs. Who asks for several of one run, one after the other, pays for it twice and no more. */
 export class RecordFinder {
   readonly #tables: Tables;
   readonly #partition: number;
   readonly #within: { readonly transaction?: Transaction };
-  #run: { readonly end: number; readonly value: Buffer } | null = null;
+  #lastEnd = -1;
+  #run: LiveValue | null = null;
 
   /** Without a transaction, of the state that is there now. */
   constructor(tables: Tables, partition: number, transaction?: Transaction) {
@@ -50,17 +88,16 @@ export class RecordFinder {
 
   /** Null: nothing stands there. */
   at(seq: number): string | null {
-    const known = this.#inRun(seq);
+    const known = this.#run === null ? null : textIn(this.#run, seq);
     if (known !== null) return known;
     const alone = this.#tables.live.get([this.#partition, seq], this.#within);
     if (alone !== undefined) return textOf(alone);
-    const around = valueAround(this.#tables, this.#partition, seq, this.#within);
-    this.#run = around === null ? null : { end: around.end, value: copyOf(around.value) };
-    return this.#inRun(seq);
-  }
-
-  #inRun(seq: number): string | null {
-    return this.#run === null || seq > this.#run.end ? null : textInRun(this.#run.value, this.#run.end, seq);
+    const run = runAround(this.#tables, this.#partition, seq, this.#within);
+    if (run === null) return null;
+    // A run is copied when it is asked for again: most look-ups are of one record.
+    this.#run = run.end === this.#lastEnd ? { ...run, value: copyOf(run.value) } : null;
+    this.#lastEnd = run.end;
+    return textIn(this.#run ?? run, seq);
   }
 
   has(seq: number): boolean {
@@ -68,19 +105,23 @@ export class RecordFinder {
   }
 }
 
+function textIn({ end, value, gaps }: LiveValue, seq: number): string | null {
+  return seq > end ? null : textInRun(value, end, seq, gaps);
+}
+
 /** The run in which a record with this seq would stand. */
-function valueAround(
+function runAround(
   tables: Tables,
   partition: number,
   seq: number,
   within: { readonly transaction?: Transaction } = {},
-): { readonly end: number; readonly value: FleetingBytes } | null {
+): LiveValue | null {
   const [start, end]: [LivePlace, LivePlace] = [
     [partition, seq],
     [partition + 1, 0],
   ];
-  for (const { key, value } of tables.live.getRange({ start, end, limit: 1, ...within })) {
-    return key[2] === true ? { end: key[1], value } : null;
+  for (const value of liveValues(tables.live.getRange({ start, end, limit: 2, ...within }))) {
+    return value.isRun ? value : null;
   }
   return null;
 }
@@ -97,24 +138,33 @@ export function removeRecords(tables: Tables, partition: number, seqs: readonly 
       index++;
       continue;
     }
-    const around = valueAround(tables, partition, seq);
-    if (around === null) throw missing(seq);
+    const run = runAround(tables, partition, seq);
+    if (run === null) throw missing(seq);
     const leaving = new Set<number>();
-    for (; index < ascending.length && (ascending[index] ?? 0) <= around.end; index++) {
+    for (; index < ascending.length && (ascending[index] ?? 0) <= run.end; index++) {
       leaving.add(ascending[index] ?? 0);
     }
-    removeFromRun(tables, [partition, around.end, true], copyOf(around.value), leaving);
+    removeFromRun(tables, partition, run, leaving);
   }
 }
 
-/** Takes away records of a run, all of which must stand in it. */
-function removeFromRun(tables: Tables, place: LivePlace, value: Buffer, leaving: ReadonlySet<number>): void {
-  const [partition, end] = place;
-  const run = new ThinnedRun(value, end);
-  for (const seq of leaving) if (!run.seqs.includes(seq)) throw missing(seq);
-  const left = run.without(leaving);
-  if (left.length === 0) tables.live.remove(place);
-  for (const piece of left) tables.live.put([partition, piece.end, true], asBytes(piece.value));
+/** Takes away records of a run, all of which must stand in it: gaps are noted while they are few, and the run is long. */
+function removeFromRun(
+  tables: Tables,
+  partition: number,
+  { end, value, gaps: before }: LiveValue,
+  leaving: ReadonlySet<number>,
+): void {
+  const gaps = gapsWithout(value, end, before, leaving);
+  if (gaps === null) throw missing(Math.min(...leaving));
+  if (value.length > SHORT_RUN_BYTES_MAX && areFew(gaps, runHead(value, end).count)) {
+    tables.live.put([partition, end, 'gaps'], asBytes(gapsBytes(gaps)));
+    return;
+  }
+  const left = thinnedRun(copyOf(value), end, gaps);
+  if (left === null) tables.live.remove([partition, end, 'run']);
+  else tables.live.put([partition, end, 'run'], asBytes(left));
+  if (before.length > 0) tables.live.remove([partition, end, 'gaps']);
 }
 
 function missing(seq: number | undefined): Error {
@@ -149,7 +199,7 @@ export class LiveWriter {
     const last = records.at(-1);
     if (last === undefined) return;
     if (records.length === 1) this.#tables.live.put([this.#partition, last.seq], asBytes(last.bytes));
-    else putRun(this.#tables, [this.#partition, last.seq, true], records);
+    else this.#tables.live.put([this.#partition, last.seq, 'run'], asBytes(runBytes(records, last.seq)));
   }
 
   /** With what was written last, when that is short and stays so with the first of the new ones. */
@@ -167,7 +217,7 @@ interface LastRun {
   readonly records: readonly RunRecord[];
 }
 
-/** What stands at the head of a journal. Null when that is a tombstone, or nothing that could be added to. */
+/** What stands at the head of a journal. Null when that is a tombstone, or too much to be added to. */
 function lastRun(tables: Tables, partition: number, head: number): LastRun | null {
   if (head === 0) return null;
   const alone = tables.live.get([partition, head]);
@@ -176,12 +226,10 @@ function lastRun(tables: Tables, partition: number, head: number): LastRun | nul
     const bytes = copyOf(alone);
     return { place: [partition, head], records: [{ seq: head, bytes, units: bytes.toString().length }] };
   }
-  const run = tables.live.get([partition, head, true]);
-  return run === undefined ? null : { place: [partition, head, true], records: recordsOfRun(run, head) };
-}
-
-function putRun(tables: Tables, place: LivePlace, records: readonly RunRecord[]): void {
-  tables.live.put(place, asBytes(runBytes(records, place[1])));
+  const run = tables.live.get([partition, head, 'run']);
+  // One that is short has no gaps.
+  if (run === undefined || run.length > SHORT_RUN_BYTES_MAX) return null;
+  return { place: [partition, head, 'run'], records: recordsOfRun(run, head) };
 }
 
 /** The library writes bytes as they are when told so; its types do not say that it may be told. */

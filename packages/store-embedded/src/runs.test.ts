@@ -1,6 +1,8 @@
 import { Dice, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { gapsBytes, readGaps } from './gaps.ts';
 import {
+  gapsWithout,
   LONG_RUN_BYTES_MAX,
   RUN_RECORD_BYTES_MAX,
   RunBuilder,
@@ -9,24 +11,12 @@ import {
   runBytes,
   runHead,
   SHORT_RUN_BYTES_MAX,
-  ThinnedRun,
   textInRun,
+  thinnedRun,
 } from './runs.ts';
 
 function recordOf(seq: number, text: string): RunRecord {
   return { seq, bytes: Buffer.from(text), units: text.length };
-}
-
-/** The records of the runs that are left, each of which is as if it had been written by itself. */
-function leftOf(records: readonly RunRecord[], end: number, leaving: ReadonlySet<number>): readonly RunRecord[][] {
-  const left = new ThinnedRun(runBytes(records, end), end).without(leaving);
-  expect(left.at(-1)?.end ?? end).toBe(end);
-  return left.map((run) => {
-    const found = recordsOfRun(run.value, run.end);
-    expect(run.value).toEqual(runBytes(found, run.end));
-    if (run.end !== end) expect(found.at(-1)?.seq).toBe(run.end);
-    return found;
-  });
 }
 
 const RECORDS = [recordOf(7, '"a":{}'), recordOf(9, '"b":{"text":"é😀"}'), recordOf(12, ''), recordOf(13, '"c":{}')];
@@ -46,7 +36,7 @@ describe('a run of records', () => {
 
   it.each([
     ['one page', SHORT_RUN_BYTES_MAX, 4_080],
-    ['three pages', LONG_RUN_BYTES_MAX, 12_272],
+    ['eight pages', LONG_RUN_BYTES_MAX, 32_752],
   ])('[RUN-2] has room for what fits on %s of the file, and no more', (_pages, bytesMax, bytes) => {
     const run = new RunBuilder();
     const text = 'x'.repeat(193);
@@ -68,18 +58,7 @@ describe('a run of records', () => {
     expect(fits([recordOf(1, 'x')], recordOf(65_537, 'x'))).toBe(false);
   });
 
-  it('[RUN-7] keeps what is around a record that goes apart, and the rest together', () => {
-    const records = Array.from({ length: 80 }, (_, index) => recordOf(index, `${index} `.padEnd(190, 'x')));
-    const lengths = (...leaving: number[]) => leftOf(records, 90, new Set(leaving)).map(({ length }) => length);
-    expect(lengths(30)).toEqual([20, 19, 40]);
-    expect(lengths(0)).toEqual([19, 60]);
-    expect(lengths(79)).toEqual([60, 19]);
-    expect(lengths(1, 5, 41)).toEqual([18, 20, 19, 20]);
-    expect(lengths(...Array.from({ length: 20 }, (_, index) => 20 + index))).toEqual([20, 40]);
-    expect(lengths(...records.map(({ seq }) => seq))).toEqual([]);
-  });
-
-  it('[RUN-7] is the same without some of its records as one that never had them', () => {
+  it('[RUN-7] with gaps is read without them, and is the same without some records as one that never had them', () => {
     const dice = new Dice(seededRandom(7));
     const texts = ['', '"a":{}', '"é":{"😀":1}', '"m":{}\n[1]', 'x'.repeat(190), 'y'.repeat(900)];
     for (let round = 0; round < 300; round++) {
@@ -88,10 +67,31 @@ describe('a run of records', () => {
       const records = Array.from({ length: count }, (_, index) =>
         recordOf(3 * index + dice.below(3), dice.pick(kinds.length === 0 ? texts : kinds)),
       );
-      const leaving = new Set(records.filter(() => dice.chance(30)).map(({ seq }) => seq));
-      const left = leftOf(records, 3 * count + dice.below(100), leaving);
-      expect(left.flat()).toEqual(records.filter(({ seq }) => !leaving.has(seq)));
+      const end = 3 * count + dice.below(100);
+      const value = runBytes(records, end);
+      const [early, late] = [30, 30].map(
+        (percent) => new Set(records.filter(() => dice.chance(percent)).map(({ seq }) => seq)),
+      );
+      const first = gapsWithout(value, end, [], early as Set<number>) ?? [];
+      const leaving = new Set([...(late as Set<number>)].filter((seq) => early?.has(seq) !== true));
+      const gaps = gapsWithout(value, end, first, leaving) ?? [];
+      const left = records.filter(({ seq }) => early?.has(seq) !== true && !leaving.has(seq));
+      expect(gaps).toHaveLength(count - left.length);
+      expect(recordsOfRun(value, end, readGaps(gapsBytes(gaps)))).toEqual(left);
+      expect(thinnedRun(value, end, gaps)).toEqual(left.length === 0 ? null : runBytes(left, end));
+      for (const { seq, bytes } of records) {
+        expect(textInRun(value, end, seq, gaps)).toBe(left.some((one) => one.seq === seq) ? bytes.toString() : null);
+      }
     }
+  });
+
+  it('[RUN-5] has no gap where it has no record', () => {
+    const value = runBytes(RECORDS, 13);
+    expect(gapsWithout(value, 13, [], new Set([7, 13]))).toEqual([0, 3]);
+    expect(gapsWithout(value, 13, [0], new Set([12]))).toEqual([0, 2]);
+    // One that is not there, and one that has gone before.
+    expect(gapsWithout(value, 13, [], new Set([7, 8]))).toBeNull();
+    expect(gapsWithout(value, 13, [0], new Set([7]))).toBeNull();
   });
 
   it('[RUN-8] says whether a line feed stands in any of its records', () => {
@@ -115,11 +115,12 @@ describe('a run of records', () => {
     for (let length = 0; length < value.length; length++) {
       expect(() => recordsOfRun(value.subarray(0, length), 13), `${length}`).toThrow();
       expect(() => textInRun(value.subarray(0, length), 13, 7), `${length}`).toThrow();
-      expect(() => new ThinnedRun(value.subarray(0, length), 13), `${length}`).toThrow();
+      expect(() => thinnedRun(value.subarray(0, length), 13, []), `${length}`).toThrow();
     }
     const longer = Buffer.concat([value, Buffer.from('x')]);
     expect(() => recordsOfRun(longer, 13)).toThrow(/damaged/);
     expect(() => textInRun(longer, 13, 7)).toThrow(/damaged/);
-    expect(() => new ThinnedRun(longer, 13)).toThrow(/damaged/);
+    expect(() => thinnedRun(longer, 13, [])).toThrow(/damaged/);
+    for (const gaps of [[4], [0, 0], [1, 0]]) expect(() => recordsOfRun(value, 13, gaps)).toThrow(/damaged/);
   });
 });

@@ -1,4 +1,5 @@
-import { copyOf, type FleetingBytes } from './fleeting-bytes.ts';
+import { copyOf, type FleetingBytes, textOf } from './fleeting-bytes.ts';
+import { type Gaps, NO_GAPS } from './gaps.ts';
 
 /**
  * A run: records that stand one behind the other in the journal, kept as one value. To read, join and send a thousand
@@ -6,9 +7,8 @@ import { copyOf, type FleetingBytes } from './fleeting-bytes.ts';
  * together (docs/decisions/0034). A run stands under a seq that none of its records exceeds, and that is below those
  * of all records behind it.
  *
- * What is written at once makes long runs, which are read fastest. From a long run that has to be written again, the part
- * around the change is kept apart, and one record after the other makes short runs from the beginning: where changes
- * are, a change writes a page.
+ * What is written at once makes long runs, which are read fastest; what goes from them leaves gaps (`gaps.ts`). One record
+ * after the other makes short runs, of which each change writes all: that is a page.
  *
  *     number of records (2) · their UTF-16 units (2) · for each record: how far its seq is below that of the run (2), its
  *     bytes (2) · the records as UTF-8, with commas in between
@@ -23,8 +23,8 @@ const RECORD_HEAD_BYTES = 4;
 export const COMMA_BYTES = 1;
 const COMMA = 0x2c;
 
-/** The largest values that take three pages of the file and one: the first has 16 bytes of its own. */
-export const LONG_RUN_BYTES_MAX = 3 * 4_096 - 16;
+/** The largest values that take eight pages of the file and one: the first has 16 bytes of its own. */
+export const LONG_RUN_BYTES_MAX = 8 * 4_096 - 16;
 export const SHORT_RUN_BYTES_MAX = 4_096 - 16;
 /** A larger record stands alone: it would leave little room for others, and be written again with each of them. */
 export const RUN_RECORD_BYTES_MAX = 1_024;
@@ -91,39 +91,64 @@ function numberAt(value: FleetingBytes, at: number): number {
   return ((value[at] ?? 0) << 8) | (value[at + 1] ?? 0);
 }
 
-/** The records of a run, in bytes of their own. One that is damaged makes it throw. */
-export function recordsOfRun(value: FleetingBytes, end: number): FoundRecord[] {
-  const { count, textStart, isAscii } = runHead(value, end);
-  const text = copyOf(value, textStart);
-  const records: FoundRecord[] = [];
-  let at = 0;
+/** A record of a run and where it begins. */
+interface Step {
+  readonly seq: number;
+  readonly start: number;
+  readonly bytes: number;
+  /** Whether it is there no more. */
+  readonly isGap: boolean;
+}
+
+/** Goes over the records of a run. One that is damaged, or whose gaps are none of its records, makes it throw. */
+export function eachInRun(value: FleetingBytes, end: number, gaps: Gaps, visit: (step: Step) => void): void {
+  const { count, textStart } = runHead(value, end);
+  let [start, gap] = [textStart, 0];
   for (let index = 0; index < count; index++) {
-    const { seq, bytes: length } = recordInRun(value, end, index);
-    const bytes = text.subarray(at, at + length);
-    records.push({ seq, bytes, units: isAscii ? bytes.length : bytes.toString().length });
-    at += length + COMMA_BYTES;
+    const { seq, bytes } = recordInRun(value, end, index);
+    const isGap = gaps[gap] === index;
+    if (isGap) gap++;
+    visit({ seq, start, bytes, isGap });
+    start += bytes + COMMA_BYTES;
   }
-  requireWhole(count, at, text.length, end);
+  const isWhole = count > 0 && start - COMMA_BYTES === value.length && gap === gaps.length;
+  if (!isWhole) throw new Error(`the run at seq ${end} is damaged; run verify`);
+}
+
+/** The records of a run, in bytes of their own. */
+export function recordsOfRun(value: FleetingBytes, end: number, gaps = NO_GAPS): FoundRecord[] {
+  const { isAscii } = runHead(value, end);
+  const copy = copyOf(value);
+  const records: FoundRecord[] = [];
+  eachInRun(copy, end, gaps, ({ seq, start, bytes: length, isGap }) => {
+    if (isGap) return;
+    const bytes = copy.subarray(start, start + length);
+    records.push({ seq, bytes, units: isAscii ? bytes.length : bytes.toString().length });
+  });
   return records;
 }
 
-/** One record of a run; null: it is not in there. A run that is damaged makes it throw. */
-export function textInRun(value: Buffer, end: number, seq: number): string | null {
-  const { count, textStart } = runHead(value, end);
-  let at = textStart;
+/** One record of a run; null: it is not in there. */
+export function textInRun(value: FleetingBytes, end: number, seq: number, gaps = NO_GAPS): string | null {
   let found: string | null = null;
-  for (let index = 0; index < count; index++) {
-    const record = recordInRun(value, end, index);
-    if (record.seq === seq) found = value.toString('utf8', at, at + record.bytes);
-    at += record.bytes + COMMA_BYTES;
-  }
-  requireWhole(count, at, value.length, end);
+  eachInRun(value, end, gaps, (step) => {
+    if (step.seq === seq && !step.isGap) found = textOf(value, step.start, step.start + step.bytes);
+  });
   return found;
 }
 
-/** `at`: where another record would begin. */
-function requireWhole(count: number, at: number, length: number, end: number): void {
-  if (count === 0 || at - COMMA_BYTES !== length) throw new Error(`the run at seq ${end} is damaged; run verify`);
+/** The gaps of a run when records with these seqs have gone as well. Null: one of them does not stand in it. */
+export function gapsWithout(value: FleetingBytes, end: number, gaps: Gaps, leaving: ReadonlySet<number>): Gaps | null {
+  const all: number[] = [];
+  let index = 0;
+  let left = 0;
+  eachInRun(value, end, gaps, ({ seq, isGap }) => {
+    const isLeaving = !isGap && leaving.has(seq);
+    if (isLeaving) left++;
+    if (isGap || isLeaving) all.push(index);
+    index++;
+  });
+  return left === leaving.size ? all : null;
 }
 
 /** Gathers the records of a run. */
@@ -150,109 +175,45 @@ export class RunBuilder {
 }
 
 /**
- * A run from which records go. What stays is copied as it stands, in as few stretches as possible: to take the others
- * apart, only to put them together again, would take several times as long.
+ * A run without its gaps; null: nothing is left. What stays is copied as it stands, in as few stretches as possible: to
+ * take the records apart, only to put them together again, would take several times as long.
  */
-export class ThinnedRun {
-  readonly #value: Buffer;
-  readonly #end: number;
-  readonly #head: RunHead;
-  /** Where each record begins, and where another one would. */
-  readonly #starts: number[];
-  readonly #seqs: number[] = [];
-
-  /** `end` is the seq under which it stands. One that is damaged makes it throw. */
-  constructor(value: Buffer, end: number) {
-    this.#value = value;
-    this.#end = end;
-    this.#head = runHead(value, end);
-    const { count, textStart } = this.#head;
-    this.#starts = [textStart];
-    let at = textStart;
-    for (let index = 0; index < count; index++) {
-      const { seq, bytes } = recordInRun(value, end, index);
-      at += bytes + COMMA_BYTES;
-      this.#starts.push(at);
-      this.#seqs.push(seq);
-    }
-    requireWhole(count, at, value.length, end);
+export function thinnedRun(value: Buffer, end: number, gaps: Gaps): Buffer | null {
+  const { count, isAscii, isOneLine } = runHead(value, end);
+  const left = count - gaps.length;
+  const textStart = HEAD_BYTES + left * RECORD_HEAD_BYTES;
+  const stretches = new Stretches();
+  const heads: number[] = [];
+  eachInRun(value, end, gaps, ({ seq, start, bytes, isGap }) => {
+    if (isGap) return;
+    stretches.add(start, start + bytes);
+    heads.push(end - seq, bytes);
+  });
+  if (left === 0) return null;
+  const thinned = Buffer.allocUnsafe(textStart + stretches.bytes);
+  for (const [index, number] of heads.entries()) putNumber(thinned, HEAD_BYTES + 2 * index, number);
+  let at = textStart;
+  for (const [start, behind] of stretches.list) {
+    if (at > textStart) thinned[at - COMMA_BYTES] = COMMA;
+    at += value.copy(thinned, at, start, behind) + COMMA_BYTES;
   }
+  const chars = isAscii ? stretches.bytes : thinned.toString('utf8', textStart).length;
+  putNumber(thinned, 2, chars - (left - 1) * COMMA_BYTES);
+  putCount(thinned, left, isOneLine || !thinned.includes(LINE_FEED, textStart));
+  return thinned;
+}
 
-  get seqs(): readonly number[] {
-    return this.#seqs;
-  }
+/** Parts of a text, those that have nothing but a comma in between as one. */
+class Stretches {
+  readonly list: [start: number, behind: number][] = [];
+  /** Of all of them, with commas in between. */
+  bytes = -COMMA_BYTES;
 
-  /**
-   * What is left: runs, and the seqs under which they stand. Of a long one, the page or so around each record that goes is
-   * kept apart from then on, since neighbours often go one after the other; the rest stays together. The last one stands
-   * where the run stood, so that nothing behind it is touched.
-   */
-  without(leaving: ReadonlySet<number>): readonly { readonly end: number; readonly value: Buffer }[] {
-    const pieces: number[][] = [[]];
-    for (const page of this.#pages()) {
-      const staying = page.filter((index) => !leaving.has(this.#seqAt(index)));
-      if (staying.length === page.length) pieces.at(-1)?.push(...page);
-      else pieces.push(staying, []);
-    }
-    const left = pieces.filter(({ length }) => length > 0);
-    return left.map((piece, at) => {
-      const end = at === left.length - 1 ? this.#end : this.#seqAt(piece.at(-1) ?? 0);
-      return { end, value: this.#bytesOf(piece, end) };
-    });
-  }
-
-  /** The places of the records, cut into as much as fits on a page of the file. */
-  #pages(): readonly (readonly number[])[] {
-    const pages: number[][] = [];
-    let room = 0;
-    for (let index = 0; index < this.#seqs.length; index++) {
-      const bytes = RECORD_HEAD_BYTES + this.#lengthAt(index);
-      if (bytes > room) {
-        pages.push([]);
-        room = SHORT_RUN_BYTES_MAX - HEAD_BYTES;
-      }
-      pages.at(-1)?.push(index);
-      room -= bytes + COMMA_BYTES;
-    }
-    return pages;
-  }
-
-  /** A run of the records at some places. */
-  #bytesOf(places: readonly number[], end: number): Buffer {
-    const textStart = HEAD_BYTES + places.length * RECORD_HEAD_BYTES;
-    let size = textStart - COMMA_BYTES;
-    for (const place of places) size += this.#lengthAt(place) + COMMA_BYTES;
-    const value = Buffer.allocUnsafe(size);
-    let at = textStart;
-    let from = 0;
-    for (const [index, place] of places.entries()) {
-      const head = HEAD_BYTES + index * RECORD_HEAD_BYTES;
-      putNumber(value, head, end - this.#seqAt(place));
-      putNumber(value, head + 2, this.#lengthAt(place));
-      if (places[index + 1] === place + 1) continue;
-      // The end of a stretch, with the comma behind it unless it is the last one.
-      const [first, behind] = [this.#startAt(places[from] ?? 0), this.#startAt(place + 1)];
-      at += this.#value.copy(value, at, first, behind - COMMA_BYTES);
-      if (at < size) value[at++] = COMMA;
-      from = index + 1;
-    }
-    const commas = (places.length - 1) * COMMA_BYTES;
-    const chars = this.#head.isAscii ? size - textStart : value.toString('utf8', textStart).length;
-    putNumber(value, 2, chars - commas);
-    putCount(value, places.length, this.#head.isOneLine || !value.includes(LINE_FEED, textStart));
-    return value;
-  }
-
-  #seqAt(index: number): number {
-    return this.#seqs[index] ?? 0;
-  }
-
-  #startAt(index: number): number {
-    return this.#starts[index] ?? 0;
-  }
-
-  #lengthAt(index: number): number {
-    return this.#startAt(index + 1) - this.#startAt(index) - COMMA_BYTES;
+  add(start: number, behind: number): void {
+    const last = this.list.at(-1);
+    if (last !== undefined && last[1] + COMMA_BYTES === start) last[1] = behind;
+    else this.list.push([start, behind]);
+    this.bytes += behind - start + COMMA_BYTES;
   }
 }
 

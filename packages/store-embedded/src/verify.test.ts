@@ -47,11 +47,11 @@ function rewrite({ tables, kept }: Bench, over: Partial<KeptPartition>): void {
 
 /** Puts another text, or none, where a record of the first run stands. */
 function exchange({ tables, kept }: Bench, seq: number, text: string | null): void {
-  const records = recordsOfRun(tables.live.get([kept.number, 4, true]) as Buffer, 4);
+  const records = recordsOfRun(tables.live.get([kept.number, 4, 'run']) as Buffer, 4);
   const bytes = Buffer.from(text ?? '');
   const others = records.filter((record) => record.seq !== seq);
   const all = text === null ? others : [...others, { seq, bytes, units: bytes.length }];
-  tables.live.putSync([kept.number, 4, true], runBytes(all, 4));
+  tables.live.putSync([kept.number, 4, 'run'], runBytes(all, 4));
 }
 
 /** What is done behind the store's back, and the problems verify must name. */
@@ -74,7 +74,19 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
     problems: ['unreadable', 'wrong_size', 'wrong_checksum'],
   },
   'a torn run': {
-    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4, true], Buffer.from([0, 2, 0, 9, 0, 3, 0])),
+    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4, 'run'], Buffer.from([0, 2, 0, 9, 0, 3, 0])),
+    problems: ['unreadable', 'missing_from_journal', 'missing_from_journal', 'wrong_size', 'wrong_checksum'],
+  },
+  'gaps of a run that is not there': {
+    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 5, 'gaps'], Buffer.from([0, 0])),
+    problems: ['unreadable'],
+  },
+  'a gap where something stands': {
+    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4, 'gaps'], Buffer.from([0, 0])),
+    problems: ['missing_from_journal', 'wrong_size', 'wrong_checksum'],
+  },
+  'a gap where nothing stood': {
+    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4, 'gaps'], Buffer.from([0, 9])),
     problems: ['unreadable', 'missing_from_journal', 'missing_from_journal', 'wrong_size', 'wrong_checksum'],
   },
   'a lost index entry': {

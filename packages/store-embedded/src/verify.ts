@@ -4,7 +4,7 @@ import type { Database, Key, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
 import { verifyJobs } from './jobs/verify-jobs.ts';
 import { ALL_OBJECTS, ALL_PLACES, objectsOf, type Place, placesAfter, readNumber } from './keys.ts';
-import { type PlacedRecord, RecordFinder, recordsAt } from './live-records.ts';
+import { liveValues, type PlacedRecord, RecordFinder, recordsIn } from './live-records.ts';
 import { type KeptPartition, partitionKeyOf } from './partitions.ts';
 import { readStanding, type Standing } from './standings.ts';
 import type { Tables } from './tables.ts';
@@ -65,9 +65,9 @@ class Check {
   }
 
   async *#live(kept: KeptPartition, totals: { size: number; checksum: number }): AsyncIterable<PartitionFinding> {
-    for (const { key, value } of this.#tables.live.getRange(this.#journalRange(kept))) {
-      const records = attempt(() => recordsAt(key, value));
-      if (records === null) yield { problem: 'unreadable', detail: `the run at ${key[1]}` };
+    for (const live of liveValues(this.#tables.live.getRange(this.#journalRange(kept)))) {
+      const records = attempt(() => recordsIn(live));
+      if (records === null) yield { problem: 'unreadable', detail: `the run at ${live.end}` };
       for (const record of records ?? []) {
         await this.#breathe();
         yield* this.#record(kept, record, totals);
