@@ -6,7 +6,7 @@ import {
   untilServed,
   type ValkeyServer,
 } from '@tidemark/testing';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { openValkeyBus, type ValkeyBusOptions } from './bus.ts';
 import { openValkeyStore } from './open-valkey-store.ts';
 
@@ -150,6 +150,29 @@ it('[MANY-16] [VALKEY-24] behind sentinels with a password the primary is follow
   await untilHeard(one.bus, two, 'again');
 });
 
+it('[VALKEY-27] what listens at sentinels is no more when connections are made anew, is quiet when they are away, and ends', async () => {
+  const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+  onTestFinished(() => said.mockRestore());
+  const sentinel = await startValkeySentinel(0);
+  onTestFinished(() => sentinel.remove());
+  const one = await joinAt(sentinel.address);
+  // For the connection that speaks, and for the one that hears.
+  await sentinel.untilWatched(2);
+  for (let gap = 2; gap <= 4; gap++) {
+    await sentinel.primary.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await one.gap(gap);
+  }
+  await sentinel.untilWatched(2);
+  await sentinel.stopSentinel();
+  const inItsPlace = await hangUpOnAll(Number(/:(\d+)\//.exec(sentinel.address)?.[1]));
+  await inItsPlace.called(6);
+  await sentinel.startSentinel();
+  await sentinel.untilWatched(2);
+  await one.bus.close();
+  await sentinel.untilWatched(0);
+  expect(said).not.toHaveBeenCalled();
+});
+
 /** What is published while a connection is being made is lost, as it may be: so it is repeated. */
 async function untilHeard(
   bus: { publish(text: string): void },
@@ -169,7 +192,7 @@ async function hangUpOnAll(port: number) {
   let calls = 0;
   let wake = () => {};
   const server = createServer((socket) => {
-    socket.destroy();
+    socket.resetAndDestroy();
     calls++;
     wake();
   });

@@ -3,6 +3,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import type { Address, Node } from './address.ts';
 import { accessOptions, Link, sentinelOptions } from './link.ts';
 import { addressOf, PREFIX, type ValkeyAccess } from './open-valkey-store.ts';
+import { quietWatchers } from './quiet-watchers.ts';
 
 const CONNECT_MS = 1_000;
 const RETRY_MS = 250;
@@ -81,7 +82,7 @@ class ValkeyBus implements Bus {
 
   async #listen(): Promise<void> {
     const { nodes } = this.#link;
-    const ear = new Redis(earOptions(this.#terms.address, nodes[this.#ears++ % nodes.length]));
+    const ear = quietWatchers(new Redis(earOptions(this.#terms.address, nodes[this.#ears++ % nodes.length])));
     this.#ear = ear;
     ear.on('error', () => undefined);
     // One that could not even be told where its primary is was never opened, and so is not closed, but ends.
@@ -104,6 +105,8 @@ class ValkeyBus implements Bus {
 
   #lost(ear: Redis): void {
     ear.removeAllListeners('message');
+    // It has ended, but what it had listen at the sentinels has not.
+    ear.disconnect();
     if (!this.#isOpen || this.#ear !== ear) return;
     this.#ear = null;
     this.#retry = setTimeout(() => void this.#listen(), RETRY_MS);

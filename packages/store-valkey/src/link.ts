@@ -2,6 +2,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { Access, Address, Node } from './address.ts';
 import { type Confirmation, ConfirmedWrites, confirmed, isAsked } from './confirming.ts';
 import { failureOf, unavailable } from './failure.ts';
+import { quietWatchers } from './quiet-watchers.ts';
 import type { Script } from './scripts/script.ts';
 import { WhyUnopened } from './why-unopened.ts';
 import type { Argument, Reply } from './wire.ts';
@@ -266,7 +267,7 @@ export class Link {
 
   #openConfirming(client: Redis | Cluster): { readonly client: Redis; readonly writes: ConfirmedWrites } | null {
     if (client instanceof Cluster || !isAsked(this.#confirmation)) return null;
-    const own = client.duplicate();
+    const own = quietWatchers(client.duplicate());
     // What is wrong with it is wrong with the other one as well, which tells.
     own.on('error', () => undefined);
     return { client: own, writes: new ConfirmedWrites(own, this.#confirmation, this.#confirmMs()) };
@@ -361,7 +362,7 @@ function commonOptions(access: Access, name: string | undefined) {
 function sentinelClient(address: SentinelAddress, common: CommonOptions): Redis {
   let wasFound = false;
   const sentinelRetryStrategy = (times: number) => (wasFound ? reconnectMs(times) : null);
-  const client = new Redis({ ...common, ...sentinelOptions(address), sentinelRetryStrategy });
+  const client = quietWatchers(new Redis({ ...common, ...sentinelOptions(address), sentinelRetryStrategy }));
   client.once('ready', () => {
     wasFound = true;
   });
@@ -383,6 +384,8 @@ export function sentinelOptions({ nodes, name, access, sentinelAccess: { usernam
     sentinelCommandTimeout: ANSWER_MS,
     // One that hangs never closes its connections: only the sentinels tell that there is another one.
     failoverDetector: true,
+    // A minute, which the client would let pass, is long when the primary hangs right after the sentinels were restarted.
+    sentinelReconnectStrategy: reconnectMs,
     // Otherwise the client would speak to all of them in the clear.
     ...(access.isEncrypted ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
   } satisfies RedisOptions;

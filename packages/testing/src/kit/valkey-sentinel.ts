@@ -24,6 +24,8 @@ export interface ValkeySentinel {
   cutOff(): Promise<void>;
   /** The port of whoever the sentinel takes for the primary now. */
   primaryPort(): Promise<number>;
+  /** Waits until so many connections listen at the sentinel for a failover. */
+  untilWatched(count: number): Promise<void>;
   /** Ends the sentinel; what it has learnt stays. */
   stopSentinel(): Promise<void>;
   startSentinel(): Promise<void>;
@@ -78,6 +80,7 @@ export async function startValkeySentinel(replicaCount: number, login: ValkeyLog
       await primary.call('CLIENT', 'KILL', 'TYPE', 'replica');
     },
     primaryPort: sentinel.primaryPort,
+    untilWatched: sentinel.untilWatched,
     stopSentinel: sentinel.stop,
     startSentinel: sentinel.start,
     async remove() {
@@ -104,8 +107,9 @@ async function startSentinel(primary: ValkeyServer, replicaCount: number, login:
   await writeFile(file, `${lines.join('\n')}\n`);
   const start = () => startProcess([file, '--sentinel'], '+monitor master');
   let child = await start();
-  const ask = (...args: readonly string[]) =>
-    callOnce(port, 'SENTINEL', args, login.username === undefined ? login : KEEPER);
+  const call = (command: string, ...args: readonly string[]) =>
+    callOnce(port, command, args, login.username === undefined ? login : KEEPER);
+  const ask = (...args: readonly string[]) => call('SENTINEL', ...args);
   await until('the sentinel knows the replicas', async () => {
     const known = (await ask('replicas', NAME)) as readonly (readonly string[])[];
     return known.filter((fields) => fields[fields.indexOf('flags') + 1] === 'slave').length === replicaCount;
@@ -116,6 +120,11 @@ async function startSentinel(primary: ValkeyServer, replicaCount: number, login:
       const [, now] = (await ask('get-master-addr-by-name', NAME)) as readonly string[];
       return Number(now);
     },
+    untilWatched: (count: number) =>
+      until(`${count} listen at the sentinel`, async () => {
+        const list = String(await call('CLIENT', 'LIST', 'TYPE', 'pubsub')).trim();
+        return (list === '' ? 0 : list.split('\n').length) === count;
+      }),
     stop: () => endProcess(child),
     async start() {
       child = await start();
