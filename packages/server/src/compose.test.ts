@@ -24,7 +24,8 @@ it('a request that never ends is cut off after the grace', async () => {
   socket.on('error', () => {});
   socket.write('POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n');
   await once(socket, 'connect');
-  const cutOff = once(socket, 'close');
+  // By an end or by a reset, as the version of Node likes: `once` would take the latter for a failure.
+  const cutOff = new Promise<void>((resolve) => socket.on('close', () => resolve()));
   await running.close();
   await cutOff;
 });
