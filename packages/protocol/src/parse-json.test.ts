@@ -63,8 +63,8 @@ describe.each([
   ['the careful reader', parseCarefully],
 ])('%s', (_name, parse) => {
   it('[VALUE-8] reads a name as it is written, whatever was read before', () => {
-    for (const before of ['{"a":1,"\\\\":2}', '{"a":1,"x\\\\":2}', '{"a":1,"x\\\\n":2}', '{"a":1,"\\"":2}'])
-      parse(before);
+    // As anybody else in the process may have read them: from then on, the others are taken for these.
+    for (const name of ['\\', 'x\\', 'x\\n', 'x\\ny']) JSON.parse(`{"b":1,${JSON.stringify(name)}:2}`);
     for (const name of ['\n', '"', '/', '\\', 'a', 'x\n', 'x"', 'x\ny', 'x\\', '\u0000', '\ud800']) {
       for (const quoted of [JSON.stringify(name), `"${Array.from(name, (_, at) => unit(name, at)).join('')}"`]) {
         expect(shown(parse(`{"b":1, ${quoted} :2}`))).toEqual([

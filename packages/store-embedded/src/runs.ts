@@ -101,7 +101,7 @@ interface Step {
 }
 
 /** Goes over the records of a run. One that is damaged, or whose gaps are none of its records, makes it throw. */
-export function eachInRun(value: FleetingBytes, end: number, gaps: Gaps, visit: (step: Step) => void): void {
+function eachInRun(value: FleetingBytes, end: number, gaps: Gaps, visit: (step: Step) => void): void {
   const { count, textStart } = runHead(value, end);
   let [start, gap] = [textStart, 0];
   for (let index = 0; index < count; index++) {

@@ -34,14 +34,14 @@ export interface StretchBounds {
 }
 
 /**
- * `JSON.parse` of the bytes, which must be well-formed UTF-8, a stretch at a time: it yields whenever others should
+ * `parseJson` of the bytes, which must be well-formed UTF-8, a stretch at a time: it yields whenever others should
  * get their turn.
  *
  * The scan finds where lists and objects begin and end and where their commas are. What is shorter than a stretch is
  * left to its parent. Of what is longer, the members between two commas that lie a stretch apart are parsed together,
- * by `JSON.parse` itself, and put into the container; a long member is parsed the same way and put in on its own. So
- * every byte is judged by `JSON.parse`, except the brackets and commas of long containers and the white space around
- * them, which are judged here. One long scalar cannot be cut; it is parsed whole, which is what `JSON.parse` is fast at.
+ * by `parseJson` itself, and put into the container; a long member is parsed the same way and put in on its own. So
+ * every byte is judged by `parseJson`, except the brackets and commas of long containers and the white space around
+ * them, which are judged here. One long scalar cannot be cut; it is parsed whole, which is what `parseJson` is fast at.
  */
 export function* parseInStretches(bytes: Buffer, bounds: StretchBounds): Generator<void, unknown> {
   const { stretchBytes, onName } = bounds;
