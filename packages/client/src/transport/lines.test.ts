@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { linesOf } from './lines.ts';
 
@@ -20,6 +21,37 @@ it('[NET-9] a stream ends when it is not wanted any more, also where the platfor
   const late = linesOf(new Response('three\n'), () => undefined, signal);
   expect(await late.next()).toEqual({ done: true, value: undefined });
 });
+
+it('[NET-9] lines are the same however the stream is cut into chunks', async () => {
+  const text = fc
+    .array(fc.constantFrom('a', 'é', '😀', '\n', '\r\n', '\n\n'), { maxLength: 40 })
+    .map((parts) => parts.join(''));
+  const cuts = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(text, cuts, async (whole, sizes) => {
+      const complete = whole.split('\n').slice(0, -1);
+      const expected = complete.map((line) => line.replace(/\r$/, ''));
+      const lines: string[] = [];
+      const response = new Response(chunked(new TextEncoder().encode(whole), sizes));
+      for await (const line of linesOf(response, () => undefined, new AbortController().signal)) lines.push(line);
+      expect(lines).toEqual(expected);
+    }),
+  );
+});
+
+/** Cuts bytes into chunks of the given sizes, used over and over, also in the middle of a character. */
+function chunked(bytes: Uint8Array, sizes: readonly number[]): ReadableStream<Uint8Array> {
+  let at = 0;
+  let turn = 0;
+  return new ReadableStream({
+    pull: (controller) => {
+      if (at >= bytes.length) return controller.close();
+      const end = at + (sizes[turn++ % sizes.length] ?? 1);
+      controller.enqueue(bytes.subarray(at, end));
+      at = end;
+    },
+  });
+}
 
 function controllerOf(): { readonly signal: AbortSignal; readonly abort: () => void } {
   const controller = new AbortController();

@@ -2,18 +2,28 @@ import { clientError } from '../client-error.ts';
 import { LINE_UNITS_MAX } from '../limits.ts';
 
 /**
- * The whole lines of an answer as they arrive. A last line without its end is not whole and is not given: the stream
- * broke off in it. `onBytes` is called whenever something arrives. When `signal` is aborted, nothing more is given: the
- * one that the call was made with is forgotten by some platforms once the head of the answer is there.
+ * Yields the complete lines of a response as they arrive. A last line without a line end is incomplete, because the stream
+ * broke off in it, and is not yielded. `onBytes` is called whenever bytes arrive. Nothing is yielded after `signal` is
+ * aborted: some platforms forget the signal that `fetch` was given once the response headers are there.
+ *
+ * Only new text is searched for line ends. A line of 2 MB arrives in dozens of chunks, and joining all of them for every
+ * chunk would make its cost quadratic.
  */
 export async function* linesOf(response: Response, onBytes: () => void, signal: AbortSignal): AsyncGenerator<string> {
-  let rest = '';
+  let parts: string[] = [];
+  let units = 0;
   for await (const text of textsOf(response, signal)) {
     onBytes();
-    const lines = (rest + text).split('\n');
-    rest = lines.pop() ?? '';
-    if (rest.length > LINE_UNITS_MAX) throw clientError('bad_answer', 'a line of the stream does not end');
-    for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line;
+    const [end = '', ...next] = text.split('\n');
+    parts.push(end);
+    units += end.length;
+    for (const start of next) {
+      const line = parts.length === 1 ? (parts[0] ?? '') : parts.join('');
+      yield line.endsWith('\r') ? line.slice(0, -1) : line;
+      parts = [start];
+      units = start.length;
+    }
+    if (units > LINE_UNITS_MAX) throw clientError('bad_answer', 'a line of the stream does not end');
   }
 }
 
