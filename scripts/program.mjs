@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { runQuietly } from './processes.mjs';
+import { withProgress } from './progress.mjs';
 import { withLock } from './with-lock.mjs';
 
 /** Where programs lie on machines whose PATH is short. */
@@ -90,12 +91,12 @@ export class Program {
     const meanwhile = this.find(env);
     if (meanwhile !== null) return meanwhile;
     const shell = await this.#shellFor(uid, run);
-    say(`tidemark: installing ${debian} … `);
-    const { code, output } = await run(shell[0], [...shell.slice(1), installing(debian)], {});
-    const installed = this.find(env);
-    say(installed === null ? 'failed\n' : 'done\n');
-    if (installed === null) throw this.#missing(`apt-get failed with exit code ${code}`, output);
-    return installed;
+    return withProgress(say, `installing ${debian}`, async () => {
+      const { code, output } = await run(shell[0], [...shell.slice(1), installing(debian)], {});
+      const installed = this.find(env);
+      if (installed === null) throw this.#missing(`apt-get failed with exit code ${code}`, output);
+      return installed;
+    });
   }
 
   /** How to run a piece of shell with the rights to install something. */

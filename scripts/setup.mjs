@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { dependenciesAreStale, forgetDependencies, lacksOnlyOptional, stampDependencies } from './dependencies.mjs';
 import { clearStaleOutputs, fingerprintSources, outputsAreStale, stampOutputs } from './outputs.mjs';
 import { isEntry, ROOT, runQuietly, TOOLS } from './processes.mjs';
+import { withProgress } from './progress.mjs';
 import { withLock } from './with-lock.mjs';
 
 const NODE_MAJOR_MIN = 20;
@@ -26,8 +27,8 @@ export async function setup({ root = ROOT, say = (text) => process.stderr.write(
   if (!dependenciesAreStale(root) && !outputsAreStale(root)) return;
   const onWait = (pid) => say(`tidemark: waiting for the setup of process ${pid}\n`);
   const work = async () => {
-    if (dependenciesAreStale(root)) await timed(say, 'installing dependencies', () => install(root));
-    if (outputsAreStale(root)) await timed(say, 'building', () => build(root));
+    if (dependenciesAreStale(root)) await withProgress(say, 'installing dependencies', () => install(root));
+    if (outputsAreStale(root)) await withProgress(say, 'building', () => build(root));
   };
   await withLock(lockOf(root), work, { onWait });
 }
@@ -102,18 +103,6 @@ export function mendInstall(output) {
   if (/EACCES|EPERM/.test(output)) return 'a file could not be written: check who owns this folder and node_modules';
   if (/ENOSPC/.test(output)) return 'the disk is full: make room and try again';
   return 'run npm ci by hand to see everything it says';
-}
-
-async function timed(say, what, work) {
-  const started = Date.now();
-  say(`tidemark: ${what} … `);
-  try {
-    await work();
-  } catch (error) {
-    say('failed\n');
-    throw error;
-  }
-  say(`done in ${((Date.now() - started) / 1000).toFixed(1)} s\n`);
 }
 
 /** In the machine's own temporary folder, because the process ids in it mean something on this machine only. */

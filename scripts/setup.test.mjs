@@ -113,8 +113,13 @@ function startProgram([program, ...args], env) {
   child.stderr.on('data', (chunk) => {
     said.err += chunk;
   });
-  const ended = once(child, 'close').then(([code]) => ({ code, ...said }));
+  const ended = once(child, 'close').then(([code]) => ({ code, out: said.out, err: withoutSeconds(said.err) }));
   return { child, ended };
+}
+
+/** How often the seconds of a step are shown depends on the machine. */
+function withoutSeconds(text) {
+  return text.replace(/\d+ s … /g, '');
 }
 
 function run(script, args, env) {
