@@ -178,6 +178,7 @@ export class Tidemark {
       users: this.users,
       clients: this.clients,
       sources: this.sources,
+      tokens: this.tokens,
       cache: this.#cache,
       refresher: this.refresher,
       isSearchable: (source) => isSearchable(this.#adapters, source),

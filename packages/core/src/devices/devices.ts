@@ -10,9 +10,11 @@ import type { Refresher } from '../refresh/refresher.ts';
 import type { Clients } from '../registry/clients.ts';
 import type { DeviceId } from '../registry/device-id.ts';
 import type { Sources, SourceView } from '../registry/sources.ts';
+import type { Tokens } from '../registry/tokens.ts';
 import type { Users } from '../registry/users.ts';
 import { acknowledgedObjects } from './acknowledged-objects.ts';
 import { type Cursor, cursorsOf } from './cursors.ts';
+import { type DeviceCaller, DeviceSessions } from './device-sessions.ts';
 import { type DevicePushCall, DeviceUploads } from './device-uploads.ts';
 import { knownPartition } from './known-partition.ts';
 import { type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
@@ -27,6 +29,7 @@ export interface DevicesParts {
   readonly users: Users;
   readonly clients: Clients;
   readonly sources: Sources;
+  readonly tokens: Tokens;
   readonly cache: PageCache;
   readonly refresher: Pick<Refresher, 'ensureFresh'>;
   readonly isSearchable: (source: SourceView) => boolean;
@@ -50,18 +53,18 @@ export class Devices {
     this.#parts = parts;
     this.#store = parts.store;
     this.#uploads = new DeviceUploads(parts);
-    const given = { memory: new PageMemory(), visits: new Visits(parts) };
+    const given = { memory: new PageMemory(), visits: new Visits(parts), sessions: new DeviceSessions(parts) };
     this.#pulls = new Pulls({ ...parts, ...given, uploads: this.#uploads });
     this.#snapshots = new Snapshots({ ...parts, ...given });
   }
 
   /** What the device is missing, of all sources in one answer. A source that cannot be pulled does not spoil the others. */
-  pull(device: DeviceId, call: DevicePullCall): Promise<DevicePull> {
+  pull(device: DeviceCaller, call: DevicePullCall): Promise<DevicePull> {
     return this.#pulls.pull(device, call);
   }
 
   /** All of one source, whatever its sync type. */
-  snapshot(device: DeviceId, call: SnapshotCall): Promise<SnapshotPages> {
+  snapshot(device: DeviceCaller, call: SnapshotCall): Promise<SnapshotPages> {
     return this.#snapshots.begin(device, call);
   }
 

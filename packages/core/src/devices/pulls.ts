@@ -8,6 +8,7 @@ import type { DeviceId } from '../registry/device-id.ts';
 import type { Place } from '../registry/memberships.ts';
 import { NO_ADAPTER } from '../registry/source-record.ts';
 import type { SourceView } from '../registry/sources.ts';
+import type { DeviceCaller } from './device-sessions.ts';
 import type { Acknowledged, DeviceUploads } from './device-uploads.ts';
 import { freshen } from './freshen.ts';
 import type { GivingParts } from './giving-parts.ts';
@@ -81,10 +82,10 @@ export class Pulls {
   }
 
   /** What the device is missing, of all sources in one answer. A source that cannot be pulled does not spoil the others. */
-  async pull(device: DeviceId, call: DevicePullCall): Promise<DevicePull> {
+  async pull(device: DeviceCaller, call: DevicePullCall): Promise<DevicePull> {
     requireCount(call.sources.size, PULL_SOURCES_MAX, 'sources');
     const bounds = pageBounds(this.#parts.limits, call);
-    const whose = this.#parts.clients.own(device.user, device.client);
+    const whose = this.#parts.sessions.open(device);
     if (call.acknowledged !== undefined && call.acknowledged.size > 0) {
       await whose;
       await this.#parts.uploads.acknowledge(device, call.acknowledged);
@@ -97,6 +98,9 @@ export class Pulls {
     const looked = found.map((one) => lookedAt(one, own));
     const built = await this.#build(device, looked, bounds);
     const outcomes = await this.#waiting(device, found);
+    // Refreshes and reads took their time. A page without news tells nothing beyond the token that was presented.
+    const isDelivering = outcomes.length > 0 || looked.some(({ seen }) => seen?.hasNews === true);
+    if (isDelivering) await this.#parts.sessions.verify(device, own);
     const pages = looked.map((one, index) => ({ source: one.source, page: pageOf(one, built[index] ?? null) }));
     const given = built.flatMap((one) => (one === null ? [] : [{ partition: one.seen.partition, page: one.page }]));
     const noted = this.#parts.visits.note(device, own, given);

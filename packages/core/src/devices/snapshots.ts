@@ -4,7 +4,7 @@ import { type Glance, glanceAt, type PageBounds, pageAtHand, pull } from '../pag
 import type { Clock } from '../ports/clock.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
 import type { OwnDevice } from '../registry/clients.ts';
-import type { DeviceId } from '../registry/device-id.ts';
+import type { DeviceCaller } from './device-sessions.ts';
 import { freshen } from './freshen.ts';
 import type { GivingParts } from './giving-parts.ts';
 import { pageBounds } from './page-bounds.ts';
@@ -28,15 +28,15 @@ export type SnapshotPages = AsyncGenerator<readonly RenderedPage[], void, undefi
 const CHASED_PAGES_MAX = 100;
 /** Pages that others have been given are at hand, and a few of them are given at once: they cost no memory. */
 const AT_HAND_MAX = 4;
-/** Somebody who reads slowly is looked at again after so long: the device may be gone, or the user's data elsewhere. */
-const LOOK_AGAIN_MS = 1_000;
+/** How often is asked, while a device reads, whether its user's data is still in the same partition. */
+const PLACE_CHECK_MS = 1_000;
 
 interface Reader {
-  readonly device: DeviceId;
+  readonly device: DeviceCaller;
   readonly partition: PartitionKey;
   readonly bounds: PageBounds;
   own: OwnDevice;
-  lookedAtMs: number;
+  placeCheckedAtMs: number;
 }
 
 interface Line {
@@ -53,17 +53,18 @@ export class Snapshots {
   }
 
   /** What can be refused is refused before there is a page. */
-  async begin(device: DeviceId, call: SnapshotCall): Promise<SnapshotPages> {
-    const { clients, sources, refresher, limits, clock } = this.#parts;
+  async begin(device: DeviceCaller, call: SnapshotCall): Promise<SnapshotPages> {
+    const { sessions, sources, refresher, limits, clock } = this.#parts;
     const { lineObjectsMax, pageUnitsMax } = limits;
     const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
-    const own = await clients.own(device.user, device.client);
+    const own = await sessions.open(device);
     const source = await sources.view(call.source);
     const { partition } = await sources.memberships.placeOf(source, device.user);
     const trouble = await freshen(refresher, partition, source, call.token);
-    const reader: Reader = { device, partition, bounds, own, lookedAtMs: clock.nowMs() };
+    const reader: Reader = { device, partition, bounds, own, placeCheckedAtMs: clock.nowMs() };
     const state = await this.#parts.store.partition(partition);
     const first = await this.#read(reader, state, call.token, trouble);
+    reader.own = await sessions.verify(device, own);
     // The tokens of the other pages are given, not presented: what may be trimmed depends on this one until the end.
     void this.#parts.visits.note(device, own, [{ partition, page: first.page }]);
     return this.#pages(reader, first);
@@ -83,20 +84,20 @@ export class Snapshots {
       // Another life of the partition has nothing to do with what was begun; the device goes on with it when it likes.
       if (!last.page.more || last.page.state.epoch !== epoch) return;
       if (last.page.token.seq >= head && ++chased >= CHASED_PAGES_MAX) return;
-      const isDue = this.#parts.clock.nowMs() - reader.lookedAtMs >= LOOK_AGAIN_MS;
-      if (isDue && !(await this.#isStillThere(reader))) return;
+      if (!(await this.#isStillThere(reader))) return;
       const line = await this.#next(reader, last);
       lines = [line, ...this.#atHand(reader, line)];
+      reader.own = await this.#parts.sessions.verify(reader.device, reader.own);
     }
   }
 
-  /** Whether the user's data is still where it is read from. Rejects when device or source are gone. */
+  /** Whether the user's data is still where it is read from, as of the last check. Rejects when the source is gone. */
   async #isStillThere(reader: Reader): Promise<boolean> {
-    const { clients, clock, sources } = this.#parts;
+    const { clock, sources } = this.#parts;
     const { device, partition } = reader;
-    reader.own = await clients.own(device.user, device.client);
+    if (clock.nowMs() - reader.placeCheckedAtMs < PLACE_CHECK_MS) return true;
     const place = await sources.memberships.placeOf(await sources.view(partition.source), device.user);
-    reader.lookedAtMs = clock.nowMs();
+    reader.placeCheckedAtMs = clock.nowMs();
     return place.partition.user === partition.user;
   }
 

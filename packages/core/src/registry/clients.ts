@@ -34,6 +34,8 @@ export interface OwnDevice {
   readonly user: string;
   readonly lastSyncMs: number | null;
   readonly restarts: ReadonlyMap<string, number>;
+  /** Stays the same while the device is registered, and differs after it was deleted and registered again. */
+  readonly registration: number;
 }
 
 /** `last_sync` is written again only after this long, so that looking for changes costs no write. */
@@ -87,10 +89,13 @@ export class Clients {
 
   /** What a pull must know of the device. Refused unless it is the user's own. */
   async own(login: string, id: string): Promise<OwnDevice> {
-    const entry = await this.#store.readEntry(refs.client(id));
+    const [entry, registered] = await Promise.all([
+      this.#store.readEntry(refs.client(id)),
+      this.#store.readEntry(refs.userClient(login, id)),
+    ]);
     const device = entry === null ? null : this.#devices.of(id, entry);
-    if (device === null || device.user !== login) throw notFound(id);
-    return device;
+    if (device === null || device.user !== login || registered === null) throw notFound(id);
+    return { ...device, registration: registered.version };
   }
 
   /** From now on, tokens the device holds for these sources are void. */
@@ -212,7 +217,7 @@ function viewOf(id: string, { user, device, createdAtMs, lastSyncMs }: ClientRec
   return { client_id: id, user_id: user, ...device, ...times };
 }
 
-function ownDeviceOf(_id: string, { value }: Entry): OwnDevice {
+function ownDeviceOf(_id: string, { value }: Entry): Omit<OwnDevice, 'registration'> {
   const { user, lastSyncMs, restarts } = readClientRecord(value);
   return { user, lastSyncMs, restarts: new Map(Object.entries(restarts)) };
 }

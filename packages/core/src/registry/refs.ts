@@ -16,6 +16,7 @@ export type OwnerKind = 'user' | 'client' | 'source';
 export const refs = {
   user: (login: string): EntryRef => ({ kind: 'user', key: [login] }),
   client: (id: string): EntryRef => ({ kind: 'client', key: [id] }),
+  /** Written once when the device is registered: its version is the same until the device or its user is deleted. */
   userClient: (login: string, id: string): EntryRef => ({ kind: 'user_client', key: [login, id] }),
   source: (name: string): EntryRef => ({ kind: 'source', key: [name] }),
   token: (hash: string): EntryRef => ({ kind: 'token', key: [hash] }),

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { Refusal } from '@tidemark/protocol';
 import type { FastifyReply } from 'fastify';
 import { encodeLines, encodeParts, smallText } from './coding/encode-parts.ts';
 import { type Coding, codingFor } from './coding/negotiate-coding.ts';
@@ -65,7 +66,9 @@ function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   writeAll(raw, encodeLines(lines, coding)).catch((error: unknown) => {
     // What has left cannot be taken back: a body that does not end is all that is left to say.
-    reply.request.log.error({ err: error, request_id: reply.request.id }, 'a stream failed');
+    const { log, id: request_id } = reply.request;
+    if (error instanceof Refusal) log.info({ code: error.code, request_id }, 'a stream was refused on its way');
+    else log.error({ err: error, request_id }, 'a stream failed');
     raw.destroy();
   });
 }
