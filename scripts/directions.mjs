@@ -25,7 +25,7 @@ const ONLY_FOR_TESTS = ['server', 'testing'];
 const ROOMS = {
   ports: [],
   journal: ['ports'],
-  admission: ['ports'],
+  admission: ['ports', 'journal'],
   documents: ['ports', 'admission', 'journal'],
   pages: ['ports', 'journal'],
   registry: ['ports', 'admission'],

@@ -154,7 +154,7 @@ describe('room-direction', () => {
   const rooms = {
     ports: [],
     journal: ['ports'],
-    admission: ['ports'],
+    admission: ['ports', 'journal'],
     documents: ['ports', 'admission', 'journal'],
     pages: ['ports', 'journal'],
     registry: ['ports', 'admission'],

@@ -258,6 +258,18 @@ describe('admission of objects', () => {
     expect(visited).toEqual([...later]);
   });
 
+  it('[ADMIT-7] an object that its owner changes after admission keeps its admitted attributes', () => {
+    const mine: Record<string, unknown> = { a: 'é', b: ['é'] };
+    const objects = { 1: { a: 0, b: 0 }, 2: mine };
+    const admitted = admitObjects(objects, wide, 'objects').get('2');
+    if (!(admitted instanceof AttributesInText)) throw new Error('it was not taken whole');
+    (mine.b as unknown[]).push('more');
+    mine.a = 'other';
+    mine.c = 1;
+    expect(Object.fromEntries(admitted)).toEqual({ a: '"é"', b: '["é"]' });
+    expect([admitted.size, admitted.has('c'), admitted.text]).toEqual([2, false, '{"a":"é","b":["é"]}']);
+  });
+
   it('[ADMIT-2] ids must be a list of names; one given twice counts once', () => {
     expect(admitIds(['b', 'a', 'b'], limits, 'objects')).toEqual(new Set(['b', 'a']));
     for (const bad of [null, {}, 'x', 1])

@@ -4,7 +4,7 @@ import { admitName } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
 import { AttributesInText } from './attributes-in-text.ts';
-import { wholeText } from './canonical-text.ts';
+import { wholeText } from './whole-text.ts';
 import { Stride } from './stride.ts';
 
 /** The part of the limits that objects must keep to. */
@@ -81,7 +81,7 @@ function attributesInOneGo(attributes: unknown, limits: ObjectLimits, tally: Tal
   const text = wholeText(given, names, { goodNames: tally.goodNames, depthMax: limits.valueDepthMax });
   if (text === null) return null;
   tally.units += text.length - punctuationUnits(names.length);
-  return new AttributesInText(given, names.length, text);
+  return new AttributesInText(text, names.length);
 }
 
 /** Braces, quotes of names, colons and commas: of an object, only its names and values are counted. */

@@ -1,20 +1,19 @@
+import { eachMember } from '../journal/json-text.ts';
 import type { AttributeTexts } from './admitted.ts';
-import { canonicalText } from './canonical-text.ts';
 
 /**
  * The attributes of an object, as the text of the whole object. Of an object that is new, or is what is kept already,
- * nobody asks for a single attribute; only when somebody does are they taken apart.
+ * nobody asks for a single attribute; only when somebody does is the text taken apart. The caller's object is not kept:
+ * it may change after admission, and then record and checksum would disagree.
  */
 export class AttributesInText implements AttributeTexts {
   /** The JSON text of the object, its attributes in the order in which they were given. */
   readonly text: string;
   readonly size: number;
-  readonly #given: Readonly<Record<string, unknown>>;
   #texts: Map<string, string> | null = null;
 
-  /** The object is one of which `wholeText` has made the text. */
-  constructor(given: Readonly<Record<string, unknown>>, size: number, text: string) {
-    this.#given = given;
+  /** `text` was made by `wholeText` and holds `size` attributes. */
+  constructor(text: string, size: number) {
     this.size = size;
     this.text = text;
   }
@@ -24,7 +23,7 @@ export class AttributesInText implements AttributeTexts {
   }
 
   has(name: string): boolean {
-    return Object.hasOwn(this.#given, name);
+    return this.#apart().has(name);
   }
 
   forEach(visit: (text: string, name: string, attributes: AttributeTexts) => void): void {
@@ -48,7 +47,10 @@ export class AttributesInText implements AttributeTexts {
   }
 
   #apart(): Map<string, string> {
-    this.#texts ??= new Map(Object.keys(this.#given).map((name) => [name, canonicalText(this.#given[name])]));
-    return this.#texts;
+    if (this.#texts !== null) return this.#texts;
+    const texts = new Map<string, string>();
+    eachMember(this.text, 0, (name, text) => texts.set(name, text));
+    this.#texts = texts;
+    return texts;
   }
 }

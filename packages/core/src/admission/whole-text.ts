@@ -25,11 +25,6 @@ export function wholeText(
   return JSON.stringify(object);
 }
 
-/** The text of a value of an object for which `wholeText` has found one. */
-export function canonicalText(value: unknown): string {
-  return JSON.stringify(value);
-}
-
 /** Whether a value may be kept, and JavaScript writes it as it is to be kept. */
 function isCanonical(value: unknown, depth: number, room: { members: number }): boolean {
   switch (typeof value) {
