@@ -148,6 +148,7 @@ export class Users {
   }
 
   async isAdmin(login: string): Promise<boolean> {
+    if (nameProblem('login', login) !== null) return false;
     const entry = await this.#store.readEntry(refs.user(login));
     return entry !== null && readUserRecord(entry.value).admin;
   }

@@ -123,6 +123,39 @@ describe('scopes', () => {
     });
   });
 
+  it('[TOKEN-11] a token with the scope admin cannot become an administrator with all scopes', async () => {
+    const caller = new Caller(server.url, (await tokenFor('admin')).token);
+    onTestFinished(() => caller.close());
+    const session = await tokenFor('admin', 'admin:reset');
+    const refused = [
+      await caller.put('/rc/v1/users/admin', { attributes: { password: 'mine now' } }),
+      await caller.delete('/rc/v1/users/admin'),
+      await caller.delete(`/rc/v1/tokens/${session.id}`),
+    ];
+    for (const reply of refused) expect(reply).toMatchObject({ status: 403, code: 'forbidden' });
+    expect(await withToken(session.token)).toMatchObject({ status: 200 });
+    const login = { login: 'admin', password: ADMIN_PASSWORD };
+    expect(await stranger.post('/rc/v1/system/login', login)).toMatchObject({ status: 200 });
+  });
+
+  it('[TOKEN-11] a token with the scope admin manages ordinary users and its own kind of tokens', async () => {
+    const own = await tokenFor('admin');
+    const caller = new Caller(server.url, own.token);
+    onTestFinished(() => caller.close());
+    await admin.post('/rc/v1/users', { attributes: { login: 'ben', password: 'first' } });
+    const made = await caller.post('/rc/v1/tokens', { name: 'next', scopes: ['admin'] });
+    const allowed = [
+      await caller.put('/rc/v1/users/ben', { attributes: { password: 'second' } }),
+      await caller.put('/rc/v1/users/admin', { attributes: { email: 'root@example.com' } }),
+      await caller.delete('/rc/v1/users/ben'),
+      made,
+      await caller.delete(`/rc/v1/tokens/${(made.body as { readonly id: string }).id}`),
+      await caller.delete(`/rc/v1/tokens/${own.id}`),
+    ];
+    expect(allowed.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+    expect(await caller.post('/rc/v1/tokens', { name: 'x', scopes: ['read'] })).toMatchObject({ status: 401 });
+  });
+
   it('[HARD-14] a server that must not be reset is not, whoever asks', async () => {
     const kept = await startTestServer({ isResetAllowed: false });
     onTestFinished(() => kept.close());

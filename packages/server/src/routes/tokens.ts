@@ -1,6 +1,7 @@
 import { pointer, Refusal } from '@tidemark/protocol';
 import { NewToken, Revoked, Token } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
+import { requireRightOverToken } from '../auth/administrator-rights.ts';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
 import { NullableText, PageQuery, Text } from './shapes.ts';
@@ -27,13 +28,10 @@ const create = route({
   answer: NewToken,
   audit: 'token.create',
   handle: async ({ desk, body, bearer }) => {
-    const { scopes } = body;
-    // Nothing undoes a reset, so whoever must not do one cannot hand the right to do it to anybody either.
-    if (Array.isArray(scopes) && scopes.includes('admin:reset') && bearer?.scopes.includes('admin:reset') !== true) {
-      throw new Refusal('forbidden', 'only a token with the scope admin:reset can make another one');
-    }
+    const { name, scopes, user = bearer?.user ?? '' } = body;
+    await requireRightOverToken(desk.tidemark, bearer, { user, scopes: Array.isArray(scopes) ? scopes : [] });
     const expiresAtMs = timeOf(body.expires_at ?? null);
-    return desk.tidemark.tokens.issue({ user: body.user ?? bearer?.user, name: body.name, scopes, expiresAtMs });
+    return desk.tidemark.tokens.issue({ user, name, scopes, expiresAtMs });
   },
 });
 
@@ -46,7 +44,12 @@ const revoke = route({
   params: Type.Object({ token_id: Text }),
   answer: Revoked,
   audit: 'token.revoke',
-  handle: ({ desk, params }) => desk.tidemark.tokens.revoke(params.token_id),
+  handle: async ({ desk, params, bearer }) => {
+    const isOwn = params.token_id === bearer?.tokenId;
+    const found = isOwn ? null : await desk.tidemark.tokens.find(params.token_id);
+    if (found !== null) await requireRightOverToken(desk.tidemark, bearer, found.record);
+    return desk.tidemark.tokens.revoke(params.token_id);
+  },
 });
 
 function timeOf(text: string | null): number | null {

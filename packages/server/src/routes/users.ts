@@ -1,5 +1,6 @@
 import { Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
+import { requireRightOverUser } from '../auth/administrator-rights.ts';
 import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
 import { pageOf } from './paging.ts';
@@ -59,7 +60,10 @@ const update = route({
   body: Attributes,
   answer: User,
   audit: 'user.update',
-  handle: ({ desk, params, body }) => desk.tidemark.users.update(params.user_id, body),
+  handle: async ({ desk, params, body, bearer }) => {
+    if (setsPassword(body.attributes)) await requireRightOverUser(desk.tidemark, bearer, params.user_id);
+    return desk.tidemark.users.update(params.user_id, body);
+  },
 });
 
 const remove = route({
@@ -71,7 +75,10 @@ const remove = route({
   params: UserParams,
   answer: Deleted,
   audit: 'user.delete',
-  handle: ({ desk, params, bearer }) => desk.tidemark.users.delete(params.user_id, bearer?.user),
+  handle: async ({ desk, params, bearer }) => {
+    await requireRightOverUser(desk.tidemark, bearer, params.user_id);
+    return desk.tidemark.users.delete(params.user_id, bearer?.user);
+  },
 });
 
 const clients = route({
@@ -107,6 +114,10 @@ const ping = route({
   auditTarget: (answer) => `/rc/v1/pings/${(answer as PingReport).ping_id}`,
   handle: ({ desk, body, bearer }) => desk.pings.send(body, bearer?.user ?? ''),
 });
+
+function setsPassword(attributes: unknown): boolean {
+  return typeof attributes === 'object' && attributes !== null && Object.hasOwn(attributes, 'password');
+}
 
 export const userRoutes = [
   create,
