@@ -35,7 +35,7 @@ export type { Bearer, TokenView } from './registry/tokens.ts';
 export type { UserView } from './registry/users.ts';
 export { type AddressClass, addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
-export type { AuditFact } from './system/audit.ts';
+export { AUDIT_RETENTION_MS, type AuditFact } from './system/audit.ts';
 export { type LeaseTerms, ServerLease, type ServerLeasePorts } from './system/server-lease.ts';
 export {
   type CommitCause,

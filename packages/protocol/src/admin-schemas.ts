@@ -144,6 +144,7 @@ export const AuditFact = Type.Object(
     result: Type.String(),
     address: Type.String(),
     request_id: Type.String(),
+    count: Type.Integer(),
   },
   closed,
 );

@@ -164,3 +164,7 @@ export const UPLOADS_AT_ONCE_MAX = 8;
 export const LINK_KEPT_MS = 7_776_000_000;
 /** Partitions of a source in which a user was before, whose outcomes are still told; those before are forgotten. */
 export const MEMBERSHIPS_EARLIER_MAX = 8;
+/** How long failed logins of the same address and login are summed up in one fact of the audit trail: ten minutes. */
+export const AUDIT_SUMMED_MS = 600_000;
+/** Different facts summed up at a time; beyond it, all others are one fact without actor and address. */
+export const AUDIT_GROUPS_MAX = 200;

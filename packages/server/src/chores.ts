@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { callFor, type Log, type PartitionKey, type PingResults, ServerLease, type Tidemark } from '@tidemark/core';
+import {
+  AUDIT_RETENTION_MS,
+  callFor,
+  type Log,
+  type PartitionKey,
+  type PingResults,
+  ServerLease,
+  type Tidemark,
+} from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { type GaugesParts, recordGauges } from './gauges.ts';
 import type { Metrics } from './metrics.ts';
@@ -70,15 +78,16 @@ function choresLease({ store }: Tidemark): ServerLease {
 /** Each step may be done twice without harm; the lease only spares the others the work, so it is asked for now and then. */
 async function tidyUp({ tidemark, results, metrics, retentionDays }: ChoresParts, lease: ServerLease): Promise<void> {
   const nowMs = Date.now();
+  const mayGoOn = () => lease.isStillHeld();
   const steps = [
     () => tidemark.tokens.trimExpired(nowMs),
     () => tidemark.logins.trim(),
-    () => tidemark.stats.trim(nowMs),
-    () => tidemark.audit.trim(nowMs),
+    () => tidemark.stats.trim(nowMs, mayGoOn),
+    () => tidemark.audit.trim(nowMs, AUDIT_RETENTION_MS, mayGoOn),
     () => results.trim(nowMs),
-    () => trimPartitions(tidemark, metrics, retentionDays * DAY_MS, () => lease.isStillHeld()),
+    () => trimPartitions(tidemark, metrics, retentionDays * DAY_MS, mayGoOn),
   ];
-  for (const step of steps) if (await lease.isStillHeld()) await step();
+  for (const step of steps) if (await mayGoOn()) await step();
 }
 
 /** Forgets the tombstones that no device seen within the retention time still needs. */

@@ -4,8 +4,8 @@ import { admitName } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
 import { AttributesInText } from './attributes-in-text.ts';
-import { wholeText } from './whole-text.ts';
 import { Stride } from './stride.ts';
+import { wholeText } from './whole-text.ts';
 
 /** The part of the limits that objects must keep to. */
 export type ObjectLimits = Pick<

@@ -81,11 +81,19 @@ export class Stats {
     });
   }
 
-  /** Forgets what is older than the retention, a bounded amount per call; answers how many rows went. */
-  async trim(nowMs: number): Promise<number> {
+  /**
+   * Forgets all that is older than the retention, in bounded steps, as long as `mayGoOn` says so before the next step;
+   * answers how many rows went.
+   */
+  async trim(nowMs: number, mayGoOn: () => Promise<boolean> = async () => true): Promise<number> {
     const beforeS = Math.floor(nowMs / 1_000) - this.#retentionS;
     this.#pending.forgetIdle(beforeS);
-    return this.#store.trimStats(beforeS);
+    let gone = 0;
+    for (;;) {
+      const step = await this.#store.trimStats(beforeS);
+      gone += step;
+      if (step === 0 || !(await mayGoOn())) return gone;
+    }
   }
 
   /** Forgets what is not in the store yet: for a reset, which empties the store itself. */

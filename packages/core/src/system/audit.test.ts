@@ -1,5 +1,7 @@
+import { AUDIT_GROUPS_MAX, AUDIT_SUMMED_MS } from '@tidemark/protocol';
 import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { newestFirst } from '../registry/newest-first.ts';
 import type { AuditFact } from './audit.ts';
 
 const fact = (action: string): AuditFact => ({
@@ -21,7 +23,7 @@ describe('the audit trail', () => {
     }
     const all = await tidemark.audit.list();
     expect(all.map(({ action }) => action)).toEqual(['three', 'two', 'one']);
-    expect(all[2]).toEqual({ ...fact('one'), id: expect.any(String), at: '2023-11-14T22:13:20.000Z' });
+    expect(all[2]).toEqual({ ...fact('one'), count: 1, id: expect.any(String), at: '2023-11-14T22:13:20.000Z' });
     const [first] = await tidemark.audit.list({ limit: 1 });
     expect((await tidemark.audit.list({ after: first?.id ?? '', limit: 1 })).map(({ action }) => action)).toEqual([
       'two',
@@ -38,5 +40,55 @@ describe('the audit trail', () => {
     expect(await tidemark.audit.trim(clock.nowMs(), 10_000)).toBe(0);
     expect(await tidemark.audit.trim(clock.nowMs(), 9_999)).toBe(50);
     expect((await tidemark.audit.list()).map(({ action }) => action)).toEqual(['new']);
+  });
+
+  it('[AUDIT-3] a trim forgets everything that is too old, in steps that somebody else may end', async () => {
+    const { tidemark, store, clock } = await newTidemark();
+    const writes = Array.from({ length: 2_500 }, (_, index) => ({
+      kind: 'audit' as const,
+      key: [`${newestFirst(clock.nowMs())}-${index.toString(16).padStart(12, '0')}`],
+      value: JSON.stringify({ ...fact('old'), atMs: clock.nowMs() }),
+    }));
+    await store.writeEntries({ writes, guards: [] });
+    clock.advance(10_000);
+    expect(await tidemark.audit.trim(clock.nowMs(), 1_000, async () => false)).toBe(1_000);
+    expect(await tidemark.audit.trim(clock.nowMs(), 1_000)).toBe(1_500);
+    expect(await tidemark.audit.list()).toEqual([]);
+  });
+});
+
+describe('facts that strangers can cause', () => {
+  const failed = (actor: string, address = '10.0.0.1'): AuditFact => ({ ...fact('login'), actor, address });
+
+  it('[AUDIT-4] failed logins of one address and login are one fact with a count for ten minutes', async () => {
+    const { tidemark, clock } = await newTidemark();
+    await Promise.all(Array.from({ length: 20 }, () => tidemark.audit.recordSummed(failed('anna'))));
+    await tidemark.audit.recordSummed(failed('anna', '10.0.0.2'));
+    clock.advance(AUDIT_SUMMED_MS - 1);
+    await tidemark.audit.recordSummed(failed('anna'));
+    clock.advance(1);
+    await tidemark.audit.recordSummed(failed('anna'));
+    const told = (await tidemark.audit.list()).map(({ at, address, count }) => [at, address, count]);
+    expect(told.sort()).toEqual([
+      ['2023-11-14T22:13:20.000Z', '10.0.0.1', 21],
+      ['2023-11-14T22:13:20.000Z', '10.0.0.2', 1],
+      ['2023-11-14T22:23:20.000Z', '10.0.0.1', 1],
+    ]);
+  });
+
+  it('[AUDIT-4] beyond AUDIT_GROUPS_MAX different ones, the others are one fact without actor and address', async () => {
+    const { tidemark } = await newTidemark();
+    for (let index = 0; index < AUDIT_GROUPS_MAX + 50; index++) {
+      await tidemark.audit.recordSummed(failed(`user ${index}`, `10.0.0.${index}`));
+    }
+    await tidemark.audit.recordSummed(failed('user 0', '10.0.0.0'));
+    const facts = await tidemark.audit.list({ limit: 1_000 });
+    expect(facts.length).toBe(AUDIT_GROUPS_MAX + 1);
+    expect(facts.filter(({ count }) => count > 1).map(({ actor, address, count }) => [actor, address, count])).toEqual(
+      expect.arrayContaining([
+        [null, '*', 50],
+        ['user 0', '10.0.0.0', 2],
+      ]),
+    );
   });
 });

@@ -1,7 +1,7 @@
-import { LIST_MAX, parseJson, pointer, Refusal } from '@tidemark/protocol';
+import { AUDIT_GROUPS_MAX, AUDIT_SUMMED_MS, LIST_MAX, parseJson, pointer, Refusal } from '@tidemark/protocol';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
-import type { EntryRef, Store } from '../ports/store.ts';
+import type { Store } from '../ports/store.ts';
 import { isoTime } from '../registry/iso-time.ts';
 import { newestFirst } from '../registry/newest-first.ts';
 
@@ -21,6 +21,8 @@ export interface AuditFact {
 export interface AuditView extends AuditFact {
   readonly id: string;
   readonly at: string;
+  /** How often it happened, from `at` on. Only failed logins are summed up; everything else is 1. */
+  readonly count: number;
 }
 
 export interface AuditPorts {
@@ -32,10 +34,28 @@ export interface AuditPorts {
 /** Facts kept when nobody says otherwise, in time. */
 export const AUDIT_RETENTION_MS = 365 * 24 * 3_600_000;
 const TRIM_STEP = 1_000;
+/** The address of a fact that sums up what came from several. */
+const EVERYWHERE = '*';
 
-/** The trail of what administrators did: facts are added and, when they are old, forgotten, but never changed. */
+/** Facts of the same kind within `AUDIT_SUMMED_MS`, of which the trail keeps one with a count. */
+interface SummedFact {
+  readonly key: readonly string[];
+  readonly fact: AuditFact;
+  readonly atMs: number;
+  count: number;
+  writtenCount: number;
+  /** Writes one count after the other, so that the last one written is the largest. */
+  writing: Promise<void>;
+}
+
+/**
+ * The trail of what administrators did: facts are added and, when they are old, forgotten, but never changed, except for
+ * the count of failed logins.
+ */
 export class Audit {
   readonly #ports: AuditPorts;
+  /** By what they have in common, oldest first. */
+  readonly #summed = new Map<string, SummedFact>();
 
   constructor(ports: AuditPorts) {
     this.#ports = ports;
@@ -43,9 +63,56 @@ export class Audit {
 
   async record(fact: AuditFact): Promise<void> {
     const atMs = this.#ports.clock.nowMs();
-    const key = [idOf(atMs, Buffer.from(this.#ports.random.bytes(6)).toString('hex'))];
-    const value = JSON.stringify({ ...fact, atMs });
-    await this.#ports.store.writeEntries({ writes: [{ kind: 'audit', key, value, expect: 0 }], guards: [] });
+    await this.#write(this.#newKey(atMs), JSON.stringify({ ...fact, atMs }), 0);
+  }
+
+  /**
+   * Records something that strangers can cause as often as they like. Facts that differ only in their request are summed
+   * up for `AUDIT_SUMMED_MS`: one stays in the trail, and its count rises. Beyond `AUDIT_GROUPS_MAX` different ones in that
+   * time, all others are summed up without actor and address.
+   */
+  async recordSummed(fact: AuditFact): Promise<void> {
+    const summed = this.#summedFor(fact);
+    summed.count++;
+    const done = summed.writing.then(() => this.#writeCount(summed));
+    // Whoever waits for `done` hears of the failure; the next count is written all the same.
+    summed.writing = done.catch(() => undefined);
+    await done;
+  }
+
+  #summedFor(fact: AuditFact): SummedFact {
+    const atMs = this.#ports.clock.nowMs();
+    for (const [group, { atMs: begunMs }] of this.#summed) {
+      // Also when the clock was set back: then nobody knows how old it is.
+      if (atMs - begunMs < AUDIT_SUMMED_MS && atMs >= begunMs) break;
+      this.#summed.delete(group);
+    }
+    const own = this.#summed.get(groupOf(fact));
+    if (own !== undefined) return own;
+    const summedFact = this.#summed.size < AUDIT_GROUPS_MAX ? fact : { ...fact, actor: null, address: EVERYWHERE };
+    const group = groupOf(summedFact);
+    const known = this.#summed.get(group);
+    if (known !== undefined) return known;
+    const key = this.#newKey(atMs);
+    const summed = { key, fact: summedFact, atMs, count: 0, writtenCount: 0, writing: Promise.resolve() };
+    this.#summed.set(group, summed);
+    return summed;
+  }
+
+  async #writeCount(summed: SummedFact): Promise<void> {
+    const { key, fact, atMs, count, writtenCount } = summed;
+    if (writtenCount === count) return;
+    await this.#write(key, JSON.stringify({ ...fact, atMs, count }));
+    summed.writtenCount = count;
+  }
+
+  #newKey(atMs: number): readonly string[] {
+    return [idOf(atMs, Buffer.from(this.#ports.random.bytes(6)).toString('hex'))];
+  }
+
+  async #write(key: readonly string[], value: string, expect?: number): Promise<void> {
+    const write = { kind: 'audit' as const, key, value, ...(expect === undefined ? {} : { expect }) };
+    await this.#ports.store.writeEntries({ writes: [write], guards: [] });
   }
 
   /** Newest first; `after` is the id of the last one of the previous page. */
@@ -60,16 +127,30 @@ export class Audit {
     return entries.map(({ key, value }) => viewOf(key[0] ?? '', value));
   }
 
-  /** Forgets facts older than the retention, a bounded number per call; answers how many. */
-  async trim(nowMs: number, retentionMs = AUDIT_RETENTION_MS): Promise<number> {
+  /**
+   * Forgets all facts older than the retention, in steps of `TRIM_STEP`, as long as `mayGoOn` says so before the next
+   * step; answers how many.
+   */
+  async trim(
+    nowMs: number,
+    retentionMs = AUDIT_RETENTION_MS,
+    mayGoOn: () => Promise<boolean> = async () => true,
+  ): Promise<number> {
     const after = [idOf(Math.max(0, nowMs - retentionMs), '~')];
-    const old = await this.#ports.store.listEntries({ kind: 'audit', prefix: [], after, limit: TRIM_STEP });
-    const refs: EntryRef[] = old.map(({ key }) => ({ kind: 'audit', key }));
-    if (refs.length > 0) {
-      await this.#ports.store.writeEntries({ writes: refs.map((ref) => ({ ...ref, value: null })), guards: [] });
+    let gone = 0;
+    for (;;) {
+      const old = await this.#ports.store.listEntries({ kind: 'audit', prefix: [], after, limit: TRIM_STEP });
+      const writes = old.map(({ key }) => ({ kind: 'audit' as const, key, value: null }));
+      if (writes.length > 0) await this.#ports.store.writeEntries({ writes, guards: [] });
+      gone += writes.length;
+      if (writes.length < TRIM_STEP || !(await mayGoOn())) return gone;
     }
-    return refs.length;
   }
+}
+
+/** What facts must have in common to be summed up. */
+function groupOf({ actor, action, target, result, address }: AuditFact): string {
+  return JSON.stringify([actor, action, target, result, address]);
 }
 
 function idOf(atMs: number, word: string): string {
@@ -77,6 +158,10 @@ function idOf(atMs: number, word: string): string {
 }
 
 function viewOf(id: string, value: string): AuditView {
-  const { atMs, ...fact } = parseJson(value) as AuditFact & { readonly atMs: number };
-  return { id, at: isoTime(atMs), ...fact };
+  const {
+    atMs,
+    count = 1,
+    ...fact
+  } = parseJson(value) as AuditFact & { readonly atMs: number; readonly count?: number };
+  return { id, at: isoTime(atMs), ...fact, count };
 }

@@ -98,6 +98,17 @@ describe('guessing', () => {
     expect(trail.filter(({ result }) => result === 'invalid_credentials').length).toBe(FAILED_LOGINS_PER_ADDRESS_MAX);
   });
 
+  it('[AUDIT-4] bad logins of one address for one account are one fact of the audit trail, with a count', async () => {
+    const { server: guessed, stranger: guesser } = await anotherServer();
+    for (let attempt = 0; attempt < 3; attempt++) await guesser.post(LOGIN, { login: 'admin', password: 'x' });
+    const admin = new Caller(guessed.url, guessed.token);
+    onTestFinished(() => admin.close());
+    const trail = (await admin.get('/rc/v1/audit')).body as readonly { readonly result: string }[];
+    expect(trail.filter(({ result }) => result !== 'ok')).toMatchObject([
+      { action: 'login', actor: 'admin', result: 'invalid_credentials', count: 3 },
+    ]);
+  });
+
   it('[HARD-5] an address is the one that the proxy saw, not one that the caller made up', async () => {
     const behind = await startTestServer({ trustProxy: true });
     const caller = new Caller(behind.url, null);

@@ -121,7 +121,9 @@ async function noteAudit(
     request_id: request.id,
   };
   try {
-    await desk.tidemark.audit.record(fact);
+    // Strangers can fail to log in as often as they like.
+    const isByStranger = bearer === null && result !== 'ok';
+    await (isByStranger ? desk.tidemark.audit.recordSummed(fact) : desk.tidemark.audit.record(fact));
   } catch (error) {
     // What was done is done, and what was refused is refused: the caller is told that, and the operator what is missing.
     desk.metrics.auditMissing();

@@ -122,6 +122,7 @@ const FACT = {
   result: new Matcher('ok or a code', (value) => /^[a-z_]+$/.test(String(value))),
   address: new Matcher('an address', (value) => typeof value === 'string' && value !== ''),
   request_id: REQUEST_ID,
+  count: new Matcher('how often', (value) => Number(value) >= 1),
 };
 
 const audit: readonly ConformanceCase[] = [
