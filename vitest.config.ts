@@ -49,7 +49,8 @@ export default defineConfig({
     sequence: { sequencer: HistoriesFirst },
     // Many tests wait for the disk or for child processes, so every core may have one of its own.
     maxWorkers: '100%',
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // These end a test that hangs. They are no measure of speed: a loaded machine may take ten times as long as a quiet one.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
   },
 });

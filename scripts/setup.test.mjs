@@ -11,6 +11,7 @@ import { checkNode, mendInstall } from './setup.mjs';
 // vitest and biome programs that say what they were asked for.
 
 const TELLING = "console.log([process.argv[1].split('/').at(-1), ...process.argv.slice(2)].join(' '));\n";
+const TELLING_LONG = "if (process.env.TIDEMARK_LONG_TESTS) console.log('long:', process.env.TIDEMARK_LONG_TESTS);\n";
 const NPM = `import { appendFileSync, mkdirSync, symlinkSync } from 'node:fs';
 appendFileSync('npm.log', process.argv.slice(2).join(' ') + '\\n');
 if (process.argv[2] === 'ci' && process.env.NPM_SAYS) { console.error(process.env.NPM_SAYS); process.exit(3); }
@@ -85,7 +86,10 @@ function installByHand() {
   for (const name of ['typescript', '@typescript']) {
     fs.symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
   }
-  write('node_modules/vitest/vitest.mjs', `${TELLING}process.exit(Number(process.env.VITEST_EXIT ?? 0));`);
+  write(
+    'node_modules/vitest/vitest.mjs',
+    `${TELLING}${TELLING_LONG}process.exit(Number(process.env.VITEST_EXIT ?? 0));`,
+  );
   write('node_modules/@biomejs/biome/bin/biome', `${TELLING}process.exit(Number(process.env.BIOME_EXIT ?? 0));`);
 }
 
@@ -350,6 +354,11 @@ describe('test', () => {
 
   it('only tests when a file is named', async () => {
     expect(await run('test.mjs', ['a.test.ts'])).toMatchObject({ code: 0, out: 'vitest.mjs run a.test.ts\n' });
+  });
+
+  it('the long run tries the simulations only, and tells them to be long', async () => {
+    const { code, out } = await run('test.mjs', ['--long', '--bail=1']);
+    expect({ code, out }).toEqual({ code: 0, out: 'vitest.mjs run simulation/ --bail=1\nlong: 1\n' });
   });
 
   it('fails with the tests', async () => {

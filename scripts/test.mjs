@@ -3,7 +3,13 @@ import { runTool, TOOLS } from './processes.mjs';
 import { setupOrExit } from './setup.mjs';
 import { VALKEY } from './valkey.mjs';
 
-const args = process.argv.slice(2);
+// The long run tries thousands of simulated histories where the everyday run tries hundreds.
+const LONG_TESTS = ['simulation/'];
+
+const given = process.argv.slice(2);
+const isLong = given.includes('--long');
+const args = isLong ? [...LONG_TESTS, ...given.filter((arg) => arg !== '--long')] : given;
+if (isLong) process.env.TIDEMARK_LONG_TESTS = '1';
 // Whoever names a file wants the answer about that file, and at once.
 const wantsEverything = args.every((arg) => arg.startsWith('-'));
 

@@ -1,23 +1,9 @@
 import { expect, it } from 'vitest';
-import { runCampaign, seedsFrom } from './campaign.ts';
-import { readKeptSeeds } from './kept-seeds.ts';
+import { HISTORIES_TIMEOUT_MS, tryHistories } from './try-histories.ts';
 
-const HISTORIES = 200;
-const TIMEOUT_MS = 300_000;
-
-it('[SIM-12] the histories that once found something hold on the embedded engine', {
-  timeout: TIMEOUT_MS,
+it('[SIM-12] [SIM-1] [SIM-2] [SIM-3] [SIM-4] [SIM-5] [SIM-6] [SIM-7] [SIM-8] [SIM-9] histories that once found something, and random ones, hold on the embedded engine', {
+  timeout: HISTORIES_TIMEOUT_MS,
 }, async () => {
-  const kept = (await readKeptSeeds()).filter(({ engine }) => engine === 'embedded').map(({ seed }) => seed);
-  const result = await runCampaign({ engine: 'embedded', seeds: kept });
-  if (result.failure !== null) throw result.failure;
-  expect(result.histories).toBe(kept.length);
-});
-
-it('[SIM-1] [SIM-2] [SIM-3] [SIM-4] [SIM-5] [SIM-6] [SIM-7] [SIM-8] [SIM-9] random histories hold on the embedded engine', {
-  timeout: TIMEOUT_MS,
-}, async () => {
-  const result = await runCampaign({ engine: 'embedded', seeds: seedsFrom(1, HISTORIES) });
-  if (result.failure !== null) throw result.failure;
-  expect(result.histories).toBe(HISTORIES);
+  const { ran, due } = await tryHistories('embedded', { everyday: 100, long: 1_000, firstSeed: 1 });
+  expect(ran).toBe(due);
 });
