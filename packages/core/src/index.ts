@@ -45,4 +45,4 @@ export {
   Tidemark,
   type TidemarkParts,
 } from './tidemark.ts';
-export { UPLOAD_KIND, UPLOAD_QUEUE } from './uploads/backend-uploads.ts';
+export { UPLOAD_KIND, UPLOAD_QUEUE } from './uploads/upload-job.ts';

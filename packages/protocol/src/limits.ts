@@ -158,6 +158,8 @@ export const ANSWER_DEPTH_MAX = 1_024;
 export const SEARCH_OBJECTS_MAX = 10_000;
 /** How long the backend is asked in vain before an upload is set aside as dead, and the device told: a day. */
 export const UPLOAD_GIVE_UP_MS = 86_400_000;
+/** How long an upload that was set aside is kept, so that its job can be revived: 30 days. */
+export const SET_ASIDE_KEPT_MS = 2_592_000_000;
 /** Uploads of one call that are with the backend at the same time. */
 export const UPLOADS_AT_ONCE_MAX = 8;
 /** How long it is remembered what a temporary id of a device became: 90 days. */

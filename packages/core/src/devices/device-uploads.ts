@@ -1,13 +1,12 @@
 import {
   ACKNOWLEDGED_PER_CALL_MAX,
   type Outcome,
-  parseJson,
   pointer,
   Refusal,
   UPLOADS_PER_PUSH_MAX,
   type Upload,
 } from '@tidemark/protocol';
-import { lifeGuard } from '../admission/admit-write.ts';
+import { quoted } from '../admission/admit-name.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
@@ -16,9 +15,8 @@ import type { DeviceId } from '../registry/device-id.ts';
 import type { Place } from '../registry/memberships.ts';
 import { NO_ADAPTER } from '../registry/source-record.ts';
 import type { Sources, SourceView } from '../registry/sources.ts';
-import type { Users } from '../registry/users.ts';
 import { admitOpId } from '../uploads/admit-upload.ts';
-import type { UploadJob } from '../uploads/backend-uploads.ts';
+import { readUploadJob, type UploadJob } from '../uploads/upload-job.ts';
 import type { UploadTarget } from '../uploads/upload-target.ts';
 import { Uploads, type UploadsPorts } from '../uploads/uploads.ts';
 import { knownPartition } from './known-partition.ts';
@@ -27,7 +25,6 @@ import { troubleOf } from './trouble-of.ts';
 
 /** What uploads need of the rest. */
 export interface DeviceUploadsParts extends UploadsPorts {
-  readonly users: Users;
   readonly clients: Clients;
   readonly sources: Sources;
   /** Absent: sources are only pushed to, whatever they say. */
@@ -40,6 +37,11 @@ export type Acknowledged = ReadonlyMap<string, readonly string[]>;
 export interface DevicePushCall {
   readonly changes: readonly Upload[];
   readonly acknowledged?: Acknowledged;
+}
+
+/** A device that has been looked up. */
+interface Identified extends DeviceId {
+  readonly generation: number;
 }
 
 /** What devices have changed, on its way to where it belongs. */
@@ -56,12 +58,12 @@ export class DeviceUploads {
   async push(device: DeviceId, { changes, acknowledged }: DevicePushCall): Promise<readonly Outcome[]> {
     requireCount(changes.length, UPLOADS_PER_PUSH_MAX, 'changes');
     for (const [index, { op_id }] of changes.entries()) admitOpId(op_id, pointer('changes', index, 'op_id'));
-    await this.#parts.clients.own(device.user, device.client);
-    await this.acknowledge(device, acknowledged);
+    const pusher = await this.#identify(device);
+    await this.#acknowledge(pusher, acknowledged);
     const outcomes: Outcome[] = [];
     for (const places of await this.#runsOf(changes)) {
       const uploads = places.map((index) => changes[index] as Upload);
-      const told = await this.#apply(device, uploads[0]?.source ?? '', uploads);
+      const told = await this.#apply(pusher, uploads[0]?.source ?? '', uploads);
       for (const [at, index] of places.entries()) outcomes[index] = told[at] as Outcome;
     }
     return outcomes;
@@ -69,18 +71,21 @@ export class DeviceUploads {
 
   /** Runs the job of an upload that was left to a queue. */
   async runUpload(job: LeasedJob): Promise<void> {
-    const { source, user, client, owner } = parseJson(job.payload) as UploadJob;
-    const place = owner === undefined ? undefined : { partition: { source, user: owner }, earlier: [] };
-    const target = await this.#ownTarget({ user, client }, source, place).catch((error: unknown) => {
+    const upload = readUploadJob(job);
+    const target = await this.#jobTarget(upload).catch((error: unknown) => {
       if (!GONE.has(troubleOf(error).code)) throw error;
-      this.#parts.log.warn('upload_dropped', { source, reason: troubleOf(error).detail });
+      this.#parts.log.warn('upload_dropped', { source: upload.source, reason: troubleOf(error).detail });
       return null;
     });
-    return this.#uploads.run(job, target);
+    if (target !== null) await this.#uploads.run(job, target);
   }
 
   /** Forgets outcomes that the device has heard of. */
-  async acknowledge(device: DeviceId, acknowledged: Acknowledged = new Map()): Promise<void> {
+  async acknowledge(device: DeviceId, acknowledged: Acknowledged): Promise<void> {
+    await this.#acknowledge(await this.#identify(device), acknowledged);
+  }
+
+  async #acknowledge(device: Identified, acknowledged: Acknowledged = new Map()): Promise<void> {
     requireCount([...acknowledged.values()].flat().length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
     for (const [name, opIds] of acknowledged) {
       for (const [index, opId] of opIds.entries()) admitOpId(opId, pointer('acknowledged', name, index));
@@ -98,9 +103,24 @@ export class DeviceUploads {
     return this.#uploads.waiting(where);
   }
 
-  async #ownTarget(device: DeviceId, source: string, place?: Place): Promise<UploadTarget> {
-    await this.#parts.clients.own(device.user, device.client);
-    return this.#target(device, source, place);
+  /**
+   * The device with its generation. It is looked up once for each call or job and guards every write of it, so that what
+   * was begun for one person is not finished for the next one of the same login and device id.
+   */
+  async #identify({ user, client }: DeviceId): Promise<Identified> {
+    const generation = await this.#parts.clients.generationOf(user, client);
+    if (generation === null) throw new Refusal('client_not_found', `there is no client ${quoted(client)}`);
+    return { user, client, generation };
+  }
+
+  async #jobTarget({ source, client, generation, owner }: UploadJob): Promise<UploadTarget> {
+    const user = await this.#parts.clients.userOf(client);
+    const device = user === null ? null : await this.#identify({ user, client });
+    if (device === null || device.generation !== generation) {
+      throw new Refusal('client_not_found', `the device of the upload, ${quoted(client)}, is gone`);
+    }
+    const partition = { source, user: owner === undefined ? device.user : owner };
+    return this.#target(device, source, { partition, earlier: [] });
   }
 
   /**
@@ -121,7 +141,7 @@ export class DeviceUploads {
     return areAlone || bySource.size === 1 ? [...bySource.values()] : inOrder;
   }
 
-  async #apply(device: DeviceId, name: string, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
+  async #apply(device: Identified, name: string, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
     try {
       return await this.#uploads.apply(await this.#target(device, name, await this.#askedPlace(device, name)), uploads);
     } catch (error) {
@@ -140,20 +160,18 @@ export class DeviceUploads {
   }
 
   /** Without a place, the one where the user was last seen. */
-  async #target(device: DeviceId, name: string, place?: Place): Promise<UploadTarget> {
-    const { user, client } = device;
+  async #target(device: Identified, name: string, place?: Place): Promise<UploadTarget> {
+    const { user, client, generation } = device;
     const source = await this.#parts.sources.view(name);
-    const life = await this.#parts.users.lifeOf(user);
-    if (life === null) throw new Refusal('user_not_found', 'the user of this device is gone');
     const guards: Guard[] = [
       { kind: 'source', key: [name] },
-      { kind: 'user_client', key: [user, client] },
-      lifeGuard(user, life),
+      { kind: 'user_client', key: [user, client], version: generation },
     ];
     const { conflicts, read_only: isReadOnly, cud_queue, queue } = source;
     return {
       source: name,
       client,
+      generation,
       user,
       ...(place ?? (await this.#parts.sources.memberships.knownPlaceOf(source, user))),
       conflicts,

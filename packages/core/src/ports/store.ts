@@ -238,9 +238,10 @@ export interface NotesWrite {
 
 /**
  * outcome [op id]: told to the device until it has acknowledged · settled [op id]: an outcome it has acknowledged, kept
- * so that a late repetition has no effect · link [temporary id] · footprint [object id]: what the device wrote there itself
+ * so that a late repetition has no effect · upload [op id]: the upload itself, while its job waits · link [temporary id] ·
+ * footprint [object id]: what the device wrote there itself
  */
-export type NoteKind = 'outcome' | 'settled' | 'link' | 'footprint';
+export type NoteKind = 'outcome' | 'settled' | 'upload' | 'link' | 'footprint';
 
 export interface NoteRef {
   readonly kind: NoteKind;

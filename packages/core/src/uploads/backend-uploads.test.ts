@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type Adapter, AdapterRefusal, type UploadCall } from '../ports/adapter.ts';
 import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
 import type { Commit, Store } from '../ports/store.ts';
-import { UPLOAD_QUEUE } from './backend-uploads.ts';
+import { UPLOAD_QUEUE } from './upload-job.ts';
 
 type Call = UploadCall & { readonly op: string; readonly attributes?: JsonValue };
 
@@ -15,6 +15,10 @@ class Backend implements Adapter {
   readonly #done = new Map<string, string>();
   /** What happens before anything is done. */
   onCall: (call: Call) => void = () => undefined;
+  /** What happens between the effect and the answer. */
+  onDone: (call: Call) => Promise<void> = async () => undefined;
+  /** Whether objects keep the ids that devices have given them. */
+  keepsIds = false;
   #next = 100;
 
   query = async () => ({ objects: {} });
@@ -28,12 +32,16 @@ class Backend implements Adapter {
     this.onCall(call);
     const known = this.#done.get(call.opId);
     if (known !== undefined) return known;
-    const id = call.op === 'create' ? String(this.#next++) : call.id;
+    const id = call.op === 'create' && !this.keepsIds ? String(this.#next++) : call.id;
     this.#done.set(call.opId, id);
     this.effects.push(`${call.op} ${call.source} ${call.id}`);
+    await this.onDone(call);
     return id;
   }
 }
+
+/** Where the first upload of a test is kept while its job waits. */
+const UPLOAD_NOTE = { kind: 'upload', key: 'op-1' } as const;
 
 const down = () => {
   throw new Refusal('backend_unavailable', 'nobody there');
@@ -431,5 +439,221 @@ describe('uploads to a source with a queue', () => {
     expect([backend.calls.length, backend.effects]).toEqual([2, ['create Customer tmp']]);
     expect(await md()).toEqual({ '100': { n: 0 } });
     expect(brief(await waiting())).toEqual([['op-1', 'applied', '100']]);
+  });
+});
+
+describe('uploads to a backend that went wrong before', () => {
+  it('[UPBACK-16] an update under the new id waits for a queued update under the temporary id', async () => {
+    const { push, upload, backend, md, work, clock } = await setUp();
+    await push(upload('create', 'tmp', { n: 'made' }));
+    backend.onCall = down;
+    expect(brief(await push(upload('update', '100', { n: 'first' })))).toEqual([['op-2', 'queued', '100']]);
+    backend.onCall = () => undefined;
+    expect(brief(await push(upload('update', '100', { n: 'second' })))).toEqual([['op-3', 'queued', '100']]);
+    clock.advance(10_000);
+    await work();
+    expect(await md()).toEqual({ '100': { n: 'second' } });
+    expect(backend.calls.at(-1)).toMatchObject({ attributes: { n: 'second' } });
+  });
+
+  it('[UPBACK-16] an update waits for a queued update of the same object although the backend is back', async () => {
+    const { push, upload, backend, md, work, clock, tidemark } = await setUp();
+    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
+    backend.onCall = down;
+    await push(upload('update', '1', { n: 1 }));
+    backend.onCall = () => undefined;
+    expect(brief(await push(upload('update', '1', { n: 2 }), upload('update', '2', { n: 2 })))).toEqual([
+      ['op-2', 'queued', '1'],
+      ['op-3', 'applied', '2'],
+    ]);
+    clock.advance(10_000);
+    await work();
+    expect(await md()).toEqual({ '1': { n: 2 }, '2': { n: 2 } });
+  });
+
+  it('[UPBACK-17] a create whose answer was lost after the backend pushed the object is told as applied', async () => {
+    const { push, upload, backend, md, work, clock, waiting, tidemark } = await setUp();
+    backend.keepsIds = true;
+    backend.onDone = async ({ id }) => {
+      await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { [id]: { name: 'Ann', vip: true } } });
+      down();
+    };
+    expect(brief(await push(upload('create', 'tmp', { name: 'Ann' })))).toEqual([['op-1', 'queued', 'tmp']]);
+    backend.onDone = async () => undefined;
+    clock.advance(10_000);
+    await work();
+    expect(brief(await waiting())).toEqual([['op-1', 'applied', 'tmp']]);
+    expect(await md()).toEqual({ tmp: { name: 'Ann', vip: true } });
+    expect(backend.effects).toEqual(['create Customer tmp']);
+  });
+
+  it('[UPBACK-17] a create that arrives twice at once while the backend pushes the object is told as applied', async () => {
+    const { push, upload, backend, tidemark } = await setUp();
+    backend.keepsIds = true;
+    const create = upload('create', 'tmp', { name: 'Ann' });
+    let second: Promise<readonly Outcome[]> | undefined;
+    backend.onDone = async ({ id }) => {
+      if (second !== undefined) return;
+      await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { [id]: { name: 'Ann' } } });
+      second = push(create);
+      await second;
+    };
+    expect(brief(await push(create))).toEqual([['op-1', 'applied', 'tmp']]);
+    expect(brief((await second) ?? [])).toEqual([['op-1', 'applied', 'tmp']]);
+  });
+
+  it('[UPBACK-18] after a rejected create, the device can change and name an object of that id once there is one', async () => {
+    const { push, upload, backend, md, tidemark } = await setUp();
+    backend.keepsIds = true;
+    backend.onCall = ({ op, source, id }) => {
+      if (op === 'create' && source === 'Customer') throw new AdapterRefusal('conflict', `there is already ${id}`);
+    };
+    const [, early] = await push(upload('create', '7', { name: 'Ann' }), upload('update', '7', { name: 'Anne' }));
+    expect(early?.error?.code).toBe('dependency_rejected');
+    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '7': { name: 'Bob' } } });
+    expect(
+      brief(
+        await push(
+          upload('update', '7', { vip: true }),
+          upload('create', 'v', { customer_id: '7' }, 'Visit'),
+          upload('create', 'w', { customer_id: ['8', '7'] }, 'Visit'),
+        ),
+      ),
+    ).toEqual([
+      ['op-3', 'applied', '7'],
+      ['op-4', 'applied', 'v'],
+      ['op-5', 'applied', 'w'],
+    ]);
+    expect(await md()).toEqual({ '7': { name: 'Bob', vip: true } });
+    expect(brief(await push(upload('delete', '7')))).toEqual([['op-6', 'applied', '7']]);
+    expect(await md()).toEqual({});
+  });
+
+  it('[UPBACK-19] a queued upload of a deleted user is not done for the next user of the login and device id', async () => {
+    const { push, upload, backend, md, work, clock, waiting, tidemark, device } = await setUp();
+    backend.onCall = down;
+    await push(upload('create', 'tmp', { secret: 'of the first ada' }));
+    await tidemark.users.delete('ada');
+    await tidemark.users.create({ attributes: { login: 'ada', password: 'open sesame' } });
+    await tidemark.clients.register('ada', { client_id: device.client });
+    backend.onCall = () => undefined;
+    const before = backend.calls.length;
+    clock.advance(10_000);
+    expect(await work()).toEqual([]);
+    expect([backend.calls.length - before, await md(), await waiting()]).toEqual([0, {}, []]);
+  });
+
+  it('[UPBACK-19] a push under way is not finished for the next user of the login and device id', async () => {
+    const { push, upload, backend, md, waiting, tidemark, device } = await setUp();
+    const remake = async () => {
+      await tidemark.users.delete('ada');
+      await tidemark.users.create({ attributes: { login: 'ada', password: 'open sesame' } });
+      await tidemark.clients.register('ada', { client_id: device.client });
+    };
+    backend.onDone = remake;
+    const create = upload('create', 'tmp', { secret: 'of the first ada' });
+    await expect(push(create)).rejects.toMatchObject({ code: 'client_not_found' });
+    backend.onDone = async () => {
+      await remake();
+      down();
+    };
+    await expect(push(upload('create', 'tmp', { n: 2 }))).rejects.toMatchObject({ code: 'client_not_found' });
+    expect([await md(), await waiting()]).toEqual([{}, []]);
+  });
+
+  it('[UPBACK-19] a queued upload of a deleted device is not done for the next device of its id', async () => {
+    const { push, upload, backend, md, work, tidemark, device } = await setUp({ cud_queue: 'office' });
+    await push(upload('create', 'tmp', { n: 1 }));
+    await tidemark.clients.delete('ada', device.client);
+    await tidemark.clients.register('ada', { client_id: device.client });
+    await work('office');
+    expect([backend.calls, await md()]).toEqual([[], {}]);
+  });
+
+  it('[UPBACK-20] jobs carry nothing that a person wrote, and what they need goes with the device', async () => {
+    const { push, upload, backend, work, clock, jobs, tidemark, device } = await setUp();
+    backend.onCall = down;
+    await push(upload('create', 'tmp', { secret: 'a person wrote this' }));
+    clock.advance(UPLOAD_GIVE_UP_MS);
+    await work();
+    const kept = () => tidemark.store.readNotes({ source: 'Customer', user: 'ada' }, device.client, [UPLOAD_NOTE]);
+    expect((await kept()).map(({ text }) => text.includes('a person wrote this'))).toEqual([true]);
+    await tidemark.users.delete('ada');
+    expect(await kept()).toEqual([]);
+    const { jobs: dead } = await jobs.inspect(UPLOAD_QUEUE, 'dead', { limit: 10 });
+    expect(dead.length).toBe(1);
+    await jobs.revive(UPLOAD_QUEUE, dead[0]?.id ?? '');
+    const { payload = '' } = (await jobs.lease(UPLOAD_QUEUE, 60_000)) ?? {};
+    expect([payload.includes('person'), payload.includes('ada')]).toEqual([false, false]);
+  });
+
+  it('[UPBACK-20] what was kept for a job is forgotten with its outcome', async () => {
+    const { push, upload, work, tidemark, device } = await setUp({ cud_queue: 'office' });
+    await push(upload('create', 'tmp', { n: 1 }));
+    const kept = () => tidemark.store.readNotes({ source: 'Customer', user: 'ada' }, device.client, [UPLOAD_NOTE]);
+    expect((await kept()).length).toBe(1);
+    await work('office');
+    expect(await kept()).toEqual([]);
+  });
+
+  it('[UPBACK-21] of two answers of the backend to one upload, the one written first counts', async () => {
+    const { push, upload, backend, md, tidemark } = await setUp();
+    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 } } });
+    const update = upload('update', '1', { n: 1 });
+    const later = upload('update', '1', { n: 2 });
+    let again: readonly Outcome[] = [];
+    // While the first request waits for its answer, the device gives up, repeats the upload and goes on.
+    backend.onDone = async () => {
+      backend.onDone = async () => undefined;
+      again = await push(update, later);
+    };
+    const first = await push(update);
+    expect([brief(again), brief(first)]).toEqual([
+      [
+        ['op-1', 'applied', '1'],
+        ['op-2', 'applied', '1'],
+      ],
+      [['op-1', 'applied', '1']],
+    ]);
+    expect(await md()).toEqual({ '1': { n: 2 } });
+  });
+
+  it('[UPBACK-21] of two answers written at the same moment, one finds the other and changes nothing', async () => {
+    const memory = openMemoryStore({ random: seededRandom(6) });
+    const overtaking: { act: (() => Promise<unknown>) | null } = { act: null };
+    const store = new Proxy(memory, {
+      get: (engine, name) => {
+        const member: unknown = Reflect.get(engine, name, engine);
+        if (typeof member !== 'function') return member;
+        if (name !== 'commit') return member.bind(engine);
+        return async (given: Commit) => {
+          const { act } = overtaking;
+          overtaking.act = null;
+          await act?.();
+          return memory.commit(given);
+        };
+      },
+    });
+    const { push, upload, backend, md, waiting, tidemark } = await setUp({}, store);
+    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
+    const update = upload('update', '1', { n: 1 });
+    // The other request is done with this upload and the next between the first one's reading and its commit.
+    overtaking.act = async () => {
+      await push(update);
+      await push(upload('update', '1', { n: 2 }));
+    };
+    expect(brief(await push(update))).toEqual([['op-1', 'applied', '1']]);
+    expect(await md()).toEqual({ '1': { n: 2 }, '2': { n: 0 } });
+    // The same where the backend answers differently.
+    const refused = upload('update', '2', { n: 1 });
+    overtaking.act = async () => {
+      backend.onCall = () => {
+        throw new AdapterRefusal('rejected', 'no');
+      };
+      await push(refused);
+    };
+    expect(brief(await push(refused))).toEqual([['op-3', 'rejected', '2', 'upload_rejected']]);
+    expect(brief(await waiting())).toContainEqual(['op-3', 'rejected', '2', 'upload_rejected']);
+    expect(await md()).toEqual({ '1': { n: 2 }, '2': { n: 0 } });
   });
 });

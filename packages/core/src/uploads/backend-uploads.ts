@@ -1,15 +1,15 @@
 import {
-  JOB_ATTEMPTS_MAX,
   type Limits,
   parseJson,
   Refusal,
+  SET_ASIDE_KEPT_MS,
   UPLOAD_GIVE_UP_MS,
   UPLOADS_AT_ONCE_MAX,
   type Upload,
 } from '@tidemark/protocol';
 import { JobFailure, type Jobs, type LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
-import type { Note, NoteWrite } from '../ports/store.ts';
+import type { Note, NoteRef, NoteWrite } from '../ports/store.ts';
 import { askBackend, type BackendVerdict } from './ask-backend.ts';
 import { type CommitPorts, commitPlan, persistPlan } from './commit-plan.ts';
 import { linkText, readLink } from './link-note.ts';
@@ -18,6 +18,8 @@ import { outcomeWrites, planAgreed, planRefused } from './plan-agreed.ts';
 import { planRound, type RoundPlan } from './plan-round.ts';
 import { type PreparedUpload, prepareUploads } from './prepare-uploads.ts';
 import { roundsOf } from './rounds.ts';
+import { readUploadJob, UPLOAD_QUEUE, uploadJob } from './upload-job.ts';
+import { openLane, type UploadLane } from './upload-lane.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 export interface BackendUploadsPorts extends CommitPorts {
@@ -29,22 +31,6 @@ export interface BackendUploadsPorts extends CommitPorts {
   readonly onOutcome?: (device: { readonly user: string; readonly client: string }) => void;
   /** Hears of every upload the backend was asked about. */
   readonly count?: (metric: string, tookMs: number) => void;
-}
-
-export const UPLOAD_KIND = 'upload';
-/** Where uploads go that met trouble although their source names no queue. */
-export const UPLOAD_QUEUE = 'uploads';
-
-/** What a job carries: everything but what may have changed by the time it runs. */
-export interface UploadJob {
-  readonly source: string;
-  readonly user: string;
-  readonly client: string;
-  readonly upload: Upload;
-  /** Whose partition it was left for, since the user may be in another one by the time it runs. */
-  readonly owner?: string | null;
-  /** When it was left, since it is not tried for ever. */
-  readonly atMs: number;
 }
 
 /** How long an upload waits that names an object the backend has not named yet. */
@@ -71,19 +57,22 @@ export class BackendUploads {
     return outcomes;
   }
 
-  /** Runs one job. `target` null: the source, the user or the device is gone. */
-  async run(job: LeasedJob, target: UploadTarget | null): Promise<void> {
-    const { upload, atMs } = parseJson(job.payload) as UploadJob;
-    const [prepared] = target === null ? [] : await this.#prepare(target, [upload]);
-    if (target === null || prepared === undefined) return;
-    const before = await this.#before(target, upload.op_id);
-    if (before !== null && !isOpen(before)) return;
+  /** Runs one job. */
+  async run(job: LeasedJob, target: UploadTarget): Promise<void> {
+    const { opId, atMs } = readUploadJob(job);
+    const { note, upload } = await this.#kept(target, opId);
+    if (note !== null && !isOpen(note)) return;
+    const [prepared] = upload === null ? [] : await this.#prepare(target, [upload]);
+    if (prepared === undefined) {
+      this.#ports.log.warn('upload_dropped', { source: target.source, reason: 'the upload is not kept any more' });
+      return;
+    }
     if (prepared.waits)
       throw new JobFailure('it names an object that the backend has not named yet', { retryAfterMs: WAIT_MS });
     const startMs = this.#ports.clock.nowMs();
     const trouble = await this.#decide(target, prepared, new Map());
     if (trouble === null)
-      this.#ports.count?.(`sources:${upload.op}:${target.source}`, this.#ports.clock.nowMs() - startMs);
+      this.#ports.count?.(`sources:${prepared.given.op}:${target.source}`, this.#ports.clock.nowMs() - startMs);
     const isOver = this.#ports.clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
     if (trouble !== null && isOver) await this.#setAside(target, prepared, trouble);
     if (trouble === null || isOver) this.#ports.onOutcome?.({ user: target.user, client: target.client });
@@ -98,7 +87,7 @@ export class BackendUploads {
     outcomes: Map<string, KeptOutcome>,
   ): Promise<readonly Upload[]> {
     if (target.queue !== null && this.#ports.jobs !== undefined) return uploads;
-    const busy = await this.#busyOrigins(target);
+    const lane = await openLane(this.#ports.store, target.partition, target.client);
     const later: Upload[] = [];
     // References may lead from one upload to another, so then they are asked about one by one.
     const stride = target.references.size > 0 ? 1 : UPLOADS_AT_ONCE_MAX;
@@ -110,41 +99,26 @@ export class BackendUploads {
         const asked = round.slice(start, start + stride).map(({ given }) => given);
         // Prepared anew: what was done before may have given names.
         const prepared = await this.#prepare(target, asked);
-        const left = await Promise.all(prepared.map((one) => this.#tryNow(target, one, { busy, outcomes })));
+        const left = await Promise.all(prepared.map((one) => this.#tryNow(target, one, { lane, outcomes })));
         later.push(...left.flatMap((upload) => upload ?? []));
       }
     }
     return later;
   }
 
-  /** Nothing overtakes what waits before it; and a backend in trouble is not asked for every upload of a call. */
+  /** Applies the upload, or answers it when it must go to the queue. */
   async #tryNow(
     target: UploadTarget,
     prepared: PreparedUpload,
-    { busy, outcomes }: { readonly busy: Set<string>; readonly outcomes: Map<string, KeptOutcome> },
+    { lane, outcomes }: { readonly lane: UploadLane; readonly outcomes: Map<string, KeptOutcome> },
   ): Promise<Upload | null> {
-    const mustWait = prepared.waits || busy.has(prepared.origin) || busy.has(EVERYTHING);
+    const { origin, waits, given } = prepared;
+    const mustWait = waits || lane.isBlocked(origin);
     const trouble = mustWait ? null : await this.#decide(target, prepared, outcomes);
     if (!mustWait && trouble === null) return null;
-    busy.add(prepared.origin);
-    if (trouble !== null) busy.add(EVERYTHING);
-    return prepared.given;
-  }
-
-  /** Objects of which uploads of this device are still with a queue. */
-  async #busyOrigins({ partition, client }: UploadTarget): Promise<Set<string>> {
-    const { store } = this.#ports;
-    const busy = new Set<string>();
-    for (let after: string | undefined; ; ) {
-      const page = { kind: 'outcome', limit: NOTES_PER_READ, ...(after === undefined ? {} : { after }) } as const;
-      const notes = await store.listNotes(partition, client, page);
-      for (const note of notes) {
-        const { status, id } = readOutcome(note);
-        if (status === 'queued') busy.add(id);
-      }
-      after = notes.at(-1)?.key;
-      if (after === undefined || notes.length < NOTES_PER_READ) return busy;
-    }
+    lane.block(origin);
+    if (trouble !== null) lane.close();
+    return given;
   }
 
   /** Decides here, asks the backend when there is nothing against it here, and writes what came of it. */
@@ -169,12 +143,16 @@ export class BackendUploads {
     return null;
   }
 
-  /** The outcome when the backend need not be asked: it was here before, or cannot be applied as things are. */
+  /**
+   * The outcome when the backend need not be asked: it was here before, or cannot be applied as things are. Whether an id
+   * is taken is for the backend to say: an object of that id may be the effect of an earlier attempt at this very create.
+   */
   #decideHere(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
     const { store, clock } = this.#ports;
     return persistPlan(async (): Promise<{ readonly outcome: KeptOutcome | null } | null> => {
       const before = await this.#before(target, prepared.opId);
       if (before !== null && !isOpen(before)) return { outcome: readOutcome(before) };
+      if (prepared.upload?.op === 'create') return { outcome: null };
       const plan = await planRound(store, target, [{ ...prepared, opId: UNKNOWN_OP }], clock.nowMs());
       const decided = plan.outcomes.get(UNKNOWN_OP);
       if (decided === undefined || decided.status === 'applied') return { outcome: null };
@@ -221,14 +199,18 @@ export class BackendUploads {
     await persistPlan(async () => {
       const note = await this.#before(target, prepared.opId);
       const outcome: KeptOutcome = { status: 'rejected', id: prepared.id, error, isSetAside: true };
-      const plan = planRefused(prepared, outcome, { note, nowMs: this.#ports.clock.nowMs() });
-      return (await commitPlan(this.#ports, target, plan)) ? true : null;
+      const nowMs = this.#ports.clock.nowMs();
+      const refused = planRefused(prepared, outcome, { note, nowMs });
+      const kept = keptUpload(prepared, nowMs + SET_ASIDE_KEPT_MS);
+      const writes = [...refused.writes.filter(({ kind }) => kind !== 'upload'), kept];
+      return (await commitPlan(this.#ports, target, { ...refused, writes })) ? true : null;
     });
   }
 
   /**
-   * Leaves uploads to a queue. First it is noted which ids will get another name, so that nothing that depends on them
-   * runs ahead; then come the jobs; and only when those are safe, the outcomes. Whoever dies in between has promised nothing.
+   * Leaves uploads to a queue. First come notes: the uploads themselves, and which ids will get another name, so that
+   * nothing that depends on them runs ahead. Then come the jobs; and only when those are safe, the outcomes. Whoever dies
+   * in between has promised nothing.
    */
   async #leave(target: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
     const { jobs } = this.#ports;
@@ -242,10 +224,10 @@ export class BackendUploads {
     }
     if (fresh.length === 0) return outcomes;
     if (jobs === undefined) throw new Refusal('backend_unavailable', 'the backend cannot be asked now; upload again');
-    await this.#notePending(target, fresh);
+    await this.#keepUploads(target, fresh);
     await jobs.enqueueAll(
       target.queue ?? UPLOAD_QUEUE,
-      fresh.map((prepared) => this.#jobOf(target, prepared)),
+      fresh.map((prepared) => uploadJob(target, prepared, this.#ports.clock.nowMs())),
     );
     for (const prepared of fresh) outcomes.set(prepared.opId, await this.#noteQueued(target, prepared));
     return outcomes;
@@ -258,16 +240,18 @@ export class BackendUploads {
     return prepared.refusal === null ? null : this.#decideHere(target, prepared);
   }
 
-  async #notePending(target: UploadTarget, fresh: readonly PreparedUpload[]): Promise<void> {
+  /** Keeps the uploads for their jobs, and notes the ids that the backend has not named yet. */
+  async #keepUploads(target: UploadTarget, fresh: readonly PreparedUpload[]): Promise<void> {
     const { store } = this.#ports;
     const keys = fresh.filter(({ given }) => given.op === 'create').map(({ origin }) => origin);
-    if (keys.length === 0) return;
     await persistPlan(async () => {
       const refs = keys.map((key) => ({ kind: 'link', key }) as const);
-      const known = await store.readNotes(target.partition, target.client, refs);
+      const known = refs.length === 0 ? [] : await store.readNotes(target.partition, target.client, refs);
       const given = new Set(known.filter((note) => readLink(note).state === 'given').map(({ key }) => key));
       const text = linkText({ state: 'pending' });
-      const writes = keys.filter((key) => !given.has(key)).map((key): NoteWrite => ({ kind: 'link', key, text }));
+      const pending = [...new Set(keys)].filter((key) => !given.has(key));
+      const links = pending.map((key): NoteWrite => ({ kind: 'link', key, text }));
+      const writes = [...links, ...fresh.map((prepared) => keptUpload(prepared))];
       return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? true : null;
     });
   }
@@ -277,33 +261,29 @@ export class BackendUploads {
     return persistPlan(async () => {
       const note = await this.#before(target, prepared.opId);
       if (note !== null) return readOutcome(note);
-      const outcome: KeptOutcome = { status: 'queued', id: prepared.id };
+      const { id, origin } = prepared;
+      const outcome: KeptOutcome = { status: 'queued', id, ...(origin === id ? {} : { origin }) };
       const writes = outcomeWrites(prepared.opId, outcome, null);
       return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? outcome : null;
     });
   }
 
-  #jobOf({ source, user, client, partition }: UploadTarget, { given, origin }: PreparedUpload) {
-    const payload: UploadJob = {
-      source,
-      user,
-      client,
-      upload: given,
-      owner: partition.user,
-      atMs: this.#ports.clock.nowMs(),
-    };
-    const order = JSON.stringify([partition.source, partition.user, origin]);
-    return { kind: UPLOAD_KIND, payload: JSON.stringify(payload), attemptsMax: JOB_ATTEMPTS_MAX, order };
-  }
-
   /** What was noted of the upload, told or acknowledged. */
   async #before({ partition, client }: UploadTarget, opId: string): Promise<Note | null> {
-    const refs = [
-      { kind: 'outcome', key: opId },
-      { kind: 'settled', key: opId },
-    ] as const;
-    const [note] = await this.#ports.store.readNotes(partition, client, refs);
+    const [note] = await this.#ports.store.readNotes(partition, client, outcomeRefs(opId));
     return note ?? null;
+  }
+
+  /** The same with the upload that was kept for its job. */
+  async #kept(
+    { partition, client }: UploadTarget,
+    opId: string,
+  ): Promise<{ readonly note: Note | null; readonly upload: Upload | null }> {
+    const refs = [...outcomeRefs(opId), { kind: 'upload', key: opId } as const];
+    const notes = await this.#ports.store.readNotes(partition, client, refs);
+    const kept = notes.find(({ kind }) => kind === 'upload');
+    const note = notes.find(({ kind }) => kind !== 'upload') ?? null;
+    return { note, upload: kept === undefined ? null : (parseJson(kept.text) as Upload) };
   }
 
   #prepare(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly PreparedUpload[]> {
@@ -327,14 +307,24 @@ export class BackendUploads {
 
 type Trouble = Extract<BackendVerdict, { readonly kind: 'trouble' }>;
 
-const NOTES_PER_READ = 1_000;
-/** Stands among the busy objects when the backend is in trouble. No id is empty. */
-const EVERYTHING = '';
 /**
  * Nothing is noted under it: what is noted of the upload has been looked at. No device can choose a control character,
  * and this one is allowed in the keys of every engine.
  */
 const UNKNOWN_OP = '\u001f';
+
+function outcomeRefs(opId: string): readonly NoteRef[] {
+  return [
+    { kind: 'outcome', key: opId },
+    { kind: 'settled', key: opId },
+  ];
+}
+
+/** The note from which the job reads the upload. */
+function keptUpload({ opId, given }: PreparedUpload, endsAtMs?: number): NoteWrite {
+  const text = JSON.stringify(given);
+  return { kind: 'upload', key: opId, text, ...(endsAtMs === undefined ? {} : { endsAtMs }) };
+}
 
 /** Whether the upload is still to be done: on its way, or set aside and revived. */
 function isOpen(note: Note): boolean {

@@ -1,5 +1,6 @@
 import { parseJson, Refusal } from '@tidemark/protocol';
 import type { AttributeTexts } from '../admission/admitted.ts';
+import { liveRecord } from '../documents/effect.ts';
 import type { NoteRef, PartitionKey, Store } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import { type Link, readLink } from './link-note.ts';
@@ -39,9 +40,23 @@ export async function readLinks(
   for (const [place, { partition, ids }] of wanted) {
     const refs = [...ids].map((key): NoteRef => ({ kind: 'link', key }));
     const notes = await store.readNotes(partition, target.client, refs);
-    if (notes.length > 0) links.set(place, new Map(notes.map((note) => [note.key, readLink(note)])));
+    const known = new Map(notes.map((note) => [note.key, readLink(note)]));
+    for (const id of await liveAmongRejected(store, partition, known)) known.delete(id);
+    if (known.size > 0) links.set(place, known);
   }
   return links;
+}
+
+/** The ids of rejected creates under which there is an object all the same: somebody else's, or pushed since. */
+async function liveAmongRejected(
+  store: Store,
+  partition: PartitionKey,
+  links: ReadonlyMap<string, Link>,
+): Promise<readonly string[]> {
+  const rejected = [...links].filter(([, { state }]) => state === 'rejected').map(([id]) => id);
+  if (rejected.length === 0) return [];
+  const { objects } = await store.readObjects(partition, rejected);
+  return rejected.filter((id) => liveRecord(objects.get(id)) !== null);
 }
 
 export function followLinks(upload: AdmittedUpload, target: UploadTarget, links: Links): Followed {

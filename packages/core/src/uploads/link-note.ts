@@ -5,8 +5,8 @@ import type { Note } from '../ports/store.ts';
  * What is known of an id a device has made up, kept as a note under that id.
  *
  * `pending`: the backend has not been asked yet, so nobody knows what it will be called. `given`: what it is called;
- * under that name the same note says by which id it began, since its uploads are ordered by that. `rejected`: it never
- * came to be, and whatever depends on it cannot either.
+ * under that name the same note says by which id it began, since its uploads are ordered by that. `rejected`: its
+ * creation was rejected, and whatever depends on it is rejected, too, as long as there is no object of that id.
  */
 export type Link =
   | { readonly state: 'pending' }

@@ -8,12 +8,14 @@ export interface KeptOutcome {
   readonly status: OutcomeStatus;
   readonly id: string;
   readonly error?: Trouble;
+  /** The id under which a queued upload keeps its order, when that is another one. */
+  readonly origin?: string;
   /** The backend was asked so often in vain that the upload was set aside. Whoever revives its job tries again. */
   readonly isSetAside?: true;
 }
 
-export function outcomeText({ status, id, error, isSetAside }: KeptOutcome): string {
-  return JSON.stringify({ status, id, error, isSetAside });
+export function outcomeText({ status, id, error, origin, isSetAside }: KeptOutcome): string {
+  return JSON.stringify({ status, id, error, origin, isSetAside });
 }
 
 export function readOutcome({ text }: Note): KeptOutcome {

@@ -34,7 +34,7 @@ export async function planAgreed(
   const current = liveRecord(stored);
   const change = changeOf(id, stored, current, agreed(upload, current), read.state.floor);
   const outcome: KeptOutcome = { status: 'applied', id };
-  const writes: NoteWrite[] = [...outcomeWrites(opId, outcome, note), ...linkWrites(upload, id, nowMs)];
+  const writes: NoteWrite[] = [...finalWrites(opId, outcome, note), ...linkWrites(upload, id, nowMs)];
   if (conflicts === 'detect' && change !== null) {
     const [before] = await store.readNotes(partition, client, [{ kind: 'footprint', key: id }]);
     const known = before === undefined || upload.op !== 'update' ? new Map() : readFootprint(before.text);
@@ -56,7 +56,7 @@ export function planRefused(
   outcome: KeptOutcome,
   { note, nowMs }: NotedBefore & { readonly nowMs: number },
 ): RoundPlan {
-  const writes: NoteWrite[] = [...outcomeWrites(opId, outcome, note)];
+  const writes: NoteWrite[] = [...finalWrites(opId, outcome, note)];
   if (op === 'create') {
     const endsAtMs = nowMs + SETTLED_KEPT_MS;
     writes.push({ kind: 'link', key: origin, text: linkText({ state: 'rejected' }), endsAtMs });
@@ -69,6 +69,11 @@ function agreed({ op, attributes }: AdmittedUpload, current: ObjectRecord | null
   const before = current?.attributes ?? null;
   if (op === 'delete') return deleted(before);
   return op === 'update' && before === null ? null : merged(before, attributes);
+}
+
+/** An upload that has come to an outcome need not be kept for its job any more. */
+function finalWrites(opId: string, outcome: KeptOutcome, note: Note | null): readonly NoteWrite[] {
+  return [...outcomeWrites(opId, outcome, note), { kind: 'upload', key: opId, text: null }];
 }
 
 /**

@@ -73,7 +73,7 @@ export class Uploads {
   }
 
   /** Runs the job of an upload that was left to a queue. */
-  run(job: LeasedJob, target: UploadTarget | null): Promise<void> {
+  run(job: LeasedJob, target: UploadTarget): Promise<void> {
     return this.#withBackend.run(job, target);
   }
 
