@@ -12,6 +12,7 @@ import {
   Tidemark,
   type TidemarkParts,
 } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
 import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
 import type { ValkeyOptions, ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
@@ -20,7 +21,7 @@ import { LoginLimiter } from './auth/login-limiter.ts';
 import { openBackend } from './backend/open-backend.ts';
 import { startChores } from './chores.ts';
 import type { Config } from './config/config.ts';
-import { OBJECT_MEMBERS_MAX } from './edge-limits.ts';
+import { BACKEND_WAIT_MS_MAX, OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './edge-limits.ts';
 import { EventHub } from './events/event-hub.ts';
 import { lastGauge, queueDepths } from './gauges.ts';
 import { addRoute } from './http/add-route.ts';
@@ -29,6 +30,7 @@ import { addDescription } from './http/description.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import type { Desk, Route } from './http/route.ts';
 import { systemTimers } from './jobs/timers.ts';
+import { KeyedLimit } from './keyed-limit.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { Metrics } from './metrics.ts';
 import { type OpenPings, openPings } from './open-pings.ts';
@@ -55,6 +57,7 @@ type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
 
 /** The word by which a source names the backend at `adapter_url`. */
 const BACKEND = 'backend';
+const SEARCH_RETRY_AFTER_S = 1;
 
 const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
@@ -235,7 +238,8 @@ async function openTidemark(config: Config, log: Log, connections: Connections):
     limits: config.limits,
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),
-    queryMsMax: config.backend.queryTimeoutMs,
+    // A refresh is leased for as long as its query may take, including the wait for a socket.
+    queryMsMax: config.backend.queryTimeoutMs + BACKEND_WAIT_MS_MAX,
     loginsKeptMs: config.backend.offlineLoginS * 1_000,
     statsRetentionS: config.stats.retentionS,
     // Subscriptions of browsers were made for this key; after a reset they come again.
@@ -265,6 +269,7 @@ function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: 
     ...parts,
     metrics,
     isBackendSecretConfigured: backend.secret !== null,
+    searches: new KeyedLimit(SEARCHES_PER_DEVICE_MAX, tooManySearches),
     pings,
     results,
     webPushKey,
@@ -272,6 +277,11 @@ function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: 
     tokenTtlMs: tokenTtlS * 1_000,
     deviceTokenTtlMs: devices.tokenTtlS * 1_000,
   };
+}
+
+function tooManySearches(): Refusal {
+  const detail = `a device has at most ${SEARCHES_PER_DEVICE_MAX} searches under way at once`;
+  return new Refusal('rate_limited', detail, [], SEARCH_RETRY_AFTER_S);
 }
 
 function metricsOf({ events, tidemark: { store }, jobs }: Pick<DeskParts, 'events' | 'tidemark' | 'jobs'>): Metrics {

@@ -59,6 +59,17 @@ export const HASHES_AT_ONCE_MAX = 2;
 /** Hashes that may wait for their turn. Exceeded: `overloaded`. */
 export const HASHES_WAITING_MAX = 100;
 
+// Calls to the backend
+
+/** Calls of one kind (authenticate, query, upload, search) that are with the backend at once: each needs a socket. */
+export const BACKEND_CALLS_AT_ONCE_MAX = 32;
+/** Calls of one kind that may wait for others to end. Exceeded: `overloaded`. */
+export const BACKEND_CALLS_WAITING_MAX = 1_000;
+/** How long a call waits for others to end. Exceeded: `overloaded`. */
+export const BACKEND_WAIT_MS_MAX = 10_000;
+/** Searches of one device at once. Exceeded: `rate_limited`. */
+export const SEARCHES_PER_DEVICE_MAX = 2;
+
 // How the server is
 
 /** How often is looked whether the server can keep up. */

@@ -1,6 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import type { Passwords } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { HASHES_AT_ONCE_MAX, HASHES_WAITING_MAX } from './edge-limits.ts';
 
 const RETRY_AFTER_S = 2;
@@ -33,10 +34,12 @@ export interface PasswordsOptions {
  */
 export async function openPasswords(options: PasswordsOptions = {}): Promise<Passwords> {
   const argon2 = options.argon2 === undefined ? await findArgon2() : options.argon2;
-  const turns = new Turns(options.atOnceMax ?? HASHES_AT_ONCE_MAX, options.waitingMax ?? HASHES_WAITING_MAX);
+  const { atOnceMax = HASHES_AT_ONCE_MAX, waitingMax = HASHES_WAITING_MAX } = options;
+  const refusal = () => new Refusal('overloaded', 'too many passwords are being checked at once', [], RETRY_AFTER_S);
+  const limit = new ConcurrencyLimit({ atOnceMax, waitingMax, refusal });
   return {
-    hash: (password) => turns.take(() => (argon2 === null ? hashByScrypt(password) : argon2.hash(password, ARGON2ID))),
-    verify: (password, hash) => turns.take(() => verify(argon2, password, hash)),
+    hash: (password) => limit.run(() => (argon2 === null ? hashByScrypt(password) : argon2.hash(password, ARGON2ID))),
+    verify: (password, hash) => limit.run(() => verify(argon2, password, hash)),
     isOutdated: (hash) => (argon2 === null ? isWeakScrypt(hash) : isWeakArgon2(hash)),
   };
 }
@@ -94,40 +97,4 @@ function derive(password: string, salt: Buffer, { logN, r, p }: ScryptCost): Pro
   return new Promise((resolve, reject) => {
     scrypt(password, salt, KEY_BYTES, options, (error, key) => (error === null ? resolve(key) : reject(error)));
   });
-}
-
-/** Lets a few work at a time and a bounded number wait, first come, first served. */
-class Turns {
-  readonly #atOnceMax: number;
-  readonly #waitingMax: number;
-  readonly #waiting: (() => void)[] = [];
-  #working = 0;
-
-  constructor(atOnceMax: number, waitingMax: number) {
-    this.#atOnceMax = atOnceMax;
-    this.#waitingMax = waitingMax;
-  }
-
-  async take<T>(work: () => Promise<T>): Promise<T> {
-    await this.#turn();
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      // The place goes straight to whoever waited longest, so that no newcomer slips in between.
-      if (next === undefined) this.#working--;
-      else next();
-    }
-  }
-
-  async #turn(): Promise<void> {
-    if (this.#working < this.#atOnceMax) {
-      this.#working++;
-      return;
-    }
-    if (this.#waiting.length >= this.#waitingMax) {
-      throw new Refusal('overloaded', 'too many passwords are being checked at once', [], RETRY_AFTER_S);
-    }
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
 }

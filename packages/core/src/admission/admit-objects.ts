@@ -1,6 +1,6 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
 import type { Pace } from '../ports/pace.ts';
-import { admitName } from './admit-name.ts';
+import { admitName, quoted } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
 import { AttributesInText } from './attributes-in-text.ts';
@@ -96,7 +96,8 @@ function* attributesInStrides(
   tally: Tally,
 ): Generator<void, AttributeTexts> {
   const here = () => pointer(...path);
-  const given = requireObject(attributes, here);
+  const [, id] = path;
+  const given = id === undefined ? requireObject(attributes, here) : requireAttributes(attributes, id, here);
   const names = Object.keys(given);
   requireCount(names.length, limits.attributesPerObjectMax, 'attributes', here);
   const texts = new Map<string, string>();
@@ -145,6 +146,19 @@ export function admitIds(ids: unknown, limits: ObjectLimits, field: string): Rea
 function requireObject(value: unknown, at: () => string): Readonly<Record<string, unknown>> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw new Refusal('invalid_request', `${at()} must be an object`, [{ pointer: at(), detail: 'must be an object' }]);
+}
+
+/** The same for one object of a hash of hashes, which the message names by its id. */
+function requireAttributes(value: unknown, id: string, at: () => string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  const detail = `expected an object of attributes, got ${kindOf(value)}`;
+  throw new Refusal('invalid_request', `object ${quoted(id)}: ${detail}`, [{ pointer: at(), detail }]);
+}
+
+/** What a value is, in words that name nothing of its content. */
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`;
 }
 
 function requireCount(count: number, max: number, what: string, at: () => string): void {

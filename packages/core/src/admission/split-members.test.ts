@@ -72,9 +72,6 @@ describe('taking an answer apart', () => {
     for (const text of ['[]', 'null', '7', '"x"', '<html>', '\ufeff{}', 'true']) {
       expect(problemOf(text)).toBe('it is not a JSON object');
     }
-    for (const text of ['{"1":7}', '{"1":[]}', '{"1":null}', '{"1":"{}"}']) {
-      expect(problemOf(text)).toBe('an object in it is none');
-    }
     for (const text of ['{1:{}}', '{"1"{}}', '{"1":{}"2":{}}', '{"1":{},}', '{,}', '{"1":{}]']) {
       expect(problemOf(text)).toBe('it is not JSON');
     }
@@ -83,6 +80,18 @@ describe('taking an answer apart', () => {
     }
     for (const text of ['{}{}', '{} x', '{"1":{}},']) expect(problemOf(text)).toBe('something follows behind its end');
     expect(problemOf('{"\\x":{}}')).toBe('a key in it is not JSON');
+  });
+
+  it.each([
+    ['{"2":"x"}', 'a string'],
+    ['{"1":{},"2":7}', 'a number'],
+    ['{"2":-7}', 'a number'],
+    ['{"2":[]}', 'a list'],
+    ['{"2":null}', 'null'],
+    ['{"2":true}', 'a boolean'],
+    ['{"2":}', 'something that is not JSON'],
+  ])('[ANSWER-4] the answer %s is refused with the id of the object and what it is instead', (text, kind) => {
+    expect(problemOf(text)).toBe(`object "2": expected an object of attributes, got ${kind}`);
   });
 
   it('[ANSWER-2] and for what is nested too deeply or holds an object that is too large', () => {

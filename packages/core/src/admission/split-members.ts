@@ -1,4 +1,5 @@
 import { ANSWER_DEPTH_MAX, parseJson } from '@tidemark/protocol';
+import { quoted } from './admit-name.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -84,6 +85,9 @@ export class MemberSplitter {
     if (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) {
       this.#at++;
       return;
+    }
+    if (this.#stage === 'object' && unit !== OPEN_BRACE) {
+      throw new NotMembers(`object ${quoted(this.#id)}: expected an object of attributes, got ${kindAt(unit)}`);
     }
     this.#stage = nextStage(this.#stage, unit);
     if (this.#stage === 'in_key' || this.#stage === 'in_object') this.#start = this.#at;
@@ -188,8 +192,7 @@ function nextStage(stage: Stage, unit: number): Stage {
       if (unit === COLON) return 'object';
       break;
     case 'object':
-      if (unit === OPEN_BRACE) return 'in_object';
-      throw new NotMembers('an object in it is none');
+      return 'in_object';
     case 'between':
       if (unit === COMMA) return 'key';
       if (unit === CLOSE_BRACE) return 'end';
@@ -198,6 +201,16 @@ function nextStage(stage: Stage, unit: number): Stage {
       throw new NotMembers('something follows behind its end');
   }
   throw new NotMembers('it is not JSON');
+}
+
+/** What kind of value begins with the unit. */
+function kindAt(unit: number): string {
+  const first = String.fromCharCode(unit);
+  if (first === '"') return 'a string';
+  if (first === '[') return 'a list';
+  if (first === 'n') return 'null';
+  if (first === 't' || first === 'f') return 'a boolean';
+  return /[-0-9]/.test(first) ? 'a number' : 'something that is not JSON';
 }
 
 function keyOf(text: string): string {

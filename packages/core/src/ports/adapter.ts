@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import { type JsonValue, Refusal } from '@tidemark/protocol';
 
 /**
  * The way to a customer's backend for one source. Answers are not trusted: admission looks at every object. Any
@@ -27,9 +27,15 @@ export interface Adapters {
 
 /** Whether somebody is who they say. */
 export interface Authenticator {
-  /** Whoever the login and password belong to, or null when they are refused. Rejects when nobody can tell. */
-  authenticate(login: string, password: string): Promise<string | null>;
+  /** Rejects when nobody can tell. */
+  authenticate(login: string, password: string): Promise<LoginAnswer>;
 }
+
+export type LoginAnswer =
+  | { readonly kind: 'user'; readonly user: string }
+  | { readonly kind: 'refused' }
+  /** The backend has no such call and checks nobody, which it said by this status. */
+  | { readonly kind: 'not_handled'; readonly status: number };
 
 /** A hash of hashes: as a value, or as JSON text that is still arriving. */
 export type ObjectsAnswer = { readonly objects: unknown } | { readonly chunks: AsyncIterable<string> };
@@ -65,5 +71,12 @@ export class AdapterRefusal extends Error {
   constructor(kind: 'conflict' | 'rejected', detail: string) {
     super(detail);
     this.kind = kind;
+  }
+}
+
+/** A failure that the adapter has logged itself, with all it knows: whoever gets it does not log it again. */
+export class LoggedFailure extends Refusal {
+  constructor({ code, message, flaws, retryAfterS }: Refusal) {
+    super(code, message, flaws, retryAfterS);
   }
 }

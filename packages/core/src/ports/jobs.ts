@@ -144,11 +144,14 @@ export class JobFailure extends Error {
   readonly retryAfterMs: number | null;
   /** Another attempt would not help. */
   readonly isFinal: boolean;
+  /** Whoever failed has logged why. */
+  readonly isLogged: boolean;
 
-  constructor(reason: string, how: { readonly retryAfterMs?: number | null; readonly isFinal?: boolean } = {}) {
+  constructor(reason: string, how: Partial<Pick<JobFailure, 'retryAfterMs' | 'isFinal' | 'isLogged'>> = {}) {
     super(reason);
     this.retryAfterMs = how.retryAfterMs ?? null;
     this.isFinal = how.isFinal ?? false;
+    this.isLogged = how.isLogged ?? false;
   }
 }
 

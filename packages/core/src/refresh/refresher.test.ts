@@ -10,7 +10,7 @@ import {
   weakPasswords,
 } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { type Adapter, AdapterRefusal, type ObjectsAnswer } from '../ports/adapter.ts';
+import { type Adapter, AdapterRefusal, LoggedFailure, type ObjectsAnswer } from '../ports/adapter.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
 
 const SOURCE = { source: 'Stock' };
@@ -335,6 +335,30 @@ describe('a backend that fails', () => {
       'sources:query_failed:Stock',
     ]);
     expect(log.lines.filter(({ event }) => event === 'refresh_failed').length).toBe(2);
+  });
+
+  it.each([
+    ['as a value', { '1': {}, '2': 'x' }],
+    ['as text', { '1': {}, '2': 'x' }],
+  ])(
+    '[ANSWER-4] an object that is a string is named by its id and the rule it breaks, given %s',
+    async (how, objects) => {
+      const { tidemark, backend, log } = await setUp({ poll_interval: 0 });
+      if (how === 'as text') backend.inText(JSON.stringify(objects));
+      else backend.answer = async () => ({ objects });
+      const detail = 'the answer is not usable: object "2": expected an object of attributes, got a string';
+      expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual({ code: 'backend_error', detail });
+      expect(log.lines.map(({ level, event, fields }) => [level, event, fields.reason])).toEqual([
+        ['warn', 'refresh_failed', detail],
+      ]);
+    },
+  );
+
+  it('[FRESH-13] a failure that the adapter has logged itself is not logged again', async () => {
+    const { tidemark, backend, log } = await setUp({ poll_interval: 0 });
+    backend.answer = () => Promise.reject(new LoggedFailure(new Refusal('backend_error', 'the backend answered 500')));
+    expect((await tidemark.refresher.ensureFresh(SOURCE))?.detail).toBe('the backend answered 500');
+    expect(log.lines.map(({ level }) => level)).toEqual(['debug']);
   });
 
   it('[FRESH-7] what an adapter throws is for the log, not for devices', async () => {

@@ -10,7 +10,7 @@ import {
 } from '@tidemark/protocol';
 import { type AnswerCall, callFor, type Moment, type Target, type WriteCall } from '../admission/admit-write.ts';
 import { customNameOf } from '../admission/custom-partition.ts';
-import type { Adapter, Adapters, QueryCall } from '../ports/adapter.ts';
+import { type Adapter, type Adapters, LoggedFailure, type QueryCall } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
@@ -103,7 +103,8 @@ export class Refresher {
       const trouble = await this.#alone(undertaking, () => this.#ensureQueued(undertaking));
       if (trouble === null) return;
       const { state } = await this.#desk.standing(undertaking.target);
-      throw new JobFailure(trouble.detail, { retryAfterMs: Math.max(0, state.retryAtMs - this.#ports.clock.nowMs()) });
+      const retryAfterMs = Math.max(0, state.retryAtMs - this.#ports.clock.nowMs());
+      throw new JobFailure(trouble.detail, { retryAfterMs, isLogged: true });
     };
   }
 
@@ -237,7 +238,8 @@ export class Refresher {
   async #fail(lease: RefreshLease, error: unknown): Promise<Trouble> {
     const { trouble, retryAfterMs } = failureOf(error);
     const question = questionOf(lease.target.partition);
-    this.#ports.log.warn('refresh_failed', { ...question, code: trouble.code, reason: reasonOf(error) });
+    const level = error instanceof LoggedFailure ? 'debug' : 'warn';
+    this.#ports.log[level]('refresh_failed', { ...question, code: trouble.code, reason: reasonOf(error) });
     const state = await this.#desk.fail(lease, trouble, retryAfterMs);
     await this.#tellErrors(lease, state);
     return trouble;

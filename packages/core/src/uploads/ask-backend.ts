@@ -1,7 +1,7 @@
 import { type JsonValue, parseJson, Refusal, type Trouble } from '@tidemark/protocol';
 import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
-import { type Adapter, AdapterRefusal, type UploadCall } from '../ports/adapter.ts';
+import { type Adapter, AdapterRefusal, LoggedFailure, type UploadCall } from '../ports/adapter.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import type { UploadTarget } from './upload-target.ts';
 
@@ -9,7 +9,14 @@ import type { UploadTarget } from './upload-target.ts';
 export type BackendVerdict =
   | { readonly kind: 'agreed'; readonly id: string }
   | { readonly kind: 'conflict' | 'rejected'; readonly error: Trouble }
-  | { readonly kind: 'trouble'; readonly error: Trouble; readonly retryAfterMs: number; readonly reason: string };
+  | {
+      readonly kind: 'trouble';
+      readonly error: Trouble;
+      readonly retryAfterMs: number;
+      readonly reason: string;
+      /** The adapter has logged it. */
+      readonly isLogged: boolean;
+    };
 
 const MS_PER_S = 1_000;
 
@@ -56,5 +63,6 @@ function verdictOf(error: unknown): BackendVerdict {
     },
     retryAfterMs: isRefusal ? (error.retryAfterS ?? 0) * MS_PER_S : 0,
     reason,
+    isLogged: error instanceof LoggedFailure,
   };
 }

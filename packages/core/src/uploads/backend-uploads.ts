@@ -77,7 +77,11 @@ export class BackendUploads {
     if (trouble !== null && isOver) await this.#setAside(target, prepared, trouble);
     if (trouble === null || isOver) this.#ports.onOutcome?.({ user: target.user, client: target.client });
     if (trouble === null) return;
-    throw new JobFailure(trouble.error.detail, { retryAfterMs: trouble.retryAfterMs, isFinal: isOver });
+    throw new JobFailure(trouble.error.detail, {
+      retryAfterMs: trouble.retryAfterMs,
+      isFinal: isOver,
+      isLogged: true,
+    });
   }
 
   /** Answers those that must be left for later, in their order. */
@@ -294,7 +298,7 @@ export class BackendUploads {
   #tellTrouble(target: UploadTarget, { opId, given: { op } }: PreparedUpload, trouble: Trouble, tookMs: number): void {
     const { source, client } = target;
     this.#ports.count?.(`sources:${op}_failed:${source}`, tookMs);
-    this.#ports.log.warn('upload_failed', {
+    this.#ports.log[trouble.isLogged ? 'debug' : 'warn']('upload_failed', {
       source,
       client,
       op,

@@ -71,6 +71,52 @@ it('[BACKLOG-3] a backend that is down or talks nonsense is no refusal: 503 with
   expect(await tidemark.users.has('carl')).toBe(false);
 });
 
+it.each([404, 405, 501])(
+  '[BACKLOG-8] when the backend answers %i to authenticate, the passwords kept here decide',
+  async (status) => {
+    const { logIn, log } = await setUp(true, 3_600_000);
+    fake.on('authenticate', (_, response) => answerJson(response, { code: 'source_not_handled' }, status));
+    expect(await logIn('ada', 'long enough')).toMatchObject({ login: 'ada', stamp: expect.any(String) });
+    expect(await logIn('ada', 'wrong')).toBeNull();
+    expect(await logIn('nobody', 'long enough')).toBeNull();
+    expect(log.lines).toEqual([
+      {
+        level: 'warn',
+        event: 'logins_checked_by_own_passwords',
+        fields: { reason: `the backend answers ${status} to authenticate` },
+      },
+    ]);
+  },
+);
+
+it('[BACKLOG-8] who checks logins is logged when it changes, and not at every login', async () => {
+  const { logIn, log, tidemark } = await setUp();
+  let seen = 0;
+  const events = () => {
+    const fresh = log.lines.slice(seen);
+    seen = log.lines.length;
+    return fresh.map(({ event }) => event);
+  };
+  const handles = (isHandled: boolean) =>
+    fake.on('authenticate', (_, response) => answerJson(response, {}, isHandled ? 200 : 501));
+  const logInTwice = async () => {
+    for (let count = 0; count < 2; count++) await logIn('ada', 'long enough');
+  };
+  handles(true);
+  await logInTwice();
+  expect(events()).toEqual([]);
+  handles(false);
+  await logInTwice();
+  expect(events()).toEqual(['logins_checked_by_own_passwords']);
+  handles(true);
+  await logInTwice();
+  expect(events()).toEqual(['logins_checked_by_backend']);
+  handles(false);
+  await tidemark.system.setAppserver({ adapter_url: `${fake.url}/other` });
+  await logInTwice();
+  expect(events()).toEqual(['logins_checked_by_own_passwords']);
+});
+
 it('[BACKLOG-4] passwords are neither kept nor logged', async () => {
   const { logIn, log, store } = await setUp();
   fake.on('authenticate', (_, response) => answerJson(response, {}));

@@ -17,6 +17,8 @@ export interface Outgoing {
   readonly body: string;
   /** For the whole exchange, to the last byte of the answer. */
   readonly deadlineMs: number;
+  /** Called once, when the exchange no longer uses a connection, whether it went well or not. */
+  readonly onClosed: () => void;
 }
 
 /** What comes back. Whoever gets it must read it to its end or let go of it. */
@@ -31,11 +33,13 @@ export interface Exchange {
 
 const CONNECT_MS_MAX = 5_000;
 const IDLE_MS_MAX = 30_000;
-const SOCKETS_MAX = 64;
 const IDLE_SOCKETS_MAX = 16;
 const HEADER_BYTES_MAX = 16_384;
 
-/** Posts to a backend over connections that are kept, never follows a redirect and never waits without end. */
+/**
+ * Posts to a backend over connections that are kept, never follows a redirect and never waits without end. It opens as
+ * many connections as it is given calls: whoever calls bounds how many there are at once.
+ */
 export class BackendHttp {
   readonly #parts: BackendHttpParts;
   readonly #http: HttpAgent;
@@ -45,7 +49,6 @@ export class BackendHttp {
     this.#parts = parts;
     const options = {
       keepAlive: true,
-      maxSockets: SOCKETS_MAX,
       maxFreeSockets: IDLE_SOCKETS_MAX,
       timeout: IDLE_MS_MAX,
       lookup: checkedLookup(parts.resolve, parts.rules),
@@ -54,6 +57,7 @@ export class BackendHttp {
     this.#https = new HttpsAgent(options);
   }
 
+  /** The deadline starts now. */
   async post(outgoing: Outgoing): Promise<Exchange> {
     const ending = new AbortController();
     const cancel = this.#parts.timers.after(outgoing.deadlineMs, () => ending.abort(tooLate(outgoing.deadlineMs)));
@@ -61,15 +65,18 @@ export class BackendHttp {
       const blocked = blockedHost(outgoing.url, this.#parts.rules);
       if (blocked !== null) throw blocked;
       const response = await this.#send(outgoing, ending.signal);
+      response.once('close', outgoing.onClosed);
       const { statusCode = 0, headers } = response;
       const letGo = () => {
         cancel();
-        // A connection whose answer has arrived whole can be used again.
-        if (!response.complete) ending.abort();
+        // A connection whose answer has arrived whole can be used again, once nothing of it is left unread.
+        if (response.complete) response.resume();
+        else ending.abort();
       };
       return { status: statusCode, headers, chunks: bodyOf(response, ending.signal, cancel), letGo };
     } catch (error) {
       cancel();
+      outgoing.onClosed();
       throw error;
     }
   }

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { AdapterRefusal, type ObjectsAnswer } from '@tidemark/core';
+import { AdapterRefusal, LoggedFailure, type ObjectsAnswer } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import {
   answerJson,
+  type BackendAnswer,
   collectingLog,
   type FakeBackend,
   openFakeBackend,
@@ -11,6 +12,7 @@ import {
 } from '@tidemark/testing';
 import { Value } from 'typebox/value';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BACKEND_CALLS_AT_ONCE_MAX, BACKEND_CALLS_WAITING_MAX, BACKEND_WAIT_MS_MAX } from '../edge-limits.ts';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
 import type { Resolve } from '../outbound/checked-lookup.ts';
 import { FAILURES_MAX } from '../outbound/circuit-breaker.ts';
@@ -43,6 +45,7 @@ interface Changes {
   readonly timers?: Timers;
   readonly denyPrivate?: boolean;
   readonly secret?: () => Promise<string>;
+  readonly timeoutMs?: number;
 }
 
 function open(changes: Changes = {}) {
@@ -60,10 +63,11 @@ function open(changes: Changes = {}) {
     random: seededRandom(1),
     dice: () => 0.5,
     log,
-    timeoutMs: 10_000,
+    timers,
+    timeoutMs: changes.timeoutMs ?? 10_000,
     queryTimeoutMs: 60_000,
     onCall: (call, outcome) => calls.push(`${call}:${outcome}`),
-    onBreaker: (state) => states.push(state),
+    onBreaker: (state, kind) => states.push(`${kind} ${state}`),
   });
   opened.push(backend);
   return { backend, clock, log, calls, states };
@@ -111,7 +115,7 @@ describe('calls to the backend', () => {
     fake.on('update', (_, response) => answerJson(response, {}));
     fake.on('delete', (_, response) => response.writeHead(204).end());
 
-    expect(await backend.authenticate('Anna@example', 'pw')).toBe('anna');
+    expect(await backend.authenticate('Anna@example', 'pw')).toEqual({ kind: 'user', user: 'anna' });
     expect(await textOf(await backend.query({ source: 'Product', user: null }))).toBe('{"1":{"name":"one"}}');
     expect(await textOf(await backend.search({ source: 'Order', user: 'anna', params: { q: 'x' } }))).toBe(
       '{"2":{"name":"two"}}',
@@ -184,7 +188,7 @@ describe('calls to the backend', () => {
     const { backend } = open();
     for (const status of [401, 403]) {
       fake.on('authenticate', (_, response) => answerJson(response, { detail: 'no' }, status));
-      expect(await backend.authenticate('anna', 'wrong')).toBeNull();
+      expect(await backend.authenticate('anna', 'wrong')).toEqual({ kind: 'refused' });
     }
     // A wrong secret must not look like a wrong password.
     for (const code of ['signature_invalid', 'signature_missing', 'timestamp_out_of_range']) {
@@ -193,7 +197,7 @@ describe('calls to the backend', () => {
     }
     for (const body of [{}, { user_id: null }]) {
       fake.on('authenticate', (_, response) => answerJson(response, body));
-      expect(await backend.authenticate('anna', 'right')).toBe('anna');
+      expect(await backend.authenticate('anna', 'right')).toEqual({ kind: 'user', user: 'anna' });
     }
     for (const body of [{ user_id: 7 }, { user_id: '' }, { user_id: '*' }, { user_id: { $ne: null } }]) {
       fake.on('authenticate', (_, response) => answerJson(response, body));
@@ -291,6 +295,64 @@ describe('a backend that misbehaves', () => {
   });
 });
 
+describe('what is logged of a failure', () => {
+  it('[BACK-19] one line names the call, where it went, how long it took, the status, what the backend said, and the ids', async () => {
+    const address = fake.url.replace('http://', 'http://user:hidden@');
+    const { backend, log } = open({ address });
+    fake.on('*', (_, response) => answerJson(response, { detail: 'the database is away' }, 503));
+    await failure(backend.update({ ...UPLOAD, attributes: { secret: 'data' } }));
+    expect(log.lines).toEqual([
+      {
+        level: 'warn',
+        event: 'backend_failed',
+        fields: {
+          call: 'update',
+          url: `${fake.url}/update`,
+          duration_ms: 0,
+          status: 503,
+          code: 'backend_error',
+          reason: 'the backend answered 503',
+          detail: 'the database is away',
+          webhook_id: fake.requests[0]?.headers['webhook-id'],
+          source: 'Order',
+          user: 'anna',
+          op_id: 'op-1',
+        },
+      },
+    ]);
+    expect(JSON.stringify(log.lines)).not.toContain('hidden');
+  });
+
+  it('[BACK-19] a call without an answer has no status, and what is held back by the breaker is not logged', async () => {
+    const { backend, log } = open();
+    await fake.close();
+    for (let count = 0; count < FAILURES_MAX + 3; count++) await failure(backend.authenticate('anna', 'right'));
+    const failed = log.lines.filter(({ event }) => event === 'backend_failed');
+    expect(failed.map(({ fields: { status, code } }) => [status, code])).toEqual(
+      Array.from({ length: FAILURES_MAX }, () => [null, 'backend_unavailable']),
+    );
+    expect(log.lines.filter(({ event }) => event !== 'backend_failed')).toEqual([
+      { level: 'warn', event: 'backend_breaker', fields: { state: 'open', calls: 'authenticate' } },
+    ]);
+  });
+
+  it('[BACK-19] a query that breaks off while it is read is logged once', async () => {
+    const { backend, log } = open();
+    fake.on('query', (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+      response.write('{"1":{', () => response.destroy());
+    });
+    const error = await backend
+      .query({ source: 'A', user: null })
+      .then(textOf)
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LoggedFailure);
+    expect(log.lines.map(({ event, fields: { call, status } }) => [event, call, status])).toEqual([
+      ['backend_failed', 'query', 200],
+    ]);
+  });
+});
+
 describe('where the backend is', () => {
   const METADATA = '169.254.169.254';
 
@@ -340,6 +402,142 @@ describe('where the backend is', () => {
   });
 });
 
+/** Timers that never ring by themselves, by their delay. */
+function manualTimers(): Timers & { readonly waiting: ReadonlyMap<() => void, number>; ring(delayMs: number): void } {
+  const waiting = new Map<() => void, number>();
+  return {
+    waiting,
+    after(delayMs, callback) {
+      const ring = () => callback();
+      waiting.set(ring, delayMs);
+      return () => waiting.delete(ring);
+    },
+    ring(delayMs) {
+      for (const [ring, after] of waiting) {
+        if (after !== delayMs) continue;
+        waiting.delete(ring);
+        ring();
+      }
+    },
+  };
+}
+
+describe('calls of different kinds', () => {
+  const SEARCH = { source: 'Order', user: 'anna', params: {} } as const;
+
+  /** A backend that never answers searches, and answers everything else. */
+  function hangSearches(): void {
+    fake.on('search', () => undefined);
+    fake.on('authenticate', (_, response) => answerJson(response, {}));
+    fake.on('query', (_, response) => answerJson(response, {}));
+    fake.on('update', (_, response) => answerJson(response, {}));
+  }
+
+  async function othersGoThrough(backend: HttpBackend): Promise<void> {
+    expect(await backend.authenticate('anna', 'right')).toEqual({ kind: 'user', user: 'anna' });
+    expect(await textOf(await backend.query({ source: 'Order', user: null }))).toBe('{}');
+    await backend.update({ ...UPLOAD, attributes: {} });
+  }
+
+  it('[BACK-16] searches that fail open the circuit breaker of searches only', async () => {
+    const { backend, states } = open();
+    hangSearches();
+    fake.on('search', (_, response) => answerJson(response, {}, 500));
+    for (let count = 0; count < FAILURES_MAX; count++) await failure(backend.search(SEARCH));
+    expect((await failure(backend.search(SEARCH))).code).toBe('backend_unavailable');
+    expect(fake.callsOf('search').length).toBe(FAILURES_MAX);
+    await othersGoThrough(backend);
+    expect(states).toEqual(['search open']);
+    const { state, kinds } = await backend.health();
+    expect([state, kinds.search.state, kinds.authenticate.state]).toEqual(['open', 'open', 'closed']);
+  });
+
+  it('[BACK-17] searches that hang use up the sockets of searches only', async () => {
+    const { backend } = open();
+    hangSearches();
+    const hanging = Array.from({ length: BACKEND_CALLS_AT_ONCE_MAX * 4 }, () => failure(backend.search(SEARCH)));
+    await othersGoThrough(backend);
+    expect(fake.callsOf('search').length).toBeLessThanOrEqual(BACKEND_CALLS_AT_ONCE_MAX);
+    await fake.close();
+    await Promise.all(hanging);
+  });
+
+  it('[BACK-18] a call that waits too long for a socket is refused as overloaded, which is no failure of the backend', async () => {
+    const timers = manualTimers();
+    const { backend, calls, log } = open({ timers, timeoutMs: 20_000 });
+    const isFull = new Promise<void>((resolve) => {
+      fake.on('search', () => fake.callsOf('search').length === BACKEND_CALLS_AT_ONCE_MAX && resolve());
+    });
+    const hanging = Array.from({ length: BACKEND_CALLS_AT_ONCE_MAX }, () => failure(backend.search(SEARCH)));
+    await isFull;
+    const waiting = Array.from({ length: FAILURES_MAX * 2 }, () => failure(backend.search(SEARCH)));
+    // A timer of its own for each that waits; the deadline of a call begins when it goes out.
+    await expect.poll(() => delaysOf(timers, BACKEND_WAIT_MS_MAX)).toBe(waiting.length);
+    expect(delaysOf(timers, 20_000)).toBe(hanging.length);
+    timers.ring(BACKEND_WAIT_MS_MAX);
+    for (const refused of await Promise.all(waiting))
+      expect(refused).toMatchObject({ code: 'overloaded', retryAfterS: 2 });
+    expect((await backend.health()).kinds.search).toMatchObject({ state: 'closed', failures: 0 });
+    expect([new Set(calls), log.lines]).toEqual([new Set(['search:held_back']), []]);
+    await fake.close();
+    await Promise.all(hanging);
+  });
+
+  it('[BACK-18] when too many calls wait already, the next one is refused at once as overloaded', async () => {
+    const { backend } = open();
+    hangSearches();
+    const count = BACKEND_CALLS_AT_ONCE_MAX + BACKEND_CALLS_WAITING_MAX;
+    const all = Array.from({ length: count }, () => failure(backend.search(SEARCH)));
+    expect((await failure(backend.search(SEARCH))).code).toBe('overloaded');
+    await fake.close();
+    await Promise.all(all);
+  });
+
+  const ENDS: readonly (readonly [string, BackendAnswer])[] = [
+    ['an answer', (_, response) => answerJson(response, {})],
+    ['a refusal', (_, response) => answerJson(response, { detail: 'x'.repeat(10_000) }, 404)],
+    ['a redirect', (_, response) => response.writeHead(302, { 'content-type': 'text/plain' }).end('elsewhere')],
+    ['HTML', (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
+    ['a broken connection', (_, response) => void response.destroy()],
+  ];
+
+  it.each(ENDS)('[BACK-17] a call that ended with %s has given its socket back', async (_name, end) => {
+    const { backend, clock } = open();
+    fake.on('search', end);
+    const search = () => backend.search(SEARCH).then(textOf);
+    const ended = Array.from({ length: BACKEND_CALLS_AT_ONCE_MAX }, () => search().catch(() => 'failed'));
+    await Promise.all(ended);
+    clock.advance(60_000);
+    fake.on('search', (_, response) => answerJson(response, {}));
+    await search();
+    const arrived = fake.callsOf('search').length;
+    const areAllThere = new Promise<void>((resolve) => {
+      const isFull = () => fake.callsOf('search').length === arrived + BACKEND_CALLS_AT_ONCE_MAX;
+      fake.on('search', () => isFull() && resolve());
+    });
+    const hanging = Array.from({ length: BACKEND_CALLS_AT_ONCE_MAX }, () => failure(search()));
+    await areAllThere;
+    await fake.close();
+    await Promise.all(hanging);
+  });
+
+  it('[BACK-17] an answer that nobody reads gives its socket back at its deadline', async () => {
+    const timers = manualTimers();
+    const { backend } = open({ timers });
+    fake.on('query', (_, response) => answerJson(response, {}));
+    const query = () => backend.query({ source: 'Order', user: null });
+    for (let count = 0; count < BACKEND_CALLS_AT_ONCE_MAX; count++) await query();
+    const next = query();
+    await expect.poll(() => delaysOf(timers, BACKEND_WAIT_MS_MAX)).toBe(1);
+    timers.ring(60_000);
+    expect(await textOf(await next)).toBe('{}');
+  });
+
+  function delaysOf({ waiting }: { readonly waiting: ReadonlyMap<unknown, number> }, delayMs: number): number {
+    return [...waiting.values()].filter((after) => after === delayMs).length;
+  }
+});
+
 describe('the circuit breaker', () => {
   it('[BACK-12] after failures in a row the backend is left alone, then one call tries for all', async () => {
     const { backend, clock, calls, states } = open();
@@ -361,7 +559,7 @@ describe('the circuit breaker', () => {
     fake.on('update', (_, response) => answerJson(response, {}));
     await call();
     expect((await backend.health()).state).toBe('closed');
-    expect(states).toEqual(['open', 'closed']);
+    expect(states).toEqual(['upload open', 'upload closed']);
     expect(calls.filter((one) => one === 'update:held_back').length).toBe(2);
   });
 
@@ -382,7 +580,7 @@ describe('the circuit breaker', () => {
     isAway = false;
     fake.on('update', (_, response) => answerJson(response, {}));
     await call();
-    expect(states).toEqual(['open', 'closed']);
+    expect(states).toEqual(['upload open', 'upload closed']);
   });
 
   it('[BACK-12] what the backend refuses shows that it is there', async () => {

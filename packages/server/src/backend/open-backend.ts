@@ -4,6 +4,7 @@ import { diceOf } from '../jobs/back-off.ts';
 import { systemTimers } from '../jobs/timers.ts';
 import { type Resolve, systemResolve } from '../outbound/checked-lookup.ts';
 import { BackendHttp } from './backend-http.ts';
+import type { CallKind } from './call-gates.ts';
 import { HttpBackend } from './http-backend.ts';
 
 export interface BackendParts {
@@ -37,12 +38,12 @@ export function openBackend({
     timeoutMs,
     queryTimeoutMs,
     onCall: (call, outcome, tookMs) => tidemark().stats.record(`backend:${call}:${outcome}`, tookMs, clock.nowMs()),
-    onBreaker: (state) => void noteBreaker(tidemark(), state).catch(() => log.warn('audit_not_written')),
+    onBreaker: (state, kind) => void noteBreaker(tidemark(), state, kind).catch(() => log.warn('audit_not_written')),
   });
 }
 
 /** Nobody did it: it happened. */
-function noteBreaker(tidemark: Tidemark, state: string): Promise<void> {
+function noteBreaker(tidemark: Tidemark, state: string, kind: CallKind): Promise<void> {
   const nobody = { actor: null, token_id: null, address: '', request_id: '' };
-  return tidemark.audit.record({ ...nobody, action: 'backend.breaker', target: null, result: state });
+  return tidemark.audit.record({ ...nobody, action: 'backend.breaker', target: kind, result: state });
 }

@@ -22,17 +22,20 @@ export async function readText({ chunks }: Exchange, bytesMax = SMALL_ANSWER_BYT
   }
 }
 
-/** The answer as text that is still arriving. Whoever stops half-way lets go of the connection. */
-export async function* textChunks(exchange: Exchange, onEnd: (error: unknown) => void): AsyncGenerator<string> {
+/**
+ * The answer as text that is still arriving. Whoever stops half-way lets go of the connection. `onEnd` is called once: with
+ * null, or with what went wrong, and then answers what is thrown.
+ */
+export async function* textChunks(exchange: Exchange, onEnd: (error: unknown) => unknown): AsyncGenerator<string> {
   let failure: unknown = null;
   try {
     yield* textOf(exchange.chunks);
   } catch (error) {
-    failure = decodingFault(error);
+    failure = onEnd(decodingFault(error));
     throw failure;
   } finally {
     exchange.letGo();
-    onEnd(failure);
+    if (failure === null) onEnd(null);
   }
 }
 

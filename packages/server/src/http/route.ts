@@ -5,6 +5,7 @@ import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
 import type { EventHub } from '../events/event-hub.ts';
+import type { KeyedLimit } from '../keyed-limit.ts';
 import type { Metrics } from '../metrics.ts';
 import type { JoinedServers, Told } from '../servers/joined-servers.ts';
 import type { TextPart } from './coding/text-parts.ts';
@@ -26,6 +27,8 @@ export interface Desk {
   readonly metrics: Metrics;
   /** How the backend does. */
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate'>;
+  /** Bounds how many searches a device has under way. */
+  readonly searches: KeyedLimit;
   /** Then it is not shown: whoever wrote it there knows it. */
   readonly isBackendSecretConfigured: boolean;
 }

@@ -193,6 +193,17 @@ describe('the job runner', () => {
     expect(log.lines).toEqual([{ level: 'warn', event: 'job_failed', fields }]);
   });
 
+  it('[JOB-41] a failure that was logged where it happened is not logged again, unless the job is given up', async () => {
+    const { jobs, timers, log } = bench({
+      k: async ({ payload }) => {
+        throw new JobFailure(payload, { isLogged: true, isFinal: payload === 'final' });
+      },
+    });
+    await jobs.enqueueAll('q', [job('passing'), job('final')]);
+    await timers.pass(0);
+    expect(log.lines.map(({ event, fields }) => [event, fields.reason])).toEqual([['job_failed', 'final']]);
+  });
+
   it('[JOB-32] runs so many at once and no more', async () => {
     const gate = new Gate();
     const { jobs, timers } = bench({ k: gate.handle }, { workers: 3 });

@@ -100,8 +100,10 @@ export class JobSettler {
   async #fail(job: LeasedJob, failure: unknown): Promise<JobOutcome> {
     const { jobs, clock, backOff, dice } = this.#parts;
     const reason = reasonOf(failure);
-    this.warn('job_failed', job, failure);
-    if (failure instanceof JobFailure && failure.isFinal) {
+    const isFinal = failure instanceof JobFailure && failure.isFinal;
+    // Why it failed is not said twice; that it is not tried again is news.
+    if (isFinal || !(failure instanceof JobFailure && failure.isLogged)) this.warn('job_failed', job, failure);
+    if (isFinal) {
       return (await jobs.bury(job, reason)) ? 'dead' : 'lease_lost';
     }
     const askedMs = failure instanceof JobFailure ? (failure.retryAfterMs ?? 0) : 0;

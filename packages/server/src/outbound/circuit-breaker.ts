@@ -95,13 +95,20 @@ export class CircuitBreaker {
     return this.#leave;
   }
 
+  /** How long callers have to wait before they may ask for leave, in milliseconds; 0: not at all. */
+  get waitMs(): number {
+    const nowMs = this.#parts.clock.nowMs();
+    if (!this.isOpen) return 0;
+    if (nowMs < this.#restsUntilMs) return this.#restsUntilMs - nowMs;
+    return this.#probeUntilMs !== null && nowMs < this.#probeUntilMs ? LOOK_MS : 0;
+  }
+
   /** Leave to call now, or how long to wait, in milliseconds. Whoever gets leave while it is open is the one who tries. */
   ask(): Leave | number {
-    const nowMs = this.#parts.clock.nowMs();
+    const { waitMs } = this;
+    if (waitMs > 0) return waitMs;
     if (!this.isOpen) return this.#leave;
-    if (nowMs < this.#restsUntilMs) return this.#restsUntilMs - nowMs;
-    if (this.#probeUntilMs !== null && nowMs < this.#probeUntilMs) return LOOK_MS;
-    this.#probeUntilMs = nowMs + this.#parts.probeMs;
+    this.#probeUntilMs = this.#parts.clock.nowMs() + this.#parts.probeMs;
     this.#leave = this.#newLeave();
     return this.#leave;
   }

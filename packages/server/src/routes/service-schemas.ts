@@ -3,6 +3,13 @@ import { type TSchema, Type } from 'typebox';
 import { REFUSED } from '../http/route-schema.ts';
 import { NullableText, Text } from './shapes.ts';
 
+const breaker = {
+  state: Type.Enum(['unset', 'closed', 'open', 'trying']),
+  failures: Type.Integer({ minimum: 0 }),
+  until: NullableText,
+};
+const Breaker = Type.Object(breaker, { additionalProperties: false });
+
 /** How the service routes are described. They stand outside the versioned paths, and most need no token. */
 const Readiness = Type.Object(
   {
@@ -14,9 +21,18 @@ const Readiness = Type.Object(
     backend: Type.Optional(
       Type.Object(
         {
-          state: Type.Enum(['unset', 'closed', 'open', 'trying']),
-          failures: Type.Integer({ minimum: 0 }),
-          until: NullableText,
+          ...breaker,
+          calls: Type.Optional(
+            Type.Object(
+              { authenticate: Breaker, query: Breaker, upload: Breaker, search: Breaker },
+              { additionalProperties: false, description: 'The circuit breaker of each kind of call.' },
+            ),
+          ),
+          logins: Type.Optional(
+            Type.Enum(['backend', 'own_passwords', 'unknown'], {
+              description: 'Who checks logins, as far as is known.',
+            }),
+          ),
         },
         { additionalProperties: false },
       ),

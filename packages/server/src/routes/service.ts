@@ -6,6 +6,7 @@ import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../edge-limits.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
 import type { Desk } from '../http/route.ts';
 import type { Metrics } from '../metrics.ts';
+import type { BreakerView } from '../outbound/circuit-breaker.ts';
 import type { SecondsTally } from '../seconds-histogram.ts';
 import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
@@ -89,8 +90,13 @@ async function jobsCheck(jobs: Jobs): Promise<Check> {
 
 /** A server whose backend is down still serves what it has, so this is told and decides nothing. */
 async function backendOf({ backend }: Desk): Promise<object> {
-  const { isSet, state, failures, untilMs } = await backend.health();
+  const { isSet, kinds, loginsCheckedBy, ...worst } = await backend.health();
   if (!isSet) return { state: 'unset', failures: 0, until: null };
+  const calls = Object.fromEntries(Object.entries(kinds).map(([kind, view]) => [kind, breakerOf(view)]));
+  return { ...breakerOf(worst), calls, logins: loginsCheckedBy };
+}
+
+function breakerOf({ state, failures, untilMs }: BreakerView): object {
   return { state, failures, until: untilMs === null ? null : new Date(untilMs).toISOString() };
 }
 

@@ -14,9 +14,11 @@ const search = route({
     { additionalProperties: false },
   ),
   handle: async ({ desk, body, bearer }) => {
-    const { user } = actingDevice(bearer);
+    const { user, client } = actingDevice(bearer);
     const startedMs = performance.now();
-    const objects = await desk.tidemark.search({ source: body.source, user_id: user, params: body.params });
+    const objects = await desk.searches.run(client, () =>
+      desk.tidemark.search({ source: body.source, user_id: user, params: body.params }),
+    );
     desk.tidemark.stats.record(`sources:search:${body.source}`, performance.now() - startedMs, desk.nowMs());
     return new JsonText(`{"objects":${objects}}`);
   },

@@ -1,0 +1,72 @@
+import { AdapterRefusal } from '@tidemark/core';
+import { BACKEND_DETAIL_UNITS_MAX, parseJson, Refusal } from '@tidemark/protocol';
+import { retryAfterMs } from '../outbound/retry-after-ms.ts';
+import type { BackendCall } from './backend-contract.ts';
+import type { Exchange } from './backend-http.ts';
+import { parseObject, readText } from './read-answer.ts';
+
+const MS_PER_S = 1_000;
+const DETAIL_BYTES_MAX = 16_384;
+/** 4xx that say nothing about what was asked: another attempt may do better. */
+const PASSING: ReadonlySet<number> = new Set([401, 408, 425, 429]);
+/** What a backend answers that has no such call. */
+const NO_SUCH_CALL: ReadonlySet<number> = new Set([404, 405, 501]);
+/** The codes of a backend that does not trust the call, whatever was asked. */
+const SIGNATURE_CODE = /^(?:signature_missing|signature_invalid|timestamp_out_of_range)$/;
+
+/** The backend answered 401 because it does not accept our signature. */
+export class SignatureRefused extends Refusal {
+  constructor() {
+    super('backend_error', 'the backend does not accept the signature');
+  }
+}
+
+export function isNoSuchCall(status: number): boolean {
+  return NO_SUCH_CALL.has(status);
+}
+
+/** What a status other than 2xx means, and what the backend says about it in its own words; null: nothing. */
+export async function refusalOfAnswer(
+  exchange: Exchange,
+  call: BackendCall,
+  nowMs: number,
+): Promise<{ readonly error: Error; readonly detail: string | null }> {
+  const { status, headers } = exchange;
+  if (status >= 300 && status < 400) {
+    return { error: new Refusal('backend_error', 'the backend redirects, which is not followed'), detail: null };
+  }
+  const detail = await detailOf(exchange);
+  if (call === 'search' && isNoSuchCall(status)) {
+    return { error: new Refusal('search_not_available', 'the backend does not know how to search'), detail };
+  }
+  const what = `the backend answered ${status}`;
+  if (status >= 400 && status < 500 && !PASSING.has(status) && call !== 'query') {
+    return { error: new AdapterRefusal(status === 409 ? 'conflict' : 'rejected', detail ?? what), detail };
+  }
+  if (status === 401) return { error: new SignatureRefused(), detail };
+  const asked = typeof headers['retry-after'] === 'string' ? headers['retry-after'] : null;
+  const askedMs = retryAfterMs(asked, nowMs);
+  const retryAfterS = askedMs === null ? null : Math.ceil(askedMs / MS_PER_S);
+  return { error: new Refusal('backend_error', what, [], retryAfterS), detail };
+}
+
+/** Whether the body of a 401 says that the signature was not accepted. */
+export function isAboutSignature(text: string): boolean {
+  try {
+    const { code } = parseJson(text) as { readonly code?: unknown };
+    return typeof code === 'string' && SIGNATURE_CODE.test(code);
+  } catch {
+    return false;
+  }
+}
+
+/** What the backend says about its refusal, for the people at the device. */
+async function detailOf(exchange: Exchange): Promise<string | null> {
+  try {
+    const { detail } = parseObject(await readText(exchange, DETAIL_BYTES_MAX));
+    if (typeof detail === 'string' && detail !== '') return detail.slice(0, BACKEND_DETAIL_UNITS_MAX).toWellFormed();
+  } catch {
+    // A refusal without words is one, too.
+  }
+  return null;
+}

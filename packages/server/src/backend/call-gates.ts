@@ -1,0 +1,126 @@
+import type { Clock } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import { ConcurrencyLimit } from '../concurrency-limit.ts';
+import {
+  BACKEND_CALLS_AT_ONCE_MAX,
+  BACKEND_CALLS_WAITING_MAX,
+  BACKEND_WAIT_MS_MAX,
+  OVERLOAD_RETRY_AFTER_S,
+} from '../edge-limits.ts';
+import type { Timers } from '../jobs/timers.ts';
+import { type BreakerState, type BreakerView, CircuitBreaker, type Leave } from '../outbound/circuit-breaker.ts';
+import type { BackendCall } from './backend-contract.ts';
+import { unavailable } from './backend-failure.ts';
+
+/** Calls that share a circuit breaker and a share of the sockets. */
+export type CallKind = 'authenticate' | 'query' | 'upload' | 'search';
+
+const KIND_OF = {
+  authenticate: 'authenticate',
+  query: 'query',
+  create: 'upload',
+  update: 'upload',
+  delete: 'upload',
+  search: 'search',
+} as const satisfies Record<BackendCall, CallKind>;
+
+export const CALL_KINDS: readonly CallKind[] = ['authenticate', 'query', 'upload', 'search'];
+
+export interface CallGatesParts {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** Fractions from 0 up to 1. */
+  readonly dice: () => number;
+  readonly onBreaker: (state: BreakerState, kind: CallKind) => void;
+}
+
+/** Permission to make one call. */
+export interface Entry {
+  /** Where the caller tells how the call ended. */
+  readonly leave: Leave;
+  /** To be called when the call no longer uses a socket. */
+  readonly release: () => void;
+}
+
+const MS_PER_S = 1_000;
+/** A call that was to find out and never came back does not keep the others away for longer. */
+const PROBE_MS_MAX = 60_000;
+
+/**
+ * Decides whether a call to the backend may go out. Each kind of call has its own circuit breaker and its own share of
+ * the sockets, so that searches that fail or hang keep nobody from logging in. Waiting for a socket is our own doing: it
+ * ends as `overloaded` and never counts as a failure of the backend.
+ */
+export class CallGates {
+  readonly #parts: CallGatesParts;
+  readonly #limits: Readonly<Record<CallKind, ConcurrencyLimit>>;
+  #breakers: Readonly<Record<CallKind, CircuitBreaker>>;
+  /** Whose breakers they are. */
+  #address: string | null = null;
+
+  constructor(parts: CallGatesParts) {
+    this.#parts = parts;
+    this.#limits = byKind((kind) => limitOf(kind, parts.timers));
+    this.#breakers = this.#newBreakers();
+  }
+
+  views(address: string | null): Readonly<Record<CallKind, BreakerView>> {
+    this.#turnTo(address);
+    return byKind((kind) => this.#breakers[kind].view);
+  }
+
+  /** Resolves when the call may go out. Refuses while the breaker is open, and when too many calls wait already. */
+  async enter(address: string, call: BackendCall): Promise<Entry> {
+    const kind = KIND_OF[call];
+    this.#turnTo(address);
+    const breaker = this.#breakers[kind];
+    const { waitMs } = breaker;
+    if (waitMs > 0) throw leftAlone(waitMs);
+    const release = await this.#limits[kind].acquire();
+    // The breaker may have opened while the call waited.
+    const leave = breaker.ask();
+    if (typeof leave !== 'number') return { leave, release };
+    release();
+    throw leftAlone(leave);
+  }
+
+  /** Another address is another backend. */
+  #turnTo(address: string | null): void {
+    if (address === this.#address) return;
+    this.#address = address;
+    this.#breakers = this.#newBreakers();
+  }
+
+  #newBreakers(): Readonly<Record<CallKind, CircuitBreaker>> {
+    const { clock, dice, onBreaker } = this.#parts;
+    return byKind(
+      (kind) =>
+        new CircuitBreaker({
+          clock,
+          dice,
+          probeMs: PROBE_MS_MAX,
+          // A backend that asks for time may mean one source or one user.
+          isAskingEnough: false,
+          onChange: (state) => onBreaker(state, kind),
+        }),
+    );
+  }
+}
+
+function byKind<T>(make: (kind: CallKind) => T): Readonly<Record<CallKind, T>> {
+  return Object.fromEntries(CALL_KINDS.map((kind) => [kind, make(kind)])) as Record<CallKind, T>;
+}
+
+function limitOf(kind: CallKind, timers: Timers): ConcurrencyLimit {
+  const detail = `too many calls of the kind ${kind} are with the backend`;
+  return new ConcurrencyLimit({
+    atOnceMax: BACKEND_CALLS_AT_ONCE_MAX,
+    waitingMax: BACKEND_CALLS_WAITING_MAX,
+    refusal: () => new Refusal('overloaded', detail, [], OVERLOAD_RETRY_AFTER_S),
+    wait: { msMax: BACKEND_WAIT_MS_MAX, timers },
+  });
+}
+
+function leftAlone(waitMs: number): Refusal {
+  return unavailable('the backend fails and is left alone for a while', Math.ceil(waitMs / MS_PER_S));
+}
