@@ -82,7 +82,9 @@ export interface TidemarkParts {
   readonly queryMsMax?: number;
   /** How long logins the backend vouched for are good while it cannot be asked. Absent or 0: not at all. */
   readonly loginsKeptMs?: number;
-  /** Resolves after so long. Absent: what another server is fetching is not waited for. */
+  /** How long a pull or snapshot waits for one refresh. Absent: until the refresh ends. */
+  readonly pullWaitMs?: number;
+  /** Resolves after so long. Absent: refreshes are waited for until they end, those of other servers not at all. */
   readonly wait?: (ms: number) => Promise<void>;
   /** Which of the servers on this store it is. Absent: servers are not told apart. */
   readonly server?: ServerIdentity;
@@ -110,7 +112,8 @@ export interface Committed {
   readonly cause: CommitCause;
 }
 
-export type CommitCause = 'push' | 'document' | 'refresh' | 'upload';
+/** `late_refresh`: a refresh has ended that devices were told to wait for; it may have changed nothing. */
+export type CommitCause = 'push' | 'document' | 'refresh' | 'late_refresh' | 'upload';
 
 /** The document that synchronises, and what a device has acknowledged of it; all others stay on the server. */
 const MD = 'md';
@@ -188,7 +191,7 @@ export class Tidemark {
     });
   }
 
-  /** Calls the listener after every commit of this process that changed something; the answer ends it. */
+  /** Calls the listener after every commit of this process that changed something, and after late refreshes. */
   onCommitted(listener: (committed: Committed) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -342,6 +345,7 @@ export class Tidemark {
       targetOf: (call) => this.#admission.partition(call),
       head: (call) => this.head(call),
       replace: (call) => this.replaceWithAnswer(call),
+      onLate: (partition) => this.#tellCommitted({ partition, cause: 'late_refresh' }),
       count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
     });
   }

@@ -144,6 +144,13 @@ export const REFRESH_QUERIES_MAX = 3;
 export const REFRESH_APPLY_MS_MAX = 60_000;
 /** How long what another server is fetching is waited for; after that a device gets what is there. */
 export const REFRESH_AWAIT_MS_MAX = 10_000;
+/** When a device that was told `refresh_pending` may pull again, unless an event tells it earlier. */
+export const REFRESH_RETRY_AFTER_S = 5;
+/**
+ * How long a refresh that devices were told to wait for counts as fresh, whatever the poll interval. The pulls that it
+ * causes then get its result instead of asking the slow backend again.
+ */
+export const REFRESH_LATE_FRESH_MS = 15_000;
 /** The longest wait after failed refreshes, before the backend is asked again. */
 export const REFRESH_WAIT_MS_MAX = 300_000;
 /** How long a refresh left to a queue is waited for before another is left there. */

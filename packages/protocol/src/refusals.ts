@@ -56,6 +56,7 @@ export const REFUSALS = {
   internal: { status: 500, title: 'Something is wrong on our side' },
   backend_error: { status: 502, title: 'The backend gave no usable answer' },
   backend_unavailable: { status: 503, title: 'The backend cannot be reached' },
+  refresh_pending: { status: 503, title: 'The backend has not answered yet' },
   overloaded: { status: 503, title: 'The server has too much to do' },
   queue_full: { status: 503, title: 'Too much work is waiting' },
   store_unavailable: { status: 503, title: 'The store does not answer' },

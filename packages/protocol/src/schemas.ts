@@ -41,7 +41,15 @@ export const SourceAttributes = Type.Object(
 export type SourceAttributes = Static<typeof SourceAttributes>;
 
 /** What went wrong with one part of a call that went well otherwise; `code` is one of the catalogue. */
-export const Trouble = Type.Object({ code: Type.String(), detail: Type.String() }, { additionalProperties: false });
+export const Trouble = Type.Object(
+  {
+    code: Type.String(),
+    detail: Type.String(),
+    /** When to ask again, in seconds. */
+    retry_after_s: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  { additionalProperties: false },
+);
 export type Trouble = Static<typeof Trouble>;
 
 /** The answer to a pull for one source. With `error`, the data is as it was when all was well. */

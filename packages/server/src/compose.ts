@@ -240,6 +240,7 @@ async function openTidemark(config: Config, log: Log, connections: Connections):
     version: readVersion(),
     // A refresh is leased for as long as its query may take, including the wait for a socket.
     queryMsMax: config.backend.queryTimeoutMs + BACKEND_WAIT_MS_MAX,
+    pullWaitMs: config.backend.pullWaitMs,
     loginsKeptMs: config.backend.offlineLoginS * 1_000,
     statsRetentionS: config.stats.retentionS,
     // Subscriptions of browsers were made for this key; after a reset they come again.

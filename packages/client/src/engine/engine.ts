@@ -107,6 +107,7 @@ export class Engine {
       onNews,
       onHealed: (source: string, reason: string) => this.eventListeners.healed.tell({ source, reason }),
       shouldYield: () => this.#state.wantsPush,
+      onDue: (source: string) => this.#pullSoon(source),
     };
     this.puller = new Puller(platform, replica, caller, hooks, options);
     this.#ears = new Ears(platform, caller, this.#earsHooks(), options);
@@ -169,6 +170,7 @@ export class Engine {
 
   async close(): Promise<void> {
     this.#stopHints();
+    this.puller.stopWaiting();
     const { done } = this.#work ?? { done: Promise.resolve() };
     this.dispatch({ type: 'closed' });
     await done;
@@ -278,11 +280,7 @@ export class Engine {
 
   #earsHooks() {
     return {
-      onPull: (source: string | null) => {
-        if (source === null) this.puller.wantAll();
-        else this.puller.want(source);
-        this.dispatch({ type: 'pull_wanted' });
-      },
+      onPull: (source: string | null) => this.#pullSoon(source),
       onPing: (data: unknown) => this.eventListeners.ping.tell(data as SyncEvents['ping']),
       onLive: (isLive: boolean) => {
         this.#isLive = isLive;
@@ -290,6 +288,13 @@ export class Engine {
       },
       onSessionEnded: () => this.#endSession(),
     };
+  }
+
+  /** Null: everything. */
+  #pullSoon(source: string | null): void {
+    if (source === null) this.puller.wantAll();
+    else this.puller.want(source);
+    this.dispatch({ type: 'pull_wanted' });
   }
 
   #followNetwork(): void {

@@ -16,6 +16,7 @@ import { Wants } from '../pull/wants.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import { linesOf } from '../transport/lines.ts';
+import { pauseMs } from '../transport/pause-ms.ts';
 import { isPage, readPage, readPull, readSources } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { timeLimit } from '../transport/wire.ts';
@@ -28,6 +29,15 @@ export interface PullerHooks {
   onHealed(source: string, reason: string): void;
   /** Whether a stream should give way to uploads. */
   shouldYield(): boolean;
+  /** A source whose backend had not answered is due to be asked for again. */
+  onDue(source: string): void;
+}
+
+/** A source whose backend had not answered when it was pulled. */
+interface Pending {
+  /** Pulls in a row that found it so. */
+  readonly pulls: number;
+  readonly cancel: () => void;
 }
 
 export interface PullerOptions {
@@ -37,6 +47,10 @@ export interface PullerOptions {
   readonly pageObjects: number | null;
   readonly usesSnapshots: boolean;
 }
+
+/** The code of a source whose backend has not answered yet. */
+const PENDING = 'refresh_pending';
+const MS_PER_S = 1_000;
 
 /** Refusals that mean: this server gives no snapshot of the source, pull it. */
 const NO_SNAPSHOT_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 406, 501]);
@@ -62,6 +76,9 @@ export class Puller {
   readonly #notStreamed = new Set<string>();
   readonly #healsInARow = new Map<string, number>();
   readonly #troubles = new Map<string, Trouble>();
+  /** Errors of pages that are staged; they hold for the whole catch-up. */
+  readonly #stagedTroubles = new Map<string, Trouble>();
+  readonly #pending = new Map<string, Pending>();
   /** The last request as of which a source was complete, or known not to be to have. */
   readonly #doneAt = new Map<string, number>();
   #sourcesAtMs: number | null = null;
@@ -92,7 +109,7 @@ export class Puller {
 
   /** Whether nothing is known to be missing. */
   get isInStep(): boolean {
-    return this.#sourcesAtMs !== null && !this.#wantsAll && this.wants.size === 0;
+    return this.#sourcesAtMs !== null && !this.#wantsAll && this.wants.size === 0 && this.#pending.size === 0;
   }
 
   /** Whether every source was complete at some moment after the one this number stands for. */
@@ -104,9 +121,22 @@ export class Puller {
   /** Another session began: what was known of the server may be true of somebody else only. */
   forget(): void {
     this.wants.clear();
+    this.stopWaiting();
     const memories = [this.#folds, this.#streamed, this.#notStreamed, this.#healsInARow, this.#troubles, this.#doneAt];
-    for (const memory of [...memories, this.#measures]) memory.clear();
+    for (const memory of [...memories, this.#measures, this.#stagedTroubles]) memory.clear();
     this.#sourcesAtMs = null;
+  }
+
+  #forgetSource(source: string): void {
+    this.#measures.delete(source);
+    this.#pending.get(source)?.cancel();
+    this.#pending.delete(source);
+  }
+
+  /** Sources whose backend had not answered are not asked for again by themselves. */
+  stopWaiting(): void {
+    for (const { cancel } of this.#pending.values()) cancel();
+    this.#pending.clear();
   }
 
   /** The sources this device follows, as far as it knows them. */
@@ -142,7 +172,7 @@ export class Puller {
       });
       await transactIn(this.#replica, scope, (tx) => takeSources(tx, answer.sources.map(completeDescription)));
       for (const source of this.#measures.keys()) {
-        if (this.#replica.reader.get('sources', ['', source]) === undefined) this.#measures.delete(source);
+        if (this.#replica.reader.get('sources', ['', source]) === undefined) this.#forgetSource(source);
       }
       this.#sourcesAtMs = nowMs;
       this.#isListStale = false;
@@ -240,6 +270,8 @@ export class Puller {
   #conclude(source: string, page: Page, effect: PageEffect | undefined, request: number): void {
     if (effect?.kind === 'staged') {
       this.#folds.set(source, effect.fold);
+      if (page.reset === true) this.#stagedTroubles.delete(source);
+      if (page.error !== undefined) this.#stagedTroubles.set(source, page.error);
       this.wants.postpone(source);
       const left = page.size - effect.fold.objects.size;
       if (effect.fold.isFresh && this.#options.usesSnapshots && left > SNAPSHOT_FROM_OBJECTS)
@@ -249,13 +281,29 @@ export class Puller {
       this.#streamed.delete(source);
       this.#healsInARow.delete(source);
       this.wants.fulfil(source, request);
-      if (page.error === undefined) this.#troubles.delete(source);
-      else this.#troubles.set(source, page.error);
-      this.#doneAt.set(source, request);
+      this.#settle(source, page.error ?? this.#stagedTroubles.get(source) ?? null, request);
     } else if (effect?.kind === 'healed') {
       this.#healsInARow.set(source, (this.#healsInARow.get(source) ?? 0) + 1);
       this.#hooks.onHealed(source, effect.reason);
     }
+  }
+
+  /** The device has what the server had. Whoever waits for the source waits on while its backend has not answered. */
+  #settle(source: string, trouble: Trouble | null, request: number): void {
+    this.#stagedTroubles.delete(source);
+    const before = this.#pending.get(source);
+    before?.cancel();
+    if (trouble?.code === PENDING) {
+      this.#troubles.delete(source);
+      const pulls = (before?.pulls ?? 0) + 1;
+      const ms = pauseMs(this.#platform, pulls, (trouble.retry_after_s ?? 0) * MS_PER_S);
+      this.#pending.set(source, { pulls, cancel: this.#platform.after(ms, () => this.#hooks.onDue(source)) });
+      return;
+    }
+    this.#pending.delete(source);
+    if (trouble === null) this.#troubles.delete(source);
+    else this.#troubles.set(source, trouble);
+    this.#doneAt.set(source, request);
   }
 
   /** Sources without a page. Whatever is wrong with one, the others go on. */
@@ -269,9 +317,8 @@ export class Puller {
       }
       // The list of sources that led here is not true any more.
       if (answered?.error.code === 'source_not_found') this.#isListStale = true;
-      this.#troubles.set(source, answered?.error ?? { code: 'bad_answer', detail: 'the server gave no page' });
       this.wants.fulfil(source, request);
-      this.#doneAt.set(source, request);
+      this.#settle(source, answered?.error ?? { code: 'bad_answer', detail: 'the server gave no page' }, request);
     }
   }
 

@@ -388,3 +388,62 @@ describe('answers that are none', () => {
     });
   }
 });
+
+describe('a source whose backend has not answered yet', () => {
+  const PENDING = { code: 'refresh_pending', detail: 'the backend has not answered yet', retry_after_s: 5 };
+
+  it('[SDK-17] is no failure: its page is shown, and it is pulled again after the time the server named', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    let isPending = true;
+    onPull(world, (answer) => (isPending ? withPage(answer, { error: PENDING }) : answer));
+    const device = await world.open({ sources: ['Order'] });
+    let isSynced = false;
+    const synced = device.sync().then(() => {
+      isSynced = true;
+    });
+    const isAtRest = () => world.sync.count('/pull') > 0 && !device.status.getSnapshot().isSyncing;
+    await world.platform.until(isAtRest);
+    const { error, sourceTroubles, lastSyncedAtMs } = device.status.getSnapshot();
+    expect([seen(device), error, sourceTroubles.size, lastSyncedAtMs]).toEqual([many(2), null, 0, null]);
+    const [startedMs, pulls] = [world.platform.nowMs(), world.sync.count('/pull')];
+    await world.platform.until(() => world.sync.count('/pull') === pulls + 2 && isAtRest());
+    expect(world.platform.nowMs() - startedMs).toBeGreaterThanOrEqual(2 * PENDING.retry_after_s * 1_000);
+    expect(isSynced).toBe(false);
+    isPending = false;
+    await world.finish(synced);
+    expect(world.sync.count('/pull')).toBe(pulls + 3);
+  });
+
+  it('[SDK-17] is pulled as soon as an event says that it is there', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    onPull(world, (answer) =>
+      Object.keys(seen(device)).length < 3 && orderPage(answer).size < 3
+        ? withPage(answer, { error: PENDING })
+        : answer,
+    );
+    const device = await world.open({ sources: ['Order'], live: true, user: null });
+    await world.finish(signIn(device));
+    await world.platform.until(() => Object.keys(seen(device)).length === 2);
+    const startedMs = world.platform.nowMs();
+    await push(world, many(1, 2));
+    await world.finish(device.sync());
+    expect(Object.keys(seen(device))).toHaveLength(3);
+    expect(world.platform.nowMs() - startedMs).toBeLessThan(5_000);
+  });
+
+  it('[SDK-17] stays so until the last of several pages, and a failure of its backend is told', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(5));
+    const failed = { code: 'backend_timeout', detail: 'too slow' };
+    onPull(world, (answer, count) => {
+      if (count === 1) return withPage(answer, { error: PENDING });
+      return count === 4 ? withPage(answer, { error: failed }) : answer;
+    });
+    const device = await world.open({ sources: ['Order'], pageObjects: 2 });
+    await world.finish(device.sync());
+    expect(world.sync.count('/pull')).toBe(4);
+    expect([...device.status.getSnapshot().sourceTroubles]).toEqual([['Order', failed]]);
+  });
+});

@@ -1,7 +1,7 @@
 import type { Page } from '@tidemark/protocol';
-import { Refusal } from '@tidemark/protocol';
+import { REFRESH_RETRY_AFTER_S, Refusal } from '@tidemark/protocol';
 import { newTidemark } from '@tidemark/testing';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
 import type { Adapter, ObjectsAnswer } from '../ports/adapter.ts';
 
@@ -66,6 +66,113 @@ it('[FRESH-12] when the backend fails, the page has what is there, and the error
   clock.advance(300_000);
   const next = await pull(token);
   expect([next.delete, next.error]).toEqual([['b', 'c'], undefined]);
+});
+
+describe('a backend that is slower than a pull waits', () => {
+  /** `Stock` asks a backend that answers when told to; the wait of a pull ends when told to. */
+  async function slow() {
+    const answers: ((objects: unknown) => void)[] = [];
+    const waits: (() => void)[] = [];
+    const nothing = async () => undefined;
+    const query = () =>
+      new Promise<ObjectsAnswer>((resolve) => {
+        answers.push((objects) => resolve({ objects }));
+      });
+    const adapter: Adapter = { query, create: async () => '1', update: nothing, delete: nothing };
+    const { tidemark, clock } = await newTidemark({
+      adapters: { find: () => adapter },
+      pullWaitMs: 2_000,
+      wait: () => new Promise((resolve) => waits.push(resolve)),
+    });
+    await tidemark.sources.declare({ name: 'Stock', partition_type: 'app', adapter: 'backend', poll_interval: 0 });
+    await tidemark.pushObjects({ source: 'Stock', objects: { old: { n: 1 } } });
+    await tidemark.pushObjects({ source: 'Product', objects: { p: { n: 1 } } });
+    const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+    const told: string[] = [];
+    tidemark.onCommitted(({ partition, cause }) => told.push(`${partition.source} ${cause}`));
+    const sources = new Map([
+      ['Stock', null],
+      ['Product', null],
+    ]);
+    const pull = async () => {
+      const { pages } = await tidemark.devices.pull(device, { sources });
+      return pages.map(({ page }) => {
+        if ('error' in page) throw new Error('no page');
+        return JSON.parse(pageJson(page.token, page.body)) as Page;
+      });
+    };
+    const reached = async (list: readonly unknown[], count: number) => {
+      for (let turn = 0; list.length < count && turn < 10_000; turn++) await new Promise(setImmediate);
+      expect(list).toHaveLength(count);
+    };
+    return { tidemark, clock, device, told, pull, answers, waits, reached };
+  }
+
+  const error = { code: 'refresh_pending', detail: expect.any(String), retry_after_s: REFRESH_RETRY_AFTER_S };
+
+  it('[FRESH-14] holds up neither the other sources nor what is stored of its own, and those who come later not at all', async () => {
+    const { pull, answers, waits, reached } = await slow();
+    const first = pull();
+    await reached(answers, 1);
+    await reached(waits, 1);
+    waits[0]?.();
+    const [stock, product] = await first;
+    expect(stock).toMatchObject({ put: { old: { n: 1 } }, more: false, error });
+    expect([product?.put, product?.error]).toEqual([{ p: { n: 1 } }, undefined]);
+    for (let time = 0; time < 20; time++) expect((await pull())[0]).toMatchObject({ error });
+    expect([answers.length, waits.length]).toEqual([1, 1]);
+    answers[0]?.({});
+  });
+
+  it('[FRESH-14] a snapshot begins with what is stored and the error', async () => {
+    const { tidemark, device, answers, waits, reached } = await slow();
+    const begun = tidemark.devices.snapshot(device, { source: 'Stock', token: null });
+    await reached(waits, 1);
+    waits[0]?.();
+    const { value } = await (await begun).next();
+    const [line] = (value ?? []).map(({ token, body }) => JSON.parse(pageJson(token, body)));
+    expect(line).toMatchObject({ put: { old: { n: 1 } }, error });
+    await reached(answers, 1);
+    answers[0]?.({});
+  });
+
+  it.each([
+    ['what is new', { fresh: { n: 2 } }, ['Stock refresh', 'Stock late_refresh'], undefined],
+    ['nothing new', { old: { n: 1 } }, ['Stock late_refresh'], undefined],
+    ['no objects', 'nonsense', ['Stock late_refresh'], { code: 'backend_error', detail: expect.any(String) }],
+  ])(
+    '[FRESH-15] when the backend has answered with %s, the device is told, and its next pull asks nobody again',
+    async (_, objects, events, trouble) => {
+      const { tidemark, pull, answers, waits, told, reached } = await slow();
+      const first = pull();
+      await reached(waits, 1);
+      waits[0]?.();
+      await first;
+      told.length = 0;
+      await reached(answers, 1);
+      answers[0]?.(objects);
+      await reached(told, events.length);
+      expect(told).toEqual(events);
+      const [stock] = await pull();
+      expect(stock?.error).toEqual(trouble);
+      const stored = Object.fromEntries(await tidemark.readObjects({ source: 'Stock' }));
+      expect(stock?.put).toEqual(stored);
+      expect(answers).toHaveLength(1);
+    },
+  );
+
+  it('[FRESH-15] a refresh that was waited for to its end is told by its commit alone, and due again at once', async () => {
+    const { pull, answers, told, reached } = await slow();
+    const first = pull();
+    await reached(answers, 1);
+    answers[0]?.({ old: { n: 1 } });
+    expect((await first)[0]?.error).toBeUndefined();
+    const second = pull();
+    await reached(answers, 2);
+    answers[1]?.({ fresh: { n: 2 } });
+    expect((await second)[0]?.put).toEqual({ fresh: { n: 2 } });
+    expect(told).toEqual(['Stock refresh']);
+  });
 });
 
 it('[SEARCH-1] a search asks the adapter, keeps nothing, and is refused where there is none that can', async () => {

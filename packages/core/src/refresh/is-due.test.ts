@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type DueFacts, isDue, waitAfterMs } from './is-due.ts';
 
 const NOW = 1_000_000;
-const WELL = { atMs: NOW - 10_000, failures: 0, retryAtMs: 0 };
+const WELL = { atMs: NOW - 10_000, failures: 0, retryAtMs: 0, freshUntilMs: 0 };
 
 function due(changes: Partial<DueFacts>): boolean {
   return isDue({ nowMs: NOW, pollIntervalS: -1, refreshAtMs: null, state: WELL, ...changes });
@@ -11,7 +11,7 @@ function due(changes: Partial<DueFacts>): boolean {
 
 describe('when a partition is due', () => {
   it('[FRESH-1] -1 never, 0 always, n when so many seconds have passed since the last query began', () => {
-    const never = { atMs: null, failures: 0, retryAtMs: 0 };
+    const never = { ...WELL, atMs: null };
     expect([due({ pollIntervalS: -1 }), due({ pollIntervalS: -1, state: never })]).toEqual([false, false]);
     expect([due({ pollIntervalS: 0 }), due({ pollIntervalS: 0, state: never })]).toEqual([true, true]);
     expect([9, 10, 11].map((pollIntervalS) => due({ pollIntervalS }))).toEqual([true, true, false]);
@@ -24,6 +24,13 @@ describe('when a partition is due', () => {
       expect(due({ pollIntervalS, refreshAtMs: NOW + 1 })).toBe(false);
     }
     expect(due({ refreshAtMs: NOW, state: { ...WELL, failures: 3, retryAtMs: NOW + 60_000 } })).toBe(true);
+  });
+
+  it('[FRESH-15] a refresh that devices were told to wait for is fresh for a while, unless read_state says otherwise', () => {
+    const late = { ...WELL, freshUntilMs: NOW + 1 };
+    expect([0, 5].map((pollIntervalS) => due({ pollIntervalS, state: late }))).toEqual([false, false]);
+    expect(due({ pollIntervalS: 0, state: { ...late, freshUntilMs: NOW } })).toBe(true);
+    expect(due({ pollIntervalS: 0, refreshAtMs: NOW, state: late })).toBe(true);
   });
 
   it('[FRESH-3] after a failure it is due when the wait is over, not before, whatever the poll interval', () => {

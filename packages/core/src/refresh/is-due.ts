@@ -10,14 +10,14 @@ export interface DueFacts {
   readonly pollIntervalS: number;
   /** When somebody said it should be; null: nobody has, or it was done since. */
   readonly refreshAtMs: number | null;
-  readonly state: Pick<RefreshState, 'atMs' | 'failures' | 'retryAtMs'>;
+  readonly state: Pick<RefreshState, 'atMs' | 'failures' | 'retryAtMs' | 'freshUntilMs'>;
 }
 
 /** Whether the backend is to be asked now. What somebody said explicitly wins, also over the wait after a failure. */
 export function isDue({ nowMs, pollIntervalS, refreshAtMs, state }: DueFacts): boolean {
   if (refreshAtMs !== null) return refreshAtMs <= nowMs;
   if (state.failures > 0) return state.retryAtMs <= nowMs;
-  if (pollIntervalS < 0) return false;
+  if (pollIntervalS < 0 || nowMs < state.freshUntilMs) return false;
   return state.atMs === null || state.atMs + pollIntervalS * MS_PER_S <= nowMs;
 }
 

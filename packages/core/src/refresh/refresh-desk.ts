@@ -1,4 +1,4 @@
-import { REFRESH_APPLY_MS_MAX, type Trouble } from '@tidemark/protocol';
+import { REFRESH_APPLY_MS_MAX, REFRESH_LATE_FRESH_MS, type Trouble } from '@tidemark/protocol';
 import type { Target } from '../admission/admit-write.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
@@ -92,9 +92,10 @@ export class RefreshDesk {
     return this.#write(target, entry, { ...state, queuedUntilMs: untilMs });
   }
 
-  /** The refresh went well; `atMs` is when its query began. */
-  succeed(lease: RefreshLease, atMs: number): Promise<boolean> {
-    return this.#settle(lease, { ...NEVER_REFRESHED, atMs });
+  /** The refresh went well; `atMs` is when its query began, `isLate` says that devices did not wait for its end. */
+  succeed(lease: RefreshLease, atMs: number, isLate: boolean): Promise<boolean> {
+    const freshUntilMs = isLate ? this.#ports.clock.nowMs() + REFRESH_LATE_FRESH_MS : 0;
+    return this.#settle(lease, { ...NEVER_REFRESHED, atMs, freshUntilMs });
   }
 
   /** The refresh failed. Answers the state with the time of the next attempt. */

@@ -4,6 +4,8 @@ import { parseJson, type Trouble } from '@tidemark/protocol';
 export interface RefreshState {
   /** When the last query that went well began; null: none ever did. */
   readonly atMs: number | null;
+  /** Until when it is not due by itself, since devices are about to fetch what a late refresh has brought; 0: it may be. */
+  readonly freshUntilMs: number;
   /** Refreshes in a row that failed. */
   readonly failures: number;
   /** After failures, when to try again. */
@@ -20,6 +22,7 @@ export interface RefreshState {
 
 export const NEVER_REFRESHED: RefreshState = {
   atMs: null,
+  freshUntilMs: 0,
   failures: 0,
   retryAtMs: 0,
   trouble: null,

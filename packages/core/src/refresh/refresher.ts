@@ -20,6 +20,7 @@ import { NO_ADAPTER } from '../registry/source-record.ts';
 import type { SourceView } from '../registry/sources.ts';
 import { isDue } from './is-due.ts';
 import { noteErrors } from './note-errors.ts';
+import { Patience, REFRESH_PENDING } from './patience.ts';
 import { RefreshDesk, type RefreshLease, type ServerIdentity, type Standing } from './refresh-desk.ts';
 import { failureOf } from './trouble-of.ts';
 
@@ -34,7 +35,9 @@ export interface RefresherPorts {
   readonly jobs?: Pick<Jobs, 'enqueue'>;
   /** The longest a query may take. */
   readonly queryMsMax?: number;
-  /** Absent: what another server is fetching is not waited for. */
+  /** How long devices wait for one refresh. Absent: until it ends. */
+  readonly pullWaitMs?: number;
+  /** Absent: devices wait until a refresh ends, and what another server is fetching is not waited for. */
   readonly wait?: (ms: number) => Promise<void>;
   /** Absent: the only one that is told apart. */
   readonly server?: ServerIdentity;
@@ -42,6 +45,8 @@ export interface RefresherPorts {
   readonly targetOf: (call: WriteCall) => Promise<Target>;
   readonly head: (call: WriteCall) => Promise<Moment>;
   readonly replace: (call: AnswerCall) => Promise<WriteReport>;
+  /** Called when a refresh that devices did not wait for has ended, however it ended. */
+  readonly onLate: (partition: PartitionKey) => void;
   /** Counts something that took so long. */
   readonly count: (metric: string, tookMs: number) => void;
 }
@@ -59,15 +64,22 @@ interface Undertaking {
   readonly adapter: Adapter;
 }
 
+/** A refresh under way. */
+interface Flight {
+  readonly done: Promise<Trouble | null>;
+  readonly patience: Patience;
+}
+
 /**
  * Makes partitions equal to what their backend says, when they are due. However many devices ask at once, the backend
  * is asked once: those in this process share one attempt, other servers see the lease in the store and wait until it
- * ends, for a while. Whatever goes wrong changes nothing but what is told.
+ * ends, for a while. Devices wait for `pullWaitMs`; the refresh goes on after that, and whoever comes meanwhile does not
+ * wait at all. Whatever goes wrong changes nothing but what is told.
  */
 export class Refresher {
   readonly #ports: RefresherPorts;
   readonly #desk: RefreshDesk;
-  readonly #flights = new Map<string, Promise<Trouble | null>>();
+  readonly #flights = new Map<string, Flight>();
   /** Attempts of others that took too long to be waited for. */
   readonly #inVain = new Set<string>();
 
@@ -83,16 +95,18 @@ export class Refresher {
   async ensureFresh(call: WriteCall): Promise<Trouble | null> {
     const undertaking = await this.#undertakingOf(call);
     if (undertaking === null || 'code' in undertaking) return undertaking;
-    return this.#alone(undertaking, () => this.#ensure(undertaking));
+    const { done, patience } = this.#fly(undertaking, (flown) => this.#ensure(undertaking, flown));
+    return Promise.race([done, patience.over]);
   }
 
   /** Refreshes the partition whether it is due or not, here and now. */
   async refresh(call: WriteCall): Promise<Trouble | null> {
     const undertaking = await this.#undertakingOf(call);
     if (undertaking === null || 'code' in undertaking) return undertaking;
-    return this.#alone(undertaking, async () =>
-      this.#refresh(undertaking, await this.#desk.standing(undertaking.target)),
+    const { done } = this.#fly(undertaking, async (patience) =>
+      this.#refresh(undertaking, await this.#desk.standing(undertaking.target), patience),
     );
+    return done;
   }
 
   /** Runs the jobs that `ensureFresh` has left to a queue. */
@@ -100,7 +114,7 @@ export class Refresher {
     return async ({ payload }) => {
       const undertaking = await this.#undertakingOf(callFor(parseJson(payload) as PartitionKey)).catch(goneIsNull);
       if (undertaking === null || 'code' in undertaking) return;
-      const trouble = await this.#alone(undertaking, () => this.#ensureQueued(undertaking));
+      const trouble = await this.#fly(undertaking, (patience) => this.#ensureQueued(undertaking, patience)).done;
       if (trouble === null) return;
       const { state } = await this.#desk.standing(undertaking.target);
       const retryAfterMs = Math.max(0, state.retryAtMs - this.#ports.clock.nowMs());
@@ -121,29 +135,40 @@ export class Refresher {
   }
 
   /** Whoever comes while somebody is at it gets what that one gets. */
-  #alone({ target }: Undertaking, work: () => Promise<Trouble | null>): Promise<Trouble | null> {
-    const key = JSON.stringify([target.partition.source, target.partition.user]);
+  #fly({ target }: Undertaking, work: (patience: Patience) => Promise<Trouble | null>): Flight {
+    const { partition } = target;
+    const key = JSON.stringify([partition.source, partition.user]);
     const before = this.#flights.get(key);
     if (before !== undefined) return before;
-    const flight = work().finally(() => this.#flights.delete(key));
+    const patience = new Patience(this.#ports);
+    const done = work(patience).finally(() => {
+      this.#flights.delete(key);
+      if (patience.isOver) this.#ports.onLate(partition);
+    });
+    // Nobody may be left to hear of it.
+    done.catch((error: unknown) => {
+      if (patience.isOver)
+        this.#ports.log.warn('refresh_failed', { ...questionOf(partition), reason: reasonOf(error) });
+    });
+    const flight = { done, patience };
     this.#flights.set(key, flight);
     return flight;
   }
 
-  async #ensure(undertaking: Undertaking): Promise<Trouble | null> {
+  async #ensure(undertaking: Undertaking, patience: Patience): Promise<Trouble | null> {
     const { source, target } = undertaking;
     const standing = await this.#desk.standing(target);
     if (!this.#isDue(source, standing)) return standing.state.trouble;
     const queue = source.query_queue ?? source.queue;
-    if (queue === null || this.#ports.jobs === undefined) return this.#refresh(undertaking, standing);
+    if (queue === null || this.#ports.jobs === undefined) return this.#refresh(undertaking, standing, patience);
     return this.#leaveTo(queue, this.#ports.jobs, undertaking, standing);
   }
 
   /** What has been refreshed since the job was left needs no second time. */
-  async #ensureQueued(undertaking: Undertaking): Promise<Trouble | null> {
+  async #ensureQueued(undertaking: Undertaking, patience: Patience): Promise<Trouble | null> {
     const standing = await this.#desk.standing(undertaking.target);
     const isWanted = standing.state.failures > 0 || this.#isDue(undertaking.source, standing);
-    return isWanted ? this.#refresh(undertaking, standing) : null;
+    return isWanted ? this.#refresh(undertaking, standing, patience) : null;
   }
 
   #isDue({ poll_interval: pollIntervalS }: SourceView, { state, refreshAtMs }: Standing): boolean {
@@ -172,16 +197,17 @@ export class Refresher {
     }
   }
 
-  async #refresh(undertaking: Undertaking, standing: Standing): Promise<Trouble | null> {
+  async #refresh(undertaking: Undertaking, standing: Standing, patience: Patience): Promise<Trouble | null> {
     const { clock, count } = this.#ports;
+    patience.begin();
     const lease = await this.#desk.lease(undertaking.target, standing);
-    if (lease === null) return this.#awaitOther(undertaking, standing.state.trouble);
+    if (lease === null) return this.#awaitOther(undertaking, standing.state.trouble, patience);
     const startMs = clock.nowMs();
     try {
       const atMs = await this.#query(undertaking, lease);
       if (atMs === null) return standing.state.trouble;
       count(`sources:query:${undertaking.source.name}`, clock.nowMs() - startMs);
-      await this.#desk.succeed(lease, atMs);
+      await this.#desk.succeed(lease, atMs, patience.isOver);
       if (standing.state.trouble !== null) await this.#tellErrors(lease, { ...lease.state, trouble: null });
       return null;
     } catch (error) {
@@ -194,7 +220,7 @@ export class Refresher {
    * Whoever comes while another server is at it gets what that one gets; after a while, what is there. For one that
    * was waited for in vain nobody waits again; in the place of one that has died the backend is asked here.
    */
-  async #awaitOther(undertaking: Undertaking, known: Trouble | null): Promise<Trouble | null> {
+  async #awaitOther(undertaking: Undertaking, known: Trouble | null, patience: Patience): Promise<Trouble | null> {
     const { wait, clock } = this.#ports;
     const { target } = undertaking;
     if (wait === undefined) return known;
@@ -202,18 +228,18 @@ export class Refresher {
     let standing = await this.#desk.standing(target);
     const { leaseWord } = standing.state;
     while (standing.state.leaseWord === leaseWord && standing.state.leaseUntilMs > clock.nowMs()) {
-      if (this.#desk.isAbandoned(standing.state)) return this.#refresh(undertaking, standing);
-      if (this.#inVain.has(leaseWord) || clock.nowMs() >= endMs) return this.#giveUpOn(leaseWord, known);
+      if (this.#desk.isAbandoned(standing.state)) return this.#refresh(undertaking, standing, patience);
+      if (this.#inVain.has(leaseWord) || clock.nowMs() >= endMs) return this.#giveUpOn(leaseWord);
       await wait(LOOK_EVERY_MS);
       standing = await this.#desk.standing(target);
     }
     return standing.state.trouble;
   }
 
-  #giveUpOn(leaseWord: string, known: Trouble | null): Trouble | null {
+  #giveUpOn(leaseWord: string): Trouble {
     if (this.#inVain.size >= IN_VAIN_MAX) this.#inVain.clear();
     this.#inVain.add(leaseWord);
-    return known;
+    return REFRESH_PENDING;
   }
 
   /** Asks, and writes what was answered. Answers when the query began; null: somebody else has the refresh by now. */

@@ -18,7 +18,14 @@ afterEach(() => fake.close());
 
 async function setUp(isSet = true, loginsKeptMs = 0) {
   const { tidemark, clock, log, store } = await newTidemark({ loginsKeptMs });
-  const config = { secret: SECRET, timeoutMs: 10_000, queryTimeoutMs: 10_000, denyPrivate: false, offlineLoginS: 0 };
+  const config = {
+    secret: SECRET,
+    timeoutMs: 10_000,
+    queryTimeoutMs: 10_000,
+    pullWaitMs: 2_000,
+    denyPrivate: false,
+    offlineLoginS: 0,
+  };
   const backend = openBackend({ config, clock, random: seededRandom(2), log, tidemark: () => tidemark });
   if (isSet) await tidemark.system.setAppserver({ adapter_url: fake.url });
   const logIn = (login: string, password: string) => deviceUser({ tidemark, backend }, login, password);

@@ -52,6 +52,8 @@ export interface Config {
     readonly secret: string | null;
     readonly timeoutMs: number;
     readonly queryTimeoutMs: number;
+    /** How long a pull waits for a query. */
+    readonly pullWaitMs: number;
     readonly denyPrivate: boolean;
     /** How long logins it vouched for are good while it cannot be asked; 0: not at all. */
     readonly offlineLoginS: number;
@@ -121,6 +123,7 @@ export function configOf(settings: Settings): Config {
       secret: settings.backend.secret,
       timeoutMs: settings.backend.timeout_ms,
       queryTimeoutMs: settings.backend.query_timeout_ms,
+      pullWaitMs: settings.backend.pull_wait_ms,
       denyPrivate: settings.backend.deny_private,
       offlineLoginS: settings.backend.offline_login_s,
     },

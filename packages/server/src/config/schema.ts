@@ -246,6 +246,12 @@ export const ConfigSchema = Type.Object(
           60_000,
           'How long the backend may take for one query, to the last byte of its answer, in milliseconds.',
         ),
+        pull_wait_ms: integer(
+          0,
+          CALL_MS_MAX,
+          2_000,
+          'How long a pull or snapshot waits for a query before it delivers what is stored, in milliseconds; the device is told when the rest is there.',
+        ),
         offline_login_s: integer(
           0,
           INTERVAL_S_MAX,
