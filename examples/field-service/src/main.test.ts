@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 
 // As it is started by hand: what was built, in a process of its own.
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 let folder: TemporaryFolder;
 let child: ChildProcess | null = null;
@@ -62,3 +63,29 @@ it('[EXAMPLE-1] starts with Tidemark beside it, ends with it, and goes on where 
   expect(await again.push.objects('WorkOrder', {}, { user: 'crew-harbour' })).toMatchObject({ seq: 4 });
   expect(await stop()).toBe(0);
 });
+
+it('[EXAMPLE-7] the two commands it prints work in a shell, in the order printed', async () => {
+  const commands = (await start()).split('\n').filter((line) => line.startsWith('  '));
+  expect(commands).toHaveLength(2);
+  const [change = '', look = ''] = commands;
+  expect(JSON.parse(await shell(change))).toMatchObject({ price_cents: 4990 });
+  // The backend tells Tidemark by itself, a moment after it has answered.
+  const price = async () => JSON.parse(await shell(look))['P-1010'].price_cents;
+  await expect.poll(price, { timeout: 300_000 }).toBe(4990);
+  expect(await stop()).toBe(0);
+});
+
+/** Runs a command as a person would, in the root of the checkout, and returns what it prints. */
+async function shell(command: string): Promise<string> {
+  const program = spawn('sh', ['-c', command], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = { out: '', err: '' };
+  program.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.out += text;
+  });
+  program.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.err += text;
+  });
+  const [code] = (await once(program, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${said.err}`);
+  return said.out;
+}

@@ -7,6 +7,8 @@ import { secretsIn } from './secrets.ts';
 import { setUpTidemark } from './set-up-tidemark.ts';
 import { startTidemark } from './tidemark-process.ts';
 
+const READ_TOKEN_MS = 86_400_000;
+
 const folder = process.env.FIELD_SERVICE_DATA ?? fileURLToPath(new URL('../data', import.meta.url));
 mkdirSync(folder, { recursive: true });
 const secrets = secretsIn(join(folder, 'secrets.json'));
@@ -31,6 +33,13 @@ const backend = await startBackend({
 await setUpTidemark(tidemark, backend.url, secrets.technicianPassword);
 await backend.pusher.drain();
 
+// For the command below; a token of an earlier start may still be in use, so each start makes one that ends by itself.
+const { token: readToken } = await tidemark.tokens.create({
+  name: 'field-service example, reads only',
+  scopes: ['read'],
+  expires_at: new Date(Date.now() + READ_TOKEN_MS).toISOString(),
+});
+
 console.log(`Tidemark       ${url}   admin / ${secrets.adminPassword}
 the backend    ${backend.url}   office token ${secrets.officeToken}
 technicians    crew-north, crew-harbour, crew-valley / ${secrets.technicianPassword}
@@ -38,7 +47,7 @@ everything is in ${folder}
 
 Change a price, and see it arrive in the shared price list:
   curl ${backend.url}/office/prices -H 'Authorization: Bearer ${secrets.officeToken}' -d '{"part":"P-1010","price_cents":4990}'
-  npm run tidemark -- docs get md --source Part --shared --url ${url}
+  TIDEMARK_TOKEN=${readToken} npx tidemark docs get md --source Part --shared --url ${url}
 `);
 
 let isStopping = false;

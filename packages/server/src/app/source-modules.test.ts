@@ -165,7 +165,7 @@ describe('tidemark init', () => {
   it('[MODULE-5] touches nothing that is there', async () => {
     mkdirSync(root);
     writeFileSync(join(root, 'package.json'), 'mine');
-    await expect(makeApp(root)).rejects.toThrow('not empty');
+    await expect(makeApp(root, {})).rejects.toThrow('not empty');
     expect(readFileSync(join(root, 'package.json'), 'utf8')).toBe('mine');
   });
 });

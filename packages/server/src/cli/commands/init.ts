@@ -7,6 +7,7 @@ import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
 import { appFiles } from '../scaffold/app-files.ts';
+import { findCheckout, tarballFolder, tarballsOf } from '../scaffold/checkout.ts';
 
 export function addInit(program: Command, cli: Cli): void {
   const command = program
@@ -15,20 +16,27 @@ export function addInit(program: Command, cli: Cli): void {
     .argument('[folder]', 'the working folder when left out')
     .action(async (folder = '.') => {
       const root = resolve(cli.folder, folder);
-      await makeApp(root);
+      const checkout = findCheckout();
+      await makeApp(root, checkout === null ? { '@tidemark/server': readVersion() } : tarballsOf(checkout));
       cli.terminal.out(`${root} is an app. In it, npm install and then npm test; npm run dev starts the server.\n`);
+      if (checkout !== null) cli.terminal.out(adviceFor(checkout));
     });
   withExamples(command, 'tidemark init my-app', 'tidemark init');
 }
 
 /** Nothing that is there already is touched. */
-export async function makeApp(root: string): Promise<void> {
+export async function makeApp(root: string, dependencies: Readonly<Record<string, string>>): Promise<void> {
   if (existsSync(root) && (await readdir(root)).length > 0) {
     throw new CliFailure(`${root} is not empty; name a folder that is new or empty`);
   }
-  for (const [name, text] of appFiles(readVersion())) {
+  for (const [name, text] of appFiles(dependencies)) {
     const file = join(root, name);
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, text, { flag: 'wx' });
   }
+}
+
+function adviceFor(checkout: string): string {
+  const packed = existsSync(tarballFolder(checkout)) ? '' : `; run npm run pack in ${checkout} first`;
+  return `Tidemark's packages are not published yet, so it installs them from ${tarballFolder(checkout)}${packed}.\n`;
 }

@@ -1,7 +1,7 @@
-/** What `tidemark init` writes: path → text. One source of each kind, and tests that pass. */
-export function appFiles(version: string): ReadonlyMap<string, string> {
+/** Returns what `tidemark init` writes: path → text. There is one source of each kind, and tests that pass. */
+export function appFiles(dependencies: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map([
-    ['package.json', packageFile(version)],
+    ['package.json', packageFile(dependencies)],
     ['tidemark.config.json', CONFIG],
     ['.gitignore', 'node_modules\ndata\n'],
     ['sources/product.ts', PRODUCT],
@@ -10,13 +10,13 @@ export function appFiles(version: string): ReadonlyMap<string, string> {
   ]);
 }
 
-function packageFile(version: string): string {
+function packageFile(dependencies: Readonly<Record<string, string>>): string {
   const file = {
     name: 'my-tidemark-app',
     private: true,
     type: 'module',
     scripts: { dev: 'tidemark dev', start: 'tidemark serve', test: 'node --test' },
-    dependencies: { '@tidemark/server': version },
+    dependencies,
   };
   return `${JSON.stringify(file, null, 2)}\n`;
 }

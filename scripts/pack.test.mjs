@@ -1,0 +1,120 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packAll } from './pack.mjs';
+
+const PASSWORD = 'a-password-for-tests';
+const PACKAGES = ['backend', 'client', 'core', 'protocol', 'server', 'store-embedded', 'store-valkey'];
+
+let folder;
+let installed;
+
+// The packages as a user gets them: packed, and installed in an empty folder outside of the checkout.
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tidemark-pack-'));
+  const tarballs = await packAll(join(folder, 'tarballs'));
+  installed = join(folder, 'user');
+  mkdirSync(installed);
+  writeFileSync(join(installed, 'package.json'), '{ "name": "user", "private": true, "type": "module" }\n');
+  // Strict: a dependency that does not run on this version of Node.js is a failure, not a warning.
+  const options = ['--engine-strict', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
+  const { status, output } = run('npm', ['install', ...options, ...tarballs]);
+  if (status !== 0) throw new Error(`npm install failed:\n${output}`);
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function run(program, args, cwd = installed) {
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8', env: userEnvironment() });
+  return { status, stdout, output: stdout + stderr };
+}
+
+/** Without what npm tells the programs it runs, which would make the others think they are part of this checkout. */
+function userEnvironment() {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^npm_(?!config_(registry|cache|userconfig))/i.test(name),
+  );
+  return { ...Object.fromEntries(kept), NODE_ENV: '', VITEST: '', TIDEMARK_ADMIN_PASSWORD: PASSWORD };
+}
+
+function filesOf(name) {
+  const root = join(installed, 'node_modules/@tidemark', name);
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length + 1));
+}
+
+describe('packages installed from tarballs', () => {
+  it.each(PACKAGES)('[PACK-3] @tidemark/%s holds its licence, its README and no helper of tests', (name) => {
+    const files = filesOf(name);
+    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
+    expect(files.filter((file) => /(^|[/.-])(test|tests|fake|fixture)s?[.-]|tsbuildinfo/.test(file))).toEqual([]);
+  });
+
+  it.each(PACKAGES)('[PACK-3] @tidemark/%s has source maps that bring their sources', (name) => {
+    const root = join(installed, 'node_modules/@tidemark', name);
+    const maps = filesOf(name).filter((file) => file.endsWith('.js.map'));
+    expect(maps.length).toBeGreaterThan(0);
+    const empty = maps.filter((file) => {
+      const { sources, sourcesContent = [] } = JSON.parse(readFileSync(join(root, file), 'utf8'));
+      return sources.some((source, index) => {
+        return typeof sourcesContent[index] !== 'string' && !existsSync(join(root, dirname(file), source));
+      });
+    });
+    expect(empty).toEqual([]);
+  });
+
+  it('[PACK-4] tidemark init makes an app, tidemark dev serves it, and a device reads its data', async () => {
+    const made = run('npx', ['--no-install', 'tidemark', 'init', 'app']);
+    expect([made.status, made.output]).toEqual([0, expect.stringMatching(/app is an app\. In it, npm install/)]);
+    expect(made.output).not.toContain('not published');
+    const server = await startDev(join(installed, 'app'));
+    try {
+      writeFileSync(join(installed, 'device.mjs'), DEVICE);
+      const device = run(process.execPath, ['device.mjs', server.url, PASSWORD]);
+      expect(device).toMatchObject({ status: 0, stdout: 'Compass, Rope, 10 m\n' });
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+async function startDev(cwd) {
+  const program = join(installed, 'node_modules/.bin/tidemark');
+  const child = spawn(program, ['dev', '--port', '0'], { cwd, env: userEnvironment() });
+  const stop = async () => {
+    const ended = once(child, 'close');
+    child.kill('SIGTERM');
+    await ended;
+  };
+  let said = '';
+  child.stderr.on('data', (text) => {
+    said += text;
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [url] = /http:\S+/.exec(line) ?? [];
+    if (url !== undefined) return { url, stop };
+  }
+  throw new Error(`the server did not start:\n${said}`);
+}
+
+/** An app of a user, on the packages alone: the backend's client makes a user, a device of that user pulls. */
+const DEVICE = `
+import { TidemarkClient } from '@tidemark/backend';
+import { openDevice } from '@tidemark/client';
+import { openFileStore } from '@tidemark/client/file-store';
+
+const [url, password] = process.argv.slice(2);
+const tidemark = await TidemarkClient.logIn({ url, login: 'admin', password });
+await tidemark.users.create({ login: 'ada', password: 'lovelace-1815' });
+const device = await openDevice({ url, store: await openFileStore('./device-data') });
+await device.signIn({ login: 'ada', password: 'lovelace-1815' });
+const products = device.source('Product');
+await device.sync();
+console.log(products.list().map(({ attributes }) => attributes.name).join(', '));
+await device.close();
+`;
