@@ -59,6 +59,8 @@ import { System } from './system/system.ts';
 export interface TidemarkParts {
   readonly store: Store;
   readonly clock: Clock;
+  /** Measures durations within this process: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly random: Random;
   readonly passwords: Passwords;
   readonly log: Log;

@@ -138,6 +138,8 @@ export const OUTCOMES_PER_PULL_MAX = 500;
 export const SETTLED_KEPT_MS = 604_800_000;
 /** Attributes of one object that a device is known to have written itself; beyond it the oldest are forgotten. */
 export const FOOTPRINT_ATTRIBUTES_MAX = 1_000;
+/** How far the clocks of servers may be apart; a stored moment further ahead than this was written by a clock that was wrong, and counts as past. */
+export const CLOCK_SKEW_MS_MAX = 60_000;
 /** Attempts at a refresh whose answer turned out to be older than what the partition remembers. */
 export const REFRESH_QUERIES_MAX = 3;
 /** How long applying an answer may take beside the query; beyond both, another server may refresh the partition. */

@@ -9,6 +9,7 @@ import {
   type Tidemark,
 } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import { steadyClock } from './clocks.ts';
 import { type GaugesParts, recordGauges } from './gauges.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -71,8 +72,7 @@ export function startChores(parts: ChoresParts): Chores {
 
 function choresLease({ store }: Tidemark): ServerLease {
   const word = randomBytes(WORD_BYTES).toString('base64url');
-  const clock = { nowMs: () => performance.now() };
-  return new ServerLease({ store, clock }, { name: 'chores', word, leaseMs: LEASE_MS });
+  return new ServerLease({ store, clock: steadyClock }, { name: 'chores', word, leaseMs: LEASE_MS });
 }
 
 /** Each step may be done twice without harm; the lease only spares the others the work, so it is asked for now and then. */

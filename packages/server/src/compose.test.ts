@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { FAILED_LOGINS_PER_ADDRESS_MAX, FAILED_LOGINS_WINDOW_MS } from './edge-limits.ts';
 import { startTestServer } from './test-server.ts';
 
 it('names the address it really has', async () => {
@@ -38,4 +39,20 @@ it('[STATS-10] a server has measured its users and clients when it is there', as
   expect(await read('users')).toMatchObject([{ min: 1, max: 1 }]);
   expect(await read('clients')).toMatchObject([{ min: 0, max: 0 }]);
   await running.close();
+});
+
+it('[CLOCK-4] a server whose clock is set back by a day does not lock logins for a day', async () => {
+  // Only the time of day: timers and the steady clock go on as they are.
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const running = await startTestServer();
+  onTestFinished(() => running.close());
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ login: 'admin', password: 'wrong' });
+  const logIn = () => fetch(`${running.url}/rc/v1/system/login`, { method: 'POST', headers, body });
+  for (let count = 0; count < FAILED_LOGINS_PER_ADDRESS_MAX; count++) expect((await logIn()).status).toBe(401);
+  vi.setSystemTime(Date.now() - 86_400_000);
+  const refused = await logIn();
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get('retry-after')) * 1_000).toBeLessThanOrEqual(FAILED_LOGINS_WINDOW_MS);
 });

@@ -20,6 +20,7 @@ import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { openBackend } from './backend/open-backend.ts';
 import { startChores } from './chores.ts';
+import { systemClock as clock, steadyClock } from './clocks.ts';
 import type { Config } from './config/config.ts';
 import { BACKEND_WAIT_MS_MAX, OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './edge-limits.ts';
 import { EventHub } from './events/event-hub.ts';
@@ -59,7 +60,6 @@ type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
 const BACKEND = 'backend';
 const SEARCH_RETRY_AFTER_S = 1;
 
-const clock: Clock = { nowMs: () => Date.now() };
 const random = { bytes: (count: number) => randomBytes(count) };
 const dice = () => Math.random();
 const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
@@ -164,7 +164,7 @@ async function openValkey(config: Config, log: Log | null, more: Partial<ValkeyO
 async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channel }: ServeParts): Promise<Running> {
   const ownOrigins = ownOriginsOf(config, config.port);
   let onEnqueue: (queue: string) => void = () => {};
-  const backend = openBackend({ config: config.backend, clock, random, log, tidemark: () => tidemark });
+  const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark: () => tidemark });
   const modules = new SourceModules(config.appFolder, config.backend);
   await modules.load();
   const word = randomBytes(WORD_BYTES).toString('base64url');
@@ -181,12 +181,13 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
     configuredSources: modules.declarationsWith(config.sources),
     licensee: config.licensee,
   });
-  const limiter = new LoginLimiter(clock, (keys) => servers.tell({ kind: 'login_failed', keys }));
+  const limiter = new LoginLimiter(steadyClock, (keys) => servers.tell({ kind: 'login_failed', keys }));
   const events = eventHubOf(config, log, tidemark, (client, atMs) => servers.tell({ kind: 'listens', client, atMs }));
   const ways = { timers: systemTimers, openBus: (listener: BusListener) => openBus(config, log, listener) };
-  const servers = new JoinedServers({ word, tidemark, hub: events, limiter, clock, ...ways });
+  const servers = new JoinedServers({ word, tidemark, hub: events, limiter, clock: steadyClock, ...ways });
   const onCounted = (caller: string) => servers.tell({ kind: 'pinged', caller });
-  const carrier = await openPings({ config, tidemark, jobs, live: servers, onCounted, clock, random, dice, pace, log });
+  const surroundings = { clock, steadyClock, random, dice, pace, log };
+  const carrier = await openPings({ config, tidemark, jobs, live: servers, onCounted, ...surroundings });
   servers.onPinged = (caller) => carrier.pings.countElsewhere(caller);
   let isStopping = false;
   const desk = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
@@ -198,7 +199,7 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   // Which port it is may only be known now.
   ownOrigins.push(...ownOriginsOf(config, portOf(app)));
   carrier.start();
-  const queues = startQueues({ tidemark, jobs, clock, log, dice, queues: config.queues });
+  const queues = startQueues({ tidemark, jobs, clock, steadyClock, log, dice, queues: config.queues });
   onEnqueue = (queue) => queues.serve(queue);
   servers.onSources = () => queues.look();
   const declare = () => tidemark.sources.configure(modules.declarationsWith(config.sources));
@@ -230,6 +231,7 @@ async function openTidemark(config: Config, log: Log, connections: Connections):
   return new Tidemark({
     ...connections,
     clock,
+    steadyClock,
     random,
     pace,
     wait,

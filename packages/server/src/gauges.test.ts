@@ -53,3 +53,13 @@ it('[MANY-17] what holds for the installation is recorded once in a step, also w
   ]);
   expect([await lastGauge(store, 'listeners'), await lastGauge(store, 'nothing')]).toEqual([3, null]);
 });
+
+it('[CLOCK-1] what holds for the installation is recorded again after a clock that was a day ahead is set back', async () => {
+  const { one, clock, jobs, leases } = await twoServers();
+  const parts = { tidemark: one, jobs, listeners: async () => 3 };
+  await leases[0].renew();
+  const fence = leases[0].fence as Guard;
+  const nowMs = clock.nowMs();
+  for (const atMs of [nowMs + 86_400_000, nowMs]) expect(await recordGauges(parts, fence, atMs)).toBe(true);
+  expect(await recordGauges(parts, fence, nowMs)).toBe(false);
+});

@@ -1,4 +1,4 @@
-import { type Guard, type Jobs, refs, type Store, type Tidemark } from '@tidemark/core';
+import { type Guard, isAhead, type Jobs, refs, type Store, type Tidemark } from '@tidemark/core';
 import { QUEUES_LOOKED_AT_MAX } from './edge-limits.ts';
 
 export interface GaugesParts {
@@ -52,7 +52,9 @@ export async function recordGauges(parts: GaugesParts, fence: Guard, nowMs: numb
 async function claimStep(store: Store, fence: Guard, atS: number): Promise<boolean> {
   const ref = refs.lease('gauges');
   const entry = await store.readEntry(ref);
-  if (entry !== null && Number(entry.value) >= atS) return false;
+  const lastS = entry === null ? null : Number(entry.value);
+  // One that was claimed by a clock that has been set back since claims nothing.
+  if (lastS !== null && lastS >= atS && !isAhead(lastS * 1_000, atS * 1_000)) return false;
   const write = { ...ref, value: String(atS), expect: entry?.version ?? 0 };
   return (await store.writeEntries({ writes: [write], guards: [fence] })).status === 'written';
 }

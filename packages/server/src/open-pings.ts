@@ -26,6 +26,7 @@ export interface PingsParts {
   /** Told of every caller whose ping was counted here. */
   readonly onCounted?: (caller: string) => void;
   readonly clock: Clock;
+  readonly steadyClock: Clock;
   readonly random: Random;
   readonly dice: () => number;
   readonly pace: Pace;
@@ -45,11 +46,11 @@ export interface OpenPings {
 
 /** Everything about pings: sending them, carrying them, telling what became of them. */
 export async function openPings(parts: PingsParts): Promise<OpenPings> {
-  const { config, tidemark, clock, dice, live } = parts;
+  const { config, tidemark, clock, steadyClock, dice, live } = parts;
   const { store } = tidemark;
   const { ping, limits } = config;
   const vapidKeys = await keepVapidKeys(store);
-  const notifiers = openNotifiers({ ping, vapidKeys, live, clock, dice });
+  const notifiers = openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice });
   const { resultsMax, spreadPerS, concurrency, pushNotifyDelayMs: delayMs } = ping;
   const results = new PingResults({ store, clock, retentionMs: ping.resultsRetentionS * 1_000, resultsMax });
   // No other process calls itself so.

@@ -22,6 +22,8 @@ export interface DeliveryParts {
   readonly tidemark: Tidemark;
   readonly jobs: Jobs;
   readonly clock: Clock;
+  /** Measures durations: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly log: Log;
   readonly notifiers: Notifiers;
   readonly pings: Pings;
@@ -41,11 +43,13 @@ const BACK_OFF: BackOff = { baseMs: 5_000, capMs: 600_000 };
 
 /** Carries pings to devices, and counts what becomes of them. */
 export function startDelivery(parts: DeliveryParts): JobRunner {
-  const { tidemark, jobs, clock, log, notifiers, pings, results, told, dice, concurrency, backOff = BACK_OFF } = parts;
+  const { tidemark, jobs, clock, steadyClock = clock, log, dice, backOff = BACK_OFF } = parts;
+  const { notifiers, pings, results, told, concurrency } = parts;
   const count = (metric: string, value: number) => tidemark.stats.record(metric, value, clock.nowMs());
   const deliver = deliverPing({
     store: tidemark.store,
     clock,
+    steadyClock,
     notifier: notifiers.notifier,
     results,
     told,
@@ -54,6 +58,7 @@ export function startDelivery(parts: DeliveryParts): JobRunner {
   const runner = new JobRunner({
     jobs,
     clock,
+    steadyClock,
     log,
     handlers: new Map([
       [PING_KIND, deliver],

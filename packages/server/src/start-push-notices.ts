@@ -18,6 +18,8 @@ export interface PushNoticesParts {
   readonly pings: Pings;
   readonly jobs: Jobs;
   readonly clock: Clock;
+  /** Measures durations: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly log: Log;
   /** How long changes are collected. */
   readonly delayMs: number;
@@ -38,8 +40,8 @@ const TOLD_CAUSES: ReadonlySet<CommitCause> = new Set(['push', 'document']);
  * next look, as they would without any ping.
  */
 export function startPushNotices(parts: PushNoticesParts): RunningNotices {
-  const { tidemark, clock, delayMs, timers = systemTimers } = parts;
-  const notices = new PushNotices(clock, delayMs);
+  const { tidemark, clock, steadyClock = clock, delayMs, timers = systemTimers } = parts;
+  const notices = new PushNotices(steadyClock, delayMs);
   let cancel: (() => void) | null = null;
   let telling: Promise<void> = Promise.resolve();
   let isStopping = false;

@@ -16,6 +16,8 @@ export interface QueuesParts {
   readonly tidemark: Tidemark;
   readonly jobs: Jobs;
   readonly clock: Clock;
+  /** Measures durations: it is never set. */
+  readonly steadyClock: Clock;
   readonly log: Log;
   readonly dice: () => number;
   readonly queues: readonly QueueConfig[];
@@ -55,10 +57,11 @@ export function startQueues(parts: QueuesParts): Queues {
   };
 }
 
-function runnerOf({ tidemark, jobs, clock, log, dice, queues }: QueuesParts): JobRunner {
+function runnerOf({ tidemark, jobs, clock, steadyClock, log, dice, queues }: QueuesParts): JobRunner {
   return new JobRunner({
     jobs,
     clock,
+    steadyClock,
     log,
     dice,
     handlers: new Map([

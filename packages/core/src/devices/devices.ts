@@ -24,6 +24,8 @@ import { Visits } from './visits.ts';
 export interface DevicesParts {
   readonly store: Store;
   readonly clock: Clock;
+  /** Measures durations within this process: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly log: Log;
   readonly limits: Limits;
   readonly users: Users;

@@ -12,6 +12,7 @@ import { type RenderedPage, rendered } from './rendered-page.ts';
 
 export interface SnapshotsParts extends GivingParts {
   readonly clock: Clock;
+  readonly steadyClock?: Clock;
 }
 
 export interface SnapshotCall {
@@ -52,16 +53,20 @@ export class Snapshots {
     this.#parts = parts;
   }
 
+  get #clock(): Clock {
+    return this.#parts.steadyClock ?? this.#parts.clock;
+  }
+
   /** What can be refused is refused before there is a page. */
   async begin(device: DeviceCaller, call: SnapshotCall): Promise<SnapshotPages> {
-    const { sessions, sources, refresher, limits, clock } = this.#parts;
+    const { sessions, sources, refresher, limits } = this.#parts;
     const { lineObjectsMax, pageUnitsMax } = limits;
     const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
     const own = await sessions.open(device);
     const source = await sources.view(call.source);
     const { partition } = await sources.memberships.placeOf(source, device.user);
     const trouble = await freshen(refresher, partition, source, call.token);
-    const reader: Reader = { device, partition, bounds, own, placeCheckedAtMs: clock.nowMs() };
+    const reader: Reader = { device, partition, bounds, own, placeCheckedAtMs: this.#clock.nowMs() };
     const state = await this.#parts.store.partition(partition);
     const first = await this.#read(reader, state, call.token, trouble);
     reader.own = await sessions.verify(device, own);
@@ -93,11 +98,11 @@ export class Snapshots {
 
   /** Whether the user's data is still where it is read from, as of the last check. Rejects when the source is gone. */
   async #isStillThere(reader: Reader): Promise<boolean> {
-    const { clock, sources } = this.#parts;
+    const { sources } = this.#parts;
     const { device, partition } = reader;
-    if (clock.nowMs() - reader.placeCheckedAtMs < PLACE_CHECK_MS) return true;
+    if (this.#clock.nowMs() - reader.placeCheckedAtMs < PLACE_CHECK_MS) return true;
     const place = await sources.memberships.placeOf(await sources.view(partition.source), device.user);
-    reader.placeCheckedAtMs = clock.nowMs();
+    reader.placeCheckedAtMs = this.#clock.nowMs();
     return place.partition.user === partition.user;
   }
 

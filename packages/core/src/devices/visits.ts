@@ -1,6 +1,6 @@
 import type { BuiltPage } from '../pages/built-page.ts';
 import { isNews, markOf, noteTidemark } from '../pages/note-tidemark.ts';
-import type { Clock } from '../ports/clock.ts';
+import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { DeviceTidemark, PartitionKey, Store } from '../ports/store.ts';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../registry/clients.ts';
@@ -38,7 +38,7 @@ export class Visits {
       const known = this.#tidemarks.of(partition, device.client);
       if (known === undefined || isNews(known, mark)) notes.push(this.#note(partition, mark));
     }
-    if (own.lastSyncMs === null || nowMs - own.lastSyncMs >= LAST_SYNC_EVERY_MS) {
+    if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, nowMs) >= LAST_SYNC_EVERY_MS) {
       notes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onFailed));
     }
     if (notes.length > 0) await Promise.all(notes);

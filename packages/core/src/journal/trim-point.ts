@@ -20,5 +20,6 @@ export function trimPoint(state: PartitionState, marks: Iterable<DeviceTidemark>
 function isWaitedFor(state: PartitionState, mark: DeviceTidemark, terms: TrimTerms): boolean {
   const trueUpTo = isTrueUpTo(state, mark.epoch);
   const isOurs = trueUpTo !== null && Math.max(mark.seq, mark.start ?? 0) <= trueUpTo;
-  return isOurs && terms.nowMs - mark.seenAtMs <= terms.retentionMs;
+  // One seen ahead of now was seen by a clock that has been set back: most likely lately, so it is waited for.
+  return isOurs && Math.abs(terms.nowMs - mark.seenAtMs) <= terms.retentionMs;
 }

@@ -1,3 +1,4 @@
+import { elapsedMs } from '../ports/clock.ts';
 import type { DeviceTidemark, EntryRef, PartitionKey, Store } from '../ports/store.ts';
 import type { PageStart } from './start-of.ts';
 import type { PlainToken } from './token.ts';
@@ -55,5 +56,5 @@ export function isNews(known: DeviceTidemark, mark: DeviceTidemark): boolean {
   // Whoever goes back holds less than is noted, which must not stay so.
   if (!isSameWay || mark.seq < known.seq) return true;
   const everyMs = mark.seq === known.seq ? TIDEMARK_NOTE_EVERY_MS : PROGRESS_NOTE_EVERY_MS;
-  return mark.seenAtMs - known.seenAtMs >= everyMs;
+  return elapsedMs(known.seenAtMs, mark.seenAtMs) >= everyMs;
 }

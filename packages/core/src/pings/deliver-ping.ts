@@ -15,6 +15,8 @@ import type { ToldLately } from './told-lately.ts';
 export interface DeliveryPorts {
   readonly store: Store;
   readonly clock: Clock;
+  /** The one that pings are sent by. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly notifier: Notifier;
   readonly results: PingResults;
   readonly told: ToldLately;
@@ -49,13 +51,13 @@ class Delivery {
     // The process died between keeping the result and finishing the job.
     if (before !== null && isFinal(before.status)) return;
     this.#isSecondTime = this.#isGap(before);
-    const { store, told, notifier, clock } = this.#ports;
+    const { store, told, notifier, clock, steadyClock = clock } = this.#ports;
     const target = targetIn(await store.readEntry(refs.client(this.#payload.client)), this.#payload);
     if (target === null) return this.#keep('gone', 'the device is gone or has no address any more');
     this.#service = pushServiceOf(target.pushType);
     this.#deviceType = target.deviceType;
     if (told.isTold(this.#payload)) return this.#keep('collapsed', 'a later ping has told the device the same');
-    const leftAtMs = clock.nowMs();
+    const leftAtMs = steadyClock.nowMs();
     this.#isRepeated = this.#isSecondTime;
     let outcome: PingOutcome;
     try {

@@ -1,5 +1,5 @@
 import { parseJson } from '@tidemark/protocol';
-import type { Clock } from '../ports/clock.ts';
+import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Guard, PartitionKey, Store } from '../ports/store.ts';
 import { enrolment } from '../registry/belongings.ts';
 import { persist } from '../registry/persist.ts';
@@ -42,7 +42,7 @@ export function takeNoticeTurn(ports: NoticePorts, told: PartitionKey, everyMs: 
     const now = { ...(await standOf(ports, told)), atMs: clock.nowMs() };
     const last = entry === null ? null : (parseJson(entry.value) as Told);
     if (last !== null && holds(last, now)) return 'told';
-    if (last !== null && now.atMs >= last.atMs && now.atMs - last.atMs < everyMs) return 'wait';
+    if (last !== null && elapsedMs(last.atMs, now.atMs) < everyMs) return 'wait';
     const write = { ...ref, value: JSON.stringify(now), expect: entry?.version ?? 0 };
     // Whoever drops the source must find an entry that is new.
     const news = entry === null ? [enrolment('source', told.source)] : [];

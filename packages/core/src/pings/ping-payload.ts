@@ -14,7 +14,7 @@ export interface PingPayload {
   /** Whose device it was, and since when: another user's device may have the same id by then. */
   readonly user: string;
   readonly createdAtMs: number;
-  /** When the ping was sent, by the clock of the process that calls itself so. */
+  /** When the ping was sent, by the steady clock of the process that calls itself so. */
   readonly atMs: number;
   readonly by: string;
   readonly content: PingContent;

@@ -1,3 +1,4 @@
+import { takeNoticeTurn } from '@tidemark/core';
 import {
   DEFAULT_LIMITS,
   type Limits,
@@ -8,9 +9,16 @@ import {
   PING_USERS_MAX,
   PING_VIBRATE_S_MAX,
 } from '@tidemark/protocol';
-import { newTidemark, openMemoryJobs, refusalOf, seededRandom, type TestTidemark } from '@tidemark/testing';
+import {
+  newTidemark,
+  openMemoryJobs,
+  refusalOf,
+  seededRandom,
+  settableClock,
+  type TestTidemark,
+} from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { JobHandler, Jobs } from '../ports/jobs.ts';
+import type { JobHandler, Jobs, LeasedJob } from '../ports/jobs.ts';
 import { JobFailure } from '../ports/jobs.ts';
 import type { PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
 import { refs } from '../registry/refs.ts';
@@ -375,4 +383,44 @@ describe('delivering a ping', () => {
     );
     expect(JSON.stringify(told)).not.toContain(SECRET);
   });
+});
+
+describe('a clock that is set back while pings are sent', () => {
+  it('[CLOCK-4] neither stops the quota nor makes a later ping count as told', async () => {
+    const steadyClock = settableClock(5);
+    const { store, clock } = bench;
+    jobs = openMemoryJobs({ clock });
+    const limits = { ...DEFAULT_LIMITS, pingsPerMinuteMax: 1 };
+    const ports = { store, clock, steadyClock, results, told, jobs, random: seededRandom(3), by: BY, limits };
+    pings = new Pings(ports);
+    await register('ada', 'a1');
+    const sent: string[] = [];
+    const notify = async () => {
+      sent.push('a1');
+      return ACCEPTED;
+    };
+    const handler = deliverPing({ ...ports, notifier: { notify } });
+    for (const wallMs of [2_000_000_000_000, 1_700_000_000_000]) {
+      clock.set(wallMs);
+      await send({ user_id: ['ada'], sources: ['Order'] });
+      const job = (await jobs.lease(PING_QUEUE, 1_000)) as LeasedJob;
+      await handler(job, () => new AbortController().signal);
+      await jobs.acknowledge(job);
+      steadyClock.advance(60_000);
+    }
+    expect(sent).toEqual(['a1', 'a1']);
+  });
+});
+
+it('[USER-8] a user who is deleted leaves nothing of what was announced to them', async () => {
+  const { tidemark, store, clock } = bench;
+  const announced = async () => (await store.listEntries({ kind: 'setting', prefix: ['noticed'], limit: 9 })).length;
+  for (const user of ['ada', 'bob']) {
+    await tidemark.pushObjects({ source: 'Order', user_id: user, objects: { 1: { a: 1 } } });
+    const ports = { store, clock, sources: tidemark.sources };
+    expect(await takeNoticeTurn(ports, { source: 'Order', user }, 0)).toBe('tell');
+  }
+  expect(await announced()).toBe(2);
+  await tidemark.users.delete('ada');
+  expect(await announced()).toBe(1);
 });

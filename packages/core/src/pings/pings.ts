@@ -30,6 +30,8 @@ export interface PingsPorts {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly clock: Clock;
+  /** Measures durations within this process: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly random: Random;
   readonly limits: Limits;
   readonly results: PingResults;
@@ -75,7 +77,7 @@ export class Pings {
 
   constructor(ports: PingsPorts) {
     this.#ports = ports;
-    this.#quota = new PingQuota(ports.clock, ports.limits.pingsPerMinuteMax);
+    this.#quota = new PingQuota(ports.steadyClock ?? ports.clock, ports.limits.pingsPerMinuteMax);
   }
 
   /** `caller` is whoever the quota counts for. */
@@ -151,7 +153,8 @@ export class Pings {
     { content }: PingCall,
     devices: readonly PingDevice[],
   ): readonly NewJob[] {
-    const { by, spreadPerS = Number.POSITIVE_INFINITY } = this.#ports;
+    const { by, clock, steadyClock = clock, spreadPerS = Number.POSITIVE_INFINITY } = this.#ports;
+    const sentAtMs = steadyClock.nowMs();
     const windowMs = devices.length > spreadPerS ? Math.ceil((devices.length / spreadPerS) * 1_000) : 0;
     const payloads = pingPayloads(
       content,
@@ -162,7 +165,7 @@ export class Pings {
           client,
           user,
           createdAtMs,
-          atMs,
+          atMs: sentAtMs,
           by,
         }),
       ),

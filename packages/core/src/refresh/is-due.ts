@@ -1,4 +1,5 @@
 import { REFRESH_WAIT_MS_MAX } from '@tidemark/protocol';
+import { elapsedMs } from '../ports/clock.ts';
 import type { RefreshState } from './refresh-state.ts';
 
 const WAIT_MS = 5_000;
@@ -18,7 +19,7 @@ export function isDue({ nowMs, pollIntervalS, refreshAtMs, state }: DueFacts): b
   if (refreshAtMs !== null) return refreshAtMs <= nowMs;
   if (state.failures > 0) return state.retryAtMs <= nowMs;
   if (pollIntervalS < 0 || nowMs < state.freshUntilMs) return false;
-  return state.atMs === null || state.atMs + pollIntervalS * MS_PER_S <= nowMs;
+  return state.atMs === null || elapsedMs(state.atMs, nowMs) >= pollIntervalS * MS_PER_S;
 }
 
 /** How long the backend is left alone after so many failures in a row. `fraction` spreads those that failed together. */

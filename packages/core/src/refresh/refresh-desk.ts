@@ -5,6 +5,7 @@ import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Guard, Store } from '../ports/store.ts';
 import { enrolment } from '../registry/belongings.ts';
 import { randomWord } from '../registry/random-word.ts';
+import { readRefreshTime } from '../registry/refresh-time.ts';
 import { refs } from '../registry/refs.ts';
 import { waitAfterMs } from './is-due.ts';
 import { NEVER_REFRESHED, type RefreshState, readRefreshState, writeRefreshState } from './refresh-state.ts';
@@ -53,28 +54,35 @@ export class RefreshDesk {
   }
 
   async standing({ partition }: Target): Promise<Standing> {
-    const { store } = this.#ports;
+    const { store, clock } = this.#ports;
     const [entry, refreshAt] = await Promise.all([
       store.readEntry(refs.refresh(partition)),
       store.readEntry(refs.refreshAt(partition)),
     ]);
-    const state = entry === null ? NEVER_REFRESHED : readRefreshState(entry.value);
-    return { state, entry, refreshAt, refreshAtMs: refreshAt === null ? null : Number(refreshAt.value) };
+    const nowMs = clock.nowMs();
+    const state = entry === null ? NEVER_REFRESHED : readRefreshState(entry.value, nowMs);
+    const refreshAtMs = refreshAt === null ? null : readRefreshTime(refreshAt.value, nowMs);
+    return { state, entry, refreshAt, refreshAtMs };
   }
 
   /** Null: somebody else has it, or was faster. */
   async lease(target: Target, standing: Standing): Promise<RefreshLease | null> {
     const { store, clock, random, queryMsMax, server } = this.#ports;
+    if (this.isLeased(standing.state)) return null;
     const nowMs = clock.nowMs();
-    if (standing.state.leaseUntilMs > nowMs && !this.isAbandoned(standing.state)) return null;
     const leaseWord = `${server?.word ?? ''}.${randomWord(random)}`;
     const leaseUntilMs = nowMs + queryMsMax + REFRESH_APPLY_MS_MAX;
     const state = { ...standing.state, leaseWord, leaseUntilMs };
     if (!(await this.#write(target, standing.entry, state))) return null;
     const ref = refs.refresh(target.partition);
     const entry = await store.readEntry(ref);
-    if (entry === null || readRefreshState(entry.value).leaseWord !== leaseWord) return null;
+    if (entry === null || readRefreshState(entry.value, nowMs).leaseWord !== leaseWord) return null;
     return { target, standing, state, version: entry.version, fence: { ...ref, version: entry.version } };
+  }
+
+  /** Somebody is refreshing the partition, and still may. */
+  isLeased(state: RefreshState): boolean {
+    return state.leaseUntilMs > this.#ports.clock.nowMs() && !this.isAbandoned(state);
   }
 
   /** The server that has it does not live any more. What it may still say is fenced off all the same. */
@@ -87,9 +95,12 @@ export class RefreshDesk {
     return (await this.#ports.store.readEntry(refs.refresh(target.partition)))?.version === version;
   }
 
-  /** Notes that a job was left for it. False: somebody else was faster. */
-  queued(target: Target, { state, entry }: Standing, untilMs: number): Promise<boolean> {
-    return this.#write(target, entry, { ...state, queuedUntilMs: untilMs });
+  /**
+   * Notes until when a job for it is waited for. False: somebody else was faster, or is refreshing the partition. Writing
+   * the entry then would end the lease, and the answer on its way would be thrown away.
+   */
+  async queued(target: Target, { state, entry }: Standing, untilMs: number): Promise<boolean> {
+    return !this.isLeased(state) && this.#write(target, entry, { ...state, queuedUntilMs: untilMs });
   }
 
   /** The refresh went well; `atMs` is when its query began, `isLate` says that devices did not wait for its end. */
@@ -129,7 +140,8 @@ export class RefreshDesk {
     state: RefreshState,
     others: readonly EntryWrite[] = [],
   ): Promise<boolean> {
-    const write = { ...refs.refresh(partition), value: writeRefreshState(state), expect: entry?.version ?? 0 };
+    const value = writeRefreshState({ ...state, writtenAtMs: this.#ports.clock.nowMs() });
+    const write = { ...refs.refresh(partition), value, expect: entry?.version ?? 0 };
     // Whoever drops the source must find an entry that is new.
     const news = entry === null ? [enrolment('source', partition.source)] : [];
     const result = await this.#ports.store.writeEntries({ writes: [write, ...news, ...others], guards });

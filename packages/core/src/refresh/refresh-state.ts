@@ -1,4 +1,5 @@
 import { parseJson, type Trouble } from '@tidemark/protocol';
+import { isAhead } from '../ports/clock.ts';
 
 /** How the refresh of one partition stands. */
 export interface RefreshState {
@@ -18,6 +19,8 @@ export interface RefreshState {
   readonly leaseWord: string;
   /** Until when a job for it is waited for; 0: there is none. */
   readonly queuedUntilMs: number;
+  /** When this was written, by the clock that also set the moments above. */
+  readonly writtenAtMs: number;
 }
 
 export const NEVER_REFRESHED: RefreshState = {
@@ -29,10 +32,14 @@ export const NEVER_REFRESHED: RefreshState = {
   leaseUntilMs: 0,
   leaseWord: '',
   queuedUntilMs: 0,
+  writtenAtMs: 0,
 };
 
-export function readRefreshState(text: string): RefreshState {
-  return { ...NEVER_REFRESHED, ...(parseJson(text) as RefreshState) };
+/** Whatever a clock that has been set back since said to wait for is over. */
+export function readRefreshState(text: string, nowMs: number): RefreshState {
+  const state = { ...NEVER_REFRESHED, ...(parseJson(text) as RefreshState) };
+  if (!isAhead(state.writtenAtMs, nowMs)) return state;
+  return { ...state, freshUntilMs: 0, retryAtMs: 0, leaseUntilMs: 0, queuedUntilMs: 0 };
 }
 
 export function writeRefreshState(state: RefreshState): string {

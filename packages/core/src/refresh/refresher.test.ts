@@ -451,4 +451,43 @@ describe('a source with a queue', () => {
     await run('slow');
     expect(backend.queries).toEqual([]);
   });
+
+  /** A second server on the same store and queue. */
+  function serverBeside({ store, clock, log, adapters, jobs }: Awaited<ReturnType<typeof setUpQueue>>): Tidemark {
+    const random = seededRandom(4);
+    return new Tidemark({ store, clock, random, passwords: weakPasswords(random), log, adapters, jobs });
+  }
+
+  it('[FRESH-16] a pull at another server does not end the lease of a job that waited for long', async () => {
+    const world = await setUpQueue({ queue: 'slow' });
+    const { tidemark, backend, jobs, run, md, clock } = world;
+    const two = serverBeside(world);
+    await tidemark.refresher.ensureFresh(SOURCE);
+    clock.advance(REFRESH_QUEUED_MS + 1);
+    backend.answer = async () => {
+      expect(await two.refresher.ensureFresh(SOURCE)).toBeNull();
+      return { objects: { '1': { a: 1 } } };
+    };
+    await run('slow');
+    expect([await md(), backend.queries.length]).toEqual([{ '1': { a: 1 } }, 1]);
+    expect((await jobs.describe('slow')).counts.due).toBe(0);
+  });
+
+  it('[FRESH-16] a job whose partition another server is refreshing comes back when that lease has ended', async () => {
+    const world = await setUpQueue({ queue: 'slow' });
+    const { tidemark, backend, run, md } = world;
+    const two = serverBeside(world);
+    await tidemark.refresher.ensureFresh(SOURCE);
+    let release: () => void = () => undefined;
+    backend.answer = () =>
+      new Promise((resolve) => {
+        release = () => resolve({ objects: { '1': { a: 1 } } });
+      });
+    const first = two.refresher.refresh(SOURCE);
+    while (backend.queries.length === 0) await Promise.resolve();
+    await expect(run('slow')).rejects.toMatchObject({ name: 'JobFailure', retryAfterMs: 120_000, isFinal: false });
+    release();
+    await first;
+    expect(await md()).toEqual({ '1': { a: 1 } });
+  });
 });

@@ -27,6 +27,8 @@ import { failureOf } from './trouble-of.ts';
 export interface RefresherPorts {
   readonly store: Store;
   readonly clock: Clock;
+  /** Measures durations: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly random: Random;
   readonly log: Log;
   /** Absent: no source has an adapter, whatever it says. */
@@ -56,6 +58,7 @@ const QUERY_MS_MAX = 60_000;
 /** How often is looked whether another server has finished. */
 const LOOK_EVERY_MS = 50;
 const IN_VAIN_MAX = 1_000;
+const ELSEWHERE = 'another server is refreshing the partition';
 
 /** One partition on its way to being refreshed. */
 interface Undertaking {
@@ -115,10 +118,11 @@ export class Refresher {
       const undertaking = await this.#undertakingOf(callFor(parseJson(payload) as PartitionKey)).catch(goneIsNull);
       if (undertaking === null || 'code' in undertaking) return;
       const trouble = await this.#fly(undertaking, (patience) => this.#ensureQueued(undertaking, patience)).done;
-      if (trouble === null) return;
       const { state } = await this.#desk.standing(undertaking.target);
-      const retryAfterMs = Math.max(0, state.retryAtMs - this.#ports.clock.nowMs());
-      throw new JobFailure(trouble.detail, { retryAfterMs, isLogged: true });
+      const notBefore = (atMs: number) => ({ retryAfterMs: Math.max(0, atMs - this.#ports.clock.nowMs()) });
+      // Whether the other server brings it to an end is known when its lease has ended.
+      if (this.#desk.isLeased(state)) throw new JobFailure(ELSEWHERE, notBefore(state.leaseUntilMs));
+      if (trouble !== null) throw new JobFailure(trouble.detail, { ...notBefore(state.retryAtMs), isLogged: true });
     };
   }
 
@@ -198,20 +202,20 @@ export class Refresher {
   }
 
   async #refresh(undertaking: Undertaking, standing: Standing, patience: Patience): Promise<Trouble | null> {
-    const { clock, count } = this.#ports;
+    const { count, clock, steadyClock = clock } = this.#ports;
     patience.begin();
     const lease = await this.#desk.lease(undertaking.target, standing);
     if (lease === null) return this.#awaitOther(undertaking, standing.state.trouble, patience);
-    const startMs = clock.nowMs();
+    const startMs = steadyClock.nowMs();
     try {
       const atMs = await this.#query(undertaking, lease);
       if (atMs === null) return standing.state.trouble;
-      count(`sources:query:${undertaking.source.name}`, clock.nowMs() - startMs);
+      count(`sources:query:${undertaking.source.name}`, steadyClock.nowMs() - startMs);
       await this.#desk.succeed(lease, atMs, patience.isOver);
       if (standing.state.trouble !== null) await this.#tellErrors(lease, { ...lease.state, trouble: null });
       return null;
     } catch (error) {
-      count(`sources:query_failed:${undertaking.source.name}`, clock.nowMs() - startMs);
+      count(`sources:query_failed:${undertaking.source.name}`, steadyClock.nowMs() - startMs);
       return this.#fail(lease, error);
     }
   }
@@ -221,15 +225,15 @@ export class Refresher {
    * was waited for in vain nobody waits again; in the place of one that has died the backend is asked here.
    */
   async #awaitOther(undertaking: Undertaking, known: Trouble | null, patience: Patience): Promise<Trouble | null> {
-    const { wait, clock } = this.#ports;
+    const { wait, clock, steadyClock = clock } = this.#ports;
     const { target } = undertaking;
     if (wait === undefined) return known;
-    const endMs = clock.nowMs() + REFRESH_AWAIT_MS_MAX;
+    const endMs = steadyClock.nowMs() + REFRESH_AWAIT_MS_MAX;
     let standing = await this.#desk.standing(target);
     const { leaseWord } = standing.state;
     while (standing.state.leaseWord === leaseWord && standing.state.leaseUntilMs > clock.nowMs()) {
       if (this.#desk.isAbandoned(standing.state)) return this.#refresh(undertaking, standing, patience);
-      if (this.#inVain.has(leaseWord) || clock.nowMs() >= endMs) return this.#giveUpOn(leaseWord);
+      if (this.#inVain.has(leaseWord) || steadyClock.nowMs() >= endMs) return this.#giveUpOn(leaseWord);
       await wait(LOOK_EVERY_MS);
       standing = await this.#desk.standing(target);
     }

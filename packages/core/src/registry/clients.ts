@@ -1,7 +1,7 @@
 import { CLIENTS_PER_USER_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import type { Clock } from '../ports/clock.ts';
+import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
 import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
@@ -142,7 +142,7 @@ export class Clients {
     const entry = await this.#store.readEntry(refs.client(id));
     if (entry === null) return;
     const record = readClientRecord(entry.value);
-    if (record.lastSyncMs !== null && nowMs - record.lastSyncMs < LAST_SYNC_EVERY_MS) return;
+    if (record.lastSyncMs !== null && elapsedMs(record.lastSyncMs, nowMs) < LAST_SYNC_EVERY_MS) return;
     // Whoever was faster has just seen the device as well: the next sync will note it.
     await this.#write(id, entry, { ...record, lastSyncMs: nowMs });
   }

@@ -1,6 +1,6 @@
 import { nameProblem, parseJson, Refusal } from '@tidemark/protocol';
 import { lifeGuard } from '../admission/admit-write.ts';
-import type { Clock } from '../ports/clock.ts';
+import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
@@ -116,7 +116,7 @@ export class RememberedLogins {
   }
 
   #isFresh({ atMs }: RememberedLogin): boolean {
-    return this.#ports.clock.nowMs() - atMs < this.#keptMs;
+    return elapsedMs(atMs, this.#ports.clock.nowMs()) < this.#keptMs;
   }
 
   async #remove(login: string, known: RememberedLogin): Promise<void> {

@@ -25,6 +25,7 @@ import { isoTime } from './iso-time.ts';
 import { Memberships, type MembershipsPorts } from './memberships.ts';
 import { persist } from './persist.ts';
 import { ReadOnce } from './read-once.ts';
+import { readRefreshTime, refreshTimeText } from './refresh-time.ts';
 import { MEMBER, MEMBERSHIP, NOTICED, REFRESH_AT, refs } from './refs.ts';
 import {
   PLAIN_SOURCE,
@@ -185,9 +186,10 @@ export class Sources {
   ): Promise<{ readonly refresh_at: string }> {
     const delayS = admitRefreshTime(refreshTimeS);
     const { partition, guards, user } = await this.#admission.partition({ source, user_id: userId });
-    const atMs = this.#clock.nowMs() + delayS * 1_000;
+    const nowMs = this.#clock.nowMs();
+    const atMs = nowMs + delayS * 1_000;
     const writes: EntryWrite[] = [
-      { ...refs.refreshAt(partition), value: String(atMs) },
+      { ...refs.refreshAt(partition), value: refreshTimeText(atMs, nowMs) },
       enrolment('source', partition.source),
       ...(user === null ? [] : [enrolment('user', user)]),
     ];
@@ -199,7 +201,7 @@ export class Sources {
   /** Null: nobody has said. */
   async refreshAtMs(partition: PartitionKey): Promise<number | null> {
     const entry = await this.#store.readEntry(refs.refreshAt(partition));
-    return entry === null ? null : Number(entry.value);
+    return entry === null ? null : readRefreshTime(entry.value, this.#clock.nowMs());
   }
 
   #declared({ partitionType, adapter, settings }: SourceDeclaration, configured: boolean): SourceRecord {

@@ -1,7 +1,7 @@
 import { parseJson } from '@tidemark/protocol';
 import type { Scope } from './scopes.ts';
 
-/** What is kept of a token, under its hash. It never changes: a token is issued once and goes once. */
+/** What is kept of a token, under its hash. A token is issued once and goes once; only its dates change, when the clock that wrote them was ahead. */
 export interface TokenRecord {
   readonly user: string;
   readonly name: string | null;

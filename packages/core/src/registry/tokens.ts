@@ -1,6 +1,6 @@
 import { DEVICE_TOKENS_MAX, LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
-import type { Clock } from '../ports/clock.ts';
+import { type Clock, isAhead } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryList, EntryRef, EntryWrite, Store } from '../ports/store.ts';
 import { admitToken, type TokenCall } from './admit-token.ts';
@@ -160,7 +160,10 @@ export class Tokens {
     return entries.map(({ key, value }) => viewOf(lastOf(key), readTokenRecord(value)));
   }
 
-  /** Forgets tokens that have expired; answers how many. */
+  /**
+   * Forgets tokens that have expired; answers how many. Those made by a clock that has been set back since would live for
+   * as much longer: they are dated anew, and end after as long as they were made for, counted from now.
+   */
   async trimExpired(nowMs: number): Promise<number> {
     let after: readonly string[] | undefined;
     let gone = 0;
@@ -172,6 +175,7 @@ export class Tokens {
         ...(after === undefined ? {} : { after }),
       };
       const entries = await this.#store.listEntries(page);
+      await this.#redate(entries, nowMs);
       gone += await this.#removeExpired(entries, nowMs);
       after = entries.at(-1)?.key;
       if (after === undefined || entries.length < TRIM_PAGE) return gone;
@@ -234,6 +238,26 @@ export class Tokens {
     const writes = expired.flatMap(({ hash, record }) => tokenRemovals(record.user, [{ hash, client: null }]));
     if (writes.length > 0) await this.#store.writeEntries({ writes, guards: [] });
     return expired.length;
+  }
+
+  async #redate(entries: readonly Entry[], nowMs: number): Promise<void> {
+    for (const { key, value, version } of entries) {
+      const record = readTokenRecord(value);
+      if (!isAhead(record.createdAtMs, nowMs)) continue;
+      const hash = lastOf(key);
+      const lasts = record.expiresAtMs === null ? null : record.expiresAtMs - record.createdAtMs;
+      const text = writeTokenRecord({
+        ...record,
+        createdAtMs: nowMs,
+        expiresAtMs: lasts === null ? null : nowMs + lasts,
+      });
+      const writes: EntryWrite[] = [
+        { ...refs.token(hash), value: text, expect: version },
+        { ...refs.userToken(record.user, hash), value: text },
+      ];
+      // One that was revoked meanwhile is not written, since its version is expected.
+      await this.#store.writeEntries({ writes, guards: [] });
+    }
   }
 
   /**

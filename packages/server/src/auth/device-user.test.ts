@@ -26,7 +26,10 @@ async function setUp(isSet = true, loginsKeptMs = 0) {
     denyPrivate: false,
     offlineLoginS: 0,
   };
-  const backend = openBackend({ config, clock, random: seededRandom(2), log, tidemark: () => tidemark });
+  const backend = openBackend({
+    ...{ config, clock, steadyClock: clock, random: seededRandom(2), log },
+    tidemark: () => tidemark,
+  });
   if (isSet) await tidemark.system.setAppserver({ adapter_url: fake.url });
   const logIn = (login: string, password: string) => deviceUser({ tidemark, backend }, login, password);
   const remembered = async () => {

@@ -32,6 +32,8 @@ export interface HttpBackendParts {
   /** Shared with the backend. */
   readonly secret: () => Promise<string>;
   readonly clock: Clock;
+  /** Measures durations: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly random: Random;
   /** Fractions from 0 up to 1. */
   readonly dice: () => number;
@@ -71,9 +73,9 @@ export class HttpBackend implements Adapter, Authenticator {
 
   constructor(parts: HttpBackendParts) {
     this.#parts = parts;
-    const { clock, dice, log, timers = systemTimers, onBreaker } = parts;
+    const { clock, steadyClock = clock, dice, log, timers = systemTimers, onBreaker } = parts;
     this.#gates = new CallGates({
-      clock,
+      clock: steadyClock,
       dice,
       timers,
       onBreaker: (state, calls) => {

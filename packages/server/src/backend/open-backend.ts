@@ -10,6 +10,7 @@ import { HttpBackend } from './http-backend.ts';
 export interface BackendParts {
   readonly config: Config['backend'];
   readonly clock: Clock;
+  readonly steadyClock: Clock;
   readonly random: Random;
   readonly log: Log;
   /** Known a little later than the backend: each needs the other. */
@@ -21,6 +22,7 @@ export interface BackendParts {
 export function openBackend({
   config,
   clock,
+  steadyClock,
   random,
   log,
   tidemark,
@@ -32,6 +34,7 @@ export function openBackend({
     address: async () => (await tidemark().system.appserver()).adapter_url,
     secret: async () => secret ?? tidemark().system.backendSecret(),
     clock,
+    steadyClock,
     random,
     dice: diceOf(random),
     log,

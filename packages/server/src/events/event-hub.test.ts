@@ -167,6 +167,13 @@ describe('a connection', () => {
     expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'replaced' } }]);
   });
 
+  it('[CLOCK-1] a connection made while the clock was ahead ends when the device listens elsewhere', async () => {
+    const { hub, listen } = await openHub({ clock: { nowMs: () => 86_400_000 } });
+    const phone = await listen('ada/phone');
+    hub.replaced('phone', 1_000);
+    expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'replaced' } }]);
+  });
+
   it('[EVENT-7] that does not keep up is told nothing, and to pull everything when it does', async () => {
     const { hub, listen } = await openHub();
     const phone = await listen('anna/phone');

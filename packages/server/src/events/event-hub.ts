@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Clock, Committed, Log, Tidemark } from '@tidemark/core';
+import { type Clock, type Committed, elapsedMs, type Log, type Tidemark } from '@tidemark/core';
 import { Refusal, type SyncEvents } from '@tidemark/protocol';
 import { Connection, type Listener } from './connection.ts';
 import { eventBytes, HEARTBEAT } from './event-bytes.ts';
@@ -107,7 +107,7 @@ export class EventHub implements LiveDevices {
   /** The device listens at another server since then. */
   replaced(client: string, atMs: number): void {
     const connection = this.#byClient.get(client);
-    if (connection !== undefined && connection.sinceMs < atMs) connection.end(REPLACED);
+    if (connection !== undefined && elapsedMs(connection.sinceMs, atMs) > 0) connection.end(REPLACED);
   }
 
   /** Something may have changed that nobody told of: everybody is to pull everything. */

@@ -11,6 +11,8 @@ export interface JobRunnerParts {
   /** By kind of job. */
   readonly handlers: ReadonlyMap<string, JobHandler>;
   readonly clock: Clock;
+  /** Measures durations: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   /** Fractions from 0 up to 1, for the back-off. */
   readonly dice: () => number;
   readonly log: Log;
@@ -55,7 +57,8 @@ export class JobRunner {
   #isStopped = false;
 
   constructor(parts: JobRunnerParts) {
-    this.#parts = { timers: systemTimers, onReport: () => undefined, optionsOf: () => ({}), ...parts };
+    const { clock: steadyClock } = parts;
+    this.#parts = { timers: systemTimers, onReport: () => undefined, optionsOf: () => ({}), steadyClock, ...parts };
   }
 
   get queues(): readonly string[] {
@@ -66,7 +69,7 @@ export class JobRunner {
   serve(queue: string, options: QueueOptions = this.#parts.optionsOf(queue)): void {
     if (this.#isStopped || this.#queues.has(queue)) return;
     const { perSecond = null, gate: given = OPEN_GATE, ...others } = options;
-    const { clock } = this.#parts;
+    const { steadyClock: clock } = this.#parts;
     const gate = perSecond === null ? given : bothOf(given, new PaceGate({ clock, perSecond, burst: 1 }));
     this.#queues.set(queue, new QueueWorkers({ ...this.#parts, ...DEFAULTS, ...others, gate, queue }));
   }

@@ -13,6 +13,7 @@ export interface QueueWorkersParts {
   readonly jobs: Jobs;
   readonly handlers: ReadonlyMap<string, JobHandler>;
   readonly clock: Clock;
+  readonly steadyClock: Clock;
   readonly timers: Timers;
   readonly dice: () => number;
   readonly log: Log;
@@ -131,7 +132,7 @@ export class QueueWorkers {
 
   /** The first places are those of the leased; the others were released. */
   #start(places: readonly Place[], leased: readonly LeasedJob[]): void {
-    const startMs = this.#parts.clock.nowMs();
+    const startMs = this.#parts.steadyClock.nowMs();
     const runs = places.flatMap((place, index) => {
       const job = leased[index];
       return job === undefined ? [] : [new JobRun(job, place, startMs, this.#end)];
@@ -181,8 +182,8 @@ export class QueueWorkers {
   }
 
   #settled(settled: readonly SettledRun[]): void {
-    const { clock, queue, onReport } = this.#parts;
-    const nowMs = clock.nowMs();
+    const { steadyClock, queue, onReport } = this.#parts;
+    const nowMs = steadyClock.nowMs();
     for (const { run, outcome } of settled) {
       onReport({ queue, kind: run.job.kind, outcome, tookMs: nowMs - run.startMs });
     }
@@ -201,9 +202,9 @@ export class QueueWorkers {
 
   /** Looks again after this long; a later look that was planned before is not waited for. */
   #rest(forMs: number): void {
-    const { timers, clock, pollMs } = this.#parts;
+    const { timers, steadyClock, pollMs } = this.#parts;
     const restMs = Math.min(forMs, pollMs);
-    const untilMs = clock.nowMs() + restMs;
+    const untilMs = steadyClock.nowMs() + restMs;
     if (this.#isStopped || (this.#cancelPoll !== null && this.#restsUntilMs <= untilMs)) return;
     this.#cancelPoll?.();
     this.#restsUntilMs = untilMs;

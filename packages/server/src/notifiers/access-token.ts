@@ -1,4 +1,4 @@
-import type { Clock } from '@tidemark/core';
+import { type Clock, elapsedMs } from '@tidemark/core';
 import { parseJson } from '@tidemark/protocol';
 import { importPKCS8, SignJWT } from 'jose';
 import type { Timers } from '../jobs/timers.ts';
@@ -42,7 +42,8 @@ const SPARE_MS = 300_000;
 
 interface Got {
   readonly text: string;
-  readonly goodUntilMs: number;
+  readonly askedAtMs: number;
+  readonly goodMs: number;
 }
 
 /** The token by which Google knows the service account: got with a signed assertion, kept until shortly before it ends. */
@@ -57,7 +58,8 @@ export class AccessToken {
 
   /** Rejects with `NoAccessToken`. However many ask at once, Google is asked once. */
   async text(): Promise<string> {
-    if (this.#got !== null && this.#got.goodUntilMs > this.#parts.clock.nowMs()) return this.#got.text;
+    if (this.#got !== null && elapsedMs(this.#got.askedAtMs, this.#parts.clock.nowMs()) < this.#got.goodMs)
+      return this.#got.text;
     this.#getting ??= this.#get().finally(() => {
       this.#getting = null;
     });
@@ -86,7 +88,7 @@ export class AccessToken {
       const waitMs = retryAfterMs(reply.retryAfter, clock.nowMs());
       throw new NoAccessToken(`no access token: answered ${reply.status}${errorIn(reply.body)}`, waitMs);
     }
-    this.#got = { text, goodUntilMs: askedAtMs + Math.max(0, expiresInS * 1_000 - SPARE_MS) };
+    this.#got = { text, askedAtMs, goodMs: Math.max(0, expiresInS * 1_000 - SPARE_MS) };
     return text;
   }
 

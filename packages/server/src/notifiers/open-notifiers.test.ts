@@ -42,7 +42,14 @@ describe('push services', () => {
   it('[PING-43] what the webhook carries for another service waits when the webhook is down, and counts for its pace', async () => {
     const ping = pingConfig(await gatewayAnswering(503));
     const clock = settableClock();
-    const notifiers = openNotifiers({ ping, vapidKeys: newVapidKeys(), live: null, clock, dice: () => 1 });
+    const notifiers = openNotifiers({
+      ping,
+      vapidKeys: newVapidKeys(),
+      live: null,
+      clock,
+      steadyClock: clock,
+      dice: () => 1,
+    });
     onTestFinished(() => notifiers.close());
     const { gates } = notifiers;
     for (let taken = 0; taken < 999; taken++) expect(gates.fcm.take()).not.toBeTypeOf('number');

@@ -21,6 +21,8 @@ export interface NotifiersParts {
   /** Null: no device can hold a connection open here. */
   readonly live: LiveDevices | null;
   readonly clock: Clock;
+  /** Measures durations: it is never set. */
+  readonly steadyClock: Clock;
   readonly dice: () => number;
 }
 
@@ -32,8 +34,8 @@ export interface Notifiers {
 }
 
 /** All push services that are configured, each behind a gate of its own, and a gate for those that are not. */
-export function openNotifiers({ ping, vapidKeys, live, clock, dice }: NotifiersParts): Notifiers {
-  const common = { clock, dice, ttlS: ping.ttlS, ca: trusted(ping.caFile) };
+export function openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice }: NotifiersParts): Notifiers {
+  const common = { clock, steadyClock, dice, ttlS: ping.ttlS, ca: trusted(ping.caFile) };
   const closable: Partial<Record<PushService, ClosableNotifier>> = {
     ...(ping.apns === null
       ? {}
@@ -51,7 +53,7 @@ export function openNotifiers({ ping, vapidKeys, live, clock, dice }: NotifiersP
     ...webhookOf(ping, clock),
     ...(live === null ? {} : { live: liveNotifier(live) }),
   };
-  const newGate = () => new ServiceGate({ clock, dice, perSecondMax: ping.ratePerS });
+  const newGate = () => new ServiceGate({ clock: steadyClock, dice, perSecondMax: ping.ratePerS });
   const webhook = newGate();
   // What is not configured is carried by the webhook, so it goes through the webhook's gate.
   const gateOf = (service: PushService) => (services[service] === undefined ? webhook : newGate());

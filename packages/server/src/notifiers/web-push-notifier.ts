@@ -8,7 +8,7 @@ import {
   type Resolve,
   systemResolve,
 } from '../outbound/checked-lookup.ts';
-import { CircuitBreaker } from '../outbound/circuit-breaker.ts';
+import { CircuitBreaker, type CircuitBreakerParts } from '../outbound/circuit-breaker.ts';
 import { retryAfterMs } from '../outbound/retry-after-ms.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';
 import { collapseKey } from './collapse-key.ts';
@@ -28,6 +28,8 @@ export interface WebPushNotifierParts {
   /** How long the push service keeps a ping for a browser that is away. */
   readonly ttlS: number;
   readonly clock: Clock;
+  /** Measures durations: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
   readonly dice: () => number;
   readonly ca?: readonly string[] | undefined;
   readonly timeoutMs?: number;
@@ -131,12 +133,12 @@ function outcomeOf(reply: HttpsReply, nowMs: number): PingOutcome {
 }
 
 class Breakers {
-  readonly #parts: Pick<WebPushNotifierParts, 'clock' | 'dice'>;
+  readonly #parts: CircuitBreakerParts;
   /** The one not used for longest comes first. */
   readonly #breakers = new Map<string, CircuitBreaker>();
 
-  constructor({ clock, dice }: Pick<WebPushNotifierParts, 'clock' | 'dice'>) {
-    this.#parts = { clock, dice };
+  constructor({ clock, steadyClock = clock, dice }: Pick<WebPushNotifierParts, 'clock' | 'steadyClock' | 'dice'>) {
+    this.#parts = { clock: steadyClock, dice };
   }
 
   of(origin: string): CircuitBreaker {

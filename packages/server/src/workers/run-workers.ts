@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { fileURLToPath } from 'node:url';
-import type { Clock, Log } from '@tidemark/core';
+import type { Log } from '@tidemark/core';
+import { steadyClock as clock } from '../clocks.ts';
 import type { Timers } from '../jobs/timers.ts';
 import { Supervisor, type WorkerProcess } from './supervisor.ts';
 import type { FromWorker, Ready } from './worker-message.ts';
@@ -15,7 +16,6 @@ export interface WorkersParts {
 }
 
 const MAIN = fileURLToPath(new URL('../cli/main.js', import.meta.url));
-const clock: Clock = { nowMs: () => Date.now() };
 /** They keep the process alive: while all workers are down, nothing else does. */
 const timers: Timers = {
   after(delayMs, callback) {
