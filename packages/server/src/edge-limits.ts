@@ -7,8 +7,17 @@
 
 /** Sockets open at once, beside those of devices that listen; whoever comes later is closed without an answer. */
 export const SOCKETS_MAX = 10_000;
-/** How long a socket stays open after its request was refused unread, so that the answer can arrive. */
+/** How long a socket stays open after its request was answered unread, so that the answer can arrive. */
 export const LINGER_MS = 2_000;
+/**
+ * What is still read of a request that has been answered. A connection lives on after a body of at most this size; a
+ * larger one, or one that does not say its size, closes it.
+ */
+export const DISCARDED_BYTES_MAX = 1_048_576;
+/** Requests sent ahead on a connection (pipelined) that wait for the answer before them. Exceeded: it is closed. */
+export const PIPELINED_WAITING_MAX = 16;
+/** How long a caller may read nothing of an answer. Exceeded: the connection is closed. */
+export const STALL_MS_MAX = 60_000;
 /** Exceeded: `headers_too_large`. */
 export const HEADER_BYTES_MAX = 16_384;
 /** Exceeded: `uri_too_long`. */

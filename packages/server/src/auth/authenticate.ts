@@ -1,6 +1,7 @@
 import type { Bearer, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyRequest } from 'fastify';
+import { bearerToken } from '../http/require-unambiguous.ts';
 
 /** What a route demands of the token. */
 export type RouteScope = 'public' | 'read' | 'admin' | 'admin:reset' | 'push' | 'device';
@@ -68,6 +69,5 @@ function hashOf({ tokens }: Tidemark, { raw: { socket } }: FastifyRequest, token
 function tokenOf({ headers }: FastifyRequest): string | null {
   const own = headers['x-sync-api-token'];
   if (typeof own === 'string' && own !== '') return own;
-  const [scheme, token] = (headers.authorization ?? '').split(' ');
-  return scheme?.toLowerCase() === 'bearer' && token !== undefined && token !== '' ? token : null;
+  return headers.authorization === undefined ? null : bearerToken(headers.authorization);
 }

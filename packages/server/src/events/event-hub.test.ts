@@ -26,7 +26,7 @@ async function openHub(changes: Partial<EventHubParts> = {}) {
     const [user = '', client = ''] = (request.headers.authorization ?? '').slice('Bearer '.length).split('/');
     response.removeHeader('transfer-encoding');
     response.writeHead(200);
-    hub.connect({ user, client, tokenId: `token of ${client}` }, response);
+    response.once('close', hub.connect({ user, client, tokenId: `token of ${client}` }, response));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

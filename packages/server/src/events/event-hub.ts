@@ -65,10 +65,12 @@ export class EventHub implements LiveDevices {
     throw new Refusal('overloaded', `${streamsMax} devices are listening already`, [], RETRY_AFTER_S);
   }
 
-  /** From here on the device is told what changes. A device listens once: its older connection ends. */
-  connect(listener: Listener, response: ServerResponse): void {
+  /**
+   * From here on the device is told what changes. A device listens once: its older connection ends. Returns what must
+   * be called when the device is gone.
+   */
+  connect(listener: Listener, response: ServerResponse): () => void {
     const connection = new Connection(listener, response, this.#parts.clock.nowMs());
-    response.once('close', () => this.#forget(connection));
     this.#byClient.get(listener.client)?.end(REPLACED);
     this.#byClient.set(listener.client, connection);
     const ofUser = this.#byUser.get(listener.user) ?? new Set();
@@ -78,6 +80,7 @@ export class EventHub implements LiveDevices {
     connection.send(eventBytes('ready', { heartbeat_s: Math.ceil(this.#parts.heartbeatMs / 1_000) }));
     if (this.#isClosed) connection.end();
     else this.#parts.onListen?.(listener.client, connection.sinceMs);
+    return () => this.#forget(connection);
   }
 
   /** Something changed; whom it concerns is told within a few milliseconds, once for all that change until then. */

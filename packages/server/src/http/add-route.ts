@@ -3,6 +3,7 @@ import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
+import { exchangeOf } from './exchange.ts';
 import type { Call, Desk, Route } from './route.ts';
 import { routeSchema } from './route-schema.ts';
 
@@ -36,8 +37,10 @@ export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
 
 function admitBearer(desk: Desk, scope: Exclude<RouteScope, 'public'>): onRequestHookHandler {
   const { tidemark } = desk;
-  return (request, _reply, done) => {
+  return (request, reply, done) => {
     findBearer(tidemark, request, desk.nowMs()).then((found) => {
+      // Whoever hung up meanwhile is forgotten here: without `done` nothing follows.
+      if (exchangeOf(reply.raw).isOver) return;
       const refusal = refusalOfBearer(found, scope);
       if (refusal !== null) return done(refusal);
       request.bearer = found;
@@ -54,6 +57,8 @@ function handlerOf(desk: Desk, route: Route): (request: FastifyRequest, reply: F
     : (request: FastifyRequest) => route.handle(callOf(desk, request));
   return (request, reply) => {
     request.servedBy = route;
+    // Reading and parsing the body took its time, too.
+    if (exchangeOf(reply.raw).isOver) return;
     const fail = (error: Error) => void reply.send(error);
     perform(request).then((answer) => {
       try {

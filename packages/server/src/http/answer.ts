@@ -4,21 +4,23 @@ import type { FastifyReply } from 'fastify';
 import { encodeLines, encodeParts, smallText } from './coding/encode-parts.ts';
 import { type Coding, codingFor } from './coding/negotiate-coding.ts';
 import { bytesOf, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
+import { exchangeOf } from './exchange.ts';
 import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
 /** Up to here the pieces of an answer are joined: one write costs less than several. */
 const JOINED_BYTES_MAX = 16_384;
-/** How long a caller may read nothing of a stream that waits for it. */
-const STALL_MS_MAX = 60_000;
-
 /** Small pieces of a stream that may wait to be sent. */
 const UNSENT_BYTES_MAX = 65_536;
 
 /** Up to here a string leaves together with the headers in one piece; beyond, bytes cost less than half. */
 const STRING_UNITS_MAX = 16_384;
 
-/** Sends what a handler answered. A promise comes back only where something must be waited for before it can be sent. */
+/**
+ * Sends what a handler answered, or releases what it holds when nobody is there any more. A promise comes back only
+ * where something must be waited for before it can be sent.
+ */
 export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> | undefined {
+  if (exchangeOf(reply.raw).isOver) return discard(reply, answer);
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);
@@ -32,17 +34,37 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> 
   return undefined;
 }
 
+function discard(reply: FastifyReply, answer: unknown): undefined {
+  if (answer instanceof JsonParts) answer.release?.();
+  if (answer instanceof JsonLines) endLines(reply, answer.lines);
+}
+
+/** Asks for one line and for no more: what an iterator holds is released when it ends, and only one that began can end. */
+function endLines(reply: FastifyReply, lines: AsyncIterable<unknown>): undefined {
+  const end = async () => {
+    for await (const _line of lines) return;
+  };
+  end().catch((error: unknown) => logFailedStream(reply, error));
+}
+
 function sendParts(reply: FastifyReply, { parts, release }: JsonParts): Promise<void> | undefined {
-  // Only then: until the last byte has been handed over, they may be read from where they are.
-  if (release !== null) reply.raw.once('finish', release);
   const small = smallText(parts, reply.request.headers['accept-encoding']);
-  if (small === null) return sendEncoded(reply, parts);
+  if (small === null) return sendEncoded(reply, parts, release ?? (() => undefined));
+  // The text is a copy.
+  release?.();
   codedAs(reply, 'identity').type('application/json; charset=utf-8').send(small);
   return undefined;
 }
 
-async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<void> {
-  const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
+/** Releases the parts when nobody reads them any more: neither a compressor, nor the socket they leave by. */
+async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[], release: () => void): Promise<void> {
+  const exchange = exchangeOf(reply.raw);
+  const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']).catch((error) => {
+    release();
+    throw error;
+  });
+  exchange.onOver(release);
+  if (exchange.isOver) return;
   codedAs(reply, coding).type('application/json; charset=utf-8');
   const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
   if (bytes <= JOINED_BYTES_MAX) return void reply.send(Buffer.concat(pieces.map(bytesOf)));
@@ -58,19 +80,23 @@ async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Pro
 function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
   const coding = codingFor(reply.request.headers['accept-encoding']);
   codedAs(reply, coding).type('application/x-ndjson; charset=utf-8');
-  if (isHead(reply)) return void reply.send();
+  if (isHead(reply)) {
+    reply.send();
+    return endLines(reply, lines);
+  }
   reply.hijack();
   const { raw } = reply;
-  // Whoever stops reading would keep a page in memory for ever. The next request on the socket sets its own time.
-  raw.setTimeout(STALL_MS_MAX, () => raw.destroy());
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   writeAll(raw, encodeLines(lines, coding)).catch((error: unknown) => {
+    logFailedStream(reply, error);
     // What has left cannot be taken back: a body that does not end is all that is left to say.
-    const { log, id: request_id } = reply.request;
-    if (error instanceof Refusal) log.info({ code: error.code, request_id }, 'a stream was refused on its way');
-    else log.error({ err: error, request_id }, 'a stream failed');
     raw.destroy();
   });
+}
+
+function logFailedStream({ request: { log, id: request_id } }: FastifyReply, error: unknown): void {
+  if (error instanceof Refusal) log.info({ code: error.code, request_id }, 'a stream was refused on its way');
+  else log.error({ err: error, request_id }, 'a stream failed');
 }
 
 /**
@@ -79,8 +105,10 @@ function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
  */
 async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Piece[]>): Promise<void> {
   let goOn = () => {};
-  raw.once('close', () => goOn());
+  const exchange = exchangeOf(raw);
+  exchange.onOver(() => goOn());
   for await (const pieces of lines) {
+    if (exchange.isOver) return;
     const isLarge = pieces.some(({ length }) => length >= SHARED_BYTES_MIN) || raw.writableLength >= UNSENT_BYTES_MAX;
     if (!isLarge) for (const piece of pieces) raw.write(piece);
     else {
@@ -89,8 +117,8 @@ async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Piece
         writeTogether(raw, pieces, resolve);
       });
     }
-    // Before the next are asked for: nobody knows what became of these.
-    if (raw.destroyed) return;
+    // Before the next are asked for: nobody is there to read them.
+    if (exchange.isOver) return;
   }
   raw.end();
 }
@@ -120,7 +148,7 @@ function handOver(reply: FastifyReply, { take }: EventStream): undefined {
   raw.shouldKeepAlive = false;
   raw.removeHeader('transfer-encoding');
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-  take(raw);
+  exchangeOf(raw).onOver(take(raw));
 }
 
 function isHead(reply: FastifyReply): boolean {

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { Refusal } from '@tidemark/protocol';
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { pino } from 'pino';
 import {
+  DISCARDED_BYTES_MAX,
   HEADER_BYTES_MAX,
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_MS,
@@ -10,17 +12,22 @@ import {
   PARAM_UNITS_MAX,
   REQUEST_TIMEOUT_MS,
   SOCKETS_CHECK_MS,
+  STALL_MS_MAX,
   URL_BYTES_MAX,
 } from '../edge-limits.ts';
+import { admitBodies } from './admit-bodies.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
-import { boundBodiesInFlight } from './in-flight.ts';
+import { exchangeOf } from './exchange.ts';
+import { announcedBytes } from './http-connection.ts';
 import { parseJsonBody } from './json-body.ts';
 import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
 import { problemOf } from './problem.ts';
 import { refusalOf } from './refusal-of.ts';
-import { answerSocketError, guardSockets, METHODS_TAKEN, unknownMethod } from './sockets.ts';
+import { METHODS_TAKEN } from './refuse-on.ts';
+import { requireUnambiguous } from './require-unambiguous.ts';
+import { answerSocketError, openHttpServer, unknownMethod } from './sockets.ts';
 import { watchAnswers } from './watch-answers.ts';
 
 const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'] as const;
@@ -43,10 +50,23 @@ export interface HttpOptions {
   /** Whether more work may be taken on; absent: always. */
   readonly gauge?: Pick<LoadGauge, 'overload'>;
   /** How long a caller may take to send; for tests, which have no time. */
-  readonly patience?: { readonly headersMs: number; readonly requestMs: number; readonly checkMs: number };
+  readonly patience?: Partial<Patience>;
 }
 
-const PATIENCE = { headersMs: HEADERS_TIMEOUT_MS, requestMs: REQUEST_TIMEOUT_MS, checkMs: SOCKETS_CHECK_MS };
+/** How long callers may take, and how often is looked for those who take longer. */
+interface Patience {
+  readonly headersMs: number;
+  readonly requestMs: number;
+  readonly stallMs: number;
+  readonly checkMs: number;
+}
+
+const PATIENCE: Patience = {
+  headersMs: HEADERS_TIMEOUT_MS,
+  requestMs: REQUEST_TIMEOUT_MS,
+  stallMs: STALL_MS_MAX,
+  checkMs: SOCKETS_CHECK_MS,
+};
 
 /**
  * The HTTP edge without its routes: what is read and how much of it, and one shape for everything that is refused.
@@ -56,7 +76,7 @@ export async function buildHttp(
   options: HttpOptions,
   addRoutes: (app: FastifyInstance) => Promise<void> | void,
 ): Promise<FastifyInstance> {
-  const { bodyBytesMax, patience = PATIENCE } = options;
+  const { bodyBytesMax, listenersMax = 0 } = options;
   const logger = options.logger ?? pino({ level: 'error' }, process.stderr);
   const answerError = errorAnswerer(logger);
   const app = fastify({
@@ -66,17 +86,9 @@ export async function buildHttp(
     bodyLimit: bodyBytesMax,
     // One proxy: what it adds itself comes last in the header, and everything before that anybody can have written.
     trustProxy: options.trustProxy === true ? (_address: string, hop: number) => hop === 0 : false,
-    requestTimeout: patience.requestMs,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    serverFactory: (handle) => openEdgeServer(handle, listenersMax, { ...PATIENCE, ...options.patience }),
     // What arrives on an open connection while the server stops is answered like everything else.
     return503OnClosing: false,
-    http: {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: patience.headersMs,
-      connectionsCheckingInterval: patience.checkMs,
-      // Looked for by a hook, which answers in our own shape.
-      requireHostHeader: false,
-    },
     routerOptions: { maxParamLength: PARAM_UNITS_MAX },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false } },
     frameworkErrors: answerError,
@@ -86,18 +98,29 @@ export async function buildHttp(
   app.decorateRequest('servedBy', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
-  guardSockets(app, bodyBytesMax, options.listenersMax ?? 0);
   readJsonOnly(app, options.objectMembersMax);
   // Before anything else: whatever is refused is measured, too.
   watchAnswers(app, logger);
   // Before anything is refused: scripts may read refusals, too.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
   guardRequests(app, options.gauge);
-  boundBodiesInFlight(app, bodyBytesMax);
+  admitBodies(app);
   const methodsByUrl = collectRoutes(app);
   await addRoutes(app);
   refuseOtherMethods(app, methodsByUrl);
   return app;
+}
+
+function openEdgeServer(handle: RequestListener, listenersMax: number, patience: Patience): Server {
+  const { headersMs, requestMs, stallMs, checkMs } = patience;
+  const http = {
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: headersMs,
+    connectionsCheckingInterval: checkMs,
+    // Looked for by a hook, which answers in our own shape.
+    requireHostHeader: false,
+  };
+  return openHttpServer(handle, { http, requestMs, keepAliveMs: KEEP_ALIVE_MS, listenersMax, stallMs, checkMs });
 }
 
 function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
@@ -152,6 +175,7 @@ function guardRequest(request: FastifyRequest, reply: FastifyReply): void {
   if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
     throw new Refusal('invalid_request', 'a request needs a Host header');
   }
+  requireUnambiguous(request.raw.rawHeaders);
   if (request.url.length > URL_BYTES_MAX) {
     throw new Refusal('uri_too_long', `the address is longer than ${URL_BYTES_MAX} characters`);
   }
@@ -222,13 +246,15 @@ function errorAnswerer(logger: FastifyBaseLogger): ErrorAnswerer {
 }
 
 function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void {
+  if (exchangeOf(reply.raw).isOver) return;
   const problem = problemOf(refusal, request.id);
   reply.code(problem.status).header('cache-control', 'no-store').header('x-request-id', request.id);
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="tidemark"');
   if (refusal.retryAfterS !== null) reply.header('retry-after', String(refusal.retryAfterS));
-  if (refusal.code === 'body_too_large') {
-    // The framework would close the connection, and the answer be lost while the caller is still sending. What else
-    // comes is read and dropped, for as long as a request may take.
+  const isLeftUnread = !request.raw.complete && announcedBytes(request.raw) > DISCARDED_BYTES_MAX;
+  if (isLeftUnread) reply.header('connection', 'close');
+  else if (refusal.code === 'body_too_large') {
+    // The framework would close the connection; the rest of the body is short enough to be read.
     reply.removeHeader('connection');
     request.raw.resume();
   }
@@ -238,4 +264,13 @@ function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: Fastify
     // As bytes, because what is already JSON text must not meet a serializer again.
     reply.type('application/problem+json').send(Buffer.from(JSON.stringify(problem)));
   }
+  if (isLeftUnread) leaveClosingToUs(reply.raw);
+}
+
+/**
+ * Node.js closes the socket as soon as an answer with `Connection: close` has left. The caller may still be sending, and
+ * would lose the answer; the connection closes after a while instead.
+ */
+function leaveClosingToUs(response: ServerResponse): void {
+  (response as ServerResponse & { _last: boolean })._last = false;
 }

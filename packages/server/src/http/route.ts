@@ -66,7 +66,7 @@ export class JsonText {
 /** JSON in pieces, some of which others are sent as well; it is compressed as the caller allows. */
 export class JsonParts {
   readonly parts: readonly TextPart[];
-  /** Called when all of it has left, so that nobody looks at the parts any more. */
+  /** Called once when nobody looks at the parts any more, however the request ends. */
   readonly release: (() => void) | null;
 
   constructor(parts: readonly TextPart[], release: (() => void) | null = null) {
@@ -89,9 +89,10 @@ export class JsonLines {
 
 /** A stream of events: from here on the response is in the hands of whoever takes it. */
 export class EventStream {
-  readonly take: (response: ServerResponse) => void;
+  /** Returns what is to be called when the caller is gone. */
+  readonly take: (response: ServerResponse) => () => void;
 
-  constructor(take: (response: ServerResponse) => void) {
+  constructor(take: (response: ServerResponse) => () => void) {
     this.take = take;
   }
 }

@@ -1,14 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  createServer,
+  type ServerOptions as HttpServerOptions,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { Refusal } from '@tidemark/protocol';
-import type { FastifyInstance } from 'fastify';
-import { LINGER_MS, SOCKETS_MAX } from '../edge-limits.ts';
-import { problemOf } from './problem.ts';
-
-/** The methods that some path takes, for whoever comes with another one altogether. */
-export const METHODS_TAKEN = 'DELETE, GET, HEAD, POST, PUT';
+import { SOCKETS_MAX } from '../edge-limits.ts';
+import { HttpConnection } from './http-connection.ts';
+import { METHODS_TAKEN, refuseOn } from './refuse-on.ts';
 
 /** What the HTTP parser throws; `rawPacket` is what it was reading. */
 export interface SocketError extends Error {
@@ -16,45 +17,67 @@ export interface SocketError extends Error {
   readonly rawPacket?: unknown;
 }
 
-/** Looks after what happens on sockets before there is a request, or instead of one. */
-export function guardSockets({ server }: FastifyInstance, bodyBytesMax: number, listenersMax: number): void {
-  server.maxConnections = SOCKETS_MAX + listenersMax;
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // Whoever asks before sending is told to go on only with a body that will be read.
-    if (!(Number(request.headers['content-length']) > bodyBytesMax)) response.writeContinue();
-    server.emit('request', request, response);
+export interface ServerOptions {
+  readonly http: HttpServerOptions;
+  /** How long a connection may stay open between two requests. */
+  readonly keepAliveMs: number;
+  readonly requestMs: number;
+  /** Sockets that devices may hold beside those of everybody else, while they listen. */
+  readonly listenersMax: number;
+  /** How long a caller may read nothing of an answer that waits for it. */
+  readonly stallMs: number;
+  /** How often sockets are checked for answers that nobody reads. */
+  readonly checkMs: number;
+}
+
+/** The HTTP server, which gives every socket an owner of its requests. */
+export function openHttpServer(handle: RequestListener, options: ServerOptions): Server {
+  const server = createServer(options.http);
+  server.keepAliveTimeout = options.keepAliveMs;
+  server.requestTimeout = options.requestMs;
+  server.maxConnections = SOCKETS_MAX + options.listenersMax;
+  const serve: RequestListener = (request, response) => {
+    if (hasUnknownExpectation(request)) response.writeHead(417).end();
+    else handle(request, response);
+  };
+  const connections = new Set<HttpConnection>();
+  server.on('connection', (socket: Socket) => {
+    const connection = new HttpConnection(socket, serve);
+    connections.add(connection);
+    socket.once('close', () => connections.delete(connection));
   });
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseOn(socket, unknownMethod('CONNECT')));
+  const take: RequestListener = (request, response) => HttpConnection.of(request.socket)?.take(request, response);
+  // Whoever asks before sending a body is told to go on where the body is read, not here.
+  for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, take);
+  server.on('connect', ({ socket }: IncomingMessage) => refuseConnect(socket));
+  const check = setInterval(() => {
+    for (const connection of connections) connection.watchUnsent(options.stallMs);
+  }, options.checkMs);
+  check.unref();
+  server.once('close', () => clearInterval(check));
+  return server;
+}
+
+/** The only expectation there is; Node.js itself looks for it in HTTP/1.1 only. */
+function hasUnknownExpectation({ headers, httpVersion }: IncomingMessage): boolean {
+  return headers.expect !== undefined && httpVersion === '1.1' && headers.expect.toLowerCase() !== '100-continue';
+}
+
+function refuseConnect(socket: Socket): void {
+  // Node.js has let go of the socket: an answer could end up inside that of a request before it.
+  if (HttpConnection.of(socket)?.isBusy === true) socket.destroy();
+  else refuseOn(socket, unknownMethod('CONNECT'));
 }
 
 /** What is so malformed that there is no request to answer: the socket gets a whole answer all the same. */
 export function answerSocketError(error: SocketError, socket: Socket): void {
   if (socket.writableEnded) return;
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-  else refuseOn(socket, socketRefusal(error, socket.bytesRead));
+  else HttpConnection.of(socket)?.refuse(socketRefusal(error, socket.bytesRead));
 }
 
 export function unknownMethod(method: string): Refusal {
   return new Refusal('method_not_allowed', `no path takes ${method}; they take ${METHODS_TAKEN}`);
-}
-
-function refuseOn(socket: Duplex, refusal: Refusal): void {
-  const problem = problemOf(refusal, randomUUID());
-  const body = JSON.stringify(problem);
-  const head = [
-    `HTTP/1.1 ${problem.status} ${problem.title}`,
-    'content-type: application/problem+json',
-    'cache-control: no-store',
-    `x-request-id: ${problem.request_id}`,
-    ...(problem.status === 405 ? [`allow: ${METHODS_TAKEN}`] : []),
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // Closing at once would throw away what the caller is still sending, and with it the answer on its way there.
-  const cutOff = setTimeout(() => socket.destroy(), LINGER_MS);
-  socket.on('error', () => socket.destroy());
-  socket.once('close', () => clearTimeout(cutOff));
 }
 
 /** For what the HTTP parser refuses before there is a request. */

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { exchangeOf } from './exchange.ts';
 
 /** What is told of a request when the last byte of its answer has been handed over. */
 export type AnswerListener = (request: FastifyRequest, statusCode: number, elapsedMs: number) => void;
@@ -21,12 +22,16 @@ export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger): v
   app.addHook('onRequest', (request, { raw }, done) => {
     const startedMs = performance.now();
     request.log = logger;
-    raw.on('finish', () => {
+    const exchange = exchangeOf(raw);
+    exchange.onOver((isAnswered) => {
+      if (!isAnswered) return;
       const elapsedMs = performance.now() - startedMs;
       for (const listener of listeners) listener(request, raw.statusCode, elapsedMs);
     });
-    // Without anybody who listens, a write that comes too late would end the process.
-    raw.on('error', (error) => logger.error({ err: error, request_id: request.id }, 'an answer failed'));
+    // Without a listener, a write that comes too late would end the process. That a caller hung up is no fault of ours.
+    raw.on('error', (error) => {
+      if (!exchange.isOver) logger.error({ err: error, request_id: request.id }, 'an answer failed');
+    });
     done();
   });
 }

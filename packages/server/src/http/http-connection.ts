@@ -1,0 +1,133 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Refusal } from '@tidemark/protocol';
+import { DISCARDED_BYTES_MAX, PIPELINED_WAITING_MAX } from '../edge-limits.ts';
+import { Exchange } from './exchange.ts';
+import { lingerOn, refuseOn } from './refuse-on.ts';
+
+const CONNECTION = Symbol('connection');
+
+type Tracked = Socket & { [CONNECTION]?: HttpConnection };
+
+/**
+ * The requests of one socket. Exactly one is worked on at a time; a few that were sent ahead (pipelined) wait unread
+ * until the answer before them has left. When the socket closes, the current exchange is over and the waiting requests
+ * are dropped: they hold nothing yet.
+ */
+export class HttpConnection {
+  readonly #socket: Socket;
+  readonly #serve: RequestListener;
+  readonly #waiting: Exchange[] = [];
+  #current: Exchange | null = null;
+  /** The last request, if its answer left before its body had arrived. */
+  #unread: IncomingMessage | null = null;
+  /** What is answered to bytes that are no request, once every request before them has been answered. */
+  #refusal: Refusal | null = null;
+  /** Nothing is taken any more; the socket closes by itself. */
+  #isClosing = false;
+
+  constructor(socket: Socket, serve: RequestListener) {
+    this.#socket = socket;
+    this.#serve = serve;
+    (socket as Tracked)[CONNECTION] = this;
+    socket.once('close', this.#onClose);
+  }
+
+  static of(socket: Socket): HttpConnection | undefined {
+    return (socket as Tracked)[CONNECTION];
+  }
+
+  /** True while a request is worked on; others may wait behind it. */
+  get isBusy(): boolean {
+    return this.#current !== null;
+  }
+
+  take(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#isClosing) return;
+    const exchange = new Exchange(request, response);
+    if (this.#current === null) this.#begin(exchange);
+    else if (this.#waiting.length < PIPELINED_WAITING_MAX) this.#waiting.push(exchange);
+    else this.#destroy();
+  }
+
+  /**
+   * Refuses bytes that the parser could not read. The refusal must not be taken for the answer to an earlier request, so
+   * it waits until those have been answered.
+   */
+  refuse(refusal: Refusal): void {
+    if (this.#isClosing) return;
+    this.#refusal ??= refusal;
+    const current = this.#current;
+    const isAnswered = this.#unread?.complete === false || current?.response.headersSent === true;
+    if (current?.request.complete === true) return;
+    if (isAnswered) this.#destroy();
+    else this.#refuseNow();
+  }
+
+  /**
+   * Starts the stall time of a socket that has unsent bytes, and stops it when they have left. Called now and then for
+   * every connection, so that requests themselves need no timer. Node.js counts progress of large writes as activity.
+   */
+  watchUnsent(stallMs: number): void {
+    const socket = this.#socket;
+    if (socket.writableLength > 0) {
+      if (socket.timeout !== stallMs) socket.setTimeout(stallMs);
+    } else if (socket.timeout === stallMs) socket.setTimeout(0);
+  }
+
+  #begin(exchange: Exchange): void {
+    this.#current = exchange;
+    this.#unread = null;
+    exchange.response.on('finish', this.#onFinish);
+    this.#serve(exchange.request, exchange.response);
+  }
+
+  readonly #onFinish = (): void => {
+    const answered = this.#current;
+    if (answered === null) return;
+    this.#current = null;
+    answered.end(true);
+    const { request } = answered;
+    if (request.complete) this.#advance();
+    // The rest of a short body is read, and the connection lives on.
+    else if (announcedBytes(request) <= DISCARDED_BYTES_MAX) this.#unread = request;
+    else if (this.#socket.writable) this.#close(() => lingerOn(this.#socket));
+  };
+
+  #advance(): void {
+    // Not writable: the answer was the last one of the connection, or the caller is gone.
+    if (!this.#socket.writable) return;
+    const next = this.#waiting.shift();
+    if (this.#refusal !== null && next?.request.complete !== true) this.#refuseNow();
+    else if (next !== undefined) this.#begin(next);
+  }
+
+  #refuseNow(): void {
+    const refusal = this.#refusal;
+    if (refusal !== null) this.#close(() => refuseOn(this.#socket, refusal));
+  }
+
+  #destroy(): void {
+    this.#close(() => this.#socket.destroy());
+  }
+
+  #close(how: () => void): void {
+    this.#isClosing = true;
+    this.#waiting.length = 0;
+    how();
+  }
+
+  readonly #onClose = (): void => {
+    this.#isClosing = true;
+    this.#waiting.length = 0;
+    const current = this.#current;
+    this.#current = null;
+    current?.end(false);
+  };
+}
+
+/** How long the body says it is; infinite when it comes in chunks and does not say. */
+export function announcedBytes({ headers }: IncomingMessage): number {
+  if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY;
+  return Number(headers['content-length'] ?? 0);
+}
