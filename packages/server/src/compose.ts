@@ -321,6 +321,10 @@ function openEdge(config: Config, { desk, routes, log, isReady, gauge, channel }
   channel?.measureWith(desk.metrics);
   const scrape = channel === null ? {} : { scrape: () => channel.scrape(desk.metrics) };
   return buildHttp(options, async (app) => {
+    desk.metrics.watchRequests(
+      () => app.requestsOpen(),
+      () => app.bodiesInFlight.bytes,
+    );
     await addDescription(app);
     addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge, ...scrape });
     for (const route of routes) addRoute(app, desk, route);

@@ -76,14 +76,13 @@ export class Metrics {
 
   /** Shows how many devices listen, whenever somebody looks. */
   watchListeners(count: () => number): void {
-    new Gauge({
-      name: 'tidemark_event_streams',
-      help: 'Devices that listen for events at this server',
-      registers: [this.#registry],
-      collect() {
-        this.set(count());
-      },
-    });
+    this.#watch('tidemark_event_streams', 'Devices that listen for events at this server', count);
+  }
+
+  /** Shows what requests hold at this moment: both are zero when nobody calls. */
+  watchRequests(open: () => number, bodyBytes: () => number): void {
+    this.#watch('tidemark_http_requests_open', 'Requests that are worked on or being answered', open);
+    this.#watch('tidemark_http_body_bytes', 'Bytes that large bodies in flight take up', bodyBytes);
   }
 
   /**
@@ -118,6 +117,13 @@ export class Metrics {
         for (const [queue, depth] of depths) this.set({ queue }, depth);
       },
     });
+  }
+
+  #watch(name: string, help: string, read: () => number): void {
+    const collect = function (this: Gauge) {
+      this.set(read());
+    };
+    new Gauge({ name, help, registers: [this.#registry], collect });
   }
 
   #counter(name: string, help: string): Counter {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { ServerOptions, ServerResponse } from 'node:http';
 import { Refusal } from '@tidemark/protocol';
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { pino } from 'pino';
@@ -19,7 +19,7 @@ import { admitBodies } from './admit-bodies.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
 import { exchangeOf } from './exchange.ts';
-import { announcedBytes } from './http-connection.ts';
+import { announcedBytes, type HttpConnection } from './http-connection.ts';
 import { parseJsonBody } from './json-body.ts';
 import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
@@ -36,6 +36,13 @@ const TOLD_PATH_UNITS_MAX = 200;
 
 /** Where the routes of devices are, the only ones that pages of other sites may call. */
 const DEVICE_PREFIX = '/sync/v1/';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Counts the requests that are worked on or being answered. */
+    requestsOpen(): number;
+  }
+}
 
 export interface HttpOptions {
   readonly bodyBytesMax: number;
@@ -79,6 +86,7 @@ export async function buildHttp(
   const { bodyBytesMax, listenersMax = 0 } = options;
   const logger = options.logger ?? pino({ level: 'error' }, process.stderr);
   const answerError = errorAnswerer(logger);
+  const connections = new Set<HttpConnection>();
   const app = fastify({
     // What happens to requests is watched below.
     logger: false,
@@ -86,7 +94,11 @@ export async function buildHttp(
     bodyLimit: bodyBytesMax,
     // One proxy: what it adds itself comes last in the header, and everything before that anybody can have written.
     trustProxy: options.trustProxy === true ? (_address: string, hop: number) => hop === 0 : false,
-    serverFactory: (handle) => openEdgeServer(handle, listenersMax, { ...PATIENCE, ...options.patience }),
+    serverFactory: (handle) => {
+      const { headersMs, requestMs, stallMs, checkMs } = { ...PATIENCE, ...options.patience };
+      const bounds = { requestMs, keepAliveMs: KEEP_ALIVE_MS, listenersMax, stallMs, checkMs };
+      return openHttpServer(handle, { ...bounds, connections, http: httpOptions(headersMs, checkMs) });
+    },
     // What arrives on an open connection while the server stops is answered like everything else.
     return503OnClosing: false,
     routerOptions: { maxParamLength: PARAM_UNITS_MAX },
@@ -94,6 +106,7 @@ export async function buildHttp(
     frameworkErrors: answerError,
     clientErrorHandler: answerSocketError,
   }) as FastifyInstance;
+  app.decorate('requestsOpen', () => [...connections].filter(({ isBusy }) => isBusy).length);
   app.decorateRequest('bearer', null);
   app.decorateRequest('servedBy', null);
   app.setSerializerCompiler(() => JSON.stringify);
@@ -111,16 +124,9 @@ export async function buildHttp(
   return app;
 }
 
-function openEdgeServer(handle: RequestListener, listenersMax: number, patience: Patience): Server {
-  const { headersMs, requestMs, stallMs, checkMs } = patience;
-  const http = {
-    maxHeaderSize: HEADER_BYTES_MAX,
-    headersTimeout: headersMs,
-    connectionsCheckingInterval: checkMs,
-    // Looked for by a hook, which answers in our own shape.
-    requireHostHeader: false,
-  };
-  return openHttpServer(handle, { http, requestMs, keepAliveMs: KEEP_ALIVE_MS, listenersMax, stallMs, checkMs });
+function httpOptions(headersTimeout: number, connectionsCheckingInterval: number): ServerOptions {
+  // A missing Host is looked for by a hook, which answers in our own shape.
+  return { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout, connectionsCheckingInterval, requireHostHeader: false };
 }
 
 function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {

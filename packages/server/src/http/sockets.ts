@@ -28,6 +28,8 @@ export interface ServerOptions {
   readonly stallMs: number;
   /** How often sockets are checked for answers that nobody reads. */
   readonly checkMs: number;
+  /** Where the server keeps its open connections, for whoever counts them. */
+  readonly connections: Set<HttpConnection>;
 }
 
 /** The HTTP server, which gives every socket an owner of its requests. */
@@ -40,7 +42,7 @@ export function openHttpServer(handle: RequestListener, options: ServerOptions):
     if (hasUnknownExpectation(request)) response.writeHead(417).end();
     else handle(request, response);
   };
-  const connections = new Set<HttpConnection>();
+  const { connections } = options;
   server.on('connection', (socket: Socket) => {
     const connection = new HttpConnection(socket, serve);
     connections.add(connection);

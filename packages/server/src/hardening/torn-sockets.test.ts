@@ -1,0 +1,351 @@
+import diagnostics from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Store } from '@tidemark/core';
+import { Caller, makeUser, openDevice, openRaw, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { compose, type Running } from '../compose.ts';
+import { PIPELINED_WAITING_MAX } from '../edge-limits.ts';
+import { type Desk, route } from '../http/route.ts';
+import { allRoutes } from '../routes/all-routes.ts';
+import { ADMIN_PASSWORD, logIn, quietLog, testConfig } from '../test-server.ts';
+
+const SOURCE = 'Order';
+/** Bodies are padded beyond the size from which they are counted. */
+const PADDING = ' '.repeat(100_000);
+/** More than any route asks of the store, so that every loop ends. */
+const CALLS_MAX = 60;
+const TURNS_MAX = 20_000;
+const CLOSING_TURNS_MAX = 200;
+const VIEWER_FILE = '/docs/static/swagger-ui-bundle.js';
+
+/**
+ * Holds back one answer of the store. An engine over a network takes its time for each; here each is made to take
+ * exactly as long as a socket needs to close.
+ */
+class HeldStore {
+  #countdown = -1;
+  #onReached: (goOn: () => void) => void = () => undefined;
+
+  constructor(store: Store) {
+    const methods = store as unknown as Record<string, (...given: unknown[]) => unknown>;
+    for (const name of methodNames(store)) {
+      const original = methods[name] as (...given: unknown[]) => unknown;
+      methods[name] = (...given) => {
+        const answer = original.apply(store, given);
+        return answer instanceof Promise && this.#countdown-- === 0 ? this.#hold(answer) : answer;
+      };
+    }
+  }
+
+  /** Resolves when the answer of that number is held, counted from now on, with what lets go of it. */
+  holdNext(number: number): Promise<() => void> {
+    this.#countdown = number;
+    return new Promise((resolve) => {
+      this.#onReached = resolve;
+    });
+  }
+
+  release(): void {
+    this.#countdown = -1;
+  }
+
+  async #hold(answer: Promise<unknown>): Promise<unknown> {
+    await new Promise<void>((resolve) => this.#onReached(resolve));
+    return answer;
+  }
+}
+
+function methodNames(store: object): readonly string[] {
+  const prototype = Object.getPrototypeOf(store) as Record<string, unknown>;
+  return Object.getOwnPropertyNames(prototype).filter(
+    (name) => name !== 'constructor' && !Object.getOwnPropertyDescriptor(prototype, name)?.get,
+  );
+}
+
+let server: Running;
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let app: FastifyInstance;
+let desk: Desk;
+let held: HeldStore;
+let admin: Caller;
+let adminToken: string;
+let deviceToken: string;
+let client: string;
+/** Answers with memory or iterators that nobody has released yet. */
+let unreleased = 0;
+let unreleasedMost = 0;
+
+const capture = route({
+  method: 'GET',
+  path: '/test/desk',
+  scope: 'public',
+  summary: 'Shows the test what the routes work with',
+  answer: Type.Unknown(),
+  handle: async (call) => {
+    desk = call.desk;
+    return {};
+  },
+});
+
+function note(message: unknown): void {
+  app = (message as { readonly fastify: FastifyInstance }).fastify;
+}
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  diagnostics.subscribe('fastify.initialization', note);
+  server = await compose(testConfig(folder.path), quietLog(), [capture]);
+  diagnostics.unsubscribe('fastify.initialization', note);
+  adminToken = await logIn(server.url);
+  admin = new Caller(server.url, adminToken);
+  await admin.get('/test/desk');
+  await admin.post('/rc/v1/sources', { name: SOURCE, partition_type: 'user' });
+  await makeUser({ url: server.url, token: adminToken }, 'anna');
+  const objects = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`o${n}`, { text: 'x'.repeat(2_000) }]));
+  await admin.post(`/app/v1/${SOURCE}/fast_insert`, { user_id: 'anna', objects });
+  const device = await openDevice(server, 'anna');
+  client = device.id;
+  device.api.close();
+  countUnreleased();
+  held = new HeldStore(desk.tidemark.store);
+});
+
+beforeEach(async () => {
+  deviceToken = await newDeviceToken();
+});
+
+async function newDeviceToken(): Promise<string> {
+  const { token } = await desk.tidemark.tokens.issue({ user: 'anna', client, scopes: ['device'], expiresAtMs: null });
+  return token;
+}
+
+afterAll(async () => {
+  admin.close();
+  await server.close();
+  await folder.remove();
+});
+
+function countUnreleased(): void {
+  const { devices } = desk.tidemark;
+  const pull = devices.pull.bind(devices);
+  devices.pull = async (...given) => {
+    const pulled = await pull(...given);
+    unreleasedMost = Math.max(unreleasedMost, ++unreleased);
+    const release = () => {
+      unreleased--;
+      pulled.release();
+    };
+    return { ...pulled, release };
+  };
+  const snapshot = devices.snapshot.bind(devices);
+  devices.snapshot = async (...given) => {
+    const pages = await snapshot(...given);
+    unreleased++;
+    return (async function* () {
+      try {
+        yield* pages;
+      } finally {
+        unreleased--;
+      }
+    })();
+  };
+}
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/** A request for a route: names that exist where there are some, and bodies that pass their schema. */
+function requestFor(method: string, template: string): Sent {
+  const names: Readonly<Record<string, string>> = {
+    source_name: SOURCE,
+    source_id: SOURCE,
+    user_id: 'anna',
+    client_id: client,
+    name: SOURCE,
+    doc: 'md',
+    queue: 'none',
+    partition_type: 'user',
+  };
+  const path = template.replace(/:(\w+)/g, (_, name: string) => names[name] ?? 'unknown');
+  return method === 'GET' || method === 'DELETE'
+    ? { method, path: method === 'DELETE' ? template.replace(/:\w+/g, 'unknown') : path }
+    : { method, path, body: BODIES()[`${method} ${template}`] ?? {} };
+}
+
+const BODIES = (): Readonly<Record<string, unknown>> => ({
+  'POST /rc/v1/system/login': { login: 'admin', password: ADMIN_PASSWORD },
+  'POST /sync/v1/login': { login: 'anna', password: USER_PASSWORD },
+  'POST /sync/v1/pull': { client_id: client, sources: { [SOURCE]: {} } },
+  'POST /sync/v1/push': {
+    client_id: client,
+    changes: [{ op_id: 'o', source: SOURCE, op: 'create', id: 't', attributes: { a: 1 } }],
+  },
+  'POST /sync/v1/search': { source: SOURCE, params: {} },
+  'PUT /sync/v1/clients/:client_id': { device_app_version: '2' },
+  'POST /rc/v1/users': { attributes: { login: 'bob', password: USER_PASSWORD } },
+  'PUT /rc/v1/users/:user_id': { attributes: { city: 'Ulm' } },
+  'POST /rc/v1/users/ping': { user_id: ['anna'], message: 'hello' },
+  'POST /rc/v1/sources': { name: 'Another' },
+  'PUT /rc/v1/sources/:source_id': { data: { poll_interval: 60 } },
+  'POST /rc/v1/store/:doc': { data: 'x' },
+  'POST /rc/v1/users/:user_id/sources/:source_id/docs/:doc': { data: { 1: { a: 1 } }, append: true },
+  'POST /rc/v1/clients/:client_id/sources/:source_id/docs/:doc': { data: 'x' },
+  'POST /rc/v1/tokens': { name: 'test', scopes: ['read'] },
+  'POST /app/v1/:source_name/push_objects': { user_id: 'anna', objects: { 1: { a: 1 } } },
+  'POST /app/v1/:source_name/push_deletes': { user_id: 'anna', objects: ['1'] },
+  'POST /app/v1/:source_name/fast_update': { user_id: 'anna', delete_data: {}, data: { 2: { b: 1 } } },
+  'POST /app/v1/:source_name/fast_delete': { user_id: 'anna', data: { 2: { b: 1 } } },
+  'POST /app/v1/:source_name/fast_insert': { user_id: 'anna', objects: { 2: { a: 1 } } },
+});
+
+/** The bytes of a request. Those of logins are short: longer ones are refused unread. */
+function bytesOf({ method, path, body }: Sent): string {
+  const token = path.startsWith('/sync/') ? deviceToken : adminToken;
+  const head = [`${method} ${path} HTTP/1.1`, 'host: x', `authorization: Bearer ${token}`];
+  if (body === undefined) return `${head.join('\r\n')}\r\n\r\n`;
+  const text = JSON.stringify(body) + (path.endsWith('/login') ? '' : PADDING);
+  head.push('content-type: application/json', `content-length: ${text.length}`);
+  return `${head.join('\r\n')}\r\n\r\n${text}`;
+}
+
+async function accepted(): Promise<readonly [Socket, Socket]> {
+  const coming = once(app.server, 'connection') as Promise<[Socket]>;
+  const theirs = openRaw(Number(new URL(server.url).port));
+  theirs.resume();
+  const [ours] = await coming;
+  return [theirs, ours];
+}
+
+/** However it came to that. */
+async function closed(socket: Socket): Promise<void> {
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+}
+
+/** Sends the request and closes the socket while that answer of the store is held. False: there are not so many. */
+async function tearAt(number: number, request: Sent): Promise<boolean> {
+  // The one before may have been signed out.
+  deviceToken = await newDeviceToken();
+  const [theirs, ours] = await accepted();
+  const reached = held.holdNext(number);
+  theirs.write(bytesOf(request));
+  const answered = new Promise<null>((resolve) => {
+    theirs.once('data', () => resolve(null));
+    theirs.once('close', () => resolve(null));
+  });
+  const goOn = await Promise.race([reached, answered]);
+  held.release();
+  theirs.resetAndDestroy();
+  // A socket whose body is not read yet is closed when the server reads on; the others close now.
+  for (let turn = 0; turn < CLOSING_TURNS_MAX && !ours.closed; turn++) await nextTurn();
+  goOn?.();
+  await closed(ours);
+  return goOn !== null;
+}
+
+interface Holdings {
+  readonly requests: number;
+  readonly bodyBytes: number;
+  readonly streams: number;
+  readonly unreleased: number;
+}
+
+const holdings = (): Holdings => ({
+  requests: app.requestsOpen(),
+  bodyBytes: app.bodiesInFlight.bytes,
+  streams: desk.events.size,
+  unreleased,
+});
+
+const NOTHING: Holdings = { requests: 0, bodyBytes: 0, streams: 0, unreleased: 0 };
+
+/** Waits until all is released; if that does not happen, the comparison tells what is not. */
+async function expectNothingHeld(): Promise<void> {
+  for (let turn = 0; turn < TURNS_MAX && JSON.stringify(holdings()) !== JSON.stringify(NOTHING); turn++)
+    await nextTurn();
+  expect(holdings()).toEqual(NOTHING);
+}
+
+const openFiles = () => readdirSync('/proc/self/fd').length;
+
+// A reset would take the data of all others away.
+const routes = allRoutes.filter(({ path }) => path !== '/rc/v1/system/reset');
+
+describe('a socket that closes', () => {
+  it.each(routes.map(({ method, path }) => [method, path] as const))(
+    '[CONN-2] %s %s holds nothing after its socket closed during any call to the store',
+    async (method, path) => {
+      let calls = 0;
+      while (calls < CALLS_MAX && (await tearAt(calls, requestFor(method, path)))) calls++;
+      await expectNothingHeld();
+      expect(calls).toBeGreaterThan(0);
+      expect(calls).toBeLessThan(CALLS_MAX);
+    },
+  );
+
+  it('[CONN-2] requests cut off at any point, alone or behind others, leave nothing held and no file open', async () => {
+    const files = openFiles();
+    const sent = [...routes.map(({ method, path }) => requestFor(method, path)), { method: 'GET', path: VIEWER_FILE }];
+    for (const [index, request] of sent.entries()) {
+      const bytes = bytesOf(request);
+      const ahead = bytesOf({ method: 'GET', path: VIEWER_FILE }).repeat(index % 4);
+      for (const length of [bytes.length, bytes.length - 1, Math.floor(bytes.length / 2)]) {
+        const [theirs, ours] = await accepted();
+        theirs.write(ahead + bytes.slice(0, length));
+        for (let turn = 0; turn < index % 7; turn++) await nextTurn();
+        theirs.resetAndDestroy();
+        await closed(ours);
+      }
+    }
+    await expectNothingHeld();
+    for (let turn = 0; turn < TURNS_MAX && openFiles() > files; turn++) await nextTurn();
+    expect(openFiles()).toBeLessThanOrEqual(files);
+  });
+
+  it('[CONN-2] large bodies of logins behind files that nobody reads keep no room from others', async () => {
+    const file = bytesOf({ method: 'GET', path: VIEWER_FILE }).repeat(8);
+    const login = 'POST /rc/v1/system/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+    for (let count = 0; count < 40; count++) {
+      const [theirs, ours] = await accepted();
+      theirs.write(`${file}${login}content-length: 9900000\r\n\r\n{`);
+      for (let turn = 0; turn < 20; turn++) await nextTurn();
+      theirs.destroy();
+      await closed(ours);
+    }
+    await expectNothingHeld();
+    const reply = await admin.post('/rc/v1/store/large', { data: 'x'.repeat(9_000_000) });
+    expect(reply.status).toBe(200);
+  });
+
+  it('[CONN-2] two event streams on one socket are both forgotten when it closes', async () => {
+    const [theirs, ours] = await accepted();
+    const listen = bytesOf({ method: 'GET', path: '/sync/v1/events' });
+    const ready = once(theirs, 'data');
+    theirs.write(listen + listen);
+    await ready;
+    expect(desk.events.size).toBe(1);
+    theirs.destroy();
+    await closed(ours);
+    await expectNothingHeld();
+  });
+
+  it('[CONN-1] of pipelined pulls that nobody reads only one answer is in memory', async () => {
+    const [theirs, ours] = await accepted();
+    theirs.pause();
+    unreleasedMost = 0;
+    theirs.write(bytesOf(requestFor('POST', '/sync/v1/pull')).repeat(1 + PIPELINED_WAITING_MAX));
+    while (ours.writableLength < 100_000) await nextTurn();
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    expect(unreleasedMost).toBe(1);
+    theirs.destroy();
+    await closed(ours);
+    await expectNothingHeld();
+  });
+});
