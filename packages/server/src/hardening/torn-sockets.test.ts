@@ -138,7 +138,7 @@ function countUnreleased(): void {
     unreleasedMost = Math.max(unreleasedMost, ++unreleased);
     const release = () => {
       unreleased--;
-      pulled.release();
+      pulled.release?.();
     };
     return { ...pulled, release };
   };
