@@ -33,6 +33,14 @@ describe('names', () => {
     }
   });
 
+  it('[NAME-7] "." and ".." are no names where names stand in URLs', () => {
+    for (const kind of KINDS) {
+      const isInPaths = ['login', 'source', 'document', 'client'].includes(kind);
+      for (const name of ['.', '..']) expect(nameProblem(kind, name)).toBe(isInPaths ? 'cannot stand in a URL' : null);
+      for (const name of ['...', '.a', 'a.', '../a']) expect(nameProblem(kind, name)).toBeNull();
+    }
+  });
+
   it('[NAME-4] everything else is an ordinary name', () => {
     const ordinary = [
       'a*b',
@@ -40,7 +48,6 @@ describe('names', () => {
       '[a]',
       'a:b',
       '/',
-      '..',
       ' ',
       'constructor',
       'toString',

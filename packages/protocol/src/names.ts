@@ -17,6 +17,10 @@ const NEVER_NAMES: ReadonlySet<string> = new Set(['*', '__proto__']);
 /** Would read as the owner of shared data. */
 const NEVER_LOGINS: ReadonlySet<string> = new Set(['__shared__']);
 
+/** Clients and proxies resolve these parts of a path before they send it, so what has such a name is out of reach. */
+const NEVER_IN_PATHS: ReadonlySet<string> = new Set(['.', '..']);
+const KINDS_IN_PATHS: ReadonlySet<NameKind> = new Set(['login', 'source', 'document', 'client']);
+
 /** What is wrong with a name, in words that complete "the name …", or null when nothing is. */
 export function nameProblem(kind: NameKind, name: string): string | null {
   if (name.length === 0) return 'is empty';
@@ -26,6 +30,7 @@ export function nameProblem(kind: NameKind, name: string): string | null {
     return `is longer than ${bytesMax} bytes`;
   }
   if (NEVER_NAMES.has(name) || (kind === 'login' && NEVER_LOGINS.has(name))) return 'is reserved';
+  if (NEVER_IN_PATHS.has(name) && KINDS_IN_PATHS.has(kind)) return 'cannot stand in a URL';
   return characterProblem(name);
 }
 

@@ -6,6 +6,7 @@
 export const REFUSALS = {
   invalid_request: { status: 400, title: 'The request does not have the required form' },
   invalid_json: { status: 400, title: 'The body is not JSON' },
+  duplicate_id: { status: 400, title: 'An id stands twice' },
   forbidden_key: { status: 400, title: 'A key is not allowed' },
   too_deep: { status: 400, title: 'A value is nested too deeply' },
   invalid_credentials: { status: 401, title: 'Login or password is wrong' },

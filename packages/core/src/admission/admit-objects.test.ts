@@ -143,6 +143,20 @@ describe('admission of objects', () => {
     }
   });
 
+  it('[VALUE-2] decimals are kept as the nearest double', () => {
+    const kept = (text: string) =>
+      admit(JSON.parse(`{"1":{"n":${text}}}`))
+        .get('1')
+        ?.get('n');
+    expect(kept('0.1')).toBe('0.1');
+    expect(kept('0.10000000000000001')).toBe('0.1');
+    expect(kept('0.1000000000000000055511151231257827')).toBe('0.1');
+    expect(kept('123456789.123456789123')).toBe('123456789.12345679');
+    expect(kept('1e-400')).toBe('0');
+    expect(kept('5e-324')).toBe('5e-324');
+    expect(refusal(() => kept('1e400')).code).toBe('unsafe_number');
+  });
+
   it('[VALUE-3] the key "__proto__" is refused at every depth', () => {
     for (const text of [
       '{"__proto__":{"a":1}}',

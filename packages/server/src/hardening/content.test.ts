@@ -174,7 +174,7 @@ describe('pushes', () => {
     const objects = { user_id: 'anna', objects: {} };
     expect(await push(objects, 'push_objects', 'None')).toBe('source_not_found');
     // The dots are sent as they are: nothing on the way may take them for a folder.
-    expect(await push(objects, 'push_objects', '..')).toBe('source_not_found');
+    expect(await push(objects, 'push_objects', '..')).toBe('invalid_name');
     expect(await push(objects, 'push_objects', '*')).toBe('invalid_name');
     expect(await push(objects, 'push_objects', 'x'.repeat(300))).toBe('invalid_name');
   });

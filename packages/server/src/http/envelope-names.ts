@@ -10,11 +10,16 @@ const TOLD_UNITS_MAX = 80;
 export class EnvelopeNames {
   readonly #names = new Set<string>();
   #doubled: string | null = null;
+  /** The fields so far, and how many members the object in each has, as they are written. */
+  readonly #fields: { readonly name: string; members: number }[] = [];
+  #field = { name: '', members: 0 };
 
   /** `quoted` is the name as JSON text: the same name can be spelt with escapes and without. */
   readonly note = (quoted: string): void => {
     const name = nameOf(quoted);
+    this.#field = { name, members: 0 };
     if (this.#names.has(name)) this.#doubled ??= name;
+    else this.#fields.push(this.#field);
     this.#names.add(name);
     // No request has so many, and keeping them all would cost more than refusing them.
     if (this.#names.size > ENVELOPE_NAMES_MAX) {
@@ -25,6 +30,21 @@ export class EnvelopeNames {
     }
   };
 
+  /** The object in the field told last has another member. */
+  readonly noteMember = (): void => {
+    this.#field.members++;
+  };
+
+  /** Whether an object in a field of the parsed body has fewer members than were written: then one stands twice. */
+  hasDoubledMember(body: unknown): boolean {
+    for (const { name, members } of this.#fields) {
+      if (members < 2) continue;
+      const value = (body as Readonly<Record<string, unknown>>)[name];
+      if (Object.keys(value as object).length !== members) return true;
+    }
+    return false;
+  }
+
   requireSingle(): void {
     if (this.#doubled === null) return;
     const told = JSON.stringify(this.#doubled.slice(0, TOLD_UNITS_MAX).toWellFormed());
@@ -32,7 +52,8 @@ export class EnvelopeNames {
   }
 }
 
-function nameOf(quoted: string): string {
+/** What a name that is given as JSON text says. */
+export function nameOf(quoted: string): string {
   if (!quoted.includes('\\')) return quoted.slice(1, -1);
   try {
     return parseJson(quoted) as string;

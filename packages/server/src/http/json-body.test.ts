@@ -26,6 +26,39 @@ describe('a body', () => {
   });
 });
 
+describe('an object in a body', () => {
+  const refusal = (text: string) =>
+    parseJsonBody(Buffer.from(text)).then(
+      () => 'taken',
+      ({ code: given, message, flaws }) => [given, message, flaws[0]?.pointer],
+    );
+
+  it('[ADMIT-8] an id that stands twice is refused and named, however it is spelt and however far apart', async () => {
+    expect(await refusal('{"objects":{"1":{"a":1},"2":{},"1":{"b":2}}}')).toEqual([
+      'duplicate_id',
+      '"1" stands twice in "objects"; merge both into one',
+      '/objects/1',
+    ]);
+    const long = `"2":{"a":"${'x'.repeat(3 * PARSE_STRETCH_BYTES)}"}`;
+    for (const [first, second] of [
+      ['"a"', '"a"'],
+      ['"a"', '"\\u0061"'],
+      ['"\\n"', '"\\u000a"'],
+      ['"__proto__"', '"__proto__"'],
+    ]) {
+      const objects = `{${first}:{},${long},${second}:{}}`;
+      expect(await code(`{"user_id":"anna","data":{"a":{}},"objects":${objects}}`)).toBe('duplicate_id');
+    }
+    expect(await code(`{"data":{"a":{},"b":{}},"objects":{"a":{},${long},"b":{"a":1}}}`)).toBe('taken');
+  });
+
+  it('[ADMIT-8] an attribute that stands twice in one object counts as the last of both', async () => {
+    expect(await parseJsonBody(Buffer.from('{"objects":{"1":{"a":1,"a":2}}}'))).toEqual({ objects: { 1: { a: 2 } } });
+    expect(await code('[{"a":1,"a":2}]')).toBe('taken');
+    expect(await code('{"a":[{"b":1,"b":2}],"c":null}')).toBe('taken');
+  });
+});
+
 describe('ten megabytes through a socket', () => {
   /** Turns of the event loop from the last byte of the body until it is parsed. */
   let turns = 0;

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { Refusal } from '@tidemark/protocol';
+import { pointer, Refusal } from '@tidemark/protocol';
 import { BODY_DEPTH_MAX, OBJECT_MEMBERS_MAX, PARSE_STRETCH_BYTES } from '../edge-limits.ts';
-import { EnvelopeNames } from './envelope-names.ts';
-import { parseInStretches } from './parse-in-stretches.ts';
+import { EnvelopeNames, nameOf } from './envelope-names.ts';
+import { memberNames, parseInStretches } from './parse-in-stretches.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
@@ -22,13 +22,36 @@ export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEM
     depthMax: BODY_DEPTH_MAX,
     objectMembersMax,
     onName: names.note,
+    onMember: names.noteMember,
   });
   for (;;) {
     const { done, value } = parsing.next();
     if (done === true) {
       names.requireSingle();
+      if (names.hasDoubledMember(value)) throw await doubledMember(bytes);
       return value;
     }
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+const NAMES_PER_TURN = 10_000;
+const TOLD_UNITS_MAX = 80;
+
+/** Says which member stands twice. `JSON.parse` would quietly take the last one, and the sender would miss the first. */
+async function doubledMember(bytes: Buffer): Promise<Refusal> {
+  const known = new Set<string>();
+  let count = 0;
+  for (const { field, quoted } of memberNames(bytes)) {
+    const id = nameOf(quoted);
+    const key = `${field}:${id}`;
+    if (known.has(key)) {
+      const [told, at] = [JSON.stringify(id.slice(0, TOLD_UNITS_MAX).toWellFormed()), pointer(nameOf(field), id)];
+      const detail = `${told} stands twice in ${field}; merge both into one`;
+      return new Refusal('duplicate_id', detail, [{ pointer: at, detail: 'stands twice' }]);
+    }
+    known.add(key);
+    if (++count % NAMES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error('a body has fewer members than names, and no name stands twice');
 }

@@ -31,6 +31,8 @@ export interface StretchBounds {
   readonly objectMembersMax: number;
   /** Is told every name of the outermost object, as JSON text. */
   readonly onName: (quoted: string) => void;
+  /** Is told that an object in the outermost object has another member. */
+  readonly onMember?: () => void;
 }
 
 /**
@@ -44,7 +46,7 @@ export interface StretchBounds {
  * them, which are judged here. One long scalar cannot be cut; it is parsed whole, which is what `parseJson` is fast at.
  */
 export function* parseInStretches(bytes: Buffer, bounds: StretchBounds): Generator<void, unknown> {
-  const { stretchBytes, onName } = bounds;
+  const { stretchBytes, onName, onMember = () => undefined } = bounds;
   const open = new OpenContainers(bytes, bounds);
   let turnAt = stretchBytes;
   let stringStart = 0;
@@ -59,11 +61,31 @@ export function* parseInStretches(bytes: Buffer, bounds: StretchBounds): Generat
     else if (kind === CLOSE) open.end(index);
     else if (kind === COMMA) open.comma(index);
     else if (kind === COLON && open.depth === 1) onName(bytes.toString('utf8', stringStart, stringEnd));
+    else if (kind === COLON && open.depth === 2) onMember();
     if (index + open.parsedBytes < turnAt) continue;
     turnAt = index + open.parsedBytes + stretchBytes;
     yield;
   }
   return open.whole();
+}
+
+/** The names of the members of all objects in the outermost object of a body that is known to be JSON, as JSON text. */
+export function* memberNames(bytes: Buffer): Generator<{ readonly field: string; readonly quoted: string }> {
+  let field = '';
+  let depth = 0;
+  let stringStart = 0;
+  let stringEnd = 0;
+  for (let index = 0; index < bytes.length; index++) {
+    const kind = KINDS[bytes[index] as number];
+    if (kind === QUOTE) {
+      stringStart = index;
+      stringEnd = endOfString(bytes, index);
+      index = stringEnd - 1;
+    } else if (kind === OPEN) depth++;
+    else if (kind === CLOSE) depth--;
+    else if (kind === COLON && depth === 1) field = bytes.toString('utf8', stringStart, stringEnd);
+    else if (kind === COLON && depth === 2) yield { field, quoted: bytes.toString('utf8', stringStart, stringEnd) };
+  }
 }
 
 /** The lists and objects that have begun and not ended yet, by depth; arrays by depth, since they are many and short. */
