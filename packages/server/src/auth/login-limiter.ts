@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 import type { Clock } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import {
@@ -46,7 +47,7 @@ export class LoginLimiter {
   noteFailed(keys: readonly string[]): void {
     const nowMs = this.#clock.nowMs();
     for (const key of keys) {
-      const tally = this.#tally(key);
+      const tally = this.#kept(key);
       tally.failedAtMs = [...tally.failedAtMs, nowMs].slice(-FAILED_LOGINS_PER_ACCOUNT_MAX);
     }
   }
@@ -55,7 +56,7 @@ export class LoginLimiter {
   async attempt<T>(address: string, login: string, work: () => Promise<T | null>): Promise<T | null> {
     const bounds = boundsOf(address, login);
     while (!this.#hasRoom(bounds)) await this.#anotherToEnd();
-    for (const { key } of bounds) this.#tally(key).pending++;
+    for (const { key } of bounds) this.#kept(key).pending++;
     try {
       const result = await work();
       if (result === null) this.#noteFailure(bounds);
@@ -70,16 +71,18 @@ export class LoginLimiter {
   }
 
   #release(key: string): void {
-    const tally = this.#tally(key);
-    // It may have been forgotten meanwhile.
+    const tally = this.#tallies.get(key);
+    if (tally === undefined) return;
+    // It may have been forgotten meanwhile, and begun anew.
     tally.pending = Math.max(0, tally.pending - 1);
+    if (tally.pending === 0 && tally.failedAtMs.length === 0) this.#tallies.delete(key);
   }
 
   #hasRoom(bounds: readonly Bound[]): boolean {
-    for (const { key, max } of bounds) this.#refuseAfter(this.#tally(key).failedAtMs, max);
+    for (const { key, max } of bounds) this.#refuseAfter(this.#recentFailures(key), max);
     return bounds.every(({ key, max }) => {
-      const { failedAtMs, pending } = this.#tally(key);
-      return failedAtMs.length + pending < max;
+      const pending = this.#tallies.get(key)?.pending ?? 0;
+      return this.#recentFailures(key).length + pending < max;
     });
   }
 
@@ -103,10 +106,18 @@ export class LoginLimiter {
     this.#onFailure(keys);
   }
 
-  #tally(key: string): Tally {
+  #recentFailures(key: string): readonly number[] {
     const nowMs = this.#clock.nowMs();
+    return (this.#tallies.get(key)?.failedAtMs ?? []).filter((atMs) => nowMs - atMs < FAILED_LOGINS_WINDOW_MS);
+  }
+
+  /**
+   * The tally of a key, which is kept from now on. Only attempts that are really made get here: those that are refused
+   * cost nothing, and could otherwise push out the tallies of others.
+   */
+  #kept(key: string): Tally {
     const tally = this.#tallies.get(key) ?? { failedAtMs: [], pending: 0 };
-    tally.failedAtMs = tally.failedAtMs.filter((atMs) => nowMs - atMs < FAILED_LOGINS_WINDOW_MS);
+    tally.failedAtMs = this.#recentFailures(key);
     // Setting it anew makes it the youngest of the map, so that the first ones are the longest unused.
     this.#tallies.delete(key);
     this.#tallies.set(key, tally);
@@ -122,7 +133,26 @@ export class LoginLimiter {
 function boundsOf(address: string, login: string): readonly Bound[] {
   const account = createHash('sha256').update(login).digest('base64');
   return [
-    { key: `address ${address}`, max: FAILED_LOGINS_PER_ADDRESS_MAX },
+    { key: `address ${networkOf(address)}`, max: FAILED_LOGINS_PER_ADDRESS_MAX },
     { key: `account ${account}`, max: FAILED_LOGINS_PER_ACCOUNT_MAX },
   ];
+}
+
+const GROUPS_OF_NETWORK = 4;
+
+/**
+ * Whom an address is counted for. An IPv6 network of 64 bits is what one customer gets, with more addresses than there
+ * are attempts; an IPv4 address inside IPv6 is that IPv4 address.
+ */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [plain = ''] = address.split('%');
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1];
+  if (mapped !== undefined) return mapped;
+  // The URL parser writes every spelling in one way.
+  const [left = '', right] = new URL(`http://[${plain}]/`).hostname.slice(1, -1).split('::');
+  const groups = left === '' ? [] : left.split(':');
+  const behind = right === undefined || right === '' ? [] : right.split(':');
+  while (right !== undefined && groups.length + behind.length < 8) groups.push('0');
+  return `${[...groups, ...behind].slice(0, GROUPS_OF_NETWORK).join(':')}::/64`;
 }

@@ -1,7 +1,7 @@
 import { Caller, settableClock } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { LoginLimiter } from '../auth/login-limiter.ts';
-import { FAILED_LOGINS_PER_ACCOUNT_MAX, FAILED_LOGINS_PER_ADDRESS_MAX } from '../edge-limits.ts';
+import { LoginLimiter, networkOf } from '../auth/login-limiter.ts';
+import { FAILED_LOGINS_PER_ACCOUNT_MAX, FAILED_LOGINS_PER_ADDRESS_MAX, LOGIN_KEYS_MAX } from '../edge-limits.ts';
 import { ADMIN_PASSWORD, startTestServer, type TestServer } from '../test-server.ts';
 
 const LOGIN = '/rc/v1/system/login';
@@ -144,6 +144,30 @@ describe('guessing', () => {
     for (let address = 0; address < FAILED_LOGINS_PER_ACCOUNT_MAX; address++) await attempt(address, 'admin');
     await expect(attempt(200, 'admin')).rejects.toMatchObject({ code: 'rate_limited' });
     expect(await attempt(200, 'good')).toBe('good');
+  });
+
+  it('[HARD-5] an IPv6 network of 64 bits counts as one address', async () => {
+    const limiter = new LoginLimiter(settableClock());
+    const fail = (address: string, login: string) => limiter.attempt(address, login, async () => null);
+    for (let attempt = 0; attempt < FAILED_LOGINS_PER_ADDRESS_MAX; attempt++) {
+      await fail(`2001:db8:1:2::${attempt}`, `user ${attempt}`);
+    }
+    await expect(fail('2001:db8:1:2:ffff::9', 'another')).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(await fail('2001:db8:1:3::9', 'another')).toBeNull();
+    expect(
+      ['::1', '2001:DB8::', '2001:db8:0:0:1::', 'fe80::1%eth0', '::ffff:10.0.0.1', '10.0.0.1'].map(networkOf),
+    ).toEqual(['0:0:0:0::/64', '2001:db8:0:0::/64', '2001:db8:0:0::/64', 'fe80:0:0:0::/64', '10.0.0.1', '10.0.0.1']);
+  });
+
+  it('[HARD-5] attempts that are refused unread do not push out what is known of others', async () => {
+    const limiter = new LoginLimiter(settableClock());
+    const fail = (address: string, login: string) => limiter.attempt(address, login, async () => null);
+    for (let guesser = 0; guesser < FAILED_LOGINS_PER_ACCOUNT_MAX; guesser++) await fail(`10.0.0.${guesser}`, 'admin');
+    for (let attempt = 0; attempt < FAILED_LOGINS_PER_ADDRESS_MAX; attempt++) await fail('10.9.9.9', `user ${attempt}`);
+    for (let attempt = 0; attempt < LOGIN_KEYS_MAX; attempt++) {
+      await fail('10.9.9.9', `random ${attempt}`).catch(() => undefined);
+    }
+    await expect(fail('10.8.8.8', 'admin')).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
   it('[HARD-5] guessing many at once gains nothing', async () => {
