@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type {
   Commit,
@@ -39,12 +39,22 @@ import { documentNames, readDocument } from './documents.ts';
 import { countEntries, listEntries, readEntry } from './entries.ts';
 import { exportTables } from './export.ts';
 import { lastNumber, newEpoch, storeEpoch } from './facts.ts';
-import { type FolderMark, flushFolder, type Opening, prepareFolder, sealOf, writeMark } from './folder.ts';
+import {
+  closeToOthers,
+  type FolderMark,
+  flushFolder,
+  type Opening,
+  permissionWarnings,
+  prepareFolder,
+  sealOf,
+  writeMark,
+} from './folder.ts';
 import { EmbeddedJobs, type EmbeddedJobsOptions } from './jobs/embedded-jobs.ts';
 import type { JobsTask } from './jobs/jobs-task.ts';
 import { readJoined, readJournal, readObjects } from './journal.ts';
 import { listNotes, readNotes } from './notes.ts';
 import { keptPartition, listPartitions, stateOf } from './partitions.ts';
+import { LOW_DISK_BYTES } from './reserve.ts';
 import { readStats, statNames } from './stats.ts';
 import { MAP_BYTES, openTables, STORE_FILE, type Tables } from './tables.ts';
 import { listTidemarks, readTidemark } from './tidemarks.ts';
@@ -60,6 +70,8 @@ export interface EmbeddedOptions {
   readonly trimStepMax?: number;
   /** How often to look for readers that died with their process. */
   readonly readerCheckMs?: number;
+  /** With less free disk than this, part of it is kept for deletions. */
+  readonly lowDiskBytes?: number;
   /** Absent: as a server does. */
   readonly opening?: Opening;
 }
@@ -76,16 +88,17 @@ const JOINED_UNITS_COST_LESS_BY = 20;
 
 export async function openEmbeddedStore(options: EmbeddedOptions): Promise<EmbeddedStore> {
   const { folder, mapBytes = MAP_BYTES, trimStepMax = TRIM_STEP_MAX, readerCheckMs = READER_CHECK_MS } = options;
-  const { opening = { as: 'server' } } = options;
+  const { opening = { as: 'server' }, lowDiskBytes = LOW_DISK_BYTES } = options;
   const mark = await prepareFolder(folder, opening);
   const file = join(folder, STORE_FILE);
+  closeToOthers(folder);
   const tables = openTables(file, { mapBytes });
   const { state } = mark;
   if (state === 'new' || state === 'backup' || state === 'incomplete')
     tables.root.transactionSync(() => beginLife(tables, state));
   if (state === 'new' || state === 'backup') writeMark(folder, 'ready');
   tables.root.readerCheck();
-  const writer = await Writer.start({ file, mapBytes, readerCheckMs }, () => tables.root.resetReadTxn());
+  const writer = await Writer.start({ file, mapBytes, readerCheckMs, lowDiskBytes }, () => tables.root.resetReadTxn());
   return new EmbeddedStore(tables, writer, { folder, trimStepMax, opening });
 }
 
@@ -96,7 +109,7 @@ function beginLife(tables: Tables, state: FolderMark['state']): void {
 
 /** Reads on the calling thread from memory-mapped pages; writes on the writer thread. */
 export class EmbeddedStore implements MovableStore {
-  readonly engine: EngineDescription = { name: 'embedded', durability: 'durable' };
+  readonly engine: EngineDescription;
   readonly #tables: Tables;
   readonly #jobs: EmbeddedJobs[] = [];
   readonly #writer: Writer;
@@ -116,6 +129,8 @@ export class EmbeddedStore implements MovableStore {
     this.#trimStepMax = where.trimStepMax;
     this.#folder = where.folder;
     this.#opening = where.opening;
+    const warnings = permissionWarnings(where.folder);
+    this.engine = { name: 'embedded', durability: 'durable', ...(warnings.length > 0 ? { warnings } : {}) };
   }
 
   async epoch(): Promise<string> {
@@ -238,9 +253,10 @@ export class EmbeddedStore implements MovableStore {
 
   async backup(folder: string): Promise<void> {
     const { root } = this.#now();
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty; a backup needs a folder of its own`);
     await root.backup(join(folder, STORE_FILE), true);
+    chmodSync(join(folder, STORE_FILE), 0o600);
     // The mark comes last: a folder without one is no backup, and will not be taken for one.
     flushFolder(folder);
     writeMark(folder, 'backup');

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -101,6 +102,24 @@ async function refusalOf(folder: string): Promise<string> {
 }
 
 describe('data folders', () => {
+  it('[FOLDER-7] what lies in a data folder and in a backup is for its owner alone, also where it was open before', async () => {
+    const folder = await filledFolder();
+    const backup = await newFolder();
+    const modes = (of: string) =>
+      ['', 'store.mdb', 'tidemark.json'].map((name) => statSync(join(of, name)).mode.toString(8).slice(-3));
+    expect(modes(folder)).toEqual(['700', '600', '600']);
+    chmodSync(join(folder, 'store.mdb'), 0o644);
+    chmodSync(folder, 0o755);
+    const store = await openEmbeddedStore({ folder });
+    onTestFinished(() => store.close());
+    expect(modes(folder)).toEqual(['755', '600', '600']);
+    expect(store.engine.warnings).toEqual([
+      `${folder} is open to other users of this machine; run chmod go-rwx ${folder}`,
+    ]);
+    await store.backup(backup);
+    expect(modes(backup)).toEqual(['700', '600', '600']);
+  });
+
   it('[FOLDER-1] a missing or empty folder becomes a store, and one begun but never finished too', async () => {
     const folder = await newFolder();
     const store = await openEmbeddedStore({ folder });

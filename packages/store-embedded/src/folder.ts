@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
+  chmodSync,
   closeSync,
   existsSync,
   fstatSync,
@@ -12,6 +13,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -73,6 +75,32 @@ export async function prepareFolder(folder: string, opening: Opening = { as: 'se
   return mark;
 }
 
+/** What LMDB writes to, beside the mark. */
+const STORE_FILES = [STORE_FILE, `${STORE_FILE}-lock`];
+const OTHERS = 0o077;
+
+/** Makes sure that nobody but the owner can read what the store writes: LMDB would make files that everybody can read. */
+export function closeToOthers(folder: string): void {
+  for (const name of STORE_FILES) {
+    const path = join(folder, name);
+    closeSync(openSync(path, 'a', 0o600));
+    try {
+      if ((statSync(path).mode & OTHERS) !== 0) chmodSync(path, 0o600);
+    } catch {
+      // It belongs to somebody else, who lets us use it; the warning says so.
+    }
+  }
+}
+
+/** What an operator should know of who else can read the data. */
+export function permissionWarnings(folder: string): readonly string[] {
+  const open = [folder, ...STORE_FILES.map((name) => join(folder, name))].filter((path) => {
+    const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+    return process.platform !== 'win32' && (mode & OTHERS) !== 0;
+  });
+  return open.map((path) => `${path} is open to other users of this machine; run chmod go-rwx ${path}`);
+}
+
 function requireOpenable(folder: string, { state, movedTo = 'elsewhere' }: FolderMark, opening: Opening): void {
   if (state === 'incomplete') {
     throw new UnusableFolder(
@@ -104,7 +132,7 @@ function prepareTarget(folder: string, isCleaned: boolean): FolderMark {
     throw new UnusableFolder(`${folder} holds ${what}; add --clean to empty it first`);
   }
   writeMark(folder, 'incomplete');
-  for (const name of [STORE_FILE, `${STORE_FILE}-lock`]) rmSync(join(folder, name), { force: true });
+  for (const name of STORE_FILES) rmSync(join(folder, name), { force: true });
   return { product: 'tidemark', engine: 'embedded', format: FORMAT, state: 'incomplete' };
 }
 

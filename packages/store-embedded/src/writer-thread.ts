@@ -8,6 +8,7 @@ import {
   unpackKept,
   type WrittenChange,
 } from './packed-changes.ts';
+import { Reserve } from './reserve.ts';
 import { openTables, type Tables } from './tables.ts';
 import { applyTask, type Task } from './tasks.ts';
 
@@ -36,6 +37,8 @@ export interface WriterData {
   readonly mapBytes: number;
   /** How often to look for readers that died. */
   readonly readerCheckMs: number;
+  /** With less free disk than this, a reserve is kept for deletions. */
+  readonly lowDiskBytes: number;
 }
 
 /** What came ahead of its task. */
@@ -47,8 +50,9 @@ interface Gathered {
 
 type QueuedTask = { readonly id: number; readonly task: Task };
 
-function serve(port: MessagePort, { file, mapBytes, readerCheckMs }: WriterData): void {
+function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes }: WriterData): void {
   const tables = openTables(file, { mapBytes });
+  const reserve = new Reserve(file, tables, lowDiskBytes);
   // The place of a reader that died with its process pins old pages, and the file grows, until somebody clears it.
   const checking = setInterval(() => tables.root.readerCheck(), readerCheckMs);
   const gathered = new Map<number, Gathered>();
@@ -61,7 +65,7 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs }: WriterData)
   const runQueue = () => {
     const batch = queue;
     queue = [];
-    port.postMessage(runBatch(tables, batch, () => freeBytesAt(file)));
+    port.postMessage(runBatch({ tables, reserve, freeBytes: () => freeBytesAt(file) }, batch));
   };
   const handle: { [K in WriterRequest['kind']]: (request: Extract<WriterRequest, { kind: K }>) => void } = {
     changes({ id, changes }) {
@@ -97,12 +101,26 @@ function withGathered(task: Task, gathered: Gathered | undefined): Task {
   return task.kind === 'document' ? { kind: 'document', write: { ...task.write, parts } } : task;
 }
 
-function runBatch(tables: Tables, batch: readonly QueuedTask[], freeBytes: () => number): readonly WriterAnswer[] {
+interface Store {
+  readonly tables: Tables;
+  readonly reserve: Reserve;
+  readonly freeBytes: () => number;
+}
+
+const DISK_LOW: Failure = { kind: 'full', message: 'what is left of the disk is kept for deletions' };
+
+function runBatch(store: Store, batch: readonly QueuedTask[]): readonly WriterAnswer[] {
+  const { tables, reserve, freeBytes } = store;
   try {
-    return tables.root.transactionSync(() => batch.map(({ id, task }) => ({ id, result: applyTask(tables, task) })));
+    return tables.root.transactionSync(() => {
+      reserve.refill();
+      return batch.map(({ id, task }) =>
+        reserve.admits(task) ? { id, result: applyTask(tables, task) } : { id, failure: DISK_LOW },
+      );
+    });
   } catch (error) {
     // The transaction is undone. One at a time, only the task that cannot be applied fails.
-    if (batch.length > 1) return batch.flatMap((queued) => runBatch(tables, [queued], freeBytes));
+    if (batch.length > 1) return batch.flatMap((queued) => runBatch(store, [queued]));
     return batch.map(({ id }) => ({ id, failure: failureOf(error, freeBytes) }));
   }
 }

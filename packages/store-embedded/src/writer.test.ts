@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { Change, Store } from '@tidemark/core';
@@ -86,6 +86,79 @@ describe('the writer thread', () => {
       codes: ['fulfilled', 'store_unavailable', 'fulfilled'],
       isSame: true,
       names: ['m1', 'm2'],
+    });
+  });
+
+  it('[EMB-12] on a full disk users, sources and everything can be deleted, and then there is room again', async () => {
+    const { folder } = await openIn();
+    const program = `
+      const { openEmbeddedStore } = await import(${JSON.stringify(BUILT)});
+      const store = await openEmbeddedStore({ folder: ${JSON.stringify(join(folder, 'inner'))}, lowDiskBytes: 1e18 });
+      const users = Array.from({ length: 20 }, (_, index) => 'user' + index);
+      let count = 0;
+      const push = (user, units) => store.commit({
+        partition: { source: 's' + (count % 3), user },
+        changes: Array.from({ length: 10 }, () => ({ id: 'o' + count++, record: '"o' + count + '":{"t":"' + 'y'.repeat(units) + '"}', checksum: 1 })),
+        guards: [],
+      });
+      const fill = async () => {
+        for (const units of [2_000, 200, 1]) {
+          for (let turn = 0; turn < 10_000; turn++) {
+            const refusal = await push(users[turn % users.length], units).then(() => null, (error) => error);
+            if (refusal === null) continue;
+            if (refusal.code !== 'store_full') throw refusal;
+            break;
+          }
+        }
+        return count;
+      };
+      const erase = (what) => store.writeEntries({ writes: [{ kind: 'setting', key: ['x'], value: null }], guards: [], erase: what });
+      const filled = [await fill()];
+      for (let round = 0; round < 3; round++) {
+        await store.writeEntries({ writes: [{ kind: 'token', key: ['t' + round], value: 'small' }], guards: [] });
+        await erase({ users: users.slice(round * 5, round * 5 + 5) });
+        filled.push(await fill());
+      }
+      await erase({ sources: ['s0'] });
+      filled.push(await fill());
+      await store.reset([]);
+      filled.push(await fill());
+      const findings = [];
+      for await (const finding of store.verify(() => ({ id: '', checksum: 1 }))) if (finding.problem !== 'wrong_id') findings.push(finding.problem);
+      console.log(JSON.stringify({ grew: filled.every((n, i) => i === 0 || n > filled[i - 1]), sizes: findings.filter((problem) => problem === 'wrong_size') }));
+      await store.close();
+    `;
+    const shell = [
+      '-c',
+      `trap '' XFSZ; ulimit -f 8192; exec "$0" --input-type=module -e "$1"`,
+      process.execPath,
+      program,
+    ];
+    const { stdout, stderr } = spawnSync('bash', shell, { encoding: 'utf8' });
+    // What LMDB says of a full disk would be no JSON in the log of a server.
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual({ grew: true, sizes: [] });
+  });
+
+  it('[EMB-13] what the engine says of a failed write is for the log, not for callers', async () => {
+    const { folder } = await openIn();
+    const program = `
+      const { openEmbeddedStore } = await import(${JSON.stringify(BUILT)});
+      const store = await openEmbeddedStore({ folder: ${JSON.stringify(join(folder, 'inner'))} });
+      const changes = Array.from({ length: 1900 }, (_, i) => ({ id: 'o' + i, record: '"o' + i + '":{"t":"' + 'y'.repeat(4000) + '"}', checksum: 1 }));
+      const error = await store.commit({ partition: { source: 's', user: null }, changes, guards: [] }).catch((failed) => failed);
+      console.log(JSON.stringify({ message: error.message, hasCause: error.cause.message.length > 0 }));
+      await store.close();
+    `;
+    const shell = [
+      '-c',
+      `trap '' XFSZ; ulimit -f 4096; exec "$0" --input-type=module -e "$1"`,
+      process.execPath,
+      program,
+    ];
+    expect(JSON.parse(execFileSync('bash', shell, { encoding: 'utf8' }))).toEqual({
+      message: 'the store could not write to its disk',
+      hasCause: true,
     });
   });
 

@@ -144,7 +144,13 @@ export class Writer {
 
 function errorOf({ kind, message }: Failure): Error {
   if (kind === 'bug') return new Error(message);
-  return new Refusal(kind === 'full' ? 'store_full' : 'store_unavailable', `the store could not write: ${message}`);
+  const refusal =
+    kind === 'full'
+      ? new Refusal('store_full', 'the disk of the store is full; reading and deleting still work')
+      : new Refusal('store_unavailable', 'the store could not write to its disk');
+  // For the log: what the engine says names files and places in them.
+  refusal.cause = new Error(message);
+  return refusal;
 }
 
 /** What fits into one message each. */

@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { openStore } from '../compose.ts';
+import type { Config } from '../config/config.ts';
 import { SETTINGS } from '../config/settings.ts';
 
 // The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
@@ -47,6 +49,42 @@ describe('this program', () => {
     const { code, out, err } = await runCli(['users', '--help']);
     expect({ code, err, begin: out.slice(0, 9) }).toEqual({ code: 0, err: '', begin: 'Examples:' });
   });
+});
+
+describe('verify', () => {
+  /** Writes something over a place that every page of a store has. */
+  function damagePages(file: string, at: number, bytes: readonly number[]): void {
+    const handle = openSync(file, 'r+');
+    const pages = statSync(file).size / PAGE_BYTES;
+    for (let page = 2; page < pages; page++)
+      writeSync(handle, Buffer.from(bytes), 0, bytes.length, page * PAGE_BYTES + at);
+    closeSync(handle);
+  }
+  const PAGE_BYTES = 4_096;
+
+  it.each([
+    ['the flags of its pages', 18, [0x13, 0xff]],
+    ['the first entry of its pages', 20, [0x26, 0xff]],
+    ['the second entry of its pages', 24, [0x4c, 0xff]],
+  ])(
+    '[CLI-25] a store damaged in %s is called damaged with exit code 1, also when reading it is fatal',
+    async (_what, at, bytes) => {
+      const dataFolder = join(folder, 'data');
+      const store = await openStore({ store: 'embedded', dataFolder } as Config);
+      const changes = Array.from({ length: 5_000 }, (_, index) => ({
+        id: `o${index}`,
+        record: `"o${index}":{"t":"${'x'.repeat(200)}"}`,
+        checksum: index,
+      }));
+      await store.commit({ partition: { source: 's', user: null }, changes, guards: [] });
+      await store.close();
+      damagePages(join(dataFolder, 'store.mdb'), at, bytes);
+      const { code, out, err } = await runCli(['verify', '--data', dataFolder]);
+      expect(code).toBe(1);
+      expect(err).toMatch(/^tidemark: \/.* is damaged in \d+ places\n$/);
+      expect(out).toMatch(/unreadable|wrong_/);
+    },
+  );
 });
 
 describe('config', () => {

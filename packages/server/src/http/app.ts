@@ -247,6 +247,10 @@ function errorAnswerer(logger: FastifyBaseLogger): ErrorAnswerer {
   return (error, request, reply) => {
     const refusal = refusalOf(error);
     if (refusal.code === 'internal') logger.error({ err: error, request_id: request.id }, 'a request failed');
+    // What the engine said of its files and disk is for the operator, not for the caller.
+    else if (refusal.cause instanceof Error) {
+      logger.error({ code: refusal.code, reason: refusal.cause.message, request_id: request.id }, 'store_failed');
+    }
     answerRefusal(refusal, request, reply);
   };
 }

@@ -8,10 +8,9 @@ import { configOf, withDataFlags } from '../config-flags.ts';
 import { confirm } from '../confirm.ts';
 import { withExamples } from '../examples.ts';
 import { markOf, requireEmbedded } from '../local/data-folder.ts';
+import { findDamage } from '../local/find-damage.ts';
 import { occupantsOf } from '../local/occupants.ts';
 import { exchange, isInterrupted, isOccupied, stage, unstage } from '../local/replace-data.ts';
-import { withStore } from '../local/with-store.ts';
-import { findingsIn } from './verify.ts';
 
 interface Restore {
   readonly backup: string;
@@ -83,7 +82,7 @@ async function requireReplaceable(cli: Cli, { folder, isConfirmed }: Restore): P
 
 /** A backup that is damaged must not take the place of anything. Opening it begins the new life of the data. */
 async function requireSound(config: Config, staging: string, backup: string): Promise<void> {
-  const findings = await withStore(config, staging, findingsIn);
+  const findings = await findDamage(config, staging);
   if (findings.length === 0) return;
   throw new CliFailure(`${backup} is damaged in ${findings.length} places; nothing was changed`, {
     hint: `tidemark verify --data ${backup} names them`,

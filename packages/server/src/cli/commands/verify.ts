@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { customNameOf, type Finding, inspectRecord, type Store } from '@tidemark/core';
+import { customNameOf, type Finding } from '@tidemark/core';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import type { Cli } from '../cli.ts';
@@ -8,7 +8,7 @@ import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
 import { MARK_FILE, requireDataFolder } from '../local/data-folder.ts';
-import { withStore } from '../local/with-store.ts';
+import { findDamage } from '../local/find-damage.ts';
 
 export function addVerify(program: Command, cli: Cli): void {
   const command = withDataFlags(program.command('verify'))
@@ -29,14 +29,8 @@ async function verify(cli: Cli, command: Command): Promise<void> {
 }
 
 function findingsOf(config: Config): Promise<readonly Finding[]> {
-  const look = () => withStore(config, config.dataFolder, findingsIn);
+  const look = () => findDamage(config, config.dataFolder);
   return config.store === 'embedded' ? keepingMark(config.dataFolder, look) : look();
-}
-
-export async function findingsIn(store: Store): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  for await (const finding of store.verify(inspectRecord)) findings.push(finding);
-  return findings;
 }
 
 /** Opening a backup makes it a store with a life of its own. Looking at one must not: it stays a backup. */
