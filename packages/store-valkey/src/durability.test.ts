@@ -10,6 +10,7 @@ const SAFE: ServerSetup = {
   minReplicasToWrite: 1,
   memoryBytesMax: 1_000,
   evictionPolicy: 'noeviction',
+  timeMs: 0,
   hasWaitAof: true,
 };
 
@@ -23,6 +24,14 @@ describe('how servers are judged', () => {
     expect(unfitness([SAFE, { ...SAFE, version: '6.2.14' }], IN_CLUSTER)).toMatch(/version 6.2.14, and 7.0 or newer/);
     expect(unfitness([{ ...SAFE, isInCluster: true }], ALONE)).toMatch(/part of a cluster/);
     expect(unfitness([{ ...SAFE, isInCluster: true }], IN_CLUSTER)).toBeNull();
+  });
+
+  it('[VALKEY-28] servers whose clocks are more than a minute apart are warned of, and used', () => {
+    const at = (timeMs: number | null) => ({ ...SAFE, timeMs });
+    expect(judge([at(0), at(60_000), at(null)], MEMORY).warnings).toEqual([]);
+    const { isDurable, warnings } = judge([at(5_000), at(0), at(900_000)], MEMORY);
+    expect(isDurable).toBe(true);
+    expect(warnings).toEqual([expect.stringMatching(/^the clocks of the servers are 900 seconds apart/)]);
   });
 
   it('[VALKEY-6] all of them must flush before they acknowledge, and none may evict', () => {

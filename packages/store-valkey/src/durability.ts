@@ -1,3 +1,4 @@
+import { CLOCK_SKEW_MS_MAX } from '@tidemark/protocol';
 import type { Confirmation } from './confirming.ts';
 import type { Link } from './link.ts';
 import { listOf, textOf } from './reply.ts';
@@ -12,6 +13,8 @@ export interface ServerSetup {
   readonly minReplicasToWrite: number | null;
   readonly memoryBytesMax: number | null;
   readonly evictionPolicy: string | null;
+  /** What time it is there. */
+  readonly timeMs: number | null;
   /** Whether it can say that a write is on the disk. */
   readonly hasWaitAof: boolean;
 }
@@ -55,12 +58,18 @@ function setupOf(info: string, settings: readonly string[] | null, hasWaitAof: b
     minReplicasToWrite: numberIn(known.get('min-replicas-to-write') ?? null),
     memoryBytesMax: numberIn(known.get('maxmemory') ?? fieldOf(info, 'maxmemory')),
     evictionPolicy: known.get('maxmemory-policy') ?? fieldOf(info, 'maxmemory_policy'),
+    timeMs: timeIn(fieldOf(info, 'server_time_usec')),
     hasWaitAof,
   };
 }
 
 function fieldOf(info: string, name: string): string | null {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? null;
+}
+
+function timeIn(text: string | null): number | null {
+  const us = numberIn(text);
+  return us === null ? null : Math.floor(us / 1_000);
 }
 
 function numberIn(text: string | null): number | null {
@@ -104,8 +113,19 @@ export function judge(setups: readonly ServerSetup[], { replicas, isOnDisk }: Co
       ...(setups.some(({ memoryBytesMax }) => memoryBytesMax === 0)
         ? ['maxmemory is not set: when memory runs out the system may end the server instead of writes being refused']
         : []),
+      ...clockWarnings(setups),
     ],
   };
+}
+
+function clockWarnings(setups: readonly ServerSetup[]): readonly string[] {
+  const times = setups.flatMap(({ timeMs }) => timeMs ?? []);
+  const apartMs = times.length === 0 ? 0 : Math.max(...times) - Math.min(...times);
+  if (apartMs <= CLOCK_SKEW_MS_MAX) return [];
+  const apartS = Math.round(apartMs / 1_000);
+  return [
+    `the clocks of the servers are ${apartS} seconds apart: writes may take twice as many steps; set them by NTP`,
+  ];
 }
 
 function lossWarning(setups: readonly ServerSetup[], isConfirmed: boolean): string {

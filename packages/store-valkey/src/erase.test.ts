@@ -155,7 +155,7 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
     async function ticketFor(link: Link, layout: Layout, client: string | null = null): Promise<Argument[]> {
       const place = placeOf(ORDERS);
       const args = [...guardArgs([ANN]), ...listArgs(doomsOf(place, client)), ...memberArgs(place, client)];
-      const [kind, ...ticket] = listOf(await link.run(admitScript, layout.registry, args));
+      const [kind, ...ticket] = listOf(await link.run(admitScript, layout.registry, ['0', ...args]));
       expect(textOf(kind)).toBe('admitted');
       return ticket.map((word) => textOf(word));
     }
@@ -206,8 +206,8 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
 
     it('[VALKEY-11] is good for a bounded time', async () => {
       const { link, layout } = await furnished();
-      const [version, , epoch] = await ticketFor(link, layout);
-      expect(await writeNote(link, layout, [version ?? '', '1', epoch ?? ''])).toBe('stale');
+      const [version = '', , epoch = '', erased = ''] = await ticketFor(link, layout);
+      expect(await writeNote(link, layout, [version, '1', epoch, erased])).toBe('stale');
     });
   });
 });

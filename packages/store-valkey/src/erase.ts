@@ -1,4 +1,6 @@
 import type { Erasure } from '@tidemark/core/ports';
+import { auditPlaces } from './audit.ts';
+import { unavailable } from './failure.ts';
 import { doomOf, EVERYTHING } from './guards.ts';
 import { emptyQueueScript } from './jobs/queue-scripts.ts';
 import { keyOf, membersFrom, type Place, placeFrom, placeMember, sourceMember, textsOf } from './keys.ts';
@@ -30,11 +32,25 @@ export async function carryOut(link: Link, layout: Layout, doom: string): Promis
     const version = await link.command('HGET', layout.registryKey('doomed'), doom);
     if (version !== null) await emptyQueues(link, layout, textOf(version));
   }
-  for (;;) {
+  // What belongs to a client has an id of its own, and what belongs to another life reads as empty.
+  const isNameReused = ['user', 'source'].includes(textsOf(doom)[0] ?? '');
+  if (isNameReused) await auditPlaces(link, layout);
+  for (let inVain = 0; inVain < ATTEMPTS_MAX; ) {
     const reply = listOf(await link.write(sweepScript, layout.registry, [doom, ...rangeArgs(doom)]));
     if (textOf(reply[0]) === 'done') return;
-    await sweep(link, layout, doom, reply);
+    inVain = (await sweep(link, layout, doom, reply)) ? 0 : inVain + 1;
   }
+  throw unavailable('an erasure could not be finished');
+}
+
+/** Sweeps in a row that get nowhere, because others are erasing the same or a place does not take the order. */
+const ATTEMPTS_MAX = 20;
+
+/** An order to erase: what it is about, and its version and moment as the registry said them. */
+interface Order {
+  readonly doom: string;
+  readonly version: string;
+  readonly atUs: string;
 }
 
 /** Jobs go with everything. Those enqueued since another has carried the same doom out stay. */
@@ -43,31 +59,60 @@ async function emptyQueues(link: Link, layout: Layout, version: string): Promise
   await Promise.all(names.map((name) => link.write(emptyQueueScript, layout.queue(name), [0, version])));
 }
 
-async function sweep(link: Link, layout: Layout, doom: string, reply: readonly Reply[]): Promise<void> {
+/** False: nothing could be struck off. */
+async function sweep(link: Link, layout: Layout, doom: string, reply: readonly Reply[]): Promise<boolean> {
   const version = textOf(reply[1]);
-  const order: readonly Argument[] = [version, textOf(reply[2])];
+  const order: Order = { doom, version, atUs: textOf(reply[2]) };
   const bySource = textsOf(doom)[0] === 'source';
   const places = listOf(reply[3]).map((member) => placeFrom(textsOf(textOf(member)).slice(bySource ? 1 : 0)));
   const traces = listOf(reply[4]).map((member) => textOf(member));
   const replies = await Promise.all([
-    ...places.map((place) => erasePlace(link, layout, place, order)),
-    ...traces.map((member) => forgetClient(link, layout, member, order)),
+    ...places.map((place) => carryTo(link, layout, order, (at) => erasePlace(link, layout, place, at))),
+    ...traces.map((member) => carryTo(link, layout, order, (at) => forgetClient(link, layout, member, at))),
   ]);
-  // The order was read too long ago for a place to take it: it must be read again before anything is struck off.
-  if (replies.includes('stale')) return;
+  // The order is not what it was any more: it must be read again before anything is struck off.
+  if (replies.includes('stale')) return false;
   await link.write(sweptScript, layout.registry, [
     ...[doom, version],
     ...listArgs(places.map(placeMember)),
     ...listArgs(places.flatMap((place) => sourceMember(place) ?? [])),
     ...listArgs(traces),
   ]);
+  return true;
 }
 
-async function erasePlace(link: Link, layout: Layout, place: Place, order: readonly Argument[]): Promise<string> {
-  return textOf(listOf(await link.write(erasePlaceScript, layout.place(place).some(erasePlaceScript.keys), order))[0]);
+/**
+ * Brings an order to a place. A place that finds it too old tells the moment by its own clock, which may differ from that
+ * of the registry: if the order still stands after that moment, it is given anew with it.
+ */
+async function carryTo(
+  link: Link,
+  layout: Layout,
+  { doom, version, atUs }: Order,
+  give: (order: readonly Argument[]) => Promise<readonly Reply[]>,
+): Promise<string> {
+  const first = await give([version, atUs]);
+  if (textOf(first[0]) !== 'stale') return textOf(first[0]);
+  const standing = await link.command('HGET', layout.registryKey('doomed'), doom);
+  if (standing === null || textOf(standing) !== version) return 'stale';
+  return textOf((await give([version, textOf(first[1])]))[0]);
 }
 
-async function forgetClient(link: Link, layout: Layout, member: string, order: readonly Argument[]): Promise<string> {
+async function erasePlace(
+  link: Link,
+  layout: Layout,
+  place: Place,
+  order: readonly Argument[],
+): Promise<readonly Reply[]> {
+  return listOf(await link.write(erasePlaceScript, layout.place(place).some(erasePlaceScript.keys), order));
+}
+
+async function forgetClient(
+  link: Link,
+  layout: Layout,
+  member: string,
+  order: readonly Argument[],
+): Promise<readonly Reply[]> {
   const [client = '', ...parts] = textsOf(member);
   const place: Place = placeFrom(parts);
   const keys = layout.place(place);
@@ -77,7 +122,7 @@ async function forgetClient(link: Link, layout: Layout, member: string, order: r
   for (;;) {
     const all = [...keys.some(forgetClientScript.keys), keys.clientFence(client)];
     const reply = listOf(await link.write(forgetClientScript, all, args));
-    if (textOf(reply[0]) !== 'more') return textOf(reply[0]);
+    if (textOf(reply[0]) !== 'more') return reply;
   }
 }
 

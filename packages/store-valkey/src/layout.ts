@@ -1,4 +1,4 @@
-import { type Place, placeParts, requireName } from './keys.ts';
+import { type Place, placeFrom, placeParts, requireName } from './keys.ts';
 
 /**
  * The keys of everything. Names are escaped so that neither `{`, `}` nor `:` is left in them, which makes the hash tag
@@ -45,6 +45,27 @@ export class Layout {
       clientFence: (client) => `${base}${CLIENT_FENCE_INFIX}${client}`,
     };
   }
+
+  /** The place whose key of that name it is; null: it is the key of nothing that was ever called so. */
+  placeWith(name: PlaceKeyName, key: string): Place | null {
+    const tag = key.slice(this.prefix.length + 1, -`}:${name}`.length);
+    if (key !== `${this.prefix}{${tag}}:${name}` || tag === 'registry') return null;
+    const parts = partsInTag(tag);
+    if (parts === null) return null;
+    const place = placeFrom(parts);
+    return this.place(place).some([name])[0] === key ? place : null;
+  }
+}
+
+/** The names in a hash tag; null: it is not one of ours. */
+export function partsInTag(tag: string): readonly string[] | null {
+  try {
+    const parts = tag.split(':').map(decodeURIComponent);
+    for (const part of parts) requireName(part);
+    return parts;
+  } catch {
+    return null;
+  }
 }
 
 export interface PlaceKeys {
@@ -53,8 +74,8 @@ export interface PlaceKeys {
   clientFence(client: string): string;
 }
 
-/** facts, entries and names · places by owner, by source, by client · what is to be erased. */
-export const REGISTRY_KEYS = ['facts', 'entries', 'names', 'places', 'sources', 'clients', 'doomed'] as const;
+/** facts, entries and names · places by owner, by source, by client · what is to be erased · what was erased lately. */
+export const REGISTRY_KEYS = ['facts', 'entries', 'names', 'places', 'sources', 'clients', 'doomed', 'erased'] as const;
 
 export const STATS_KEYS = ['stats', 'stats_by_name', 'stats_by_time'] as const;
 

@@ -28,8 +28,14 @@ export interface PlaceWrite extends PlaceRead {
 
 export type Written = { readonly gone: Guard } | { readonly gone: null; readonly reply: readonly Reply[] };
 
-/** Each attempt fails only when an erasure, a reset or a loss of the store came in between. */
+/** Each attempt fails only when an erasure, a reset or a loss of the store came in between, or clocks do not agree. */
 const ATTEMPTS_MAX = 20;
+
+/** What a place says when it refuses a ticket: the moment by its own clock, and the version of its fence. */
+interface Refused {
+  readonly atUs: string;
+  readonly fence: string;
+}
 
 /**
  * Reading and writing at a place. Where the registry lies on the same node, one script looks at both. In a cluster a
@@ -64,14 +70,16 @@ export class Places {
 
   /** Also carries out what must be erased first. */
   async write(write: PlaceWrite): Promise<Written> {
+    let refused: Refused | null = null;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const reply = await this.#attempt(write);
+      const reply = await this.#attempt(write, refused);
       const kind = textOf(reply[0]);
       if (kind === 'sealed') throw sealed();
       if (kind === 'gone') return { gone: this.#guardOf(write.guards, reply) };
       if (kind === 'lost') await beginLife(this.#link, this.#layout);
       else if (kind === 'doomed') await this.carryOut(reply.slice(1).map((field) => textOf(field)));
-      else if (kind !== 'stale') return { gone: null, reply };
+      else if (kind === 'stale') refused = { atUs: textOf(reply[1]), fence: textOf(reply[2]) };
+      else return { gone: null, reply };
     }
     throw unavailable('erasures kept coming in between');
   }
@@ -85,16 +93,23 @@ export class Places {
     return this.#epoch;
   }
 
-  async #attempt(write: PlaceWrite): Promise<readonly Reply[]> {
+  /**
+   * After a refusal the ticket has the moment that its place has told: the registry was asked after it, so the ticket is
+   * no older than that by the clock of the place, whatever the clock of the registry says.
+   */
+  async #attempt(write: PlaceWrite, refused: Refused | null): Promise<readonly Reply[]> {
     const { place, script, guards, args, client = null } = write;
     const admission = [...guardArgs(guards), ...listArgs(doomsOf(place, client)), ...memberArgs(place, client)];
     if (this.#link.isOneNode) {
       return listOf(await this.#link.write(script, this.#keys(write), [...admission, ...args]));
     }
-    const [kind, ...ticket] = listOf(await this.#link.write(admitScript, this.#layout.registry, admission));
-    if (textOf(kind) !== 'admitted') return [kind ?? null, ...ticket];
-    this.#epoch = textOf(ticket[2]);
-    return listOf(await this.#link.write(script, this.#keys(write), [...ticket.map((word) => textOf(word)), ...args]));
+    const asked = [refused?.fence ?? '0', ...admission];
+    const reply = listOf(await this.#link.write(admitScript, this.#layout.registry, asked));
+    if (textOf(reply[0]) !== 'admitted') return reply;
+    const [, version = '', atUs = '', epoch = '', erased = ''] = reply.map((word) => textOf(word));
+    this.#epoch = epoch;
+    const ticket = [version, refused?.atUs ?? atUs, epoch, erased];
+    return listOf(await this.#link.write(script, this.#keys(write), [...ticket, ...args]));
   }
 
   #readArgs({ place, args, client }: PlaceRead, believed: string, isSure: boolean): readonly Argument[] {

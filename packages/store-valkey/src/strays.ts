@@ -1,11 +1,12 @@
 import type { Finding } from '@tidemark/core/ports';
-import { keyOf, requireName, textsOf } from './keys.ts';
+import { keyOf } from './keys.ts';
 import {
   CLIENT_FENCE_INFIX,
   FENCE,
   type Layout,
   PARTS_INFIX,
   PLACE_KEYS,
+  partsInTag,
   QUEUE_KEYS,
   REGISTRY_NAMES,
 } from './layout.ts';
@@ -64,7 +65,7 @@ function claimOn(layout: Layout, key: string): Claim | 'held' | 'none' {
   // Of an installation whose prefix begins with ours.
   if (before !== '') return { command: 'EXISTS', key: `${layout.prefix}${before}{registry}:facts`, args: [] };
   if (tag === 'registry') return REGISTRY_NAMES.includes(name) ? 'held' : 'none';
-  const parts = decoded(tag);
+  const parts = partsInTag(tag);
   if (parts === null) return 'none';
   if (parts[0] === 'jobs') return claimOfQueue(layout, parts[1] ?? '', name);
   return claimOfPlace(layout, parts, name, key);
@@ -84,14 +85,4 @@ function claimOfPlace(layout: Layout, parts: readonly string[], name: string, ke
   }
   if (!(PLACE_KEYS as readonly string[]).includes(name)) return 'none';
   return { command: 'ZSCORE', key: layout.registryKey('places'), args: [keyOf(...parts)] };
-}
-
-function decoded(tag: string): readonly string[] | null {
-  try {
-    const parts = tag.split(':').map(decodeURIComponent);
-    for (const part of parts) requireName(part);
-    return textsOf(keyOf(...parts)).length === parts.length ? parts : null;
-  } catch {
-    return null;
-  }
 }

@@ -33,6 +33,7 @@ import {
   type StoreLife,
   type WriteResult,
 } from '@tidemark/core/ports';
+import { auditPlaces } from './audit.ts';
 import { commit } from './commit.ts';
 import { documentNames, readDocument, writeDocument } from './documents.ts';
 import { countEntries, listEntries, readEntry, writeEntries } from './entries.ts';
@@ -105,15 +106,22 @@ export class ValkeyStore implements MovableStore {
    * now is no concern of anybody: it comes again.
    */
   sweepEvery(everyMs: number): void {
-    const sweep = () => this.sweep().catch(() => undefined);
-    this.#timer = setInterval(sweep, everyMs);
+    let isSweeping = false;
+    const sweep = async () => {
+      if (isSweeping) return;
+      isSweeping = true;
+      await this.sweep().catch(() => undefined);
+      isSweeping = false;
+    };
+    this.#timer = setInterval(() => void sweep(), everyMs);
     this.#timer.unref();
   }
 
-  /** Carries out every erasure that is under way, and notices when the store was lost. */
+  /** Carries out every erasure that is under way, and notices when the store, or a part of it, was lost. */
   sweep(): Promise<void> {
     return this.#serve(async () => {
       await this.#places.epoch();
+      await auditPlaces(this.#link, this.#layout, () => !this.#isOpen);
       const dooms = listOf(await this.#link.command('HKEYS', this.#layout.registryKey('doomed')));
       await this.#places.carryOut(dooms.map((doom) => textOf(doom)));
     });

@@ -188,9 +188,9 @@ export const commitScript: PlaceScript = placeScript(
   CHANGES,
   NOTES,
   lua`
-local refusal, epoch = admitted(CLIENT_FENCE)
+local refusal, epoch, version, erased = admitted(CLIENT_FENCE)
 if refusal then return refusal end
-local state, is_other_life = writable(epoch)
+local state, is_other_life = writable(epoch, erased)
 local expected_head, seen_epoch, seen_head, word = take(), take(), take(), take()
 local ids, values, expects, kept, kept_expects = take_list(), take_list(), take_list(), take_list(), take_list()
 local notes = take_notes()
@@ -209,7 +209,7 @@ if notes and not notes_as_expected(notes, is_other_life) then return { 'conflict
 
 local effective = effective_of(values, live)
 if #effective == 0 and not notes then return { 'committed', state_text(state, epoch) } end
-begin_writing(epoch, is_other_life)
+begin_writing(epoch, is_other_life, version)
 if notes then apply_notes(notes) end
 if #effective > 0 then
   if not state or not state.is_partition then

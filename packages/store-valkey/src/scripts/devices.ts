@@ -18,10 +18,12 @@ export const noteTidemarkScript: PlaceScript = placeScript(
   ADMISSION_AT_PLACE,
   STATE,
   lua`
-local refusal, epoch = admitted(CLIENT_FENCE)
+local refusal, epoch, _, erased = admitted(CLIENT_FENCE)
 if refusal then return refusal end
 local state = read_state()
-if not state or state.epoch ~= epoch or not state.is_partition then return { 'written' } end
+if not state or state.epoch ~= epoch or not state.is_partition or state.version < tonumber(erased) then
+  return { 'written' }
+end
 local min, max, member = take(), take(), take()
 redis.call('ZREMRANGEBYLEX', TIDEMARKS, min, max)
 redis.call('ZADD', TIDEMARKS, 0, member)
@@ -110,7 +112,7 @@ return answer`,
  * KEYS    the place; the fence of the client
  * ARGV    version of the erasure; when it was read, in µs; begin and end of the range of the tidemark; begin and end
  *         of the range of notes
- * Answer  {'forgotten'} · {'more'} · {'stale'} when the erasure was read too long ago
+ * Answer  {'forgotten'} · {'more'} · {'stale', moment in µs} when the erasure was read too long ago
  */
 export const forgetClientScript: PlaceScript = placeScript(
   'forget_client',
@@ -120,7 +122,7 @@ export const forgetClientScript: PlaceScript = placeScript(
   lua`
 local version, at_us = take(), take_number()
 local mark_min, mark_max, note_min, note_max = take(), take(), take(), take()
-if now_us() > at_us + TICKET_US then return { 'stale' } end
+if is_old(at_us) then return { 'stale', whole(now_us()) } end
 local fence = redis.call('GET', CLIENT_FENCE)
 if fence and tonumber(fence) >= tonumber(version) then return { 'forgotten' } end
 redis.call('ZREMRANGEBYLEX', TIDEMARKS, mark_min, mark_max)

@@ -73,9 +73,9 @@ export const writeDocumentScript: PlaceScript = placeScript(
   WRITING,
   HEADERS,
   lua`
-local refusal, epoch = admitted()
+local refusal, epoch, admitted_at, erased = admitted()
 if refusal then return refusal end
-local _, is_other_life = writable(epoch)
+local _, is_other_life = writable(epoch, erased)
 local name, type, replaces, expect, keys, parts = take(), take(), take() == '1', take(), take_list(), take_list()
 
 local header = not is_other_life and redis.call('HGET', DOCUMENTS, name)
@@ -83,7 +83,7 @@ local old_type, version, count, units = string.match(header or '', '(%a+) (%d+) 
 if expect ~= '' and tonumber(expect) ~= tonumber(version or '0') then return { 'conflict' } end
 if not replaces and old_type and old_type ~= type then return { 'conflict' } end
 
-begin_writing(epoch, is_other_life)
+begin_writing(epoch, is_other_life, admitted_at)
 count, units = tonumber(count or '0'), tonumber(units or '0')
 if replaces then
   redis.call('UNLINK', PARTS)

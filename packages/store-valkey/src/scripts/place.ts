@@ -7,7 +7,7 @@ export const ERAS_MAX = 8;
 const CHECKSUM_MODULUS = '4503599627370496';
 /**
  * What is kept of a partition: e epoch of the store, w its own word, r its era, h head, f floor, n size, c checksum,
- * p earlier eras as "era:upTo,…". A place that holds documents or notes only has nothing but e.
+ * p earlier eras as "era:upTo,…", v the version of the registry that admitted the last write. A place that holds documents or notes only has nothing but e.
  *
  * An era is what the node calls its history of replication. It changes with every restart and every failover, which are
  * the moments at which acknowledged writes can have been lost; the first commit in another era notes how far the older
@@ -15,12 +15,13 @@ const CHECKSUM_MODULUS = '4503599627370496';
  */
 export const STATE = lua`
 local function read_state()
-  local kept = redis.call('HMGET', STATE, 'e', 'w', 'r', 'h', 'f', 'n', 'c', 'p')
+  local kept = redis.call('HMGET', STATE, 'e', 'w', 'r', 'h', 'f', 'n', 'c', 'p', 'v')
   if not kept[1] then return nil end
   local state = { epoch = kept[1], is_partition = kept[4] and true or false }
   state.word, state.era, state.past = kept[2] or '', kept[3] or '', kept[8] or ''
   state.head, state.floor = tonumber(kept[4] or 0), tonumber(kept[5] or 0)
   state.size, state.checksum = tonumber(kept[6] or 0), tonumber(kept[7] or 0)
+  state.version = tonumber(kept[9] or 0)
   return state
 end
 
@@ -63,7 +64,10 @@ local function readable()
   return { 'other' }
 end`;
 
-/** For writing to a place: it begins anew when it is of another life than the store. */
+/**
+ * For writing to a place: it begins anew when it is of another life than the store, or holds what was erased, which a
+ * failover can bring back.
+ */
 export const WRITING = lua`
 ${STATE}
 local function wipe()
@@ -74,15 +78,15 @@ local function wipe()
 end
 
 -- Nothing is removed before it is certain that something will be written: until then the caller sees an empty place.
-local function writable(epoch)
+local function writable(epoch, erased)
   local state = read_state()
-  if state and state.epoch ~= epoch then return nil, true end
+  if state and (state.epoch ~= epoch or state.version < tonumber(erased)) then return nil, true end
   return state, false
 end
 
-local function begin_writing(epoch, is_other_life)
+local function begin_writing(epoch, is_other_life, version)
   if is_other_life then wipe() end
-  redis.call('HSET', STATE, 'e', epoch)
+  redis.call('HSET', STATE, 'e', epoch, 'v', version)
 end`;
 
 /** Numbers out of the headers of records and parts. */

@@ -1,4 +1,4 @@
-import { PLACE_KEYS } from '../layout.ts';
+import { PLACE_KEYS, REGISTRY_KEYS } from '../layout.ts';
 import { ADMISSION, ADMISSION_AT_PLACE, FENCE_S } from './admission.ts';
 import { WRITING } from './place.ts';
 import { CHUNK, lua, type PlaceScript, placeScript, REGISTRY, type Script, script } from './script.ts';
@@ -137,10 +137,11 @@ export const resetScript: Script = script(
   REGISTRY,
   VERSIONS,
   lua`
+local STATS_FROM = ${REGISTRY_KEYS.length + 1}
 local epoch, everything, kept = take(), take(), take_list()
 local values = {}
 for index, field in ipairs(kept) do values[index] = redis.call('HGET', ENTRIES, field) end
-redis.call('UNLINK', ENTRIES, NAMES, CLIENTS, DOOMED, KEYS[8], KEYS[9], KEYS[10])
+redis.call('UNLINK', ENTRIES, NAMES, CLIENTS, DOOMED, ERASED, unpack(KEYS, STATS_FROM))
 for index, field in ipairs(kept) do
   if values[index] then
     redis.call('HSET', ENTRIES, field, values[index])
@@ -153,7 +154,8 @@ return {}`,
 );
 
 /**
- * The next places that a doom concerns. When none is left, the doom is lifted.
+ * The next places that a doom concerns. When none is left, the doom is lifted, and it is remembered for a day that its
+ * owner was erased: a failover can bring back what a place held.
  *
  * KEYS    the registry
  * ARGV    field of DOOMED; '' or 'places' or 'sources' with begin and end of a range there; '' or '1' with begin and
@@ -179,6 +181,9 @@ if by_client ~= '' then
 end
 if #places == 0 and #clients == 0 then
   redis.call('HDEL', DOOMED, field)
+  -- What goes with everything is of another life afterwards.
+  if min ~= '-' then redis.call('ZADD', ERASED, version, field) end
+  redis.call('ZREMRANGEBYSCORE', ERASED, '-inf', whole(now_us() - ${FENCE_S} * 1000000))
   return { 'done' }
 end
 return { 'sweep', version, whole(now_us()), places, clients }`,
@@ -210,7 +215,7 @@ return {}`,
  *
  * KEYS    the place
  * ARGV    version of the erasure; when it was read, in µs
- * Answer  {'erased'} · {'stale'} when the erasure was read too long ago
+ * Answer  {'erased'} · {'stale', moment in µs} when the erasure was read too long ago
  */
 export const erasePlaceScript: PlaceScript = placeScript(
   'erase_place',
@@ -220,10 +225,60 @@ export const erasePlaceScript: PlaceScript = placeScript(
   WRITING,
   lua`
 local version, at_us = take(), take_number()
-if now_us() > at_us + TICKET_US then return { 'stale' } end
+if is_old(at_us) then return { 'stale', whole(now_us()) } end
 local fence = redis.call('GET', FENCE)
 if fence and tonumber(fence) >= tonumber(version) then return { 'erased' } end
 wipe()
 redis.call('SET', FENCE, version, 'EX', ${FENCE_S})
 return { 'erased' }`,
+);
+
+/**
+ * Looks through places that were found by their keys: one whose owner was erased since it was written to is to be erased
+ * again, any other is enrolled.
+ *
+ * KEYS    the registry
+ * ARGV    how many; of each: members of PLACES and of SOURCES ('' for none), the version that admitted its last write,
+ *         the fields of DOOMED that concern it
+ * Answer  {moment in µs, index from 1, version of the erasure, …}
+ */
+export const auditScript: Script = script(
+  'audit',
+  'writes',
+  REGISTRY,
+  ADMISSION,
+  lua`
+local answer = { whole(now_us()) }
+for index = 1, take_number() do
+  local member, source_member, version, concerned = take(), take(), take_number(), take_list()
+  local erased = last_erased(concerned)
+  if version < tonumber(erased) then
+    answer[#answer + 1], answer[#answer + 2] = index, erased
+  else
+    redis.call('ZADD', PLACES, 0, member)
+    if source_member ~= '' then redis.call('ZADD', SOURCES, 0, source_member) end
+  end
+end
+return answer`,
+);
+
+/**
+ * Empties a place that was last written to before its owner was erased; one that was written to since is left alone.
+ *
+ * KEYS    the place
+ * ARGV    version of the erasure
+ * Answer  nothing
+ */
+export const discardPlaceScript: PlaceScript = placeScript(
+  'discard_place',
+  'writes',
+  { place: PLACE_KEYS },
+  WRITING,
+  lua`
+local version = take()
+local state = read_state()
+if not state or state.version >= tonumber(version) then return {} end
+wipe()
+redis.call('SET', FENCE, version, 'EX', ${FENCE_S})
+return {}`,
 );
