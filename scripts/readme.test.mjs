@@ -40,7 +40,7 @@ describe('README', () => {
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', block('js')], {
       cwd: root,
-      env: { ...process.env, DATA: folder, NO_COLOR: '1', FORCE_COLOR: '0' },
+      env: { ...process.env, TMPDIR: folder, NO_COLOR: '1', FORCE_COLOR: '0' },
       encoding: 'utf8',
     });
     expect(printed).toBe(block('text'));

@@ -84,6 +84,40 @@ interface Service {
   readonly depends_on?: readonly string[];
 }
 
+describe('the container image', () => {
+  const ignored = new Set(read('../.dockerignore').split('\n'));
+  const image = read('Dockerfile');
+
+  it('[DEPLOY-4] the builder is given no history, data, secrets or outputs of this machine', () => {
+    for (const pattern of ['.git', '**/node_modules', '**/data', '**/secrets', '**/secrets.json', '**/.env*']) {
+      expect(ignored).toContain(pattern);
+    }
+  });
+
+  it('[DEPLOY-4] the image holds what was built for running, and runs as an ordinary user', () => {
+    const [, run = ''] = image.split(/^FROM .*$/m).slice(1);
+    const copied = [...run.matchAll(/^COPY --from=build (.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '));
+    expect(copied.map((path) => path.replace('/opt/tidemark/', ''))).toEqual([
+      ...['package.json', 'LICENSE', 'node_modules', 'packages'],
+    ]);
+    expect(run).not.toMatch(/^COPY (?!--from=build)/m);
+    expect(run).toMatch(/^USER node$/m);
+  });
+
+  it('[DEPLOY-4] secrets of the compose file are made for the user that reads them', () => {
+    const text = read('compose.yaml');
+    const { services, secrets } = parse(text) as {
+      readonly services: { readonly tidemark: { readonly user: string } };
+      readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+    };
+    const [uid, gid] = services.tidemark.user.split(':');
+    for (const { file } of Object.values(secrets)) {
+      const made = `install -m 0400 -o ${uid} -g ${gid} /dev/stdin ${file.replace('./', 'deploy/')}`;
+      expect(text).toContain(made);
+    }
+  });
+});
+
 it('[DEPLOY-2] the compose file names only services, secrets, settings and ports there are', () => {
   const file = parse(read('compose.yaml')) as {
     readonly services: Readonly<Record<string, Service>>;

@@ -174,6 +174,7 @@ describe('backup and restore', () => {
       data: at('data'),
       backup: at('monday'),
       bytes: expect.any(Number),
+      deleted: [],
     });
     expect(statSync(at('monday')).mode & 0o777).toBe(0o700);
     expect(await answer(['verify', '--data', 'data'])).toEqual({ data: at('data'), findings: [] });
@@ -184,6 +185,15 @@ describe('backup and restore', () => {
       err: expect.stringContaining('is not empty'),
     });
     await answer(['push', 'objects', 'Product'], '{"3":{"name":"Anchor"}}');
+  });
+
+  it('[CLI-26] a backup with --keep deletes the older ones beside it, and says so', async () => {
+    await answer(['backup', 'weekly/first', '--data', 'data']);
+    const { deleted } = (await answer(['backup', 'weekly/second', '--data', 'data', '--keep', '1'])) as {
+      deleted: string[];
+    };
+    expect([deleted, readdirSync(at('weekly'))]).toEqual([[at('weekly/first')], ['second']]);
+    expect(await runCli(['backup', 'weekly/third', '--data', 'data', '--keep', '0'])).toMatchObject({ code: 2 });
   });
 
   it('[CLI-15] nothing is restored into a folder that is open', async () => {

@@ -6,11 +6,28 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import type { SourceAttributes } from '@tidemark/protocol';
 import { temporaryFolder } from '@tidemark/testing';
 import { afterAll, describe, expect, it } from 'vitest';
 import { tokenIdOf } from './token-id.ts';
 
 // The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+/** A value for every attribute a source has: one that is added must get an option of the command line, too. */
+const EVERY_ATTRIBUTE: SourceAttributes = {
+  name: 'P',
+  partition_type: 'user',
+  adapter: 'backend',
+  poll_interval: 60,
+  sync_type: 'incremental',
+  queue: 'q',
+  query_queue: 'r',
+  cud_queue: 's',
+  conflicts: 'detect',
+  read_only: false,
+  push_notify: true,
+  references: { order: 'Order', part: 'Part' },
+};
+
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const TOKEN = 'tmk_0123456789';
 
@@ -192,6 +209,25 @@ const ROWS: readonly Row[] = [
     args: ['sources', 'set', 'P', '--queue', '', '--sync-type', 'bulk_only', '--user-name', 'eve'],
     call: 'PUT /rc/v1/sources/P',
     body: { data: { queue: null, sync_type: 'bulk_only' }, user_name: 'eve' },
+    answer: { name: 'P' },
+    out: 'name  P\n',
+  },
+  {
+    args: [
+      ...['sources', 'declare', 'P', '--partition-type', 'user', '--adapter', 'backend', '--poll-interval', '60'],
+      ...['--sync-type', 'incremental', '--queue', 'q', '--query-queue', 'r', '--cud-queue', 's'],
+      ...['--conflicts', 'detect', '--read-only', 'false', '--push-notify', 'true'],
+      ...['--reference', 'order=Order', 'part=Part'],
+    ],
+    call: 'POST /rc/v1/sources',
+    body: EVERY_ATTRIBUTE,
+    answer: { name: 'P' },
+    out: 'name  P\n',
+  },
+  {
+    args: ['sources', 'set', 'P', '--read-only', 'true', '--reference', ''],
+    call: 'PUT /rc/v1/sources/P',
+    body: { data: { read_only: true, references: {} } },
     answer: { name: 'P' },
     out: 'name  P\n',
   },

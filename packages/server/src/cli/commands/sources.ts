@@ -12,6 +12,10 @@ interface SourceOptions {
   readonly queue?: string;
   readonly queryQueue?: string;
   readonly cudQueue?: string;
+  readonly conflicts?: string;
+  readonly readOnly?: string;
+  readonly reference?: readonly string[];
+  readonly pushNotify?: string;
 }
 
 interface DeclareOptions extends SourceOptions {
@@ -81,6 +85,7 @@ function addDeclare(sources: Command, cli: Cli): void {
     command,
     'tidemark sources declare Product --partition-type app',
     'tidemark sources declare Order --adapter backend --poll-interval 300 --cud-queue orders',
+    'tidemark sources declare Line --reference order_id=Order --conflicts detect',
   );
 }
 
@@ -125,17 +130,45 @@ function withAttributes(command: Command): Command {
     .addOption(new Option('--sync-type <type>', 'how devices get the data').choices(['incremental', 'bulk_only']))
     .option('--queue <name>', 'the queue for all jobs; empty for none')
     .option('--query-queue <name>', 'the queue for query jobs; empty for none')
-    .option('--cud-queue <name>', 'the queue for create, update and delete jobs; empty for none');
+    .option('--cud-queue <name>', 'the queue for create, update and delete jobs; empty for none')
+    .addOption(
+      new Option('--conflicts <rule>', 'what happens when two devices change one attribute').choices([
+        'last_writer',
+        'detect',
+      ]),
+    )
+    .addOption(new Option('--read-only <yes>', 'true: devices cannot change the data').choices(['true', 'false']))
+    .option('--reference <attribute=Source...>', 'an attribute that holds ids of another source; empty for none')
+    .addOption(new Option('--push-notify <yes>', 'true: a push pings the devices').choices(['true', 'false']));
 }
 
-function attributesOf({ pollInterval, syncType, queue, queryQueue, cudQueue }: SourceOptions): object {
+function attributesOf(options: SourceOptions): object {
   return {
-    poll_interval: pollInterval,
-    sync_type: syncType,
-    queue: queueOf(queue),
-    query_queue: queueOf(queryQueue),
-    cud_queue: queueOf(cudQueue),
+    poll_interval: options.pollInterval,
+    sync_type: options.syncType,
+    queue: queueOf(options.queue),
+    query_queue: queueOf(options.queryQueue),
+    cud_queue: queueOf(options.cudQueue),
+    conflicts: options.conflicts,
+    read_only: flagOf(options.readOnly),
+    references: referencesOf(options.reference),
+    push_notify: flagOf(options.pushNotify),
   };
+}
+
+function flagOf(text: string | undefined): boolean | undefined {
+  return text === undefined ? undefined : text === 'true';
+}
+
+/** Empty takes all references away. */
+function referencesOf(given: readonly string[] | undefined): Readonly<Record<string, string>> | undefined {
+  return given && Object.fromEntries(given.filter((text) => text !== '').map(referenceOf));
+}
+
+function referenceOf(text: string): readonly [string, string] {
+  const [, attribute, source] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (attribute !== undefined && source !== undefined) return [attribute, source];
+  throw usageFailure(`the reference ${JSON.stringify(text)} is not of the form attribute=Source`);
 }
 
 /** Empty takes the queue away. */
