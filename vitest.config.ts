@@ -19,7 +19,10 @@ class HistoriesFirst extends BaseSequencer {
 export default defineConfig({
   resolve: {
     alias: [
-      { find: /^@tidemark\/protocol\/(schemas|admin-schemas|sync-schemas)$/, replacement: source('protocol/src/$1') },
+      {
+        find: /^@tidemark\/protocol\/(annotated|schemas|admin-schemas|sync-schemas)$/,
+        replacement: source('protocol/src/$1'),
+      },
       { find: /^@tidemark\/core\/ports$/, replacement: source('core/src/ports') },
       { find: /^@tidemark\/server\/app$/, replacement: source('server/src/app/app-kit') },
       {

@@ -19,6 +19,7 @@ export function bareRoutes(folder: string): readonly Route[] {
   const page = route({
     method: 'POST',
     path: '/bare/pages/:page',
+    operationId: 'barePage',
     scope: 'device',
     summary: 'A page from memory',
     params: Type.Object({ page: Type.String() }),
@@ -29,6 +30,7 @@ export function bareRoutes(folder: string): readonly Route[] {
   const stream = route({
     method: 'GET',
     path: '/bare/stream',
+    operationId: 'bareLines',
     scope: 'device',
     summary: 'All pages from memory',
     answer: Type.Unknown(),

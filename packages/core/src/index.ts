@@ -28,7 +28,7 @@ export { readSubscription, type Subscription } from './registry/device-address.t
 export type { DeviceId } from './registry/device-id.ts';
 export { refs } from './registry/refs.ts';
 export type { Vouched } from './registry/remembered-logins.ts';
-export type { Scope } from './registry/scopes.ts';
+export { SCOPES, type Scope } from './registry/scopes.ts';
 export { sha256 } from './registry/sha256.ts';
 export type { CountedSource, SourceView } from './registry/sources.ts';
 export type { Bearer, TokenView } from './registry/tokens.ts';

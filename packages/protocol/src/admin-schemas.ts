@@ -1,254 +1,369 @@
 import { type Static, Type } from 'typebox';
-import { PUSH_SERVICES } from './device-types.ts';
+import { attributes, closed, count, flag, moment, nullableMoment, nullableText, text, texts } from './annotated.ts';
+import { DEVICE_TYPES, PUSH_SERVICES, PUSH_TYPES } from './device-types.ts';
 import { SourceAttributes } from './schemas.ts';
 
-/** What the REST API for administrators and backends answers with, `/rc/v1`. */
+/**
+ * What the REST API for administrators and backends answers with, `/rc/v1`. A schema with a `title` stands under that
+ * name in the API description.
+ */
 
-const closed = { additionalProperties: false } as const;
-const Moment = Type.String({ format: 'date-time' });
-const NullableText = Type.Union([Type.String(), Type.Null()]);
-const Count = Type.Integer({ minimum: 0 });
+const CLIENT_ID = 'c3f1a2b4';
+const PING_ID = '0kz8m1q7vK3pXc9RtYb2Lw5DnHs6JfG';
 
-export const AdminSession = Type.Object({ token: Type.String(), expires_at: Moment }, closed);
+export const AdminSession = Type.Object(
+  {
+    token: text('The token. Send it as `X-Sync-API-TOKEN` or as `Authorization: Bearer`.', 'tmk_2vXq…'),
+    expires_at: moment('When the token ends.'),
+  },
+  { ...closed, title: 'AdminSession', description: 'A login of an administrator.' },
+);
 export type AdminSession = Static<typeof AdminSession>;
 
 /** The licence in use; `seats: null` means that nothing is capped. */
 export const License = Type.Object(
   {
-    license: Type.String(),
-    edition: Type.String(),
-    licensee: NullableText,
-    seats: Type.Null(),
-    devices: Type.Integer(),
-    available: Type.Null(),
-    issued: NullableText,
-    expires: Type.Null(),
-    version: Type.String(),
+    license: text('The SPDX identifier of the licence.', 'Apache-2.0'),
+    edition: text('The edition of the server.', 'community'),
+    licensee: nullableText('Who runs the server, as the configuration says; null: it does not say.', 'Example Ltd'),
+    seats: Type.Null({ description: 'Always null: the number of devices has no cap.' }),
+    devices: Type.Integer({ description: 'How many devices are registered.', examples: [42] }),
+    available: Type.Null({ description: 'Always null: the number of devices has no cap.' }),
+    issued: nullableMoment('When this installation was first started.'),
+    expires: Type.Null({ description: 'Always null: the licence does not end.' }),
+    version: text('The version of the server.', '0.1.0'),
   },
-  closed,
+  { ...closed, title: 'License', description: 'The licence in use.' },
 );
 export type License = Static<typeof License>;
 
-export const ResetReport = Type.Object({ epoch: Type.String() }, closed);
+export const ResetReport = Type.Object(
+  { epoch: text('The new epoch of the store. Tokens of devices from before it start over.', 'b7Qk2x') },
+  { ...closed, title: 'ResetReport', description: 'What a reset began.' },
+);
 export type ResetReport = Static<typeof ResetReport>;
 
 /** The address of the backend; null: there is none. */
-export const Appserver = Type.Object({ adapter_url: NullableText }, closed);
+export const Appserver = Type.Object(
+  {
+    adapter_url: nullableText(
+      'The URL under which the backend answers calls; null: there is no backend.',
+      'https://app.example/tidemark',
+    ),
+  },
+  { ...closed, title: 'Appserver', description: 'Where the backend is.' },
+);
 export type Appserver = Static<typeof Appserver>;
 
 export const User = Type.Object(
   {
-    login: Type.String(),
-    attributes: Type.Record(Type.String(), Type.Unknown()),
-    clients: Count,
-    created_at: Moment,
-    updated_at: Moment,
+    login: text('The login, which is the id of the user.', 'anna'),
+    attributes: attributes('What was set about the user; never the password.', { email: 'anna@example.org' }),
+    clients: count('How many devices the user has.', 2),
+    created_at: moment('When the user was created.'),
+    updated_at: moment('When the user was last changed.'),
   },
-  closed,
+  { ...closed, title: 'User', description: 'A user.' },
 );
 export type User = Static<typeof User>;
 
 export const PingReport = Type.Object(
   {
-    ping_id: Type.String(),
-    users: Count,
-    devices: Count,
-    skipped: Type.Array(Type.Object({ client_id: Type.String(), reason: Type.String() }, closed)),
-    unknown_users: Type.Array(Type.String()),
+    ping_id: text('The id under which the results of the ping can be read.', PING_ID),
+    users: count('How many of the named users exist.', 1),
+    devices: count('How many devices the ping is on its way to.', 2),
+    skipped: Type.Array(
+      Type.Object(
+        {
+          client_id: text('The id of the device.', CLIENT_ID),
+          reason: text(
+            'Why: `no_device_type`, `device_type_none`, `no_device_pin`, `duplicate` or `queue_full`.',
+            'no_device_pin',
+          ),
+        },
+        { ...closed, description: 'A device that gets no ping.' },
+      ),
+      { description: 'Devices of the users that get no ping, and why.' },
+    ),
+    unknown_users: texts('Named users that do not exist.', []),
   },
-  closed,
+  { ...closed, title: 'PingReport', description: 'Where a ping was sent.' },
 );
 export type PingReport = Static<typeof PingReport>;
 
-export const RefreshDue = Type.Object({ refresh_at: Moment }, closed);
+export const RefreshDue = Type.Object(
+  { refresh_at: moment('When the data is due to be queried again.') },
+  { ...closed, title: 'RefreshDue', description: 'When a source is due to be refreshed.' },
+);
 export type RefreshDue = Static<typeof RefreshDue>;
 
 export const Source = Type.Object(
   {
     ...SourceAttributes.properties,
-    configured: Type.Boolean(),
-    created_at: Moment,
-    updated_at: Moment,
-    updated_by: NullableText,
+    configured: flag('True: the configuration of the server declares the source.'),
+    created_at: moment('When the source was declared.'),
+    updated_at: moment('When its attributes were last changed.'),
+    updated_by: nullableText('The `user_name` of the last update; null: there was none.', 'anna'),
     counts: Type.Object(
       {
         objects: Type.Union([Type.Integer(), Type.Null()], {
           description: 'Objects of a shared source; null where the data belongs to users.',
+          examples: [1_200],
         }),
       },
-      { additionalProperties: false },
+      { ...closed, description: 'How much data the source has.' },
     ),
   },
-  closed,
+  { ...closed, title: 'Source', description: 'A source with its attributes.' },
 );
 export type Source = Static<typeof Source>;
 
 /** How far a device is in one source: what it has been given, what it surely holds, and what there is. */
 export const DeviceCursor = Type.Object(
-  { seq: Count, base: Type.Union([Count, Type.Null()]), head: Count, seen_at: Moment },
-  closed,
+  {
+    seq: count('The sequence number up to which the device has been given pages.', 1040),
+    base: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description:
+        'The sequence number of its last complete catch-up; null: it has not caught up since it started over.',
+      examples: [1_001],
+    }),
+    head: count('The newest sequence number of the partition.', 1042),
+    seen_at: moment('When the device last presented a token.'),
+  },
+  { ...closed, title: 'DeviceCursor', description: 'How far a device is in one source.' },
 );
 export type DeviceCursor = Static<typeof DeviceCursor>;
 
 /** A device. */
 export const Client = Type.Object(
   {
-    client_id: Type.String(),
-    user_id: Type.String(),
-    device_type: NullableText,
-    device_pin: NullableText,
-    device_port: NullableText,
-    device_push_type: NullableText,
-    device_app_id: NullableText,
-    device_app_version: NullableText,
-    phone_id: NullableText,
-    last_sync: NullableText,
-    created_at: Moment,
-    cursors: Type.Record(Type.String(), DeviceCursor),
+    client_id: text('The id of the device.', CLIENT_ID),
+    user_id: text('The login of its user.', 'anna'),
+    device_type: nullableText(`How pings reach it: ${listed(DEVICE_TYPES)}; null: it has not said.`, 'android'),
+    device_pin: nullableText('Its address at the push service; `***` unless the token has the scope `admin`.', '***'),
+    device_port: nullableText('The port that belongs to the address, where the push service uses one.', null),
+    device_push_type: nullableText(
+      `The push service, where it does not follow from the type: ${listed(PUSH_TYPES)}.`,
+      'fcm',
+    ),
+    device_app_id: nullableText('The id of the app on the device.', 'org.example.field'),
+    device_app_version: nullableText('The version of the app.', '2.4.0'),
+    phone_id: nullableText('An id of the hardware, which tells reinstalled apps from other devices.', null),
+    last_sync: nullableMoment('When the device last pulled; null: never.'),
+    created_at: moment('When the device was registered.'),
+    cursors: Type.Record(Type.String(), DeviceCursor, {
+      description: 'How far the device is: source → cursor.',
+    }),
   },
-  closed,
+  { ...closed, title: 'Client', description: 'A device.' },
 );
 export type Client = Static<typeof Client>;
 
+function listed(values: readonly string[]): string {
+  return values.map((value) => `\`${value}\``).join(', ');
+}
+
 const tokenFields = {
-  id: Type.String(),
-  user: Type.String(),
-  name: NullableText,
-  scopes: Type.Array(Type.String()),
-  client: NullableText,
-  created_at: Moment,
-  expires_at: NullableText,
+  id: text('The id of the token, which is not the token itself.', '9f86d081884c7d65'),
+  user: text('The login of the user it belongs to.', 'admin'),
+  name: nullableText('The name it was made with; null: it came from a login.', 'backend'),
+  scopes: texts('What it may do: `admin`, `admin:reset`, `read`, `push`, `device`.', ['push']),
+  client: nullableText('The device it was made for; null: it is not for a device.', null),
+  created_at: moment('When it was made.'),
+  expires_at: nullableMoment('When it ends; null: when it is revoked.'),
 };
-export const Token = Type.Object(tokenFields, closed);
+export const Token = Type.Object(tokenFields, {
+  ...closed,
+  title: 'Token',
+  description: 'A token, without the token itself.',
+});
 export type Token = Static<typeof Token>;
 
 /** The only answer in which the token itself stands. */
-export const NewToken = Type.Object({ token: Type.String(), ...tokenFields }, closed);
+export const NewToken = Type.Object(
+  { token: text('The token itself. No other answer shows it.', 'tmk_2vXq…'), ...tokenFields },
+  { ...closed, title: 'NewToken', description: 'A token that was just made.' },
+);
 export type NewToken = Static<typeof NewToken>;
 
-export const Revoked = Type.Object({ revoked: Type.String() }, closed);
+export const Revoked = Type.Object(
+  { revoked: text('The id of the token.', '9f86d081884c7d65') },
+  { ...closed, title: 'Revoked', description: 'A token that was revoked.' },
+);
 export type Revoked = Static<typeof Revoked>;
 
-export const Deleted = Type.Object({ deleted: Type.String() }, closed);
+export const Deleted = Type.Object(
+  { deleted: text('The name or id of what was deleted.', 'anna') },
+  { ...closed, title: 'Deleted', description: 'What was deleted.' },
+);
 export type Deleted = Static<typeof Deleted>;
 
 /** One line of the audit trail. */
 export const AuditFact = Type.Object(
   {
-    id: Type.String(),
-    at: Moment,
-    actor: NullableText,
-    token_id: NullableText,
-    action: Type.String(),
-    target: NullableText,
-    result: Type.String(),
-    address: Type.String(),
-    request_id: Type.String(),
-    count: Type.Integer(),
+    id: text('The id of the fact; `after` of the next page.', '0kz8m1q7v-9f86d081884c'),
+    at: moment('When it happened first.'),
+    actor: nullableText('The login; null: nobody was recognised.', 'admin'),
+    token_id: nullableText('The id of the token that was used; null: none was.', '9f86d081884c7d65'),
+    action: text('What was done.', 'user.create'),
+    target: nullableText('What it was done to: a path of the API.', '/rc/v1/users'),
+    result: text('`ok`, or the code of the refusal.', 'ok'),
+    address: text('The address of the caller; `*`: several.', '192.0.2.7'),
+    request_id: text('The id of the request.', '6f0c1b0e-9a53-4c0f-8a4e-2f6f3f0b7a11'),
+    count: Type.Integer({ description: 'How often it happened; only failed logins are summed up.', examples: [1] }),
   },
-  closed,
+  { ...closed, title: 'AuditFact', description: 'One line of the audit trail.' },
 );
 export type AuditFact = Static<typeof AuditFact>;
 
 export const DocumentReport = Type.Object(
-  { doc: Type.String(), type: Type.Union([Type.Literal('text'), Type.Literal('objects')]), size: Type.Integer() },
-  closed,
+  {
+    doc: text('The name of the document.', 'settings'),
+    type: Type.Union([Type.Literal('text'), Type.Literal('objects')], {
+      description: 'What the document holds: a string, or a hash of hashes.',
+    }),
+    size: Type.Integer({ description: 'Characters of a text, or number of objects.', examples: [12] }),
+  },
+  { ...closed, title: 'DocumentReport', description: 'A document after it was written.' },
 );
 export type DocumentReport = Static<typeof DocumentReport>;
 
-export const BackendSecret = Type.Object({ secret: NullableText }, closed);
+export const BackendSecret = Type.Object(
+  {
+    secret: nullableText('The secret; null: it stands in the configuration.', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
+  },
+  { ...closed, title: 'BackendSecret', description: 'What calls to the backend are signed with.' },
+);
 export type BackendSecret = Static<typeof BackendSecret>;
 
-export const JobState = Type.Union([
-  Type.Literal('due'),
-  Type.Literal('delayed'),
-  Type.Literal('waiting'),
-  Type.Literal('leased'),
-  Type.Literal('dead'),
-]);
+export const JobState = Type.Union(
+  [Type.Literal('due'), Type.Literal('delayed'), Type.Literal('waiting'), Type.Literal('leased'), Type.Literal('dead')],
+  {
+    title: 'JobState',
+    description:
+      '`due`: it can run; `delayed`: its time has not come; `waiting`: another job of the same order comes first; `leased`: it runs; `dead`: all its attempts failed.',
+  },
+);
 export type JobState = Static<typeof JobState>;
 
 /** A queue of jobs, and how it stands. */
 export const JobQueue = Type.Object(
   {
-    queue: Type.String(),
-    paused: Type.Boolean(),
-    counts: Type.Object({ due: Count, delayed: Count, waiting: Count, leased: Count, dead: Count }, closed),
-    lag_ms: Count,
+    queue: text('The name of the queue.', 'uploads'),
+    paused: flag('True: no job of the queue is begun until it is resumed.'),
+    counts: Type.Object(
+      {
+        due: count('Jobs that can run.', 3),
+        delayed: count('Jobs whose time has not come.', 1),
+        waiting: count('Jobs behind another job of the same order.', 0),
+        leased: count('Jobs that run.', 2),
+        dead: count('Jobs whose attempts all failed.', 0),
+      },
+      { ...closed, description: 'How many jobs are in which state.' },
+    ),
+    lag_ms: count('For how many milliseconds the oldest due job has been due.', 120),
   },
-  closed,
+  { ...closed, title: 'JobQueue', description: 'A queue of jobs.' },
 );
 export type JobQueue = Static<typeof JobQueue>;
 
 /** A job, without what it carries. */
 export const Job = Type.Object(
   {
-    id: Type.String(),
-    kind: Type.String(),
+    id: text('The id of the job.', 'j-1f9'),
+    kind: text('What kind of work it is.', 'upload'),
     state: JobState,
-    order: NullableText,
-    attempt: Count,
-    attempts_max: Type.Integer({ minimum: 1 }),
-    enqueued_at: Moment,
-    due_at: Moment,
-    last_reason: NullableText,
+    order: nullableText('Jobs of the same order run one after the other; null: it has none.', null),
+    attempt: count('How many attempts there were.', 1),
+    attempts_max: Type.Integer({ minimum: 1, description: 'How many attempts it has.', examples: [5] }),
+    enqueued_at: moment('When it was enqueued.'),
+    due_at: moment('When it is or was due.'),
+    last_reason: nullableText('Why the last attempt failed; null: none did.', null),
   },
-  closed,
+  { ...closed, title: 'Job', description: 'A job, without what it carries.' },
 );
 export type Job = Static<typeof Job>;
 
-export const JobPage = Type.Object({ jobs: Type.Array(Job), next: NullableText }, closed);
+export const JobPage = Type.Object(
+  {
+    jobs: Type.Array(Job, { description: 'The jobs of this page.' }),
+    next: nullableText('`after` of the next page; null: this is the last.', null),
+  },
+  { ...closed, title: 'JobPage', description: 'A page of jobs.' },
+);
 export type JobPage = Static<typeof JobPage>;
 
-export const JobRetried = Type.Object({ retried: Type.String() }, closed);
+export const JobRetried = Type.Object(
+  { retried: text('The id of the job.', 'j-1f9') },
+  { ...closed, title: 'JobRetried', description: 'A dead job that is due again.' },
+);
 export type JobRetried = Static<typeof JobRetried>;
 
-export const JobRemoved = Type.Object({ removed: Type.String() }, closed);
+export const JobRemoved = Type.Object(
+  { removed: text('The id of the job.', 'j-1f9') },
+  { ...closed, title: 'JobRemoved', description: 'A job that was removed.' },
+);
 export type JobRemoved = Static<typeof JobRemoved>;
 
 const pingFields = {
-  ping_id: Type.String(),
-  at: Moment,
-  actor: NullableText,
-  cause: Type.Enum(['call', 'push']),
-  sources: Type.Array(Type.String()),
-  has_message: Type.Boolean(),
-  users: Count,
-  devices: Count,
-  skipped: Count,
-  pending: Count,
-  accepted: Count,
-  sent: Count,
-  retired: Count,
-  failed: Count,
-  gone: Count,
-  collapsed: Count,
-  repeated: Count,
+  ping_id: text('The id of the ping.', PING_ID),
+  at: moment('When it was sent.'),
+  actor: nullableText('Who sent it; null: the server, after a push.', 'backend'),
+  cause: Type.Enum(['call', 'push'], {
+    description: '`call`: somebody sent it; `push`: a push to a source with `push_notify` did.',
+  }),
+  sources: texts('The sources that devices are to sync.', ['Product']),
+  has_message: flag('True: it carries a text to show.'),
+  users: count('How many of the named users exist.', 1),
+  devices: count('How many devices it goes to.', 2),
+  skipped: count('Devices of those users that get none.', 0),
+  pending: count('Devices without a final result.', 0),
+  accepted: count('Devices whose push service has taken it.', 1),
+  sent: count('Devices that got it on their open connection.', 1),
+  retired: count('Devices whose address is dead.', 0),
+  failed: count('Devices that will not get it.', 0),
+  gone: count('Devices that were deleted or have no address any more.', 0),
+  collapsed: count('Devices that a later ping has told the same.', 0),
+  repeated: count('Devices that may have got it twice.', 0),
 };
 
 /** A ping that was sent, and how many devices it reached. */
-export const Ping = Type.Object(pingFields, closed);
+export const Ping = Type.Object(pingFields, {
+  ...closed,
+  title: 'Ping',
+  description: 'A ping that was sent, and how many devices it reached.',
+});
 export type Ping = Static<typeof Ping>;
 
 /** What became of a ping on one device. */
 export const PingResult = Type.Object(
   {
-    client_id: Type.String(),
-    service: Type.Union([Type.Enum([...PUSH_SERVICES]), Type.Null()]),
-    status: Type.Enum(['retrying', 'accepted', 'sent', 'retired', 'failed', 'gone', 'collapsed']),
-    reason: NullableText,
-    attempts: Count,
-    at: Moment,
-    repeated: Type.Boolean(),
-    answer_lost: Type.Boolean(),
+    client_id: text('The id of the device.', CLIENT_ID),
+    service: Type.Union([Type.Enum([...PUSH_SERVICES]), Type.Null()], {
+      description: 'Who carried it; null: nobody did.',
+    }),
+    status: Type.Enum(['retrying', 'accepted', 'sent', 'retired', 'failed', 'gone', 'collapsed'], {
+      description: 'What became of it; docs/operating/pings.md explains each status.',
+    }),
+    reason: nullableText('Why it failed; null: it did not.', null),
+    attempts: count('How many attempts there were.', 1),
+    at: moment('When that became known.'),
+    repeated: flag('True: the device may have got it twice.'),
+    answer_lost: flag('True: nobody knows whether the last attempt arrived.'),
   },
-  closed,
+  { ...closed, title: 'PingResult', description: 'What became of a ping on one device.' },
 );
 export type PingResult = Static<typeof PingResult>;
 
-export const PingWithResults = Type.Object({ ...pingFields, results: Type.Array(PingResult) }, closed);
+export const PingWithResults = Type.Object(
+  { ...pingFields, results: Type.Array(PingResult, { description: 'A page of results, by client id.' }) },
+  { ...closed, title: 'PingWithResults', description: 'A ping with a page of its results.' },
+);
 export type PingWithResults = Static<typeof PingWithResults>;
 
 /** The public key that browsers subscribe to pushes with. */
-export const WebPushKey = Type.Object({ public_key: Type.String() }, closed);
+export const WebPushKey = Type.Object(
+  { public_key: text('The `applicationServerKey` of a subscription, in base64url.', 'BPbN…') },
+  { ...closed, title: 'WebPushKey', description: 'The public key that browsers subscribe to pushes with.' },
+);
 export type WebPushKey = Static<typeof WebPushKey>;

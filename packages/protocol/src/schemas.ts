@@ -1,115 +1,176 @@
 import { type Static, Type } from 'typebox';
+import { closed, count, flag, nullableText, objects, text, texts } from './annotated.ts';
 
 /**
  * The shapes that travel. Objects are checked here only as far as being objects: admission must look at every key and
- * value anyway, and does it once.
+ * value anyway, and does it once. A schema with a `title` stands under that name in the API description.
  */
-export const Objects = Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()));
 
-export const PartitionType = Type.Union([Type.Literal('app'), Type.Literal('user')]);
+export const PartitionType = Type.Union([Type.Literal('app'), Type.Literal('user')], {
+  title: 'PartitionType',
+  description: 'Whose data the source holds: `app` is shared by all users, `user` is separate for each user.',
+});
 export type PartitionType = Static<typeof PartitionType>;
 
-export const SyncType = Type.Union([Type.Literal('incremental'), Type.Literal('bulk_only')]);
+export const SyncType = Type.Union([Type.Literal('incremental'), Type.Literal('bulk_only')], {
+  title: 'SyncType',
+  description: 'How devices fetch the source: `incremental` in pages of changes, `bulk_only` only as a snapshot.',
+});
 export type SyncType = Static<typeof SyncType>;
 
 /** What happens when a device changes what somebody else has changed since the device last saw it. */
-export const Conflicts = Type.Union([Type.Literal('last_writer'), Type.Literal('detect')]);
+export const Conflicts = Type.Union([Type.Literal('last_writer'), Type.Literal('detect')], {
+  title: 'Conflicts',
+  description:
+    'What happens when a device changes something that somebody else changed after the device saw it: with `last_writer` the last upload wins, attribute by attribute; with `detect` the upload is a conflict.',
+});
 export type Conflicts = Static<typeof Conflicts>;
 
 /** Attribute → the source whose objects it names. */
-export const References = Type.Record(Type.String(), Type.String());
+export const References = Type.Record(Type.String(), Type.String(), {
+  description: 'Attributes that hold ids of objects: attribute → the source of those objects.',
+  examples: [{ customer: 'Customer' }],
+});
 export type References = Static<typeof References>;
+
+const queueText = (jobs: string) =>
+  nullableText(
+    `The queue for ${jobs}. With a queue the adapter is called in the background; null: there is none.`,
+    'slow',
+  );
 
 /** The attributes of a source: those of specification 2.3, which adapter fills it, and what devices may do to it. */
 export const SourceAttributes = Type.Object(
   {
-    name: Type.String(),
-    poll_interval: Type.Integer({ minimum: -1 }),
+    name: text('The name of the source. It cannot change.', 'Product'),
+    poll_interval: Type.Integer({
+      minimum: -1,
+      description: 'Seconds between two queries of the adapter: -1 never by itself, 0 at every sync.',
+      examples: [300],
+    }),
     partition_type: PartitionType,
     sync_type: SyncType,
-    queue: Type.Union([Type.String(), Type.Null()]),
-    query_queue: Type.Union([Type.String(), Type.Null()]),
-    cud_queue: Type.Union([Type.String(), Type.Null()]),
-    adapter: Type.String(),
+    queue: queueText('query, create, update and delete jobs that have no queue of their own'),
+    query_queue: queueText('query jobs'),
+    cud_queue: queueText('create, update and delete jobs'),
+    adapter: text(
+      'Who fills the source: `none`, `backend`, or the name of a source module. It cannot change.',
+      'backend',
+    ),
     conflicts: Conflicts,
-    read_only: Type.Boolean(),
+    read_only: flag('True: devices cannot change the objects of the source.'),
     references: References,
-    push_notify: Type.Boolean(),
+    push_notify: flag('True: devices whose data a push changed get a ping.'),
   },
-  { additionalProperties: false },
+  { ...closed, title: 'SourceAttributes', description: 'The attributes of a source.' },
 );
 export type SourceAttributes = Static<typeof SourceAttributes>;
 
 /** What went wrong with one part of a call that went well otherwise; `code` is one of the catalogue. */
 export const Trouble = Type.Object(
   {
-    code: Type.String(),
-    detail: Type.String(),
-    /** When to ask again, in seconds. */
-    retry_after_s: Type.Optional(Type.Integer({ minimum: 0 })),
+    code: text('A code of the catalogue in docs/errors.md.', 'source_not_found'),
+    detail: text('What exactly went wrong, for people.', 'there is no source "Prodct"'),
+    retry_after_s: Type.Optional(count('When to ask again, in seconds.', 5)),
   },
-  { additionalProperties: false },
+  { ...closed, title: 'Trouble', description: 'What went wrong with one part of a call that otherwise succeeded.' },
 );
 export type Trouble = Static<typeof Trouble>;
 
 /** The answer to a pull for one source. With `error`, the data is as it was when all was well. */
 export const Page = Type.Object(
   {
-    token: Type.String(),
-    more: Type.Boolean(),
-    reset: Type.Optional(Type.Literal(true)),
-    delete: Type.Optional(Type.Array(Type.String())),
-    put: Type.Optional(Objects),
-    drop: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
-    patch: Type.Optional(Objects),
-    size: Type.Integer({ minimum: 0 }),
-    checksum: Type.Optional(Type.Integer({ minimum: 0 })),
+    token: text(
+      'The position after this page. Store it together with the data, and send it with the next pull.',
+      'AAECAwQFBgc',
+    ),
+    more: flag('True: there are more changes; pull again with the new token.'),
+    reset: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'The device starts over: what no page mentions between this one and the next with `more: false` is gone.',
+      }),
+    ),
+    delete: Type.Optional(texts('Ids of objects that were deleted.', ['3'])),
+    put: Type.Optional(objects('Whole objects, which replace what the device holds under their ids.')),
+    drop: Type.Optional(
+      Type.Record(Type.String(), Type.Array(Type.String()), {
+        description: 'Removed attributes: object id → names of attributes.',
+        examples: [{ '2': ['colour'] }],
+      }),
+    ),
+    patch: Type.Optional(objects('Changed attributes of objects that the device holds already.')),
+    size: count('How many objects the source has for this device.', 2),
+    checksum: Type.Optional(
+      count(
+        'On the last page: the checksum of all objects. A device that computes another one starts over.',
+        184467440737,
+      ),
+    ),
     error: Type.Optional(Trouble),
   },
-  { additionalProperties: false },
+  {
+    ...closed,
+    title: 'Page',
+    description:
+      'What changed in one source after the token. Apply in this order: reset, delete, put, drop, patch. With `error` the backend could not be asked, and the data is as it was before.',
+  },
 );
 export type Page = Static<typeof Page>;
 
 /** What became of a write. */
 export const WriteReport = Type.Object(
   {
-    source: Type.String(),
-    user_id: Type.Union([Type.String(), Type.Null()]),
-    changed: Type.Integer({ minimum: 0 }),
-    unchanged: Type.Integer({ minimum: 0 }),
-    seq: Type.Integer({ minimum: 0 }),
+    source: text('The source that was written to.', 'Product'),
+    user_id: nullableText('Whose data it is; null: it is shared by all users.', 'anna'),
+    changed: count('Objects that were created, changed or deleted.', 2),
+    unchanged: count('Objects that already were as the call wants them.', 0),
+    seq: count('The newest sequence number of the partition after the write.', 1042),
   },
-  { additionalProperties: false },
+  { ...closed, title: 'WriteReport', description: 'What a push changed.' },
 );
 export type WriteReport = Static<typeof WriteReport>;
 
 /** One resolution step of a metric. */
 export const StatStep = Type.Object(
   {
-    at: Type.Integer(),
-    count: Type.Integer({ minimum: 0 }),
-    sum: Type.Number(),
-    min: Type.Number(),
-    max: Type.Number(),
+    at: Type.Integer({ description: 'When the step begins, in seconds since 1970.', examples: [1_895_745_600] }),
+    count: count('How many measurements the step has.', 12),
+    sum: Type.Number({ description: 'Their sum; durations are in milliseconds.', examples: [84.5] }),
+    min: Type.Number({ description: 'The smallest measurement.', examples: [1.2] }),
+    max: Type.Number({ description: 'The largest measurement.', examples: [30.1] }),
   },
-  { additionalProperties: false },
+  { ...closed, title: 'StatStep', description: 'One minute of a metric.' },
 );
 export type StatStep = Static<typeof StatStep>;
 
 /** RFC 9457, the one shape of everything that is refused. */
 export const Problem = Type.Object(
   {
-    type: Type.String(),
-    title: Type.String(),
-    status: Type.Integer(),
-    detail: Type.String(),
-    code: Type.String(),
-    hint: Type.Optional(Type.String()),
-    request_id: Type.String(),
+    type: text('A URN made of the code.', 'urn:tidemark:problem:user_not_found'),
+    title: text('What the code means; the same at every occurrence.', 'No such user'),
+    status: Type.Integer({ description: 'The HTTP status.', examples: [404] }),
+    detail: text('What is wrong with this request, for people.', 'there is no user "anna"'),
+    code: text('A stable code of the catalogue in docs/errors.md: what programs should look at.', 'user_not_found'),
+    hint: Type.Optional(text('What to try.', 'log in again')),
+    request_id: text('Finds the request in the audit trail and in the log.', '6f0c1b0e-9a53-4c0f-8a4e-2f6f3f0b7a11'),
     errors: Type.Optional(
-      Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() }, { additionalProperties: false })),
+      Type.Array(
+        Type.Object(
+          {
+            pointer: text('Where: a JSON pointer (RFC 6901) into the request.', '/objects/2'),
+            detail: text('What is wrong there.', 'must be an object'),
+          },
+          { ...closed, description: 'One broken rule.' },
+        ),
+        { description: 'The places of the request that broke a rule.' },
+      ),
     ),
   },
-  { additionalProperties: false },
+  {
+    ...closed,
+    title: 'Problem',
+    description: 'Why a call was refused (RFC 9457). A refused call has changed nothing.',
+  },
 );
 export type Problem = Static<typeof Problem>;

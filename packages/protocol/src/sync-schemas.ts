@@ -1,139 +1,203 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { attributes, closed, flag, membersOf, moment, text, texts } from './annotated.ts';
 import { Conflicts, Page, PartitionType, References, SyncType, Trouble } from './schemas.ts';
 
-/** The device protocol, `/sync/v1`. docs/sync-protocol.md says what it means. */
+/**
+ * The device protocol, `/sync/v1`. docs/sync-protocol.md says what it means. A schema with a `title` stands under that
+ * name in the API description.
+ */
 
-const closed = { additionalProperties: false } as const;
+const CLIENT_ID = 'c3f1a2b4';
+const OP_ID = 'f47ac10b58cc4372a5670e02b2c3d479';
+const TOKEN = 'AAECAwQFBgc';
 
-/** Members of any name. `Type.Record` would pass over names with a line break in them, whatever is under those. */
-function membersOf<Member extends TSchema>(member: Member) {
-  return Type.Unsafe<Record<string, Static<Member>>>(Type.Object({}, { additionalProperties: member }));
+const ClientId = text('The id of the device that the token was made for.', CLIENT_ID);
+
+/** Outcomes the device has taken in, by source. */
+const Acknowledged = membersOf(
+  Type.Array(Type.String()),
+  'Outcomes that the device has processed: source → `op_id`s. They are not told again.',
+  { Product: [OP_ID] },
+);
+
+function nullableToken(description: string) {
+  return Type.Union([Type.String(), Type.Null()], { description, examples: [TOKEN] });
 }
-
-const OpIdsBySource = membersOf(Type.Array(Type.String()));
 
 export const DeviceLogin = Type.Object(
   {
-    login: Type.String(),
-    password: Type.String(),
-    /** The id this device was given before; absent: it is new. */
-    client: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    login: text('The login of the user.', 'anna'),
+    password: text('The password. It is passed on to the backend where one checks logins.', 'correct horse battery'),
+    client: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description:
+          'The `client_id` of an earlier login of this device. Absent, null, or not of this user: the device is new.',
+        examples: [CLIENT_ID],
+      }),
+    ),
   },
-  closed,
+  { ...closed, title: 'DeviceLogin', description: 'A login on a device.' },
 );
 export type DeviceLogin = Static<typeof DeviceLogin>;
 
 export const DeviceSession = Type.Object(
   {
-    token: Type.String(),
-    user_id: Type.String(),
-    client_id: Type.String(),
-    expires_at: Type.String({ format: 'date-time' }),
+    token: text('The token of the device. Send it as `Authorization: Bearer`.', 'tmk_2vXq…'),
+    user_id: text('The login of the user.', 'anna'),
+    client_id: text('The id of the device. Store it and send it with the next login.', CLIENT_ID),
+    expires_at: moment('When the token ends.'),
   },
-  closed,
+  { ...closed, title: 'DeviceSession', description: 'A login of a device.' },
 );
 export type DeviceSession = Static<typeof DeviceSession>;
 
 /** A source as a device sees it. */
 export const SyncSource = Type.Object(
   {
-    name: Type.String(),
+    name: text('The name of the source.', 'Product'),
     partition_type: PartitionType,
     sync_type: SyncType,
     conflicts: Conflicts,
-    read_only: Type.Boolean(),
+    read_only: flag('True: devices cannot change the objects of the source.'),
     references: References,
-    searchable: Type.Boolean(),
+    searchable: flag('True: the adapter of the source can search.'),
   },
-  closed,
+  { ...closed, title: 'SyncSource', description: 'A source as a device sees it.' },
 );
 export type SyncSource = Static<typeof SyncSource>;
 
-export const SyncSources = Type.Object({ sources: Type.Array(SyncSource) }, closed);
+export const SyncSources = Type.Object(
+  { sources: Type.Array(SyncSource, { description: 'The sources.' }) },
+  { ...closed, title: 'SyncSources', description: 'The sources that a device can synchronise.' },
+);
 export type SyncSources = Static<typeof SyncSources>;
 
 export const PullRequest = Type.Object(
   {
-    client_id: Type.String(),
-    sources: membersOf(Type.Object({ token: Type.Optional(Type.Union([Type.String(), Type.Null()])) }, closed)),
-    max_objects: Type.Optional(Type.Integer()),
-    /** Outcomes the device has taken in, by source. */
-    acknowledged: Type.Optional(OpIdsBySource),
+    client_id: ClientId,
+    sources: membersOf(
+      Type.Object(
+        {
+          token: Type.Optional(
+            nullableToken('The token of the last page that was stored. Absent or null: the device holds nothing.'),
+          ),
+        },
+        { ...closed, description: 'Where the device is in this source.' },
+      ),
+      'What to pull: source → token.',
+      { Product: { token: TOKEN }, Order: {} },
+    ),
+    max_objects: Type.Optional(
+      Type.Integer({ description: 'At most this many objects in the answer: a whole number from 1.', examples: [500] }),
+    ),
+    acknowledged: Type.Optional(Acknowledged),
   },
-  closed,
+  { ...closed, title: 'PullRequest', description: 'A pull of one or several sources.' },
 );
 export type PullRequest = Static<typeof PullRequest>;
 
 /** A source that cannot be pulled at all; the others are not affected. */
-export const NoPage = Type.Object({ error: Trouble }, closed);
+export const NoPage = Type.Object(
+  { error: Trouble },
+  { ...closed, title: 'NoPage', description: 'A source that cannot be pulled; the others are not affected.' },
+);
 export type NoPage = Static<typeof NoPage>;
 
-export const UploadOp = Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]);
+export const UploadOp = Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')], {
+  description: 'What was done to the object.',
+});
 export type UploadOp = Static<typeof UploadOp>;
 
 /** A change made on a device. */
 export const Upload = Type.Object(
   {
-    op_id: Type.String(),
-    source: Type.String(),
+    op_id: text('An id the device chooses, unique among its uploads. Repeating it repeats the outcome only.', OP_ID),
+    source: text('The source of the object.', 'Product'),
     op: UploadOp,
-    id: Type.String(),
-    attributes: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    id: text('The id of the object; of a create, a temporary id that the device chooses.', 'tmp-1'),
+    attributes: Type.Optional(
+      attributes('All attributes of a create, the changed ones of an update.', { name: 'Pump', price: 9.5 }),
+    ),
     /** The token of the state in which the change was made. */
-    seen: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    seen: Type.Optional(
+      nullableToken('The token of the state in which the user made the change. Sources that detect conflicts need it.'),
+    ),
   },
-  closed,
+  { ...closed, title: 'Upload', description: 'A change made on a device.' },
 );
 export type Upload = Static<typeof Upload>;
 
-export const OutcomeStatus = Type.Union([
-  Type.Literal('applied'),
-  Type.Literal('queued'),
-  Type.Literal('rejected'),
-  Type.Literal('conflict'),
-]);
+export const OutcomeStatus = Type.Union(
+  [Type.Literal('applied'), Type.Literal('queued'), Type.Literal('rejected'), Type.Literal('conflict')],
+  {
+    description:
+      'What became of the upload. `queued`: the backend has not been asked yet, and another outcome follows.',
+  },
+);
 export type OutcomeStatus = Static<typeof OutcomeStatus>;
 
 /** What became of an upload. */
 export const Outcome = Type.Object(
   {
-    op_id: Type.String(),
-    source: Type.String(),
+    op_id: text('The id of the upload.', OP_ID),
+    source: text('The source of the object.', 'Product'),
     status: OutcomeStatus,
-    /** The object's id; another than the device gave when the backend chose its own. */
-    id: Type.String(),
-    /** Why it was rejected or is a conflict. */
+    id: text("The object's id; not the one the device gave when the backend chose its own.", '17'),
     error: Type.Optional(Trouble),
-    /** Of a rejected or conflicting upload, the object as the server has it; null: there is none. */
-    current: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()])),
+    current: Type.Optional(
+      Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+        description: 'Of a rejected or conflicting upload, the object as the server has it; null: there is none.',
+        examples: [{ name: 'Pump', price: 10 }],
+      }),
+    ),
   },
-  closed,
+  { ...closed, title: 'Outcome', description: 'What became of an upload.' },
 );
 export type Outcome = Static<typeof Outcome>;
 
 export const PullAnswer = Type.Object(
-  { sources: Type.Record(Type.String(), Type.Union([Page, NoPage])), outcomes: Type.Array(Outcome) },
-  closed,
+  {
+    sources: Type.Record(Type.String(), Type.Union([Page, NoPage]), {
+      description: 'Source → page, or why there is none.',
+    }),
+    outcomes: Type.Array(Outcome, { description: 'Outcomes that the device has not acknowledged.' }),
+  },
+  { ...closed, title: 'PullAnswer', description: 'One page of each source, and waiting outcomes.' },
 );
 export type PullAnswer = Static<typeof PullAnswer>;
 
 export const PushRequest = Type.Object(
   {
-    client_id: Type.String(),
-    changes: Type.Array(Upload),
-    acknowledged: Type.Optional(OpIdsBySource),
+    client_id: ClientId,
+    changes: Type.Array(Upload, { description: 'The changes; those to one object are applied in this order.' }),
+    acknowledged: Type.Optional(Acknowledged),
   },
-  closed,
+  { ...closed, title: 'PushRequest', description: 'Changes made on a device.' },
 );
 export type PushRequest = Static<typeof PushRequest>;
 
-export const PushAnswer = Type.Object({ outcomes: Type.Array(Outcome) }, closed);
+export const PushAnswer = Type.Object(
+  { outcomes: Type.Array(Outcome, { description: 'One outcome for each change, in their order.' }) },
+  { ...closed, title: 'PushAnswer', description: 'What became of the changes.' },
+);
 export type PushAnswer = Static<typeof PushAnswer>;
 
-export const ResetRequest = Type.Object({ sources: Type.Optional(Type.Array(Type.String())) }, closed);
+export const ResetRequest = Type.Object(
+  { sources: Type.Optional(texts('The sources to start over with; absent: all.', ['Product'])) },
+  { ...closed, title: 'ResetRequest', description: 'Which sources a device starts over with.' },
+);
 export type ResetRequest = Static<typeof ResetRequest>;
 
-export const SearchRequest = Type.Object({ source: Type.String(), params: Type.Unknown() }, closed);
+export const SearchRequest = Type.Object(
+  {
+    source: text('The source to search in.', 'Product'),
+    params: Type.Unknown({
+      description: 'What to look for; the adapter says what it takes.',
+      examples: [{ q: 'pump' }],
+    }),
+  },
+  { ...closed, title: 'SearchRequest', description: 'A search by the adapter of a source.' },
+);
 export type SearchRequest = Static<typeof SearchRequest>;
 
 /** Events on the wire, by their name. They are hints: losing one loses nothing. */

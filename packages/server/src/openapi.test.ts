@@ -1,7 +1,17 @@
 import diagnostics from 'node:diagnostics_channel';
-import { type ApiDocument, endpointsOf } from '@tidemark/testing';
+import {
+  type ApiDocument,
+  type ApiResponse,
+  callsThatDoNotCompile,
+  endpointsOf,
+  lintDocument,
+  resolved,
+  uncataloguedCodes,
+  undescribed,
+} from '@tidemark/testing';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { backendDescription } from './backend/backend-description.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 interface CodeRoute {
@@ -33,6 +43,11 @@ afterAll(async () => {
   diagnostics.unsubscribe('fastify.initialization', listen);
   await server.close();
 });
+
+function responseOf(method: string, template: string, status: string): ApiResponse | undefined {
+  const place = ['paths', template, method.toLowerCase(), 'responses', status];
+  return resolved(document, place).value as ApiResponse | undefined;
+}
 
 function templateOf(url: string): string {
   return url.replaceAll(/:(\w+)/g, '{$1}');
@@ -82,9 +97,11 @@ it('[REST-28] the description is OpenAPI 3.1 with everything that it requires', 
         .map(({ name }) => `${place}: ${name} has no schema`),
       ...(requestBody === undefined || requestBody.content['application/json'] !== undefined ? [] : [`${place}: body`]),
       ...(Object.keys(responses).length > 0 ? [] : [`${place} has no responses`]),
-      ...Object.entries(responses).flatMap(([status, response]) => [
-        ...(/^(?:[1-5][0-9]{2}|[1-5]XX|default)$/.test(status) ? [] : [`${place}: ${status} is no status`]),
-        ...(typeof response.description === 'string' ? [] : [`${place}: ${status} has no description`]),
+      ...Object.keys(responses).flatMap((status) => [
+        ...(/^[1-5][0-9]{2}$/.test(status) ? [] : [`${place}: ${status} is no status`]),
+        ...(typeof responseOf(method, template, status)?.description === 'string'
+          ? []
+          : [`${place}: ${status} has no description`]),
       ]),
     ];
   });
@@ -116,16 +133,119 @@ function found(reference: string): unknown {
 
 it('[REST-28] everything refused is described as a problem, and only logins are open', () => {
   const api = endpointsOf(document).filter(({ template }) => /^\/(?:rc|app|sync)\//.test(template));
-  const refused = api.filter(({ operation }) => {
-    const content = operation.responses['4XX']?.content ?? {};
-    return content['application/problem+json']?.schema.$ref === '#/components/schemas/Problem';
-  });
-  expect(refused.length).toBe(api.length);
+  const others = api.flatMap(({ method, template, operation }) =>
+    Object.keys(operation.responses)
+      .filter((status) => Number(status) >= 400)
+      .filter((status) => !isProblem(responseOf(method, template, status)))
+      .map((status) => `${method} ${template} ${status}`),
+  );
+  expect(others).toEqual([]);
   const open = api.filter(({ operation }) => operation.security?.length === 0);
   expect(open.map(({ method, template }) => `${method} ${template}`)).toEqual([
     'POST /rc/v1/system/login',
     'POST /sync/v1/login',
   ]);
+});
+
+function isProblem(response: ApiResponse | undefined): boolean {
+  const { schema = {} } = response?.content?.['application/problem+json'] ?? {};
+  const { allOf = [] } = schema as { readonly allOf?: readonly { readonly $ref?: string }[] };
+  return allOf[0]?.$ref === '#/components/schemas/Problem';
+}
+
+describe.each(['openapi.json', 'backend-openapi.json'])('%s', (name) => {
+  const described = () => (name === 'openapi.json' ? document : (backendDescription() as ApiDocument));
+
+  it('[REST-37] every operation has an operationId of its own, and every parameter and property is described', () => {
+    expect(undescribed(described())).toEqual([]);
+  });
+
+  it('[REST-39] the description passes the strict rules of the linter', async () => {
+    expect(await lintDocument(described())).toEqual([]);
+  });
+});
+
+it('[REST-38] every operation that needs a token lists its refusals by status, with codes of the catalogue', () => {
+  expect(uncataloguedCodes(document)).toEqual([]);
+  const statuses = new Map(
+    endpointsOf(document).map(({ operation }) => [operation.operationId, Object.keys(operation.responses)]),
+  );
+  expect(statuses.get('usersDelete')).toEqual(
+    ['200', '400', '401', '403', '404', '408', '409', '414', '415', '422', '431', '500', '503', '507'], //
+  );
+  const withToken = endpointsOf(document).filter(({ operation }) => operation.security?.length !== 0);
+  const silent = withToken.filter(({ operation }) => !['401', '403', '500'].every((one) => one in operation.responses));
+  expect(silent.map(({ method, template }) => `${method} ${template}`)).toEqual([]);
+});
+
+it('[REST-38] a code that the catalogue does not have, or has with another status, is noticed', () => {
+  const problem = (code: string) => ({
+    description: code,
+    content: { 'application/problem+json': { schema: { allOf: [{}, { properties: { code: { enum: [code] } } }] } } },
+  });
+  const responses = { 404: problem('user_not_found'), 409: problem('user_not_found'), 422: problem('no_such_code') };
+  expect(uncataloguedCodes({ ...document, paths: { '/x': { get: { responses } } } })).toEqual([
+    'GET /x 409: user_not_found',
+    'GET /x 422: no_such_code',
+  ]);
+});
+
+it('[REST-37] an operation, parameter or property that says nothing about itself is noticed', () => {
+  const parameters = [{ name: 'limit', in: 'query', schema: { type: 'integer' } }] as const;
+  const schema = { type: 'object', properties: { colour: { type: 'string' } } };
+  const requestBody = { content: { 'application/json': { schema } } };
+  const flawed = { ...document, components: {}, paths: { '/x': { post: { parameters, requestBody, responses: {} } } } };
+  expect(undescribed(flawed)).toEqual([
+    'POST /x has no operationId',
+    'POST /x has no summary or no description',
+    'POST /x has no described tag',
+    'POST /x: limit is not described',
+    'POST /x: limit has no example',
+    '#/paths//x/post/requestBody/content/application/json/schema/colour is not described',
+    '#/paths//x/post/requestBody/content/application/json/schema/colour has no example',
+  ]);
+});
+
+/** Calls that a generated client must let through, and calls with one mistake each that it must not. */
+const GOOD_CALLS = [
+  `call('pushObjects', { path: { source_name: 'Product' }, body: { user_id: 'anna', objects: { '1': { name: 'Pump', tags: [1] } } } });`,
+  `call('pushDeletes', { path: { source_name: 'Product' }, body: { objects: ['1', '2'] } });`,
+  `call('pushFastUpdate', { path: { source_name: 'Product' }, body: { delete_data: {}, data: { '1': { price: 2 } } } });`,
+  `call('documentsWriteOfServer', { path: { doc: 'notes' }, body: { data: 'a text', append: true } });`,
+  `call('documentsWriteOfServer', { path: { doc: 'notes' }, body: { data: { '1': { a: null } } } });`,
+  `call('sourcesDeclare', { body: { name: 'Product', partition_type: 'app', queue: null } });`,
+  `call('sourcesListByType', { path: { partition_type: 'user' } });`,
+  `call('usersCreate', { body: { attributes: { login: 'anna', password: 'secret', email: 'anna@example.org' } } });`,
+  `call('usersPing', { body: { user_id: ['anna'], sources: 'Product', badge: 3 } });`,
+  `call('usersList', { query: { limit: 10, after: 'anna' } });`,
+  `call('tokensCreate', { body: { name: 'backend', scopes: ['push'], expires_at: null } });`,
+  `call('devicePull', { body: { client_id: 'c', sources: { Product: { token: null }, Order: {} } } });`,
+];
+const BAD_CALLS = [
+  `call('pushObjects', { path: { source_name: 'Product' }, body: { objects: 'x' } });`,
+  `call('pushObjects', { path: { source_name: 'Product' }, body: { objects: ['1'] } });`,
+  `call('pushObjects', { path: { source_name: 'Product' }, body: { objects: { '1': 'Pump' } } });`,
+  `call('pushObjects', { path: { source_name: 'Product' }, body: { user_id: 'anna' } });`,
+  `call('pushObjects', { path: { source_name: 'Product' }, body: { objects: {}, colour: 'red' } });`,
+  `call('pushObjects', { path: {}, body: { objects: {} } });`,
+  `call('pushDeletes', { path: { source_name: 'Product' }, body: { objects: { '1': {} } } });`,
+  `call('pushFastUpdate', { path: { source_name: 'Product' }, body: { data: {} } });`,
+  `call('documentsWriteOfServer', { path: { doc: 'notes' }, body: { data: 7 } });`,
+  `call('sourcesDeclare', { body: { name: 'Product', partition_type: 'group' } });`,
+  `call('sourcesDeclare', { body: { partition_type: 'app' } });`,
+  `call('sourcesUpdate', { path: { source_id: 'Product' }, body: { data: { partition_type: 'app' } } });`,
+  `call('sourcesListByType', { path: { partition_type: 'group' } });`,
+  `call('usersCreate', { body: { attributes: { login: 'anna' } } });`,
+  `call('usersPing', { body: { user_id: 7 } });`,
+  `call('usersList', { query: { limit: 'ten' } });`,
+  `call('tokensCreate', { body: { name: 'backend', scopes: ['everything'] } });`,
+  `call('devicePull', { body: { client_id: 'c', sources: ['Product'] } });`,
+  `call('devicePush', { body: { client_id: 'c', changes: [{ op_id: '1', source: 'Product', op: 'upsert', id: '1' }] } });`,
+  `call('pushNothing', { path: { source_name: 'Product' }, body: {} });`,
+];
+
+it('[REST-40] types generated from the description let calls through that are right, and none with a mistake', async () => {
+  expect(await callsThatDoNotCompile(document, [...GOOD_CALLS, ...BAD_CALLS])).toEqual(BAD_CALLS);
 });
 
 it('[REST-29] the viewer works without the internet and runs only what the server sends', async () => {

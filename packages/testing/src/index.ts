@@ -2,8 +2,10 @@ export { AnswerChecker } from './conformance/answer-checker.ts';
 export {
   type ApiDocument,
   type ApiOperation,
+  type ApiResponse,
   type Endpoint,
   endpointsOf,
+  resolved,
   type Schema,
 } from './conformance/api-document.ts';
 export { Caller, type Reply } from './conformance/caller.ts';
@@ -67,6 +69,9 @@ export {
 export { weakPasswords } from './kit/weak-passwords.ts';
 export { type MemoryJobsOptions, openMemoryJobs } from './memory-jobs/open-memory-jobs.ts';
 export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
+export { lintDocument } from './openapi/lint-document.ts';
+export { callsThatDoNotCompile } from './openapi/type-check-calls.ts';
+export { uncataloguedCodes, undescribed } from './openapi/undescribed.ts';
 export {
   type ApnsBehaviour,
   type ApnsRequest,

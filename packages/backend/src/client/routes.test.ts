@@ -4,13 +4,16 @@ import { TidemarkClient } from './tidemark-client.ts';
 
 let server: ServerProcess;
 let described: readonly string[];
+let operationIds: ReadonlyMap<string, string>;
 
 beforeAll(async () => {
   server = await startServerProcess();
   const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as ApiDocument;
-  described = endpointsOf(document)
-    .filter(({ template }) => /^\/(?:rc|app)\/v1\//.test(template))
-    .map(({ method, template }) => `${method} ${template}`);
+  const endpoints = endpointsOf(document).filter(({ template }) => /^\/(?:rc|app)\/v1\//.test(template));
+  described = endpoints.map(({ method, template }) => `${method} ${template}`);
+  operationIds = new Map(
+    endpoints.map(({ method, template, operation }) => [`${method} ${template}`, operation.operationId ?? '']),
+  );
 });
 
 afterAll(() => server.stop());
@@ -131,5 +134,30 @@ it('[BSDK-1] no method goes a way of its own: each reaches a route that is descr
       name,
       strangers: [],
     });
+  }
+});
+
+/** Methods that share the operation of another one: pages one by one, and two questions that one route answers. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  'system.metricNames': 'systemStats',
+  'system.metric': 'systemStats',
+  'users.every': 'usersList',
+  'tokens.every': 'tokensList',
+  'audit.every': 'auditList',
+  'pings.every': 'pingsList',
+  'documents.readObjects': 'documentsRead',
+};
+
+it('[BSDK-1] the operationId of a route is the name of its method, and of documents also whose they are', async () => {
+  for (const [name, call] of Object.entries(CALLS)) {
+    const { client, sent } = listening();
+    await call(client);
+    const [group = '', method = ''] = name.split('.');
+    const capital = method.charAt(0).toUpperCase() + method.slice(1);
+    const wanted = OTHER_NAMES[name] ?? `${group}${capital}`;
+    const others = [...sent]
+      .map((route) => operationIds.get(route) ?? route)
+      .filter((id) => id.replace(/Of(?:Server|User|Client)$/, '') !== wanted);
+    expect({ name, others }).toEqual({ name, others: [] });
   }
 });

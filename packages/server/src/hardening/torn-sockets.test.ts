@@ -83,6 +83,7 @@ let unreleasedMost = 0;
 const capture = route({
   method: 'GET',
   path: '/test/desk',
+  operationId: 'test',
   scope: 'public',
   summary: 'Shows the test what the routes work with',
   answer: Type.Unknown(),

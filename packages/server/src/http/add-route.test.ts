@@ -16,6 +16,7 @@ it('[LOG-3] what is logged about a request that failed carries the id that its c
   const failing = route({
     method: 'GET',
     path: '/fail',
+    operationId: 'test',
     scope: 'public',
     summary: 'Fails deep inside',
     answer: Type.Object({}),

@@ -4,13 +4,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
 import { exchangeOf } from './exchange.ts';
-import type { Call, Desk, Route } from './route.ts';
-import { routeSchema } from './route-schema.ts';
+import type { Call, Desk, Operation, Route } from './route.ts';
+import { validationSchema } from './route-schema.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Its answers last as long as the caller listens, so their time says nothing. */
     readonly isStream?: boolean;
+    /** What the API description says of the route. */
+    readonly operation?: Operation;
   }
   interface FastifyRequest {
     /** Null on public routes, and before the caller is known. */
@@ -26,8 +28,8 @@ export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
   app.route({
     method,
     url: path,
-    schema: routeSchema(route),
-    config: { isStream: route.streams !== undefined },
+    schema: validationSchema(route),
+    config: { isStream: route.streams !== undefined, operation: route },
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     // Before the body is read: whoever may not call the route shall not make us parse anything.
     ...(scope === 'public' ? {} : { onRequest: admitBearer(desk, scope) }),

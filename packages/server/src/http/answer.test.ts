@@ -31,6 +31,7 @@ const spoil = (bytes: Buffer) => bytes.fill(SPOILT);
 const parts = route({
   method: 'GET',
   path: '/test/parts',
+  operationId: 'test',
   scope: 'public',
   summary: 'A large answer whose memory is used again',
   answer: Type.Unknown(),
@@ -51,6 +52,7 @@ async function* lines(): AsyncGenerator<readonly TextPart[]> {
 const stream = route({
   method: 'GET',
   path: '/test/lines',
+  operationId: 'test',
   scope: 'public',
   summary: 'Large lines whose memory is used again',
   answer: Type.Unknown(),

@@ -16,6 +16,7 @@ import {
   URL_BYTES_MAX,
 } from '../edge-limits.ts';
 import { admitBodies } from './admit-bodies.ts';
+import { ALWAYS_ANSWERED } from './always-answered.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
 import { exchangeOf } from './exchange.ts';
@@ -155,8 +156,6 @@ function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'> 
   });
 }
 
-/** What tells operators and balancers how the server is must be told above all when it is not well. */
-const ALWAYS_ANSWERED: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics']);
 const NO_LOAD = { overload: null };
 
 function shedLoad(request: FastifyRequest, overload: string): void {

@@ -1,37 +1,54 @@
 import { createHash } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
+import { Problem } from '@tidemark/protocol/schemas';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { readVersion } from '../version.ts';
-import { addSharedSchemas, REFUSED } from './route-schema.ts';
+import { finishDocument } from './finish-document.ts';
+import type { Operation } from './route.ts';
+import { operationSchema } from './route-schema.ts';
+import { TAGS } from './tags.ts';
 
 /** Where people read the description. */
 export const VIEWER_PATH = '/docs';
 
 /** Describes every route that is added afterwards, at `/openapi.json`, with a viewer at `/docs/` that needs no network. */
 export async function addDescription(app: FastifyInstance): Promise<void> {
-  addSharedSchemas(app);
   await app.register(swagger, {
-    refResolver: { buildLocalReference: ({ $id }, _base, _fragment, index) => ($id ? String($id) : `Schema${index}`) },
+    transform: ({ schema, url, route: { config } }) => ({
+      schema: config?.operation === undefined ? schema : operationSchema(config.operation),
+      url,
+    }),
+    transformObject: (made) => ('openapiObject' in made ? finishDocument(made.openapiObject) : made.swaggerObject),
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'Tidemark administration and push API',
         version: readVersion(),
         description:
-          'Controls a Tidemark server and pushes data into it. Everything refused is `application/problem+json`.',
+          'Controls a Tidemark server, pushes data into it and synchronises devices with it. A refused call has changed nothing; its answer is `application/problem+json` with a stable `code`, or plain text for callers that prefer it.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
+      servers: [{ url: '/', description: 'The server that gave this description.' }],
+      tags: [...TAGS],
       components: {
+        schemas: { Problem },
         securitySchemes: {
-          header: { type: 'apiKey', in: 'header', name: 'X-Sync-API-TOKEN' },
-          bearer: { type: 'http', scheme: 'bearer' },
+          header: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'X-Sync-API-TOKEN',
+            description: 'A token from a login or from `POST /rc/v1/tokens`.',
+          },
+          bearer: { type: 'http', scheme: 'bearer', description: 'The same token, or that of a device.' },
         },
       },
       security: [{ header: [] }, { bearer: [] }],
     },
   });
   const send = descriptionSender(app);
+  const described = operationSchema(DESCRIPTION);
   await app.register(swaggerUi, {
     routePrefix: VIEWER_PATH,
     staticCSP: true,
@@ -43,7 +60,11 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
         request.routeOptions.url === `${VIEWER_PATH}/json` ? send(request, reply) : done(),
     },
   });
-  app.get('/openapi.json', { schema: DESCRIPTION }, send);
+  app.get(
+    '/openapi.json',
+    { schema: { ...described, response: { ...(described.response as object), 304: UNCHANGED } } },
+    send,
+  );
 }
 
 /** Sends the description, which is written once when it is first asked for: by then every route is known. */
@@ -68,12 +89,13 @@ function isNamed(etag: string, ifNoneMatch = ''): boolean {
   return named.includes(etag) || named.includes('*');
 }
 
-const DESCRIPTION = {
+const DESCRIPTION: Operation = {
+  method: 'GET',
+  path: '/openapi.json',
+  operationId: 'serviceDescription',
+  scope: 'public',
   summary: 'This description',
-  tags: ['service'],
-  security: [],
-  response: {
-    200: { description: 'OpenAPI 3.1', content: { 'application/json': { schema: { type: 'object' } } } },
-    '4xx': REFUSED,
-  },
-} as const;
+  answer: Type.Object({}, { additionalProperties: true, description: 'An OpenAPI 3.1 document.' }),
+};
+
+const UNCHANGED = { description: 'The caller has this version already.', type: 'null' } as const;

@@ -1,51 +1,58 @@
-import { Problem } from '@tidemark/protocol/schemas';
-import type { FastifyInstance, FastifySchema } from 'fastify';
-import type { Route } from './route.ts';
+import type { FastifySchema } from 'fastify';
+import type { Operation } from './route.ts';
+import { refusalsOf } from './route-refusals.ts';
+import { shownSchema } from './shown.ts';
 
-/** What routes share by reference, so that the description says it once. */
-export function addSharedSchemas(app: FastifyInstance): void {
-  app.addSchema({ ...Problem, $id: 'Problem' });
-}
-
-/** What fastify validates by, and what the description of the API is made from. */
-export function routeSchema({
-  summary,
-  scope,
-  params,
-  query,
-  body,
-  answer,
-  isText,
-  path,
-  streams,
-}: Route): FastifySchema {
+/** What fastify validates requests by. */
+export function validationSchema({ params, query, body }: Operation): FastifySchema {
   return {
-    summary,
-    description: scope === 'public' ? 'Needs no token.' : `Needs a token with the scope \`${scope}\`.`,
-    tags: [sectionOf(path)],
-    ...(scope === 'public' ? { security: [] } : {}),
     ...(params === undefined ? {} : { params }),
     ...(query === undefined ? {} : { querystring: query }),
     ...(body === undefined ? {} : { body }),
-    response: {
-      200: {
-        description: summary,
-        content: { [streams ?? 'application/json']: { schema: answer }, ...(isText === true ? PLAIN_TEXT : {}) },
-      },
-      '4xx': REFUSED,
-      '5xx': FAILED,
-    },
   };
 }
 
-const PLAIN_TEXT = { 'text/plain': { schema: { type: 'string' } } } as const;
-const PROBLEM = { 'application/problem+json': { schema: { $ref: 'Problem#' } }, ...PLAIN_TEXT } as const;
-/** How everything refused is described. */
-export const REFUSED = { description: 'Refused; `code` says why. Nothing has changed.', content: PROBLEM } as const;
-const FAILED = { description: 'Not done, and not because of the request.', content: PROBLEM } as const;
+/** What the API description says of a route. It is made when the description is asked for, not at start. */
+export function operationSchema(operation: Operation): FastifySchema {
+  const { operationId, summary, description, scope, params, query, body, answer, isText, path, streams } = operation;
+  const needs = scope === 'public' ? 'Needs no token.' : `Needs a token with the scope \`${scope}\`.`;
+  return {
+    operationId,
+    summary,
+    description: description === undefined ? needs : `${description} ${needs}`,
+    tags: [sectionOf(path)],
+    ...(scope === 'public' ? { security: [] } : {}),
+    ...(params === undefined ? {} : { params: shownSchema(params) }),
+    ...(query === undefined ? {} : { querystring: shownSchema(query) }),
+    ...(body === undefined ? {} : { body: shownSchema(body) }),
+    response: {
+      200: {
+        description: descriptionOf(answer) ?? summary,
+        content: {
+          [streams ?? 'application/json']: { schema: shownSchema(answer) },
+          ...(isText === true ? PLAIN_TEXT : {}),
+        },
+      },
+    },
+    ...{ [REFUSALS_KEY]: refusalsOf(operation) },
+  };
+}
+
+/** Where an operation carries the codes it can answer with until `finishDocument` turns them into responses. */
+export const REFUSALS_KEY = 'x-refusals';
+
+const PLAIN_TEXT = {
+  'text/plain': { schema: { type: 'string', description: 'The same as plain text.', examples: ['text'] } },
+} as const;
+
+function descriptionOf(schema: { readonly description?: string }): string | undefined {
+  return schema.description;
+}
 
 function sectionOf(path: string): string {
   const [, prefix = '', , section = ''] = path.split('/');
   if (prefix === 'sync') return 'devices';
-  return prefix === 'app' ? 'push' : section === 'readstate' ? 'read_state' : section;
+  if (prefix === 'app') return 'push';
+  if (prefix !== 'rc') return 'service';
+  return section === 'readstate' ? 'read_state' : section;
 }

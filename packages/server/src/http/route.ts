@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Bearer, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core';
+import type { RefusalCode } from '@tidemark/protocol';
 import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
@@ -100,12 +101,18 @@ export class EventStream {
 /** What a route answers when it is not JSON in one piece. */
 export type StreamType = 'text/event-stream' | 'application/x-ndjson';
 
-/** A route as data. Everything about it is said here: the handler only has to do its work. */
-export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema> {
+/** What the API description says of a route. */
+export interface Operation<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
+  /** The name of the route in generated clients; it never changes. Where the backend SDK has a method, its name. */
+  readonly operationId: string;
   readonly scope: RouteScope;
   readonly summary: string;
+  /** What the summary does not say. */
+  readonly description?: string;
+  /** Codes it can answer with, besides those that follow from its scope, parameters and body (route-refusals.ts). */
+  readonly refusals?: readonly RefusalCode[];
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
@@ -114,6 +121,11 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly streams?: StreamType;
   /** Also answered as plain text, which is the default unless the caller prefers JSON. */
   readonly isText?: true;
+}
+
+/** A route as data. Everything about it is said here: the handler only has to do its work. */
+export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema>
+  extends Operation<P, Q, B> {
   /** The largest body, where it is less than what the configuration allows. */
   readonly bodyBytesMax?: number;
   /** What the audit trail calls it; routes without one are not audited. */

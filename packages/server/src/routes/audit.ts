@@ -3,15 +3,16 @@ import { AuditFact } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
-import { PageQuery } from './shapes.ts';
+import { pageQuery } from './shapes.ts';
 
 const list = route({
   method: 'GET',
   path: '/rc/v1/audit',
+  operationId: 'auditList',
   scope: 'admin',
   summary: 'Who did what, newest first',
-  query: PageQuery,
-  answer: Type.Array(AuditFact),
+  query: pageQuery('the id of a fact', '0kz8m1q7v-9f86d081884c', {}),
+  answer: Type.Array(AuditFact, { description: 'Facts, newest first.' }),
   handle: async ({ desk, query }) => {
     if (query.after !== undefined && !FACT_ID.test(query.after)) throw notAnId();
     return desk.tidemark.audit.list(pageOf(query));

@@ -2,21 +2,23 @@ import { Client } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
-import { Text } from './shapes.ts';
+import { ClientId, SourceId } from './shapes.ts';
 
 const owner: DocumentOwner = {
   name: 'a device and source',
   path: '/rc/v1/clients/:client_id/sources/:source_id/docs',
-  params: { client_id: Text, source_id: Text },
+  id: 'OfClient',
+  params: { client_id: ClientId, source_id: SourceId },
   scopeOf: ({ client_id: client = '', source_id: source = '' }) => ({ kind: 'client', source, client }),
 };
 
 const get = route({
   method: 'GET',
   path: '/rc/v1/clients/:client_id',
+  operationId: 'clientsGet',
   scope: 'read',
   summary: 'The attributes of a device',
-  params: Type.Object({ client_id: Text }),
+  params: Type.Object({ client_id: ClientId }),
   answer: Client,
   handle: async ({ desk, params, bearer }) => {
     const { tidemark } = desk;

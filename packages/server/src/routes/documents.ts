@@ -1,9 +1,11 @@
 import type { DocumentScope, DocumentView } from '@tidemark/core';
 import { DocumentReport } from '@tidemark/protocol/admin-schemas';
+import { text } from '@tidemark/protocol/annotated';
 import { type TProperties, Type } from 'typebox';
 import { prefersJson } from '../http/negotiate.ts';
 import { JsonText, type Route, route, TextAnswer } from '../http/route.ts';
-import { Document, DocumentBody, Names, Text } from './shapes.ts';
+import { MEMBERSHIP_REFUSALS, OBJECT_REFUSALS } from '../http/route-refusals.ts';
+import { Document, DocumentBody, names } from './shapes.ts';
 
 /** Each owner has some of them; which ones, its schema says. */
 interface OwnerParams {
@@ -16,6 +18,8 @@ interface OwnerParams {
 export interface DocumentOwner {
   /** In sentences: "a document of …". */
   readonly name: string;
+  /** What its operations end with, such as `OfUser`. */
+  readonly id: string;
   /** The path under which its documents stand. */
   readonly path: string;
   readonly params: TProperties;
@@ -23,13 +27,16 @@ export interface DocumentOwner {
 }
 
 /** Reading and writing documents is the same whoever they belong to. */
-export function documentRoutes({ name, path, params, scopeOf }: DocumentOwner): readonly Route[] {
-  const withDoc = Type.Object({ ...params, doc: Text });
+export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwner): readonly Route[] {
+  const withDoc = Type.Object({ ...params, doc: text('The name of the document.', 'settings') });
   const read = route({
     method: 'GET',
     path: `${path}/:doc`,
+    operationId: `documentsRead${id}`,
     scope: 'read',
     summary: `The content of a document of ${name}`,
+    description: 'A string is answered as plain text, unless the caller prefers JSON.',
+    refusals: MEMBERSHIP_REFUSALS,
     params: withDoc,
     answer: Document,
     isText: true,
@@ -39,8 +46,10 @@ export function documentRoutes({ name, path, params, scopeOf }: DocumentOwner): 
   const write = route({
     method: 'POST',
     path: `${path}/:doc`,
+    operationId: `documentsWrite${id}`,
     scope: 'admin',
     summary: `Set or append the content of a document of ${name}`,
+    refusals: ['type_conflict', 'document_too_large', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
     params: withDoc,
     body: DocumentBody,
     answer: DocumentReport,
@@ -52,14 +61,16 @@ export function documentRoutes({ name, path, params, scopeOf }: DocumentOwner): 
 }
 
 /** The names of the documents of an owner, beside which its documents stand. */
-export function docnamesRoute({ name, path, params, scopeOf }: DocumentOwner): Route {
+export function docnamesRoute({ name, id, path, params, scopeOf }: DocumentOwner): Route {
   return route({
     method: 'GET',
     path: path.replace(/\/docs$/, '/docnames'),
+    operationId: `documentsNames${id}`,
     scope: 'read',
     summary: `The names of the documents of ${name}`,
+    refusals: MEMBERSHIP_REFUSALS,
     params: Type.Object(params),
-    answer: Names,
+    answer: names('Names of documents.', ['md', 'settings']),
     handle: ({ desk, params: given }) => desk.tidemark.documentNames(scopeOf(given as OwnerParams)),
   });
 }

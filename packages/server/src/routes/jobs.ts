@@ -1,20 +1,25 @@
 import { JOB_STATES, type JobState, type JobView, type QueueView, queueProblem } from '@tidemark/core';
 import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { Job, JobPage, JobQueue, JobRemoved, JobRetried } from '@tidemark/protocol/admin-schemas';
+import { text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
+import { shown } from '../http/shown.ts';
 import { pageOf } from './paging.ts';
-import { Empty, PageQuery, Text } from './shapes.ts';
+import { Empty, pageQuery } from './shapes.ts';
 
-const QueueParams = Type.Object({ queue: Text });
-const JobParams = Type.Object({ queue: Text, job_id: Text });
+const Queue = text('The name of the queue.', 'uploads');
+const QueueParams = Type.Object({ queue: Queue });
+const JobParams = Type.Object({ queue: Queue, job_id: text('The id of the job.', 'j-1f9') });
+const StateParam = Type.Enum([...JOB_STATES], { description: 'The state of the jobs; absent: `dead`.' });
 
 const list = route({
   method: 'GET',
   path: '/rc/v1/jobs',
+  operationId: 'jobsQueues',
   scope: 'read',
   summary: 'Queues that have jobs or are paused, and how they stand',
-  answer: Type.Array(JobQueue),
+  answer: Type.Array(JobQueue, { description: 'Queues.' }),
   handle: async ({ desk }) => {
     const names = await desk.jobs.queues();
     return Promise.all(names.slice(0, LIST_MAX).map(async (name) => queueOf(await desk.jobs.describe(name))));
@@ -24,6 +29,7 @@ const list = route({
 const describe = route({
   method: 'GET',
   path: '/rc/v1/jobs/:queue',
+  operationId: 'jobsQueue',
   scope: 'read',
   summary: 'How a queue stands',
   params: QueueParams,
@@ -34,10 +40,12 @@ const describe = route({
 const inspect = route({
   method: 'GET',
   path: '/rc/v1/jobs/:queue/jobs',
+  operationId: 'jobsInspect',
   scope: 'read',
   summary: 'Jobs of a queue in a state, page by page; what they carry is not shown',
+  refusals: ['invalid_value'],
   params: QueueParams,
-  query: Type.Object({ ...PageQuery.properties, state: Type.Optional(Text) }, { additionalProperties: false }),
+  query: pageQuery('`next` of that page', 'j-1f9', { state: Type.Optional(Type.String(shown(StateParam))) }),
   answer: JobPage,
   handle: async ({ desk, params, query }) => {
     const { state = 'dead', ...paging } = query;
@@ -52,6 +60,7 @@ const inspect = route({
 const find = route({
   method: 'GET',
   path: '/rc/v1/jobs/:queue/jobs/:job_id',
+  operationId: 'jobsGet',
   scope: 'read',
   summary: 'One job; what it carries is not shown',
   params: JobParams,
@@ -66,8 +75,10 @@ const find = route({
 const retry = route({
   method: 'POST',
   path: '/rc/v1/jobs/:queue/jobs/:job_id/retry',
+  operationId: 'jobsRetry',
   scope: 'admin',
   summary: 'Make a dead job due again, with all its attempts',
+  refusals: ['job_not_idle'],
   params: JobParams,
   body: Empty,
   answer: JobRetried,
@@ -82,8 +93,10 @@ const retry = route({
 const remove = route({
   method: 'DELETE',
   path: '/rc/v1/jobs/:queue/jobs/:job_id',
+  operationId: 'jobsRemove',
   scope: 'admin',
   summary: 'Forget a job that nobody runs at this moment',
+  refusals: ['job_not_idle'],
   params: JobParams,
   answer: JobRemoved,
   audit: 'jobs.remove',
@@ -101,6 +114,7 @@ const remove = route({
 const pause = route({
   method: 'POST',
   path: '/rc/v1/jobs/:queue/pause',
+  operationId: 'jobsPause',
   scope: 'admin',
   summary: 'Begin no more jobs of a queue until it is resumed; those under way go on',
   params: QueueParams,
@@ -116,6 +130,7 @@ const pause = route({
 const resume = route({
   method: 'POST',
   path: '/rc/v1/jobs/:queue/resume',
+  operationId: 'jobsResume',
   scope: 'admin',
   summary: 'Go on with the jobs of a queue',
   params: QueueParams,

@@ -1,17 +1,21 @@
 import { nameProblem, pointer, Refusal } from '@tidemark/protocol';
 import { Ping, PingWithResults, WebPushKey } from '@tidemark/protocol/admin-schemas';
+import { text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
-import { PageQuery, Text } from './shapes.ts';
+import { pageQuery } from './shapes.ts';
+
+const PING_ID_EXAMPLE = '0kz8m1q7vK3pXc9RtYb2Lw5DnHs6JfG';
 
 const list = route({
   method: 'GET',
   path: '/rc/v1/pings',
+  operationId: 'pingsList',
   scope: 'read',
   summary: 'The pings that were sent and what became of them, newest first',
-  query: PageQuery,
-  answer: Type.Array(Ping),
+  query: pageQuery('the id of a ping', PING_ID_EXAMPLE, {}),
+  answer: Type.Array(Ping, { description: 'Pings, newest first.' }),
   handle: async ({ desk, query }) => {
     if (query.after !== undefined && !PING_ID.test(query.after)) throw notAllowed('must be the id of a ping');
     return desk.results.list(pageOf(query));
@@ -21,10 +25,11 @@ const list = route({
 const get = route({
   method: 'GET',
   path: '/rc/v1/pings/:ping_id',
+  operationId: 'pingsGet',
   scope: 'read',
   summary: 'A ping and what became of it on each device, by client id',
-  params: Type.Object({ ping_id: Text }),
-  query: PageQuery,
+  params: Type.Object({ ping_id: text('The id of the ping.', PING_ID_EXAMPLE) }),
+  query: pageQuery('the id of a device', 'c3f1a2b4', {}),
   answer: PingWithResults,
   handle: async ({ desk, params, query }) => {
     if (!PING_ID.test(params.ping_id)) throw new Refusal('ping_not_found', 'there is no ping of this id');
@@ -38,6 +43,7 @@ const get = route({
 const webPushKey = route({
   method: 'GET',
   path: '/rc/v1/system/web_push_key',
+  operationId: 'systemWebPushKey',
   scope: 'read',
   summary: 'The public key that browsers subscribe to pushes with (applicationServerKey)',
   answer: WebPushKey,

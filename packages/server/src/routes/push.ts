@@ -1,19 +1,41 @@
+import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
 import { WriteReport } from '@tidemark/protocol/schemas';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { Desk } from '../http/route.ts';
 import { type Route, route } from '../http/route.ts';
-import { Text } from './shapes.ts';
+import { MEMBERSHIP_REFUSALS, OBJECT_REFUSALS } from '../http/route-refusals.ts';
+import { shown } from '../http/shown.ts';
+import { IgnoredToken, SourceId } from './shapes.ts';
 
 /** The envelope is checked here; the objects are for admission, which has to look at every one of them anyway. */
-const envelope = { user_id: Type.Optional(Type.Unknown()), api_token: Type.Optional(Type.Unknown()) };
-const rebuild = { rebuild_md: Type.Optional(Type.Boolean()) };
-const objects = { objects: Type.Unknown() };
+const envelope = {
+  user_id: Type.Optional(
+    Type.Unknown(shown(text('The user whose data it is. Required unless the source is shared.', 'anna'))),
+  ),
+  api_token: IgnoredToken,
+};
+const rebuild = {
+  rebuild_md: Type.Optional(flag('Accepted and without effect: the document is always exact.')),
+};
+
+/** A hash of hashes, which admission checks. */
+function hash(description: string) {
+  return Type.Unknown(shown(objects(description)));
+}
+
+const OPERATION_IDS = {
+  push_objects: 'pushObjects',
+  push_deletes: 'pushDeletes',
+  fast_insert: 'pushFastInsert',
+  fast_update: 'pushFastUpdate',
+  fast_delete: 'pushFastDelete',
+} as const;
 
 type Target = { readonly source: string; readonly user_id?: unknown };
 
 /** `rebuild_md` is taken and has no effect: the document is exact at every moment, at the same low cost. */
 function push<B extends TSchema>(
-  operation: string,
+  operation: keyof typeof OPERATION_IDS,
   summary: string,
   body: B,
   handle: (desk: Desk, target: Target, body: Static<B>) => Promise<unknown>,
@@ -21,9 +43,11 @@ function push<B extends TSchema>(
   return route({
     method: 'POST',
     path: `/app/v1/:source_name/${operation}`,
+    operationId: OPERATION_IDS[operation],
     scope: 'push',
     summary,
-    params: Type.Object({ source_name: Text }),
+    refusals: ['user_not_found', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
+    params: Type.Object({ source_name: SourceId }),
     body,
     answer: WriteReport,
     operation,
@@ -34,19 +58,39 @@ function push<B extends TSchema>(
   });
 }
 
-const ObjectsBody = Type.Object({ ...envelope, ...rebuild, ...objects }, { additionalProperties: false });
-const FastInsertBody = Type.Object({ ...envelope, ...objects }, { additionalProperties: false });
-const FastUpdateBody = Type.Object(
-  { ...envelope, delete_data: Type.Unknown(), data: Type.Unknown() },
-  { additionalProperties: false },
+const ObjectsBody = Type.Object(
+  { ...envelope, ...rebuild, objects: hash('Objects to merge: their attributes are set, other attributes stay.') },
+  { ...closed, title: 'PushObjects', description: 'Objects to add or update.' },
 );
-const FastDeleteBody = Type.Object({ ...envelope, data: Type.Unknown() }, { additionalProperties: false });
+const DeletesBody = Type.Object(
+  { ...envelope, ...rebuild, objects: Type.Unknown(shown(texts('Ids of objects.', ['1', '2']))) },
+  { ...closed, title: 'PushDeletes', description: 'Objects to delete.' },
+);
+const FastInsertBody = Type.Object(
+  { ...envelope, objects: hash('Whole objects; each replaces what was there under its id.') },
+  { ...closed, title: 'FastInsert', description: 'Objects to insert.' },
+);
+const FastUpdateBody = Type.Object(
+  {
+    ...envelope,
+    delete_data: hash('The previous data: an attribute is removed where it still holds this value.'),
+    data: hash('The new data, which is set afterwards.'),
+  },
+  { ...closed, title: 'FastUpdate', description: 'Data to remove and data to set.' },
+);
+const FastDeleteBody = Type.Object(
+  {
+    ...envelope,
+    data: hash('Attributes are removed where they hold this value; an object without attributes is gone.'),
+  },
+  { ...closed, title: 'FastDelete', description: 'Data to remove.' },
+);
 
 export const pushRoutes = [
   push('push_objects', 'Add objects, or update existing ones', ObjectsBody, ({ tidemark }, target, body) =>
     tidemark.pushObjects({ ...target, objects: body.objects }),
   ),
-  push('push_deletes', 'Delete objects', ObjectsBody, ({ tidemark }, target, body) =>
+  push('push_deletes', 'Delete objects', DeletesBody, ({ tidemark }, target, body) =>
     tidemark.pushDeletes({ ...target, objects: body.objects }),
   ),
   push('fast_insert', 'Insert objects without a look at what is there', FastInsertBody, ({ tidemark }, target, body) =>

@@ -1,17 +1,36 @@
+import { INTERVAL_S_MAX } from '@tidemark/protocol';
 import { RefreshDue } from '@tidemark/protocol/admin-schemas';
+import { closed } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { type Route, route } from '../http/route.ts';
-import { Text } from './shapes.ts';
+import { MEMBERSHIP_REFUSALS } from '../http/route-refusals.ts';
+import { shown } from '../http/shown.ts';
+import { SourceId, UserId } from './shapes.ts';
+
+const RefreshTime = Type.Integer({
+  minimum: 0,
+  maximum: INTERVAL_S_MAX,
+  description: 'Seconds from now until the source is due; absent: it is due at the next sync.',
+  examples: [60],
+});
+
+/** What the operations of each spelling are called, after `sourcesRefresh`. */
+const SPELLINGS = { read_state: '', readstate: 'Readstate' } as const;
 
 /** The specification gives the method in two ways and the path in two spellings: all four are the same route. */
 function readState(method: 'POST' | 'PUT', segment: 'read_state' | 'readstate'): Route {
   return route({
     method,
     path: `/rc/v1/${segment}/users/:user_id/sources/:source_id`,
+    operationId: `sourcesRefresh${SPELLINGS[segment]}${method === 'PUT' ? 'ByPut' : ''}`,
     scope: 'admin',
     summary: 'Set when a source is due to be refreshed',
-    params: Type.Object({ user_id: Text, source_id: Text }),
-    body: Type.Object({ refresh_time: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+    refusals: ['invalid_value', ...MEMBERSHIP_REFUSALS],
+    params: Type.Object({ user_id: UserId, source_id: SourceId }),
+    body: Type.Object(
+      { refresh_time: Type.Optional(Type.Unknown(shown(RefreshTime))) },
+      { ...closed, title: 'ReadState', description: 'When the source is due.' },
+    ),
     answer: RefreshDue,
     audit: 'read_state.set',
     handle: ({ desk, params, body }) =>

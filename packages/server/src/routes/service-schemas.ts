@@ -1,22 +1,39 @@
+import { closed, count, flag, nullableMoment, text } from '@tidemark/protocol/annotated';
 import type { FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { REFUSED } from '../http/route-schema.ts';
-import { NullableText, Text } from './shapes.ts';
+import { operationSchema } from '../http/route-schema.ts';
 
 const breaker = {
-  state: Type.Enum(['unset', 'closed', 'open', 'trying']),
-  failures: Type.Integer({ minimum: 0 }),
-  until: NullableText,
+  state: Type.Enum(['unset', 'closed', 'open', 'trying'], {
+    description:
+      'The circuit breaker: `unset` without a backend, `closed` when calls go through, `open` when none do, `trying` while one call tries.',
+  }),
+  failures: count('Failed calls in a row.', 0),
+  until: nullableMoment('Until when no call is made; null: calls are made.'),
 };
-const Breaker = Type.Object(breaker, { additionalProperties: false });
+const Breaker = Type.Object(breaker, { ...closed, title: 'Breaker', description: 'A circuit breaker.' });
 
 /** How the service routes are described. They stand outside the versioned paths, and most need no token. */
 const Readiness = Type.Object(
   {
-    status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready')]),
-    durability: Type.Optional(Text),
+    status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready')], {
+      description: 'Whether the server takes work.',
+    }),
+    durability: Type.Optional(
+      text('Where a write is when it is answered: `durable`, `buffered` or `memory`.', 'durable'),
+    ),
     checks: Type.Optional(
-      Type.Array(Type.Object({ name: Text, ok: Type.Boolean(), detail: Text }, { additionalProperties: false })),
+      Type.Array(
+        Type.Object(
+          {
+            name: text('What was looked at.', 'store'),
+            ok: flag('False: this keeps the server from being ready.'),
+            detail: text('What was found.', 'writes'),
+          },
+          { ...closed, description: 'One check.' },
+        ),
+        { description: 'What was looked at. Only for callers who may read.' },
+      ),
     ),
     backend: Type.Optional(
       Type.Object(
@@ -25,7 +42,7 @@ const Readiness = Type.Object(
           calls: Type.Optional(
             Type.Object(
               { authenticate: Breaker, query: Breaker, upload: Breaker, search: Breaker },
-              { additionalProperties: false, description: 'The circuit breaker of each kind of call.' },
+              { ...closed, description: 'The circuit breaker of each kind of call.' },
             ),
           ),
           logins: Type.Optional(
@@ -34,40 +51,59 @@ const Readiness = Type.Object(
             }),
           ),
         },
-        { additionalProperties: false },
+        { ...closed, description: 'How the backend does; it does not decide whether the server is ready.' },
       ),
     ),
   },
-  { additionalProperties: false },
+  {
+    ...closed,
+    title: 'Readiness',
+    description: 'Whether the server takes work, and for callers who may read also why.',
+  },
 );
 
-function service(
-  summary: string,
-  type: string,
-  schema: TSchema,
-  others: Readonly<Record<string, unknown>> = {},
-): FastifySchema {
-  const response = { 200: { description: summary, content: { [type]: { schema } } }, '4xx': REFUSED, ...others };
-  return { summary, tags: ['service'], security: [], response };
+const Health = Type.Object(
+  { status: Type.Literal('ok', { description: 'Always `ok`.' }) },
+  { ...closed, title: 'Health', description: 'The server is there.' },
+);
+
+const Version = Type.Object(
+  { name: text('The name of the product.', 'tidemark'), version: text('Its version.', '0.1.0') },
+  { ...closed, title: 'Version', description: 'Which server it is.' },
+);
+
+function service(path: string, operationId: string, summary: string, answer: TSchema): FastifySchema {
+  return operationSchema({ method: 'GET', path, operationId, scope: 'public', summary, answer });
 }
 
+const NOT_READY = {
+  description: 'The server takes no work now.',
+  content: { 'application/json': { schema: Readiness } },
+};
+const METRICS = {
+  description: 'Metrics in the text format of Prometheus.',
+  content: { 'text/plain': { schema: text('One line for each sample.', 'tidemark_audit_missing_total 0') } },
+};
+
+const readiness = service(
+  '/readyz',
+  'serviceReadiness',
+  'Whether the server takes work; with a token also why',
+  Readiness,
+);
+const metrics = operationSchema({
+  method: 'GET',
+  path: '/metrics',
+  operationId: 'serviceMetrics',
+  scope: 'read',
+  summary: 'Measurements for Prometheus',
+  description: 'The configuration can make it public.',
+  answer: Type.String(),
+});
+
 export const serviceSchemas: Readonly<Record<'health' | 'version' | 'readiness' | 'metrics', FastifySchema>> = {
-  health: service(
-    'That the server is there',
-    'application/json',
-    Type.Object({ status: Type.Literal('ok') }, { additionalProperties: false }),
-  ),
-  version: service(
-    'Which server it is',
-    'application/json',
-    Type.Object({ name: Text, version: Text }, { additionalProperties: false }),
-  ),
-  readiness: service('Whether the server takes work; with a token also why', 'application/json', Readiness, {
-    503: { description: 'It does not', content: { 'application/json': { schema: Readiness } } },
-  }),
-  metrics: {
-    ...service('Measurements for Prometheus', 'text/plain', Text),
-    description: 'Needs a token with the scope `read`, unless the configuration makes it public.',
-    security: [{ header: [] }, { bearer: [] }, {}],
-  },
+  health: service('/healthz', 'serviceHealth', 'That the server is there', Health),
+  version: service('/version', 'serviceVersion', 'Which server it is', Version),
+  readiness: { ...readiness, response: { ...(readiness.response as object), 503: NOT_READY } },
+  metrics: { ...metrics, security: [{ header: [] }, { bearer: [] }, {}], response: { 200: METRICS } },
 };

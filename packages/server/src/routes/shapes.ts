@@ -1,23 +1,51 @@
-import { Type } from 'typebox';
+import { LIST_MAX } from '@tidemark/protocol';
+import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
+import { type TProperties, Type } from 'typebox';
+import { shown } from '../http/shown.ts';
 
-/** Shapes that several routes share. */
-export const Text = Type.String();
-export const Names = Type.Array(Type.String());
-export const Moment = Type.String({ format: 'date-time' });
-export const NullableText = Type.Union([Type.String(), Type.Null()]);
-export const Empty = Type.Object({}, { additionalProperties: false });
+/** Parameters and shapes that several routes share. */
+export const UserId = text('The login of the user.', 'anna');
+export const SourceId = text('The name of the source.', 'Product');
+export const ClientId = text('The id of the device.', 'c3f1a2b4');
+
+export function names(description: string, example: readonly string[]) {
+  return texts(description, example);
+}
+
+export const Empty = Type.Object({}, { ...closed, title: 'Empty', description: 'An empty object.' });
+
+/** Accepted because the samples of the specification have it; only headers count. */
+export const IgnoredToken = Type.Optional(
+  Type.Unknown(shown(text('Accepted and ignored: send the token in a header.', 'ignored'))),
+);
 
 /** A document: its objects, or its text. */
-export const Document = Type.Union([
-  Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())),
-  Type.String(),
-]);
+export const Document = Type.Union([objects('A hash of hashes: object id → attributes.'), Type.String()], {
+  title: 'Document',
+  description: 'The content of a document: a hash of hashes, or a string.',
+});
+
 export const DocumentBody = Type.Object(
-  { data: Type.Unknown(), append: Type.Optional(Type.Boolean()), api_token: Type.Optional(Type.Unknown()) },
-  { additionalProperties: false },
+  {
+    data: Type.Unknown(shown(Document)),
+    append: Type.Optional(
+      flag('True: adds to the document; a string is concatenated, objects are merged. Otherwise it is replaced.'),
+    ),
+    api_token: IgnoredToken,
+  },
+  { ...closed, title: 'DocumentWrite', description: 'New content of a document.' },
 );
 
-export const PageQuery = Type.Object(
-  { after: Type.Optional(Type.String()), limit: Type.Optional(Type.String()) },
-  { additionalProperties: false },
-);
+const Limit = Type.Integer({ minimum: 1, maximum: LIST_MAX, description: 'How many at most.', examples: [100] });
+
+/** The query of a list in pages; `after` says what the last item of the previous page is known by. */
+export function pageQuery<Others extends TProperties>(after: string, example: string, others: Others) {
+  return Type.Object(
+    {
+      after: Type.Optional(text(`Where the previous page ended: ${after}.`, example)),
+      limit: Type.Optional(Type.String(shown(Limit))),
+      ...others,
+    },
+    closed,
+  );
+}

@@ -1,10 +1,13 @@
 import type { CountedSource } from '@tidemark/core';
 import { Deleted, Source } from '@tidemark/protocol/admin-schemas';
+import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { JsonText, route } from '../http/route.ts';
-import { Names, Text } from './shapes.ts';
+import { shown } from '../http/shown.ts';
+import { PartitionTypeParam, SourceChanges, SourceDeclaration } from './request-shapes.ts';
+import { names, SourceId } from './shapes.ts';
 
-const Params = Type.Object({ source_id: Text });
+const Params = Type.Object({ source_id: SourceId });
 
 const texts = new WeakMap<CountedSource, string>();
 
@@ -20,29 +23,33 @@ function textOf(source: CountedSource): string {
 const byType = route({
   method: 'GET',
   path: '/rc/v1/sources/type/:partition_type',
+  operationId: 'sourcesListByType',
   scope: 'read',
   summary: 'The names of the sources of a partition type',
-  params: Type.Object({ partition_type: Text }),
-  answer: Names,
+  params: Type.Object({ partition_type: Type.String(shown(PartitionTypeParam)) }),
+  answer: names('Names of sources.', ['Product']),
   handle: ({ desk, params }) => desk.tidemark.sources.listByType(params.partition_type),
 });
 
 const list = route({
   method: 'GET',
   path: '/rc/v1/sources',
+  operationId: 'sourcesList',
   scope: 'read',
   summary: 'All sources with their attributes',
-  answer: Type.Array(Source),
+  answer: Type.Array(Source, { description: 'All sources.' }),
   handle: ({ desk }) => desk.tidemark.sources.listCounted(),
 });
 
 const declare = route({
   method: 'POST',
   path: '/rc/v1/sources',
+  operationId: 'sourcesDeclare',
   tells: 'sources',
   scope: 'admin',
   summary: 'Declare a source',
-  body: Type.Record(Text, Type.Unknown()),
+  refusals: ['source_exists', 'forbidden_key', 'invalid_name', 'invalid_value'],
+  body: Type.Record(Type.String(), Type.Unknown(), shown(SourceDeclaration)),
   answer: Source,
   audit: 'source.declare',
   handle: ({ desk, body }) => desk.tidemark.sources.declare(body),
@@ -51,6 +58,7 @@ const declare = route({
 const get = route({
   method: 'GET',
   path: '/rc/v1/sources/:source_id',
+  operationId: 'sourcesGet',
   scope: 'read',
   summary: 'The attributes of a source',
   params: Params,
@@ -61,13 +69,18 @@ const get = route({
 const update = route({
   method: 'PUT',
   path: '/rc/v1/sources/:source_id',
+  operationId: 'sourcesUpdate',
   tells: 'sources',
   scope: 'admin',
   summary: 'Update attributes of a source',
+  refusals: ['immutable_attribute', 'forbidden_key', 'invalid_value'],
   params: Params,
   body: Type.Object(
-    { data: Type.Unknown(), user_name: Type.Optional(Type.Unknown()) },
-    { additionalProperties: false },
+    {
+      data: Type.Unknown(shown(SourceChanges)),
+      user_name: Type.Optional(Type.Unknown(shown(text('Who wants it: shown as `updated_by` of the source.', 'anna')))),
+    },
+    { ...closed, title: 'SourceUpdate', description: 'What to change about a source.' },
   ),
   answer: Source,
   audit: 'source.update',
@@ -77,6 +90,7 @@ const update = route({
 const drop = route({
   method: 'DELETE',
   path: '/rc/v1/sources/:source_id',
+  operationId: 'sourcesDrop',
   tells: 'sources',
   scope: 'admin',
   summary: 'Drop a source with all its data',

@@ -1,18 +1,33 @@
 import { Refusal } from '@tidemark/protocol';
 import { AdminSession, Appserver, BackendSecret, License, ResetReport } from '@tidemark/protocol/admin-schemas';
+import { closed, nullableText, text } from '@tidemark/protocol/annotated';
 import { StatStep } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
 import { LOGIN_BYTES_MAX } from '../edge-limits.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { route, TextAnswer } from '../http/route.ts';
-import { Empty, Names, NullableText, Text } from './shapes.ts';
+import { shown } from '../http/shown.ts';
+import { Empty, names } from './shapes.ts';
+
+function stepIndex(description: string, example: number) {
+  return Type.String(shown(Type.Integer({ description, examples: [example] })));
+}
 
 const login = route({
   method: 'POST',
   path: '/rc/v1/system/login',
+  operationId: 'systemLogIn',
   scope: 'public',
   summary: 'Log in as an administrator and obtain a token',
-  body: Type.Object({ login: Text, password: Text }, { additionalProperties: false }),
+  description: 'Answers the bare token as plain text, unless the caller prefers JSON.',
+  refusals: ['invalid_credentials', 'forbidden', 'rate_limited'],
+  body: Type.Object(
+    {
+      login: text('The login of an administrator.', 'admin'),
+      password: text('The password.', 'correct horse battery'),
+    },
+    { ...closed, title: 'AdminLogin', description: 'A login of an administrator.' },
+  ),
   answer: AdminSession,
   isText: true,
   bodyBytesMax: LOGIN_BYTES_MAX,
@@ -35,6 +50,7 @@ const login = route({
 const license = route({
   method: 'GET',
   path: '/rc/v1/system/license',
+  operationId: 'systemLicense',
   scope: 'read',
   summary: 'The licence in use',
   answer: License,
@@ -44,9 +60,12 @@ const license = route({
 const reset = route({
   method: 'POST',
   path: '/rc/v1/system/reset',
+  operationId: 'systemReset',
   tells: 'reset',
   scope: 'admin:reset',
   summary: 'Empty the store and begin a new life',
+  description: 'All data is gone. Administrators, configured sources and the token of the caller stay.',
+  refusals: ['reset_disabled'],
   body: Empty,
   answer: ResetReport,
   audit: 'reset',
@@ -56,6 +75,7 @@ const reset = route({
 const appserver = route({
   method: 'GET',
   path: '/rc/v1/system/appserver',
+  operationId: 'systemAppserver',
   scope: 'read',
   summary: 'The address of the backend application',
   answer: Appserver,
@@ -65,9 +85,19 @@ const appserver = route({
 const setAppserver = route({
   method: 'POST',
   path: '/rc/v1/system/appserver',
+  operationId: 'systemSetAppserver',
   scope: 'admin',
   summary: 'Set the address of the backend application',
-  body: Type.Object({ adapter_url: NullableText }, { additionalProperties: false }),
+  refusals: ['url_not_allowed'],
+  body: Type.Object(
+    {
+      adapter_url: nullableText(
+        'The URL under which the backend answers calls: http or https, without login, query and fragment. Null: none.',
+        'https://app.example/tidemark',
+      ),
+    },
+    { ...closed, title: 'AppserverSetting', description: 'Where the backend is.' },
+  ),
   answer: Appserver,
   audit: 'appserver.set',
   handle: ({ desk, body }) => desk.tidemark.system.setAppserver(body),
@@ -76,8 +106,10 @@ const setAppserver = route({
 const backendSecret = route({
   method: 'GET',
   path: '/rc/v1/system/backend_secret',
+  operationId: 'systemBackendSecret',
   scope: 'admin',
   summary: 'The secret that calls to the backend are signed with; null when it stands in the configuration',
+  refusals: ['write_conflict', 'store_full'],
   answer: BackendSecret,
   audit: 'backend_secret.read',
   handle: async ({ desk }) => ({
@@ -88,22 +120,31 @@ const backendSecret = route({
 const stats = route({
   method: 'GET',
   path: '/rc/v1/system/stats',
+  operationId: 'systemStats',
   scope: 'read',
   summary: 'Metric keys by pattern, or the steps of one metric',
+  description: 'Give either `names` or `metric`; `start` and `finish` go with `metric`.',
+  refusals: ['metric_not_found', 'invalid_value'],
   query: Type.Object(
     {
-      names: Type.Optional(Text),
-      metric: Type.Optional(Text),
-      start: Type.Optional(Text),
-      finish: Type.Optional(Text),
+      names: Type.Optional(text('A pattern for metric keys, in which `*` stands for anything.', 'sources:*:Product')),
+      metric: Type.Optional(text('A metric key.', 'sources:query:Product')),
+      start: Type.Optional(stepIndex('The first step: 0 is the oldest, -1 the newest. Absent: 0.', 0)),
+      finish: Type.Optional(stepIndex('The last step, which is included: -1 is the newest. Absent: -1.', -1)),
     },
-    { additionalProperties: false },
+    closed,
   ),
-  answer: Type.Union([Names, Type.Array(StatStep)]),
+  answer: Type.Union(
+    [
+      names('Metric keys, sorted.', ['sources:query:Product']),
+      Type.Array(StatStep, { description: 'Steps of the metric.' }),
+    ],
+    { description: 'Metric keys for `names`, steps for `metric`.' },
+  ),
   handle: async ({ desk, query }) => {
-    const { names, metric, start, finish } = query;
-    if (names !== undefined && metric === undefined) return desk.tidemark.stats.names(names);
-    if (metric === undefined || names !== undefined) {
+    const { names: pattern, metric, start, finish } = query;
+    if (pattern !== undefined && metric === undefined) return desk.tidemark.stats.names(pattern);
+    if (metric === undefined || pattern !== undefined) {
       throw new Refusal('invalid_request', 'give either names or metric');
     }
     const bounds = { ...(start === undefined ? {} : { start }), ...(finish === undefined ? {} : { finish }) };

@@ -1,29 +1,40 @@
 import { pointer, Refusal } from '@tidemark/protocol';
 import { NewToken, Revoked, Token } from '@tidemark/protocol/admin-schemas';
+import { closed, nullableMoment, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { requireRightOverToken } from '../auth/administrator-rights.ts';
 import { route } from '../http/route.ts';
+import { shown } from '../http/shown.ts';
 import { pageOf } from './paging.ts';
-import { NullableText, PageQuery, Text } from './shapes.ts';
+import { TokenScopes } from './request-shapes.ts';
+import { pageQuery } from './shapes.ts';
 
 const list = route({
   method: 'GET',
   path: '/rc/v1/tokens',
+  operationId: 'tokensList',
   scope: 'admin',
   summary: 'All tokens, never the secret itself',
-  query: PageQuery,
-  answer: Type.Array(Token),
+  query: pageQuery('the id of a token', '9f86d081884c7d65', {}),
+  answer: Type.Array(Token, { description: 'Tokens, without the tokens themselves.' }),
   handle: ({ desk, query }) => desk.tidemark.tokens.list(pageOf(query)),
 });
 
 const create = route({
   method: 'POST',
   path: '/rc/v1/tokens',
+  operationId: 'tokensCreate',
   scope: 'admin',
   summary: 'Make a named token; the answer shows it once',
+  refusals: ['invalid_name', 'invalid_value', 'user_not_found'],
   body: Type.Object(
-    { name: Text, scopes: Type.Unknown(), expires_at: Type.Optional(NullableText), user: Type.Optional(Text) },
-    { additionalProperties: false },
+    {
+      name: text('What the token is for.', 'backend'),
+      scopes: Type.Unknown(shown(TokenScopes)),
+      expires_at: Type.Optional(nullableMoment('When it ends; absent or null: when it is revoked.')),
+      user: Type.Optional(text('The login of its user; absent: the caller.', 'admin')),
+    },
+    { ...closed, title: 'TokenRequest', description: 'A token to make.' },
   ),
   answer: NewToken,
   audit: 'token.create',
@@ -38,10 +49,11 @@ const create = route({
 const revoke = route({
   method: 'DELETE',
   path: '/rc/v1/tokens/:token_id',
+  operationId: 'tokensRevoke',
   tells: 'sessions',
   scope: 'admin',
   summary: 'Revoke a token',
-  params: Type.Object({ token_id: Text }),
+  params: Type.Object({ token_id: text('The id of the token, not the token itself.', '9f86d081884c7d65') }),
   answer: Revoked,
   audit: 'token.revoke',
   handle: async ({ desk, params, bearer }) => {

@@ -1,20 +1,35 @@
 import { Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
+import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { requireRightOverUser } from '../auth/administrator-rights.ts';
 import { route } from '../http/route.ts';
+import { OBJECT_REFUSALS } from '../http/route-refusals.ts';
+import { shown } from '../http/shown.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
 import { pageOf } from './paging.ts';
-import { Names, PageQuery, Text } from './shapes.ts';
+import { NewUserAttributes, PingRequest, UserChanges } from './request-shapes.ts';
+import { ClientId, names, pageQuery, SourceId, UserId } from './shapes.ts';
 
-const Attributes = Type.Object({ attributes: Type.Unknown() }, { additionalProperties: false });
-const UserParams = Type.Object({ user_id: Text });
-const ClientParams = Type.Object({ user_id: Text, client_id: Text });
+const NewUserBody = Type.Object(
+  { attributes: Type.Unknown(shown(NewUserAttributes)) },
+  { ...closed, title: 'NewUser', description: 'A user to create.' },
+);
+const UserChangesBody = Type.Object(
+  { attributes: Type.Unknown(shown(UserChanges)) },
+  { ...closed, title: 'UserUpdate', description: 'What to change about a user.' },
+);
+const UserParams = Type.Object({ user_id: UserId });
+const ClientParams = Type.Object({ user_id: UserId, client_id: ClientId });
 
 /** `*` stands for everybody: the shared documents of the source. */
 const owner: DocumentOwner = {
   name: 'a user and source, or with user * the shared ones',
   path: '/rc/v1/users/:user_id/sources/:source_id/docs',
-  params: { user_id: Text, source_id: Text },
+  id: 'OfUser',
+  params: {
+    user_id: text('The login of the user; `*`: the documents that all users share.', 'anna'),
+    source_id: SourceId,
+  },
   scopeOf: ({ user_id = '', source_id: source = '' }) =>
     user_id === '*' ? { kind: 'shared', source } : { kind: 'user', source, user: user_id },
 };
@@ -22,9 +37,11 @@ const owner: DocumentOwner = {
 const create = route({
   method: 'POST',
   path: '/rc/v1/users',
+  operationId: 'usersCreate',
   scope: 'admin',
   summary: 'Create a user',
-  body: Attributes,
+  refusals: ['user_exists', 'reserved_attribute', ...OBJECT_REFUSALS],
+  body: NewUserBody,
   answer: User,
   audit: 'user.create',
   handle: ({ desk, body }) => desk.tidemark.users.create(body),
@@ -33,16 +50,19 @@ const create = route({
 const list = route({
   method: 'GET',
   path: '/rc/v1/users',
+  operationId: 'usersList',
   scope: 'read',
   summary: 'The logins of all users, sorted',
-  query: PageQuery,
-  answer: Names,
+  refusals: ['invalid_name'],
+  query: pageQuery('a login', 'anna', {}),
+  answer: names('Logins, sorted.', ['anna', 'bob']),
   handle: ({ desk, query }) => desk.tidemark.users.list(pageOf(query)),
 });
 
 const get = route({
   method: 'GET',
   path: '/rc/v1/users/:user_id',
+  operationId: 'usersGet',
   scope: 'read',
   summary: 'What is known of a user',
   params: UserParams,
@@ -53,11 +73,14 @@ const get = route({
 const update = route({
   method: 'PUT',
   path: '/rc/v1/users/:user_id',
+  operationId: 'usersUpdate',
   tells: 'sessions',
   scope: 'admin',
   summary: 'Update the attributes of a user',
+  description: 'Sets the attributes given and leaves the others; `password` among them sets the password.',
+  refusals: ['immutable_attribute', 'reserved_attribute', ...OBJECT_REFUSALS],
   params: UserParams,
-  body: Attributes,
+  body: UserChangesBody,
   answer: User,
   audit: 'user.update',
   handle: async ({ desk, params, body, bearer }) => {
@@ -69,9 +92,11 @@ const update = route({
 const remove = route({
   method: 'DELETE',
   path: '/rc/v1/users/:user_id',
+  operationId: 'usersDelete',
   tells: 'sessions',
   scope: 'admin',
   summary: 'Delete a user with all devices, documents and tokens',
+  refusals: ['last_admin'],
   params: UserParams,
   answer: Deleted,
   audit: 'user.delete',
@@ -84,16 +109,18 @@ const remove = route({
 const clients = route({
   method: 'GET',
   path: '/rc/v1/users/:user_id/clients',
+  operationId: 'usersClients',
   scope: 'read',
   summary: 'The ids of the devices of a user',
   params: UserParams,
-  answer: Names,
+  answer: names('Ids of devices.', ['c3f1a2b4']),
   handle: ({ desk, params }) => desk.tidemark.clients.listOf(params.user_id),
 });
 
 const removeClient = route({
   method: 'DELETE',
   path: '/rc/v1/users/:user_id/clients/:client_id',
+  operationId: 'usersDeleteClient',
   tells: 'sessions',
   scope: 'admin',
   summary: 'Delete a device of a user',
@@ -106,9 +133,11 @@ const removeClient = route({
 const ping = route({
   method: 'POST',
   path: '/rc/v1/users/ping',
+  operationId: 'usersPing',
   scope: 'admin',
   summary: 'Send a push message to all devices of the given users',
-  body: Type.Record(Text, Type.Unknown()),
+  refusals: ['forbidden_key', 'invalid_name', 'invalid_value', 'source_not_found', 'rate_limited', 'queue_full'],
+  body: Type.Record(Type.String(), Type.Unknown(), shown(PingRequest)),
   answer: PingReport,
   audit: 'ping',
   auditTarget: (answer) => `/rc/v1/pings/${(answer as PingReport).ping_id}`,

@@ -1,7 +1,14 @@
 import { parseJson } from '@tidemark/protocol';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { type ApiDocument, type Endpoint, endpointFor, endpointsOf } from './api-document.ts';
+import {
+  type ApiDocument,
+  type ApiResponse,
+  type Endpoint,
+  endpointFor,
+  endpointsOf,
+  resolved,
+} from './api-document.ts';
 import { linesOf } from './check-answer.ts';
 import type { Answer, Outgoing } from './sender.ts';
 
@@ -9,11 +16,13 @@ const ROOT = 'urn:tidemark:api';
 
 /** Holds answers against the OpenAPI document of the server that gave them. */
 export class AnswerChecker {
+  readonly #document: ApiDocument;
   readonly #endpoints: readonly Endpoint[];
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
   readonly #validators = new Map<string, ValidateFunction>();
 
   constructor(document: ApiDocument) {
+    this.#document = document;
     this.#endpoints = endpointsOf(document);
     addFormats.default(this.#ajv);
     // References in the document begin with `#/`, so the document itself is what they are looked up in.
@@ -25,7 +34,7 @@ export class AnswerChecker {
     const endpoint = endpointFor(this.#endpoints, method, path);
     const type = (headers['content-type'] ?? '').split(';', 1)[0] ?? '';
     // What no route takes is no business of the document, except that it is refused like everything else.
-    const place = endpoint === null ? PROBLEM : contentOf(endpoint, status, type);
+    const place = endpoint === null ? PROBLEM : contentOf(this.#document, endpoint, status, type);
     if (place === null) return [`${method} ${endpoint?.template} is not said to answer ${status} ${type}`];
     if (method === 'HEAD' || (endpoint === null && type !== 'application/problem+json')) return [];
     const values = type === 'application/x-ndjson' ? linesOf(text) : [/\bjson$/.test(type) ? parseJson(text) : text];
@@ -50,12 +59,16 @@ export class AnswerChecker {
 const PROBLEM = ['components', 'schemas', 'Problem'] as const;
 
 /** Where in the document the schema of an answer stands. */
-function contentOf({ template, method, operation }: Endpoint, status: number, type: string): readonly string[] | null {
+function contentOf(
+  document: ApiDocument,
+  { template, method }: Endpoint,
+  status: number,
+  type: string,
+): readonly string[] | null {
   for (const key of [String(status), `${Math.floor(status / 100)}XX`, 'default']) {
-    const content = operation.responses[key]?.content;
-    if (content === undefined) continue;
-    if (content[type] === undefined) return null;
-    return ['paths', template, method.toLowerCase(), 'responses', key, 'content', type, 'schema'];
+    const { place, value } = resolved(document, ['paths', template, method.toLowerCase(), 'responses', key]);
+    const content = (value as ApiResponse | undefined)?.content;
+    if (content !== undefined) return content[type] === undefined ? null : [...place, 'content', type, 'schema'];
   }
   return null;
 }

@@ -3,14 +3,30 @@ export interface ApiDocument {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
-  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
+  readonly components?: {
+    readonly schemas?: Readonly<Record<string, Schema>>;
+    readonly responses?: Readonly<Record<string, ApiResponse>>;
+  };
+}
+
+export interface ApiResponse {
+  readonly description: string;
+  readonly content?: Content;
+}
+
+export interface Reference {
+  readonly $ref: string;
 }
 
 export interface ApiOperation {
+  readonly operationId?: string;
+  readonly tags?: readonly string[];
   readonly summary?: string;
+  readonly description?: string;
   readonly parameters?: readonly ApiParameter[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>;
+  readonly responses: Readonly<Record<string, ApiResponse | Reference>>;
   readonly security?: readonly unknown[];
 }
 
@@ -18,6 +34,8 @@ export interface ApiParameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header' | 'cookie';
   readonly required?: boolean;
+  readonly description?: string;
+  readonly example?: unknown;
   readonly schema: Schema;
 }
 
@@ -31,6 +49,8 @@ export interface Endpoint {
   /** With `{name}` where a parameter stands. */
   readonly template: string;
   readonly operation: ApiOperation;
+  /** The schema of the JSON body with every reference replaced by what it leads to; null: it takes none. */
+  readonly body: Schema | null;
 }
 
 const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']);
@@ -39,8 +59,39 @@ export function endpointsOf(document: ApiDocument): readonly Endpoint[] {
   return Object.entries(document.paths).flatMap(([template, operations]) =>
     Object.entries(operations)
       .filter(([method]) => METHODS.has(method))
-      .map(([method, operation]) => ({ method: method.toUpperCase(), template, operation })),
+      .map(([method, operation]) => {
+        const schema = operation.requestBody?.content['application/json']?.schema;
+        const body = schema === undefined ? null : (dereferenced(document, schema) as Schema);
+        return { method: method.toUpperCase(), template, operation, body };
+      }),
   );
+}
+
+/** What stands at a place of the document, or where a reference there leads. `place` names the members on the way to it. */
+export function resolved(
+  document: ApiDocument,
+  place: readonly string[],
+): { place: readonly string[]; value: unknown } {
+  const value = place.reduce<unknown>(
+    (parent, name) => (parent as Record<string, unknown> | undefined)?.[name],
+    document,
+  );
+  const { $ref } = (value ?? {}) as Partial<Reference>;
+  return $ref === undefined ? { place, value } : resolved(document, placeOf($ref));
+}
+
+/** No schema of the API contains itself, so this ends. */
+function dereferenced(document: ApiDocument, schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => dereferenced(document, item));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { $ref } = schema as Partial<Reference>;
+  if ($ref !== undefined) return dereferenced(document, resolved(document, placeOf($ref)).value);
+  return Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, dereferenced(document, member)]));
+}
+
+function placeOf(reference: string): readonly string[] {
+  const parts = reference.replace(/^#\//, '').split('/');
+  return parts.map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** The endpoint a request reaches, or null. Literal paths win over those with parameters, as in the router. */

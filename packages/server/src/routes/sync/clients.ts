@@ -1,20 +1,28 @@
 import { Deleted } from '@tidemark/protocol/admin-schemas';
+import { closed } from '@tidemark/protocol/annotated';
 import { ResetRequest } from '@tidemark/protocol/sync-schemas';
 import { Type } from 'typebox';
 import { route } from '../../http/route.ts';
-import { Names, Text } from '../shapes.ts';
+import { shown } from '../../http/shown.ts';
+import { DeviceAttributes } from '../request-shapes.ts';
+import { ClientId, names } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 
 /** What a device may say of itself is for admission, which names whatever is wrong with it. */
-const Attributes = Type.Object({}, { additionalProperties: true });
-const Registered = Type.Object({ client_id: Text }, { additionalProperties: false });
-const ById = Type.Object({ client_id: Text });
+const Attributes = Type.Object({}, { additionalProperties: true, ...shown(DeviceAttributes) });
+const Registered = Type.Object(
+  { client_id: ClientId },
+  { ...closed, title: 'Registered', description: 'The device that was registered.' },
+);
+const ById = Type.Object({ client_id: ClientId });
 
 const register = route({
   method: 'POST',
   path: '/sync/v1/clients',
+  operationId: 'deviceRegister',
   scope: 'device',
   summary: 'What the device says about itself',
+  refusals: ['client_not_found', 'immutable_attribute', 'forbidden_key', 'invalid_value'],
   body: Attributes,
   answer: Registered,
   handle: async ({ desk, body, bearer }) => {
@@ -28,8 +36,10 @@ const register = route({
 const update = route({
   method: 'PUT',
   path: '/sync/v1/clients/:client_id',
+  operationId: 'deviceUpdate',
   scope: 'device',
   summary: 'What the device says about itself now',
+  refusals: ['immutable_attribute', 'forbidden_key', 'invalid_value'],
   params: ById,
   body: Attributes,
   answer: Registered,
@@ -43,6 +53,7 @@ const update = route({
 const remove = route({
   method: 'DELETE',
   path: '/sync/v1/clients/:client_id',
+  operationId: 'deviceDelete',
   tells: 'sessions',
   scope: 'device',
   summary: 'Forget the device, with its tokens, tidemarks and documents',
@@ -60,11 +71,16 @@ const remove = route({
 const reset = route({
   method: 'POST',
   path: '/sync/v1/clients/:client_id/reset',
+  operationId: 'deviceReset',
   scope: 'device',
   summary: 'Start over at the next pull, with some sources or with all',
+  refusals: ['source_not_found'],
   params: ById,
   body: ResetRequest,
-  answer: Type.Object({ reset: Names }, { additionalProperties: false }),
+  answer: Type.Object(
+    { reset: names('The sources that the device starts over with.', ['Product']) },
+    { ...closed, title: 'ResetAnswer', description: 'What the device starts over with at its next pull.' },
+  ),
   handle: async ({ desk, params, body, bearer }) => {
     const device = actingDevice(bearer, params.client_id);
     return { reset: await desk.tidemark.devices.restart(device, body.sources) };

@@ -5,9 +5,13 @@ import { actingDevice } from './acting-device.ts';
 const events = route({
   method: 'GET',
   path: '/sync/v1/events',
+  operationId: 'deviceEvents',
   scope: 'device',
   summary: 'Listen: what changed, as it changes',
-  answer: Type.String({ description: 'Server-Sent Events; docs/sync-protocol.md lists them.' }),
+  answer: Type.String({
+    description: 'Server-Sent Events; docs/sync-protocol.md lists them.',
+    examples: ['event: changed\ndata: {"source":"Product"}\n\n'],
+  }),
   streams: 'text/event-stream',
   handle: async ({ desk, bearer }) => {
     const device = actingDevice(bearer);

@@ -8,6 +8,7 @@ import { partsOfPage } from './parts-of-page.ts';
 const sources = route({
   method: 'GET',
   path: '/sync/v1/sources',
+  operationId: 'deviceSources',
   scope: 'device',
   summary: 'What the device can synchronise',
   answer: SyncSources,
@@ -20,8 +21,10 @@ const sources = route({
 const pull = route({
   method: 'POST',
   path: '/sync/v1/pull',
+  operationId: 'devicePull',
   scope: 'device',
   summary: 'What the device is missing, of all its sources at once',
+  refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PullRequest,
   answer: PullAnswer,
   handle: async ({ desk, body, bearer }) => {

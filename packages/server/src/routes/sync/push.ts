@@ -6,8 +6,10 @@ import { actingDevice } from './acting-device.ts';
 const push = route({
   method: 'POST',
   path: '/sync/v1/push',
+  operationId: 'devicePush',
   scope: 'device',
   summary: 'Upload what was changed on the device',
+  refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PushRequest,
   answer: PushAnswer,
   handle: async ({ desk, body, bearer }) => {

@@ -1,26 +1,38 @@
+import { closed, objects } from '@tidemark/protocol/annotated';
 import { SearchRequest } from '@tidemark/protocol/sync-schemas';
 import { Type } from 'typebox';
 import { JsonText, route } from '../../http/route.ts';
+import { OBJECT_REFUSALS } from '../../http/route-refusals.ts';
 import { actingDevice } from './acting-device.ts';
 
 const search = route({
   method: 'POST',
   path: '/sync/v1/search',
+  operationId: 'deviceSearch',
   scope: 'device',
   summary: "Ask the source's adapter; nothing of the answer is kept",
+  refusals: [
+    'source_not_found',
+    'search_not_available',
+    ...OBJECT_REFUSALS,
+    'backend_error',
+    'backend_unavailable',
+    'backend_timeout',
+    'rate_limited',
+  ],
   body: SearchRequest,
   answer: Type.Object(
-    { objects: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())) },
-    { additionalProperties: false },
+    { objects: objects('What was found: object id → attributes.') },
+    { ...closed, title: 'SearchAnswer', description: 'What a search found.' },
   ),
   handle: async ({ desk, body, bearer }) => {
     const { user, client } = actingDevice(bearer);
     const startedMs = performance.now();
-    const objects = await desk.searches.run(client, () =>
+    const found = await desk.searches.run(client, () =>
       desk.tidemark.search({ source: body.source, user_id: user, params: body.params }),
     );
     desk.tidemark.stats.record(`sources:search:${body.source}`, performance.now() - startedMs, desk.nowMs());
-    return new JsonText(`{"objects":${objects}}`);
+    return new JsonText(`{"objects":${found}}`);
   },
 });
 

@@ -1,9 +1,9 @@
 import { nameProblem, Refusal } from '@tidemark/protocol';
+import { Revoked } from '@tidemark/protocol/admin-schemas';
 import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
-import { Type } from 'typebox';
 import { deviceUser } from '../../auth/device-user.ts';
 import { type Desk, route } from '../../http/route.ts';
-import { Empty, Text } from '../shapes.ts';
+import { Empty } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 
 /** Everybody may send one, so it is no larger than its members can be. */
@@ -12,8 +12,10 @@ const LOGIN_BYTES_MAX = 16_384;
 const login = route({
   method: 'POST',
   path: '/sync/v1/login',
+  operationId: 'deviceLogIn',
   scope: 'public',
   summary: 'Log in on a device',
+  refusals: ['invalid_credentials', 'rate_limited', 'backend_unavailable'],
   body: DeviceLogin,
   answer: DeviceSession,
   bodyBytesMax: LOGIN_BYTES_MAX,
@@ -45,8 +47,10 @@ async function ownClient({ tidemark }: Desk, login: string, wanted: string | nul
 const renew = route({
   method: 'POST',
   path: '/sync/v1/token',
+  operationId: 'deviceRenewToken',
   scope: 'device',
   summary: 'A fresh token, before the old one expires',
+  refusals: ['client_not_found', 'user_not_found'],
   body: Empty,
   answer: DeviceSession,
   handle: async ({ desk, bearer }) => {
@@ -60,10 +64,11 @@ const renew = route({
 const signOut = route({
   method: 'DELETE',
   path: '/sync/v1/token',
+  operationId: 'deviceSignOut',
   tells: 'sessions',
   scope: 'device',
   summary: 'Sign the device out; it stays registered',
-  answer: Type.Object({ revoked: Text }, { additionalProperties: false }),
+  answer: Revoked,
   handle: async ({ desk, bearer }) => {
     const { user, client, tokenId } = actingDevice(bearer);
     await desk.tidemark.tokens.revokeOfClient(user, client);

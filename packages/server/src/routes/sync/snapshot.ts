@@ -1,20 +1,27 @@
 import type { RenderedPage } from '@tidemark/core';
+import { closed, text } from '@tidemark/protocol/annotated';
 import { Page } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
 import { mapEach } from '../../http/coding/map-each.ts';
 import type { TextPart } from '../../http/coding/text-parts.ts';
 import { JsonLines, route } from '../../http/route.ts';
-import { Text } from '../shapes.ts';
+import { MEMBERSHIP_REFUSALS } from '../../http/route-refusals.ts';
+import { SourceId } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 import { partsOfPage } from './parts-of-page.ts';
 
 const snapshot = route({
   method: 'GET',
   path: '/sync/v1/sources/:name/snapshot',
+  operationId: 'deviceSnapshot',
   scope: 'device',
   summary: 'All pages of a source in one stream',
-  params: Type.Object({ name: Text }),
-  query: Type.Object({ token: Type.Optional(Text) }, { additionalProperties: false }),
+  refusals: ['client_not_found', 'user_not_found', ...MEMBERSHIP_REFUSALS],
+  params: Type.Object({ name: SourceId }),
+  query: Type.Object(
+    { token: Type.Optional(text('The token to continue from; absent: the device holds nothing.', 'AAECAwQFBgc')) },
+    closed,
+  ),
   answer: Page,
   streams: 'application/x-ndjson',
   handle: async ({ desk, params, query, bearer }) => {

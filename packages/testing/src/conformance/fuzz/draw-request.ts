@@ -51,30 +51,19 @@ function drawQuery(parameters: readonly ApiParameter[], dice: Dice): string {
   return given.join('&');
 }
 
-function drawBody({ method, operation }: Endpoint, dice: Dice): string | Buffer | null {
-  const schema = operation.requestBody?.content['application/json']?.schema;
-  if (schema === undefined) return method !== 'GET' && dice.chance(5) ? '{}' : null;
+function drawBody({ method, body: schema }: Endpoint, dice: Dice): string | Buffer | null {
+  if (schema === null) return method !== 'GET' && dice.chance(5) ? '{}' : null;
   if (dice.chance(3)) return null;
-  const { properties, required = [] } = schema as {
+  const { properties = {}, required = [] } = schema as {
     readonly properties?: Readonly<Record<string, Schema>>;
     readonly required?: readonly string[];
   };
-  const wanted = Object.entries(properties ?? SOURCE).filter(([name]) => required.includes(name) || dice.chance(60));
+  const wanted = Object.entries(properties).filter(([name]) => required.includes(name) || dice.chance(60));
   let value: unknown = drawObject(Object.fromEntries(wanted), dice);
   for (let times = dice.pick([0, 0, 1, 1, 2]); times > 0; times--) value = spoilValue(value, dice);
   const text = JSON.stringify(value) ?? '';
   return dice.chance(10) ? spoilText(text, dice) : text;
 }
-
-/** A declaration of a source takes any members as far as its schema goes; these are the ones it knows. */
-const SOURCE: Readonly<Record<string, Schema>> = {
-  name: { type: 'string' },
-  poll_interval: { type: 'integer' },
-  partition_type: { type: 'string' },
-  sync_type: { anyOf: [{ type: 'string' }, { type: 'null' }] },
-  queue: { type: 'string' },
-  adapter: { type: 'string' },
-};
 
 function drawToken(token: string, dice: Dice): Readonly<Record<string, string>> {
   if (dice.chance(90)) return { 'x-sync-api-token': token };

@@ -59,12 +59,20 @@ export function drawValue(name: string, schema: Schema, dice: Dice): unknown {
 }
 
 function bySchema(schema: Schema, dice: Dice): unknown {
-  const { type, anyOf, properties } = schema as {
-    readonly type?: string;
+  const {
+    type: types,
+    anyOf,
+    properties,
+    enum: allowed,
+  } = schema as {
+    readonly type?: string | readonly string[];
+    readonly enum?: readonly unknown[];
     readonly anyOf?: readonly Schema[];
     readonly properties?: Readonly<Record<string, Schema>>;
   };
   if (anyOf !== undefined) return bySchema(dice.pick(anyOf), dice);
+  if (allowed !== undefined) return dice.pick(allowed);
+  const type = typeof types === 'object' ? dice.pick(types) : types;
   if (type === 'object') return drawObject(properties ?? {}, dice);
   if (type === 'string') return text(dice);
   if (type === 'boolean') return dice.chance(50);

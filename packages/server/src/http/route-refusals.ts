@@ -1,0 +1,72 @@
+import type { RefusalCode } from '@tidemark/protocol';
+import { ALWAYS_ANSWERED } from './always-answered.ts';
+import type { Operation } from './route.ts';
+
+/** What every request can be answered with before or beside its route. */
+const ALWAYS: readonly RefusalCode[] = [
+  'invalid_request',
+  'request_timeout',
+  'uri_too_long',
+  'unsupported_media_type',
+  'headers_too_large',
+  'internal',
+];
+const WITH_TOKEN: readonly RefusalCode[] = ['token_missing', 'token_invalid', 'forbidden'];
+const WITH_BODY: readonly RefusalCode[] = [
+  'invalid_json',
+  'duplicate_id',
+  'too_deep',
+  'body_too_large',
+  'limit_exceeded',
+];
+const WRITING: readonly RefusalCode[] = ['write_conflict', 'store_full'];
+const BY_PARAM: Readonly<Record<string, readonly RefusalCode[]>> = {
+  user_id: ['invalid_name', 'user_not_found'],
+  source_id: ['invalid_name', 'source_not_found'],
+  source_name: ['invalid_name', 'source_not_found'],
+  name: ['invalid_name', 'source_not_found'],
+  client_id: ['invalid_name', 'client_not_found'],
+  doc: ['invalid_name', 'doc_not_found'],
+  partition_type: ['invalid_value'],
+  token_id: ['token_not_found'],
+  ping_id: ['ping_not_found'],
+  queue: ['invalid_name'],
+  job_id: ['job_not_found'],
+};
+const BY_QUERY: Readonly<Record<string, readonly RefusalCode[]>> = {
+  after: ['invalid_value'],
+  limit: ['invalid_value'],
+};
+
+/** The codes of objects and values that admission checks. */
+export const OBJECT_REFUSALS: readonly RefusalCode[] = [
+  'forbidden_key',
+  'invalid_name',
+  'invalid_value',
+  'unsafe_number',
+];
+
+/** The codes of calls that may have to ask a source module whose partition the data of a user is in. */
+export const MEMBERSHIP_REFUSALS: readonly RefusalCode[] = ['backend_error', 'backend_timeout'];
+
+/** Every code the route can answer with: those its scope, parameters and body imply, and its own. */
+export function refusalsOf(operation: Operation): readonly RefusalCode[] {
+  const { method, path, scope, params, query, body, refusals = [] } = operation;
+  const codes: RefusalCode[] = [
+    ...ALWAYS,
+    ...(ALWAYS_ANSWERED.has(path) ? [] : (['overloaded'] as const)),
+    ...(scope === 'public' && method === 'GET' ? [] : (['store_unavailable'] as const)),
+    ...(scope === 'public' ? [] : WITH_TOKEN),
+    ...(body === undefined ? [] : WITH_BODY),
+    ...(method === 'GET' ? [] : WRITING),
+    ...namesIn(params).flatMap((name) => BY_PARAM[name] ?? []),
+    ...namesIn(query).flatMap((name) => BY_QUERY[name] ?? []),
+    ...refusals,
+  ];
+  return [...new Set(codes)];
+}
+
+function namesIn(schema: object | undefined): readonly string[] {
+  const { properties = {} } = (schema ?? {}) as { readonly properties?: object };
+  return Object.keys(properties);
+}
