@@ -27,7 +27,7 @@ export class Exchange {
 
   /** True when nobody can be answered any more. Work that has not begun should not begin. */
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#isOver || this.request.socket.destroyed;
   }
 
   /** Calls the listener when the exchange is over; immediately if it already is. */
