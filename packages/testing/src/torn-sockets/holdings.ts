@@ -12,8 +12,8 @@ export interface Holdings {
 }
 
 /** Ordinary requests before and while memory is measured: they make the engine collect what is garbage. */
-const CALM_REQUESTS = 200;
-const MEASURE_EVERY = 10;
+const CALM_REQUESTS = 60;
+const MEASURE_EVERY = 5;
 
 /** Measures while ordinary requests go on, and gives the least of each number: what is held whatever happens. */
 export async function leastHoldings(admin: Caller, calm: () => Promise<unknown>): Promise<Holdings> {

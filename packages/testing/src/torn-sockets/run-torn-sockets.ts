@@ -28,12 +28,12 @@ const DEVICES = 8;
 const OBJECTS = 2_000;
 const WORKERS = 24;
 /** Sockets torn before the first measurement, so that caches and pools are filled. */
-const WARM_UP = 300;
+const WARM_UP = 200;
 const STAY_MS_MAX = 40;
 const FIRST_BYTE_MS_MAX = 500;
 /** Streams and lingering sockets end by themselves within this time. */
-const SETTLE_MS = 5_000;
-const SETTLE_ATTEMPTS_MAX = 12;
+const SETTLE_MS = 2_500;
+const SETTLE_ATTEMPTS_MAX = 20;
 /** Those that would take the rest of the test away, or call somebody else. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['/rc/v1/system/reset', '/rc/v1/system/appserver']);
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type Holdings, holdingProblems } from './holdings.ts';
 import { runTornSockets } from './run-torn-sockets.ts';
 
-const TORN = 600;
+const TORN = 300;
 const TEST_MS_MAX = 300_000;
 
 it(
