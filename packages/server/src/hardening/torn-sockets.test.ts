@@ -219,17 +219,21 @@ function bytesOf({ method, path, body }: Sent): string {
   return `${head.join('\r\n')}\r\n\r\n${text}`;
 }
 
+/** Sockets that have emitted `close`; their property of that name is true a little earlier. */
+const gone = new WeakSet<Socket>();
+
 async function accepted(): Promise<readonly [Socket, Socket]> {
   const coming = once(app.server, 'connection') as Promise<[Socket]>;
   const theirs = openRaw(Number(new URL(server.url).port));
   theirs.resume();
   const [ours] = await coming;
+  ours.once('close', () => gone.add(ours));
   return [theirs, ours];
 }
 
 /** However it came to that. */
 async function closed(socket: Socket): Promise<void> {
-  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+  if (!gone.has(socket)) await new Promise((resolve) => socket.once('close', resolve));
 }
 
 /** The head of a request and the first byte of its body: the server waits for the rest, and sees the socket close. */
@@ -256,7 +260,7 @@ async function tearAt(number: number, bytes: () => string): Promise<boolean> {
   held.release();
   theirs.resetAndDestroy();
   // A socket whose body is not read yet is closed when the server reads on; the others close now.
-  for (let turn = 0; turn < CLOSING_TURNS_MAX && !ours.closed; turn++) await nextTurn();
+  for (let turn = 0; turn < CLOSING_TURNS_MAX && !gone.has(ours); turn++) await nextTurn();
   goOn?.();
   await closed(ours);
   for (let turn = 0; turn < FOLLOWING_TURNS; turn++) await nextTurn();
