@@ -1,28 +1,32 @@
 import { Refusal } from '@tidemark/protocol';
 
-/** Headers that may come once: a proxy and we could each look at another one. Node.js itself takes the first, or joins them. */
-const SINGLE: ReadonlySet<string> = new Set(['host', 'authorization', 'x-sync-api-token']);
-const SINGLE_LENGTHS: ReadonlySet<number> = new Set([...SINGLE].map(({ length }) => length));
-
-/** Refuses a request that says twice for whom it is or from whom it comes. Names and values alternate in the list. */
+/**
+ * Refuses a request that says twice for whom it is or from whom it comes: a proxy and we could each look at another one.
+ * Node.js itself takes the first `Host` and `Authorization`, and joins other headers. Names and values alternate in the list.
+ */
 export function requireUnambiguous(rawHeaders: readonly string[]): void {
-  let seen: Map<string, string> | null = null;
+  let host: string | null = null;
+  let authorization: string | null = null;
+  let own: string | null = null;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const written = rawHeaders[index] as string;
+    const name = rawHeaders[index] as string;
+    const value = rawHeaders[index + 1] as string;
     // Most headers are ruled out by the length of their name.
-    if (!SINGLE_LENGTHS.has(written.length)) continue;
-    const name = written.toLowerCase();
-    if (!SINGLE.has(name)) continue;
-    seen ??= new Map();
-    if (seen.has(name)) throw new Refusal('invalid_request', `the header ${name} may be sent only once`);
-    seen.set(name, rawHeaders[index + 1] as string);
+    if (name.length === 4 && name.toLowerCase() === 'host') host = single(name, host, value);
+    else if (name.length === 13 && name.toLowerCase() === 'authorization')
+      authorization = single(name, authorization, value);
+    else if (name.length === 16 && name.toLowerCase() === 'x-sync-api-token') own = single(name, own, value);
   }
-  requireSameToken(seen?.get('x-sync-api-token'), seen?.get('authorization'));
+  if (own !== null && own !== '' && authorization !== null) requireSameToken(own, authorization);
+}
+
+function single(name: string, before: string | null, value: string): string {
+  if (before !== null) throw new Refusal('invalid_request', `the header ${name} may be sent only once`);
+  return value;
 }
 
 /** Credentials of another scheme are for a proxy on the way, not for us. */
-function requireSameToken(own: string | undefined, authorization: string | undefined): void {
-  if (own === undefined || own === '' || authorization === undefined) return;
+function requireSameToken(own: string, authorization: string): void {
   const bearer = bearerToken(authorization);
   if (bearer === null || bearer === own) return;
   throw new Refusal('invalid_request', 'X-Sync-API-TOKEN and Authorization hold different tokens; send one of them');
