@@ -2,6 +2,7 @@ import {
   acknowledgeAllProblem,
   type Clock,
   enqueueProblem,
+  isAhead,
   type JobPage,
   type JobState,
   type Jobs,
@@ -194,8 +195,10 @@ export class EmbeddedJobs implements Jobs {
 
   #mayLease(tables: Tables, queue: string): boolean {
     const nowMs = this.#clock.nowMs();
-    if (readQueue(tables, queue).isPaused) return false;
+    const { isPaused, latestMs = 0 } = readQueue(tables, queue);
+    if (isPaused) return false;
     return (
+      isAhead(latestMs, nowMs) ||
       firstIn(tables, placesOf(queue, 'ready', 0, nowMs)) !== null ||
       firstIn(tables, placesOf(queue, 'leased', 0, nowMs)) !== null
     );
@@ -214,7 +217,9 @@ export class EmbeddedJobs implements Jobs {
   async #swept(queue: string): Promise<Tables> {
     for (let count = 0; count < SWEEPS_MAX; count++) {
       const tables = this.#store.read();
-      if (firstIn(tables, placesOf(queue, 'leased', 0, this.#clock.nowMs())) === null) return tables;
+      const nowMs = this.#clock.nowMs();
+      const isSetBack = isAhead(readQueue(tables, queue).latestMs ?? 0, nowMs);
+      if (!isSetBack && firstIn(tables, placesOf(queue, 'leased', 0, nowMs)) === null) return tables;
       try {
         await this.#write(queue, { do: 'sweep' });
       } catch {

@@ -18,6 +18,8 @@ export interface KeptJob {
   readonly standing: Standing;
   /** When it is due, when its lease runs out, when it died: whatever its standing sorts by. */
   readonly atMs: number;
+  /** When it was given the time it waits for; absent in jobs from before it was kept. */
+  readonly setAtMs?: number;
   /** The number of its lease; 0 when it has none. */
   readonly lease: number;
 }

@@ -6,6 +6,8 @@ import type { Standing } from './kept-job.ts';
 export interface KeptQueue {
   readonly isPaused: boolean;
   readonly counts: Readonly<Record<Standing, number>>;
+  /** The last moment at which a job was given a time; absent in queues from before it was kept. */
+  readonly latestMs?: number;
 }
 
 const NEW_QUEUE: KeptQueue = { isPaused: false, counts: { ready: 0, waiting: 0, leased: 0, dead: 0 } };

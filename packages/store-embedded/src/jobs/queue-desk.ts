@@ -1,4 +1,4 @@
-import { LEASE_RAN_OUT, type NewJob } from '@tidemark/core/ports';
+import { isAhead, LEASE_RAN_OUT, type NewJob } from '@tidemark/core/ports';
 import { keyOf } from '../keys.ts';
 import type { Tables } from '../tables.ts';
 import type { JobsBounds } from './jobs-task.ts';
@@ -21,6 +21,7 @@ export class QueueDesk {
   readonly #before: KeptQueue;
   readonly #counts: Record<Standing, number>;
   #isPaused: boolean;
+  #latestMs: number;
 
   constructor(tables: Tables, queue: string, nowMs: number, bounds: JobsBounds) {
     this.#tables = tables;
@@ -30,6 +31,7 @@ export class QueueDesk {
     this.#before = readQueue(tables, queue);
     this.#counts = { ...this.#before.counts };
     this.#isPaused = this.#before.isPaused;
+    this.#latestMs = this.#before.latestMs ?? 0;
   }
 
   get isPaused(): boolean {
@@ -64,6 +66,7 @@ export class QueueDesk {
 
   /** Ends the leases that have run out: the job is due again, or dead when that was its last attempt. */
   sweep(): void {
+    if (isAhead(this.#latestMs, this.#nowMs)) this.#countAnew();
     const expired = placesOf(this.#queue, 'leased', 0, this.#nowMs);
     for (let count = 0; count < SWEEP_MAX; count++) {
       const number = firstIn(this.#tables, expired);
@@ -88,6 +91,7 @@ export class QueueDesk {
       lastReason: null,
       standing,
       atMs: dueAtMs,
+      setAtMs: this.#nowMs,
       lease: 0,
     };
     this.#tables.payloads.put(keyOf(number), payload);
@@ -99,13 +103,14 @@ export class QueueDesk {
     return this.#move(number, job, {
       standing: 'leased',
       atMs: this.#nowMs + leaseMs,
+      setAtMs: this.#nowMs,
       lease,
       attempt: job.attempt + 1,
     });
   }
 
   renew(number: number, job: KeptJob, leaseMs: number): void {
-    this.#move(number, job, { standing: 'leased', atMs: this.#nowMs + leaseMs });
+    this.#move(number, job, { standing: 'leased', atMs: this.#nowMs + leaseMs, setAtMs: this.#nowMs });
   }
 
   giveBack(number: number, job: KeptJob): void {
@@ -124,7 +129,10 @@ export class QueueDesk {
 
   revive(number: number, job: KeptJob): void {
     const standing = job.order === null || this.#yieldsTo(number, job.order) ? 'ready' : 'waiting';
-    this.#move(number, job, { standing, atMs: this.#nowMs, dueAtMs: this.#nowMs, attempt: 0 });
+    this.#move(number, job, {
+      ...{ standing, atMs: this.#nowMs, dueAtMs: this.#nowMs, setAtMs: this.#nowMs },
+      attempt: 0,
+    });
     if (job.order !== null && standing === 'ready') this.#setHead(job.order, number);
   }
 
@@ -137,7 +145,7 @@ export class QueueDesk {
 
   /** Writes down what became of the queue, if anything did. */
   close(): void {
-    const kept: KeptQueue = { isPaused: this.#isPaused, counts: this.#counts };
+    const kept: KeptQueue = { isPaused: this.#isPaused, counts: this.#counts, latestMs: this.#latestMs };
     if (JSON.stringify(kept) !== JSON.stringify(this.#before)) writeQueue(this.#tables, this.#queue, kept);
   }
 
@@ -147,12 +155,36 @@ export class QueueDesk {
    */
   #comeBack(number: number, job: KeptJob, change: Partial<KeptJob>): void {
     const dueAtMs = change.dueAtMs ?? job.dueAtMs;
-    const ready = this.#move(number, job, { ...change, standing: 'ready', atMs: dueAtMs, dueAtMs, lease: 0 });
+    const setAtMs = this.#nowMs;
+    const ready = this.#move(number, job, { ...change, standing: 'ready', atMs: dueAtMs, dueAtMs, setAtMs, lease: 0 });
     if (job.order === null) return;
     const first = firstIn(this.#tables, lineBehind(this.#queue, job.order));
     if (first === null || first > number) return;
     this.#move(number, ready, { standing: 'waiting' });
     this.#freeLine(number, job);
+  }
+
+  /**
+   * Jobs were given their times by a clock that has been set back since: whatever each of them waits for is waited for
+   * from now on, for as long. This looks at all jobs of the queue, once.
+   */
+  #countAnew(): void {
+    this.#latestMs = this.#nowMs;
+    for (const standing of ['leased', 'ready', 'waiting'] as const) {
+      const numbers = firstOnesIn(this.#tables, placesOf(this.#queue, standing), this.#counts[standing]);
+      for (const number of numbers) {
+        const job = this.read(number);
+        if (job !== null && isAhead(job.setAtMs ?? job.enqueuedAtMs, this.#nowMs)) this.#countJobAnew(number, job);
+      }
+    }
+  }
+
+  #countJobAnew(number: number, job: KeptJob): void {
+    const nowMs = this.#nowMs;
+    const { standing, atMs, setAtMs = job.enqueuedAtMs } = job;
+    const isLeased = standing === 'leased';
+    const dueAtMs = nowMs + (isLeased ? 0 : Math.max(0, job.dueAtMs - setAtMs));
+    this.#move(number, job, { dueAtMs, atMs: isLeased ? nowMs + atMs - setAtMs : dueAtMs, setAtMs: nowMs });
   }
 
   #move(number: number, job: KeptJob, change: Partial<KeptJob>): KeptJob {
@@ -166,6 +198,7 @@ export class QueueDesk {
     writeJob(this.#tables, number, job);
     this.#tables.jobPlaces.put(placeOf(number, job), '');
     this.#counts[job.standing]++;
+    this.#latestMs = Math.max(this.#latestMs, this.#nowMs);
   }
 
   #leave(number: number, job: KeptJob): void {

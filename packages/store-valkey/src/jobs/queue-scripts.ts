@@ -1,4 +1,5 @@
 import { LEASE_RAN_OUT, LEASED_UNITS } from '@tidemark/core/ports';
+import { CLOCK_SKEW_MS_MAX } from '@tidemark/protocol';
 import { DIGITS } from '../keys.ts';
 import { QUEUE_KEYS } from '../layout.ts';
 import { lua, type Script, script } from '../scripts/script.ts';
@@ -54,7 +55,14 @@ end
 
 local function leave(number, job) redis.call('ZREM', PLACES[job.standing], member_of(number, job)) end
 
+-- The last moment at which a job of the queue was given a time.
+local latest = tonumber(redis.call('HGET', QUEUE, 'latest') or '0')
+
 local function enter(number, job)
+  if now > latest then
+    latest = now
+    redis.call('HSET', QUEUE, 'latest', whole(now))
+  end
   redis.call('HSET', JOBS, number, cmsgpack.pack(job))
   redis.call('ZADD', PLACES[job.standing], 0, member_of(number, job))
 end
@@ -104,6 +112,7 @@ end
 local function come_back(number, job, change)
   change.due_at = change.due_at or job.due_at
   change.standing, change.at, change.lease = 'ready', change.due_at, ''
+  change.set_at = now
   move(number, job, change)
   local first = job.order and first_behind(job.order)
   if first and first < number then
@@ -112,8 +121,31 @@ local function come_back(number, job, change)
   end
 end
 
+-- Whatever a clock that has been set back since said to wait for is waited for from now on, for as long.
+local function count_anew(number, job)
+  local set_at = job.set_at or job.enqueued_at
+  if job.standing == 'dead' or set_at <= now + ${CLOCK_SKEW_MS_MAX} then return end
+  local due_at = now + (job.standing == 'leased' and 0 or math.max(0, job.due_at - set_at))
+  move(number, job, { due_at = due_at, at = job.standing == 'leased' and now + job.at - set_at or due_at, set_at = now })
+end
+
+-- Looks at all jobs of the queue once after the clock was set back, so many in one step. False: there are more.
+local function follow_clock()
+  if latest <= now + ${CLOCK_SKEW_MS_MAX} then return true end
+  local found = redis.call('HSCAN', JOBS, redis.call('HGET', QUEUE, 'looked_at') or '0', 'COUNT', ${SWEEP_MAX})
+  for index = 1, #found[2], 2 do count_anew(found[2][index], cmsgpack.unpack(found[2][index + 1])) end
+  if found[1] ~= '0' then
+    redis.call('HSET', QUEUE, 'looked_at', found[1])
+    return false
+  end
+  redis.call('HDEL', QUEUE, 'looked_at')
+  redis.call('HSET', QUEUE, 'latest', whole(now))
+  return true
+end
+
 -- Ends the leases that have run out: the job is due again, or dead when that was its last attempt.
 local function sweep(dead_max)
+  if not follow_clock() then return false end
   for _ = 1, ${SWEEP_MAX} do
     local number = first_in(LEASED, '-', up_to(now))
     if not number then return true end
@@ -147,6 +179,7 @@ export const enqueueScript: Script = script(
   DESK,
   lua`
 local jobs_max, jobs = take_number(), take_list()
+if not follow_clock() then return 'more' end
 local held = redis.call('ZCARD', READY) + redis.call('ZCARD', WAITING) + redis.call('ZCARD', LEASED)
 if held + #jobs / 5 > jobs_max then return { 'full' } end
 local answer = { 'ids' }
@@ -156,7 +189,7 @@ for index = 1, #jobs, 5 do
   local due_at = jobs[index + 4] ~= '' and tonumber(jobs[index + 4]) or now
   local is_head = order and not head_of(order)
   local job = { kind = jobs[index], order = order, attempt = 0, attempts_max = tonumber(jobs[index + 2]),
-    enqueued_at = now, due_at = due_at, at = due_at, lease = '', standing = (order and not is_head) and 'waiting' or 'ready' }
+    enqueued_at = now, due_at = due_at, at = due_at, set_at = now, lease = '', standing = (order and not is_head) and 'waiting' or 'ready' }
   redis.call('HSET', PAYLOADS, number, jobs[index + 1])
   enter(number, job)
   if is_head then set_head(order, number) end
@@ -185,7 +218,7 @@ for _, member in ipairs(redis.call('ZRANGEBYLEX', READY, '-', up_to(now), 'LIMIT
   if carried > ${LEASED_UNITS} then break end
   local number = number_in(member)
   local job, payload, lease = read(number), redis.call('HGET', PAYLOADS, number), next_number()
-  move(number, job, { standing = 'leased', at = now + lease_ms, lease = lease, attempt = job.attempt + 1 })
+  move(number, job, { standing = 'leased', at = now + lease_ms, set_at = now, lease = lease, attempt = job.attempt + 1 })
   carried = carried + #payload
   answer[#answer + 1] = { number, job.kind, payload, whole(job.attempt), whole(job.attempts_max), lease }
 end
@@ -232,7 +265,7 @@ local dead_max, number, lease, verdict, at, reason = take_number(), take(), take
 if not sweep(dead_max) then return 'more' end
 local job = read(number)
 if not job or job.standing ~= 'leased' or job.lease ~= lease then return 'lease_lost' end
-if verdict == 'renew' then move(number, job, { at = now + tonumber(at) })
+if verdict == 'renew' then move(number, job, { at = now + tonumber(at), set_at = now })
 elseif verdict == 'done' then forget(number, job)
 elseif verdict == 'give_back' then come_back(number, job, { attempt = job.attempt - 1 })
 elseif verdict == 'bury' or job.attempt >= job.attempts_max then
@@ -255,6 +288,7 @@ export const operateScript: Script = script(
   DESK,
   lua`
 local dead_max, act, number = take_number(), take(), take()
+if not follow_clock() then return 'more' end
 if act == 'pause' then redis.call('HSET', QUEUE, 'paused', '1'); return 1 end
 if act == 'resume' then redis.call('HDEL', QUEUE, 'paused'); return 1 end
 if not sweep(dead_max) then return 'more' end
@@ -275,7 +309,7 @@ if head then
   if is_head then move(head, other, { standing = 'waiting' }) end
 end
 local standing = (not job.order or is_head) and 'ready' or 'waiting'
-move(number, job, { standing = standing, at = now, due_at = now, attempt = 0 })
+move(number, job, { standing = standing, at = now, due_at = now, set_at = now, attempt = 0 })
 if is_head then set_head(job.order, number) end
 return 1`,
 );

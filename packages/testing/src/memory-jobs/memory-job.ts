@@ -10,8 +10,10 @@ export interface MemoryJob {
   readonly enqueuedAtMs: number;
   attempt: number;
   dueAtMs: number;
+  /** When that was said. */
+  dueSetAtMs: number;
   lastReason: string | null;
-  holder: { readonly lease: string; readonly untilMs: number } | null;
+  holder: { readonly lease: string; readonly sinceMs: number; readonly untilMs: number } | null;
   diedAtMs: number | null;
 }
 

@@ -2,6 +2,7 @@ import {
   acknowledgeAllProblem,
   type Clock,
   enqueueProblem,
+  isAhead,
   JOB_STATES,
   type JobPage,
   type JobState,
@@ -91,15 +92,20 @@ class MemoryJobs implements Jobs {
   #hold(job: MemoryJob, leaseMs: number): LeasedJob {
     job.attempt++;
     const lease = String(++this.#lastLease);
-    job.holder = { lease, untilMs: this.#clock.nowMs() + leaseMs };
+    job.holder = this.#holder(lease, leaseMs);
     const { number, queue, kind, payload, attempt, attemptsMax } = job;
     return { id: String(number), queue, kind, payload, attempt, attemptsMax, lease };
+  }
+
+  #holder(lease: string, leaseMs: number): NonNullable<MemoryJob['holder']> {
+    const sinceMs = this.#clock.nowMs();
+    return { lease, sinceMs, untilMs: sinceMs + leaseMs };
   }
 
   async renew(job: LeasedJob, leaseMs: number): Promise<boolean> {
     insist(leaseProblem(leaseMs));
     return this.#settle(job, (held) => {
-      held.holder = { lease: job.lease, untilMs: this.#clock.nowMs() + leaseMs };
+      held.holder = this.#holder(job.lease, leaseMs);
     });
   }
 
@@ -118,7 +124,10 @@ class MemoryJobs implements Jobs {
     const isHeld = this.#settle(job, (held) => {
       isDead = held.attempt >= held.attemptsMax;
       if (isDead) this.#bury(held, reason, this.#clock.nowMs());
-      else Object.assign(held, { holder: null, dueAtMs: atMs, lastReason: keptReason(reason) });
+      else {
+        const dueSetAtMs = this.#clock.nowMs();
+        Object.assign(held, { holder: null, dueAtMs: atMs, dueSetAtMs, lastReason: keptReason(reason) });
+      }
     });
     if (!isHeld) return 'lease_lost';
     return isDead ? 'dead' : 'retrying';
@@ -131,17 +140,20 @@ class MemoryJobs implements Jobs {
   async giveBack(job: LeasedJob): Promise<boolean> {
     return this.#settle(job, (held) => {
       held.holder = null;
+      held.dueSetAtMs = this.#clock.nowMs();
       held.attempt--;
     });
   }
 
   async pause(queue: string): Promise<void> {
     insist(queueProblem(queue));
+    this.#of(queue);
     this.#paused.add(queue);
   }
 
   async resume(queue: string): Promise<void> {
     insist(queueProblem(queue));
+    this.#of(queue);
     this.#paused.delete(queue);
     this.#tell(queue);
   }
@@ -150,7 +162,8 @@ class MemoryJobs implements Jobs {
     insist(queueProblem(queue));
     const job = this.#find(queue, id);
     if (job === undefined || job.diedAtMs === null) return false;
-    Object.assign(job, { diedAtMs: null, attempt: 0, dueAtMs: this.#clock.nowMs() });
+    const nowMs = this.#clock.nowMs();
+    Object.assign(job, { diedAtMs: null, attempt: 0, dueAtMs: nowMs, dueSetAtMs: nowMs });
     this.#tell(queue);
     return true;
   }
@@ -217,6 +230,7 @@ class MemoryJobs implements Jobs {
       enqueuedAtMs: nowMs,
       attempt: 0,
       dueAtMs: dueAtMs ?? nowMs,
+      dueSetAtMs: nowMs,
       lastReason: null,
       holder: null,
       diedAtMs: null,
@@ -228,11 +242,12 @@ class MemoryJobs implements Jobs {
   /** The jobs of a queue, once the leases that have run out have ended. */
   #of(queue: string): readonly MemoryJob[] {
     const nowMs = this.#clock.nowMs();
+    for (const job of this.#jobs) if (job.queue === queue) countAnew(job, nowMs);
     const expired = this.#jobs.filter((job) => job.queue === queue && (job.holder?.untilMs ?? Infinity) <= nowMs);
     for (const job of sorted(expired, 'leased')) {
       const endMs = job.holder?.untilMs ?? nowMs;
       if (job.attempt >= job.attemptsMax) this.#bury(job, LEASE_RAN_OUT, endMs);
-      else Object.assign(job, { holder: null, dueAtMs: endMs });
+      else Object.assign(job, { holder: null, dueAtMs: endMs, dueSetAtMs: nowMs });
     }
     return this.#jobs.filter((job) => job.queue === queue);
   }
@@ -274,6 +289,18 @@ class MemoryJobs implements Jobs {
 
   #tell(queue: string): void {
     for (const onChange of [...(this.#watchers.get(queue) ?? [])]) onChange();
+  }
+}
+
+/** What a clock that has been set back since said to wait for is waited for from now on, for as long. */
+function countAnew(job: MemoryJob, nowMs: number): void {
+  const { holder, dueAtMs, dueSetAtMs } = job;
+  if (job.diedAtMs !== null || !isAhead(holder?.sinceMs ?? dueSetAtMs, nowMs)) return;
+  if (holder === null) Object.assign(job, { dueAtMs: nowMs + Math.max(0, dueAtMs - dueSetAtMs), dueSetAtMs: nowMs });
+  else {
+    const { lease, sinceMs, untilMs } = holder;
+    job.holder = { lease, sinceMs: nowMs, untilMs: nowMs + untilMs - sinceMs };
+    job.dueAtMs = nowMs;
   }
 }
 

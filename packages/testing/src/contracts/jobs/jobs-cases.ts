@@ -1,4 +1,5 @@
 import { batchCases } from './batch-cases.ts';
+import { clockCases } from './clock-cases.ts';
 import { failureCases } from './failure-cases.ts';
 import { historyCases } from './history-cases.ts';
 import type { JobsCase } from './jobs-case.ts';
@@ -13,5 +14,6 @@ export const jobsCases: readonly JobsCase[] = [
   ...failureCases,
   ...orderCases,
   ...operatorCases,
+  ...clockCases,
   ...historyCases,
 ];

@@ -7,6 +7,7 @@ import type { SettableClock } from '../../kit/settable-clock.ts';
 const QUEUES = ['one', 'two'] as const;
 const ORDERS = [undefined, undefined, 'a', 'b'] as const;
 const HELD_MAX = 12;
+const DAY_MS = 86_400_000;
 
 /** The same job, or the same lease, on both sides. */
 interface Pair<T> {
@@ -46,7 +47,9 @@ export class RandomJobsHistory {
     if (roll < 55) return this.#lease();
     if (roll < 85) return this.#settle();
     if (roll < 93) return this.#operate();
-    this.#clock.advance(this.#dice.pick([0, 1, 5, 20, 100]));
+    if (roll < 98) this.#clock.advance(this.#dice.pick([0, 1, 5, 20, 100]));
+    // A clock that is wrong is set, some day.
+    else this.#clock.advance(this.#dice.pick([DAY_MS, -DAY_MS, 30_000, -30_000]));
   }
 
   async #enqueue(): Promise<void> {

@@ -4,6 +4,11 @@ import type { BrokenJobs } from './break-jobs.ts';
 
 export const brokenLeases: readonly BrokenJobs[] = [
   {
+    flaw: 'forgets the delay of a job when the clock is set back',
+    caughtBy: 'JOB-42',
+    breaks: (sound) => ({ retry: (job, _atMs, reason) => sound.retry(job, 0, reason) }),
+  },
+  {
     flaw: 'loses the byte order mark at the beginning of a payload',
     caughtBy: 'JOB-1',
     breaks: (sound) => ({
