@@ -114,7 +114,8 @@ function drawDeed(draft: Draft, kind: Exclude<Deed['kind'], 'recreate_user'>): D
     case 'brutal_trim':
       return { kind, place, part: dice.between(0, 10) / 10 };
     case 'time_passes':
-      return { kind, ms: dice.pick([DAY_MS / 24, 2 * DAY_MS, 40 * DAY_MS]) };
+      // A clock that was ahead is set back, some day.
+      return { kind, ms: dice.pick([DAY_MS / 24, 2 * DAY_MS, 40 * DAY_MS, -DAY_MS / 24, -2 * DAY_MS, -40 * DAY_MS]) };
     default:
       return drawDeviceDeed(draft, kind);
   }

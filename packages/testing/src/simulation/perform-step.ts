@@ -39,7 +39,7 @@ export async function performStep(world: World, step: Step): Promise<void> {
 async function trimByTidemarks(world: World, { place, retentionMs }: Extract<Step, { kind: 'trim' }>): Promise<void> {
   await world.subject.trim(place, retentionMs);
   world.doubtState(place);
-  world.tokens.endangerUnseen(place, world.clock.nowMs - retentionMs);
+  world.tokens.endangerUnseen(place, world.clock.nowMs, retentionMs);
 }
 
 async function trimBrutally(world: World, { place, part }: Extract<Step, { kind: 'brutal_trim' }>): Promise<void> {

@@ -103,6 +103,7 @@ export type Deed =
   | { readonly kind: 'reset_store'; readonly racing: readonly PlannedWrite[]; readonly pulls: readonly number[] }
   | { readonly kind: 'trim'; readonly place: Place; readonly retentionMs: number }
   | { readonly kind: 'brutal_trim'; readonly place: Place; readonly part: number }
+  /** Below zero: the clock is set back. */
   | { readonly kind: 'time_passes'; readonly ms: number }
   | { readonly kind: 'pull'; readonly device: number; readonly sizes: readonly PageSize[] }
   | { readonly kind: 'send'; readonly device: number; readonly size: PageSize; readonly fate: RequestFate }

@@ -53,11 +53,13 @@ export class TokenLedger {
 
   /**
    * After a trim by tidemarks. It must not hurt a device seen recently: the token it presented last, and those it was
-   * given in exchange, stay good.
+   * given in exchange, stay good. One seen ahead of now, before the clock was set back, was seen recently as well.
    */
-  endangerUnseen(place: Place, seenAfterMs: number): void {
+  endangerUnseen(place: Place, nowMs: number, retentionMs: number): void {
     const seen = new Set<string>();
-    for (const { token, atMs } of within(this.#presented, place).values()) if (atMs > seenAfterMs) seen.add(token);
+    for (const { token, atMs } of within(this.#presented, place).values()) {
+      if (Math.abs(nowMs - atMs) < retentionMs) seen.add(token);
+    }
     this.#endanger(place, (token, { askedWith }) => seen.has(token) || (askedWith !== null && seen.has(askedWith)));
   }
 
