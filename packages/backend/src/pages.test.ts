@@ -88,7 +88,7 @@ function written(sample: Sample, name: string): string {
 }
 
 function printedBy(command: string, path: string): string {
-  return execFileSync(command, [path], { cwd: folder, env, encoding: 'utf8', timeout: 30_000 });
+  return execFileSync(command, [path], { cwd: folder, env, encoding: 'utf8', timeout: 500_000 });
 }
 
 /** Starts a sample that listens, and waits until it says that it does. */

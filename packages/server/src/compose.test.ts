@@ -36,8 +36,8 @@ it('[STATS-10] a server has measured its users and clients when it is there', as
   const headers = { 'x-sync-api-token': running.token };
   const read = async (metric: string) =>
     (await fetch(`${running.url}/rc/v1/system/stats?metric=${metric}`, { headers })).json();
-  expect(await read('users')).toMatchObject([{ min: 1, max: 1 }]);
-  expect(await read('clients')).toMatchObject([{ min: 0, max: 0 }]);
+  await expect.poll(() => read('users')).toMatchObject([{ min: 1, max: 1 }]);
+  await expect.poll(() => read('clients')).toMatchObject([{ min: 0, max: 0 }]);
   await running.close();
 });
 

@@ -226,7 +226,7 @@ async function queuedPayloads(where: Place): Promise<readonly (string | undefine
 
 describe('tidemark migrate', () => {
   it('[MIGRATE-7] moves everything to Valkey and back; devices at any cursor go on exactly', {
-    timeout: 60_000,
+    timeout: 600_000,
   }, async () => {
     const [folder, prefix, back]: [Place, Place, Place] = [{ folder: 'old' }, { prefix: 'moved:' }, { folder: 'new' }];
     const first = await serve(folder);

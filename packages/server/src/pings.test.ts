@@ -82,9 +82,7 @@ async function runCli(args: readonly string[], env: Readonly<Record<string, stri
 }
 
 const settled = (id: string) =>
-  expect
-    .poll(async () => (await admin.get(`/rc/v1/pings/${id}`)).body, { timeout: 20_000 })
-    .toMatchObject({ pending: 0 });
+  expect.poll(async () => (await admin.get(`/rc/v1/pings/${id}`)).body).toMatchObject({ pending: 0 });
 
 describe('the API', () => {
   it('[REST-35] tells what became of a ping, as a whole and on each device', async () => {

@@ -79,7 +79,7 @@ it('[MANY-15] what a killed process has left is cleared away', async () => {
   expect(readdirSync(join(folder, 'bus'))).toHaveLength(2);
 });
 
-it('[MANY-15] who was cleared away by somebody is found again', { timeout: 20_000 }, async () => {
+it('[MANY-15] who was cleared away by somebody is found again', async () => {
   const folder = await newFolder();
   const one = await joinAt(folder);
   rmSync(join(folder, 'bus'), { recursive: true });

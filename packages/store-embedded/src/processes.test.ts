@@ -8,8 +8,6 @@ import { collectingLog, Dice, seededRandom, settableClock, temporaryFolder, weak
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './embedded-store.ts';
 
-const PATIENCE_MS = 180_000;
-
 /** A built program in a process of its own, which speaks in lines of JSON. */
 class Child<Line> {
   readonly #process: ChildProcess;
@@ -311,7 +309,7 @@ describe('processes that work on one store', () => {
       await reader.tidemark.store.close();
       await folder.remove();
     };
-  }, PATIENCE_MS);
+  });
 
   it('[PROC-1] no process fails, and those that may finish do so in good order', () => {
     expect(neighbourhood.all.map(({ failure }) => failure)).toEqual(neighbourhood.all.map(() => null));
@@ -392,31 +390,27 @@ const HUGE_BATCH_OBJECTS = 30_000;
 const STUCK_MS = 150;
 
 describe('a process that is killed while all others wait for it', () => {
-  it(
-    '[PROC-4] holds nobody up: their writes go on at once',
-    async () => {
-      const folder = await temporaryFolder();
-      onTestFinished(folder.remove);
-      const { tidemark } = await openReader(folder.path);
-      onTestFinished(() => tidemark.store.close());
-      const orders = { folder: folder.path, name: 'holder', lanes: ['batch'], batchObjects: HUGE_BATCH_OBJECTS };
-      const begun: number[] = [];
-      const holder = new Child<NeighbourLine>('neighbour', orders, ({ number }) => begun.push(number));
-      onTestFinished(() => holder.kill());
-      const write = (number: number) => tidemark.pushObjects({ source: SHARED.source, objects: { small: { number } } });
-      let stuck: ReturnType<typeof write> | null = null;
-      for (let number = 1; stuck === null; number++) {
-        const writing = write(number);
-        const isStuck = await Promise.race([writing.then(() => false), pass(STUCK_MS, true)]);
-        stuck = isStuck && begun.length > 0 ? writing : null;
-      }
-      await holder.kill();
-      expect(await stuck).toMatchObject({ source: SHARED.source, changed: 1 });
-      expect(await write(0)).toMatchObject({ changed: 1 });
-      expect((await tidemark.partition({ source: SHARED.source })).size % HUGE_BATCH_OBJECTS).toBe(2);
-    },
-    PATIENCE_MS,
-  );
+  it('[PROC-4] holds nobody up: their writes go on at once', async () => {
+    const folder = await temporaryFolder();
+    onTestFinished(folder.remove);
+    const { tidemark } = await openReader(folder.path);
+    onTestFinished(() => tidemark.store.close());
+    const orders = { folder: folder.path, name: 'holder', lanes: ['batch'], batchObjects: HUGE_BATCH_OBJECTS };
+    const begun: number[] = [];
+    const holder = new Child<NeighbourLine>('neighbour', orders, ({ number }) => begun.push(number));
+    onTestFinished(() => holder.kill());
+    const write = (number: number) => tidemark.pushObjects({ source: SHARED.source, objects: { small: { number } } });
+    let stuck: ReturnType<typeof write> | null = null;
+    for (let number = 1; stuck === null; number++) {
+      const writing = write(number);
+      const isStuck = await Promise.race([writing.then(() => false), pass(STUCK_MS, true)]);
+      stuck = isStuck && begun.length > 0 ? writing : null;
+    }
+    await holder.kill();
+    expect(await stuck).toMatchObject({ source: SHARED.source, changed: 1 });
+    expect(await write(0)).toMatchObject({ changed: 1 });
+    expect((await tidemark.partition({ source: SHARED.source })).size % HUGE_BATCH_OBJECTS).toBe(2);
+  });
 });
 
 const NEWCOMERS = 2;
@@ -439,28 +433,24 @@ class Newcomer {
 }
 
 describe('processes that open a new folder at the same moment', () => {
-  it(
-    '[PROC-5] all succeed and agree on the epoch',
-    async () => {
-      const folder = await temporaryFolder();
-      onTestFinished(folder.remove);
-      const newcomers = Array.from({ length: NEWCOMERS }, () => new Newcomer());
-      onTestFinished(async () => {
-        await Promise.all(newcomers.map(({ child }) => child.kill()));
-      });
-      const dice = new Dice(seededRandom(4));
-      for (let count = 0; count < NEW_FOLDERS; count++) {
-        const path = join(folder.path, String(count));
-        const atMs = Date.now() + LEAD_MS;
-        const opened = await Promise.all(
-          newcomers.map((newcomer) => newcomer.ask({ do: 'open', folder: path, atMs: atMs + dice.below(3) })),
-        );
-        const [first] = opened;
-        expect(opened).toEqual(opened.map(() => ({ say: 'open', epoch: expect.stringMatching(/./) })));
-        expect(opened).toEqual(opened.map(() => first));
-        await Promise.all(newcomers.map((newcomer) => newcomer.ask({ do: 'close' })));
-      }
-    },
-    PATIENCE_MS,
-  );
+  it('[PROC-5] all succeed and agree on the epoch', async () => {
+    const folder = await temporaryFolder();
+    onTestFinished(folder.remove);
+    const newcomers = Array.from({ length: NEWCOMERS }, () => new Newcomer());
+    onTestFinished(async () => {
+      await Promise.all(newcomers.map(({ child }) => child.kill()));
+    });
+    const dice = new Dice(seededRandom(4));
+    for (let count = 0; count < NEW_FOLDERS; count++) {
+      const path = join(folder.path, String(count));
+      const atMs = Date.now() + LEAD_MS;
+      const opened = await Promise.all(
+        newcomers.map((newcomer) => newcomer.ask({ do: 'open', folder: path, atMs: atMs + dice.below(3) })),
+      );
+      const [first] = opened;
+      expect(opened).toEqual(opened.map(() => ({ say: 'open', epoch: expect.stringMatching(/./) })));
+      expect(opened).toEqual(opened.map(() => first));
+      await Promise.all(newcomers.map((newcomer) => newcomer.ask({ do: 'close' })));
+    }
+  });
 });

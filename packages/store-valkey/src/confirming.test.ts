@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { openValkeyStore } from './open-valkey-store.ts';
 
 /** Long enough for a busy machine: what does not come at all is not waited for in these tests. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 300_000;
 const partition = { source: 'A', user: null };
 
 let server: ValkeyServer;

@@ -2,7 +2,7 @@ import { startValkey, startValkeyCluster, type ValkeyCluster, type ValkeyServer 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openValkeyStore } from './open-valkey-store.ts';
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 300_000;
 const reader = (record: string) => ({ id: record, checksum: 1 });
 
 describe.each(['one node', 'a cluster'])('stray keys on %s', (where) => {

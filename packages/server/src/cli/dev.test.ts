@@ -54,7 +54,7 @@ it('[MODULE-5] tidemark init makes an app whose tests pass', async () => {
   const tests = spawnSync(process.execPath, ['--test'], {
     cwd: app,
     encoding: 'utf8',
-    timeout: 50_000,
+    timeout: 500_000,
     env: ENV,
   });
   expect([tests.status, tests.stdout.includes('fail 0'), tests.stderr]).toEqual([0, true, '']);

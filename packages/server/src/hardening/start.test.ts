@@ -77,7 +77,7 @@ describe('a configuration that is a hole', () => {
   it('[HARD-64] there is no default password: the first start makes one and tells it once', async () => {
     const first = start({});
     // Both lines may arrive at once, so the text is looked at and not the events.
-    await expect.poll(() => first.said.text, { timeout: 50_000 }).toContain('is ready at');
+    await expect.poll(() => first.said.text).toContain('is ready at');
     first.child.kill('SIGTERM');
     await once(first.child, 'close');
     const [, password = ''] = /password (\S+)/.exec(first.said.text) ?? [];
@@ -100,7 +100,7 @@ describe('a configuration that is a hole', () => {
 describe('a configuration that is allowed and still unwise', () => {
   it('[HARD-64] a password that is guessed first is told at the start, and not repeated', async () => {
     const { child, said } = start({ TIDEMARK_ADMIN_PASSWORD: 'letmein' });
-    await expect.poll(() => said.text, { timeout: 50_000 }).toContain('is ready at');
+    await expect.poll(() => said.text).toContain('is ready at');
     child.kill('SIGTERM');
     await once(child, 'close');
     expect(said.text).toContain('admin_password is one that is guessed first; choose another');

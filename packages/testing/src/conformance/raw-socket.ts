@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
 /** Whoever has neither answered nor closed within this time hangs. */
-const WAIT_MS_MAX = 30_000;
+const WAIT_MS_MAX = 300_000;
 
 /** Sends bytes to a local port as they are, and gives everything that comes back until the other side closes. */
 export async function sendRaw(port: number, bytes: string | Buffer): Promise<string> {

@@ -144,4 +144,4 @@ it('a server that acknowledges before it has written does not survive a few kill
   onTestFinished(place.remove);
   const reports = await runCrashes({ rounds: 40, seed: 5, folder: place.path, isLiar: true });
   expect(reports.at(-1)?.problems).toContainEqual({ rule: 'CRASH-1', detail: expect.stringContaining('lost') });
-}, 240_000);
+});

@@ -27,7 +27,7 @@ export type NeighbourLine =
   | { readonly say: 'refused'; readonly lane: Lane; readonly number: number }
   | { readonly say: 'failed'; readonly reason: string };
 
-const LIFE_MS = 120_000;
+const LIFE_MS = 1_200_000;
 const SHARED = 'Catalog';
 const PERSONAL = { source: 'Notes', user_id: 'ann' } as const;
 const OBJECTS = 5;

@@ -14,7 +14,7 @@ export type NewcomerLine =
   | { readonly say: 'closed' }
   | { readonly say: 'failed'; readonly reason: string };
 
-const LIFE_MS = 120_000;
+const LIFE_MS = 1_200_000;
 
 class Newcomer {
   #store: Store | null = null;

@@ -5,7 +5,7 @@ import type { Line, WorkerOrders } from './line.ts';
 
 /** Sources and build lie side by side, so this finds the built worker from either. */
 const WORKER = fileURLToPath(new URL('../../dist/crash/worker.js', import.meta.url));
-const WAIT_MS_MAX = 45_000;
+const WAIT_MS_MAX = 450_000;
 const COMPLAINT_UNITS_MAX = 10_000;
 
 /** Runs a worker until the plan says so, kills it, and gives all that it said up to then. */

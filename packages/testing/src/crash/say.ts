@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 const STDOUT = 1;
 const LOOK_AGAIN_MS = 1;
 /** A reader that takes nothing for so long is gone. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 600_000;
 
 /** Returns when the line is out of this process: from then on no signal can take it back. */
 export function say(line: object): void {

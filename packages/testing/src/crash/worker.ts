@@ -15,7 +15,7 @@ import { startWatchdog } from './watchdog.ts';
  * The process that is killed. It does what its writers draw and says so, until somebody ends it; it never ends by
  * itself.
  */
-const LIFE_MS = 60_000;
+const LIFE_MS = 600_000;
 
 class WriterLoop {
   readonly #tidemark: Tidemark;

@@ -7,7 +7,7 @@ import type { Line, WorkerOrders } from './line.ts';
 
 /** Sources and build lie side by side, so this finds the built worker from either. */
 const WORKER = fileURLToPath(new URL('../../dist/jobs-crash/worker.js', import.meta.url));
-const WAIT_MS_MAX = 45_000;
+const WAIT_MS_MAX = 450_000;
 
 /** When a worker is killed: so long after its so-manieth line. */
 export interface KillPlan {

@@ -7,7 +7,7 @@ import { seededRandom } from '../kit/seeded-random.ts';
 import { ATTEMPTS_MAX, LEASE_MS, type Line, nameOf, ORDERS, QUEUE, type WorkerOrders } from './line.ts';
 
 /** The process that is killed. It enqueues and runs jobs and says so, until somebody ends it. */
-const LIFE_MS = 60_000;
+const LIFE_MS = 600_000;
 const CONSUMERS = 3;
 const BATCH_MAX = 5;
 /** Enough to keep the consumers busy; more would only make the end longer. */

@@ -7,7 +7,7 @@ import { QueryWatch } from './query-watch.ts';
 export const FLEET_USERS = ['anna', 'bela'];
 export const USER_PASSWORD = 'a password for devices';
 const SECRET = 'shared with the backend';
-const CALL_MS_MAX = 15_000;
+const CALL_MS_MAX = 150_000;
 
 export interface FleetOptions {
   readonly servers: number;

@@ -35,7 +35,7 @@ const CALM_WRITES = 8;
 const ATTEMPTS_MAX = 2_000;
 const RETRY_MS = 10;
 /** Less than devices that listen wait before they ask by themselves, also in haste. */
-const CONVERGE_MS_MAX = 30_000;
+const CONVERGE_MS_MAX = 300_000;
 const LOOK_EVERY_MS = 20;
 
 const PLACES: readonly LedgerPlace[] = [

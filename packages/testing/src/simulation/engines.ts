@@ -54,7 +54,7 @@ async function openEmbeddedBench(): Promise<Bench> {
 }
 
 /** How promptly a server answers on a busy machine is no matter of these histories. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 300_000;
 
 /** Stores that share a server or a cluster, and the way to it; it ends with the last of them. */
 async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: number): Promise<readonly Bench[]> {

@@ -30,7 +30,7 @@ export interface UploadsCrashReport {
 
 /** Sources and build lie side by side, so this finds the built worker from either. */
 const WORKER = fileURLToPath(new URL('../../dist/uploads-crash/worker.js', import.meta.url));
-const WAIT_MS_MAX = 45_000;
+const WAIT_MS_MAX = 450_000;
 const UPLOADS_PER_OBJECT = 5;
 
 /** Kills a process that carries uploads to a backend again and again, then lets one finish, and looks whether all adds up. */

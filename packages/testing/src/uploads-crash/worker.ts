@@ -9,7 +9,7 @@ import { weakPasswords } from '../kit/weak-passwords.ts';
 import { LEASE_MS, QUEUE, type WorkerOrders } from './orders.ts';
 
 /** The process that is killed. It carries uploads to the backend until somebody ends it, or until nothing is left. */
-const LIFE_MS = 60_000;
+const LIFE_MS = 600_000;
 const CONSUMERS = 4;
 const clock = { nowMs: () => Date.now() };
 
