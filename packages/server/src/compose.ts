@@ -30,6 +30,7 @@ import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import type { Desk, Route } from './http/route.ts';
+import { SnapshotSlots } from './http/snapshot-slots.ts';
 import { systemTimers } from './jobs/timers.ts';
 import { KeyedLimit } from './keyed-limit.ts';
 import type { ServerLog } from './logging/open-log.ts';
@@ -191,7 +192,7 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   servers.onPinged = (caller) => carrier.pings.countElsewhere(caller);
   let isStopping = false;
   const desk = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
-  const gauge = startLoadGauge(config.overload);
+  const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
   const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge, channel });
   await app.listen({ host: config.host, port: config.port });
   // Only now, so that a server that cannot listen leaves nothing open.
@@ -276,6 +277,7 @@ function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: 
     pings,
     results,
     webPushKey,
+    snapshots: new SnapshotSlots(),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,
     deviceTokenTtlMs: devices.tokenTtlS * 1_000,

@@ -79,7 +79,23 @@ export const BACKEND_WAIT_MS_MAX = 10_000;
 /** Searches of one device at once. Exceeded: `rate_limited`. */
 export const SEARCHES_PER_DEVICE_MAX = 2;
 
+// Snapshots and compression
+
+/** Snapshots one device may have under way. Exceeded: `rate_limited`. */
+export const SNAPSHOTS_PER_DEVICE_MAX = 4;
+/** Snapshots under way at one server; each may hold a line in memory. Exceeded: `overloaded`. */
+export const SNAPSHOTS_MAX = 200;
+/** When whoever was turned away for that may come again. */
+export const SNAPSHOT_RETRY_AFTER_S = 5;
+/** Answers compressed at a time: each takes a thread, and the pool of four must have some left for passwords. */
+export const COMPRESSIONS_AT_ONCE_MAX = 2;
+/** Answers to pulls that may wait for that; beyond it they leave uncompressed. */
+export const COMPRESSIONS_WAITING_MAX = 64;
+
 // How the server is
+
+/** The share of the memory there is that the server may use unless `overload.rss_bytes_max` is set. */
+export const MEMORY_SHARE_MAX = 0.8;
 
 /** How often is looked whether the server can keep up. */
 export const LOAD_SAMPLE_MS = 500;

@@ -220,7 +220,7 @@ export const ConfigSchema = Type.Object(
           0,
           Number.MAX_SAFE_INTEGER,
           0,
-          'How much memory the process may use before that, in bytes; 0 sets no bound.',
+          'How much memory the server may use before that, in bytes; 0 stands for 80 per cent of what the machine or its container has.',
         ),
       },
       { additionalProperties: false },

@@ -77,7 +77,10 @@ async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[], rele
   raw.end(pieces.at(-1));
 }
 
-function sendLines(reply: FastifyReply, { lines }: JsonLines): undefined {
+function sendLines(reply: FastifyReply, { lines, onEnd }: JsonLines): undefined {
+  // A response that is destroyed already tells nobody of its end any more.
+  if (reply.raw.destroyed) onEnd();
+  else reply.raw.once('close', onEnd);
   const coding = codingFor(reply.request.headers['accept-encoding']);
   codedAs(reply, coding).type('application/x-ndjson; charset=utf-8');
   if (isHead(reply)) {

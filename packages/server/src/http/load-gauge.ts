@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { LOAD_SAMPLE_MS } from '../edge-limits.ts';
+import { ownResidentBytes, rssBytesMaxOf } from './memory-bound.ts';
 
 /**
  * Tells when the server has so much to do that taking on more would only make everybody wait longer.
@@ -19,7 +20,7 @@ export interface LoadBounds {
   readonly eventLoopDelayMsMax: number;
   /** How much of the heap that Node.js may use is in use. */
   readonly heapPercentMax: number;
-  /** Resident memory of the process; 0: not bounded. */
+  /** Resident memory of the process, without pages of files; 0: a share of what there is. */
   readonly rssBytesMax: number;
 }
 
@@ -38,16 +39,20 @@ export interface LoadMeter {
 export interface GaugeOptions {
   readonly meter?: LoadMeter;
   readonly everyMs?: number;
+  /** Processes that share the memory there is. */
+  readonly processes?: number;
 }
 
 export function startLoadGauge(bounds: LoadBounds, options: GaugeOptions = {}): LoadGauge {
-  const { meter = processMeter(), everyMs = LOAD_SAMPLE_MS } = options;
+  const { meter = processMeter(), everyMs = LOAD_SAMPLE_MS, processes = 1 } = options;
   let overload: string | null = null;
   let lastDelayMs = 0;
   const timer = setInterval(() => {
     const load = meter.read();
     // A single long pause can fill one sample, but not two.
-    overload = overloadOf({ ...load, eventLoopDelayMs: Math.min(load.eventLoopDelayMs, lastDelayMs) }, bounds);
+    const rssBytesMax = rssBytesMaxOf(bounds.rssBytesMax, processes);
+    const steady = { ...load, eventLoopDelayMs: Math.min(load.eventLoopDelayMs, lastDelayMs) };
+    overload = overloadOf(steady, { ...bounds, rssBytesMax });
     lastDelayMs = load.eventLoopDelayMs;
   }, everyMs);
   timer.unref();
@@ -65,7 +70,7 @@ export function startLoadGauge(bounds: LoadBounds, options: GaugeOptions = {}): 
 export function overloadOf(load: Load, bounds: LoadBounds): string | null {
   if (load.eventLoopDelayMs > bounds.eventLoopDelayMsMax) return 'the server has more to do than it can keep up with';
   if (load.heapPercent > bounds.heapPercentMax) return 'the server is running out of memory';
-  if (bounds.rssBytesMax > 0 && load.rssBytes > bounds.rssBytesMax) return 'the server uses all the memory it may use';
+  if (load.rssBytes > bounds.rssBytesMax) return 'the server uses all the memory it may use';
   return null;
 }
 
@@ -82,7 +87,7 @@ function processMeter(): LoadMeter {
       delays.reset();
       const { heapUsed, rss } = process.memoryUsage();
       const heapPercent = (heapUsed / getHeapStatistics().heap_size_limit) * 100;
-      return { eventLoopDelayMs: Number.isNaN(meanMs) ? 0 : meanMs, heapPercent, rssBytes: rss };
+      return { eventLoopDelayMs: Number.isNaN(meanMs) ? 0 : meanMs, heapPercent, rssBytes: ownResidentBytes(rss) };
     },
     stop: () => delays.disable(),
   };

@@ -10,6 +10,7 @@ import type { KeyedLimit } from '../keyed-limit.ts';
 import type { Metrics } from '../metrics.ts';
 import type { JoinedServers, Told } from '../servers/joined-servers.ts';
 import type { TextPart } from './coding/text-parts.ts';
+import type { SnapshotSlots } from './snapshot-slots.ts';
 
 /** What the handlers of routes work with. */
 export interface Desk {
@@ -24,6 +25,7 @@ export interface Desk {
   readonly tokenTtlMs: number;
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
+  readonly snapshots: SnapshotSlots;
   readonly servers: Pick<JoinedServers, 'told'>;
   readonly metrics: Metrics;
   /** How the backend does. */
@@ -82,9 +84,12 @@ export class JsonParts {
  */
 export class JsonLines {
   readonly lines: AsyncIterable<readonly TextPart[]>;
+  /** Called when the answer has ended, however it ended. */
+  readonly onEnd: () => void;
 
-  constructor(lines: AsyncIterable<readonly TextPart[]>) {
+  constructor(lines: AsyncIterable<readonly TextPart[]>, onEnd: () => void = () => undefined) {
     this.lines = lines;
+    this.onEnd = onEnd;
   }
 }
 

@@ -5,6 +5,8 @@ import { buffer } from 'node:stream/consumers';
 import { createGunzip, gunzipSync } from 'node:zlib';
 import { CONTENT_CODINGS } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { COMPRESSIONS_AT_ONCE_MAX } from '../../edge-limits.ts';
+import { inCompressionTurn } from './compressions.ts';
 import { crc32, crc32ByTable, joinCrc32 } from './crc32.ts';
 import { encodeLines, encodeParts } from './encode-parts.ts';
 import { gzipParts as gzipPieces } from './gzip-parts.ts';
@@ -225,6 +227,47 @@ describe('lines', () => {
       for await (const _chunk of encodeLines(endless(), name)) if (made >= 20) break;
       expect(made).toBeLessThan(name === 'identity' || name === 'gzip' ? 21 : 60);
       await ended;
+    },
+  );
+});
+
+describe('compressing in turns', () => {
+  it('[WIRE-8] no more answers are compressed at once than leave threads for passwords', async () => {
+    const open: (() => void)[] = [];
+    const works = Array.from({ length: 10 }, (_, index) =>
+      inCompressionTurn(() => new Promise<number>((resolve) => open.push(() => resolve(index)))),
+    );
+    const done: number[] = [];
+    for (let ended = 0; ended < works.length; ended++) {
+      await new Promise(setImmediate);
+      expect(open.length).toBe(Math.min(works.length, ended + COMPRESSIONS_AT_ONCE_MAX));
+      open[ended]?.();
+      done.push(await (works[ended] as Promise<number>));
+    }
+    expect(done).toEqual(works.map((_, index) => index));
+  });
+
+  it.each(CONTENT_CODINGS.filter(({ name }) => name !== 'identity'))(
+    '[WIRE-8] lines sent as $name are asked for one by one, and each is whole',
+    async ({ name, read }) => {
+      const asked: number[] = [];
+      async function* lines(): AsyncGenerator<readonly TextPart[]> {
+        for (let line = 0; line < 3; line++) {
+          asked.push(line);
+          yield [pageOf(3_000), '\n'];
+        }
+      }
+      const pieces: Piece[] = [];
+      const encodedLines = encodeLines(lines(), name)[Symbol.asyncIterator]();
+      let steps = 0;
+      for (let step = await encodedLines.next(); step.done !== true; step = await encodedLines.next()) {
+        pieces.push(...step.value);
+        steps++;
+        // A gzip stream begins with its header.
+        expect(asked.length).toBeLessThanOrEqual(steps);
+      }
+      expect(asked).toEqual([0, 1, 2]);
+      expect(read(Buffer.concat(pieces.map(bytesOf)))).toBe(`${pageOf(3_000)}\n`.repeat(3));
     },
   );
 });

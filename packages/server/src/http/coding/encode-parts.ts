@@ -1,5 +1,7 @@
-import { pipeline, Readable } from 'node:stream';
+import { COMPRESSIONS_WAITING_MAX } from '../../edge-limits.ts';
+import { inCompressionTurn } from './compressions.ts';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
+import { LineCompressor } from './line-compressor.ts';
 import { mapEach } from './map-each.ts';
 import { type Coding, codingFor } from './negotiate-coding.ts';
 import {
@@ -16,8 +18,6 @@ import { wholeCoding } from './whole-codings.ts';
 
 /** Below it compressing costs more than it saves. */
 const CODED_LENGTH_MIN = 1_024;
-/** Answers being compressed at once; beyond it they leave as they are, which costs no waiting. */
-const COMPRESSIONS_MAX = 64;
 
 export interface EncodedBody {
   /** One after the other. */
@@ -42,11 +42,11 @@ export async function encodeParts(
 ): Promise<EncodedBody> {
   const joined = joinSmall(parts);
   const coding = lengthOf(joined) < CODED_LENGTH_MIN ? 'identity' : codingFor(acceptEncoding);
-  const isCrowded = compressions >= COMPRESSIONS_MAX && !joined.some(isPrepared);
+  const isCrowded = compressions >= COMPRESSIONS_WAITING_MAX && !joined.some(isPrepared);
   if (coding === 'identity' || isCrowded) return { pieces: joined.map(pieceOf), coding: 'identity' };
   compressions++;
   try {
-    return { pieces: await compress(joined, coding), coding };
+    return { pieces: await inTurn(joined, coding, () => compress(joined, coding)), coding };
   } finally {
     compressions--;
   }
@@ -58,14 +58,28 @@ export function encodeLines(
   coding: Coding,
 ): AsyncIterable<readonly Piece[]> {
   if (coding === 'identity') return mapEach(lines, (parts) => joinSmall(parts).map(pieceOf));
-  if (coding === 'gzip') return gzipLines(lines);
-  // Compressors read ahead of what they give, so they get the bytes for themselves.
-  const copies = mapEach(lines, (parts) => Buffer.concat(parts.map(bytesOf)));
-  const plain = Readable.from(copies, { objectMode: false });
-  const compressor = wholeCoding(coding).open();
-  // However one of them ends, the other ends with it; what went wrong is the business of whoever reads.
-  pipeline(plain, compressor, () => undefined);
-  return mapEach(compressor as AsyncIterable<Buffer>, (piece) => [piece]);
+  return coding === 'gzip' ? gzipLines(lines) : compressedLines(lines, coding);
+}
+
+/** What needs no compressing need not wait for those that do. */
+function inTurn<T>(parts: readonly TextPart[], coding: Coding, work: () => Promise<T>): Promise<T> {
+  const isReady = (part: TextPart) => part.length < SHARED_BYTES_MIN || isPrepared(part);
+  return coding === 'gzip' && parts.every(isReady) ? work() : inCompressionTurn(work);
+}
+
+async function* compressedLines(
+  lines: AsyncIterable<readonly TextPart[]>,
+  coding: Exclude<Coding, 'identity' | 'gzip'>,
+): AsyncGenerator<readonly Piece[], void, undefined> {
+  const compressor = new LineCompressor(wholeCoding(coding).open());
+  try {
+    for await (const parts of lines) {
+      yield await inTurn(parts, coding, () => compressor.add(Buffer.concat(parts.map(bytesOf))));
+    }
+    yield await compressor.end();
+  } finally {
+    compressor.close();
+  }
 }
 
 async function compress(parts: readonly TextPart[], coding: Exclude<Coding, 'identity'>): Promise<readonly Buffer[]> {
@@ -78,6 +92,6 @@ async function* gzipLines(
 ): AsyncGenerator<readonly Piece[], void, undefined> {
   const stream = new GzipStream();
   yield [stream.begin()];
-  for await (const parts of lines) yield await stream.add(parts);
+  for await (const parts of lines) yield await inTurn(parts, 'gzip', () => stream.add(parts));
   yield [stream.end()];
 }

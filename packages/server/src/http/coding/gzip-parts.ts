@@ -50,12 +50,15 @@ export class GzipStream {
   }
 
   async add(parts: readonly TextPart[]): Promise<readonly Buffer[]> {
-    const deflated = await Promise.all(joinSmall(parts).map(deflatedOf));
-    for (const { sum, plainBytes } of deflated) {
+    const pieces: Buffer[] = [];
+    // One after the other: an answer being compressed takes one thread.
+    for (const part of joinSmall(parts)) {
+      const { bytes, sum, plainBytes } = await deflatedOf(part);
       this.#sum = joinCrc32(this.#sum, sum, plainBytes);
       this.#plainBytes += plainBytes;
+      pieces.push(...bytes);
     }
-    return deflated.flatMap(({ bytes }) => bytes);
+    return pieces;
   }
 
   end(): Buffer {

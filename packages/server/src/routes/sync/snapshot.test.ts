@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { DEFAULT_LIMITS, type Page } from '@tidemark/protocol';
 import { Caller, CONTENT_CODINGS, HeldObjects, makeUser, openDevice, type TestDevice } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SNAPSHOT_RETRY_AFTER_S, SNAPSHOTS_PER_DEVICE_MAX } from '../../edge-limits.ts';
 import { startTestServer, type TestServer } from '../../test-server.ts';
 
 const PAGE_OBJECTS = 50;
@@ -243,5 +244,39 @@ describe('answers to pulls', () => {
     const small = await pullBytes(anna, { [source]: { token: sources[source]?.token } }, 'gzip');
     expect(small.headers['content-encoding']).toBe(undefined);
     expect(small.headers.vary).toBe('accept-encoding');
+  });
+});
+
+describe('snapshots at once', () => {
+  it('[SNAP-9] one more than a device may have is refused until one of them has ended', async () => {
+    const source = await newSource('Slots');
+    // More than sockets hold, so that none of them ends before it is read.
+    for (let part = 0; part < 4; part++) {
+      await push(
+        source,
+        Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`${part}.${n}`, { text: 'x'.repeat(1e6) }])),
+      );
+    }
+    const carla = await openDevice(server, 'anna');
+    const streams: IncomingMessage[] = [];
+    for (let count = 0; count < SNAPSHOTS_PER_DEVICE_MAX; count++) streams.push(await open(carla, source));
+    const refused = await open(carla, source);
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, String(SNAPSHOT_RETRY_AFTER_S)]);
+    expect(JSON.parse((await buffer(refused)).toString())).toMatchObject({ code: 'rate_limited' });
+    expect((await open(bob, source)).statusCode).toBe(200);
+    // Neither one that is read to its end, nor one that is broken off, nor a refused one keeps its slot.
+    const [read, ...broken] = streams;
+    if (read === undefined) throw new Error('no stream');
+    await buffer(read);
+    for (const stream of broken) stream.destroy();
+    for (let count = 0; count < 2 * SNAPSHOTS_PER_DEVICE_MAX; count++) {
+      expect((await carla.api.get('/sync/v1/sources/None/snapshot')).status).toBe(404);
+    }
+    for (let tries = 0; ; tries++) {
+      const next = await open(carla, source);
+      await buffer(next);
+      if (next.statusCode === 200) break;
+      expect(tries).toBeLessThan(1_000);
+    }
   });
 });

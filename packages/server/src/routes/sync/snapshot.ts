@@ -25,9 +25,15 @@ const snapshot = route({
   answer: Page,
   streams: 'application/x-ndjson',
   handle: async ({ desk, params, query, bearer }) => {
-    const call = { source: params.name, token: query.token || null };
-    const snapshot = await desk.tidemark.devices.snapshot(actingDevice(bearer), call);
-    return new JsonLines(mapEach(snapshot, linesOf));
+    const device = actingDevice(bearer);
+    const giveBack = desk.snapshots.take(device.client);
+    try {
+      const call = { source: params.name, token: query.token || null };
+      return new JsonLines(mapEach(await desk.tidemark.devices.snapshot(device, call), linesOf), giveBack);
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
   },
 });
 
