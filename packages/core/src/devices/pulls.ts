@@ -38,8 +38,8 @@ export interface DevicePullCall {
   readonly acknowledged?: Acknowledged;
 }
 
-/** What is read of a source before it is known to be as it was. */
-interface Guess {
+/** What is read of a source, perhaps before it is known to be as it was. */
+interface Reads {
   readonly partition: PartitionKey;
   readonly waiting: Promise<readonly Outcome[]>;
   readonly state: Promise<PartitionState>;
@@ -52,8 +52,8 @@ interface Found {
   readonly token: string | null;
   /** Null: there is no such source, or nobody can tell where the user's data is. */
   readonly place: Place | null;
-  /** Null: not asked for yet. */
-  readonly waiting: Promise<readonly Outcome[]> | null;
+  /** Also of a source that is not given in pages: what is uploaded to it has outcomes like any other. */
+  readonly waiting: readonly Outcome[];
   /** Null: there is nothing to give, for the reason in `error`. */
   readonly state: PartitionState | null;
   readonly error: Trouble | null;
@@ -97,7 +97,7 @@ export class Pulls {
     ]);
     const looked = found.map((one) => lookedAt(one, own));
     const built = await this.#build(device, looked, bounds);
-    const outcomes = await this.#waiting(device, found);
+    const outcomes = found.flatMap(({ waiting }) => waiting);
     // Refreshes and reads took their time. A page without news tells nothing beyond the token that was presented.
     const isDelivering = outcomes.length > 0 || looked.some(({ seen }) => seen?.hasNews === true);
     if (isDelivering) await this.#parts.sessions.verify(device, own);
@@ -117,32 +117,40 @@ export class Pulls {
       const source = await this.#parts.sources.view(name);
       const place = await this.#parts.sources.memberships.placeOf(source, device.user);
       const guessed = guess !== null && isRight(guess, source, place) ? guess : null;
-      const waiting = guessed?.waiting ?? null;
-      if (source.sync_type === 'bulk_only') {
-        return { source: name, token, place, waiting, state: null, error: troubleOf(snapshotRequired(name)) };
-      }
-      const error = await freshen(this.#parts.refresher, place.partition, source, token);
-      const state = await (guessed?.state ?? this.#store.partition(place.partition));
+      const isPaged = source.sync_type !== 'bulk_only';
+      const error = isPaged
+        ? await freshen(this.#parts.refresher, place.partition, source, token)
+        : troubleOf(snapshotRequired(name));
+      const reads = guessed ?? this.#read(device, name, place);
+      const [waiting, state] = await Promise.all([reads.waiting, isPaged ? reads.state : null]);
       return { source: name, token, place, waiting, state, error };
     } catch (error) {
-      return { source: name, token, place: null, waiting: null, state: null, error: troubleOf(error) };
+      return { source: name, token, place: null, waiting: [], state: null, error: troubleOf(error) };
     }
   }
 
   /**
-   * Begins to read what is wanted if the source is still what it was, without waiting to hear that it is: on a store that
-   * is a server of its own, a pull is then one round trip. Outcomes are read before the state, which so holds what they
-   * tell of. Null: there is nothing to guess by, or a backend must be asked first.
+   * Begins to read outcomes and state in one round trip. Outcomes come first, so that the state, and the page that is read
+   * later, hold what they tell of.
    */
-  #guess({ user, client }: DeviceId, source: string): Guess | null {
+  #read({ client }: DeviceId, source: string, place: Place): Reads {
+    const waiting = this.#parts.uploads.waiting({ source, client, ...place });
+    const state = this.#store.partition(place.partition);
+    // Whoever does not need one of them does not wait for it.
+    for (const read of [waiting, state]) read.catch(() => undefined);
+    return { partition: place.partition, waiting, state };
+  }
+
+  /**
+   * Begins to read what is wanted if the source is still what it was, without waiting to hear that it is: on a store that
+   * is a server of its own, a pull is then one round trip. Null: there is nothing to guess by, or a backend must be asked
+   * first.
+   */
+  #guess(device: DeviceId, source: string): Reads | null {
     const known = this.#parts.sources.lastSeen(source);
     if (known === null || known.adapter !== NO_ADAPTER) return null;
-    const partition: PartitionKey = { source, user: known.partition_type === 'app' ? null : user };
-    const waiting = this.#parts.uploads.waiting({ source, client, partition, earlier: [] });
-    const state = this.#store.partition(partition);
-    // A guess that was wrong is nobody's business, and one that was right is waited for.
-    for (const read of [waiting, state]) read.catch(() => undefined);
-    return { partition, waiting, state };
+    const partition: PartitionKey = { source, user: known.partition_type === 'app' ? null : device.user };
+    return this.#read(device, source, { partition, earlier: [] });
   }
 
   /** Null where a source could not be looked at. */
@@ -161,20 +169,9 @@ export class Pulls {
     }
     return built;
   }
-
-  async #waiting(device: DeviceId, found: readonly Found[]): Promise<readonly Outcome[]> {
-    // All at once: on a store that is a server of its own, that is one round trip instead of one for each source.
-    const waiting = found.map(({ source, place, waiting: guessed }) => {
-      // Also of a source that is not given in pages: what is uploaded to it has outcomes like any other.
-      return place === null
-        ? []
-        : (guessed ?? this.#parts.uploads.waiting({ source, client: device.client, ...place }));
-    });
-    return (await Promise.all(waiting)).flat();
-  }
 }
 
-function isRight({ partition }: Guess, source: SourceView, place: Place): boolean {
+function isRight({ partition }: Reads, source: SourceView, place: Place): boolean {
   return source.adapter === NO_ADAPTER && partition.user === place.partition.user;
 }
 

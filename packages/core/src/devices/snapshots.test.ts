@@ -91,6 +91,27 @@ describe('a snapshot', () => {
     await heldIs(held, test, source, user.user_id);
   });
 
+  it.each(['Product', 'Order'])(
+    '[SNAP-3] of %s gives one line of another life at most, which starts over',
+    async (source) => {
+      const test = await newTidemark({ limits });
+      const device = await newDevice(test);
+      const user = source === 'Order' ? { user_id: 'ada' } : {};
+      const partition_type = source === 'Order' ? 'user' : 'app';
+      await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE) });
+      const held = new HeldObjects();
+      const snapshot = await test.tidemark.devices.snapshot(device, { source, token: null });
+      await next(snapshot, held);
+      await test.tidemark.sources.drop(source);
+      await test.tidemark.sources.declare({ name: source, partition_type });
+      await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE, 1_000) });
+      expect(await readAll(snapshot, held)).toEqual([1]);
+      const rest = await test.tidemark.devices.snapshot(device, { source, token: held.token });
+      await readAll(rest, held);
+      await heldIs(held, test, source, user.user_id);
+    },
+  );
+
   it('[SNAP-7] of a device that is gone by now ends before its next line', async () => {
     const test = await newTidemark({ limits });
     const device = await newDevice(test);

@@ -97,3 +97,31 @@ describe('appending many objects', () => {
     ]);
   });
 });
+
+describe('a write that is looked up in several reads', () => {
+  const part = (from: number, count: number, of = 'o'): Objects =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${of}${from + index}`, { n: 1 }]));
+
+  it('[WRITE-19] is not taken for done because two lives of the partition have the same head', async () => {
+    const { tidemark, store } = await newTidemark();
+    const whole = part(0, 2_000);
+    await tidemark.pushObjects({ ...product, objects: whole });
+    const readObjects = store.readObjects.bind(store);
+    let reads = 0;
+    Object.assign(store, {
+      readObjects: async (...args: Parameters<typeof readObjects>) => {
+        const read = await readObjects(...args);
+        if (++reads !== 1) return read;
+        // The same head again, and only half of the objects.
+        await tidemark.sources.drop('Product');
+        await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
+        await tidemark.fastInsert({ ...product, objects: { ...part(0, 1_000, 'x'), ...part(1_000, 1_000) } });
+        expect((await store.partition({ source: 'Product', user: null })).head).toBe(read.state.head);
+        return read;
+      },
+    });
+    expect(await tidemark.pushObjects({ ...product, objects: whole })).toMatchObject({ changed: 1_000 });
+    const ids = new Set((await tidemark.readObjects(product)).keys());
+    expect(Object.keys(whole).filter((id) => !ids.has(id))).toEqual([]);
+  });
+});

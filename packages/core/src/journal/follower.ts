@@ -1,8 +1,11 @@
+import { Refusal } from '@tidemark/protocol';
 import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 
 /** Entries read at a time, so that the event loop gets its turn in between. */
 const SLICE_ENTRIES = 1_000;
 const SLICE_UNITS = 1_000_000;
+/** A restart takes another life of the partition, or a trim beyond the head at which reading began. */
+const RESTARTS_MAX = 5;
 
 export interface FollowerEvents {
   /** The next stretch of the journal. */
@@ -21,6 +24,8 @@ export class JournalFollower {
   readonly #partition: PartitionKey;
   #after = 0;
   #epoch: string | null = null;
+  /** The head when reading began: whatever was deleted before that, the reader has not met. */
+  #startHead = 0;
 
   constructor(store: Store, partition: PartitionKey) {
     this.#store = store;
@@ -29,7 +34,7 @@ export class JournalFollower {
 
   /** Tombstones up to `gravesAfter` are of no interest. Answers the state that has been caught up with. */
   async catchUp(events: FollowerEvents, gravesAfter = 0): Promise<PartitionState> {
-    for (;;) {
+    for (let restarts = 0; ; ) {
       const slice = await this.#store.readJournal(this.#partition, {
         after: this.#after,
         gravesAfter: Math.max(this.#after, gravesAfter),
@@ -37,11 +42,15 @@ export class JournalFollower {
         unitsMax: SLICE_UNITS,
       });
       if (this.#isTorn(slice.state)) {
+        if (++restarts > RESTARTS_MAX) {
+          throw new Refusal('store_unavailable', 'the partition kept being replaced while it was read');
+        }
         this.#after = 0;
         this.#epoch = null;
         events.restart();
         continue;
       }
+      if (this.#epoch === null) this.#startHead = slice.state.head;
       this.#epoch = slice.state.epoch;
       this.#after = slice.upTo;
       events.slice(slice);
@@ -49,7 +58,9 @@ export class JournalFollower {
     }
   }
 
+  /** Whether a tombstone may be gone of an object that was read: one that is new since the beginning and not met yet. */
   #isTorn(state: PartitionState): boolean {
-    return this.#epoch !== null && (this.#epoch !== state.epoch || state.floor > this.#after);
+    if (this.#epoch === null) return false;
+    return this.#epoch !== state.epoch || state.floor > Math.max(this.#after, this.#startHead);
   }
 }

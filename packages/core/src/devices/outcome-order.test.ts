@@ -1,0 +1,59 @@
+import type { Page } from '@tidemark/protocol';
+import { newTidemark, openMemoryStore, seededRandom } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import { pageJson } from '../pages/render-page.ts';
+import type { Adapter } from '../ports/adapter.ts';
+import type { Store } from '../ports/store.ts';
+
+/** A store in which something happens between the first read of a kind and the first of the other kind. */
+function betweenReads(store: Store) {
+  let first: PropertyKey | null = null;
+  let happen: (() => Promise<unknown>) | null = null;
+  const wrapped = new Proxy(store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      if (name !== 'listNotes' && name !== 'partition') return member.bind(target);
+      return async (...args: unknown[]) => {
+        const happening = first !== null && first !== name ? happen : null;
+        if (happen !== null) first ??= name;
+        if (happening !== null) {
+          happen = null;
+          await happening();
+        }
+        return Reflect.apply(member, target, args) as unknown;
+      };
+    },
+  });
+  const arm = (next: () => Promise<unknown>) => {
+    happen = next;
+  };
+  return { wrapped, arm, isSpent: () => happen === null };
+}
+
+describe('outcomes and pages of one answer', () => {
+  it.each(['Order', 'Stock'])('[DEVICE-13] a page of %s holds what the outcomes beside it tell of', async (source) => {
+    const { wrapped, arm, isSpent } = betweenReads(openMemoryStore({ random: seededRandom(1) }));
+    const nothing = async () => undefined;
+    const adapter: Adapter = {
+      query: async () => ({ objects: {} }),
+      create: async () => 'made',
+      update: nothing,
+      delete: nothing,
+    };
+    const { tidemark } = await newTidemark({ store: wrapped, adapters: { find: () => adapter } });
+    await tidemark.sources.declare({ name: 'Stock', partition_type: 'user', adapter: 'backend', poll_interval: -1 });
+    const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+    await tidemark.sources.view(source);
+    const changes = [{ op_id: 'op', source, op: 'create' as const, id: 'made', attributes: { n: 1 } }];
+    arm(() => tidemark.devices.push(device, { changes }));
+    const { pages, outcomes } = await tidemark.devices.pull(device, { sources: new Map([[source, null]]) });
+    expect(isSpent()).toBe(true);
+    const page = pages[0]?.page;
+    if (page === undefined || 'error' in page) throw new Error('no page');
+    const { put = {} } = JSON.parse(pageJson(page.token, page.body)) as Page;
+    expect([outcomes, Object.keys(put)]).toEqual([[], ['made']]);
+    const next = await tidemark.devices.pull(device, { sources: new Map([[source, null]]) });
+    expect(next.outcomes).toMatchObject([{ op_id: 'op', status: 'applied', id: 'made' }]);
+  });
+});
