@@ -6,6 +6,7 @@ import { temporaryFolder } from '../kit/temporary-folder.ts';
 import { startValkey, startValkeyCluster } from '../kit/valkey-server.ts';
 import { openMemoryStore } from '../memory-store/open-memory-store.ts';
 import { BY_SERVER, jitterStore, type Tempo } from './jitter-store.ts';
+import { narrowSlices } from './narrow-slices.ts';
 import type { MakeSubject } from './subject.ts';
 import { tidemarkSubject } from './tidemark-subject.ts';
 
@@ -38,7 +39,7 @@ export async function openBench(engine: Engine): Promise<Bench> {
 /** A new store for every history. `between` stands between server and store: the place for bugs of an engine. */
 export function memorySubject(between: (store: Store) => Store = (store) => store): MakeSubject {
   return (surroundings) => {
-    const store = openMemoryStore({ random: seededRandom(surroundings.seed + 2) });
+    const store = narrowSlices(openMemoryStore({ random: seededRandom(surroundings.seed + 2) }));
     return tidemarkSubject(jitterStore(between(store), surroundings.weather), surroundings);
   };
 }
@@ -76,7 +77,8 @@ function storeBench(store: Store, release: () => Promise<void>, tempo?: Tempo): 
   return {
     makeSubject: async (surroundings) => {
       await store.reset([]);
-      const slowed = tempo === undefined ? store : jitterStore(store, surroundings.weather, tempo);
+      const narrow = narrowSlices(store);
+      const slowed = tempo === undefined ? narrow : jitterStore(narrow, surroundings.weather, tempo);
       return tidemarkSubject(slowed, surroundings);
     },
     close: async () => {

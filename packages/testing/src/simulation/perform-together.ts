@@ -9,10 +9,12 @@ import { type ResolvedWrite, resolveWrite } from './resolve-write.ts';
 import { type AcknowledgedWrite, lastOf, possibleTraces, type Trace } from './serialize-writes.ts';
 import { difference, snapshotOf } from './snapshot.ts';
 import type { PageSize, Step } from './step.ts';
-import { Violation } from './violation.ts';
+import { demand, Violation } from './violation.ts';
 import type { Station, World } from './world.ts';
 
 type Together = Extract<Step, { kind: 'together' }>;
+const TRIMS_TOGETHER = 4;
+
 type PageUnexamined = Omit<ServedPage, 'states' | 'head' | 'floor' | 'trimmedMeanwhile'>;
 
 /**
@@ -28,10 +30,11 @@ export async function performTogether(world: World, step: Together): Promise<voi
   for (const planned of step.writes) resolved.push(await resolveWrite(world, planned));
   const pulling = stationsOf(world, place, step);
 
-  const [outcomes, pages] = await Promise.all([
+  const [outcomes, pages, read] = await Promise.all([
     Promise.all(resolved.map(({ write }) => tryWrite(world, write))),
     Promise.all(pulling.map(([station, size]) => pullMeanwhile(world, station, size))),
-    step.trim === null ? null : world.subject.trimBrutally(place, Math.floor(step.trim * head)),
+    readTexts(world, place),
+    step.trim === null ? null : trimMeanwhile(world, place, step.trim),
   ]);
 
   world.noteWrite(place);
@@ -39,10 +42,26 @@ export async function performTogether(world: World, step: Together): Promise<voi
   const acknowledged = await acknowledgedOf(world, resolved, outcomes);
   const traces = await settle(world, place, before, acknowledged);
   const states = traces.toReversed().flat();
+  checkRead(place, read, states);
   const { floor } = await world.state(place);
   for (const page of pages) {
     const served = { ...page, states, head, floor, trimmedMeanwhile: step.trim !== null };
     deliver(world, page.station, examinePage(world, served));
+  }
+}
+
+/** Whoever read md meanwhile, however many slices that took, got it as it was at one moment. */
+function checkRead(place: Place, read: ReadonlyMap<string, string>, states: readonly OracleState[]): void {
+  const words = { actual: 'what was read', expected: 'md' };
+  const differences = states.map(({ objects }) => difference(read, snapshotOf(objects).texts, words));
+  demand(differences.includes(null), 'SIM-2', () => `${placeKey(place)} never was as it was read: ${differences[0]}`);
+}
+
+/** Up to a part of what is there by then, so that tombstones go which the writes beside it have just made. */
+async function trimMeanwhile(world: World, place: Place, part: number): Promise<void> {
+  for (let count = 0; count < TRIMS_TOGETHER; count++) {
+    const { head } = await world.subject.state(place);
+    await world.subject.trimBrutally(place, part < 0.5 ? Math.floor(part * head) : head);
   }
 }
 

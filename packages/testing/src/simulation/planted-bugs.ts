@@ -10,6 +10,7 @@ import {
 } from '@tidemark/core';
 import { type Page, Refusal } from '@tidemark/protocol';
 import { memorySubject } from './engines.ts';
+import { isOfDocument } from './narrow-slices.ts';
 import { SHARED_SOURCE, USERS } from './place.ts';
 import type { Write } from './step.ts';
 import type { MakeSubject, PullRequest, Subject } from './subject.ts';
@@ -44,6 +45,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         const slice = await store.readJournal(key, range);
         const isGood = range.after >= slice.state.floor;
         return isGood ? { ...slice, state: { ...slice.state, floor: 0 } } : slice;
+      },
+    }),
+  ),
+  inStore('a document is read on though tombstones not met yet are forgotten', 'SIM-2', (store) =>
+    altered(store, {
+      readJournal: async (key, range) => {
+        const slice = await store.readJournal(key, range);
+        return isOfDocument(range) && range.after > 0 ? { ...slice, state: { ...slice.state, floor: 0 } } : slice;
       },
     }),
   ),
