@@ -15,10 +15,12 @@ import type { DeviceId } from '../registry/device-id.ts';
 import type { Place } from '../registry/memberships.ts';
 import { NO_ADAPTER } from '../registry/source-record.ts';
 import type { Sources, SourceView } from '../registry/sources.ts';
+import type { Tokens } from '../registry/tokens.ts';
 import { admitOpId } from '../uploads/admit-upload.ts';
 import { readUploadJob, type UploadJob } from '../uploads/upload-job.ts';
 import type { UploadTarget } from '../uploads/upload-target.ts';
 import { Uploads, type UploadsPorts } from '../uploads/uploads.ts';
+import type { DeviceCaller } from './device-sessions.ts';
 import { knownPartition } from './known-partition.ts';
 import { requireCount } from './require-count.ts';
 import { troubleOf } from './trouble-of.ts';
@@ -27,6 +29,7 @@ import { troubleOf } from './trouble-of.ts';
 export interface DeviceUploadsParts extends UploadsPorts {
   readonly clients: Clients;
   readonly sources: Sources;
+  readonly tokens: Pick<Tokens, 'isGood'>;
   /** Absent: sources are only pushed to, whatever they say. */
   readonly adapters?: Adapters;
 }
@@ -41,7 +44,7 @@ export interface DevicePushCall {
 
 /** A device that has been looked up. */
 interface Identified extends DeviceId {
-  readonly generation: number;
+  readonly registration: number;
 }
 
 /** What devices have changed, on its way to where it belongs. */
@@ -55,7 +58,7 @@ export class DeviceUploads {
   }
 
   /** Applies what the device has changed; the outcomes in the order of the changes. */
-  async push(device: DeviceId, { changes, acknowledged }: DevicePushCall): Promise<readonly Outcome[]> {
+  async push(device: DeviceCaller, { changes, acknowledged }: DevicePushCall): Promise<readonly Outcome[]> {
     requireCount(changes.length, UPLOADS_PER_PUSH_MAX, 'changes');
     for (const [index, { op_id }] of changes.entries()) admitOpId(op_id, pointer('changes', index, 'op_id'));
     const pusher = await this.#identify(device);
@@ -81,7 +84,7 @@ export class DeviceUploads {
   }
 
   /** Forgets outcomes that the device has heard of. */
-  async acknowledge(device: DeviceId, acknowledged: Acknowledged): Promise<void> {
+  async acknowledge(device: DeviceCaller, acknowledged: Acknowledged): Promise<void> {
     await this.#acknowledge(await this.#identify(device), acknowledged);
   }
 
@@ -104,19 +107,23 @@ export class DeviceUploads {
   }
 
   /**
-   * The device with its generation. It is looked up once for each call or job and guards every write of it, so that what
-   * was begun for one person is not finished for the next one of the same login and device id.
+   * The device with its registration. It is looked up once for each call or job and guards every write of it, so that
+   * what was begun for one person is not finished for the next one of the same login and device id. A token goes with its
+   * user: one that is good after the registration was read belongs to the same person.
    */
-  async #identify({ user, client }: DeviceId): Promise<Identified> {
-    const generation = await this.#parts.clients.generationOf(user, client);
-    if (generation === null) throw new Refusal('client_not_found', `there is no client ${quoted(client)}`);
-    return { user, client, generation };
+  async #identify({ user, client, tokenId }: DeviceCaller): Promise<Identified> {
+    const { clients, tokens, clock } = this.#parts;
+    const { registration } = await clients.own(user, client);
+    if (tokenId !== undefined && !(await tokens.isGood(tokenId, clock.nowMs()))) {
+      throw new Refusal('token_invalid', 'the token has expired or was revoked meanwhile');
+    }
+    return { user, client, registration };
   }
 
-  async #jobTarget({ source, client, generation, owner }: UploadJob): Promise<UploadTarget> {
+  async #jobTarget({ source, client, registration, owner }: UploadJob): Promise<UploadTarget> {
     const user = await this.#parts.clients.userOf(client);
     const device = user === null ? null : await this.#identify({ user, client });
-    if (device === null || device.generation !== generation) {
+    if (device === null || device.registration !== registration) {
       throw new Refusal('client_not_found', `the device of the upload, ${quoted(client)}, is gone`);
     }
     const partition = { source, user: owner === undefined ? device.user : owner };
@@ -161,17 +168,17 @@ export class DeviceUploads {
 
   /** Without a place, the one where the user was last seen. */
   async #target(device: Identified, name: string, place?: Place): Promise<UploadTarget> {
-    const { user, client, generation } = device;
+    const { user, client, registration } = device;
     const source = await this.#parts.sources.view(name);
     const guards: Guard[] = [
       { kind: 'source', key: [name] },
-      { kind: 'user_client', key: [user, client], version: generation },
+      { kind: 'user_client', key: [user, client], version: registration },
     ];
     const { conflicts, read_only: isReadOnly, cud_queue, queue } = source;
     return {
       source: name,
       client,
-      generation,
+      registration,
       user,
       ...(place ?? (await this.#parts.sources.memberships.knownPlaceOf(source, user))),
       conflicts,

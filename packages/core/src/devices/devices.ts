@@ -71,7 +71,7 @@ export class Devices {
   }
 
   /** Applies what the device has changed; the outcomes in the order of the changes. */
-  push(device: DeviceId, call: DevicePushCall): Promise<readonly Outcome[]> {
+  push(device: DeviceCaller, call: DevicePushCall): Promise<readonly Outcome[]> {
     return this.#uploads.push(device, call);
   }
 

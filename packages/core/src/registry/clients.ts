@@ -79,14 +79,6 @@ export class Clients {
     return entry === null ? null : readClientRecord(entry.value).user;
   }
 
-  /**
-   * What tells this device from every other one that had or will have its id; null when the user has no such device. It
-   * does not change while the device exists, and goes with the device and with its user.
-   */
-  async generationOf(user: string, id: string): Promise<number | null> {
-    return (await this.#store.readEntry(refs.userClient(user, id)))?.version ?? null;
-  }
-
   async get(id: unknown): Promise<ClientView> {
     const name = admitName('client', id, pointer('client_id'));
     const entry = await this.#store.readEntry(refs.client(name));

@@ -561,6 +561,16 @@ describe('uploads to a backend that went wrong before', () => {
     expect([await md(), await waiting()]).toEqual([{}, []]);
   });
 
+  it('[UPBACK-19] a push whose token was revoked after it was checked is refused', async () => {
+    const { upload, backend, tidemark, device } = await setUp();
+    const { id: tokenId } = await tidemark.tokens.issue({ ...device, scopes: ['device'], expiresAtMs: null });
+    const push = (...changes: Upload[]) => tidemark.devices.push({ ...device, tokenId }, { changes });
+    expect(brief(await push(upload('create', 'tmp', { n: 1 })))).toEqual([['op-1', 'applied', '100']]);
+    await tidemark.tokens.revoke(tokenId);
+    await expect(push(upload('create', 'tmp2', { n: 2 }))).rejects.toMatchObject({ code: 'token_invalid' });
+    expect(backend.calls.length).toBe(1);
+  });
+
   it('[UPBACK-19] a queued upload of a deleted device is not done for the next device of its id', async () => {
     const { push, upload, backend, md, work, tidemark, device } = await setUp({ cud_queue: 'office' });
     await push(upload('create', 'tmp', { n: 1 }));

@@ -14,8 +14,8 @@ export const UPLOAD_QUEUE = 'uploads';
 export interface UploadJob {
   readonly source: string;
   readonly client: string;
-  /** The generation of the device: a later device of the same id, perhaps of another person, is not this one. */
-  readonly generation: number;
+  /** The registration of the device: a later device of the same id, perhaps of another person, has another one. */
+  readonly registration: number;
   /** Absent: the user's own partition. It is named because the user may be in another one by the time the job runs. */
   readonly owner?: string | null;
   readonly opId: string;
@@ -32,9 +32,9 @@ export function readUploadJob({ payload }: LeasedJob): UploadJob {
  * checksum, because a dead job may outlive its user; two owners of one checksum would only wait for each other.
  */
 export function uploadJob(target: UploadTarget, { opId, origin }: PreparedUpload, atMs: number): NewJob {
-  const { source, client, generation, user, partition } = target;
+  const { source, client, registration, user, partition } = target;
   const owner = partition.user === user ? {} : { owner: partition.user };
-  const job: UploadJob = { source, client, generation, ...owner, opId, atMs };
+  const job: UploadJob = { source, client, registration, ...owner, opId, atMs };
   const of = partition.user === null ? null : textChecksum(partition.user);
   const order = JSON.stringify([source, of, origin]);
   return { kind: UPLOAD_KIND, payload: JSON.stringify(job), attemptsMax: JOB_ATTEMPTS_MAX, order };

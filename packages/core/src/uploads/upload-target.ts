@@ -6,8 +6,8 @@ import type { Guard, PartitionKey } from '../ports/store.ts';
 export interface UploadTarget {
   readonly source: string;
   readonly client: string;
-  /** The generation of the device, which tells it from earlier and later ones of the same id. */
-  readonly generation: number;
+  /** The registration of the device, which tells it from earlier and later ones of the same id. */
+  readonly registration: number;
   /** Whose device it is. */
   readonly user: string;
   readonly partition: PartitionKey;
