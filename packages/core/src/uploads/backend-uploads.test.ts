@@ -43,6 +43,27 @@ class Backend implements Adapter {
 /** Where the first upload of a test is kept while its job waits. */
 const UPLOAD_NOTE = { kind: 'upload', key: 'op-1' } as const;
 
+/** A store on which something else happens right before a commit that `isMeant`, once. */
+function overtakenStore(isMeant: (commit: Commit) => boolean = () => true) {
+  const memory = openMemoryStore({ random: seededRandom(6) });
+  const overtaking: { act: (() => Promise<unknown>) | null } = { act: null };
+  const commit = async (given: Commit) => {
+    const { act } = overtaking;
+    if (act !== null && isMeant(given)) {
+      overtaking.act = null;
+      await act();
+    }
+    return memory.commit(given);
+  };
+  const store = new Proxy(memory, {
+    get: (engine, name) => {
+      const member: unknown = name === 'commit' ? commit : Reflect.get(engine, name, engine);
+      return typeof member === 'function' ? member.bind(engine) : member;
+    },
+  });
+  return { store, overtaking };
+}
+
 const down = () => {
   throw new Refusal('backend_unavailable', 'nobody there');
 };
@@ -384,6 +405,18 @@ describe('uploads to a source with a queue', () => {
     expect((await jobs.describe('office')).counts.due).toBe(0);
   });
 
+  it('[UPBACK-11] one that waited for a day in vain is set aside, and the device is told', async () => {
+    const { push, upload, work, clock, tidemark, waiting } = await setUp({ cud_queue: 'office' });
+    await tidemark.sources.update('Customer', { cud_queue: 'paused' });
+    await push(upload('create', 'tmp', { n: 0 }), upload('create', 'v1', { customer_id: 'tmp' }, 'Visit'));
+    clock.advance(UPLOAD_GIVE_UP_MS);
+    expect(await work('office')).toEqual(['it names an object that the backend has not named yet']);
+    expect(brief(await waiting())).toEqual([
+      ['op-1', 'queued', 'tmp'],
+      ['op-2', 'rejected', 'v1', 'backend_unavailable'],
+    ]);
+  });
+
   it('[UPBACK-12] an upload made under the new id does not overtake those still waiting under the temporary one', async () => {
     const { push, upload, backend, md, work, clock } = await setUp({ cud_queue: 'office' });
     backend.onCall = ({ op }) => {
@@ -529,6 +562,25 @@ describe('uploads to a backend that went wrong before', () => {
     expect(await md()).toEqual({});
   });
 
+  it('[UPBACK-18] a deletion whose answer was lost is told as applied, also under an id whose create was rejected', async () => {
+    const { push, upload, backend, work, clock, waiting, tidemark } = await setUp();
+    const at = { source: 'Customer', user_id: 'ada' };
+    await tidemark.pushObjects({ ...at, objects: { '7': { name: 'Bob' } } });
+    backend.onCall = ({ op }) => {
+      if (op === 'create') throw new AdapterRefusal('conflict', 'it exists');
+    };
+    backend.onDone = async ({ id }) => {
+      await tidemark.pushDeletes({ ...at, objects: [id] });
+      down();
+    };
+    const outcomes = await push(upload('create', '7', { name: 'Ann' }), upload('delete', '7'));
+    expect(outcomes.map(({ status }) => status)).toEqual(['conflict', 'queued']);
+    clock.advance(10_000);
+    await work();
+    expect(brief(await waiting())).toContainEqual(['op-2', 'applied', '7']);
+    expect(backend.effects).toEqual(['delete Customer 7']);
+  });
+
   it('[UPBACK-19] a queued upload of a deleted user is not done for the next user of the login and device id', async () => {
     const { push, upload, backend, md, work, clock, waiting, tidemark, device } = await setUp();
     backend.onCall = down;
@@ -606,6 +658,114 @@ describe('uploads to a backend that went wrong before', () => {
     expect(await kept()).toEqual([]);
   });
 
+  it('[UPBACK-22] an upload that was set aside is not tried again by another job of it, nor when it is repeated', async () => {
+    const { push, upload, backend, work, clock, waiting } = await setUp();
+    backend.onCall = down;
+    const create = upload('create', 'tmp', { n: 1 });
+    // Both arrive before the other is noted, so there are two jobs.
+    await Promise.all([push(create), push(create)]);
+    clock.advance(UPLOAD_GIVE_UP_MS);
+    let calls = 0;
+    backend.onCall = () => {
+      calls++;
+      if (calls === 1) down();
+    };
+    await work();
+    expect([calls, brief(await waiting())]).toEqual([1, [['op-1', 'rejected', 'tmp', 'backend_unavailable']]]);
+    expect(brief(await push(create))).toEqual([['op-1', 'rejected', 'tmp', 'backend_unavailable']]);
+    expect(backend.effects).toEqual([]);
+  });
+
+  it('[UPBACK-23] an update and a deletion do not wait for a create of the same id behind them', async () => {
+    const { push, upload, backend, md, work, tidemark } = await setUp({ cud_queue: 'office' });
+    backend.keepsIds = true;
+    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '7': { n: 0 } } });
+    await push(upload('update', '7', { n: 1 }), upload('delete', '7'), upload('create', '7', { n: 2 }));
+    expect(await work('office')).toEqual([]);
+    expect(await md()).toEqual({ '7': { n: 2 } });
+    expect(backend.effects).toEqual(['update Customer 7', 'delete Customer 7', 'create Customer 7']);
+  });
+
+  it('[UPBACK-23] an update waits for a create of the object that is in another queue', async () => {
+    const { push, upload, md, work, tidemark } = await setUp({ cud_queue: 'office' });
+    await push(upload('create', 'tmp', { n: 1 }));
+    await tidemark.sources.update('Customer', { cud_queue: 'other' });
+    await push(upload('update', 'tmp', { n: 2 }));
+    expect(await work('other')).toEqual(['it names an object that the backend has not named yet']);
+    await work('office');
+    expect(await md()).toEqual({ '100': { n: 1 } });
+  });
+
+  it.each([false, true])(
+    '[UPBACK-24] nothing waits for a create that was done while another request left it to the queue (backend keeps ids: %s)',
+    async (keepsIds) => {
+      const isLeaving = ({ notes }: Commit) => notes?.writes.some(({ text }) => text?.includes('pending')) === true;
+      const { store, overtaking } = overtakenStore(isLeaving);
+      const { push, upload, backend, md, work } = await setUp({}, store);
+      backend.keepsIds = keepsIds;
+      const id = keepsIds ? 'tmp' : '100';
+      const create = upload('create', 'tmp', { n: 1 });
+      backend.onCall = down;
+      overtaking.act = async () => {
+        backend.onCall = () => undefined;
+        await push(create);
+      };
+      expect(brief(await push(create))).toEqual([['op-1', 'applied', id]]);
+      if (!keepsIds) expect(brief(await push(upload('update', 'tmp', { n: 0 })))).toEqual([['op-2', 'applied', id]]);
+      await work();
+      const later = await push(
+        upload('update', 'tmp', { n: 2 }),
+        upload('create', 'v', { customer_id: 'tmp' }, 'Visit'),
+      );
+      expect(later.map(({ status }) => status)).toEqual(['applied', 'applied']);
+      expect([await md(), Object.values(await md('Visit'))]).toEqual([{ [id]: { n: 2 } }, [{ customer_id: id }]]);
+    },
+  );
+
+  it('[UPBACK-24] an upload that is refused by the backend beside a request that leaves it to the queue stays refused', async () => {
+    const isLeaving = ({ notes }: Commit) => notes?.writes.some(({ text }) => text?.includes('pending')) === true;
+    const { store, overtaking } = overtakenStore(isLeaving);
+    const { push, upload, backend, work } = await setUp({}, store);
+    const create = upload('create', 'tmp', { n: 1 });
+    backend.onCall = down;
+    overtaking.act = async () => {
+      backend.onCall = () => {
+        throw new AdapterRefusal('rejected', 'no');
+      };
+      await push(create);
+    };
+    expect(brief(await push(create))).toEqual([['op-1', 'rejected', 'tmp', 'upload_rejected']]);
+    await work();
+    expect(brief(await push(upload('update', 'tmp', { n: 2 })))).toEqual([
+      ['op-2', 'rejected', 'tmp', 'dependency_rejected'],
+    ]);
+  });
+
+  it('[UPBACK-21] an upload that was applied meanwhile is not set aside', async () => {
+    const { push, upload, backend, jobs, tidemark, clock, waiting } = await setUp({ cud_queue: 'office' });
+    await push(upload('create', 'tmp', { n: 0 }));
+    const { create } = backend;
+    let answer: () => void = () => undefined;
+    backend.create = async (call) => {
+      const id = await create(call);
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      return id;
+    };
+    const running = tidemark.devices.runUpload((await jobs.lease('office', 1_000)) as LeasedJob);
+    while (backend.effects.length === 0) await Promise.resolve();
+    clock.advance(UPLOAD_GIVE_UP_MS);
+    backend.create = async () => {
+      answer();
+      await running;
+      return down();
+    };
+    const again = tidemark.devices.runUpload((await jobs.lease('office', 1_000)) as LeasedJob);
+    await expect(again).rejects.toMatchObject({ isFinal: true });
+    expect(brief(await waiting())).toEqual([['op-1', 'applied', '100']]);
+  });
+
   it('[UPBACK-21] of two answers of the backend to one upload, the one written first counts', async () => {
     const { push, upload, backend, md, tidemark } = await setUp();
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 } } });
@@ -629,21 +789,7 @@ describe('uploads to a backend that went wrong before', () => {
   });
 
   it('[UPBACK-21] of two answers written at the same moment, one finds the other and changes nothing', async () => {
-    const memory = openMemoryStore({ random: seededRandom(6) });
-    const overtaking: { act: (() => Promise<unknown>) | null } = { act: null };
-    const store = new Proxy(memory, {
-      get: (engine, name) => {
-        const member: unknown = Reflect.get(engine, name, engine);
-        if (typeof member !== 'function') return member;
-        if (name !== 'commit') return member.bind(engine);
-        return async (given: Commit) => {
-          const { act } = overtaking;
-          overtaking.act = null;
-          await act?.();
-          return memory.commit(given);
-        };
-      },
-    });
+    const { store, overtaking } = overtakenStore();
     const { push, upload, backend, md, waiting, tidemark } = await setUp({}, store);
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
     const update = upload('update', '1', { n: 1 });

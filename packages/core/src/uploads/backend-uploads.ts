@@ -14,7 +14,7 @@ import { askBackend, type BackendVerdict } from './ask-backend.ts';
 import { type CommitPorts, commitPlan, persistPlan } from './commit-plan.ts';
 import { linkText, readLink } from './link-note.ts';
 import { type KeptOutcome, readOutcome } from './outcome-note.ts';
-import { outcomeWrites, planAgreed, planRefused } from './plan-agreed.ts';
+import { linkWrites, outcomeWrites, planAgreed, planRefused } from './plan-agreed.ts';
 import { planRound, type RoundPlan } from './plan-round.ts';
 import { type PreparedUpload, prepareUploads } from './prepare-uploads.ts';
 import { roundsOf } from './rounds.ts';
@@ -61,26 +61,28 @@ export class BackendUploads {
   async run(job: LeasedJob, target: UploadTarget): Promise<void> {
     const { opId, atMs } = readUploadJob(job);
     const { note, upload } = await this.#kept(target, opId);
-    if (note !== null && !isOpen(note)) return;
+    if (note !== null && !isOpen(note) && upload !== null) await this.#tidy(target, upload);
+    if (note !== null && !mayAsk(job, note)) return;
     const [prepared] = upload === null ? [] : await this.#prepare(target, [upload]);
     if (prepared === undefined) {
       this.#ports.log.warn('upload_dropped', { source: target.source, reason: 'the upload is not kept any more' });
       return;
     }
-    if (prepared.waits)
-      throw new JobFailure('it names an object that the backend has not named yet', { retryAfterMs: WAIT_MS });
+    // Jobs of one object run one after the other, so its create is not before this one unless it waits in another queue.
+    const isAhead = prepared.createdIn !== null && prepared.createdIn !== job.queue;
     const startMs = this.#ports.clock.nowMs();
-    const trouble = await this.#decide(target, prepared, new Map());
+    const trouble =
+      prepared.waits || isAhead ? WAITING : await this.#decide(target, prepared, { outcomes: new Map(), job });
     if (trouble === null)
       this.#ports.count?.(`sources:${prepared.given.op}:${target.source}`, this.#ports.clock.nowMs() - startMs);
     const isOver = this.#ports.clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
-    if (trouble !== null && isOver) await this.#setAside(target, prepared, trouble);
+    if (trouble !== null && isOver) await this.#setAside(target, prepared, { trouble, job });
     if (trouble === null || isOver) this.#ports.onOutcome?.({ user: target.user, client: target.client });
     if (trouble === null) return;
     throw new JobFailure(trouble.error.detail, {
       retryAfterMs: trouble.retryAfterMs,
       isFinal: isOver,
-      isLogged: true,
+      isLogged: trouble !== WAITING,
     });
   }
 
@@ -116,9 +118,9 @@ export class BackendUploads {
     prepared: PreparedUpload,
     { lane, outcomes }: { readonly lane: UploadLane; readonly outcomes: Map<string, KeptOutcome> },
   ): Promise<Upload | null> {
-    const { origin, waits, given } = prepared;
-    const mustWait = waits || lane.isBlocked(origin);
-    const trouble = mustWait ? null : await this.#decide(target, prepared, outcomes);
+    const { origin, waits, createdIn, given } = prepared;
+    const mustWait = waits || createdIn !== null || lane.isBlocked(origin);
+    const trouble = mustWait ? null : await this.#decide(target, prepared, { outcomes, job: null });
     if (!mustWait && trouble === null) return null;
     lane.block(origin);
     if (trouble !== null) lane.close();
@@ -129,10 +131,10 @@ export class BackendUploads {
   async #decide(
     target: UploadTarget,
     prepared: PreparedUpload,
-    outcomes: Map<string, KeptOutcome>,
+    { outcomes, job }: { readonly outcomes: Map<string, KeptOutcome>; readonly job: LeasedJob | null },
   ): Promise<Trouble | null> {
     const { opId } = prepared;
-    const known = await this.#decideHere(target, prepared);
+    const known = await this.#decideHere(target, prepared, job);
     if (known !== null || prepared.refusal !== null || target.adapter === null) {
       if (known !== null) outcomes.set(opId, known);
       return null;
@@ -151,11 +153,11 @@ export class BackendUploads {
    * The outcome when the backend need not be asked: it was here before, or cannot be applied as things are. Whether an id
    * is taken is for the backend to say: an object of that id may be the effect of an earlier attempt at this very create.
    */
-  #decideHere(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
+  #decideHere(target: UploadTarget, prepared: PreparedUpload, job: LeasedJob | null): Promise<KeptOutcome | null> {
     const { store, clock } = this.#ports;
     return persistPlan(async (): Promise<{ readonly outcome: KeptOutcome | null } | null> => {
       const before = await this.#before(target, prepared.opId);
-      if (before !== null && !isOpen(before)) return { outcome: readOutcome(before) };
+      if (before !== null && !mayAsk(job, before)) return { outcome: readOutcome(before) };
       if (prepared.upload?.op === 'create') return { outcome: null };
       const plan = await planRound(store, target, [{ ...prepared, opId: UNKNOWN_OP }], clock.nowMs());
       const decided = plan.outcomes.get(UNKNOWN_OP);
@@ -199,10 +201,15 @@ export class BackendUploads {
   }
 
   /** Told as rejected: the device must know that it is not on its way any more. */
-  async #setAside(target: UploadTarget, prepared: PreparedUpload, { error }: Trouble): Promise<void> {
+  async #setAside(
+    target: UploadTarget,
+    prepared: PreparedUpload,
+    { trouble: { error }, job }: { readonly trouble: Trouble; readonly job: LeasedJob },
+  ): Promise<void> {
     await persistPlan(async () => {
       const note = await this.#before(target, prepared.opId);
-      const outcome: KeptOutcome = { status: 'rejected', id: prepared.id, error, isSetAside: true };
+      if (note !== null && !isOpen(note)) return true;
+      const outcome: KeptOutcome = { status: 'rejected', id: prepared.id, error, setAsideBy: job.id };
       const nowMs = this.#ports.clock.nowMs();
       const refused = planRefused(prepared, outcome, { note, nowMs });
       const kept = keptUpload(prepared, nowMs + SET_ASIDE_KEPT_MS);
@@ -241,23 +248,49 @@ export class BackendUploads {
   async #decideUnlessOpen(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
     const before = await this.#before(target, prepared.opId);
     if (before !== null) return readOutcome(before);
-    return prepared.refusal === null ? null : this.#decideHere(target, prepared);
+    return prepared.refusal === null ? null : this.#decideHere(target, prepared, null);
   }
 
   /** Keeps the uploads for their jobs, and notes the ids that the backend has not named yet. */
   async #keepUploads(target: UploadTarget, fresh: readonly PreparedUpload[]): Promise<void> {
-    const { store } = this.#ports;
-    const keys = fresh.filter(({ given }) => given.op === 'create').map(({ origin }) => origin);
+    const queue = target.queue ?? UPLOAD_QUEUE;
+    const creates = new Map(fresh.filter(({ given }) => given.op === 'create').map((one) => [one.origin, one.opId]));
     await persistPlan(async () => {
-      const refs = keys.map((key) => ({ kind: 'link', key }) as const);
-      const known = refs.length === 0 ? [] : await store.readNotes(target.partition, target.client, refs);
-      const given = new Set(known.filter((note) => readLink(note).state === 'given').map(({ key }) => key));
-      const text = linkText({ state: 'pending' });
-      const pending = [...new Set(keys)].filter((key) => !given.has(key));
-      const links = pending.map((key): NoteWrite => ({ kind: 'link', key, text }));
+      const known = await this.#links(target, [...creates.keys()]);
+      const links = [...creates].flatMap(([key, opId]): NoteWrite[] => {
+        const link = known.get(key);
+        if (link !== undefined && readLink(link).state === 'given') return [];
+        const text = linkText({ state: 'pending', queue, opId });
+        return [{ kind: 'link', key, text, expect: link?.text ?? null }];
+      });
       const writes = [...links, ...fresh.map((prepared) => keptUpload(prepared))];
       return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? true : null;
     });
+  }
+
+  /**
+   * Takes back what `#keepUploads` noted of an upload that had come to an outcome by then, in a request beside that one:
+   * nothing may wait for a create that is done.
+   */
+  async #tidy(target: UploadTarget, upload: Upload): Promise<void> {
+    const { op_id: opId, id } = upload;
+    await persistPlan(async () => {
+      const note = await this.#before(target, opId);
+      if (note === null || isOpen(note)) return true;
+      const link = (await this.#links(target, upload.op === 'create' ? [id] : [])).get(id);
+      const state = link === undefined ? null : readLink(link);
+      const isStale = state?.state === 'pending' && state.opId === opId;
+      const links = isStale ? linkWrites(upload, readOutcome(note), this.#ports.clock.nowMs()) : [];
+      const expected = links.map((write) => (write.key === id && link ? { ...write, expect: link.text } : write));
+      const writes = [{ kind: 'upload', key: opId, text: null } as const, ...expected];
+      return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? true : null;
+    });
+  }
+
+  async #links({ partition, client }: UploadTarget, keys: readonly string[]): Promise<ReadonlyMap<string, Note>> {
+    const refs = keys.map((key) => ({ kind: 'link', key }) as const);
+    const notes = refs.length === 0 ? [] : await this.#ports.store.readNotes(partition, client, refs);
+    return new Map(notes.map((note) => [note.key, note]));
   }
 
   /** The job may be done before this is: then its outcome is the one. */
@@ -311,6 +344,14 @@ export class BackendUploads {
 
 type Trouble = Extract<BackendVerdict, { readonly kind: 'trouble' }>;
 
+const WAITING: Trouble = {
+  kind: 'trouble',
+  error: { code: 'backend_unavailable', detail: 'it names an object that the backend has not named yet' },
+  retryAfterMs: WAIT_MS,
+  reason: 'waiting',
+  isLogged: false,
+};
+
 /**
  * Nothing is noted under it: what is noted of the upload has been looked at. No device can choose a control character,
  * and this one is allowed in the keys of every engine.
@@ -330,10 +371,16 @@ function keptUpload({ opId, given }: PreparedUpload, endsAtMs?: number): NoteWri
   return { kind: 'upload', key: opId, text, ...(endsAtMs === undefined ? {} : { endsAtMs }) };
 }
 
-/** Whether the upload is still to be done: on its way, or set aside and revived. */
+/** Whether an answer of the backend still counts: the upload is on its way, or was set aside. */
 function isOpen(note: Note): boolean {
-  const { status, isSetAside } = readOutcome(note);
-  return status === 'queued' || isSetAside === true;
+  const { status, setAsideBy } = readOutcome(note);
+  return status === 'queued' || setAsideBy !== undefined;
+}
+
+/** An upload that was set aside is tried again by the job that did so, once that is revived, and by nobody else. */
+function mayAsk(job: LeasedJob | null, note: Note): boolean {
+  const { status, setAsideBy } = readOutcome(note);
+  return status === 'queued' || (job !== null && setAsideBy === job.id);
 }
 
 /** An upload that stands twice in a call is the same upload. */

@@ -1,9 +1,9 @@
 import { parseJson, Refusal } from '@tidemark/protocol';
 import type { AttributeTexts } from '../admission/admitted.ts';
 import { liveRecord } from '../documents/effect.ts';
-import type { NoteRef, PartitionKey, Store } from '../ports/store.ts';
+import type { NoteRef, NoteWrite, PartitionKey, Store } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
-import { type Link, readLink } from './link-note.ts';
+import { type Link, linkText, readLink } from './link-note.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 /** An upload with the ids of the backend in it, as far as they are known. */
@@ -11,7 +11,9 @@ export interface Followed {
   readonly upload: AdmittedUpload;
   /** The id under which the uploads of this object keep their order. */
   readonly origin: string;
-  /** It names something of which nobody knows yet what it will be called. */
+  /** The queue in which the create of the object itself still waits; null: in none. */
+  readonly createdIn: string | null;
+  /** It refers to another object that the backend has not named yet. */
   readonly waits: boolean;
   /** It depends on something that never came to be. */
   readonly refusal: Refusal | null;
@@ -41,27 +43,39 @@ export async function readLinks(
     const refs = [...ids].map((key): NoteRef => ({ kind: 'link', key }));
     const notes = await store.readNotes(partition, target.client, refs);
     const known = new Map(notes.map((note) => [note.key, readLink(note)]));
-    for (const id of await liveAmongRejected(store, partition, known)) known.delete(id);
+    for (const id of await forgetObsolete(store, { ...target, partition }, known)) known.delete(id);
     if (known.size > 0) links.set(place, known);
   }
   return links;
 }
 
-/** The ids of rejected creates under which there is an object all the same: somebody else's, or pushed since. */
-async function liveAmongRejected(
+/**
+ * Forgets rejected creates under whose ids there are objects by now: somebody else's, or pushed since. Returns the ids. The
+ * notes are removed before anything is asked of the backend, so that an upload that was let through once is not stopped
+ * at its next attempt, when the object may be gone again, perhaps by this very upload.
+ */
+async function forgetObsolete(
   store: Store,
-  partition: PartitionKey,
+  { partition, client, guards }: UploadTarget,
   links: ReadonlyMap<string, Link>,
 ): Promise<readonly string[]> {
   const rejected = [...links].filter(([, { state }]) => state === 'rejected').map(([id]) => id);
   if (rejected.length === 0) return [];
   const { objects } = await store.readObjects(partition, rejected);
-  return rejected.filter((id) => liveRecord(objects.get(id)) !== null);
+  const live = rejected.filter((id) => liveRecord(objects.get(id)) !== null);
+  // Where somebody was faster, the link is another one by now, or gone.
+  for (const key of live) {
+    const writes: NoteWrite[] = [{ kind: 'link', key, text: null, expect: linkText({ state: 'rejected' }) }];
+    await store.commit({ partition, guards, changes: [], notes: { client, writes, nowMs: NO_NOTE_ENDS } });
+  }
+  return live;
 }
+
+const NO_NOTE_ENDS = 0;
 
 export function followLinks(upload: AdmittedUpload, target: UploadTarget, links: Links): Followed {
   const own = links.get(placeOf(target.partition))?.get(upload.id);
-  const unchanged = { upload, origin: upload.id, waits: false, refusal: null };
+  const unchanged = { upload, origin: upload.id, createdIn: null, waits: false, refusal: null };
   if (links.size === 0) return unchanged;
   if (own?.state === 'rejected' && upload.op !== 'create')
     return { ...unchanged, refusal: dependsOnRejected(upload.id) };
@@ -70,7 +84,6 @@ export function followLinks(upload: AdmittedUpload, target: UploadTarget, links:
   );
   const rejected = named.find(({ link }) => link?.state === 'rejected');
   if (rejected !== undefined) return { ...unchanged, refusal: dependsOnRejected(rejected.id) };
-  const isOwnPending = own?.state === 'pending' && upload.op !== 'create';
   return {
     upload: {
       ...upload,
@@ -78,7 +91,8 @@ export function followLinks(upload: AdmittedUpload, target: UploadTarget, links:
       attributes: rewritten(upload.attributes, target, links),
     },
     origin: own?.state === 'given' ? own.origin : upload.id,
-    waits: isOwnPending || named.some(({ link }) => link?.state === 'pending'),
+    createdIn: own?.state === 'pending' && upload.op !== 'create' ? own.queue : null,
+    waits: named.some(({ link }) => link?.state === 'pending'),
     refusal: null,
   };
 }

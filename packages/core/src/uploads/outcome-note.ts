@@ -10,12 +10,12 @@ export interface KeptOutcome {
   readonly error?: Trouble;
   /** The id under which a queued upload keeps its order, when that is another one. */
   readonly origin?: string;
-  /** The backend was asked so often in vain that the upload was set aside. Whoever revives its job tries again. */
-  readonly isSetAside?: true;
+  /** The job that set the upload aside, because the backend was asked so often in vain. Once revived, it tries again. */
+  readonly setAsideBy?: string;
 }
 
-export function outcomeText({ status, id, error, origin, isSetAside }: KeptOutcome): string {
-  return JSON.stringify({ status, id, error, origin, isSetAside });
+export function outcomeText({ status, id, error, origin, setAsideBy }: KeptOutcome): string {
+  return JSON.stringify({ status, id, error, origin, setAsideBy });
 }
 
 export function readOutcome({ text }: Note): KeptOutcome {

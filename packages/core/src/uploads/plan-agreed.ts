@@ -1,4 +1,4 @@
-import { LINK_KEPT_MS, SETTLED_KEPT_MS } from '@tidemark/protocol';
+import { LINK_KEPT_MS, SETTLED_KEPT_MS, type Upload } from '@tidemark/protocol';
 import { changeOf, liveRecord } from '../documents/effect.ts';
 import { deleted, merged, type Verdict } from '../documents/verdicts.ts';
 import type { ObjectRecord } from '../journal/record.ts';
@@ -34,7 +34,7 @@ export async function planAgreed(
   const current = liveRecord(stored);
   const change = changeOf(id, stored, current, agreed(upload, current), read.state.floor);
   const outcome: KeptOutcome = { status: 'applied', id };
-  const writes: NoteWrite[] = [...finalWrites(opId, outcome, note), ...linkWrites(upload, id, nowMs)];
+  const writes: NoteWrite[] = [...finalWrites(opId, outcome, note), ...linkWrites(upload, outcome, nowMs)];
   if (conflicts === 'detect' && change !== null) {
     const [before] = await store.readNotes(partition, client, [{ kind: 'footprint', key: id }]);
     const known = before === undefined || upload.op !== 'update' ? new Map() : readFootprint(before.text);
@@ -52,15 +52,11 @@ export async function planAgreed(
 
 /** What is to be written when the upload is not applied, for whatever reason. Of a creation, others may depend on it. */
 export function planRefused(
-  { opId, given: { op, id: origin } }: PreparedUpload,
+  { opId, given }: PreparedUpload,
   outcome: KeptOutcome,
   { note, nowMs }: NotedBefore & { readonly nowMs: number },
 ): RoundPlan {
-  const writes: NoteWrite[] = [...finalWrites(opId, outcome, note)];
-  if (op === 'create') {
-    const endsAtMs = nowMs + SETTLED_KEPT_MS;
-    writes.push({ kind: 'link', key: origin, text: linkText({ state: 'rejected' }), endsAtMs });
-  }
+  const writes = [...finalWrites(opId, outcome, note), ...linkWrites(given, outcome, nowMs)];
   return { changes: [], kept: [], writes, outcomes: new Map([[opId, outcome]]) };
 }
 
@@ -89,9 +85,20 @@ export function outcomeWrites(opId: string, outcome: KeptOutcome, note: Note | n
   ];
 }
 
-/** From now on the temporary id means the other one; under that, it is remembered how the object's uploads are ordered. */
-function linkWrites({ op, id: origin }: AdmittedUpload, id: string, nowMs: number): readonly NoteWrite[] {
+/**
+ * What is known of the id of a create from now on. Where the backend gave another one, the temporary id means that one;
+ * under that, it is remembered how the object's uploads are ordered.
+ */
+export function linkWrites(
+  { op, id: origin }: Pick<Upload, 'op' | 'id'>,
+  { status, id }: KeptOutcome,
+  nowMs: number,
+): readonly NoteWrite[] {
   if (op !== 'create') return [];
+  if (status !== 'applied') {
+    const text = linkText({ state: 'rejected' });
+    return [{ kind: 'link', key: origin, text, endsAtMs: nowMs + SETTLED_KEPT_MS }];
+  }
   if (id === origin) return [{ kind: 'link', key: origin, text: null }];
   const text = linkText({ state: 'given', id, origin });
   return [origin, id].map((key) => ({ kind: 'link', key, text, endsAtMs: nowMs + LINK_KEPT_MS }));

@@ -10,7 +10,9 @@ export type PreparedUpload = {
   readonly id: string;
   /** The id under which the uploads of this object keep their order. */
   readonly origin: string;
-  /** It names something of which nobody knows yet what it will be called. */
+  /** The queue in which the create of the object itself still waits; null: in none. */
+  readonly createdIn: string | null;
+  /** It refers to another object that the backend has not named yet. */
   readonly waits: boolean;
   /** As the device sent it. */
   readonly given: Upload;
@@ -35,16 +37,17 @@ export async function prepareUploads(
 }
 
 function prepare({ isReadOnly, source }: UploadTarget, upload: Upload, limits: Limits): PreparedUpload {
-  const { op_id: opId } = upload;
   try {
     if (isReadOnly) throw new Refusal('source_read_only', `devices cannot change ${JSON.stringify(source)}`);
-    const { id } = upload;
-    return { opId, id, origin: id, waits: false, given: upload, upload: admitUpload(upload, limits), refusal: null };
+    return { ...blank(upload, upload.id), upload: admitUpload(upload, limits), refusal: null };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const id = tellable(upload.id);
-    return { opId, id, origin: id, waits: false, given: upload, upload: null, refusal: error };
+    return { ...blank(upload, tellable(upload.id)), upload: null, refusal: error };
   }
+}
+
+function blank(given: Upload, id: string) {
+  return { opId: given.op_id, id, origin: id, createdIn: null, waits: false, given };
 }
 
 /** What is not a legal id is told only as far as it can be kept. */
@@ -56,7 +59,7 @@ const ILLEGAL_ID_UNITS_MAX = 128;
 
 function followed(prepared: PreparedUpload, target: UploadTarget, links: Links): PreparedUpload {
   if (prepared.refusal !== null) return prepared;
-  const { upload, origin, waits, refusal } = followLinks(prepared.upload, target, links);
+  const { upload, origin, createdIn, waits, refusal } = followLinks(prepared.upload, target, links);
   if (refusal !== null) return { ...prepared, upload: null, refusal };
-  return { ...prepared, id: upload.id, origin, waits, upload };
+  return { ...prepared, id: upload.id, origin, createdIn, waits, upload };
 }
