@@ -8,7 +8,7 @@ import type { Link } from './link.ts';
 import { listArgs } from './lists.ts';
 import type { Places } from './places.ts';
 import { bytesOf, listOf, numberOf, textOf } from './reply.ts';
-import { listEntriesScript, writeEntriesScript } from './scripts/registry.ts';
+import { freeEntriesScript, listEntriesScript, writeEntriesScript } from './scripts/registry.ts';
 import type { Reply } from './wire.ts';
 
 const ATTEMPTS_MAX = 20;
@@ -62,8 +62,9 @@ export async function writeEntries(
     ...listArgs(batch.writes.flatMap(writeArgs)),
     ...listArgs(dooms),
   ];
+  const script = mayExceedMemory(batch) ? freeEntriesScript : writeEntriesScript;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const [status, ...more] = listOf(await link.write(writeEntriesScript, layout.registry, args));
+    const [status, ...more] = listOf(await link.write(script, layout.registry, args));
     const kind = textOf(status);
     if (kind === 'doomed') {
       await places.carryOut(more.map((field) => textOf(field)));
@@ -76,6 +77,11 @@ export async function writeEntries(
     return { status: 'written' };
   }
   throw unavailable('erasures kept coming in between');
+}
+
+/** A token is small, a device has few, and without one nobody could delete anything. */
+function mayExceedMemory({ writes, erase }: EntryBatch): boolean {
+  return erase !== undefined || writes.some(({ kind }) => kind === 'token') || writes.every(({ value }) => value === null);
 }
 
 function requireSound(writes: readonly EntryWrite[]): void {

@@ -1,4 +1,4 @@
-import type { Change, PartitionKey, Store } from '@tidemark/core';
+import type { Change, EntryBatch, PartitionKey, Store } from '@tidemark/core';
 import { refusalOf, startValkey, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { UnusableServer } from './failure.ts';
@@ -152,6 +152,35 @@ describe('a server without memory', () => {
     expect(await store.readEntry(entry)).toBeNull();
     await server.call('CONFIG', 'SET', 'maxmemory', 0);
     expect(await commit(store, put('2', large))).toMatchObject({ status: 'committed', state: { head: 2, size: 2 } });
+  });
+});
+
+describe('deleting on a server without memory', () => {
+  it('[VALKEY-30] users, sources, clients, tombstones and everything can be deleted, and tokens issued', async () => {
+    const server = await start();
+    const { store } = await open(server);
+    const partitions = ['ann', 'bob', 'cid'].map((user) => ({ source: 'Order', user }));
+    const change = { id: '1', record: '"1":{"a":1}', checksum: 1 };
+    for (const partition of partitions) await store.commit({ partition, changes: [change], guards: [] });
+    const gone = { id: '1', record: null, checksum: 0 };
+    await store.commit({ partition: { source: 'Order', user: 'cid' }, changes: [gone], guards: [] });
+    const row = { metric: 'm', atS: 60, count: 1, sum: 1, min: 1, max: 1 };
+    await store.addStats([row]);
+    await server.call('CONFIG', 'SET', 'maxmemory', 1);
+    const erase = (what: NonNullable<EntryBatch['erase']>) =>
+      store.writeEntries({ writes: [{ kind: 'user', key: ['x'], value: null }], guards: [], erase: what });
+    const written = { status: 'written' };
+    const token = { kind: 'token', key: ['hash'], value: 'small' } as const;
+    expect(await store.writeEntries({ writes: [token], guards: [] })).toEqual(written);
+    expect(await store.writeEntries({ writes: [{ ...token, value: null }], guards: [] })).toEqual(written);
+    expect(await erase({ users: ['ann'], clients: ['c1'] })).toEqual(written);
+    expect(await store.size({ source: 'Order', user: 'ann' })).toBe(0);
+    expect(await store.trim({ source: 'Order', user: 'cid' }, 2)).toMatchObject({ floor: 2 });
+    expect(await store.trimStats(120)).toBe(1);
+    expect(await erase({ sources: ['Order'] })).toEqual(written);
+    expect(await store.size({ source: 'Order', user: 'bob' })).toBe(0);
+    expect(await refusalOf(store.commit({ partition: ORDERS, changes: [change], guards: [] }))).toBe('store_full');
+    expect(await store.reset([])).not.toBe('');
   });
 });
 

@@ -389,7 +389,7 @@ return { redis.call('HGET', QUEUE, 'paused') or '', due, redis.call('ZCARD', REA
  */
 export const emptyQueueScript: Script = script(
   'empty_queue',
-  'writes',
+  'frees',
   DESK,
   lua`
 local version = take()

@@ -232,7 +232,7 @@ return { 'committed', state_text(state, epoch) }`,
  */
 export const trimScript: PlaceScript = placeScript(
   'trim',
-  'writes',
+  'frees',
   { place: ['state', 'graves'] },
   READING,
   lua`

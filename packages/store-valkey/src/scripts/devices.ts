@@ -116,7 +116,7 @@ return answer`,
  */
 export const forgetClientScript: PlaceScript = placeScript(
   'forget_client',
-  'writes',
+  'frees',
   { place: ['tidemarks', 'notes', 'note_names', 'note_ends'], more: 'client_fence' },
   ADMISSION_AT_PLACE,
   lua`

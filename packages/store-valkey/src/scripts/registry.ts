@@ -43,13 +43,7 @@ return { facts[1], facts[2], facts[3] or '' }`,
  *         to remove; fields of DOOMED to set
  * Answer  {'written'} · {'conflict'} · {'gone', which} · {'doomed', field …} · {'sealed'}
  */
-export const writeEntriesScript: Script = script(
-  'write_entries',
-  'writes',
-  REGISTRY,
-  ADMISSION,
-  VERSIONS,
-  lua`
+const WRITE_ENTRIES = lua`
 if redis.call('HEXISTS', FACTS, 'seal') == 1 then return { 'sealed' } end
 local missing = missing_guard()
 if missing then return { 'gone', missing } end
@@ -78,8 +72,12 @@ if #erased > 0 then
   local version = next_version()
   for _, field in ipairs(erased) do redis.call('HSET', DOOMED, field, version) end
 end
-return { 'written' }`,
-);
+return { 'written' }`;
+
+export const writeEntriesScript: Script = script('write_entries', 'writes', REGISTRY, ADMISSION, VERSIONS, WRITE_ENTRIES);
+
+/** The same for what frees memory, or must be possible without: deletions, and the logins of those who delete. */
+export const freeEntriesScript: Script = script('free_entries', 'frees', REGISTRY, ADMISSION, VERSIONS, WRITE_ENTRIES);
 
 /**
  * Lists entries.
@@ -133,7 +131,7 @@ return {
  */
 export const resetScript: Script = script(
   'reset',
-  'writes',
+  'frees',
   REGISTRY,
   VERSIONS,
   lua`
@@ -164,7 +162,7 @@ return {}`,
  */
 export const sweepScript: Script = script(
   'sweep',
-  'writes',
+  'frees',
   REGISTRY,
   lua`
 local field = take()
@@ -198,7 +196,7 @@ return { 'sweep', version, whole(now_us()), places, clients }`,
  */
 export const sweptScript: Script = script(
   'swept',
-  'writes',
+  'frees',
   REGISTRY,
   lua`
 local field, version = take(), take()
@@ -219,7 +217,7 @@ return {}`,
  */
 export const erasePlaceScript: PlaceScript = placeScript(
   'erase_place',
-  'writes',
+  'frees',
   { place: PLACE_KEYS },
   ADMISSION_AT_PLACE,
   WRITING,

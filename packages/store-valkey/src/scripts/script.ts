@@ -14,11 +14,13 @@ export interface PlaceScript extends Script {
   readonly registry: readonly RegistryKeyName[];
 }
 
-type Kind = 'reads' | 'writes';
+type Kind = 'reads' | 'writes' | 'frees';
 
-/** Scripts that only read say so: they then also run while memory is exhausted. */
+/** Scripts that only read, or free memory, say so: they then also run while memory is exhausted. */
+const FLAGS: Readonly<Record<Kind, string>> = { reads: ' flags=no-writes', writes: '', frees: ' flags=allow-oom' };
+
 export function script(name: string, kind: Kind, ...parts: readonly string[]): Script {
-  const text = `#!lua${kind === 'reads' ? ' flags=no-writes' : ''}\n${[ARGUMENTS, ...parts].join('\n')}`;
+  const text = `#!lua${FLAGS[kind]}\n${[ARGUMENTS, ...parts].join('\n')}`;
   return { name, text, sha: createHash('sha1').update(text).digest('hex') };
 }
 

@@ -92,7 +92,7 @@ return answer`,
  */
 export const trimStatsScript: Script = script(
   'trim_stats',
-  'writes',
+  'frees',
   STATS,
   lua`
 local fields = redis.call('ZRANGEBYSCORE', BY_TIME, '-inf', '(' .. take(), 'LIMIT', 0, take())
