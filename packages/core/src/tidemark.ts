@@ -173,7 +173,7 @@ export class Tidemark {
     this.#limits = ports.limits;
     this.#pace = parts.pace ?? WITHOUT_PAUSE;
     this.#admission = new WriteAdmission(this.#directory, ports.limits, this.#pace);
-    this.#writer = new Writer(parts.store, this.#pace);
+    this.#writer = new Writer(parts.store, this.#pace, this.#limits);
     this.#named = new NamedDocuments(parts.store, ports.limits, this.#pace);
     this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
     this.refresher = this.#openRefresher(parts);

@@ -29,6 +29,10 @@ export interface Limits {
   readonly userAttributesUnitsMax: number;
   /** Pings one caller may send in a minute, all of them at once or spread out. Exceeded: `rate_limited`. */
   readonly pingsPerMinuteMax: number;
+  /** Bytes of the objects of one user in one source, as they are kept. Exceeded: `quota_exceeded`. */
+  readonly userBytesMax: number;
+  /** The same of objects that many users share: those of an `app` source, or of a custom partition. */
+  readonly sharedBytesMax: number;
   /** Objects in the answer to a query. Exceeded: `backend_error`. */
   readonly answerObjectsMax: number;
   /** That answer as JSON text. Exceeded: `backend_error`. */
@@ -48,6 +52,8 @@ export const DEFAULT_LIMITS: Limits = {
   userAttributesMax: 1_000,
   userAttributesUnitsMax: 100_000,
   pingsPerMinuteMax: 600,
+  userBytesMax: 1_000_000_000,
+  sharedBytesMax: 10_000_000_000,
   answerObjectsMax: 1_000_000,
   answerUnitsMax: 100_000_000,
 };

@@ -62,6 +62,7 @@ export const REFUSALS = {
   queue_full: { status: 503, title: 'Too much work is waiting' },
   store_unavailable: { status: 503, title: 'The store does not answer' },
   backend_timeout: { status: 504, title: 'The backend did not answer in time' },
+  quota_exceeded: { status: 507, title: 'The quota is used up' },
   store_full: { status: 507, title: 'The disk is full' },
 } as const satisfies Record<string, { readonly status: number; readonly title: string }>;
 

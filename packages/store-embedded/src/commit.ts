@@ -4,7 +4,7 @@ import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { nextNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import type { Place } from './keys.ts';
-import { LiveWriter, removeRecords } from './live-records.ts';
+import { LiveWriter, liveRecords, RecordFinder, removeRecords } from './live-records.ts';
 import { applyNotes, areNotesExpected, requireSoundNotes } from './notes.ts';
 import type { WrittenChange } from './packed-changes.ts';
 import { type KeptPartition, keptPartition, partitionName, stateOf } from './partitions.ts';
@@ -27,6 +27,7 @@ export function applyCommit(tables: Tables, commit: WrittenCommit): CommitResult
   const standings = expectedStandings(tables, kept, commit);
   if (standings === null) return { status: 'conflict' };
   if (notes !== undefined && !areNotesExpected(tables, commit.partition, notes)) return { status: 'conflict' };
+  if (isTooLarge(tables, kept, commit, standings)) return { status: 'too_large' };
   if (notes !== undefined) applyNotes(tables, commit.partition, notes);
   const next = applyChanges(tables, kept, commit.changes, standings);
   if (next === null) return { status: 'committed', state: stateOf(tables, kept) };
@@ -68,6 +69,40 @@ function standsAsExpected(tables: Tables, kept: KeptPartition | null, { id, expe
   return expect === (standing?.seq ?? 0);
 }
 
+/** Whether the changes make the partition larger, and larger than it may be. */
+function isTooLarge(
+  tables: Tables,
+  kept: KeptPartition | null,
+  { changes, bytesMax }: WrittenCommit,
+  standings: readonly (Standing | null)[],
+): boolean {
+  if (bytesMax === undefined) return false;
+  let added = 0;
+  for (const { record } of changes) added += record?.length ?? 0;
+  const before = kept === null ? 0 : bytesOf(tables, kept);
+  if (added === 0 || before + added <= bytesMax) return false;
+  // Only now it matters what goes: most commits are far from any bound.
+  const seqs = standings.flatMap((standing) => (standing?.isLive === true ? [standing.seq] : []));
+  const removed = kept === null ? 0 : recordBytes(tables, kept.number, seqs);
+  return added > removed && before + added - removed > bytesMax;
+}
+
+/** The bytes of the records of a partition, counted if nobody has. */
+function bytesOf(tables: Tables, { number, bytes }: KeptPartition): number {
+  if (bytes !== undefined) return bytes;
+  let counted = 0;
+  const range = { start: [number, 0] as Place, end: [number + 1, 0] as Place };
+  for (const { record } of liveRecords(tables, range)) counted += Buffer.byteLength(record);
+  return counted;
+}
+
+function recordBytes(tables: Tables, partition: number, seqs: readonly number[]): number {
+  const finder = new RecordFinder(tables, partition);
+  let bytes = 0;
+  for (const seq of seqs) bytes += Buffer.byteLength(finder.at(seq) ?? '');
+  return bytes;
+}
+
 /** The partition after the changes; null when they change nothing. */
 function applyChanges(
   tables: Tables,
@@ -79,12 +114,13 @@ function applyChanges(
   if (effective.length === 0) return null;
   const partition = kept ?? newPartition(tables);
   let { head, size, checksum, graves } = partition;
-  removeFromJournal(tables, partition.number, changes, standings);
+  let bytes = bytesOf(tables, partition) - removeFromJournal(tables, partition.number, changes, standings);
   const live = new LiveWriter(tables, partition.number, head);
   for (const [index, change] of changes.entries()) {
     const standing = standings[index] ?? null;
     if (change.record === null && standing?.isLive !== true) continue;
     head++;
+    bytes += change.record?.length ?? 0;
     addToJournal(tables, live, [partition.number, head], change);
     size += (change.record === null ? 0 : 1) - (standing?.isLive === true ? 1 : 0);
     graves += (change.record === null ? 1 : 0) - (standing?.isLive === false ? 1 : 0);
@@ -94,28 +130,37 @@ function applyChanges(
     );
   }
   live.flush();
-  return { ...partition, head, size, checksum, graves };
+  return { ...partition, head, size, checksum, graves, bytes };
 }
 
 function newPartition(tables: Tables): KeptPartition {
   const word = randomBytes(8).toString('base64url');
-  return { number: nextNumber(tables, 'partition'), word, head: 0, floor: 0, size: 0, checksum: 0, graves: 0 };
+  return {
+    number: nextNumber(tables, 'partition'),
+    word,
+    head: 0,
+    floor: 0,
+    size: 0,
+    checksum: 0,
+    graves: 0,
+    bytes: 0,
+  };
 }
 
-/** Before anything is added: what is added may stand where something was. */
+/** Before anything is added: what is added may stand where something was. Answers the bytes of the records that went. */
 function removeFromJournal(
   tables: Tables,
   partition: number,
   changes: readonly WrittenChange[],
   standings: readonly (Standing | null)[],
-): void {
+): number {
   const live: number[] = [];
   for (const [index, standing] of standings.entries()) {
     if (standing === null) continue;
     if (standing.isLive) live.push(standing.seq);
     else if (changes[index]?.record !== null) tables.graves.remove([partition, standing.seq]);
   }
-  removeRecords(tables, partition, live);
+  return removeRecords(tables, partition, live);
 }
 
 function addToJournal(

@@ -128,12 +128,15 @@ function runAround(
 
 // Writing: these run in the writer's transaction
 
-/** Takes records away from where they stand. */
-export function removeRecords(tables: Tables, partition: number, seqs: readonly number[]): void {
+/** Takes records away from where they stand; answers how many bytes they had. */
+export function removeRecords(tables: Tables, partition: number, seqs: readonly number[]): number {
+  let bytes = 0;
   const ascending = seqs.toSorted((left, right) => left - right);
   for (let index = 0; index < ascending.length; ) {
     const seq = ascending[index] ?? 0;
-    if (tables.live.get([partition, seq]) !== undefined) {
+    const alone = tables.live.get([partition, seq]);
+    if (alone !== undefined) {
+      bytes += alone.length;
       tables.live.remove([partition, seq]);
       index++;
       continue;
@@ -144,8 +147,9 @@ export function removeRecords(tables: Tables, partition: number, seqs: readonly 
     for (; index < ascending.length && (ascending[index] ?? 0) <= run.end; index++) {
       leaving.add(ascending[index] ?? 0);
     }
-    removeFromRun(tables, partition, run, leaving);
+    bytes += removeFromRun(tables, partition, run, leaving);
   }
+  return bytes;
 }
 
 /** Takes away records of a run, all of which must stand in it: gaps are noted while they are few, and the run is long. */
@@ -154,17 +158,19 @@ function removeFromRun(
   partition: number,
   { end, value, gaps: before }: LiveValue,
   leaving: ReadonlySet<number>,
-): void {
-  const gaps = gapsWithout(value, end, before, leaving);
-  if (gaps === null) throw missing(Math.min(...leaving));
+): number {
+  const without = gapsWithout(value, end, before, leaving);
+  if (without === null) throw missing(Math.min(...leaving));
+  const { gaps, bytes } = without;
   if (value.length > SHORT_RUN_BYTES_MAX && areFew(gaps, runHead(value, end).count)) {
     tables.live.put([partition, end, 'gaps'], asBytes(gapsBytes(gaps)));
-    return;
+    return bytes;
   }
   const left = thinnedRun(copyOf(value), end, gaps);
   if (left === null) tables.live.remove([partition, end, 'run']);
   else tables.live.put([partition, end, 'run'], asBytes(left));
   if (before.length > 0) tables.live.remove([partition, end, 'gaps']);
+  return bytes;
 }
 
 function missing(seq: number | undefined): Error {

@@ -12,6 +12,8 @@ export interface KeptPartition {
   readonly size: number;
   readonly checksum: number;
   readonly graves: number;
+  /** Bytes of the records of live objects. Absent: nobody has counted them yet; the next commit does. */
+  readonly bytes?: number;
   /** Of a partition that came from another engine, which had them. */
   readonly earlier?: readonly EarlierEpoch[];
 }

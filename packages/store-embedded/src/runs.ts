@@ -137,18 +137,27 @@ export function textInRun(value: FleetingBytes, end: number, seq: number, gaps =
   return found;
 }
 
-/** The gaps of a run when records with these seqs have gone as well. Null: one of them does not stand in it. */
-export function gapsWithout(value: FleetingBytes, end: number, gaps: Gaps, leaving: ReadonlySet<number>): Gaps | null {
+/** The gaps of a run when records with these seqs have gone as well, and the bytes of these. Null: one is not in it. */
+export function gapsWithout(
+  value: FleetingBytes,
+  end: number,
+  gaps: Gaps,
+  leaving: ReadonlySet<number>,
+): { readonly gaps: Gaps; readonly bytes: number } | null {
+  let leavingBytes = 0;
   const all: number[] = [];
   let index = 0;
   let left = 0;
-  eachInRun(value, end, gaps, ({ seq, isGap }) => {
+  eachInRun(value, end, gaps, ({ seq, bytes, isGap }) => {
     const isLeaving = !isGap && leaving.has(seq);
-    if (isLeaving) left++;
+    if (isLeaving) {
+      left++;
+      leavingBytes += bytes;
+    }
     if (isGap || isLeaving) all.push(index);
     index++;
   });
-  return left === leaving.size ? all : null;
+  return left === leaving.size ? { gaps: all, bytes: leavingBytes } : null;
 }
 
 /** Gathers the records of a run. */

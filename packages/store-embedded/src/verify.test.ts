@@ -57,6 +57,7 @@ function exchange({ tables, kept }: Bench, seq: number, text: string | null): vo
 /** What is done behind the store's back, and the problems verify must name. */
 const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['problem'][] }> = {
   'a wrong size': { harm: (bench) => rewrite(bench, { size: 3 }), problems: ['wrong_size'] },
+  'a wrong number of bytes': { harm: (bench) => rewrite(bench, { bytes: 9 }), problems: ['wrong_size'] },
   'a wrong number of tombstones': { harm: (bench) => rewrite(bench, { graves: 9 }), problems: ['wrong_size'] },
   'a wrong checksum': { harm: (bench) => rewrite(bench, { checksum: 1 }), problems: ['wrong_checksum'] },
   'a head that went back': { harm: (bench) => rewrite(bench, { head: 5 }), problems: ['seq_beyond_head'] },

@@ -25,6 +25,13 @@ export async function* verifyTables(tables: Tables, reader: RecordReader): Async
   }
 }
 
+/** What the records of a partition add up to. */
+interface Totals {
+  size: number;
+  checksum: number;
+  bytes: number;
+}
+
 class Check {
   readonly #tables: Tables;
   readonly #transaction: Transaction;
@@ -48,13 +55,18 @@ class Check {
   }
 
   async *#partition(partition: PartitionKey, kept: KeptPartition): AsyncIterable<Finding> {
-    const live = { size: 0, checksum: 0 };
+    const live = { size: 0, checksum: 0, bytes: 0 };
     for await (const finding of this.#live(kept, live)) yield { partition, ...finding };
     const graves = { count: 0 };
     for await (const finding of this.#graves(kept, graves)) yield { partition, ...finding };
     for await (const finding of this.#index(kept)) yield { partition, ...finding };
     if (live.size !== kept.size) {
       yield { partition, problem: 'wrong_size', detail: `${kept.size} objects noted, ${live.size} found` };
+    }
+    // Records that are missing or others than noted have been named, and their bytes with them.
+    const isElseRight = live.size === kept.size && live.checksum === kept.checksum;
+    if (isElseRight && kept.bytes !== undefined && live.bytes !== kept.bytes) {
+      yield { partition, problem: 'wrong_size', detail: `${kept.bytes} bytes noted, ${live.bytes} found` };
     }
     if (graves.count !== kept.graves) {
       yield { partition, problem: 'wrong_size', detail: `${kept.graves} tombstones noted, ${graves.count} found` };
@@ -64,7 +76,7 @@ class Check {
     }
   }
 
-  async *#live(kept: KeptPartition, totals: { size: number; checksum: number }): AsyncIterable<PartitionFinding> {
+  async *#live(kept: KeptPartition, totals: Totals): AsyncIterable<PartitionFinding> {
     for (const live of liveValues(this.#tables.live.getRange(this.#journalRange(kept)))) {
       const records = attempt(() => recordsIn(live));
       if (records === null) yield { problem: 'unreadable', detail: `the run at ${live.end}` };
@@ -75,11 +87,7 @@ class Check {
     }
   }
 
-  *#record(
-    kept: KeptPartition,
-    { seq, record }: PlacedRecord,
-    totals: { size: number; checksum: number },
-  ): Iterable<PartitionFinding> {
+  *#record(kept: KeptPartition, { seq, record }: PlacedRecord, totals: Totals): Iterable<PartitionFinding> {
     if (seq > kept.head) yield { problem: 'seq_beyond_head', detail: `an object at ${seq}, head ${kept.head}` };
     const read = attempt(() => this.#reader(record));
     if (read === null) {
@@ -87,6 +95,7 @@ class Check {
       return;
     }
     totals.size++;
+    totals.bytes += Buffer.byteLength(record);
     totals.checksum = addChecksums(totals.checksum, read.checksum);
     yield* this.#standing(kept, read.id, { seq, isLive: true, checksum: read.checksum });
   }

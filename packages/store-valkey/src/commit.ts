@@ -23,7 +23,8 @@ export async function commit(places: Places, { partition, guards, notes, ...term
   });
   if (written.gone !== null) return { status: 'gone', guard: written.gone };
   const [status, state] = written.reply;
-  if (textOf(status) === 'conflict') return { status: 'conflict' };
+  const kind = textOf(status);
+  if (kind === 'conflict' || kind === 'too_large') return { status: kind };
   return { status: 'committed', state: await stateFrom(state, () => places.epoch()) };
 }
 
@@ -39,13 +40,14 @@ function requireSound(changes: readonly Change[]): void {
 }
 
 async function commitArgs(
-  { changes, expectHead, kept = [], seen }: Omit<Commit, 'partition' | 'guards' | 'notes'>,
+  { changes, expectHead, kept = [], seen, bytesMax }: Omit<Commit, 'partition' | 'guards' | 'notes'>,
   notes: NotesWrite | undefined,
 ): Promise<Argument[]> {
   return [
     expectHead ?? '',
     ...(seen === undefined ? ['', ''] : [seen.epoch, seen.head]),
     newWord(),
+    bytesMax ?? '',
     ...(await longListArgs(changes, ({ id }) => id)),
     ...(await longListArgs(changes, valueFor)),
     ...(await longListArgs(changes, ({ expect }) => String(expect ?? ''))),

@@ -81,7 +81,9 @@ export async function writeEntries(
 
 /** A token is small, a device has few, and without one nobody could delete anything. */
 function mayExceedMemory({ writes, erase }: EntryBatch): boolean {
-  return erase !== undefined || writes.some(({ kind }) => kind === 'token') || writes.every(({ value }) => value === null);
+  return (
+    erase !== undefined || writes.some(({ kind }) => kind === 'token') || writes.every(({ value }) => value === null)
+  );
 }
 
 function requireSound(writes: readonly EntryWrite[]): void {

@@ -1,6 +1,7 @@
-import { COMMIT_ATTEMPTS_MAX, Refusal } from '@tidemark/protocol';
+import { COMMIT_ATTEMPTS_MAX, DEFAULT_LIMITS, Refusal } from '@tidemark/protocol';
 import type { PartitionWrite } from '../admission/admit-write.ts';
 import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
+import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { Stride, WITHOUT_PAUSE } from '../admission/stride.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -27,11 +28,13 @@ type Attempt = () => Promise<{ readonly result: CommitResult; readonly changed: 
 export class Writer {
   readonly #store: Store;
   readonly #pace: Pace;
+  readonly #quota: QuotaLimits;
   readonly #turns = new Turns();
 
-  constructor(store: Store, pace: Pace = WITHOUT_PAUSE) {
+  constructor(store: Store, pace: Pace = WITHOUT_PAUSE, quota: QuotaLimits = DEFAULT_LIMITS) {
     this.#store = store;
     this.#pace = pace;
+    this.#quota = quota;
   }
 
   write(write: Admitted<PartitionWrite>): Promise<WriteOutcome> {
@@ -107,21 +110,24 @@ export class Writer {
    * even asked. `state` null: the objects were seen in several states, and only the store can tell whether all still
    * stand as they were seen.
    */
-  #commit(
+  async #commit(
     write: PartitionWrite,
     changes: readonly Change[],
     state: PartitionState | null,
     terms: Pick<Commit, 'expectHead' | 'kept' | 'seen'> = {},
-  ): Promise<CommitResult> | CommitResult {
+  ): Promise<CommitResult> {
     if (changes.length === 0 && state !== null) return { status: 'committed', state };
     const { partition, guards } = write;
-    return this.#store.commit({ partition, changes, guards, ...terms });
+    const bytesMax = bytesMaxOf(this.#quota, partition);
+    const result = await this.#store.commit({ partition, changes, guards, bytesMax, ...terms });
+    if (result.status === 'too_large') throw quotaExceeded(partition, bytesMax);
+    return result;
   }
 }
 
 /** Null: somebody else was faster. */
 function outcomeOf({ result, changed, unchanged }: Awaited<ReturnType<Attempt>>): WriteOutcome | null {
-  if (result.status === 'conflict') return null;
+  if (result.status === 'conflict' || result.status === 'too_large') return null;
   if (result.status === 'gone') throw refuseGone(result.guard);
   return { changed, unchanged, seq: result.state.head };
 }

@@ -218,6 +218,11 @@ export interface Commit {
    * nothing. While the head is the same, too, an engine may take the expectations for granted.
    */
   readonly seen?: Pick<PartitionState, 'epoch' | 'head'>;
+  /**
+   * Bytes that the records of the live objects of the partition may have, as UTF-8. A commit that would exceed it is
+   * refused whole, unless it makes the partition smaller. Absent: any number.
+   */
+  readonly bytesMax?: number;
   /** Notes of a device, written in the same step, whether or not there are changes. */
   readonly notes?: NotesWrite;
   /** Only while all of these exist. */
@@ -272,6 +277,8 @@ export type Kept = Required<Pick<Change, 'id' | 'expect'>>;
 export type CommitResult =
   | { readonly status: 'committed'; readonly state: PartitionState }
   | { readonly status: 'conflict' }
+  /** It would exceed `bytesMax`. */
+  | { readonly status: 'too_large' }
   | { readonly status: 'gone'; readonly guard: Guard };
 
 export type WriteResult =

@@ -1,7 +1,8 @@
 import { COMMIT_ATTEMPTS_MAX, Refusal } from '@tidemark/protocol';
+import { quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { PartitionKey, Store } from '../ports/store.ts';
+import type { Commit, PartitionKey, Store } from '../ports/store.ts';
 import type { RoundPlan } from './plan-round.ts';
 import type { UploadTarget } from './upload-target.ts';
 
@@ -16,12 +17,13 @@ export interface CommitPorts {
 export async function commitPlan(
   { store, clock, onCommitted }: CommitPorts,
   { partition, guards, client }: UploadTarget,
-  plan: Omit<RoundPlan, 'outcomes'>,
+  plan: Omit<RoundPlan, 'outcomes'> & Pick<Commit, 'bytesMax'>,
 ): Promise<boolean> {
   const { writes, ...effect } = plan;
   const notes = { client, writes, nowMs: clock.nowMs() };
   const result = await store.commit({ partition, guards, notes, ...effect });
   if (result.status === 'gone') throw refuseGone(result.guard);
+  if (result.status === 'too_large') throw quotaExceeded(partition, plan.bytesMax ?? 0);
   if (result.status === 'conflict') return false;
   if (plan.changes.length > 0) onCommitted(partition);
   return true;

@@ -74,7 +74,7 @@ interface Decided {
 const NO_FOOTPRINT: Footprint = new Map();
 
 function decide(
-  { conflicts }: UploadTarget,
+  { conflicts, isFull }: UploadTarget,
   prepared: PreparedUpload,
   read: ObjectsRead | null,
   footprints: ReadonlyMap<string, Footprint>,
@@ -85,6 +85,10 @@ function decide(
   }
   const stored = read.objects.get(id);
   const { state } = read;
+  if (isFull !== undefined && upload.op !== 'delete') {
+    const left = { id, expect: stored?.seq ?? 0 };
+    return { prepared, outcome: outcomeOfDecision(id, refused(isFull)), change: null, left };
+  }
   const footprint = footprints.get(id) ?? NO_FOOTPRINT;
   const decision = decideUpload(upload, { stored, state, conflicts, footprint });
   const verdict = decision.status === 'applied' ? decision.verdict : null;

@@ -1,4 +1,4 @@
-import type { Conflicts } from '@tidemark/protocol';
+import type { Conflicts, Refusal } from '@tidemark/protocol';
 import type { Adapter } from '../ports/adapter.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
 
@@ -21,6 +21,8 @@ export interface UploadTarget {
   readonly adapter: Adapter | null;
   /** Where uploads are left for later; null: they are done at once. */
   readonly queue: string | null;
+  /** The partition has no room left, so what is not a deletion is rejected. */
+  readonly isFull?: Refusal;
   /** What must still be there when something is written: the source, the user, the device. */
   readonly guards: readonly Guard[];
 }

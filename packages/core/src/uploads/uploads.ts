@@ -7,6 +7,7 @@ import {
   SETTLED_KEPT_MS,
   type Upload,
 } from '@tidemark/protocol';
+import { bytesMaxOf } from '../admission/quota.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Note, NoteRef, NoteWrite, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { BackendUploads, type BackendUploadsPorts } from './backend-uploads.ts';
@@ -128,11 +129,23 @@ export class Uploads {
     ];
   }
 
+  /** Beyond the quota of the partition only deletions are done: a device that waits for room must not wait with these. */
+  async #applyRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
+    try {
+      return await this.#tryRound(target, round);
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'quota_exceeded') throw error;
+      return this.#tryRound({ ...target, isFull: error }, round);
+    }
+  }
+
   /** One step for the whole round; again when somebody else was faster. */
-  #applyRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
+  #tryRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
+    const bytesMax = bytesMaxOf(this.#ports.limits, target.partition);
     return persistPlan(async () => {
       const plan = await planRound(this.#store, target, round, this.#ports.clock.nowMs());
-      return plan.writes.length === 0 || (await commitPlan(this.#ports, target, plan)) ? plan.outcomes : null;
+      if (plan.writes.length === 0) return plan.outcomes;
+      return (await commitPlan(this.#ports, target, { ...plan, bytesMax })) ? plan.outcomes : null;
     });
   }
 

@@ -1,5 +1,6 @@
 import { DIGITS } from '../keys.ts';
 import { PLACE_KEYS } from '../layout.ts';
+import { RECORD_HEADER_BYTES } from '../records.ts';
 import { ADMISSION_AT_PLACE } from './admission.ts';
 import { ERAS_MAX, HEADERS, READING, WRITING } from './place.ts';
 import { CHUNK, lua, type PlaceScript, placeScript } from './script.ts';
@@ -58,29 +59,48 @@ local function effective_of(values, live)
   return effective
 end
 
--- The sum of the checksums of the live objects that are about to be replaced or removed.
-local function checksum_of_replaced(ids, effective, live)
-  local replaced, sum = {}, 0
+-- The checksums of the live objects that are about to be replaced or removed, how many they are, and their bytes.
+local function sums_of_replaced(ids, effective, live)
+  local replaced, sum, bytes = {}, 0, 0
   for _, index in ipairs(effective) do
     if live[index] then replaced[#replaced + 1] = ids[index] end
   end
   in_chunks(replaced, 100, function(first, last)
     for _, value in ipairs(redis.call('HMGET', RECORDS, unpack(replaced, first, last))) do
       sum = add_checksums(sum, checksum_of(value))
+      bytes = bytes + #value - ${RECORD_HEADER_BYTES}
     end
   end)
-  return sum, #replaced
+  return { checksum = sum, count = #replaced, bytes = bytes }
+end
+
+local function bytes_added(values, effective)
+  local bytes = 0
+  for _, index in ipairs(effective) do
+    if values[index] ~= '' then bytes = bytes + #values[index] - ${RECORD_HEADER_BYTES} end
+  end
+  return bytes
+end
+
+-- A partition from before bytes were kept is counted once.
+local function bytes_before(state)
+  if not state or not state.is_partition then return 0 end
+  if state.bytes then return state.bytes end
+  local bytes = 0
+  for _, id in ipairs(redis.call('HKEYS', RECORDS)) do
+    bytes = bytes + redis.call('HSTRLEN', RECORDS, id) - ${RECORD_HEADER_BYTES}
+  end
+  return bytes
 end
 
 local function call_in_chunks(command, key, list)
   in_chunks(list, ${CHUNK}, function(first, last) redis.call(command, key, unpack(list, first, last)) end)
 end
 
-local function apply_changes(state, ids, values, effective, live, graves)
+local function apply_changes(state, ids, values, effective, live, graves, replaced)
   local records, places, dead, removed, risen = {}, {}, {}, {}, {}
-  local sum, replaced = checksum_of_replaced(ids, effective, live)
-  state.checksum = subtract_checksums(state.checksum, sum)
-  state.size = state.size - replaced
+  state.checksum = subtract_checksums(state.checksum, replaced.checksum)
+  state.size = state.size - replaced.count
   for _, index in ipairs(effective) do
     local id, value = ids[index], values[index]
     state.head = state.head + 1
@@ -105,7 +125,7 @@ end
 
 local function save(state)
   redis.call('HSET', STATE, 'w', state.word, 'r', state.era, 'h', whole(state.head), 'f', whole(state.floor),
-    'n', whole(state.size), 'c', whole(state.checksum), 'p', state.past)
+    'n', whole(state.size), 'c', whole(state.checksum), 'p', state.past, 'b', whole(state.bytes))
 end`;
 
 /**
@@ -171,10 +191,10 @@ end`;
  *
  * KEYS    the place; the fence of the client, or again that of the place when there are no notes; the registry, when it lies on the same node
  * ARGV    admission; expected head or ''; epoch (as state_text without spaces would spell it) and head seen, or '' ''; a
- *         word for a new partition; ids; values, each with its header, '' deletes; expected seqs, '' for whatever; ids
+ *         word for a new partition; bytes that its records may have, or ''; ids; values, each with its header, '' deletes; expected seqs, '' for whatever; ids
  *         left alone; their seqs; then '' or: '1', prefix of the device's notes, the same up to now, triples of field,
  *         value ('' removes) and expectation ('' whatever, '-' none, '=text')
- * Answer  {'committed', state} · {'conflict'} · a refusal of admission
+ * Answer  {'committed', state} · {'conflict'} · {'too_large'} · a refusal of admission
  */
 export const commitScript: PlaceScript = placeScript(
   'commit',
@@ -191,7 +211,7 @@ export const commitScript: PlaceScript = placeScript(
 local refusal, epoch, version, erased = admitted(CLIENT_FENCE)
 if refusal then return refusal end
 local state, is_other_life = writable(epoch, erased)
-local expected_head, seen_epoch, seen_head, word = take(), take(), take(), take()
+local expected_head, seen_epoch, seen_head, word, bytes_max = take(), take(), take(), take(), take()
 local ids, values, expects, kept, kept_expects = take_list(), take_list(), take_list(), take_list(), take_list()
 local notes = take_notes()
 
@@ -209,6 +229,11 @@ if notes and not notes_as_expected(notes, is_other_life) then return { 'conflict
 
 local effective = effective_of(values, live)
 if #effective == 0 and not notes then return { 'committed', state_text(state, epoch) } end
+local replaced = sums_of_replaced(ids, effective, live)
+local added, before = bytes_added(values, effective), #effective > 0 and bytes_before(state) or 0
+if bytes_max ~= '' and added > replaced.bytes and before + added - replaced.bytes > tonumber(bytes_max) then
+  return { 'too_large' }
+end
 begin_writing(epoch, is_other_life, version)
 if notes then apply_notes(notes) end
 if #effective > 0 then
@@ -217,7 +242,8 @@ if #effective > 0 then
       is_partition = true }
   end
   enter_era(state)
-  apply_changes(state, ids, values, effective, live, graves)
+  apply_changes(state, ids, values, effective, live, graves, replaced)
+  state.bytes = before + added - replaced.bytes
   save(state)
 end
 return { 'committed', state_text(state, epoch) }`,

@@ -15,13 +15,14 @@ const CHECKSUM_MODULUS = '4503599627370496';
  */
 export const STATE = lua`
 local function read_state()
-  local kept = redis.call('HMGET', STATE, 'e', 'w', 'r', 'h', 'f', 'n', 'c', 'p', 'v')
+  local kept = redis.call('HMGET', STATE, 'e', 'w', 'r', 'h', 'f', 'n', 'c', 'p', 'v', 'b')
   if not kept[1] then return nil end
   local state = { epoch = kept[1], is_partition = kept[4] and true or false }
   state.word, state.era, state.past = kept[2] or '', kept[3] or '', kept[8] or ''
   state.head, state.floor = tonumber(kept[4] or 0), tonumber(kept[5] or 0)
   state.size, state.checksum = tonumber(kept[6] or 0), tonumber(kept[7] or 0)
   state.version = tonumber(kept[9] or 0)
+  state.bytes = kept[10] and tonumber(kept[10]) or nil
   return state
 end
 

@@ -74,7 +74,14 @@ if #erased > 0 then
 end
 return { 'written' }`;
 
-export const writeEntriesScript: Script = script('write_entries', 'writes', REGISTRY, ADMISSION, VERSIONS, WRITE_ENTRIES);
+export const writeEntriesScript: Script = script(
+  'write_entries',
+  'writes',
+  REGISTRY,
+  ADMISSION,
+  VERSIONS,
+  WRITE_ENTRIES,
+);
 
 /** The same for what frees memory, or must be possible without: deletions, and the logins of those who delete. */
 export const freeEntriesScript: Script = script('free_entries', 'frees', REGISTRY, ADMISSION, VERSIONS, WRITE_ENTRIES);
@@ -242,7 +249,7 @@ return { 'erased' }`,
  */
 export const auditScript: Script = script(
   'audit',
-  'writes',
+  'frees',
   REGISTRY,
   ADMISSION,
   lua`
@@ -269,7 +276,7 @@ return answer`,
  */
 export const discardPlaceScript: PlaceScript = placeScript(
   'discard_place',
-  'writes',
+  'frees',
   { place: PLACE_KEYS },
   WRITING,
   lua`

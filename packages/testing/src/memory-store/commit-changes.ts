@@ -16,6 +16,7 @@ export function commitChanges(life: MemoryLife, commit: Commit, newWord: () => s
   if (conflicts(before, commit)) return { status: 'conflict' };
   const { notes } = commit;
   if (notes !== undefined && !areNotesExpected(life, commit.partition, notes)) return { status: 'conflict' };
+  if (isTooLarge(before, commit)) return { status: 'too_large' };
   if (notes !== undefined) applyNotes(life, commit.partition, notes);
   const changes = commit.changes.filter((change) => takesSeq(before, change));
   if (changes.length === 0) return { status: 'committed', state: stateOf(before) };
@@ -37,6 +38,19 @@ function conflicts(partition: MemoryPartition, commit: Commit): boolean {
   return [...commit.changes, ...(commit.kept ?? [])].some(({ id, expect }) => {
     return expect !== undefined && expect !== (partition.index.get(id)?.seq ?? 0);
   });
+}
+
+function isTooLarge(
+  { journal, index }: MemoryPartition,
+  { changes, bytesMax = Number.POSITIVE_INFINITY }: Commit,
+): boolean {
+  const bytesOf = (record: string | null | undefined) => Buffer.byteLength(record ?? '');
+  let bytes = 0;
+  let growth = 0;
+  for (const { record } of journal.values()) bytes += bytesOf(record);
+  for (const { id, record } of changes)
+    growth += bytesOf(record) - bytesOf(journal.get(index.get(id)?.seq ?? 0)?.record);
+  return growth > 0 && bytes + growth > bytesMax;
 }
 
 function takesSeq(partition: MemoryPartition, change: Change): boolean {

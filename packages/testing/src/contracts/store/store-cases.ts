@@ -13,6 +13,7 @@ import { lifeCases } from './life-cases.ts';
 import { nameCases } from './name-cases.ts';
 import { noteCases } from './note-cases.ts';
 import { partitionCases } from './partition-cases.ts';
+import { quotaCases } from './quota-cases.ts';
 import { statsCases } from './stats-cases.ts';
 import type { StoreCase } from './store-case.ts';
 import { textCases } from './text-cases.ts';
@@ -26,6 +27,7 @@ export const storeCases: readonly StoreCase[] = [
   ...commitCases,
   ...expectationCases,
   ...guardCases,
+  ...quotaCases,
   ...journalCases,
   ...journalPropertyCases,
   ...trimCases,

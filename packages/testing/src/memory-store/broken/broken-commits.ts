@@ -4,6 +4,13 @@ import type { BrokenStore } from './broken-store.ts';
 
 export const brokenCommits: readonly BrokenStore[] = [
   {
+    flaw: 'lets a partition grow beyond its bound',
+    caughtBy: 'STORE-75',
+    breaks: (store) => ({
+      commit: ({ bytesMax: _bytesMax, ...commit }) => store.commit(commit),
+    }),
+  },
+  {
     flaw: 'does not look at objects left alone',
     caughtBy: 'STORE-65',
     breaks: (store) => ({

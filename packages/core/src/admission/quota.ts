@@ -1,0 +1,17 @@
+import { type Limits, Refusal } from '@tidemark/protocol';
+import type { PartitionKey } from '../ports/store.ts';
+import { quoted } from './admit-name.ts';
+import { customNameOf } from './custom-partition.ts';
+
+export type QuotaLimits = Pick<Limits, 'userBytesMax' | 'sharedBytesMax'>;
+
+/** How many bytes the objects of a partition may have: one user's in one source, or those that many users share. */
+export function bytesMaxOf({ userBytesMax, sharedBytesMax }: QuotaLimits, { user }: PartitionKey): number {
+  return user === null || customNameOf(user) !== null ? sharedBytesMax : userBytesMax;
+}
+
+export function quotaExceeded({ source, user }: PartitionKey, bytesMax: number): Refusal {
+  const whose = user === null || customNameOf(user) !== null ? 'the shared objects' : 'the objects of one user';
+  const detail = `${whose} of ${quoted(source)} would take more than the ${bytesMax} bytes allowed; delete some first`;
+  return new Refusal('quota_exceeded', detail);
+}

@@ -1,0 +1,60 @@
+import { newTidemark, refusalOf } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+
+const orders = { source: 'Order', user_id: 'ada' };
+const text = (units: number) => ({ t: 'x'.repeat(units) });
+
+describe('the quota', () => {
+  it('[WRITE-20] a write beyond the bytes of a user in a source is refused and changes nothing', async () => {
+    const { tidemark } = await newTidemark({ limits: { userBytesMax: 1_000, sharedBytesMax: 2_000 } });
+    await tidemark.pushObjects({ ...orders, objects: { 1: text(400), 2: text(400) } });
+    const before = await tidemark.partition(orders);
+    expect(await refusalOf(tidemark.pushObjects({ ...orders, objects: { 3: text(400) } }))).toBe('quota_exceeded');
+    expect(await refusalOf(tidemark.fastInsert({ ...orders, objects: { 1: text(700) } }))).toBe('quota_exceeded');
+    const answer = { 1: text(600), 2: text(600) };
+    expect(await refusalOf(tidemark.replaceObjects({ ...orders, objects: answer, since: null }))).toBe(
+      'quota_exceeded',
+    );
+    expect(await tidemark.partition(orders)).toEqual(before);
+    await tidemark.pushObjects({ ...orders, user_id: 'bob', objects: { 3: text(400) } });
+    await tidemark.pushObjects({ source: 'Product', objects: { 1: text(1_500) } });
+    expect(await refusalOf(tidemark.pushObjects({ source: 'Product', objects: { 2: text(1_500) } }))).toBe(
+      'quota_exceeded',
+    );
+  });
+
+  it('[WRITE-20] deletions, and writes that make the data smaller, are taken beyond the quota', async () => {
+    const { tidemark, store } = await newTidemark({ limits: { userBytesMax: 1_000 } });
+    const record = `"big":${JSON.stringify(text(5_000))}`;
+    await store.commit({
+      partition: { source: 'Order', user: 'ada' },
+      changes: [{ id: 'big', record, checksum: 1 }],
+      guards: [],
+    });
+    await tidemark.pushObjects({ ...orders, objects: { big: text(4_000) } });
+    expect(await refusalOf(tidemark.pushObjects({ ...orders, objects: { 1: text(1) } }))).toBe('quota_exceeded');
+    await tidemark.pushDeletes({ ...orders, objects: ['big'] });
+    await tidemark.pushObjects({ ...orders, objects: { 1: text(1) } });
+  });
+
+  it('[UPLOAD-14] a device at its quota has creations rejected and deletions applied', async () => {
+    const { tidemark } = await newTidemark({ limits: { userBytesMax: 1_000 } });
+    const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+    await tidemark.pushObjects({ ...orders, objects: { 1: text(900) } });
+    const changes = [
+      { op_id: 'a', source: 'Order', op: 'create', id: '2', attributes: text(500) },
+      { op_id: 'b', source: 'Order', op: 'update', id: '1', attributes: { more: 'x'.repeat(500) } },
+      { op_id: 'c', source: 'Order', op: 'delete', id: '3' },
+    ] as const;
+    const rejected = { status: 'rejected', error: { code: 'quota_exceeded' } };
+    expect(await tidemark.devices.push(device, { changes })).toMatchObject([rejected, rejected, { status: 'applied' }]);
+    const again = [
+      { op_id: 'd', source: 'Order', op: 'delete', id: '1' },
+      { op_id: 'e', source: 'Order', op: 'create', id: '2', attributes: text(500) },
+    ] as const;
+    expect(await tidemark.devices.push(device, { changes: again })).toMatchObject([
+      { status: 'applied' },
+      { status: 'applied' },
+    ]);
+  });
+});
