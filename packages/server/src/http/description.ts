@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import { Problem } from '@tidemark/protocol/schemas';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
 import { Type } from 'typebox';
 import { readVersion } from '../version.ts';
+import { exchangeOf } from './exchange.ts';
 import { finishDocument } from './finish-document.ts';
 import type { Operation } from './route.ts';
 import { operationSchema } from './route-schema.ts';
@@ -47,6 +49,9 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
       security: [{ header: [] }, { bearer: [] }],
     },
   });
+  app.addHook('onRoute', (route) => {
+    if (route.url.startsWith(`${VIEWER_PATH}/static`)) route.onSend = closeFile;
+  });
   const send = descriptionSender(app);
   const described = operationSchema(DESCRIPTION);
   await app.register(swaggerUi, {
@@ -66,6 +71,16 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
     send,
   );
 }
+
+/** Closes the file of an answer with its exchange. The framework leaves it open when the caller is gone by then. */
+const closeFile: onSendHookHandler = (_request, reply, payload, done) => {
+  const exchange = exchangeOf(reply.raw);
+  if (payload instanceof Readable) {
+    exchange.onOver(() => payload.destroy());
+    if (exchange.isOver) return;
+  }
+  done(null, payload);
+};
 
 /** Sends the description, which is written once when it is first asked for: by then every route is known. */
 function descriptionSender(app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {

@@ -52,7 +52,7 @@ function lesser(one: Holdings, other: Holdings): Holdings {
 }
 
 /** Connections of the test itself, and files that the engine opens when it likes. */
-const FILES_SLACK = 16;
+const FILES_SLACK = 3;
 /** Caches fill up to bounds of their own. A leak of a kilobyte per request is larger after a minute. */
 const HEAP_SLACK_BYTES = 64 * 2 ** 20;
 const RSS_SLACK_BYTES = 192 * 2 ** 20;
