@@ -12,6 +12,7 @@ export type { CallOptions, ClientOptions } from './client/transport.ts';
 export { createHandler, type Handler, type HandlerOptions } from './handler/create-handler.ts';
 export { inProcessOperations, type KeptAnswer, type OperationMemory } from './handler/operation-memory.ts';
 export { inProcessReplays, type ReplayMemory } from './handler/replay-memory.ts';
+export { SignatureError } from './handler/signature-alarm.ts';
 export {
   type Authenticate,
   type AuthenticateCall,

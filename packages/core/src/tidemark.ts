@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS, type JsonValue, type Limits, parseJson, Refusal, type WriteReport } from '@tidemark/protocol';
+import { admitAnswer } from './admission/admit-answer.ts';
 import {
   admitContent,
   admitDocument,
@@ -33,7 +34,7 @@ import { glance, pull } from './pages/pull.ts';
 import { pageJson } from './pages/render-page.ts';
 import type { PageStart } from './pages/start-of.ts';
 import { tokenText } from './pages/token.ts';
-import type { Adapters } from './ports/adapter.ts';
+import type { Adapters, ObjectsAnswer } from './ports/adapter.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Jobs } from './ports/jobs.ts';
 import type { Log } from './ports/log.ts';
@@ -235,6 +236,13 @@ export class Tidemark {
   /** The same with the answer of a backend, as it arrives. */
   replaceWithAnswer(call: AnswerCall): Promise<WriteReport> {
     return this.#write(this.#admission.answer(call), 'refresh');
+  }
+
+  /** Reads an answer to a query as a refresh would, and keeps nothing. Answers how many objects it has. */
+  async checkAnswer(answer: ObjectsAnswer): Promise<number> {
+    const objects = await admitAnswer(answer, this.#limits, this.#pace);
+    for (let index = 0; index < objects.size; index++) objects.attributesAt(index);
+    return objects.size;
   }
 
   // What devices look for in the backend

@@ -55,6 +55,15 @@ export const Appserver = Type.Object(
 );
 export type Appserver = Static<typeof Appserver>;
 
+/** What is right and wrong with the backend, found out by calling it. */
+export const AppserverCheck = Type.Object(
+  { name: Type.String(), status: Type.Enum(['ok', 'warning', 'failed']), detail: Type.String() },
+  closed,
+);
+export type AppserverCheck = Static<typeof AppserverCheck>;
+export const AppserverChecks = Type.Object({ checks: Type.Array(AppserverCheck) }, closed);
+export type AppserverChecks = Static<typeof AppserverChecks>;
+
 export const User = Type.Object(
   {
     login: text('The login, which is the id of the user.', 'anna'),

@@ -76,6 +76,8 @@ export const BACKEND_CALLS_AT_ONCE_MAX = 32;
 export const BACKEND_CALLS_WAITING_MAX = 1_000;
 /** How long a call waits for others to end. Exceeded: `overloaded`. */
 export const BACKEND_WAIT_MS_MAX = 10_000;
+/** Sources that one check of the backend asks for. */
+export const BACKEND_CHECK_SOURCES_MAX = 100;
 /** Searches of one device at once. Exceeded: `rate_limited`. */
 export const SEARCHES_PER_DEVICE_MAX = 2;
 

@@ -36,6 +36,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'system.appserver': ({ system }) => system.appserver(),
   'system.backendSecret': ({ system }) => system.backendSecret(),
   'system.setAppserver': ({ system }) => system.setAppserver(null),
+  'system.checkAppserver': ({ system }) => system.checkAppserver(),
   'system.metricNames': ({ system }) => system.metricNames(),
   'system.metric': ({ system }) => system.metric('users'),
   'users.create': ({ users }) => users.create({ login: 'x', password: 'y' }),

@@ -5,6 +5,7 @@ import type { Attributes, ObjectEntry } from '../push/objects.ts';
 import { createHandler, type HandlerOptions } from './create-handler.ts';
 import { inProcessOperations, type KeptAnswer } from './operation-memory.ts';
 import { inProcessReplays } from './replay-memory.ts';
+import { SignatureError } from './signature-alarm.ts';
 import { sourceHandlers } from './source-handlers.ts';
 import { Conflict, Rejected } from './verdicts.ts';
 
@@ -187,8 +188,38 @@ describe('signatures', () => {
     expect((await handler()(call('query', text, { id }, { 'webhook-signature': both }))).status).toBe(200);
   });
 
-  it('[BSDK-10] a secret that is none is refused at once', () => {
-    for (const secret of ['', [], 'whsec_', ['x', '']]) expect(() => handler({ secret })).toThrow(TypeError);
+  it.each([
+    [undefined, 'it is not set'],
+    ['', 'it is not set'],
+    [[], 'the list is empty'],
+    [['x', undefined], 'number 2 of the list is not set'],
+    [['', 'x'], 'number 1 of the list is not set'],
+    ['whsec_', 'it begins with whsec_ but is not base64 after that'],
+    ['whsec_***', 'it begins with whsec_ but is not base64 after that'],
+    [7 as never, 'it is a number'],
+  ])('[BSDK-20] the secret %j is refused when the handler is made, in words that say what to do', (secret, problem) => {
+    const make = () => createHandler({ secret, sources: {} });
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(`createHandler needs a secret, and ${problem}; give it the value of TIDEMARK_BACKEND_SECRET`);
+  });
+
+  it('[BSDK-21] a call signed with another secret is reported on the backend, at most once a minute', async () => {
+    const answer = handler();
+    const wrong = () => answer(call('query', query, { secret: 'another' }));
+    await wrong();
+    expect(reported).toEqual([[expect.any(SignatureError), { name: 'query', source: null }]]);
+    expect(String((reported[0] as [Error])[0].message)).toContain('compare `secret` of createHandler');
+    for (let count = 0; count < 3; count++) await wrong();
+    expect(reported.length).toBe(1);
+    await answer(call('query', query, {}, { 'webhook-signature': '' }));
+    expect(reported.map((one) => (one as [SignatureError])[0].code)).toEqual([
+      'signature_invalid',
+      'signature_missing',
+    ]);
+    nowMs += 60_000;
+    await wrong();
+    expect(String((reported[2] as [Error])[0].message)).toContain('and 3 more of the same');
+    expect(JSON.stringify(reported.map((one) => (one as [Error])[0].message))).not.toContain('another');
   });
 });
 

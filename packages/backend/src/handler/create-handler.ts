@@ -6,13 +6,17 @@ import { problemAnswer, problemBody } from './problem-answer.ts';
 import { readBody } from './read-body.ts';
 import { CallFlaw, type CallName, isCallName, type ReadCall, readCall } from './read-call.ts';
 import { inProcessReplays, type ReplayMemory } from './replay-memory.ts';
+import { SignatureAlarm, SignatureError, signatureDetail } from './signature-alarm.ts';
 import type { Authenticate, CallContext, SourceHandlers, UploadCall } from './source-handlers.ts';
 import { Conflict, Rejected } from './verdicts.ts';
 import { readSignedHeaders, SignatureKeys, type SignatureProblem, type SignedHeaders } from './verify-signature.ts';
 
 export interface HandlerOptions {
-  /** What Tidemark knows as `TIDEMARK_BACKEND_SECRET`; several while it is being changed. */
-  readonly secret: string | readonly string[];
+  /**
+   * What Tidemark knows as `TIDEMARK_BACKEND_SECRET`; several while it is being changed. One that is not set, such as an
+   * environment variable that does not exist, is an error when the handler is made.
+   */
+  readonly secret: string | undefined | readonly (string | undefined)[];
   /** Left out: devices cannot log in through this backend. */
   readonly authenticate?: Authenticate;
   /** Source → what this backend can do with it. */
@@ -22,7 +26,10 @@ export interface HandlerOptions {
   readonly bodyBytesMax?: number;
   readonly replays?: ReplayMemory;
   readonly operations?: OperationMemory;
-  /** Told of every error that was answered as 500, and of answers that broke off. Left out: it goes to the console. */
+  /**
+   * Told of every error that was answered as 500, of answers that broke off, and of calls whose signature is not accepted
+   * (a `SignatureError`, at most one a minute for each reason). Left out: it goes to the console.
+   */
   readonly onError?: (error: unknown, call: { readonly name: CallName; readonly source: string | null }) => void;
   readonly nowMs?: () => number;
 }
@@ -45,6 +52,7 @@ export function createHandler(options: HandlerOptions): Handler {
 class Desk {
   readonly #options: HandlerOptions;
   readonly #keys: SignatureKeys;
+  readonly #alarm = new SignatureAlarm();
   readonly #toleranceS: number;
   readonly #sources: ReadonlyMap<string, SourceHandlers>;
   readonly #replays: ReplayMemory;
@@ -75,14 +83,20 @@ class Desk {
   async #verified(name: CallName, request: Request): Promise<Response> {
     const nowMs = this.#nowMs();
     const signed = readSignedHeaders(request.headers, nowMs, this.#toleranceS);
-    if (typeof signed === 'string') return unsigned(signed);
+    if (typeof signed === 'string') return this.#unsigned(signed, name);
     const body = await readBody(request, this.#options.bodyBytesMax ?? BODY_BYTES_MAX);
     if (body === null) return problemAnswer('body_too_large', 'the body is larger than this backend reads');
-    if (!(await this.#keys.verify(signed, body))) return unsigned('signature_invalid');
+    if (!(await this.#keys.verify(signed, body))) return this.#unsigned('signature_invalid', name);
     const read = callIn(name, body);
     if (read instanceof CallFlaw) return problemAnswer('invalid_request', `the call ${read.message}`);
     const isFirst = await this.#isFirst(signed, nowMs);
     return this.#dispatch(read, isFirst, { signal: request.signal, webhookId: signed.id });
+  }
+
+  #unsigned(problem: SignatureProblem, name: CallName): Response {
+    const error = this.#alarm.report(problem, this.#nowMs());
+    if (error !== null) this.#report(error, name, null);
+    return problemAnswer(problem, signatureDetail(problem));
   }
 
   /** A repetition by Tidemark is signed anew, so the very same message again is somebody else's, or a proxy's. */
@@ -218,7 +232,10 @@ function given<T>(objects: T | undefined): T {
 }
 
 function sayOnConsole(error: unknown, { name, source }: { readonly name: CallName; readonly source: string | null }) {
-  console.error(`tidemark backend: ${name}${source === null ? '' : ` of ${source}`} failed`, error);
+  const call = `${name}${source === null ? '' : ` of ${source}`}`;
+  // Where a wrong secret was noticed tells nobody anything; where a handler failed does.
+  if (error instanceof SignatureError) console.error(`tidemark backend: ${call}: ${error.message}`);
+  else console.error(`tidemark backend: ${call} failed`, error);
 }
 
 function callIn(name: CallName, body: Uint8Array): ReadCall | CallFlaw {
@@ -239,15 +256,6 @@ function operationKey({ name, call }: UploadRead): string {
 function answerOf({ status, body }: KeptAnswer): Response {
   const type = status === 200 ? 'application/json' : 'application/problem+json';
   return new Response(body, { status, headers: { 'content-type': type } });
-}
-
-function unsigned(problem: SignatureProblem): Response {
-  const details = {
-    signature_missing: 'the headers webhook-id, webhook-timestamp and webhook-signature are needed',
-    signature_invalid: 'no signature was made with a secret of this backend',
-    timestamp_out_of_range: 'the clocks differ too much, or the call is old',
-  } as const;
-  return problemAnswer(problem, details[problem]);
 }
 
 function notHandled(name: CallName, source: string): Response {

@@ -35,11 +35,8 @@ export function readSignedHeaders(
 export class SignatureKeys {
   readonly #keys: Promise<readonly Key[]>;
 
-  constructor(secrets: readonly string[]) {
-    if (secrets.length === 0 || secrets.some((secret) => secretBytes(secret).length === 0)) {
-      throw new TypeError('secret must be a text that is not empty, or a list of such texts');
-    }
-    this.#keys = Promise.all(secrets.map(importKey));
+  constructor(secrets: readonly unknown[]) {
+    this.#keys = Promise.all(requireSecrets(secrets).map(importKey));
   }
 
   /** Whether one of the signatures was made with one of the secrets. Comparing takes as long whatever differs. */
@@ -55,6 +52,25 @@ export class SignatureKeys {
     }
     return isRight;
   }
+}
+
+/** A secret that is not set must stop the backend when it starts, and not every call it gets. */
+function requireSecrets(secrets: readonly unknown[]): readonly string[] {
+  if (secrets.length === 0) throw notSet('the list is empty');
+  return secrets.map((secret, index) => {
+    const which = secrets.length === 1 ? 'it' : `number ${index + 1} of the list`;
+    if (secret === undefined || secret === null || secret === '') throw notSet(`${which} is not set`);
+    if (typeof secret !== 'string') throw notSet(`${which} is a ${typeof secret}`);
+    if (secretBytes(secret).length === 0)
+      throw notSet(`${which} begins with ${SECRET_PREFIX} but is not base64 after that`);
+    return secret;
+  });
+}
+
+function notSet(what: string): TypeError {
+  return new TypeError(
+    `createHandler needs a secret, and ${what}; give it the value of TIDEMARK_BACKEND_SECRET, which \`tidemark appserver secret\` shows`,
+  );
 }
 
 function importKey(secret: string): Promise<Key> {

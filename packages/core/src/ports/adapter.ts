@@ -76,7 +76,11 @@ export class AdapterRefusal extends Error {
 
 /** A failure that the adapter has logged itself, with all it knows: whoever gets it does not log it again. */
 export class LoggedFailure extends Refusal {
-  constructor({ code, message, flaws, retryAfterS }: Refusal) {
+  override readonly cause: Refusal;
+
+  constructor(failure: Refusal) {
+    const { code, message, flaws, retryAfterS } = failure;
     super(code, message, flaws, retryAfterS);
+    this.cause = failure;
   }
 }

@@ -60,6 +60,7 @@ export interface BackendHealth extends BreakerView {
   readonly loginsCheckedBy: LoginsCheckedBy;
 }
 
+const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const ID_BYTES = 16;
 const MS_PER_S = 1_000;
 const SEVERITY = { closed: 0, trying: 1, open: 2 } as const;
@@ -95,6 +96,15 @@ export class HttpBackend implements Adapter, Authenticator {
 
   close(): void {
     this.#parts.http.close();
+  }
+
+  /**
+   * The same backend for an operator who wants to know how it is: with breakers of its own, so that it is called even while
+   * others leave it alone, and with nothing logged or counted. `secret`: calls are signed with this one instead.
+   */
+  probe(secret?: string): HttpBackend {
+    const { onCall: _onCall, onBreaker: _onBreaker, ...parts } = this.#parts;
+    return new HttpBackend({ ...parts, log: SILENT, ...(secret === undefined ? {} : { secret: async () => secret }) });
   }
 
   async authenticate(login: string, password: string): Promise<LoginAnswer> {

@@ -55,6 +55,24 @@ const listed = async (...args: readonly string[]) => {
   return JSON.parse(out) as readonly { readonly id: string; readonly pending: boolean; readonly attributes: object }[];
 };
 
+it('[CLI-27] device pull names every source that could not be refreshed, and why', async () => {
+  await admin.post('/rc/v1/sources', { name: 'Stock', partition_type: 'app', adapter: 'backend', poll_interval: 0 });
+  await makeUser(server, 'eve');
+  const at = ['--folder', 'failing-source'];
+  await device(['login', 'eve', ...at]);
+  const why = 'no address is set for the backend';
+  const pulled = await device(['pull', ...at]);
+  expect([pulled.code, pulled.out]).toEqual([0, 'SOURCE  OBJECTS\nOrder   0\nStock   0\n']);
+  expect(pulled.err).toContain(`! Stock could not be refreshed: ${why} (backend_unavailable)\n`);
+  expect(JSON.parse((await device(['pull', '--json', ...at])).out)).toMatchObject({
+    sources: [
+      { source: 'Order', error: null },
+      { source: 'Stock', error: { code: 'backend_unavailable', detail: why } },
+    ],
+  });
+  await admin.delete('/rc/v1/sources/Stock');
+});
+
 describe('a simulated device', () => {
   it('[CLI-18] signs in, pulls, changes, works offline and catches up, from its folder alone', async () => {
     await push({ 1: { total: 12 } });

@@ -395,6 +395,13 @@ const ROWS: readonly Row[] = [
     out: '{\n  "adapter_url": null\n}\n',
   },
   {
+    args: ['appserver', 'check', '--user', 'ada'],
+    call: 'POST /rc/v1/system/appserver/check',
+    body: { user_id: 'ada' },
+    answer: { checks: [{ name: 'reachable', status: 'ok', detail: 'http://127.0.0.1:8080 answers' }] },
+    out: 'ok       reachable: http://127.0.0.1:8080 answers\n',
+  },
+  {
     args: ['audit', '--limit', '1', '--after', 'z'],
     call: 'GET /rc/v1/audit?limit=1&after=z',
     answer: [{ id: 'a', at: 'T', actor: 'ada', action: 'login', target: '/x', result: 'ok', address: '::1' }],

@@ -29,7 +29,7 @@ export interface Desk {
   readonly servers: Pick<JoinedServers, 'told'>;
   readonly metrics: Metrics;
   /** How the backend does. */
-  readonly backend: Pick<HttpBackend, 'health' | 'authenticate'>;
+  readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
   /** Bounds how many searches a device has under way. */
   readonly searches: KeyedLimit;
   /** Then it is not shown: whoever wrote it there knows it. */

@@ -1,8 +1,16 @@
 import { Refusal } from '@tidemark/protocol';
-import { AdminSession, Appserver, BackendSecret, License, ResetReport } from '@tidemark/protocol/admin-schemas';
+import {
+  AdminSession,
+  Appserver,
+  AppserverChecks,
+  BackendSecret,
+  License,
+  ResetReport,
+} from '@tidemark/protocol/admin-schemas';
 import { closed, nullableText, text } from '@tidemark/protocol/annotated';
 import { StatStep } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
+import { checkBackend } from '../backend/check-backend.ts';
 import { LOGIN_BYTES_MAX } from '../edge-limits.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { route, TextAnswer } from '../http/route.ts';
@@ -103,6 +111,20 @@ const setAppserver = route({
   handle: ({ desk, body }) => desk.tidemark.system.setAppserver(body),
 });
 
+const checkAppserver = route({
+  method: 'POST',
+  path: '/rc/v1/system/appserver/check',
+  scope: 'admin',
+  summary: 'Call the backend, and tell what is wrong with it',
+  body: Type.Object({ user_id: Type.Optional(Text) }, { additionalProperties: false }),
+  answer: AppserverChecks,
+  audit: 'appserver.check',
+  handle: async ({ desk, body, bearer }) => {
+    const { tidemark, backend } = desk;
+    return checkBackend({ tidemark, backend, user: body.user_id ?? bearer?.user ?? '' });
+  },
+});
+
 const backendSecret = route({
   method: 'GET',
   path: '/rc/v1/system/backend_secret',
@@ -152,4 +174,4 @@ const stats = route({
   },
 });
 
-export const systemRoutes = [login, license, reset, appserver, setAppserver, backendSecret, stats];
+export const systemRoutes = [login, license, reset, appserver, setAppserver, checkAppserver, backendSecret, stats];

@@ -1,6 +1,7 @@
 import type {
   AdminSession,
   Appserver,
+  AppserverChecks,
   BackendSecret,
   License,
   ResetReport,
@@ -48,6 +49,15 @@ export class SystemCalls {
   /** Where Tidemark finds the backend; null takes it away. */
   setAppserver(adapterUrl: string | null, options?: CallOptions): Promise<Appserver> {
     return this.#api.send('POST', '/rc/v1/system/appserver', { adapter_url: adapterUrl }, 'harmless', options);
+  }
+
+  /**
+   * Has Tidemark call the backend: whether it answers, trusts the signature and checks logins, and what each source
+   * answers. `user`: whose data is asked for, where sources have data of users; the caller when left out.
+   */
+  checkAppserver({ user, ...options }: CallOptions & { readonly user?: string } = {}): Promise<AppserverChecks> {
+    const body = user === undefined ? {} : { user_id: user };
+    return this.#api.send('POST', '/rc/v1/system/appserver/check', body, 'harmless', options);
   }
 
   /** What calls to the backend are signed with; null when it stands in the server's configuration. */

@@ -260,8 +260,12 @@ async function catchUp(device: Device, self: Command): Promise<void> {
 }
 
 function tellState(cli: Cli, self: Command, device: Device): void {
-  const { mode, userId, clientId, pendingUploads, problems } = device.status.getSnapshot();
-  const sources = device.sourceNames().map((name) => ({ source: name, objects: device.source(name).list().length }));
+  const { mode, userId, clientId, pendingUploads, problems, sourceTroubles } = device.status.getSnapshot();
+  const sources = device.sourceNames().map((name) => ({
+    source: name,
+    objects: device.source(name).list().length,
+    error: sourceTroubles.get(name) ?? null,
+  }));
   const print = cli.printer(self);
   if (print.isJson) {
     print.json({
@@ -277,6 +281,9 @@ function tellState(cli: Cli, self: Command, device: Device): void {
   cli.terminal.say(
     `${userId ?? 'nobody'} on ${clientId ?? 'no device'}: ${pendingUploads} waiting, ${problems} refused`,
   );
+  for (const { source, error } of sources) {
+    if (error !== null) cli.terminal.say(`! ${source} could not be refreshed: ${error.detail} (${error.code})`);
+  }
   print.table(sources, ['source', 'objects']);
 }
 

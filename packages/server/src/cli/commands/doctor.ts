@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import type { AppserverChecks } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { ConfigProblem } from '../../config/config-problem.ts';
@@ -9,18 +9,16 @@ import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
 import { checkPush } from '../local/check-push.ts';
 import { type Check, checkDisk, checkDurability, checkFolder, checkNode, checkOccupants } from '../local/checks.ts';
+import { tellChecks } from '../tell-checks.ts';
 
-const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
+const CHECK = '/rc/v1/system/appserver/check';
 
 export function addDoctor(program: Command, cli: Cli): void {
   const command = withDataFlags(program.command('doctor'))
     .description('Look for what would keep a server from running well here')
     .option('--dry-run-push', 'ask the push services whether they take the keys; no device hears of it')
     .action(async ({ dryRunPush }: { readonly dryRunPush?: boolean }, self: Command) => {
-      const checks = await examine(cli, self, dryRunPush === true);
-      tell(cli, self, checks);
-      const failed = checks.filter(({ status }) => status === 'failed');
-      if (failed.length > 0) throw new CliFailure(`${failed.length} of ${checks.length} checks failed`);
+      tellChecks(cli, self, await examine(cli, self, dryRunPush === true));
     });
   withExamples(
     command,
@@ -37,7 +35,7 @@ async function examine(cli: Cli, command: Command, isPushAsked: boolean): Promis
     ...checks,
     ...(config === null ? [] : await folderChecks(config.dataFolder)),
     ...(config === null ? [] : await checkPush(config.ping, isPushAsked)),
-    await checkServer(cli, command),
+    ...(await checkServer(cli, command)),
   ];
 }
 
@@ -67,28 +65,32 @@ async function folderChecks(folder: string): Promise<readonly Check[]> {
 }
 
 /** Nothing is wrong when no server runs; a server of another version is worth knowing. */
-async function checkServer(cli: Cli, command: Command): Promise<Check> {
+async function checkServer(cli: Cli, command: Command): Promise<readonly Check[]> {
   const { api, url } = cli.stranger(command);
   const name = 'server';
   try {
     const { version } = await api.get<{ readonly version: string }>('/version');
     const isSame = version === readVersion();
     const detail = `version ${version} answers at ${url}${isSame ? '' : `; this program is ${readVersion()}`}`;
-    return { name, status: isSame ? 'ok' : 'warning', detail };
+    return [{ name, status: isSame ? 'ok' : 'warning', detail }, ...(await checkBackend(cli, command))];
   } catch (error) {
     if (!(error instanceof CliFailure)) throw error;
-    return { name, status: 'ok', detail: `none answers at ${url}` };
+    return [{ name, status: 'ok', detail: `none answers at ${url}` }];
   }
 }
 
-function tell(cli: Cli, command: Command, checks: readonly Check[]): void {
-  const print = cli.printer(command);
-  if (print.isJson) print.json(checks);
-  else
-    for (const check of checks) cli.terminal.out(`${lineOf(check, cli.terminal.hasColour && cli.terminal.isRead)}\n`);
-}
-
-function lineOf({ name, status, detail }: Check, hasColour: boolean): string {
-  const mark = status.padEnd('warning'.length);
-  return `${hasColour ? styleText(COLOURS[status], mark) : mark}  ${name}: ${detail}`;
+/** What the server finds out about its backend, where there is a token that may ask. */
+async function checkBackend(cli: Cli, command: Command): Promise<readonly Check[]> {
+  const name = 'backend';
+  const url = cli.url(command);
+  if (cli.token(url) === null) {
+    return [{ name, status: 'ok', detail: `not looked at; tidemark login --url ${url} lets doctor do so` }];
+  }
+  try {
+    const { checks } = await cli.session(command).api.send<AppserverChecks>('POST', CHECK, {});
+    return checks.map((check) => ({ ...check, name: `${name} ${check.name}` }));
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    return [{ name, status: 'warning', detail: `could not be looked at: ${error.message}` }];
+  }
 }

@@ -1,8 +1,10 @@
+import type { AppserverChecks } from '@tidemark/protocol';
 import { type Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
+import { tellChecks } from '../tell-checks.ts';
 import { wholeNumber } from './sources.ts';
 
 interface AuditOptions {
@@ -39,6 +41,7 @@ function addAppserver(program: Command, cli: Cli): void {
     'tidemark appserver get',
     'tidemark appserver set http://127.0.0.1:8080/tidemark',
     'tidemark appserver set --none',
+    'tidemark appserver check',
   );
   appserver
     .command('get')
@@ -60,7 +63,21 @@ function addAppserver(program: Command, cli: Cli): void {
         print.record(await api.send<object>('POST', APPSERVER, { adapter_url: url ?? null }));
       }),
     );
+  addCheck(appserver, cli);
   addBackendSecret(appserver, cli);
+}
+
+function addCheck(appserver: Command, cli: Cli): void {
+  appserver
+    .command('check')
+    .description('Have the server call the backend, and tell what is wrong with it')
+    .addHelpText('before', examples('tidemark appserver check', 'tidemark appserver check --user ada --json'))
+    .option('--user <login>', 'whose data is asked for, of sources that have data of users')
+    .action(async ({ user }: { readonly user?: string }, self: Command) => {
+      const body = user === undefined ? {} : { user_id: user };
+      const { checks } = await cli.session(self).api.send<AppserverChecks>('POST', `${APPSERVER}/check`, body);
+      tellChecks(cli, self, checks);
+    });
 }
 
 function addBackendSecret(appserver: Command, cli: Cli): void {

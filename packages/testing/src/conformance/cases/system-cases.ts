@@ -97,6 +97,10 @@ const appserver: readonly ConformanceCase[] = [
       [get(APPSERVER), json({ adapter_url: 'https://backend.example/tidemark' })],
       [post(APPSERVER, { adapter_url: null }), json({ adapter_url: null })],
       [get(APPSERVER), json({ adapter_url: null })],
+      [
+        post(`${APPSERVER}/check`, {}),
+        json({ checks: [{ name: 'address', status: 'ok', detail: 'no backend is set' }] }),
+      ],
       [get('/rc/v1/system/backend_secret'), json({ secret: keep('secret', SIGNING_SECRET) })],
       [get('/rc/v1/system/backend_secret'), json({ secret: same('secret') })],
     ],

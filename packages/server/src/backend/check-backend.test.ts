@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { answerJson, type BackendAnswer, Caller, type FakeBackend, openFakeBackend } from '@tidemark/testing';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { startTestServer, type TestServer, testConfig } from '../test-server.ts';
+
+// The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const SECRET = 'shared with the backend';
+
+let server: TestServer;
+let fake: FakeBackend;
+let admin: Caller;
+
+beforeEach(async () => {
+  fake = await openFakeBackend(() => SECRET);
+  const { backend } = testConfig('/');
+  server = await startTestServer({ backend: { ...backend, secret: SECRET } });
+  admin = new Caller(server.url, server.token);
+  await admin.post('/rc/v1/system/appserver', { adapter_url: fake.url });
+  await admin.post('/rc/v1/sources', { name: 'Stock', partition_type: 'app', adapter: 'backend' });
+  await admin.post('/rc/v1/sources', { name: 'Visit', partition_type: 'user', adapter: 'backend' });
+  await admin.post('/rc/v1/sources', { name: 'Pushed' });
+  fake.on(
+    'authenticate',
+    trusting((_, response) => answerJson(response, {}, 401)),
+  );
+  fake.on(
+    'query',
+    trusting(({ body }, response) => answerJson(response, body.user_id === null ? { a: {} } : {})),
+  );
+});
+
+afterEach(async () => {
+  admin.close();
+  await server.close();
+  await fake.close();
+});
+
+/** Answers only calls that are signed. */
+const trusting =
+  (answer: BackendAnswer): BackendAnswer =>
+  (request, response) =>
+    request.isSigned ? answer(request, response) : answerJson(response, { code: 'signature_invalid' }, 401);
+
+async function check(body: object = {}): Promise<readonly string[]> {
+  const reply = await admin.post('/rc/v1/system/appserver/check', body);
+  const { checks } = reply.body as { checks: { name: string; status: string; detail: string }[] };
+  return checks.map(({ name, status, detail }) => `${status} ${name}: ${detail}`);
+}
+
+async function cli(...args: readonly string[]) {
+  const { PATH = '' } = process.env;
+  const env = { PATH, HOME: server.folder, TIDEMARK_URL: server.url, TIDEMARK_TOKEN: server.token };
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env,
+    cwd: server.folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { code: code as number | null, out, err };
+}
+
+it('[BACK-20] a backend that is well is told so, source by source, and nothing is kept', async () => {
+  expect(await check({ user_id: 'ada' })).toEqual([
+    `ok reachable: ${fake.url} answers`,
+    'ok logins: are checked by the backend',
+    'ok signature: is accepted, and a wrong one is refused',
+    'ok source Stock: query answers 1 objects',
+    'ok source Visit: query for ada answers 0 objects',
+  ]);
+  expect((await admin.get('/rc/v1/users/*/sources/Stock/docs/md')).body).toEqual({});
+  expect((await admin.get('/rc/v1/system/stats?names=backend:*')).body).toEqual([]);
+});
+
+it('[BACK-20] a wrong secret is told as such', async () => {
+  fake.on('authenticate', (_, response) => answerJson(response, { code: 'signature_invalid' }, 401));
+  fake.on('query', (_, response) => answerJson(response, { code: 'signature_invalid' }, 401));
+  const [, signature, stock] = await check();
+  expect(signature).toContain('failed signature: the backend does not accept the signature; compare its secret');
+  expect(stock).toBe('failed source Stock: query: the backend does not accept the signature');
+});
+
+it('[BACK-20] a backend that takes any signature, lets anybody in and answers nonsense is told about each', async () => {
+  fake.on('authenticate', (_, response) => answerJson(response, {}));
+  fake.on('query', (_, response) => answerJson(response, { 2: 'x' }));
+  const [, logins, signature, stock] = await check();
+  expect(logins).toBe('failed logins: the backend accepts a login that cannot exist: anybody can log in');
+  expect(signature).toContain('warning signature: the backend also answers calls with a wrong signature');
+  expect(stock).toBe(
+    'failed source Stock: query: the answer is not usable: object "2": expected an object of attributes, got a string',
+  );
+});
+
+it('[BACK-20] a backend without authenticate is told to leave logins to the passwords kept here', async () => {
+  fake.on(
+    'authenticate',
+    trusting((_, response) => answerJson(response, {}, 501)),
+  );
+  expect((await check())[1]).toBe(
+    'ok logins: are checked by the passwords kept here: the backend answers 501 to authenticate',
+  );
+});
+
+it('[CLI-28] appserver check and doctor show it, and end with 1 when something failed', async () => {
+  const well = await cli('appserver', 'check', '--user', 'ada');
+  expect([well.code, well.out.split('\n')[1]]).toEqual([0, 'ok       logins: are checked by the backend']);
+  expect((await cli('doctor', '--data', server.folder)).out).toContain(
+    'backend source Stock: query answers 1 objects\n',
+  );
+  await fake.close();
+  const gone = await cli('appserver', 'check');
+  expect([gone.code, gone.out]).toEqual([
+    1,
+    `failed   reachable: ${fake.url}: nobody answers at the address of the backend (ECONNREFUSED)\n`,
+  ]);
+  const doctor = await cli('doctor', '--data', server.folder);
+  expect([doctor.code, doctor.out.includes('failed   backend reachable:')]).toEqual([1, true]);
+});
