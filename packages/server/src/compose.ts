@@ -166,8 +166,9 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   const ownOrigins = ownOriginsOf(config, config.port);
   let onEnqueue: (queue: string) => void = () => {};
   const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark: () => tidemark });
-  const modules = new SourceModules(config.appFolder, config.backend);
-  await modules.load();
+  const modules = new SourceModules(config.appFolder, { ...config.backend, log });
+  // While an app is being written its modules are always loaded in the way in which they can be loaded again.
+  await modules.load(config.isAppWatched);
   const word = randomBytes(WORD_BYTES).toString('base64url');
   const tidemark = await openTidemark(config, log, {
     store,
@@ -203,8 +204,11 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   const queues = startQueues({ tidemark, jobs, clock, steadyClock, log, dice, queues: config.queues });
   onEnqueue = (queue) => queues.serve(queue);
   servers.onSources = () => queues.look();
-  const declare = () => tidemark.sources.configure(modules.declarationsWith(config.sources));
-  const endWatch = config.isAppWatched ? modules.watch(log, declare) : () => undefined;
+  const takeOver = async () => {
+    await tidemark.sources.configure(modules.declarationsWith(config.sources));
+    for (const source of modules.names) await tidemark.refresher.refreshKnown(source);
+  };
+  const endWatch = config.isAppWatched ? modules.watch(takeOver) : () => undefined;
   const { retentionDays } = config.devices;
   const chores = startChores({
     ...{ tidemark, jobs, results: carrier.results, log, metrics: desk.metrics, retentionDays },

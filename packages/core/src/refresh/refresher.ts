@@ -16,6 +16,8 @@ import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
+import { allEntries } from '../registry/all-entries.ts';
+import { refs } from '../registry/refs.ts';
 import { NO_ADAPTER } from '../registry/source-record.ts';
 import type { SourceView } from '../registry/sources.ts';
 import { isDue } from './is-due.ts';
@@ -110,6 +112,15 @@ export class Refresher {
       this.#refresh(undertaking, await this.#desk.standing(undertaking.target), patience),
     );
     return done;
+  }
+
+  /** Refreshes every partition of a source that was ever refreshed, one after the other: its adapter is another one now. */
+  async refreshKnown(source: string): Promise<void> {
+    const known: PartitionKey[] = [];
+    for await (const { key } of allEntries(this.#ports.store, 'setting', refs.refresh({ source, user: null }).key)) {
+      known.push({ source, user: key[2] ?? null });
+    }
+    for (const partition of known) await this.refresh(callFor(partition)).catch(goneIsNull);
   }
 
   /** Runs the jobs that `ensureFresh` has left to a queue. */

@@ -1,7 +1,7 @@
 import { MEMBERSHIPS_EARLIER_MAX, nameProblem, parseJson, Refusal } from '@tidemark/protocol';
 import { customNameOf, customOwner, type PartitionedSource } from '../admission/custom-partition.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { type Adapter, AdapterRefusal, type Adapters } from '../ports/adapter.ts';
+import { type Adapter, AdapterRefusal, type Adapters, LoggedFailure } from '../ports/adapter.ts';
 import type { Log } from '../ports/log.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { enrolment, lastOf } from './belongings.ts';
@@ -79,7 +79,8 @@ export class Memberships {
         return name as string | null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#ports.log.warn('partition_not_told', { source: call.source, user: call.user, reason });
+      const level = error instanceof LoggedFailure ? 'debug' : 'warn';
+      this.#ports.log[level]('partition_not_told', { source: call.source, user: call.user, reason });
       if (error instanceof Refusal) throw error;
       if (error instanceof AdapterRefusal) throw new Refusal('backend_error', error.message);
       throw new Refusal('backend_error', 'the adapter of the source failed');

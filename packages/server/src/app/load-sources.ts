@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, parse } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { nameProblem } from '@tidemark/protocol';
@@ -55,13 +55,19 @@ async function loadSource(file: string, isAnew: boolean): Promise<LoadedSource> 
   return { name: name as string, file, definition: definition as SourceDefinition };
 }
 
-/** Node 20 does not read TypeScript by itself, and never forgets a module that it has read. */
+/**
+ * Node 20 does not read TypeScript by itself, nor modules in `.js` files of folders that say nothing of them, and it never
+ * forgets a module that it has read. So what is to be loaded anew is translated and run here, whatever it is called.
+ */
 async function importFile(file: string, isAnew: boolean): Promise<unknown> {
   try {
-    if (extname(file) !== '.ts' && !isAnew) return await import(pathToFileURL(file).href);
-    return await createJiti(import.meta.url, { moduleCache: !isAnew, fsCache: false }).import(file);
+    if (extname(file) === '.mjs' && !isAnew) return await import(pathToFileURL(file).href);
+    const jiti = createJiti(import.meta.url, { moduleCache: !isAnew, fsCache: false });
+    if (!isAnew) return await jiti.import(file);
+    const text = await readFile(file, 'utf8');
+    return await jiti.evalModule(text, { filename: file, async: true, forceTranspile: true });
   } catch (error) {
-    throw new BadSource(`${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new BadSource(`${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
 

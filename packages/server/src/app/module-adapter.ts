@@ -1,7 +1,15 @@
-import { type Adapter, AdapterRefusal, type ObjectsAnswer, type PersonalCall } from '@tidemark/core';
+import {
+  type Adapter,
+  AdapterRefusal,
+  type Log,
+  LoggedFailure,
+  type ObjectsAnswer,
+  type PersonalCall,
+} from '@tidemark/core';
 import { type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
-import type { Attributes, SourceDefinition } from './define-source.ts';
+import type { Attributes } from './define-source.ts';
+import type { LoadedSource } from './load-sources.ts';
 
 export interface ModuleTimes {
   readonly timeoutMs: number;
@@ -9,19 +17,30 @@ export interface ModuleTimes {
   readonly timers?: Timers;
 }
 
+export interface ModuleAdapterParts extends ModuleTimes {
+  readonly log: Log;
+}
+
+type Operation = 'query' | 'create' | 'update' | 'delete' | 'search' | 'partition';
+
 /** A source module behind the same port as a backend: bounded in time, and no more trusted than one. */
-export function moduleAdapter(definition: SourceDefinition, times: ModuleTimes): Adapter {
-  const { timeoutMs, queryTimeoutMs } = times;
+export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleAdapterParts): Adapter {
+  const { timeoutMs, queryTimeoutMs, timers = systemTimers, log } = parts;
   const { search, partition: partitionOf } = definition;
-  const within = <T>(ms: number, work: () => T | Promise<T>) => endingIn(ms, times.timers ?? systemTimers, work);
-  const objects = async (ms: number, work: () => unknown): Promise<ObjectsAnswer> => ({
-    objects: await within(ms, work),
+  const within = <T>(operation: Operation, work: () => T | Promise<T>): Promise<T> => {
+    const ms = operation === 'query' ? queryTimeoutMs : timeoutMs;
+    return endingIn(ms, timers, work).catch((error: unknown) => {
+      throw failureOf(error, log, { source: name, call: operation });
+    });
+  };
+  const objects = async (operation: Operation, work: () => unknown): Promise<ObjectsAnswer> => ({
+    objects: await within(operation, work),
   });
   return {
-    query: ({ user, partition = null }) => objects(queryTimeoutMs, () => definition.query({ user, partition })),
+    query: ({ user, partition = null }) => objects('query', () => definition.query({ user, partition })),
     async create({ user, partition = null, opId, id, attributes }) {
       const create = known(definition.create, 'created');
-      const given = await within(timeoutMs, () =>
+      const given = await within('create', () =>
         create({ user, partition, op_id: opId, id, attributes: attributes as Attributes }),
       );
       if (typeof given === 'string' && nameProblem('object', given) === null) return given;
@@ -29,25 +48,35 @@ export function moduleAdapter(definition: SourceDefinition, times: ModuleTimes):
     },
     async update({ user, partition = null, opId, id, attributes }) {
       const update = known(definition.update, 'updated');
-      await within(timeoutMs, () => update({ user, partition, op_id: opId, id, attributes: attributes as Attributes }));
+      await within('update', () => update({ user, partition, op_id: opId, id, attributes: attributes as Attributes }));
     },
     async delete({ user, partition = null, opId, id }) {
       const remove = known(definition.delete, 'deleted');
-      await within(timeoutMs, () => remove({ user, partition, op_id: opId, id }));
+      await within('delete', () => remove({ user, partition, op_id: opId, id }));
     },
     ...(search === undefined
       ? {}
       : {
           search: ({ user, partition, params }: PersonalCall & { readonly params: JsonValue }) =>
-            objects(timeoutMs, () => search({ user, partition: partition ?? null, params })),
+            objects('search', () => search({ user, partition: partition ?? null, params })),
         }),
     ...(partitionOf === undefined
       ? {}
       : {
           partition: ({ user }: { readonly user: string }) =>
-            within<string | null>(timeoutMs, async () => partitionOf(user)),
+            within<string | null>('partition', async () => partitionOf(user)),
         }),
   };
+}
+
+/** What a module throws beside refusals is a mistake in it: logged here with its stack, and told to others without. */
+function failureOf(error: unknown, log: Log, where: { readonly source: string; readonly call: Operation }): unknown {
+  if (error instanceof AdapterRefusal) return error;
+  const isTooLate = error instanceof Refusal;
+  const reason = error instanceof Error ? error.message : String(error);
+  const stack = error instanceof Error && !isTooLate ? (error.stack ?? null) : null;
+  log.error('source_module_failed', { ...where, reason, stack });
+  return new LoggedFailure(isTooLate ? error : new Refusal('backend_error', 'the adapter of the source failed'));
 }
 
 function known<T>(operation: T | undefined, what: string): T {

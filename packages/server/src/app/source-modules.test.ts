@@ -8,7 +8,8 @@ import { startTestServer } from '../test-server.ts';
 import { loadSources } from './load-sources.ts';
 import { SourceModules } from './source-modules.ts';
 
-const TIMES = { timeoutMs: 10_000, queryTimeoutMs: 10_000 };
+const log = collectingLog();
+const PARTS = { timeoutMs: 10_000, queryTimeoutMs: 10_000, log };
 
 let root: string;
 
@@ -64,7 +65,7 @@ describe('source modules', () => {
 
   it('[MODULE-2] declare their sources, and the configuration wins', async () => {
     write('Stock.mjs', source("partition_type: 'app', poll_interval: 5, query: () => ({})"));
-    const modules = new SourceModules(root, TIMES);
+    const modules = new SourceModules(root, PARTS);
     await modules.load();
     expect(modules.declarationsWith([{ name: 'Stock', poll_interval: 9 }, { name: 'Other' }])).toEqual([
       { name: 'Stock', adapter: 'Stock', partition_type: 'app', poll_interval: 9 },
@@ -136,16 +137,15 @@ describe('source modules', () => {
 
   it('[MODULE-4] are loaded anew when they change; a broken one leaves the others as they were', async () => {
     write('Stock.ts', 'export default { query: () => ({ a: { n: 1 as number } }) };');
-    const modules = new SourceModules(root, TIMES);
+    const modules = new SourceModules(root, PARTS);
     await modules.load();
-    const log = collectingLog();
     let heard: () => void = () => undefined;
     const loaded = () =>
       new Promise<void>((resolve) => {
         heard = resolve;
       });
     onTestFinished(
-      modules.watch(log, async () => {
+      modules.watch(async () => {
         heard();
       }),
     );

@@ -1,9 +1,9 @@
 import { existsSync, watch } from 'node:fs';
 import { join } from 'node:path';
-import type { Adapter, Log } from '@tidemark/core';
+import type { Adapter, LogFields } from '@tidemark/core';
 import type { SourceSetting } from '../config/source-settings.ts';
 import { declarationOf, loadSources } from './load-sources.ts';
-import { type ModuleTimes, moduleAdapter } from './module-adapter.ts';
+import { type ModuleAdapterParts, moduleAdapter } from './module-adapter.ts';
 
 /** Changes that come together are taken in together. */
 const SETTLE_MS = 100;
@@ -11,21 +11,25 @@ const SETTLE_MS = 100;
 /** The sources of an app folder, as they were last loaded. */
 export class SourceModules {
   readonly #folder: string | null;
-  readonly #times: ModuleTimes;
+  readonly #parts: ModuleAdapterParts;
   #adapters: ReadonlyMap<string, Adapter> = new Map();
   #declarations: readonly SourceSetting[] = [];
 
   /** Null: there is no app. */
-  constructor(folder: string | null, times: ModuleTimes) {
+  constructor(folder: string | null, parts: ModuleAdapterParts) {
     this.#folder = folder;
-    this.#times = times;
+    this.#parts = parts;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#adapters.keys()];
   }
 
   /** All of them or none: when one cannot be loaded, those of before stay. */
   async load(isAnew = false): Promise<void> {
     if (this.#folder === null || !existsSync(join(this.#folder, 'sources'))) return;
     const sources = await loadSources(this.#folder, isAnew);
-    this.#adapters = new Map(sources.map(({ name, definition }) => [name, moduleAdapter(definition, this.#times)]));
+    this.#adapters = new Map(sources.map((source) => [source.name, moduleAdapter(source, this.#parts)]));
     this.#declarations = sources.map(declarationOf);
   }
 
@@ -42,7 +46,8 @@ export class SourceModules {
   }
 
   /** Loads anew when a file of the folder changes, then calls back. The answer ends it. */
-  watch(log: Log, onLoaded: () => Promise<unknown>): () => void {
+  watch(onLoaded: () => Promise<unknown>): () => void {
+    const { log } = this.#parts;
     if (this.#folder === null) return () => undefined;
     const folder = join(this.#folder, 'sources');
     if (!existsSync(folder)) return () => undefined;
@@ -53,7 +58,7 @@ export class SourceModules {
         await onLoaded();
         log.info('sources_reloaded', { count: this.#declarations.length });
       } catch (error) {
-        log.error('sources_not_reloaded', { reason: error instanceof Error ? error.message : String(error) });
+        log.error('sources_not_reloaded', whyOf(error));
       }
     };
     const watcher = watch(folder, () => {
@@ -65,4 +70,11 @@ export class SourceModules {
       watcher.close();
     };
   }
+}
+
+/** Why modules could not be loaded, with the place in the module where that is known. */
+function whyOf(error: unknown): LogFields {
+  if (!(error instanceof Error)) return { reason: String(error), stack: null };
+  const origin = error.cause instanceof Error ? error.cause : error;
+  return { reason: error.message, stack: origin.stack ?? null };
 }

@@ -102,7 +102,10 @@ adapterContract('source modules', async () => {
     delete: ({ user, op_id, id }) => answer({ call: 'delete', user, opId: op_id, id }, undefined),
   });
   return {
-    adapter: moduleAdapter(definition, { timeoutMs: TIMEOUT_MS, queryTimeoutMs: TIMEOUT_MS, timers }),
+    adapter: moduleAdapter(
+      { name: 'Module', file: 'module.ts', definition },
+      { timeoutMs: TIMEOUT_MS, queryTimeoutMs: TIMEOUT_MS, timers, log: collectingLog() },
+    ),
     arrivals,
     behave: (next) => {
       behaviour = next;

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import type { Page, PullAnswer } from '@tidemark/protocol';
 import { makeUser, openDevice, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
@@ -30,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => folder.remove());
 
-async function dev(): Promise<{ readonly url: string; readonly log: Interface }> {
+async function dev(): Promise<{ readonly url: string; readonly log: AsyncIterator<string> }> {
   const env = { ...ENV, TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD };
   const args = [MAIN, 'dev', '--port', '0', '--log-level', 'info', '--log-format', 'json'];
   const child: ChildProcess = spawn(process.execPath, args, { cwd: app, env });
@@ -43,7 +44,7 @@ async function dev(): Promise<{ readonly url: string; readonly log: Interface }>
   }) as [Interface, Interface];
   for await (const line of stdout) {
     const [url] = /http:\S+/.exec(line) ?? [];
-    if (url !== undefined) return { url, log: stderr };
+    if (url !== undefined) return { url, log: stderr[Symbol.asyncIterator]() };
   }
   throw new Error('the server did not start');
 }
@@ -60,20 +61,48 @@ it('[MODULE-5] tidemark init makes an app whose tests pass', async () => {
   expect([tests.status, tests.stdout.includes('fail 0'), tests.stderr]).toEqual([0, true, '']);
 });
 
-it('[MODULE-4] tidemark dev: what changes in a source module is there at the next refresh of a device', async () => {
+/** A source of one shared object, in JavaScript that is also TypeScript. */
+const sourceOf = (n: number) =>
+  `export default { partition_type: 'app', poll_interval: 3600, query: async () => ({ one: { n: ${n} } }) };\n`;
+
+it('[MODULE-4] tidemark dev serves what a changed module answers at once, be it .ts, .mjs or .js, whatever its poll_interval', async () => {
+  const files = ['Typed.ts', 'Esm.mjs', 'Plain.js'].map((name) => join(app, 'sources', name));
+  const names = ['Typed', 'Esm', 'Plain'];
+  for (const file of files) writeFileSync(file, sourceOf(1));
   const { url, log } = await dev();
   const server = { url, token: await logIn(url) };
   await makeUser(server, 'ada');
   const ada = await openDevice(server, 'ada');
-  const products = async () => {
-    const reply = await ada.api.post('/sync/v1/pull', { client_id: ada.id, sources: { Product: {} } });
-    return ((reply.body as PullAnswer).sources.Product as Page).put;
+  const pull = async () => {
+    const sources = Object.fromEntries(names.map((name) => [name, {}]));
+    const reply = await ada.api.post('/sync/v1/pull', { client_id: ada.id, sources });
+    const pages = (reply.body as PullAnswer).sources;
+    return names.map((name) => (pages[name] as Page).put);
   };
-  expect(await products()).toMatchObject({ 1: { name: 'Compass', price: 12 } });
+  const heard = async (event: string) => {
+    for (;;) {
+      const { value, done } = await log.next();
+      if (done === true) throw new Error('the log has ended');
+      if (value.includes(event)) return JSON.parse(value) as Record<string, unknown>;
+    }
+  };
+  expect(await pull()).toEqual(names.map(() => ({ one: { n: 1 } })));
+  for (const n of [2, 3]) {
+    for (const file of files) writeFileSync(file, sourceOf(n));
+    const expected = names.map(() => ({ one: { n } }));
+    // Files are written one by one, so they may be taken over in several steps.
+    do await heard('sources_reloaded');
+    while (!isDeepStrictEqual(await pull(), expected));
+  }
 
-  const file = join(app, 'sources/product.ts');
-  const text = readFileSync(file, 'utf8');
-  writeFileSync(file, text.replace('price: 12', 'price: 13').replace('poll_interval: 60', 'poll_interval: 0'));
-  for await (const line of log) if (line.includes('sources_reloaded')) break;
-  expect(await products()).toMatchObject({ 1: { name: 'Compass', price: 13 } });
+  writeFileSync(join(app, 'sources/Esm.mjs'), 'export default {\n  query() {\n    return missing.thing;\n  },\n};\n');
+  const failed = await heard('source_module_failed');
+  expect(failed).toMatchObject({ source: 'Esm', call: 'query', reason: 'missing is not defined' });
+  expect(failed.stack).toContain('Esm.mjs:3');
+  writeFileSync(join(app, 'sources/Esm.mjs'), 'throw new Error("on the way up");\n');
+  const broken = await heard('sources_not_reloaded');
+  expect([broken.reason, broken.stack]).toEqual([
+    expect.stringContaining('Esm.mjs: on the way up'),
+    expect.stringContaining('Esm.mjs:1'),
+  ]);
 });
