@@ -195,6 +195,18 @@ export const NewToken = Type.Object(
 );
 export type NewToken = Static<typeof NewToken>;
 
+/** A user after a change. A new password of an administrator leaves these tokens good. */
+export const ChangedUser = Type.Object(
+  {
+    ...User.properties,
+    kept_tokens: Type.Optional(
+      Type.Array(Token, { description: 'Named tokens that a new password of an administrator has left good.' }),
+    ),
+  },
+  { ...closed, title: 'ChangedUser', description: 'A user after a change.' },
+);
+export type ChangedUser = Static<typeof ChangedUser>;
+
 export const Revoked = Type.Object(
   { revoked: text('The id of the token.', '9f86d081884c7d65') },
   { ...closed, title: 'Revoked', description: 'A token that was revoked.' },

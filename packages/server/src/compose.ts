@@ -50,6 +50,8 @@ export interface Running {
   readonly adminLogin: string;
   /** The password of the administrator, when it was made just now: it is shown once and kept nowhere. */
   readonly generatedPassword: string | null;
+  /** The configuration has a password for the administrator that is not the one the administrator has. */
+  readonly isAdminPasswordIgnored: boolean;
   /** Takes no new requests, lets those under way finish within the grace, then cuts them off. */
   close(): Promise<void>;
 }
@@ -60,6 +62,7 @@ type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
 /** The word by which a source names the backend at `adapter_url`. */
 const BACKEND = 'backend';
 const SEARCH_RETRY_AFTER_S = 1;
+const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 const random = { bytes: (count: number) => randomBytes(count) };
 const dice = () => Math.random();
@@ -108,6 +111,11 @@ export async function compose(
     await engines.store.close();
     throw error;
   }
+}
+
+/** The product on a store, for commands that work without a server. */
+export function openOfflineTidemark(config: Config, store: Store): Promise<Tidemark> {
+  return openTidemark(config, SILENT, { store });
 }
 
 interface ServeParts extends Engines {
@@ -177,7 +185,7 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
     jobs: announcing(jobs, (queue) => onEnqueue(queue)),
     urlRules: { ownOrigins, denyPrivate: config.backend.denyPrivate },
   });
-  const { adminLogin, generatedPassword } = await tidemark.system.bootstrap({
+  const { adminLogin, adminCreated, generatedPassword } = await tidemark.system.bootstrap({
     adminLogin: config.adminLogin,
     adminPassword: config.adminPassword,
     configuredSources: modules.declarationsWith(config.sources),
@@ -227,7 +235,13 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
     await servers.close();
     await store.close();
   };
-  return { url: urlOf(app, config.host), adminLogin, generatedPassword, close };
+  const isAdminPasswordIgnored = !adminCreated && (await isOtherPassword(tidemark, config));
+  return { url: urlOf(app, config.host), adminLogin, generatedPassword, isAdminPasswordIgnored, close };
+}
+
+/** Whether the configuration has a password for the administrator, and it is another one than the administrator's. */
+async function isOtherPassword({ users }: Tidemark, { adminLogin, adminPassword }: Config): Promise<boolean> {
+  return adminPassword !== null && (await users.verifyPassword(adminLogin, adminPassword)) === null;
 }
 
 type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules'>;

@@ -1,12 +1,14 @@
 import type { EntryWrite, Store } from '../ports/store.ts';
 import { allEntries } from './all-entries.ts';
 import { type OwnerKind, PRESENT, refs } from './refs.ts';
-import { readTokenRecord } from './token-record.ts';
+import { isServiceToken, readTokenRecord } from './token-record.ts';
 
 /** A token as seen from its user. */
 export interface OwnedToken {
   readonly hash: string;
   readonly client: string | null;
+  /** Made for a program, by its name. */
+  readonly isService: boolean;
 }
 
 /** How the roster of an owner stood before its list was made. */
@@ -47,12 +49,13 @@ export async function clientsOf(store: Store, login: string): Promise<string[]> 
 export async function tokensOf(store: Store, login: string): Promise<OwnedToken[]> {
   const tokens: OwnedToken[] = [];
   for await (const { key, value } of allEntries(store, 'user_token', [login])) {
-    tokens.push({ hash: lastOf(key), client: readTokenRecord(value).client });
+    const { client, name } = readTokenRecord(value);
+    tokens.push({ hash: lastOf(key), client, isService: isServiceToken({ client, name }) });
   }
   return tokens;
 }
 
-export function tokenRemovals(login: string, tokens: readonly OwnedToken[]): EntryWrite[] {
+export function tokenRemovals(login: string, tokens: readonly Pick<OwnedToken, 'hash'>[]): EntryWrite[] {
   return tokens.flatMap(({ hash }) => [
     { ...refs.token(hash), value: null },
     { ...refs.userToken(login, hash), value: null },

@@ -13,6 +13,11 @@ export interface TokenRecord {
   readonly expiresAtMs: number | null;
 }
 
+/** A token that somebody has named, for a program: not that of a login, nor of a device. */
+export function isServiceToken({ name, client }: Pick<TokenRecord, 'name' | 'client'>): boolean {
+  return name !== null && client === null;
+}
+
 export function readTokenRecord(text: string): TokenRecord {
   return parseJson(text) as TokenRecord;
 }

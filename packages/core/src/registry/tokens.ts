@@ -11,7 +11,7 @@ import { persist } from './persist.ts';
 import { ReadOnce } from './read-once.ts';
 import { refs } from './refs.ts';
 import { ADMIN_SCOPES, type Scope } from './scopes.ts';
-import { readTokenRecord, type TokenRecord, writeTokenRecord } from './token-record.ts';
+import { isServiceToken, readTokenRecord, type TokenRecord, writeTokenRecord } from './token-record.ts';
 import { isTokenId, isTokenText, newTokenText, tokenHash, tokenId } from './token-text.ts';
 import { readUserRecord } from './user-record.ts';
 
@@ -123,6 +123,17 @@ export class Tokens {
     return bearer.expiresAtMs !== null && bearer.expiresAtMs <= nowMs ? null : bearer;
   }
 
+  /** The service tokens of a user that are still good: what a new password of an administrator does not end. */
+  async serviceTokensOf(user: string, nowMs: number): Promise<readonly TokenView[]> {
+    const views: TokenView[] = [];
+    for await (const { key, value } of allEntries(this.#store, 'user_token', [user])) {
+      const record = readTokenRecord(value);
+      const isGood = record.expiresAtMs === null || record.expiresAtMs > nowMs;
+      if (isServiceToken(record) && isGood) views.push(viewOf(lastOf(key), record));
+    }
+    return views;
+  }
+
   async revoke(id: string): Promise<{ readonly revoked: string }> {
     return persist(async () => {
       const found = await this.find(id);
@@ -227,15 +238,14 @@ export class Tokens {
 
   async #remove(user: string, tokens: readonly { readonly hash: string }[]): Promise<void> {
     if (tokens.length === 0) return;
-    const owned = tokens.map(({ hash }) => ({ hash, client: null }));
-    await this.#store.writeEntries({ writes: tokenRemovals(user, owned), guards: [] });
+    await this.#store.writeEntries({ writes: tokenRemovals(user, tokens), guards: [] });
   }
 
   async #removeExpired(entries: readonly Entry[], nowMs: number): Promise<number> {
     const expired = entries
       .map(({ key, value }) => ({ hash: lastOf(key), record: readTokenRecord(value) }))
       .filter(({ record }) => record.expiresAtMs !== null && record.expiresAtMs <= nowMs);
-    const writes = expired.flatMap(({ hash, record }) => tokenRemovals(record.user, [{ hash, client: null }]));
+    const writes = expired.flatMap(({ hash, record }) => tokenRemovals(record.user, [{ hash }]));
     if (writes.length > 0) await this.#store.writeEntries({ writes, guards: [] });
     return expired.length;
   }
@@ -268,7 +278,7 @@ export class Tokens {
   async #requireStamp(stamp: string, hash: string, login: string): Promise<void> {
     const entry = await this.#store.readEntry(refs.user(login));
     if (entry !== null && readUserRecord(entry.value).credential?.stamp === stamp) return;
-    await this.#store.writeEntries({ writes: tokenRemovals(login, [{ hash, client: null }]), guards: [] });
+    await this.#store.writeEntries({ writes: tokenRemovals(login, [{ hash }]), guards: [] });
     throw new Refusal('invalid_credentials', 'login or password is wrong');
   }
 }

@@ -300,6 +300,39 @@ describe('a new password', () => {
     expect(await store.countEntries('user_token')).toBe(1);
   });
 
+  it('[USER-15] a new password of an administrator leaves named tokens good, and ends those of logins and devices', async () => {
+    const { users, tokens, clients, clock } = setUp();
+    await users.createAdmin({ login: 'root', password: 'secret-1' });
+    await clients.register('root', { client_id: 'phone' });
+    const issue = (more: object) => tokens.issue({ user: 'root', scopes: ['admin'], expiresAtMs: null, ...more });
+    const session = await issue({});
+    const service = await issue({ name: 'erp', scopes: ['push'] });
+    const expired = await issue({ name: 'old', expiresAtMs: clock.nowMs() + 1 });
+    const device = await issue({ name: 'named', client: 'phone', scopes: ['device'] });
+    clock.advance(1);
+    await users.update('root', { attributes: { password: 'secret-2' } });
+    const good = await Promise.all(
+      [session, service, device].map(({ token }) =>
+        tokens.check(token, clock.nowMs()).then((bearer) => bearer !== null),
+      ),
+    );
+    expect(good).toEqual([false, true, false]);
+    expect((await tokens.serviceTokensOf('root', clock.nowMs())).map(({ id, name }) => [id, name])).toEqual([
+      [service.id, 'erp'],
+    ]);
+    expect(expired.name).toBe('old');
+    await users.update('root', { attributes: { password: 'secret-3' }, revoke_tokens: true });
+    expect(await tokens.list({ user: 'root' })).toEqual([]);
+  });
+
+  it('[USER-15] a new password of anybody else ends named tokens, too', async () => {
+    const { users, tokens } = setUp();
+    await users.create({ attributes: alice });
+    await tokens.issue({ user: 'alice', name: 'erp', scopes: ['push'], expiresAtMs: null });
+    await users.update('alice', { attributes: { password: 'secret-2' } });
+    expect(await tokens.list({ user: 'alice' })).toEqual([]);
+  });
+
   it('[USER-7] leaves no token behind that was asked for with the old one', async () => {
     const { users, tokens, clock } = setUp();
     await users.create({ attributes: alice });

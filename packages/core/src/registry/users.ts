@@ -49,6 +49,12 @@ export interface UserView {
   readonly updated_at: string;
 }
 
+export interface UserChange {
+  readonly attributes: unknown;
+  /** A new password of an administrator ends the service tokens, too. */
+  readonly revoke_tokens?: boolean;
+}
+
 /** Somebody whose password was right a moment ago. */
 export interface VerifiedUser {
   readonly login: string;
@@ -116,13 +122,17 @@ export class Users {
     return this.#store.countEntries('user');
   }
 
-  /** Merges attributes; a new password revokes all tokens of the user in the same step. */
-  async update(login: unknown, call: { readonly attributes: unknown }): Promise<UserView> {
+  /**
+   * Merges attributes. A new password revokes all tokens of the user in the same step, except the service tokens of an
+   * administrator: programs depend on them, and they were not made from the password. `revoke_tokens` ends those, too.
+   */
+  async update(login: unknown, call: UserChange): Promise<UserView> {
     const name = admitName('login', login, pointer('user_id'));
     const update = admitUserUpdate(name, call.attributes, this.#ports.limits);
     await this.#require(name);
     const credential = update.password === null ? null : await this.#credential(update.password);
-    return this.#view(name, await persist(() => this.#tryUpdate(name, update, credential)));
+    const isAllRevoked = call.revoke_tokens === true;
+    return this.#view(name, await persist(() => this.#tryUpdate(name, update, { credential, isAllRevoked })));
   }
 
   /**
@@ -202,7 +212,11 @@ export class Users {
     }
   }
 
-  async #tryUpdate(login: string, update: UserUpdate, credential: Credential | null): Promise<UserRecord | null> {
+  async #tryUpdate(
+    login: string,
+    update: UserUpdate,
+    { credential, isAllRevoked }: { readonly credential: Credential | null; readonly isAllRevoked: boolean },
+  ): Promise<UserRecord | null> {
     const revoked = credential === null ? null : await this.#tokensToRevoke(login);
     const entry = await this.#require(login);
     const old = readUserRecord(entry.value);
@@ -216,7 +230,8 @@ export class Users {
     const write = { ...refs.user(login), value: writeUserRecord(record), expect: entry.version };
     const roster =
       revoked === null ? [] : [unchangedRoster(revoked.roster), ...(await loginRemovals(this.#store, login))];
-    const revocations = tokenRemovals(login, revoked?.tokens ?? []);
+    const isKept = ({ isService }: OwnedToken) => isService && old.admin && !isAllRevoked;
+    const revocations = tokenRemovals(login, revoked?.tokens.filter((token) => !isKept(token)) ?? []);
     const result = await this.#store.writeEntries({ writes: [write, ...roster, ...revocations], guards: [] });
     if (result.status === 'conflict') await this.#remove(revocations);
     return result.status === 'written' ? record : null;

@@ -1,8 +1,8 @@
 import { existsSync, watch } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Adapter, LogFields } from '@tidemark/core';
 import type { SourceSetting } from '../config/source-settings.ts';
-import { declarationOf, loadSources } from './load-sources.ts';
+import { declarationOf, type LoadedSource, loadSources } from './load-sources.ts';
 import { type ModuleAdapterParts, moduleAdapter } from './module-adapter.ts';
 
 /** Changes that come together are taken in together. */
@@ -27,8 +27,8 @@ export class SourceModules {
 
   /** All of them or none: when one cannot be loaded, those of before stay. */
   async load(isAnew = false): Promise<void> {
-    if (this.#folder === null || !existsSync(join(this.#folder, 'sources'))) return;
-    const sources = await loadSources(this.#folder, isAnew);
+    if (this.#folder === null) return;
+    const sources = await loadSources(this.#folder, isAnew).catch(noneIfMissing);
     this.#adapters = new Map(sources.map((source) => [source.name, moduleAdapter(source, this.#parts)]));
     this.#declarations = sources.map(declarationOf);
   }
@@ -77,4 +77,11 @@ function whyOf(error: unknown): LogFields {
   if (!(error instanceof Error)) return { reason: String(error), stack: null };
   const origin = error.cause instanceof Error ? error.cause : error;
   return { reason: error.message, stack: origin.stack ?? null };
+}
+
+/** An app without the folder `sources` has none. One whose folder cannot be read is another matter. */
+function noneIfMissing(error: unknown): readonly LoadedSource[] {
+  const { code, path = '' } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT' && basename(path) === 'sources') return [];
+  throw error;
 }

@@ -48,6 +48,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       { name: 'restore', load: async () => (await import('./commands/restore.ts')).addRestore },
       { name: 'migrate', load: async () => (await import('./commands/migrate.ts')).addMigrate },
       { name: 'verify', load: async () => (await import('./commands/verify.ts')).addVerify },
+      { name: 'admin', load: async () => (await import('./commands/admin.ts')).addAdmin },
       { name: 'doctor', load: async () => (await import('./commands/doctor.ts')).addDoctor },
     ],
   ],

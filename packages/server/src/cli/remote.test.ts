@@ -395,6 +395,14 @@ const ROWS: readonly Row[] = [
     out: '{\n  "adapter_url": null\n}\n',
   },
   {
+    args: ['users', 'set', 'root', '--password', '--revoke-tokens', '--json'],
+    env: { TIDEMARK_NEW_PASSWORD: 'a new one' },
+    call: 'PUT /rc/v1/users/root',
+    body: { attributes: { password: 'a new one' }, revoke_tokens: true },
+    answer: { login: 'root' },
+    out: '{\n  "login": "root"\n}\n',
+  },
+  {
     args: ['appserver', 'check', '--user', 'ada'],
     call: 'POST /rc/v1/system/appserver/check',
     body: { user_id: 'ada' },

@@ -4,6 +4,7 @@ import type { Environment } from '../config/read-environment.ts';
 import { Cli } from './cli.ts';
 import { CliFailure } from './cli-failure.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
+import { permissionFailure } from './permission-failure.ts';
 import { printable } from './printable.ts';
 import { buildProgram } from './program.ts';
 import { type Streams, Terminal } from './terminal.ts';
@@ -34,6 +35,8 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
 function failureOf(error: unknown): CliFailure {
   if (error instanceof CliFailure) return error;
   if (error instanceof ConfigProblem) return new CliFailure(error.message, { exitCode: EXIT.config });
+  const denied = permissionFailure(error);
+  if (denied !== null) return denied;
   const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return new CliFailure(`something is wrong on our side: ${told}`, { hint: 'report it, with these lines' });
 }

@@ -1,4 +1,4 @@
-import { Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
+import { ChangedUser, Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { requireRightOverUser } from '../auth/administrator-rights.ts';
@@ -15,7 +15,15 @@ const NewUserBody = Type.Object(
   { ...closed, title: 'NewUser', description: 'A user to create.' },
 );
 const UserChangesBody = Type.Object(
-  { attributes: Type.Unknown(shown(UserChanges)) },
+  {
+    attributes: Type.Unknown(shown(UserChanges)),
+    revoke_tokens: Type.Optional(
+      Type.Boolean({
+        description: 'True: a new password of an administrator ends the named tokens, too.',
+        examples: [true],
+      }),
+    ),
+  },
   { ...closed, title: 'UserUpdate', description: 'What to change about a user.' },
 );
 const UserParams = Type.Object({ user_id: UserId });
@@ -81,11 +89,14 @@ const update = route({
   refusals: ['immutable_attribute', 'reserved_attribute', ...OBJECT_REFUSALS],
   params: UserParams,
   body: UserChangesBody,
-  answer: User,
+  answer: ChangedUser,
   audit: 'user.update',
-  handle: async ({ desk, params, body, bearer }) => {
-    if (setsPassword(body.attributes)) await requireRightOverUser(desk.tidemark, bearer, params.user_id);
-    return desk.tidemark.users.update(params.user_id, body);
+  handle: async ({ desk: { tidemark, nowMs }, params, body, bearer }) => {
+    if (!setsPassword(body.attributes)) return tidemark.users.update(params.user_id, body);
+    await requireRightOverUser(tidemark, bearer, params.user_id);
+    const user = await tidemark.users.update(params.user_id, body);
+    const kept_tokens = await tidemark.tokens.serviceTokensOf(params.user_id, nowMs());
+    return kept_tokens.length === 0 ? user : { ...user, kept_tokens };
   },
 });
 

@@ -38,7 +38,8 @@ class FakeWorker implements WorkerProcess {
   }
 
   becomeReady(generatedPassword: string | null = null): void {
-    this.#say({ kind: 'ready', ready: { url: 'http://here', adminLogin: 'admin', generatedPassword } });
+    const ready = { url: 'http://here', adminLogin: 'admin', generatedPassword, isAdminPasswordIgnored: false };
+    this.#say({ kind: 'ready', ready });
   }
 
   end(code: number | null, signal: string | null = null): void {

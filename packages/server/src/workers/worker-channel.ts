@@ -44,8 +44,8 @@ export class WorkerChannel {
     });
   }
 
-  ready({ url, adminLogin, generatedPassword }: Ready): void {
-    this.#channel.send({ kind: 'ready', ready: { url, adminLogin, generatedPassword } });
+  ready({ url, adminLogin, generatedPassword, isAdminPasswordIgnored }: Ready): void {
+    this.#channel.send({ kind: 'ready', ready: { url, adminLogin, generatedPassword, isAdminPasswordIgnored } });
   }
 
   /** Resolves when it has been said. */

@@ -5,6 +5,7 @@ export interface Ready {
   readonly url: string;
   readonly adminLogin: string;
   readonly generatedPassword: string | null;
+  readonly isAdminPasswordIgnored: boolean;
 }
 
 /** Why a worker could not start, as the command line tells it. */

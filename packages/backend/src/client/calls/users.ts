@@ -1,4 +1,4 @@
-import type { Deleted, JsonValue, PingReport, User } from '@tidemark/protocol';
+import type { ChangedUser, Deleted, JsonValue, PingReport, User } from '@tidemark/protocol';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
 import { path } from '../path.ts';
 import type { CallOptions, Transport } from '../transport.ts';
@@ -53,9 +53,17 @@ export class UserCalls {
     return this.#api.get(path`/rc/v1/users/${login}`, options);
   }
 
-  /** Sets the attributes given; `password` among them sets the password. */
-  update(login: string, attributes: UserChanges, options?: CallOptions): Promise<User> {
-    return this.#api.send('PUT', path`/rc/v1/users/${login}`, { attributes }, 'harmless', options);
+  /**
+   * Sets the attributes given; `password` among them sets the password and ends all tokens of the user, except the named
+   * ones of an administrator. Those are in `kept_tokens` of the answer, and `revokeTokens` ends them, too.
+   */
+  update(
+    login: string,
+    attributes: UserChanges,
+    { revokeTokens, ...options }: CallOptions & { readonly revokeTokens?: boolean } = {},
+  ): Promise<ChangedUser> {
+    const body = { attributes, ...(revokeTokens === undefined ? {} : { revoke_tokens: revokeTokens }) };
+    return this.#api.send('PUT', path`/rc/v1/users/${login}`, body, 'harmless', options);
   }
 
   /** With all devices, documents and tokens. */

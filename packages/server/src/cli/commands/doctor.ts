@@ -8,7 +8,15 @@ import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
 import { checkPush } from '../local/check-push.ts';
-import { type Check, checkDisk, checkDurability, checkFolder, checkNode, checkOccupants } from '../local/checks.ts';
+import {
+  type Check,
+  checkDisk,
+  checkDurability,
+  checkFolder,
+  checkNode,
+  checkOccupants,
+  checkOwner,
+} from '../local/checks.ts';
 import { tellChecks } from '../tell-checks.ts';
 
 const CHECK = '/rc/v1/system/appserver/check';
@@ -61,7 +69,7 @@ async function folderChecks(folder: string): Promise<readonly Check[]> {
   const disk = await checkDisk(folder);
   // A folder that cannot be written to cannot be measured either.
   if (data.status === 'failed') return [data, disk];
-  return [data, disk, await checkDurability(folder), await checkOccupants(folder)];
+  return [data, ...checkOwner(folder), disk, await checkDurability(folder), await checkOccupants(folder)];
 }
 
 /** Nothing is wrong when no server runs; a server of another version is worth knowing. */

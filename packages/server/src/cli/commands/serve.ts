@@ -11,6 +11,7 @@ import { configOf, withConfigFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { storeFailure } from '../local/with-store.ts';
+import { permissionFailure } from '../permission-failure.ts';
 
 type Running = Awaited<ReturnType<typeof import('../../compose.ts')['compose']>>;
 
@@ -108,7 +109,9 @@ async function start(config: Config, log: ServerLog, channel: WorkerChannel | nu
   }
 }
 
-function startFailure(error: NodeJS.ErrnoException, { host, port }: Config): Error {
+function startFailure(error: NodeJS.ErrnoException, { host, port, dataFolder }: Config): Error {
+  const denied = permissionFailure(error, dataFolder);
+  if (denied !== null) return denied;
   switch (error.code) {
     case 'EADDRINUSE':
       return new CliFailure(
@@ -127,7 +130,14 @@ function startFailure(error: NodeJS.ErrnoException, { host, port }: Config): Err
   }
 }
 
-function tellReady({ terminal }: Cli, { url, adminLogin, generatedPassword }: Ready): void {
+function tellReady({ terminal }: Cli, ready: Ready): void {
+  const { url, adminLogin, generatedPassword, isAdminPasswordIgnored } = ready;
+  if (isAdminPasswordIgnored) {
+    terminal.say(
+      `warning: TIDEMARK_ADMIN_PASSWORD is not the password of the administrator ${adminLogin}: it only counts at the first start. ` +
+        'Set the password with tidemark admin reset-password, or take the setting away.',
+    );
+  }
   if (generatedPassword !== null) {
     terminal.out(`The administrator is ${adminLogin}, the password ${generatedPassword} (shown only this once)\n`);
   }

@@ -1,5 +1,5 @@
 import type { UserView } from '@tidemark/core';
-import { parseJson } from '@tidemark/protocol';
+import { type ChangedUser, parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { attributeOf } from '../attribute-of.ts';
 import type { Act, Cli } from '../cli.ts';
@@ -10,6 +10,7 @@ import { listAll } from '../list-all.ts';
 import { path } from '../path.ts';
 import { readJsonText } from '../read-content.ts';
 import { readPassword } from '../read-password.ts';
+import { tellKeptTokens } from '../tell-kept-tokens.ts';
 
 interface AttributeOptions {
   readonly attribute?: readonly string[];
@@ -22,6 +23,7 @@ interface CreateOptions extends AttributeOptions {
 
 interface SetOptions extends CreateOptions {
   readonly password?: boolean;
+  readonly revokeTokens?: boolean;
 }
 
 export function addUsers(program: Command, cli: Cli): void {
@@ -95,8 +97,12 @@ function addCreate(users: Command, cli: Cli): void {
 function addSet(users: Command, cli: Cli): void {
   const command = withAttributes(users.command('set').description('Set attributes or the password of a user'))
     .argument('<login>')
-    .option('--password', 'ask for a new password; it ends all tokens of the user')
+    .option(
+      '--password',
+      'ask for a new password; it ends all tokens of the user, but not the named ones of an administrator',
+    )
     .option('--password-stdin', 'take the new password from the standard input')
+    .option('--revoke-tokens', 'with a new password: end the named tokens of an administrator, too')
     .action(
       cli.remote(async ({ api, print }, login: string, options: SetOptions) => {
         const attributes = await attributesOf(cli, options);
@@ -104,7 +110,11 @@ function addSet(users: Command, cli: Cli): void {
         const given = { ...attributes, ...(password === null ? {} : { password }) };
         if (Object.keys(given).length === 0)
           throw usageFailure('there is nothing to set', 'give --attribute or --password');
-        print.record(await api.send<UserView>('PUT', path`/rc/v1/users/${login}`, { attributes: given }));
+        const body = { attributes: given, ...(options.revokeTokens === true ? { revoke_tokens: true } : {}) };
+        const changed = await api.send<ChangedUser>('PUT', path`/rc/v1/users/${login}`, body);
+        const { kept_tokens = [], ...user } = changed;
+        print.record(print.isJson ? changed : user);
+        if (!print.isJson) tellKeptTokens(cli, kept_tokens);
       }),
     );
   withExamples(

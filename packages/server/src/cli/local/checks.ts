@@ -2,8 +2,10 @@ import { closeSync, constants, fsyncSync, openSync, rmSync, statSync, writeSync 
 import { access, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isOpenToOthers } from '../../config/read-secret-file.ts';
+import { permissionFailure } from '../permission-failure.ts';
 import { entriesOf, markOf } from './data-folder.ts';
 import { occupantsOf } from './occupants.ts';
+import { ownershipOf, runningAs, strangersIn, userName } from './ownership.ts';
 
 export interface Check {
   readonly name: string;
@@ -33,9 +35,40 @@ export function checkNode(version = process.versions.node): Check {
 }
 
 export async function checkFolder(folder: string): Promise<Check> {
+  try {
+    return await lookAtFolder(folder);
+  } catch (error) {
+    const denied = permissionFailure(error, folder);
+    if (denied === null) throw error;
+    return { name: 'data', status: 'failed', detail: denied.message };
+  }
+}
+
+/** Whose the data is, and who would use it. */
+export function checkOwner(folder: string): readonly Check[] {
+  const uid = runningAs();
+  if (uid === null || existing(folder) !== folder) return [];
+  const name = 'owner';
+  const owner = statSync(folder).uid;
+  const whose = `${folder} belongs to ${userName(owner)}`;
+  const strangers = strangersIn(folder);
+  if (strangers.length > 0) {
+    const detail = `${whose}, but in it do not: ${strangers.join(', ')}; run chown -R ${userName(owner)} on it`;
+    return [{ name, status: 'warning', detail }];
+  }
+  const isOther = uid !== owner;
+  const detail = isOther
+    ? `${whose}; run the server as that user, not as ${userName(uid)}`
+    : `${whose}, as this process`;
+  return [{ name, status: isOther ? 'warning' : 'ok', detail }];
+}
+
+async function lookAtFolder(folder: string): Promise<Check> {
   const name = 'data';
   const there = existing(folder);
-  if (!(await isWritable(there))) return { name, status: 'failed', detail: `${there} cannot be written to` };
+  if (!(await isWritable(there))) {
+    return { name, status: 'failed', detail: `${folder} cannot be written to: ${ownershipOf(there)}` };
+  }
   if (there !== folder || entriesOf(folder).length === 0) {
     return { name, status: 'ok', detail: `${folder} holds nothing yet; the first start makes it` };
   }
@@ -81,7 +114,7 @@ function existing(folder: string): string {
 }
 
 async function isWritable(folder: string): Promise<boolean> {
-  return access(folder, constants.W_OK | constants.X_OK).then(
+  return access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
     () => true,
     () => false,
   );

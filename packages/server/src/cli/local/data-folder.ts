@@ -16,14 +16,26 @@ export interface FolderMark {
   readonly state: 'new' | 'ready' | 'backup' | 'incomplete' | 'moving' | 'moved';
 }
 
-/** What the folder says it is; null when it does not exist, is empty, or is something else. */
+/**
+ * What the folder says it is; null when it does not exist, is empty, or is something else. Throws when it cannot be looked
+ * at: nobody can tell then what it is.
+ */
 export function markOf(folder: string): FolderMark | null {
-  const file = join(folder, MARK_FILE);
-  if (!existsSync(file)) return null;
+  const text = readMark(join(folder, MARK_FILE));
+  if (text === null) return null;
   try {
-    const mark = parseJson(readFileSync(file, 'utf8')) as (FolderMark & { readonly product?: string }) | null;
+    const mark = parseJson(text) as (FolderMark & { readonly product?: string }) | null;
     return mark?.product === 'tidemark' ? mark : null;
   } catch {
+    return null;
+  }
+}
+
+function readMark(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error;
     return null;
   }
 }

@@ -1,7 +1,8 @@
-import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entriesOf, MARK_FILE } from './data-folder.ts';
+import { giveTo, type Owner } from './ownership.ts';
 
 /** Where a backup is made ready inside the data folder, which may be a mount point that cannot be renamed itself. */
 const STAGING = /^restoring-[0-9]+$/;
@@ -47,6 +48,7 @@ export async function exchange(
   isAlone: () => Promise<boolean>,
 ): Promise<string | null | 'not_alone'> {
   const old = dataIn(folder);
+  const owner = ownerOf(folder);
   const replaced = old.length === 0 ? null : makeReplaced(folder);
   if (replaced !== null) {
     if (old.includes(MARK_FILE)) renameSync(join(folder, MARK_FILE), join(replaced, MARK_FILE));
@@ -60,8 +62,18 @@ export async function exchange(
   const fresh = entriesOf(staging).filter((name) => name !== MARK_FILE && !LOCK.test(name));
   for (const name of [...fresh, MARK_FILE]) renameSync(join(staging, name), join(folder, name));
   for (const name of entriesOf(folder).filter((one) => STAGING.test(one))) unstage(join(folder, name));
+  // A restore that root has run leaves the data to whoever it belonged to, or the server could not open it.
+  for (const name of [...fresh, MARK_FILE]) giveTo(owner, join(folder, name));
+  if (replaced !== null) giveTo(owner, replaced);
   await flush(folder);
   return replaced;
+}
+
+/** Whose the data is: the server has written the mark; a folder may have been made by somebody else for it. */
+function ownerOf(folder: string): Owner {
+  const mark = join(folder, MARK_FILE);
+  const { uid, gid } = statSync(existsSync(mark) ? mark : folder);
+  return { uid, gid };
 }
 
 function dataIn(folder: string): readonly string[] {

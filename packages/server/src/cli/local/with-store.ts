@@ -2,6 +2,7 @@ import type { Store } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { Config } from '../../config/config.ts';
 import { CliFailure } from '../cli-failure.ts';
+import { permissionFailure } from '../permission-failure.ts';
 
 /** Opens the store in a folder that is known to hold one, and closes it whatever happens. */
 export async function withStore<T>(config: Config, folder: string, work: (store: Store) => Promise<T>): Promise<T> {
@@ -19,7 +20,7 @@ async function open(config: Config): Promise<Store> {
   try {
     return await openStore(config);
   } catch (error) {
-    throw storeFailure(error);
+    throw permissionFailure(error, config.dataFolder) ?? storeFailure(error);
   }
 }
 
