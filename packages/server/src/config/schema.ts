@@ -170,7 +170,8 @@ export const ConfigSchema = Type.Object(
     ),
     admin_password: optionalText(
       {
-        description: "That administrator's password. When it is not set, the first start makes one and prints it once.",
+        description:
+          "That administrator's password. When it is not set, the first start makes one and prints it once. Later starts leave the stored one alone, and say when this is another one.",
         rule: `must have 1 to ${PASSWORD_BYTES_MAX} bytes`,
         secret: true,
       },

@@ -100,7 +100,12 @@ it('[WORK-1] the first worker starts alone; what it says is said when all are re
   worker(3).becomeReady();
   expect(await Promise.race([started, settle().then(() => 'not yet')])).toBe('not yet');
   worker(2).becomeReady();
-  expect(await started).toEqual({ url: 'http://here', adminLogin: 'admin', generatedPassword: 'a new password' });
+  expect(await started).toEqual({
+    url: 'http://here',
+    adminLogin: 'admin',
+    generatedPassword: 'a new password',
+    isAdminPasswordIgnored: false,
+  });
 });
 
 it('[WORK-2] what keeps the first worker from starting is told once, as it tells it', async () => {
