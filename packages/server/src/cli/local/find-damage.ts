@@ -7,7 +7,13 @@ import type { Config } from '../../config/config.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { withStore } from './with-store.ts';
 
-type Line = { readonly finding?: Finding; readonly failure?: string; readonly isDone?: true };
+interface Line {
+  readonly finding?: Finding;
+  readonly failure?: string;
+  /** What to do about the failure. */
+  readonly hint?: string;
+  readonly isDone?: true;
+}
 
 /**
  * Recomputes a store from its records, and gives every difference. An embedded store is read by a process of its own: when
@@ -37,7 +43,8 @@ async function inOwnProcess(folder: string): Promise<readonly Finding[]> {
   let isDone = false;
   for await (const text of createInterface({ input: child.stdout })) {
     const line = parseJson(text) as Line;
-    if (line.failure !== undefined) throw new CliFailure(line.failure);
+    const { failure, hint } = line;
+    if (failure !== undefined) throw new CliFailure(failure, hint === undefined ? {} : { hint });
     if (line.finding !== undefined) findings.push(line.finding);
     isDone ||= line.isDone === true;
   }

@@ -1,6 +1,7 @@
 import { inspectRecord } from '@tidemark/core';
 import { openStore } from '../../compose.ts';
 import type { Config } from '../../config/config.ts';
+import { permissionFailure } from '../permission-failure.ts';
 
 // Recomputes the embedded store in the folder named on the command line, and writes every finding as a line of JSON. A
 // damaged file can take the process that reads it down with it, so `find-damage.ts` starts this one for the purpose.
@@ -8,7 +9,10 @@ const [, , dataFolder] = process.argv;
 if (dataFolder === undefined) throw new Error('which folder?');
 
 const store = await openStore({ store: 'embedded', dataFolder } as Config).catch((error: Error) => {
-  if (error.name === 'UnusableFolder') say({ failure: error.message });
+  // A file that this user may not open is not damaged.
+  const denied = permissionFailure(error, dataFolder);
+  if (denied !== null) say({ failure: denied.message, hint: denied.particulars.hint });
+  else if (error.name === 'UnusableFolder') say({ failure: error.message });
   else tellUnreadable(error);
   return null;
 });
