@@ -57,11 +57,18 @@ export type Appserver = Static<typeof Appserver>;
 
 /** What is right and wrong with the backend, found out by calling it. */
 export const AppserverCheck = Type.Object(
-  { name: Type.String(), status: Type.Enum(['ok', 'warning', 'failed']), detail: Type.String() },
-  closed,
+  {
+    name: text('What was looked at: address, reachable, logins, signature, or a source.', 'source Product'),
+    status: Type.Enum(['ok', 'warning', 'failed'], { description: 'How it is.', examples: ['ok'] }),
+    detail: text('What was found, in words.', 'query answers 200 objects'),
+  },
+  { ...closed, title: 'AppserverCheck', description: 'One thing that was looked at.' },
 );
 export type AppserverCheck = Static<typeof AppserverCheck>;
-export const AppserverChecks = Type.Object({ checks: Type.Array(AppserverCheck) }, closed);
+export const AppserverChecks = Type.Object(
+  { checks: Type.Array(AppserverCheck, { description: 'What was looked at, in order.' }) },
+  { ...closed, title: 'AppserverChecks', description: 'What is right and wrong with the backend.' },
+);
 export type AppserverChecks = Static<typeof AppserverChecks>;
 
 export const User = Type.Object(

@@ -114,9 +114,13 @@ const setAppserver = route({
 const checkAppserver = route({
   method: 'POST',
   path: '/rc/v1/system/appserver/check',
+  operationId: 'systemCheckAppserver',
   scope: 'admin',
   summary: 'Call the backend, and tell what is wrong with it',
-  body: Type.Object({ user_id: Type.Optional(Text) }, { additionalProperties: false }),
+  body: Type.Object(
+    { user_id: Type.Optional(text('Whose data is asked for, of sources that have data of users.', 'anna')) },
+    { ...closed, title: 'AppserverCheckRequest', description: 'How to look at the backend.' },
+  ),
   answer: AppserverChecks,
   audit: 'appserver.check',
   handle: async ({ desk, body, bearer }) => {
