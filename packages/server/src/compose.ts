@@ -224,6 +224,9 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   });
   const close = async () => {
     isStopping = true;
+    app.drain();
+    // Balancers look at /readyz from time to time, and send requests until they have seen it.
+    if (config.shutdownDrainMs > 0) await wait(config.shutdownDrainMs);
     // Those who only listen are not waited for: they would never finish.
     events.close();
     await closeWithin(app, config.shutdownGraceMs);

@@ -40,6 +40,8 @@ export interface Config {
   readonly areMetricsPublic: boolean;
   /** How long requests under way may take to finish once the server is to stop. */
   readonly shutdownGraceMs: number;
+  /** How long a server that is told to stop still takes requests, while `/readyz` says that it is draining. */
+  readonly shutdownDrainMs: number;
   /** When new requests are turned away. */
   readonly overload: LoadBounds;
   readonly ping: PingConfig;
@@ -112,6 +114,7 @@ export function configOf(settings: Settings): Config {
     trustProxy: settings.trust_proxy,
     areMetricsPublic: settings.metrics_public,
     shutdownGraceMs: settings.shutdown_grace_ms,
+    shutdownDrainMs: settings.shutdown_drain_ms,
     overload: {
       eventLoopDelayMsMax: settings.overload.event_loop_delay_ms_max,
       heapPercentMax: settings.overload.heap_percent_max,

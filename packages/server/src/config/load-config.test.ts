@@ -78,6 +78,7 @@ describe('without a word from anybody', () => {
       trustProxy: false,
       areMetricsPublic: false,
       shutdownGraceMs: 10_000,
+      shutdownDrainMs: 0,
       overload: { eventLoopDelayMsMax: 1_000, heapPercentMax: 90, rssBytesMax: 0 },
       ping: {
         webhookUrl: null,

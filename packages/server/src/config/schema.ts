@@ -208,6 +208,12 @@ export const ConfigSchema = Type.Object(
       10_000,
       'How long requests under way may take to finish when the server stops, in milliseconds.',
     ),
+    shutdown_drain_ms: integer(
+      0,
+      GRACE_MS_MAX,
+      0,
+      'How long a server that is told to stop still takes requests while `/readyz` answers 503, in milliseconds. Behind a balancer, longer than the interval of its checks.',
+    ),
     overload: Type.Object(
       {
         event_loop_delay_ms_max: integer(

@@ -20,7 +20,8 @@ import { ALWAYS_ANSWERED } from './always-answered.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
 import { exchangeOf } from './exchange.ts';
-import { announcedBytes, type HttpConnection } from './http-connection.ts';
+import { announcedBytes } from './http-connection.ts';
+import { HttpConnections } from './http-connections.ts';
 import { parseJsonBody } from './json-body.ts';
 import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
@@ -42,6 +43,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Counts the requests that are worked on or being answered. */
     requestsOpen(): number;
+    /** Lets every connection end with its next answer; requests are still taken. */
+    drain(): void;
   }
 }
 
@@ -87,7 +90,7 @@ export async function buildHttp(
   const { bodyBytesMax, listenersMax = 0 } = options;
   const logger = options.logger ?? pino({ level: 'error' }, process.stderr);
   const answerError = errorAnswerer(logger);
-  const connections = new Set<HttpConnection>();
+  const connections = new HttpConnections();
   const app = fastify({
     // What happens to requests is watched below.
     logger: false,
@@ -107,7 +110,10 @@ export async function buildHttp(
     frameworkErrors: answerError,
     clientErrorHandler: answerSocketError,
   }) as FastifyInstance;
-  app.decorate('requestsOpen', () => [...connections].filter(({ isBusy }) => isBusy).length);
+  app.decorate('requestsOpen', () => connections.busy);
+  app.decorate('drain', () => connections.drain());
+  // Before the server closes what is idle by itself, which may reset a connection whose caller is sending.
+  app.addHook('preClose', () => connections.endIdle());
   app.decorateRequest('bearer', null);
   app.decorateRequest('servedBy', null);
   app.setSerializerCompiler(() => JSON.stringify);

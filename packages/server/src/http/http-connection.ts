@@ -25,6 +25,8 @@ export class HttpConnection {
   #refusal: Refusal | null = null;
   /** Nothing is taken any more; the socket closes by itself. */
   #isClosing = false;
+  /** The server stops: the last answer says that the connection ends with it. */
+  #isDraining = false;
 
   constructor(socket: Socket, serve: RequestListener) {
     this.#socket = socket;
@@ -64,6 +66,24 @@ export class HttpConnection {
     else this.#refuseNow();
   }
 
+  /** Lets the connection end with the answer after which no other request waits. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#announceEnd();
+  }
+
+  /**
+   * Ends a connection on which no request is worked on, and resolves when it is closed. What the caller may be sending is
+   * read and dropped: closing at once would reset the connection.
+   */
+  endIfIdle(): Promise<void> {
+    if (this.#current !== null || this.#isClosing) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#socket.once('close', resolve);
+      this.#close(() => lingerOn(this.#socket));
+    });
+  }
+
   /**
    * Starts the stall time of a socket that has unsent bytes, and stops it when they have left. Called now and then for
    * every connection, so that requests themselves need no timer. Node.js counts progress of large writes as activity.
@@ -79,6 +99,7 @@ export class HttpConnection {
     this.#current = exchange;
     this.#unread = null;
     exchange.response.on('finish', this.#onFinish);
+    if (this.#isDraining) this.#announceEnd();
     this.#serve(exchange.request, exchange.response);
   }
 
@@ -100,6 +121,12 @@ export class HttpConnection {
     const next = this.#waiting.shift();
     if (this.#refusal !== null && next?.request.complete !== true) this.#refuseNow();
     else if (next !== undefined) this.#begin(next);
+  }
+
+  /** Node.js writes `Connection: close` and ends the socket after an answer that does not keep it alive. */
+  #announceEnd(): void {
+    const response = this.#current?.response;
+    if (response !== undefined && this.#waiting.length === 0) response.shouldKeepAlive = false;
   }
 
   #refuseNow(): void {

@@ -9,6 +9,7 @@ import type { Socket } from 'node:net';
 import { Refusal } from '@tidemark/protocol';
 import { SOCKETS_MAX } from '../edge-limits.ts';
 import { HttpConnection } from './http-connection.ts';
+import type { HttpConnections } from './http-connections.ts';
 import { METHODS_TAKEN, refuseOn } from './refuse-on.ts';
 
 /** What the HTTP parser throws; `rawPacket` is what it was reading. */
@@ -28,8 +29,8 @@ export interface ServerOptions {
   readonly stallMs: number;
   /** How often sockets are checked for answers that nobody reads. */
   readonly checkMs: number;
-  /** Where the server keeps its open connections, for whoever counts them. */
-  readonly connections: Set<HttpConnection>;
+  /** Where the server keeps its open connections. */
+  readonly connections: HttpConnections;
 }
 
 /** The HTTP server, which gives every socket an owner of its requests. */
@@ -44,17 +45,13 @@ export function openHttpServer(handle: RequestListener, options: ServerOptions):
   };
   const { connections } = options;
   server.on('connection', (socket: Socket) => {
-    const connection = new HttpConnection(socket, serve);
-    connections.add(connection);
-    socket.once('close', () => connections.delete(connection));
+    connections.add(socket, serve);
   });
   const take: RequestListener = (request, response) => HttpConnection.of(request.socket)?.take(request, response);
   // Whoever asks before sending a body is told to go on where the body is read, not here.
   for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, take);
   server.on('connect', ({ socket }: IncomingMessage) => refuseConnect(socket));
-  const check = setInterval(() => {
-    for (const connection of connections) connection.watchUnsent(options.stallMs);
-  }, options.checkMs);
+  const check = setInterval(() => connections.watchUnsent(options.stallMs), options.checkMs);
   check.unref();
   server.once('close', () => clearInterval(check));
   return server;

@@ -16,8 +16,8 @@ const Breaker = Type.Object(breaker, { ...closed, title: 'Breaker', description:
 /** How the service routes are described. They stand outside the versioned paths, and most need no token. */
 const Readiness = Type.Object(
   {
-    status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready')], {
-      description: 'Whether the server takes work.',
+    status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready'), Type.Literal('draining')], {
+      description: 'Whether the server takes work; `draining`: it was told to stop, and still answers what comes.',
     }),
     durability: Type.Optional(
       text('Where a write is when it is answered: `durable`, `buffered` or `memory`.', 'durable'),

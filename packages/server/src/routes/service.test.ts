@@ -60,6 +60,11 @@ it.each([
   expect(await (await openService(changes)).readiness()).toMatchObject({ statusCode: 503, failed: [failed] });
 });
 
+it('[REST-41] a server that was told to stop says that it is draining', async () => {
+  const service = await openService({ isReady: () => false });
+  expect(await service.readiness()).toMatchObject({ statusCode: 503, status: 'draining' });
+});
+
 it('[REST-23] the lag of the jobs is told, and keeps nobody from being served; a paused queue has none', async () => {
   const { jobs, clock, readiness } = await openService();
   const job = { kind: 'k', payload: '{}', attemptsMax: 1 };

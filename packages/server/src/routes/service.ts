@@ -32,7 +32,7 @@ export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: Serv
     const isReady = checks.every(({ ok }) => ok);
     reply.code(isReady ? 200 : 503).header('cache-control', 'no-store');
     if (!isReady) reply.header('retry-after', '1');
-    const status = isReady ? 'ready' : 'not_ready';
+    const status = isReady ? 'ready' : options.isReady() ? 'not_ready' : 'draining';
     const mayKnowMore = options.isMetricsPublic || (await isAdmitted(desk, request));
     if (!mayKnowMore) return { status };
     const { durability } = desk.tidemark.store.engine;
@@ -51,7 +51,11 @@ async function readiness(desk: Desk, { dataFolder, isReady, gauge }: ServiceOpti
   const { tidemark } = desk;
   const overload = gauge?.overload ?? null;
   const load: Check = { name: 'load', ok: overload === null, detail: overload ?? 'keeps up' };
-  const running: Check = { name: 'running', ok: isReady(), detail: isReady() ? 'takes requests' : 'is stopping' };
+  const running: Check = {
+    name: 'running',
+    ok: isReady(),
+    detail: isReady() ? 'takes requests' : 'is draining, and stops soon',
+  };
   const store = await tidemark.store.addStats([]).then(
     (): Check => ({ name: 'store', ok: true, detail: 'writes' }),
     (): Check => ({ name: 'store', ok: false, detail: 'does not write' }),

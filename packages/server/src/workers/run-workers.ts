@@ -11,6 +11,7 @@ export interface WorkersParts {
   /** The command line that each of them runs. */
   readonly args: readonly string[];
   readonly shutdownGraceMs: number;
+  readonly shutdownDrainMs: number;
   readonly log: Log;
   readonly onReady: (ready: Ready) => void;
 }
@@ -27,11 +28,16 @@ const timers: Timers = {
 const STOP_MS = 5_000;
 
 /** Runs workers that share one port, until a signal ends them or they do not stay. */
-export async function runWorkers({ count, args, shutdownGraceMs, log, onReady }: WorkersParts): Promise<void> {
+export async function runWorkers(parts: WorkersParts): Promise<void> {
+  const { count, args, shutdownGraceMs, shutdownDrainMs, log, onReady } = parts;
   cluster.setupPrimary({ exec: MAIN, args: [...args] });
-  const stopMsMax = 2 * shutdownGraceMs + STOP_MS;
+  const stopMsMax = shutdownDrainMs + 2 * shutdownGraceMs + STOP_MS;
   const fork = () => processOf(cluster.fork());
   const supervisor = new Supervisor({ count, fork, clock, timers, log, stopMsMax });
+  // Each worker reads its configuration for itself.
+  process.on('SIGHUP', () => {
+    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGHUP');
+  });
   const signalled = untilSignal();
   try {
     await Promise.race([supervisor.start().then(onReady), signalled]);

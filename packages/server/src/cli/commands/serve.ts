@@ -19,7 +19,7 @@ export function addServe(program: Command, cli: Cli): void {
   const command = program
     .command('serve')
     .description('Run the server until it is told to stop')
-    .action(async (_options: object, self: Command) => serve(cli, configOf(self, cli)));
+    .action(async (_options: object, self: Command) => serve(cli, () => configOf(self, cli)));
   withExamples(
     withConfigFlags(command),
     'tidemark serve',
@@ -35,24 +35,25 @@ export function addDev(program: Command, cli: Cli): void {
     .command('dev')
     .description('Run the server for an app that is being written; its source modules are loaded anew when they change')
     .action(async (_options: object, self: Command) => {
-      const loaded = configOf(self, cli);
-      const { appFolder } = loaded.config;
-      await serve(cli, {
-        ...loaded,
-        config: { ...loaded.config, appFolder: appFolder ?? cli.folder, isAppWatched: true },
+      await serve(cli, () => {
+        const loaded = configOf(self, cli);
+        const { appFolder } = loaded.config;
+        return { ...loaded, config: { ...loaded.config, appFolder: appFolder ?? cli.folder, isAppWatched: true } };
       });
     });
   withExamples(withConfigFlags(command), 'tidemark dev', 'tidemark dev --app ../my-app --port 8080');
 }
 
 /** Log and server are only loaded by whoever runs one, so that all other commands start quickly. */
-async function serve(cli: Cli, loaded: LoadedConfig): Promise<void> {
+async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
+  const loaded = load();
   const { default: cluster } = await import('node:cluster');
-  if (cluster.worker !== undefined) return serveAsWorker(cli, loaded, cluster.worker.id);
+  if (cluster.worker !== undefined) return serveAsWorker(cli, load, cluster.worker.id);
   const { config } = loaded;
   const log = await openServerLog(cli, config);
   for (const { setting, detail } of loaded.warnings) log.warn('config_warning', { setting, detail });
   if (config.workers > 1) return superviseWorkers(cli, config, log);
+  await reloadOnHangUp(loaded, load, log);
   const running = await start(config, log);
   const stopped = untilSignal(running);
   tellReady(cli, running);
@@ -61,10 +62,10 @@ async function serve(cli: Cli, loaded: LoadedConfig): Promise<void> {
 
 async function superviseWorkers(cli: Cli, config: Config, log: ServerLog): Promise<void> {
   const { runWorkers } = await import('../../workers/run-workers.ts');
-  const { workers: count, shutdownGraceMs } = config;
+  const { workers: count, shutdownGraceMs, shutdownDrainMs } = config;
   const args = process.argv.slice(2);
   try {
-    await runWorkers({ count, args, shutdownGraceMs, log, onReady: (ready) => tellReady(cli, ready) });
+    await runWorkers({ count, args, shutdownGraceMs, shutdownDrainMs, log, onReady: (ready) => tellReady(cli, ready) });
   } catch (error) {
     if (!(error instanceof Error) || !('failure' in error)) throw new CliFailure((error as Error).message);
     const { message, hint, exitCode } = error.failure as StartFailure;
@@ -73,10 +74,13 @@ async function superviseWorkers(cli: Cli, config: Config, log: ServerLog): Promi
 }
 
 /** One of several: what it has to say to people is said by the process that started it. */
-async function serveAsWorker(cli: Cli, { config }: LoadedConfig, worker: number): Promise<void> {
+async function serveAsWorker(cli: Cli, load: () => LoadedConfig, worker: number): Promise<void> {
+  const loaded = load();
+  const { config } = loaded;
   const { channelOf, WorkerChannel } = await import('../../workers/worker-channel.ts');
   const log = await openServerLog(cli, config, worker);
   const channel = new WorkerChannel(channelOf(process));
+  await reloadOnHangUp(loaded, load, log);
   try {
     const running = await start(config, log, channel);
     const stopped = untilSignal(running);
@@ -142,6 +146,15 @@ function tellReady({ terminal }: Cli, ready: Ready): void {
     terminal.out(`The administrator is ${adminLogin}, the password ${generatedPassword} (shown only this once)\n`);
   }
   terminal.out(`Tidemark ${readVersion()} is ready at ${url}\n`);
+}
+
+/** SIGHUP would end the process by default, which is not what operators expect of a server. */
+async function reloadOnHangUp(loaded: LoadedConfig, load: () => LoadedConfig, log: ServerLog): Promise<void> {
+  const { reloadConfig } = await import('../../config/reload-config.ts');
+  let current = loaded;
+  process.on('SIGHUP', () => {
+    current = reloadConfig(current, load, log);
+  });
 }
 
 /** A terminal and npm may both deliver the same Ctrl-C; the second changes nothing. */

@@ -1,0 +1,37 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ServerLog } from '../logging/open-log.ts';
+import type { LoadedConfig } from './load-config.ts';
+
+/** The settings that change while a server runs. All others are read when it starts. */
+const RELOADED: ReadonlySet<string> = new Set(['log_level']);
+
+/**
+ * Reads the configuration again, as SIGHUP asks for. The log level changes at once; the names of other settings that
+ * differ are logged, because they need a restart. A configuration that is wrong changes nothing. Returns the configuration
+ * to compare with the next time.
+ */
+export function reloadConfig(current: LoadedConfig, load: () => LoadedConfig, log: ServerLog): LoadedConfig {
+  let next: LoadedConfig;
+  try {
+    next = load();
+  } catch (error) {
+    log.error('config_not_reloaded', { detail: (error as Error).message });
+    return current;
+  }
+  const before = new Map(current.values.map(({ setting, value }) => [setting.name, value]));
+  const changed = next.values.filter(({ setting, value }) => !isDeepStrictEqual(before.get(setting.name), value));
+  const names = changed.map(({ setting }) => setting.name);
+  log.logger.level = next.config.logLevel;
+  log.warn('config_reloaded', {
+    changed: names.filter((name) => RELOADED.has(name)).join(', '),
+    needs_restart: names.filter((name) => !RELOADED.has(name)).join(', '),
+  });
+  return {
+    ...current,
+    values: current.values.map((old) => (RELOADED.has(old.setting.name) ? valueIn(next, old) : old)),
+  };
+}
+
+function valueIn({ values }: LoadedConfig, old: LoadedConfig['values'][number]): LoadedConfig['values'][number] {
+  return values.find(({ setting }) => setting.name === old.setting.name) ?? old;
+}
