@@ -75,7 +75,7 @@ async function untilCopied(primary: ValkeyServer, replica: ValkeyServer): Promis
 }
 
 describe('a failover in a cluster', () => {
-  it('[VALKEY-29] that loses the enrolment of a place does not make an erasure miss it', async () => {
+  it('[VALKEY-29] a failover that loses the enrolment of a place does not make an erasure miss it', async () => {
     const { cluster, store } = await start();
     const { user, orders, registry } = await elsewhere(cluster);
     await create(store, user);
@@ -86,7 +86,7 @@ describe('a failover in a cluster', () => {
     expect(await store.partition(orders)).toMatchObject({ head: 0, size: 0 });
   });
 
-  it('[VALKEY-29] that brings back what was erased is made good before anything is written there, or soon', async () => {
+  it('[VALKEY-29] a failover that brings back what was erased is made good before anything is written there, or soon', async () => {
     const { cluster, store } = await start();
     const { user, orders, owner } = await elsewhere(cluster);
     const returned: PartitionKey = { ...orders };
@@ -122,7 +122,7 @@ describe('places that the registry does not know', () => {
     return textOf(listOf(await link.run(writeDocumentScript, all, args))[0]);
   }
 
-  it('[VALKEY-29] are enrolled again when their owner was not erased', async () => {
+  it('[VALKEY-29] lost places are enrolled again when their owner was not erased', async () => {
     const { store, link } = await start();
     const partition = { source: 'Order', user: 'ann' };
     await store.commit({ partition, changes: [put('1')], guards: [] });
@@ -133,7 +133,7 @@ describe('places that the registry does not know', () => {
     expect(await store.partition(partition)).toMatchObject({ size: 1 });
   });
 
-  it('[VALKEY-29] are emptied when what was admitted before an erasure arrives there after it', async () => {
+  it('[VALKEY-29] lost places are emptied when what was admitted before an erasure arrives there after it', async () => {
     const { store, link } = await start();
     const args = ['0', ...guardArgs([]), ...listArgs(doomsOf(place)), ...memberArgs(place, null)];
     const [, ...ticket] = listOf(await link.run(admitScript, layout.registry, args)).map((word) => textOf(word));

@@ -392,7 +392,7 @@ describe('answers that are none', () => {
 describe('a source whose backend has not answered yet', () => {
   const PENDING = { code: 'refresh_pending', detail: 'the backend has not answered yet', retry_after_s: 5 };
 
-  it('[SDK-17] is no failure: its page is shown, and it is pulled again after the time the server named', async () => {
+  it('[SDK-17] a source that is on its way is no failure: its page is shown, and it is pulled again after the time the server named', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     let isPending = true;
@@ -415,7 +415,7 @@ describe('a source whose backend has not answered yet', () => {
     expect(world.sync.count('/pull')).toBe(pulls + 3);
   });
 
-  it('[SDK-17] is pulled as soon as an event says that it is there', async () => {
+  it('[SDK-17] a source that is on its way is pulled as soon as an event says that it is there', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     onPull(world, (answer) =>

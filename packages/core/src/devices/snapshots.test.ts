@@ -112,7 +112,7 @@ describe('a snapshot', () => {
     },
   );
 
-  it('[SNAP-7] of a device that is gone by now ends before its next line', async () => {
+  it('[SNAP-7] a snapshot of a device that is gone by now ends before its next line', async () => {
     const test = await newTidemark({ limits });
     const device = await newDevice(test);
     await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(9 * LINE) });

@@ -102,7 +102,7 @@ describe('a write that is looked up in several reads', () => {
   const part = (from: number, count: number, of = 'o'): Objects =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`${of}${from + index}`, { n: 1 }]));
 
-  it('[WRITE-19] is not taken for done because two lives of the partition have the same head', async () => {
+  it('[WRITE-19] a replacement is not taken for done because two lives of the partition have the same head', async () => {
     const { tidemark, store } = await newTidemark();
     const whole = part(0, 2_000);
     await tidemark.pushObjects({ ...product, objects: whole });

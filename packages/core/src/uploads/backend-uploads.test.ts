@@ -766,7 +766,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(brief(await waiting())).toEqual([['op-1', 'applied', '100']]);
   });
 
-  it('[UPBACK-21] of two answers of the backend to one upload, the one written first counts', async () => {
+  it('[UPBACK-21] the answer written first counts when the backend answers one upload twice', async () => {
     const { push, upload, backend, md, tidemark } = await setUp();
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 } } });
     const update = upload('update', '1', { n: 1 });
@@ -788,7 +788,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(await md()).toEqual({ '1': { n: 2 } });
   });
 
-  it('[UPBACK-21] of two answers written at the same moment, one finds the other and changes nothing', async () => {
+  it('[UPBACK-21] one of two answers written at the same moment finds the other and changes nothing', async () => {
     const { store, overtaking } = overtakenStore();
     const { push, upload, backend, md, waiting, tidemark } = await setUp({}, store);
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });

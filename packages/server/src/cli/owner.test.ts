@@ -69,7 +69,7 @@ async function token(url: string, password: string): Promise<string | null> {
 }
 
 describe('the password of the administrator', () => {
-  it('[CLI-29] is set without a server by admin reset-password, which names the tokens that are still good', async () => {
+  it('[CLI-29] admin reset-password sets the password without a server and names the tokens that are still good', async () => {
     await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD }, async (url) => {
       const admin = new Caller(url, await token(url, PASSWORD));
       await admin.post('/rc/v1/tokens', { name: 'erp', scopes: ['push'] });
@@ -91,7 +91,7 @@ describe('the password of the administrator', () => {
     expect([revoked.code, JSON.parse(revoked.out)]).toEqual([0, { login: 'admin', kept_tokens: [] }]);
   });
 
-  it('[CLI-29] is refused for what is no data folder, no administrator or no password, and nothing changes', async () => {
+  it('[CLI-29] admin reset-password refuses what is no data folder, no administrator or no password, and changes nothing', async () => {
     const reset = ['admin', 'reset-password', '--data', data];
     const env = { TIDEMARK_NEW_PASSWORD: OTHER };
     expect((await runCli(reset, env)).err).toContain('does not exist');
@@ -103,7 +103,7 @@ describe('the password of the administrator', () => {
     expect((await runCli(reset, { TIDEMARK_NEW_PASSWORD: 'x'.repeat(5_000) })).code).toBe(1);
   });
 
-  it('[CLI-30] in the configuration that is not the stored one is told at the start, and the right one is not', async () => {
+  it('[CLI-30] a start tells that the configured password of the administrator is not the stored one, and only then', async () => {
     const hint = 'warning: TIDEMARK_ADMIN_PASSWORD is not the password of the administrator admin';
     expect(await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD })).not.toContain(hint);
     expect(await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD })).not.toContain(hint);
@@ -184,7 +184,7 @@ describe('whose the data is', () => {
     expect(ownersIn(fresh)).toEqual(new Set([uid]));
   });
 
-  it('[CLI-33] is said by doctor, with the files that belong to somebody else', async () => {
+  it('[CLI-33] doctor says who owns the data folder, with the files that belong to somebody else', async () => {
     await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD });
     const doctor = async () => (await runCli(['doctor', '--data', data, '--json'])).out;
     const check = async () => (JSON.parse(await doctor()) as { name: string }[]).find(({ name }) => name === 'owner');

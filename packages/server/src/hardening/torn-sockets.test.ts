@@ -355,7 +355,7 @@ describe('a socket that closes', () => {
     await expectNothingHeld();
   });
 
-  it('[CONN-1] of pipelined pulls that nobody reads only one answer is in memory', async () => {
+  it('[CONN-1] only one answer of pipelined pulls that nobody reads is in memory', async () => {
     const [theirs, ours] = await accepted();
     theirs.pause();
     unreleasedMost = 0;

@@ -4,13 +4,13 @@ import { memoryBytes, ownResidentBytes, rssBytesMaxOf } from './memory-bound.ts'
 const GIB = 2 ** 30;
 
 describe('the memory a server may use', () => {
-  it('[HARD-70] is what the operator has set, or else 80 per cent of what there is, shared by the workers', () => {
+  it('[HARD-70] the bound of memory is what the operator has set, or else 80 per cent of what there is, shared by the workers', () => {
     expect(rssBytesMaxOf(GIB, 4, 100 * GIB)).toBe(GIB);
     expect(rssBytesMaxOf(0, 1, 10 * GIB)).toBe(8 * GIB);
     expect(rssBytesMaxOf(0, 4, 10 * GIB)).toBe(2 * GIB);
   });
 
-  it('[HARD-70] is that of the container where there is a limit, and that of the machine elsewhere', () => {
+  it('[HARD-70] the memory counted is that of the container where there is a limit, and that of the machine elsewhere', () => {
     expect(memoryBytes(GIB, 8 * GIB)).toBe(GIB);
     for (const unlimited of [0, 2 ** 63, 2 ** 64]) expect(memoryBytes(unlimited, 8 * GIB)).toBe(8 * GIB);
     expect(memoryBytes()).toBeGreaterThan(0);
