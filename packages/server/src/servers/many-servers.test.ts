@@ -37,6 +37,8 @@ async function openFleet(engine: string): Promise<Fleet> {
   const backend = await openFakeBackend(() => SECRET);
   const env = {
     TIDEMARK_BACKEND_SECRET: SECRET,
+    // A pull waits until the query of a server that was killed is asked again by another one.
+    TIDEMARK_BACKEND_PULL_WAIT_MS: '60000',
     TIDEMARK_METRICS_PUBLIC: 'true',
     TIDEMARK_TRUST_PROXY: 'true',
     TIDEMARK_LIMITS_PINGS_PER_MINUTE_MAX: String(PINGS_PER_MINUTE),
