@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
@@ -50,8 +51,8 @@ export default defineConfig({
     // it ends, and what it changes of the process, it changes back.
     isolate: false,
     sequence: { sequencer: HistoriesFirst },
-    // Many tests wait for the disk or for child processes, so every core may have one of its own.
-    maxWorkers: '100%',
+    // Many tests wait for the disk, for timers or for child processes: one worker more than there are cores.
+    maxWorkers: availableParallelism() + 1,
     // A loaded machine delays the event loop for seconds. Servers under test must not turn requests away because of that.
     env: { TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: '600000' },
     // These end a test that hangs. They are no measure of speed: a loaded machine may take ten times as long as a quiet one.

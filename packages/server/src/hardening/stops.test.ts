@@ -8,7 +8,7 @@ import { afterAll, expect, it } from 'vitest';
 import { ADMIN_PASSWORD, logIn } from '../test-server.ts';
 
 /** Each starts a server. As many as one likes by hand: `STOP_ROUNDS=20 npm test -- stops.test.ts`. */
-const ROUNDS = Number(process.env.STOP_ROUNDS ?? 10);
+const ROUNDS = Number(process.env.STOP_ROUNDS ?? 5);
 const SEED = Number(process.env.STOP_SEED ?? 1);
 const WORKERS = 8;
 /** Answers before the server is stopped: enough to be in the middle of things, few enough for many rounds. */

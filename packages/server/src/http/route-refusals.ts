@@ -19,6 +19,8 @@ const WITH_BODY: readonly RefusalCode[] = [
   'body_too_large',
   'limit_exceeded',
 ];
+/** A body that nobody asked for is read all the same, and must be JSON. */
+const WITH_STRAY_BODY: readonly RefusalCode[] = ['invalid_json', 'too_deep', 'duplicate_id', 'body_too_large'];
 const WRITING: readonly RefusalCode[] = ['write_conflict', 'store_full'];
 const BY_PARAM: Readonly<Record<string, readonly RefusalCode[]>> = {
   user_id: ['invalid_name', 'user_not_found'],
@@ -57,7 +59,7 @@ export function refusalsOf(operation: Operation): readonly RefusalCode[] {
     ...(ALWAYS_ANSWERED.has(path) ? [] : (['overloaded'] as const)),
     ...(scope === 'public' && method === 'GET' ? [] : (['store_unavailable'] as const)),
     ...(scope === 'public' ? [] : WITH_TOKEN),
-    ...(body === undefined ? [] : WITH_BODY),
+    ...(body !== undefined ? WITH_BODY : method === 'GET' ? [] : WITH_STRAY_BODY),
     ...(method === 'GET' ? [] : WRITING),
     ...namesIn(params).flatMap((name) => BY_PARAM[name] ?? []),
     ...namesIn(query).flatMap((name) => BY_QUERY[name] ?? []),

@@ -6,7 +6,7 @@ import { openTidemark } from './open-tidemark.ts';
 import type { CrashRule } from './problem.ts';
 import { type RoundReport, replayCommand, runCrashes } from './run-crashes.ts';
 
-const ROUNDS = 20;
+const ROUNDS = 12;
 const SEED = 1;
 
 describe(`${ROUNDS} kills of a working server, in one folder (${replayCommand({ rounds: ROUNDS, seed: SEED })})`, () => {

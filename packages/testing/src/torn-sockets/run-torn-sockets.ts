@@ -41,7 +41,12 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['/rc/v1/system/reset', '/rc/v1/sy
 export async function runTornSockets({ store, seed, isEnough }: TornOptions): Promise<TornReport> {
   const valkey = store === 'valkey' ? await startValkey() : null;
   const place: Record<string, string> = valkey === null ? {} : { TIDEMARK_STORE: valkey.address };
-  const server = await startServerProcess({ TIDEMARK_LOG_LEVEL: 'silent', ...place });
+  // A dead stream is noticed at its next heartbeat, so a short one lets the server settle soon.
+  const server = await startServerProcess({
+    TIDEMARK_LOG_LEVEL: 'silent',
+    TIDEMARK_DEVICES_HEARTBEAT_S: '1',
+    ...place,
+  });
   try {
     return await tearAndCompare(server, new Dice(seededRandom(seed)), isEnough);
   } finally {

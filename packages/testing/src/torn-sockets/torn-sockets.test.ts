@@ -3,17 +3,12 @@ import { type Holdings, holdingProblems } from './holdings.ts';
 import { runTornSockets } from './run-torn-sockets.ts';
 
 const TORN = 300;
-const TEST_MS_MAX = 300_000;
 
-it(
-  '[CONN-2] a server whose callers hang up at any moment holds as much afterwards as before',
-  async () => {
-    const { torn, problems } = await runTornSockets({ store: 'embedded', seed: 1, isEnough: (count) => count >= TORN });
-    expect(problems).toEqual([]);
-    expect(torn).toBeGreaterThanOrEqual(TORN);
-  },
-  TEST_MS_MAX,
-);
+it('[CONN-2] a server whose callers hang up at any moment holds as much afterwards as before', async () => {
+  const { torn, problems } = await runTornSockets({ store: 'embedded', seed: 1, isEnough: (count) => count >= TORN });
+  expect(problems).toEqual([]);
+  expect(torn).toBeGreaterThanOrEqual(TORN);
+});
 
 it('[CONN-2] a server that holds more afterwards than before is told apart', () => {
   const before: Holdings = { requests: 0, bodyBytes: 0, streams: 0, files: 40, heapBytes: 1e7, rssBytes: 1e8 };
