@@ -90,7 +90,7 @@ export class Device {
     this.#engine.keepOffline(false);
   }
 
-  /** The answer ends it. */
+  /** Returns the unsubscribe function. */
   on<E extends keyof DeviceEvents>(event: E, listener: (data: DeviceEvents[E]) => void): () => void {
     return this.#engine.eventListeners[event].add(listener);
   }

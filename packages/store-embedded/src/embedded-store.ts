@@ -310,7 +310,7 @@ export class EmbeddedStore implements MovableStore {
 
   async close(): Promise<void> {
     if (!this.#isOpen) return;
-    // What was asked for before is done before.
+    // Flush queued job writes before the store closes.
     for (const jobs of this.#jobs) jobs.flush();
     this.#isOpen = false;
     await this.#writer.close();

@@ -136,7 +136,7 @@ export class Engine {
   sync(signal: AbortSignal | undefined): Promise<void> {
     const refusal = this.#whyNotSync();
     if (refusal !== null) return Promise.reject(refusal);
-    if (signal?.aborted) return Promise.reject(clientError('aborted', 'waiting for the sync was taken back'));
+    if (signal?.aborted) return Promise.reject(clientError('aborted', 'the caller stopped waiting for the sync'));
     const waiting = this.#waiters.wait({ tick: this.puller.wants.tick, order: this.replica.orderNext }, signal);
     this.puller.wantAll();
     this.dispatch({ type: 'sync_wanted' });

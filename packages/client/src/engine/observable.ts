@@ -4,7 +4,7 @@ import { callListener } from '../state/replica.ts';
 export interface Observable<T> {
   /** The same value until something changes. */
   readonly getSnapshot: () => T;
-  /** The answer ends it. */
+  /** Returns the unsubscribe function. */
   readonly subscribe: (listener: () => void) => () => void;
 }
 

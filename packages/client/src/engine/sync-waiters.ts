@@ -22,7 +22,7 @@ export class SyncWaiters {
       const waiter: Waiter = { goal, resolve, reject };
       this.#waiters.add(waiter);
       signal?.addEventListener('abort', () => {
-        if (this.#waiters.delete(waiter)) reject(clientError('aborted', 'waiting for the sync was taken back'));
+        if (this.#waiters.delete(waiter)) reject(clientError('aborted', 'the caller stopped waiting for the sync'));
       });
     });
   }

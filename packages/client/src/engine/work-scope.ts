@@ -10,12 +10,12 @@ export interface WorkScope {
   readonly signal: AbortSignal;
 }
 
-/** A transaction of that work. What was asked for before it was taken back, or for another user, is not kept. */
+/** Runs a transaction of that work. Rejects when the work was aborted, or when another user has signed in since it began. */
 export function transactIn<T>(replica: Replica, scope: WorkScope, decide: (tx: Transaction) => T): Promise<T> {
   return replica.transact((tx) => {
     const session = tx.get('facts', ['', 'session']) as unknown as SessionRow | undefined;
     if (scope.signal.aborted || session?.userId !== scope.userId)
-      throw clientError('aborted', 'the call was taken back');
+      throw clientError('aborted', 'the caller cancelled the request');
     return decide(tx);
   });
 }

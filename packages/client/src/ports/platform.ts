@@ -13,6 +13,6 @@ export interface Platform {
 
 export interface NetworkHints {
   isOnline(): boolean;
-  /** The answer ends it. */
+  /** Returns the unsubscribe function. */
   onChange(listener: () => void): () => void;
 }

@@ -76,7 +76,7 @@ export class Wire {
   #explained(error: unknown, signal: AbortSignal): ClientError {
     // Who aborts may say why: silence is not the same as being told to stop.
     if (signal.aborted && signal.reason instanceof ClientError) return signal.reason;
-    if (signal.aborted) return clientError('aborted', 'the call was taken back', error);
+    if (signal.aborted) return clientError('aborted', 'the caller cancelled the request', error);
     return asClientError(error, 'unreachable');
   }
 }

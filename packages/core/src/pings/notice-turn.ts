@@ -63,7 +63,7 @@ async function standOf({ store, sources }: NoticePorts, { source, user }: Partit
   return { owner: partition.user, epoch, head };
 }
 
-/** Whether who was told the one has been told the other. */
+/** Returns true when the notice of `last` covers the state `now`: same partition, same epoch, and no later head. */
 function holds(last: Told, now: Told): boolean {
   return last.owner === now.owner && last.epoch === now.epoch && last.head >= now.head;
 }

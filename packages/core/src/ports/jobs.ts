@@ -70,8 +70,8 @@ export interface Jobs {
   /** Every queue that has jobs or is paused, sorted. */
   queues(): Promise<readonly string[]>;
   /**
-   * Calls back when this process may have made a job of the queue due. It is a hint, for those who do not want to wait
-   * for their next look; times that come and other processes say nothing. The answer ends it.
+   * Calls back when this process may have made a job of the queue due. It is a hint that spares a worker its next poll:
+   * jobs that become due by time, or by another process, are not announced. Returns the unsubscribe function.
    */
   watch(queue: string, onChange: () => void): () => void;
 }

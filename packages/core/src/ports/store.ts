@@ -67,7 +67,7 @@ export interface Store {
 
   // Notes: what is remembered of a device's uploads to a partition
 
-  /** Those of the asked that there are. */
+  /** Returns the notes named by `refs` that exist. */
   readNotes(key: PartitionKey, client: string, refs: readonly NoteRef[]): Promise<readonly Note[]>;
   /** Notes of one kind in the order of their keys; `after` is the last key of the previous listing. */
   listNotes(key: PartitionKey, client: string, list: NoteList): Promise<readonly Note[]>;
@@ -195,7 +195,7 @@ export interface Change {
   readonly record: string | null;
   /** The checksum of the new record; 0 for a deletion. */
   readonly checksum: number;
-  /** The seq the object must stand at, tombstones included; 0: unknown to the partition. Absent: whatever. */
+  /** The seq the object must stand at, tombstones included; 0: unknown to the partition. Not checked when absent. */
   readonly expect?: number;
 }
 
@@ -206,7 +206,7 @@ export interface Change {
 export interface Commit {
   readonly partition: PartitionKey;
   readonly changes: readonly Change[];
-  /** The head the partition must have. Absent: whatever. */
+  /** The head the partition must have. Not checked when absent. */
   readonly expectHead?: number;
   /**
    * Objects that are left alone because of what they are, and must still stand where they were seen. Without them, two
@@ -260,7 +260,7 @@ export interface Note extends NoteRef {
 export interface NoteWrite extends NoteRef {
   /** Null removes. */
   readonly text: string | null;
-  /** The text the note must have; null: there must be none. Otherwise the commit is a conflict. Absent: whatever. */
+  /** The text the note must have; null: there must be none. Otherwise the commit is a conflict. Not checked when absent. */
   readonly expect?: string | null;
   /** When it may be forgotten. Absent: never by itself. */
   readonly endsAtMs?: number;
@@ -321,7 +321,7 @@ export interface DocumentWrite {
    */
   readonly replace: boolean;
   readonly parts: ReadonlyMap<string, string>;
-  /** The version the document must have; 0: it must not exist. Absent: whatever. */
+  /** The version the document must have; 0: it must not exist. Not checked when absent. */
   readonly expect?: number;
   readonly guards: readonly Guard[];
 }
@@ -370,7 +370,7 @@ export interface EntryList {
 export interface EntryWrite extends EntryRef {
   /** Null removes. */
   readonly value: string | null;
-  /** The version the entry must have; 0: it must not exist. Absent: whatever. */
+  /** The version the entry must have; 0: it must not exist. Not checked when absent. */
   readonly expect?: number;
 }
 

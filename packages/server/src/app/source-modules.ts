@@ -45,7 +45,7 @@ export class SourceModules {
     return [...own, ...configured.filter(({ name }) => !known.has(name))];
   }
 
-  /** Loads anew when a file of the folder changes, then calls back. The answer ends it. */
+  /** Reloads the modules when a file of the folder changes, then calls back. Returns a function that stops watching. */
   watch(onLoaded: () => Promise<unknown>): () => void {
     const { log } = this.#parts;
     if (this.#folder === null) return () => undefined;
