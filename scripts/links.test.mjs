@@ -1,15 +1,37 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from './processes.mjs';
 import { readTree } from './tree.mjs';
 
+const ANCHOR_LINK = /\]\((?!https?:)([^)\s#]*)#([^)\s]+)\)/g;
 const LINK = /\]\((?!https?:|mailto:|#)([^)\s#]+)(?:#[^)]*)?\)/g;
 
 /** Links of a document to files that are not there. */
 function deadLinks(path, text, exists) {
   const targets = [...text.matchAll(LINK)].map(([, target]) => target);
   return targets.filter((target) => !exists(join(dirname(path), target))).map((target) => `${path} → ${target}`);
+}
+
+/** The anchors of a document's headings, as GitHub makes them. */
+function anchorsOf(text) {
+  const headings = [...text.replace(/^```.*?^```/gms, '').matchAll(/^#+ (.*)$/gm)];
+  return headings.map(([, title]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** Links of a document to headings that are not there. `read` returns the text of a document, or undefined. */
+function deadAnchors(path, text, read) {
+  const links = [...text.matchAll(ANCHOR_LINK)];
+  const dead = links.filter(([, file, anchor]) => {
+    const target = file === '' ? text : read(join(dirname(path), file));
+    return target !== undefined && !anchorsOf(target).includes(anchor);
+  });
+  return dead.map(([, file, anchor]) => `${path} → ${file}#${anchor}`);
 }
 
 describe('links between documents', () => {
@@ -23,5 +45,27 @@ describe('links between documents', () => {
   it('that lead nowhere are found', () => {
     const text = '[a](b.md) [c](../d/e.md#f) [g](https://example.test/h.md) [i](#j)';
     expect(deadLinks('docs/x.md', text, (file) => file === 'docs/b.md')).toEqual(['docs/x.md → ../d/e.md']);
+  });
+
+  it('links to headings lead to a heading', () => {
+    const pages = readTree(ROOT, ['docs', 'packages', 'examples'], /\.md$/);
+    for (const name of ['README.md', 'CONTRIBUTING.md']) pages.set(name, readFileSync(join(ROOT, name), 'utf8'));
+    expect([...pages].flatMap(([path, text]) => deadAnchors(path, text, (file) => pages.get(file)))).toEqual([]);
+  });
+
+  it('links to headings that do not exist are found', () => {
+    const text = '# One: two\n[a](#one-two) [b](#three) [c](d.md#e) [f](d.md#g)';
+    expect(deadAnchors('docs/x.md', text, () => '## E\n')).toEqual(['docs/x.md → #three', 'docs/x.md → d.md#g']);
+  });
+
+  it('the index of decisions lists every record with its title', () => {
+    const folder = join(ROOT, 'docs/decisions');
+    const index = readFileSync(join(folder, 'README.md'), 'utf8');
+    const records = readdirSync(folder).filter((file) => file !== 'README.md');
+    const missing = records.filter((file) => {
+      const [, number, title] = /^# (\d{4}): (.*)$/m.exec(readFileSync(join(folder, file), 'utf8')) ?? [];
+      return !index.includes(`| [${number}](${file}) | ${title} |`);
+    });
+    expect(missing).toEqual([]);
   });
 });
