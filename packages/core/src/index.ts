@@ -10,7 +10,6 @@ export { inspectRecord } from './journal/record.ts';
 export { compareExports, type Difference } from './moving/compare-exports.ts';
 export { type Census, type Move, type MoveProgress, type MoveReport, moveStore } from './moving/move-store.ts';
 export { compareKeys, pieceKey } from './moving/piece-key.ts';
-export type { Release } from './pages/page-memory.ts';
 export { type PageBody, type PagePart, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { ANNOUNCE_KIND, ANNOUNCE_QUEUE, announceChange, announceToAll } from './pings/announce-change.ts';

@@ -158,8 +158,8 @@ export class EmbeddedStore implements MovableStore {
     return slice;
   }
 
-  async readJoined(key: PartitionKey, range: JournalRange, memory?: Uint8Array | null): Promise<JoinedSlice> {
-    const slice = readJoined(this.#now(), key, range, memory);
+  async readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice> {
+    const slice = readJoined(this.#now(), key, range);
     await breatheAfter(slice.graves.length, slice.records.length / JOINED_UNITS_COST_LESS_BY);
     return slice;
   }

@@ -10,22 +10,16 @@ const GUESS_MARGIN = 1.05;
 /** The size of the last slice: reading never waits for anything, so this is what the thread read just before. */
 let lastBytes = TARGET_BYTES_MIN;
 
-type Lent = Required<Pick<JoinedSlice, 'count' | 'records' | 'isOneLine'>>;
-
-/** Records, or several at once, with commas in between, as they come. */
+/**
+ * Copies records, one or several at a time, into memory of its own and puts commas between them. No other slice ever
+ * shares this memory, because a page is sent from it while the next ones are read.
+ */
 export class JoinedRecords {
-  #target: Buffer;
+  /** As much as the slice before took. */
+  #target = Buffer.allocUnsafeSlow(Math.ceil(lastBytes * GUESS_MARGIN));
   #bytes = 0;
   #isOneLine = true;
   count = 0;
-
-  /** In memory that somebody has no other use for; null: in new memory, as much as the slice before took. */
-  constructor(memory: Uint8Array | null) {
-    this.#target =
-      memory === null
-        ? Buffer.allocUnsafeSlow(Math.ceil(lastBytes * GUESS_MARGIN))
-        : Buffer.from(memory.buffer, memory.byteOffset, memory.length);
-  }
 
   /** Takes so many records, which have commas in between already. `isOneLine`: it is known that no line feed stands in them. */
   add(records: Uint8Array, count: number, isOneLine: boolean): void {
@@ -38,20 +32,19 @@ export class JoinedRecords {
     this.#isOneLine &&= isOneLine;
   }
 
-  /** Where they were gathered, with all that is around them. */
-  lend(): Lent & { readonly memory: Uint8Array } {
+  /** Returns what was added. It is copied once more when too much of the memory around it is unused. */
+  take(): Required<Pick<JoinedSlice, 'count' | 'records' | 'isOneLine'>> {
     lastBytes = Math.max(TARGET_BYTES_MIN, this.#bytes);
-    const records = this.#target.subarray(0, this.#bytes);
-    return { count: this.count, records, isOneLine: this.#isOneLine, memory: this.#target };
+    const leftOver = this.#target.length - this.#bytes;
+    const records =
+      leftOver <= this.#target.length * LEFT_OVER_SHARE_MAX ? this.#target.subarray(0, this.#bytes) : this.#exact();
+    return { count: this.count, records, isOneLine: this.#isOneLine };
   }
 
-  /** For good, so without much around them. */
-  take(): Lent {
-    const { memory, ...lent } = this.lend();
-    if (memory.length - this.#bytes <= memory.length * LEFT_OVER_SHARE_MAX) return lent;
+  #exact(): Buffer {
     const exact = Buffer.allocUnsafeSlow(this.#bytes);
     this.#target.copy(exact, 0, 0, this.#bytes);
-    return { ...lent, records: exact };
+    return exact;
   }
 
   #makeRoom(bytes: number): void {

@@ -52,13 +52,8 @@ export function readJournal(tables: Tables, key: PartitionKey, range: JournalRan
 }
 
 /** The same with the records joined as they are kept: of what is taken whole, nothing is looked at but its size. */
-export function readJoined(
-  tables: Tables,
-  key: PartitionKey,
-  range: JournalRange,
-  memory?: Uint8Array | null,
-): JoinedSlice {
-  const joined = new JoinedRecords(memory ?? null);
+export function readJoined(tables: Tables, key: PartitionKey, range: JournalRange): JoinedSlice {
+  const joined = new JoinedRecords();
   const stretch = walkJournal(tables, key, range, (live, room, graves) => {
     const { end, isRun, value, gaps } = live;
     if (!isRun) {
@@ -78,7 +73,7 @@ export function readJoined(
     const records = recordsOfRun(value, end, gaps).filter(({ seq }) => seq > range.after);
     return addEach(joined, records, head.isOneLine, { room, graves });
   });
-  return { ...stretch, ...(memory === undefined ? joined.take() : joined.lend()) };
+  return { ...stretch, ...joined.take() };
 }
 
 /** Of a run of which not all belongs in, what does, in as few pieces as possible. False: there was no room for all of it. */

@@ -1,6 +1,5 @@
 import type { Limits, Outcome, SyncSource } from '@tidemark/protocol';
 import type { PageCache } from '../pages/page-cache.ts';
-import { PageMemory } from '../pages/page-memory.ts';
 import type { Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
@@ -55,7 +54,7 @@ export class Devices {
     this.#parts = parts;
     this.#store = parts.store;
     this.#uploads = new DeviceUploads(parts);
-    const given = { memory: new PageMemory(), visits: new Visits(parts), sessions: new DeviceSessions(parts) };
+    const given = { visits: new Visits(parts), sessions: new DeviceSessions(parts) };
     this.#pulls = new Pulls({ ...parts, ...given, uploads: this.#uploads });
     this.#snapshots = new Snapshots({ ...parts, ...given });
   }

@@ -1,6 +1,5 @@
 import type { Limits } from '@tidemark/protocol';
 import type { PageCache } from '../pages/page-cache.ts';
-import type { PageMemory } from '../pages/page-memory.ts';
 import type { Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import type { Sources } from '../registry/sources.ts';
@@ -14,7 +13,6 @@ export interface GivingParts {
   readonly sessions: DeviceSessions;
   readonly sources: Sources;
   readonly cache: PageCache;
-  readonly memory: PageMemory;
   readonly visits: Visits;
   readonly refresher: Pick<Refresher, 'ensureFresh'>;
 }

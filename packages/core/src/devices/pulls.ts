@@ -1,6 +1,5 @@
 import { type Outcome, PULL_SOURCES_MAX, Refusal, type Trouble } from '@tidemark/protocol';
 import type { BuiltPage } from '../pages/built-page.ts';
-import type { Release } from '../pages/page-memory.ts';
 import { type Glance, glanceAt, type PageBounds, pull, withoutNews } from '../pages/pull.ts';
 import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import type { OwnDevice } from '../registry/clients.ts';
@@ -28,7 +27,6 @@ export interface DevicePull {
   readonly outcomes: readonly Outcome[];
   /** Resolves when what the device presented is noted. It is a hint for trimming: nobody has to wait for it. */
   readonly noted: Promise<void>;
-  readonly release: Release;
 }
 
 export interface DevicePullCall {
@@ -96,7 +94,7 @@ export class Pulls {
       ...[...call.sources].map(([source, token]) => this.#find(device, source, token)),
     ]);
     const looked = found.map((one) => lookedAt(one, own));
-    const built = await this.#build(device, looked, bounds);
+    const built = await this.#build(looked, bounds);
     const outcomes = found.flatMap(({ waiting }) => waiting);
     // Refreshes and reads took their time. A page without news tells nothing beyond the token that was presented.
     const isDelivering = outcomes.length > 0 || looked.some(({ seen }) => seen?.hasNews === true);
@@ -104,11 +102,7 @@ export class Pulls {
     const pages = looked.map((one, index) => ({ source: one.source, page: pageOf(one, built[index] ?? null) }));
     const given = built.flatMap((one) => (one === null ? [] : [{ partition: one.seen.partition, page: one.page }]));
     const noted = this.#parts.visits.note(device, own, given);
-    const release = this.#parts.memory.releaseOf(
-      device.user,
-      given.map(({ page }) => page),
-    );
-    return { pages, outcomes, noted, release };
+    return { pages, outcomes, noted };
   }
 
   async #find(device: DeviceId, name: string, token: string | null): Promise<Found> {
@@ -154,15 +148,14 @@ export class Pulls {
   }
 
   /** Null where a source could not be looked at. */
-  async #build(device: DeviceId, looked: readonly Looked[], bounds: PageBounds): Promise<readonly (Built | null)[]> {
+  async #build(looked: readonly Looked[], bounds: PageBounds): Promise<readonly (Built | null)[]> {
     const share = new ShareOut(bounds, looked.filter(({ seen }) => seen?.hasNews === true).length);
-    const { memory } = this.#parts;
     const built: (Built | null)[] = [];
     for (const { seen } of looked) {
       if (seen === null) built.push(null);
       else if (!seen.hasNews) built.push({ seen, page: withoutNews(seen) });
       else {
-        const page = await pull(this.#store, seen, share.next(), this.#parts.cache, () => memory.take(device.user));
+        const page = await pull(this.#store, seen, share.next(), this.#parts.cache);
         share.used({ entries: page.entries, units: page.body.units });
         built.push({ seen, page });
       }

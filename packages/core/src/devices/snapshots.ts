@@ -82,10 +82,6 @@ export class Snapshots {
     for (let chased = 0; ; ) {
       const last = lines.at(-1) as Line;
       yield lines.map((line) => line.rendered);
-      // What was broken off is left to the garbage.
-      for (const { page } of lines) {
-        if (page.memory !== undefined) this.#parts.memory.giveBack(reader.device.user, page.memory);
-      }
       // Another life of the partition has nothing to do with what was begun; the device goes on with it when it likes.
       if (!last.page.more || last.page.state.epoch !== epoch) return;
       if (last.page.token.seq >= head && ++chased >= CHASED_PAGES_MAX) return;
@@ -114,9 +110,9 @@ export class Snapshots {
   }
 
   async #read(reader: Reader, state: PartitionState, token: string | null, trouble: Trouble | null): Promise<Line> {
-    const { store, cache, memory } = this.#parts;
+    const { store, cache } = this.#parts;
     const seen = this.#glance(reader, state, token);
-    const page = await pull(store, seen, reader.bounds, cache, () => memory.take(reader.device.user));
+    const page = await pull(store, seen, reader.bounds, cache);
     return { page, rendered: rendered(seen, page, trouble) };
   }
 

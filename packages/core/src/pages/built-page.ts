@@ -16,6 +16,4 @@ export interface BuiltPage {
   readonly start: PageStart;
   /** What it is a page of. */
   readonly state: PartitionState;
-  /** What parts of the body may lie in, to be used again when the page has been sent. */
-  readonly memory?: Uint8Array;
 }

@@ -45,19 +45,10 @@ export function glanceAt(state: PartitionState, { partition, token: text, restar
   return { partition, presented: text, token, restarts, state, start, hasNews: !isAtHead(start, state) };
 }
 
-/** Where memory for a page comes from; null: there is none to be used again. */
-export type TakeMemory = () => Uint8Array | null;
-
-/** What changed after the token. Without `takeMemory`, nobody knows when the page will have been sent. */
-export async function pull(
-  store: Store,
-  seen: Glance,
-  bounds: PageBounds,
-  cache: PageCache,
-  takeMemory?: TakeMemory,
-): Promise<BuiltPage> {
+/** What changed after the token. */
+export async function pull(store: Store, seen: Glance, bounds: PageBounds, cache: PageCache): Promise<BuiltPage> {
   if (!seen.hasNews) return withoutNews(seen);
-  if (seen.partition.user !== null) return readPage(store, seen, bounds, takeMemory);
+  if (seen.partition.user !== null) return readPage(store, seen, bounds);
   return cache.of(cacheKey(seen, bounds), async () => {
     const page = await readPage(store, seen, bounds);
     return { page, isKept: isSameState(page.state, seen.state) };
@@ -73,14 +64,13 @@ async function readPage(
   store: Store,
   { partition, token, restarts, state: firstState }: Glance,
   bounds: PageBounds,
-  takeMemory?: TakeMemory,
 ): Promise<BuiltPage> {
   let state = firstState;
   for (let attempt = 0; attempt < PULL_ATTEMPTS_MAX; attempt++) {
     const start = startOf(token, state, restarts);
     const range = rangeOf(start, bounds);
     const slice = await (isOfWholes(start, state)
-      ? store.readJoined(partition, range, takeMemory?.())
+      ? store.readJoined(partition, range)
       : store.readJournal(partition, range));
     // Whether what was decided on the first look still holds at the moment the journal was read.
     if (startOf(token, slice.state, restarts).kind === start.kind) return built(start, slice);
@@ -94,8 +84,7 @@ function built(start: PageStart, slice: JournalSlice | JoinedSlice): BuiltPage {
   const entries = ('count' in slice ? slice.count : slice.records.length) + slice.graves.length;
   const { token, more } = page;
   const { state } = slice;
-  const built = { token, tokenText: givenToken(token), more, entries, body: renderBody(page), start, state };
-  return 'memory' in slice ? { ...built, memory: slice.memory } : built;
+  return { token, tokenText: givenToken(token), more, entries, body: renderBody(page), start, state };
 }
 
 function isAtHead(start: PageStart, state: PartitionState): boolean {

@@ -25,11 +25,8 @@ export interface Store {
   /** Looks up objects, live or deleted. Ids the partition does not know are missing from the answer. */
   readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead>;
   readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice>;
-  /**
-   * The same stretch for whoever wants its records only joined; `joinedSlice` does, where that costs no less. A reader
-   * who will be done with it at a known time may give `memory` for it, or null to be given some for the next time.
-   */
-  readJoined(key: PartitionKey, range: JournalRange, memory?: Uint8Array | null): Promise<JoinedSlice>;
+  /** The same stretch for whoever wants its records only joined; `joinedSlice` does, where that costs no less. */
+  readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice>;
   commit(commit: Commit): Promise<CommitResult>;
   /**
    * Forgets tombstones with seq ≤ `upTo` (at most head) and raises the floor accordingly. One call does a bounded
@@ -181,12 +178,10 @@ export interface JournalSlice {
 /** A slice with its records in one piece. */
 export interface JoinedSlice extends Omit<JournalSlice, 'records' | 'seqs'> {
   readonly count: number;
-  /** As UTF-8, with commas in between. */
+  /** As UTF-8, with commas in between. The store never writes to these bytes again: a page may be sent from them. */
   readonly records: Uint8Array;
   /** True: no line feed stands in them. Otherwise nobody has looked. */
   readonly isOneLine?: boolean;
-  /** What they lie in, when that may be used again. It belongs to the reader, from its first byte to its last. */
-  readonly memory?: Uint8Array;
 }
 
 export interface Change {

@@ -16,11 +16,11 @@ const UNSENT_BYTES_MAX = 65_536;
 const STRING_UNITS_MAX = 16_384;
 
 /**
- * Sends what a handler answered, or releases what it holds when nobody is there any more. A promise comes back only
+ * Sends what a handler answered, or ends the lines it holds when nobody is there any more. A promise comes back only
  * where something must be waited for before it can be sent.
  */
 export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> | undefined {
-  if (exchangeOf(reply.raw).isOver) return discard(reply, answer);
+  if (exchangeOf(reply.raw).isOver) return answer instanceof JsonLines ? endLines(reply, answer.lines) : undefined;
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);
@@ -34,11 +34,6 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> 
   return undefined;
 }
 
-function discard(reply: FastifyReply, answer: unknown): undefined {
-  if (answer instanceof JsonParts) answer.release?.();
-  if (answer instanceof JsonLines) endLines(reply, answer.lines);
-}
-
 /** Asks for one line and for no more: what an iterator holds is released when it ends, and only one that began can end. */
 function endLines(reply: FastifyReply, lines: AsyncIterable<unknown>): undefined {
   const end = async () => {
@@ -47,24 +42,16 @@ function endLines(reply: FastifyReply, lines: AsyncIterable<unknown>): undefined
   end().catch((error: unknown) => logFailedStream(reply, error));
 }
 
-function sendParts(reply: FastifyReply, { parts, release }: JsonParts): Promise<void> | undefined {
+function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<void> | undefined {
   const small = smallText(parts, reply.request.headers['accept-encoding']);
-  if (small === null) return sendEncoded(reply, parts, release ?? (() => undefined));
-  // The text is a copy.
-  release?.();
+  if (small === null) return sendEncoded(reply, parts);
   codedAs(reply, 'identity').type('application/json; charset=utf-8').send(small);
   return undefined;
 }
 
-/** Releases the parts when nobody reads them any more: neither a compressor, nor the socket they leave by. */
-async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[], release: () => void): Promise<void> {
-  const exchange = exchangeOf(reply.raw);
-  const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']).catch((error) => {
-    release();
-    throw error;
-  });
-  exchange.onOver(release);
-  if (exchange.isOver) return;
+async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<void> {
+  const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
+  if (exchangeOf(reply.raw).isOver) return;
   codedAs(reply, coding).type('application/json; charset=utf-8');
   const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
   if (bytes <= JOINED_BYTES_MAX) return void reply.send(Buffer.concat(pieces.map(bytesOf)));
@@ -103,8 +90,8 @@ function logFailedStream({ request: { log, id: request_id } }: FastifyReply, err
 }
 
 /**
- * Pieces that come together leave together. Large ones may lie in memory that is used again when the next are asked for,
- * so they are waited for. Small ones are nobody else's, and leave with what follows.
+ * Writes pieces that come together in one go. Waits until large ones have been handed to the operating system before it
+ * asks for the next, so that a slow reader holds one line in memory. Small ones leave with what follows.
  */
 async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Piece[]>): Promise<void> {
   let goOn = () => {};

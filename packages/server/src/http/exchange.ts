@@ -9,7 +9,7 @@ type Tracked = ServerResponse & { [EXCHANGE]?: Exchange };
 
 /**
  * One request and its answer. It is over when the answer has left or when the socket is gone, whichever comes first.
- * Whatever is held for a request (memory, counters, streams) is released by `onOver`, and only by it: Node.js emits no
+ * Whatever is held for a request (counters, streams) is released by `onOver`, and only by it: Node.js emits no
  * `close` for a response that still waits behind another one, and none for listeners that come after the event.
  */
 export class Exchange {

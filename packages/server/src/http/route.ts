@@ -69,19 +69,13 @@ export class JsonText {
 /** JSON in pieces, some of which others are sent as well; it is compressed as the caller allows. */
 export class JsonParts {
   readonly parts: readonly TextPart[];
-  /** Called once when nobody looks at the parts any more, however the request ends. */
-  readonly release: (() => void) | null;
 
-  constructor(parts: readonly TextPart[], release: (() => void) | null = null) {
+  constructor(parts: readonly TextPart[]) {
     this.parts = parts;
-    this.release = release;
   }
 }
 
-/**
- * JSON line by line, for as long as there are any. The next one is asked for when the one before it has left, and nobody
- * looks at its parts any more.
- */
+/** JSON line by line. The server asks for the next line when the one before it has been handed to the socket. */
 export class JsonLines {
   readonly lines: AsyncIterable<readonly TextPart[]>;
   /** Called when the answer has ended, however it ended. */

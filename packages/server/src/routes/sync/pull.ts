@@ -35,7 +35,7 @@ const pull = route({
       ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
     });
     countPages(desk, pulled, performance.now() - startedMs);
-    return new JsonParts(partsOf(pulled), pulled.release);
+    return new JsonParts(partsOf(pulled));
   },
 });
 
