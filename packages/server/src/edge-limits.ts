@@ -99,6 +99,8 @@ export const COMPRESSIONS_WAITING_MAX = 64;
 /** The share of the memory there is that the server may use unless `overload.rss_bytes_max` is set. */
 export const MEMORY_SHARE_MAX = 0.8;
 
+/** Between two measurements of how late the event loop is. Each wakes the process, also when it is idle. */
+export const EVENT_LOOP_SAMPLE_MS = 20;
 /** How often is looked whether the server can keep up. */
 export const LOAD_SAMPLE_MS = 500;
 /** When whoever was turned away for that may come again. */

@@ -7,6 +7,7 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client';
+import { EVENT_LOOP_SAMPLE_MS } from './edge-limits.ts';
 import { SecondsHistogram, type SecondsTally } from './seconds-histogram.ts';
 
 /** The metrics of one process. */
@@ -40,7 +41,7 @@ export class Metrics {
   );
 
   constructor() {
-    collectDefaultMetrics({ register: this.#registry });
+    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_SAMPLE_MS });
   }
 
   get contentType(): string {

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { LOAD_SAMPLE_MS } from '../edge-limits.ts';
+import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS } from '../edge-limits.ts';
 import { ownResidentBytes, rssBytesMaxOf } from './memory-bound.ts';
 
 /**
@@ -74,16 +74,15 @@ export function overloadOf(load: Load, bounds: LoadBounds): string | null {
   return null;
 }
 
-const RESOLUTION_MS = 10;
 const NS_PER_MS = 1e6;
 
 function processMeter(): LoadMeter {
-  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  const delays = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
   delays.enable();
   return {
     read() {
       // What is recorded is the time between two looks, of which the resolution is no delay. NaN: no look yet.
-      const meanMs = delays.mean / NS_PER_MS - RESOLUTION_MS;
+      const meanMs = delays.mean / NS_PER_MS - EVENT_LOOP_SAMPLE_MS;
       delays.reset();
       const { heapUsed, rss } = process.memoryUsage();
       const heapPercent = (heapUsed / getHeapStatistics().heap_size_limit) * 100;
