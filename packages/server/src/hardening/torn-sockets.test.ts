@@ -78,8 +78,9 @@ let admin: Caller;
 let adminToken: string;
 let deviceToken: string;
 let client: string;
-/** Pulls that were answered. */
-let pulls = 0;
+/** Pulls whose answer is made and has not left, and the most there were at once. */
+let unsentPulls = 0;
+let unsentPullsMost = 0;
 /** Snapshots whose iterator has not ended. */
 let snapshots = 0;
 
@@ -139,7 +140,7 @@ function countAnswers(): void {
   const pull = devices.pull.bind(devices);
   devices.pull = async (...given) => {
     const pulled = await pull(...given);
-    pulls++;
+    unsentPullsMost = Math.max(unsentPullsMost, ++unsentPulls);
     return pulled;
   };
   const snapshot = devices.snapshot.bind(devices);
@@ -355,11 +356,16 @@ describe('a socket that closes', () => {
   it('[CONN-1] only one answer of pipelined pulls that nobody reads is in memory', async () => {
     const [theirs, ours] = await accepted();
     theirs.pause();
-    pulls = 0;
+    unsentPulls = 0;
+    unsentPullsMost = 0;
+    const onSent = () => void unsentPulls--;
+    diagnostics.subscribe('http.server.response.finish', onSent);
     theirs.write(bytesOf(requestFor('POST', '/sync/v1/pull')).repeat(1 + PIPELINED_WAITING_MAX));
     while (ours.writableLength < 100_000) await nextTurn();
     for (let turn = 0; turn < 100; turn++) await nextTurn();
-    expect(pulls).toBe(1);
+    diagnostics.unsubscribe('http.server.response.finish', onSent);
+    expect(unsentPullsMost).toBe(1);
+    expect(unsentPulls).toBe(1);
     theirs.destroy();
     await closed(ours);
     await expectNothingHeld();
