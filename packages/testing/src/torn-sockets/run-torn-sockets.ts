@@ -125,6 +125,8 @@ async function tearSockets(
 
 async function tearOne(port: number, bytes: string, dice: Dice): Promise<void> {
   const socket = openRaw(port);
+  // From the start: the server may close the socket before it is torn.
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.write(bytes);
   if (dice.chance(50)) socket.resume();
   if (dice.chance(30)) {
@@ -132,7 +134,6 @@ async function tearOne(port: number, bytes: string, dice: Dice): Promise<void> {
     await Promise.race([firstByte, passed(FIRST_BYTE_MS_MAX)]);
   } else await passed(dice.below(STAY_MS_MAX));
   const isReset = dice.chance(50);
-  const closed = new Promise((resolve) => socket.once('close', resolve));
   if (isReset) socket.resetAndDestroy();
   else socket.destroy();
   await closed;
