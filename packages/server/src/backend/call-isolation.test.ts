@@ -22,7 +22,7 @@ async function setUp() {
   return { fake, server, admin, search };
 }
 
-it('[BACK-16] while the searches of one device fail, others log in and search is all that is left alone', async () => {
+it('[BACK-16] others still log in while the searches of one device fail, and only searches are paused', async () => {
   const { fake, server, admin, search } = await setUp();
   const anna = await openDevice(server, 'anna');
   fake.on('search', (_, response) => answerJson(response, {}, 500));

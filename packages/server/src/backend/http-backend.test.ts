@@ -485,7 +485,7 @@ describe('calls of different kinds', () => {
     await Promise.all(hanging);
   });
 
-  it('[BACK-18] when too many calls wait already, the next one is refused at once as overloaded', async () => {
+  it('[BACK-18] the next call is refused at once as overloaded when too many calls wait already', async () => {
     const { backend } = open();
     hangSearches();
     const count = BACKEND_CALLS_AT_ONCE_MAX + BACKEND_CALLS_WAITING_MAX;
