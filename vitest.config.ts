@@ -24,7 +24,7 @@ export default defineConfig({
         find: /^@tidemark\/protocol\/(annotated|schemas|admin-schemas|sync-schemas)$/,
         replacement: source('protocol/src/$1'),
       },
-      { find: /^@tidemark\/core\/ports$/, replacement: source('core/src/ports') },
+      { find: /^@tidemark\/core\/(ports|verify)$/, replacement: source('core/src/$1') },
       { find: /^@tidemark\/server\/app$/, replacement: source('server/src/app/app-kit') },
       {
         find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,

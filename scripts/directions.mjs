@@ -39,7 +39,7 @@ const ROOMS = {
   moving: ['ports', 'journal'],
 };
 
-const COMPOSE = 'packages/server/src/compose.ts';
+const OPEN_ENGINES = 'packages/server/src/open-engines.ts';
 const CLIENT_PLATFORM = 'packages/client/src/default-platform.ts';
 const CORE_BUILT_INS = ['node:crypto'];
 
@@ -150,10 +150,9 @@ function packageViolations(file, { line, name, inside }) {
   if (file.owner?.startsWith('store-') && name === 'core' && inside !== '/ports' && !file.isTest) {
     found.push(violation(file, line, 'engines-know-ports', 'of the core, an engine knows @tidemark/core/ports alone'));
   }
-  if (file.owner === 'server' && matches('store-*', name) && file.path !== COMPOSE) {
-    found.push(
-      violation(file, line, 'engines-in-compose', `only ${COMPOSE} may import an engine; this imports ${name}`),
-    );
+  if (file.owner === 'server' && matches('store-*', name) && file.path !== OPEN_ENGINES) {
+    const detail = `only ${OPEN_ENGINES} may import an engine; this imports ${name}`;
+    found.push(violation(file, line, 'engines-in-one-file', detail));
   }
   return found;
 }

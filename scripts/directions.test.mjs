@@ -108,15 +108,15 @@ describe('package-direction', () => {
   });
 });
 
-describe('engines-in-compose', () => {
-  it('only compose.ts of the server meets an engine', () => {
+describe('engines-in-one-file', () => {
+  it('only open-engines.ts of the server may import an engine', () => {
     expect(
       found({
-        'packages/server/src/compose.ts': importing('@tidemark/store-embedded'),
+        'packages/server/src/open-engines.ts': importing('@tidemark/store-embedded'),
         'packages/server/src/http.ts': importing('@tidemark/store-valkey'),
       }),
     ).toEqual([
-      'packages/server/src/http.ts:2 [engines-in-compose] only packages/server/src/compose.ts may import an engine; this imports store-valkey',
+      'packages/server/src/http.ts:2 [engines-in-one-file] only packages/server/src/open-engines.ts may import an engine; this imports store-valkey',
     ]);
   });
 });

@@ -1,20 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import {
-  type Bus,
-  type BusListener,
-  type Clock,
-  type Jobs,
-  type Log,
-  type MovableStore,
-  refs,
-  type Store,
-  Tidemark,
-  type TidemarkParts,
-} from '@tidemark/core';
+import type { BusListener, Log, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
-import type { ValkeyOptions, ValkeyStore } from '@tidemark/store-valkey';
 import type { FastifyInstance } from 'fastify';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
@@ -22,7 +9,7 @@ import { openBackend } from './backend/open-backend.ts';
 import { startChores } from './chores.ts';
 import { systemClock as clock, steadyClock } from './clocks.ts';
 import type { Config } from './config/config.ts';
-import { BACKEND_WAIT_MS_MAX, OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './edge-limits.ts';
+import { OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './edge-limits.ts';
 import { EventHub } from './events/event-hub.ts';
 import { lastGauge, queueDepths } from './gauges.ts';
 import { addRoute } from './http/add-route.ts';
@@ -35,13 +22,13 @@ import { systemTimers } from './jobs/timers.ts';
 import { KeyedLimit } from './keyed-limit.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { Metrics } from './metrics.ts';
+import { type Engines, openBus, openEngines } from './open-engines.ts';
 import { type OpenPings, openPings } from './open-pings.ts';
-import { openPasswords } from './passwords.ts';
+import { openTidemark, pace, random, wait } from './open-tidemark.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
 import { JoinedServers } from './servers/joined-servers.ts';
 import { announcing, startQueues } from './start-queues.ts';
-import { readVersion } from './version.ts';
 import type { WorkerChannel } from './workers/worker-channel.ts';
 
 /** A server that answers. */
@@ -62,38 +49,14 @@ type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
 /** The word by which a source names the backend at `adapter_url`. */
 const BACKEND = 'backend';
 const SEARCH_RETRY_AFTER_S = 1;
-const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-const random = { bytes: (count: number) => randomBytes(count) };
 const dice = () => Math.random();
-const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 
 /** The word by which servers on one store tell each other apart. */
 const WORD_BYTES = 9;
-const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
-
-/** What a server stands on. */
-interface Engines {
-  readonly store: Store;
-  readonly jobs: Jobs;
-}
-
-/** Opened to be carried elsewhere, or to be filled. */
-export function openMovable(config: Config, opening: Opening): Promise<MovableStore> {
-  if (config.store === 'embedded') return openEmbeddedStore({ folder: config.dataFolder, opening });
-  return openValkey(config, null, { opening, answerMs: MOVING_ANSWER_MS });
-}
-
-/** Nobody waits for an answer while data is moved, and a portion may be large. */
-const MOVING_ANSWER_MS = 60_000;
-
-/** The store alone, for commands that look after data. */
-export function openStore(config: Config): Promise<Store & { jobs(parts: { readonly clock: Clock }): Jobs }> {
-  return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config, null);
-}
 
 /**
- * Puts the server together: the only place where engines meet the core. `more` are routes beside its own, for those who
+ * Puts the server together from the store, the core and HTTP. `more` are routes beside its own, for those who
  * measure what the edge costs without the product; `channel` is there when this process is one of several workers.
  */
 export async function compose(
@@ -113,61 +76,9 @@ export async function compose(
   }
 }
 
-/** The product on a store, for commands that work without a server. */
-export function openOfflineTidemark(config: Config, store: Store): Promise<Tidemark> {
-  return openTidemark(config, SILENT, { store });
-}
-
 interface ServeParts extends Engines {
   readonly routes: readonly Route[];
   readonly channel: WorkerChannel | null;
-}
-
-async function openEngines(config: Config, log: Log): Promise<Engines> {
-  const store =
-    config.store === 'embedded'
-      ? await openEmbeddedStore({ folder: config.dataFolder })
-      : await openValkey(config, log);
-  return { store, jobs: store.jobs({ clock }) };
-}
-
-/** The way to the other servers on the same store. A server without one still serves; it only hears of less. */
-async function openBus(config: Config, log: Log, listener: BusListener): Promise<Bus | null> {
-  try {
-    return config.store === 'embedded'
-      ? await openEmbeddedBus({ folder: config.dataFolder }, listener)
-      : await (await valkeyEngine()).openValkeyBus(valkeyAccess(config), listener);
-  } catch (error) {
-    log.warn('servers_not_joined', { reason: error instanceof Error ? error.message : String(error) });
-    return null;
-  }
-}
-
-function valkeyAccess({ store, valkey: { login, password, sentinelLogin, sentinelPassword, prefix } }: Config) {
-  return {
-    address: store,
-    prefix,
-    ...(login === null ? {} : { login }),
-    ...(password === null ? {} : { password }),
-    ...(sentinelLogin === null ? {} : { sentinelLogin }),
-    ...(sentinelPassword === null ? {} : { sentinelPassword }),
-  };
-}
-
-/** Loaded where it is wanted: a server on the embedded store starts without it. */
-const valkeyEngine = () => import('@tidemark/store-valkey');
-
-async function openValkey(config: Config, log: Log | null, more: Partial<ValkeyOptions> = {}): Promise<ValkeyStore> {
-  const { openValkeyStore } = await valkeyEngine();
-  const { isDurabilityRequired, valkey } = config;
-  return openValkeyStore({
-    ...more,
-    ...valkeyAccess(config),
-    confirmReplicas: valkey.confirmReplicas,
-    isConfirmedOnDisk: valkey.isConfirmedOnDisk,
-    isDurabilityRequired,
-    onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
-  });
 }
 
 async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channel }: ServeParts): Promise<Running> {
@@ -245,31 +156,6 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
 /** Whether the configuration has a password for the administrator, and it is another one than the administrator's. */
 async function isOtherPassword({ users }: Tidemark, { adminLogin, adminPassword }: Config): Promise<boolean> {
   return adminPassword !== null && (await users.verifyPassword(adminLogin, adminPassword)) === null;
-}
-
-type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules'>;
-
-async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {
-  return new Tidemark({
-    ...connections,
-    clock,
-    steadyClock,
-    random,
-    pace,
-    wait,
-    log,
-    passwords: await openPasswords(),
-    limits: config.limits,
-    isResetAllowed: config.isResetAllowed,
-    version: readVersion(),
-    // A refresh is leased for as long as its query may take, including the wait for a socket.
-    queryMsMax: config.backend.queryTimeoutMs + BACKEND_WAIT_MS_MAX,
-    pullWaitMs: config.backend.pullWaitMs,
-    loginsKeptMs: config.backend.offlineLoginS * 1_000,
-    statsRetentionS: config.stats.retentionS,
-    // Subscriptions of browsers were made for this key; after a reset they come again.
-    keptOnReset: [refs.setting('vapid')],
-  });
 }
 
 function eventHubOf(

@@ -14,7 +14,7 @@ import {
   startValkeyCluster,
 } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openStore } from './compose.ts';
+import { openStore } from './open-engines.ts';
 import { ADMIN_PASSWORD, startTestServer, type TestServer } from './test-server.ts';
 
 /** The rules that the cases hold; `npm run rules` reads them here. */

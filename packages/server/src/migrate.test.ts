@@ -16,7 +16,8 @@ import {
 } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { run } from './cli/run.ts';
-import { compose, openMovable, openStore, type Running } from './compose.ts';
+import { compose, type Running } from './compose.ts';
+import { openMovable, openStore } from './open-engines.ts';
 import { logIn, quietLog, testConfig } from './test-server.ts';
 
 const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));

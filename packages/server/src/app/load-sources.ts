@@ -3,7 +3,7 @@ import { extname, join, parse } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { nameProblem } from '@tidemark/protocol';
 import { createJiti } from 'jiti';
-import { Value } from 'typebox/value';
+import { Check } from 'typebox/schema';
 import { SourceSetting } from '../config/source-settings.ts';
 import type { SourceDefinition } from './define-source.ts';
 
@@ -85,7 +85,7 @@ function problemOf(name: unknown, definition: object): string | null {
   const attributes = members.filter(([member]) => !operations.includes(member));
   const unknown = attributes.find(([member]) => member === 'adapter' || !(member in SourceSetting.properties));
   if (unknown !== undefined) return `${JSON.stringify(unknown[0])} is not an attribute of a source`;
-  return Value.Check(SourceSetting, { name, ...Object.fromEntries(attributes) }) ? null : 'an attribute is not allowed';
+  return Check(SourceSetting, { name, ...Object.fromEntries(attributes) }) ? null : 'an attribute is not allowed';
 }
 
 /** The source as a configuration would declare it. */

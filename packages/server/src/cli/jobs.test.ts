@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { makeUser, openDevice, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openStore } from '../compose.ts';
+import { openStore } from '../open-engines.ts';
 import { ADMIN_PASSWORD, logIn, testConfig } from '../test-server.ts';
 import { run } from './run.ts';
 

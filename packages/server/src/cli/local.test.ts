@@ -7,9 +7,9 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { openStore } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { SETTINGS } from '../config/settings.ts';
+import { openStore } from '../open-engines.ts';
 
 // The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from 'typebox';
-import { Value } from 'typebox/value';
+import { Check } from 'typebox/schema';
 import type { SettingProblem } from './config-problem.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Given } from './given.ts';
@@ -14,7 +14,7 @@ export function checkValue(given: Given): readonly SettingProblem[] {
   if (setting.kind === 'list' && Array.isArray(value)) {
     return listProblems(value, itemsOf(setting), subject).map((detail) => ({ ...told, detail }));
   }
-  if (Value.Check(setting.schema, value)) return [];
+  if (Check(setting.schema, value)) return [];
   // A secret is never repeated, not even a wrong one.
   const shown = setting.secret ? '' : `, not ${shorten(value)}`;
   return [{ ...told, detail: `${subject} ${setting.rule}${shown}${hintOf(given)}` }];
@@ -47,13 +47,13 @@ function listProblems(list: readonly unknown[], items: Items, subject: string): 
 }
 
 function itemProblem(item: unknown, { word, schema: whole }: Items, subject: string): readonly string[] {
-  if (Value.Check(whole, item)) return [];
+  if (Check(whole, item)) return [];
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return [`${subject} must be an object`];
   const attributes: Readonly<Record<string, TSchema>> = whole.properties;
   const problems = Object.entries(item).flatMap(([name, value]) => {
     const schema = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
     if (schema === undefined) return [unknownAttribute(name, Object.keys(attributes), word, subject)];
-    if (Value.Check(schema, value)) return [];
+    if (Check(schema, value)) return [];
     return [`${subject} ${name} ${(schema as { readonly rule?: string }).rule}, not ${shorten(value)}`];
   });
   return 'name' in item ? problems : [`${subject} has no name`, ...problems];

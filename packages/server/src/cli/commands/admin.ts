@@ -39,7 +39,7 @@ export function addAdmin(program: Command, cli: Cli): void {
       const { config } = configOf(self, cli);
       if (config.store === 'embedded') requireLiveFolder(config.dataFolder);
       const report = await withStore(config, config.dataFolder, async (store) => {
-        const { openOfflineTidemark } = await import('../../compose.ts');
+        const { openOfflineTidemark } = await import('../../open-tidemark.ts');
         return resetPassword(cli, await openOfflineTidemark(config, store), { config, login, options });
       });
       tell(cli, self, report);

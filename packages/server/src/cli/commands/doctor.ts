@@ -7,7 +7,6 @@ import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
-import { checkPush } from '../local/check-push.ts';
 import {
   type Check,
   checkDisk,
@@ -37,6 +36,8 @@ export function addDoctor(program: Command, cli: Cli): void {
 }
 
 async function examine(cli: Cli, command: Command, isPushAsked: boolean): Promise<readonly Check[]> {
+  // The push services bring their own dependencies, which the help of this program must not wait for.
+  const { checkPush } = await import('../local/check-push.ts');
   const { checks, config } = checkConfig(cli, command);
   return [
     checkNode(),

@@ -3,6 +3,7 @@ import type { Census, Difference, MovableStore } from '@tidemark/core';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load-config.ts';
+import type { Opening } from '../../open-engines.ts';
 import type { Cli } from '../cli.ts';
 import { CliFailure, usageFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
@@ -30,7 +31,6 @@ interface End {
 }
 
 type Opened = MovableStore & { others?(): Promise<number | null> };
-type Opening = Parameters<typeof import('../../compose.ts')['openMovable']>[1];
 
 export function addMigrate(program: Command, cli: Cli): void {
   const command = program
@@ -147,7 +147,7 @@ function endOf(cli: Cli, place: string, file: string | undefined, prefix: string
 }
 
 async function open({ config }: End, opening: Opening): Promise<Opened> {
-  const { openMovable } = await import('../../compose.ts');
+  const { openMovable } = await import('../../open-engines.ts');
   try {
     return await openMovable(config, opening);
   } catch (error) {

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { customNameOf, type Finding } from '@tidemark/core';
+import type { Finding } from '@tidemark/core';
+import { customNameOf } from '@tidemark/core/verify';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import type { Cli } from '../cli.ts';

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Finding, inspectRecord } from '@tidemark/core';
+import type { Finding } from '@tidemark/core';
+import { inspectRecord } from '@tidemark/core/verify';
 import { parseJson } from '@tidemark/protocol';
 import type { Config } from '../../config/config.ts';
 import { CliFailure } from '../cli-failure.ts';

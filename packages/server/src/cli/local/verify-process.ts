@@ -1,6 +1,6 @@
-import { inspectRecord } from '@tidemark/core';
-import { openStore } from '../../compose.ts';
+import { inspectRecord } from '@tidemark/core/verify';
 import type { Config } from '../../config/config.ts';
+import { openStore } from '../../open-engines.ts';
 import { permissionFailure } from '../permission-failure.ts';
 
 // Recomputes the embedded store in the folder named on the command line, and writes every finding as a line of JSON. A

@@ -16,7 +16,7 @@ export async function withStore<T>(config: Config, folder: string, work: (store:
 
 async function open(config: Config): Promise<Store> {
   // Only loaded by whoever opens a store, so that all other commands start quickly.
-  const { openStore } = await import('../../compose.ts');
+  const { openStore } = await import('../../open-engines.ts');
   try {
     return await openStore(config);
   } catch (error) {

@@ -1,0 +1,74 @@
+import type { Bus, BusListener, Clock, Jobs, Log, MovableStore, Store } from '@tidemark/core';
+import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
+import type { ValkeyOptions, ValkeyStore } from '@tidemark/store-valkey';
+import { systemClock as clock } from './clocks.ts';
+import type { Config } from './config/config.ts';
+
+export type { Opening };
+
+/** The store and the job queues of a server. */
+export interface Engines {
+  readonly store: Store;
+  readonly jobs: Jobs;
+}
+
+/** Nobody waits for an answer while data is moved, and a portion may be large. */
+const MOVING_ANSWER_MS = 60_000;
+
+/** Opens the store as the source or the target of a migration. */
+export function openMovable(config: Config, opening: Opening): Promise<MovableStore> {
+  if (config.store === 'embedded') return openEmbeddedStore({ folder: config.dataFolder, opening });
+  return openValkey(config, null, { opening, answerMs: MOVING_ANSWER_MS });
+}
+
+/** Opens the store without job queues, for commands that work on the data. */
+export function openStore(config: Config): Promise<Store & { jobs(parts: { readonly clock: Clock }): Jobs }> {
+  return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config, null);
+}
+
+export async function openEngines(config: Config, log: Log): Promise<Engines> {
+  const store =
+    config.store === 'embedded'
+      ? await openEmbeddedStore({ folder: config.dataFolder })
+      : await openValkey(config, log);
+  return { store, jobs: store.jobs({ clock }) };
+}
+
+/** Connects to the other servers on the same store; null when that fails: the server then serves alone. */
+export async function openBus(config: Config, log: Log, listener: BusListener): Promise<Bus | null> {
+  try {
+    return config.store === 'embedded'
+      ? await openEmbeddedBus({ folder: config.dataFolder }, listener)
+      : await (await valkeyEngine()).openValkeyBus(valkeyAccess(config), listener);
+  } catch (error) {
+    log.warn('servers_not_joined', { reason: error instanceof Error ? error.message : String(error) });
+    return null;
+  }
+}
+
+function valkeyAccess({ store, valkey: { login, password, sentinelLogin, sentinelPassword, prefix } }: Config) {
+  return {
+    address: store,
+    prefix,
+    ...(login === null ? {} : { login }),
+    ...(password === null ? {} : { password }),
+    ...(sentinelLogin === null ? {} : { sentinelLogin }),
+    ...(sentinelPassword === null ? {} : { sentinelPassword }),
+  };
+}
+
+/** Loads the Valkey engine on first use, so that a server on the embedded store starts without it. */
+const valkeyEngine = () => import('@tidemark/store-valkey');
+
+async function openValkey(config: Config, log: Log | null, more: Partial<ValkeyOptions> = {}): Promise<ValkeyStore> {
+  const { openValkeyStore } = await valkeyEngine();
+  const { isDurabilityRequired, valkey } = config;
+  return openValkeyStore({
+    ...more,
+    ...valkeyAccess(config),
+    confirmReplicas: valkey.confirmReplicas,
+    isConfirmedOnDisk: valkey.isConfirmedOnDisk,
+    isDurabilityRequired,
+    onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
+  });
+}

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { type Log, refs, type Store, Tidemark, type TidemarkParts } from '@tidemark/core';
+import { systemClock as clock, steadyClock } from './clocks.ts';
+import type { Config } from './config/config.ts';
+import { BACKEND_WAIT_MS_MAX } from './edge-limits.ts';
+import { openPasswords } from './passwords.ts';
+import { readVersion } from './version.ts';
+
+export const random = { bytes: (count: number) => randomBytes(count) };
+/** Lets other work of the event loop run. */
+export const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
+export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
+
+const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Opens the core on a store for commands that work without a server. */
+export function openOfflineTidemark(config: Config, store: Store): Promise<Tidemark> {
+  return openTidemark(config, SILENT, { store });
+}
+
+type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules'>;
+
+/** Gives the core its ports and its settings. */
+export async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {
+  return new Tidemark({
+    ...connections,
+    clock,
+    steadyClock,
+    random,
+    pace,
+    wait,
+    log,
+    passwords: await openPasswords(),
+    limits: config.limits,
+    isResetAllowed: config.isResetAllowed,
+    version: readVersion(),
+    // A refresh is leased for as long as its query may take, including the wait for a socket.
+    queryMsMax: config.backend.queryTimeoutMs + BACKEND_WAIT_MS_MAX,
+    pullWaitMs: config.backend.pullWaitMs,
+    loginsKeptMs: config.backend.offlineLoginS * 1_000,
+    statsRetentionS: config.stats.retentionS,
+    // Subscriptions of browsers were made for this key; after a reset they come again.
+    keptOnReset: [refs.setting('vapid')],
+  });
+}
