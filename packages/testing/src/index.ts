@@ -46,7 +46,7 @@ export {
   type FakeBackend,
   openFakeBackend,
 } from './fake-backend/fake-backend.ts';
-export { type Browser, type BrowserPage, openBrowser } from './kit/browser.ts';
+export { type Page, type PageOptions, type TestBrowser, useBrowser } from './kit/browser.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
 export { Dice } from './kit/dice.ts';

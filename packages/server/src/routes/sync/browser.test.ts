@@ -3,17 +3,17 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import {
-  type Browser,
-  type BrowserPage,
   Caller,
   makeUser,
-  openBrowser,
   openWebPushStandIn,
+  type Page,
+  type PageOptions,
   settableClock,
   TEST_ONLY_CERTIFICATE,
   USER_PASSWORD,
+  useBrowser,
 } from '@tidemark/testing';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newVapidKeys } from '../../notifiers/vapid.ts';
 import { webPushNotifier } from '../../notifiers/web-push-notifier.ts';
 import { startTestServer, type TestServer, testConfig } from '../../test-server.ts';
@@ -42,7 +42,7 @@ let app: Server;
 let appUrl: string;
 let server: TestServer;
 let admin: Caller;
-let browser: Browser;
+const browser = useBrowser();
 
 beforeAll(async () => {
   app = createServer(async ({ url = '' }, response) => {
@@ -64,11 +64,9 @@ beforeAll(async () => {
   server = await startTestServer({ devices: { ...devices, origins: [appUrl] } });
   admin = new Caller(server.url, server.token);
   await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user' });
-  browser = await openBrowser();
 });
 
 afterAll(async () => {
-  await browser.close();
   admin.close();
   await server.close();
   app.closeAllConnections();
@@ -76,14 +74,13 @@ afterAll(async () => {
 });
 
 /** A page of the app with its device open, as the global `device`. */
-async function openApp(options: { readonly live?: boolean } = {}): Promise<BrowserPage> {
-  const page = await browser.openPage(appUrl);
-  onTestFinished(() => page.close());
-  await openDevice(page, options);
+async function openApp({ live = true, ...options }: PageOptions & { live?: boolean } = {}): Promise<Page> {
+  const page = await browser.openPage(appUrl, options);
+  await openDevice(page, { live });
   return page;
 }
 
-const openDevice = (page: BrowserPage, options: { readonly live?: boolean } = {}) =>
+const openDevice = (page: Page, options: { readonly live?: boolean } = {}) =>
   page.evaluate(`(async () => {
     const { openDevice } = await import('@tidemark/client');
     const { openIndexedDbStore } = await import('@tidemark/client/indexeddb-store');
@@ -91,14 +88,13 @@ const openDevice = (page: BrowserPage, options: { readonly live?: boolean } = {}
     globalThis.device = await openDevice({ ...${JSON.stringify({ url: server.url, ...options })}, store });
   })()`);
 
-const signIn = (page: BrowserPage, login: string) =>
+const signIn = (page: Page, login: string) =>
   page.evaluate(`device.signIn(${JSON.stringify({ login, password: USER_PASSWORD })}).then(() => device.sync())`);
 
-const held = (page: BrowserPage, id: string) =>
-  page.evaluate(`device.source('Order').get(${JSON.stringify(id)})?.attributes`);
+const held = (page: Page, id: string) => page.evaluate(`device.source('Order').get(${JSON.stringify(id)})?.attributes`);
 
 /** Resolves in the page once it holds of the device. */
-const until = (page: BrowserPage, condition: string) =>
+const until = (page: Page, condition: string) =>
   page.evaluate(`new Promise((resolve) => {
     const look = () => { if (${condition}) resolve(true); };
     device.source('Order').subscribe(look);
@@ -125,10 +121,10 @@ it('[SDK-15] what was changed without a network outlives the page, and is sent w
   await admin.post('/app/v1/Order/push_objects', { user_id: 'bob', objects: { o1: { total: 1 } } });
   const page = await openApp();
   await signIn(page, 'bob');
-  await page.setOffline(true);
+  await page.context().setOffline(true);
   await page.evaluate(`device.source('Order').update('o1', { total: 7 })`);
   await page.evaluate('device.close()');
-  await page.setOffline(false);
+  await page.context().setOffline(false);
   await page.reload();
   await openDevice(page);
   await until(page, "device.source('Order').get('o1').attributes.total === 7");
@@ -139,7 +135,8 @@ it('[SDK-15] what was changed without a network outlives the page, and is sent w
 
 it('[SDK-15] a second tab takes the device over, and the first is told so', async () => {
   await makeUser(server, 'eve');
-  const [first, second] = [await openApp(), await openApp()];
+  const first = await openApp();
+  const second = await openApp({ context: first.context() });
   await signIn(second, 'eve');
   const refused = first.evaluate(`device.signIn(${JSON.stringify({ login: 'eve', password: USER_PASSWORD })})`);
   await expect(refused).rejects.toThrow(/another tab or window has opened this device/);
@@ -147,12 +144,11 @@ it('[SDK-15] a second tab takes the device over, and the first is told so', asyn
 
 it('[SDK-16] the service worker of the guide shows what a ping says, and has an open page synchronise', async () => {
   await makeUser(server, 'pia');
-  await browser.allowNotifications(appUrl);
-  const page = await openApp({ live: false });
+  const page = await openApp({ live: false, permissions: ['notifications'] });
   await signIn(page, 'pia');
   await page.evaluate(`(async () => { ${await sample('page')} await navigator.serviceWorker.ready; })()`);
   await admin.post('/app/v1/Order/push_objects', { user_id: 'pia', objects: { o1: { total: 3 } } });
-  await page.deliverPush(await webPushPayload());
+  await deliverPush(page, await webPushPayload());
   await until(page, "device.source('Order').get('o1') !== undefined");
   const shown = await page.evaluate(`new Promise((resolve) => {
     const look = async () => {
@@ -164,6 +160,20 @@ it('[SDK-16] the service worker of the guide shows what a ping says, and has an 
   })`);
   expect(shown).toEqual([['My app', 'Grüße 💧']]);
 });
+
+/** Gives the page's service worker a push, as the push service would, after the browser has decrypted it. */
+async function deliverPush(page: Page, data: string): Promise<void> {
+  const devTools = await page.context().newCDPSession(page);
+  const updated = new Promise<string | undefined>((resolve) => {
+    devTools.once('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      resolve(registrations[0]?.registrationId);
+    });
+  });
+  await devTools.send('ServiceWorker.enable');
+  const registrationId = await updated;
+  if (registrationId === undefined) throw new Error('the page has no service worker');
+  await devTools.send('ServiceWorker.deliverPushMessage', { origin: appUrl, registrationId, data });
+}
 
 /** What the browser decrypts of a ping: here the stand-in of its push service has done it, with the browser's keys. */
 async function webPushPayload(): Promise<string> {
