@@ -4,11 +4,16 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packAll } from './pack.mjs';
+import { packAll, publishedPackages } from './pack.mjs';
 
 const PASSWORD = 'a-password-for-tests';
-const PACKAGES = ['backend', 'client', 'core', 'protocol', 'server', 'store-embedded', 'store-valkey'];
+const PACKAGES = publishedPackages().map((path) => path.replace('packages/', ''));
+// The packages are ECMAScript modules: neither CommonJS nor TypeScript's resolution before `exports` can load them.
+const UNSUPPORTED_RESOLUTIONS = ['node10', 'node16-cjs'];
 
 let folder;
 let installed;
@@ -48,6 +53,11 @@ function filesOf(name) {
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length + 1));
 }
 
+function readTarball(name) {
+  const file = readdirSync(join(folder, 'tarballs')).find((file) => /^tidemark-(.*)-\d/.exec(file)?.[1] === name);
+  return readFileSync(join(folder, 'tarballs', file));
+}
+
 describe('packages installed from tarballs', () => {
   it.each(PACKAGES)('[PACK-3] @tidemark/%s holds its licence, its README and no helper of tests', (name) => {
     const files = filesOf(name);
@@ -66,6 +76,19 @@ describe('packages installed from tarballs', () => {
       });
     });
     expect(empty).toEqual([]);
+  });
+
+  it.each(PACKAGES)('[PACK-5] publint finds no fault in @tidemark/%s', async (name) => {
+    const { messages, pkg } = await publint({
+      pack: { tarball: new Uint8Array(readTarball(name)).buffer },
+      strict: true,
+    });
+    expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
+  });
+
+  it.each(PACKAGES)('[PACK-5] ECMAScript modules and bundlers resolve all types of @tidemark/%s', async (name) => {
+    const { problems } = await checkPackage(createPackageFromTarballData(new Uint8Array(readTarball(name))));
+    expect(problems.filter(({ resolutionKind }) => !UNSUPPORTED_RESOLUTIONS.includes(resolutionKind))).toEqual([]);
   });
 
   it('[PACK-4] tidemark init makes an app, tidemark dev serves it, and a device reads its data', async () => {
