@@ -153,18 +153,35 @@ describe('package-inside', () => {
 describe('room-direction', () => {
   const rooms = {
     ports: [],
+    primitives: ['ports'],
     journal: ['ports'],
-    admission: ['ports', 'journal'],
-    documents: ['ports', 'admission', 'journal'],
+    admission: ['ports', 'primitives', 'journal'],
+    documents: ['ports', 'primitives', 'admission', 'journal'],
     pages: ['ports', 'journal'],
-    registry: ['ports', 'admission'],
+    entries: ['ports', 'primitives', 'admission'],
+    sources: ['ports', 'primitives', 'admission', 'entries'],
+    accounts: ['ports', 'primitives', 'admission', 'entries', 'sources'],
+    devices: ['ports', 'primitives', 'admission', 'entries', 'accounts'],
     stats: ['ports'],
-    system: ['ports', 'registry'],
-    uploads: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry'],
-    refresh: ['ports', 'admission', 'registry'],
-    search: ['ports', 'admission', 'journal', 'registry'],
-    devices: ['ports', 'documents', 'admission', 'journal', 'pages', 'registry', 'uploads', 'refresh'],
-    pings: ['ports', 'registry'],
+    system: ['ports', 'primitives', 'entries', 'sources', 'accounts', 'devices'],
+    uploads: ['ports', 'documents', 'admission', 'journal', 'pages'],
+    refresh: ['ports', 'primitives', 'admission', 'entries', 'sources'],
+    search: ['ports', 'admission', 'journal', 'sources'],
+    sync: [
+      'ports',
+      'primitives',
+      'admission',
+      'journal',
+      'pages',
+      'entries',
+      'sources',
+      'accounts',
+      'devices',
+      'uploads',
+      'refresh',
+    ],
+    pings: ['ports', 'primitives', 'entries', 'sources', 'devices'],
+    moving: ['ports', 'journal'],
   };
   const pairs = Object.keys(rooms).flatMap((from) => Object.keys(rooms).map((to) => [from, to]));
 
@@ -187,7 +204,7 @@ describe('room-direction', () => {
     expect(
       found({
         'packages/core/src/pages/page.ts': importing('../tidemark.ts'),
-        'packages/core/src/registry/registry.ts': '',
+        'packages/core/src/entries/entries.ts': '',
         'packages/core/src/tidemark.ts': Object.keys(rooms)
           .map((room) => importing(`./${room}/thing.ts`))
           .join(''),

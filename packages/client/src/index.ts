@@ -1,4 +1,4 @@
-export type { JsonValue, SyncSource, Trouble, UploadOp } from '@tidemark/protocol';
+export type { JsonValue, PartialError, SyncSource, UploadOp } from '@tidemark/protocol';
 export { ClientError, type ClientErrorCode } from './client-error.ts';
 export { defaultPlatform } from './default-platform.ts';
 export { Device, type DeviceAttributes } from './device.ts';

@@ -1,13 +1,13 @@
-import { Tidemark, takeNoticeTurn } from '@tidemark/core';
+import { claimPushNotice, Tidemark } from '@tidemark/core';
 import { CLOCK_SKEW_MS_MAX, Refusal } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { refs } from './entries/refs.ts';
 import { trimPoint } from './journal/trim-point.ts';
-import { isNews } from './pages/note-tidemark.ts';
+import { isWorthRecording } from './pages/record-tidemark.ts';
 import type { Adapter } from './ports/adapter.ts';
 import { elapsedMs, isAhead } from './ports/clock.ts';
 import type { LeasedJob } from './ports/jobs.ts';
-import { refs } from './registry/refs.ts';
 
 const DAY_MS = 86_400_000;
 /** A clock that was ahead for so long that nobody would wait for it. */
@@ -120,7 +120,7 @@ describe('a moment that lies ahead', () => {
     await tidemark.clients.noteSync(client_id, clock.nowMs());
     expect((await tidemark.clients.own('ada', client_id)).lastSyncMs).toBe(NOW);
     const mark = { client: 'c', epoch: 'e', seq: 1, base: 1, start: null, seenAtMs: NOW };
-    expect(isNews({ ...mark, seenAtMs: NOW + MONTH_MS }, mark)).toBe(true);
+    expect(isWorthRecording({ ...mark, seenAtMs: NOW + MONTH_MS }, mark)).toBe(true);
   });
 
   it('[CLOCK-1] a login remembered by a clock that was ahead is not remembered for longer', async () => {
@@ -139,7 +139,7 @@ describe('a moment that lies ahead', () => {
     const partition = { source: 'Stock', user: null };
     const announce = async (id: string) => {
       await tidemark.pushObjects({ ...STOCK, objects: { [id]: { a: 1 } } });
-      return takeNoticeTurn(ports, partition, 10_000);
+      return claimPushNotice(ports, partition, 10_000);
     };
     clock.advance(MONTH_MS);
     expect(await announce('1')).toBe('tell');

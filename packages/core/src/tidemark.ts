@@ -1,4 +1,7 @@
 import { DEFAULT_LIMITS, type JsonValue, type Limits, parseJson, Refusal, type WriteReport } from '@tidemark/protocol';
+import { RememberedLogins } from './accounts/remembered-logins.ts';
+import { Tokens } from './accounts/tokens.ts';
+import { Users } from './accounts/users.ts';
 import { admitAnswer } from './admission/admit-answer.ts';
 import {
   admitContent,
@@ -11,28 +14,27 @@ import {
   type AnswerCall,
   type FastDeleteCall,
   type FastUpdateCall,
-  type Moment,
   type ObjectsCall,
   type PartitionWrite,
   type ReplaceCall,
+  type SeenState,
   WriteAdmission,
   type WriteCall,
 } from './admission/admit-write.ts';
 import type { Admitted } from './admission/admitted.ts';
 import { customNameOf, type PartitionedSource } from './admission/custom-partition.ts';
-import { WITHOUT_PAUSE } from './admission/stride.ts';
-import { Devices } from './devices/devices.ts';
-import { pageBounds } from './devices/page-bounds.ts';
+import { Clients } from './devices/clients.ts';
+import type { DeviceId } from './devices/device-id.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
 import { readObjects } from './documents/read-objects.ts';
 import { Writer } from './documents/writer.ts';
 import { inspectRecord } from './journal/record.ts';
 import { RETENTION_MS_DEFAULT, trim } from './journal/trim.ts';
-import { markOf, noteTidemark, type Shown } from './pages/note-tidemark.ts';
 import { PageCache } from './pages/page-cache.ts';
-import { glance, pull } from './pages/pull.ts';
+import type { PageStart } from './pages/page-start.ts';
+import { pull, readPosition } from './pages/pull.ts';
+import { noteTidemark, type TidemarkReport, tidemarkOf } from './pages/record-tidemark.ts';
 import { pageJson } from './pages/render-page.ts';
-import type { PageStart } from './pages/start-of.ts';
 import { tokenText } from './pages/token.ts';
 import type { Adapters, ObjectsAnswer } from './ports/adapter.ts';
 import type { Clock } from './ports/clock.ts';
@@ -42,17 +44,15 @@ import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
 import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
-import type { ServerIdentity } from './refresh/refresh-desk.ts';
+import { WITHOUT_PAUSE } from './primitives/work-budget.ts';
+import type { ServerIdentity } from './refresh/refresh-leases.ts';
 import { Refresher } from './refresh/refresher.ts';
-import { Clients } from './registry/clients.ts';
-import type { DeviceId } from './registry/device-id.ts';
-import { MemberNews } from './registry/member-news.ts';
-import { RememberedLogins } from './registry/remembered-logins.ts';
-import { Sources } from './registry/sources.ts';
-import { Tokens } from './registry/tokens.ts';
-import { Users } from './registry/users.ts';
 import { isSearchable, search } from './search/search.ts';
+import { MembershipChanges } from './sources/membership-changes.ts';
+import { Sources } from './sources/sources.ts';
 import { Stats } from './stats/stats.ts';
+import { Devices } from './sync/devices.ts';
+import { pageBounds } from './sync/page-bounds.ts';
 import type { UrlRules } from './system/admit-url.ts';
 import { Audit } from './system/audit.ts';
 import { System } from './system/system.ts';
@@ -145,7 +145,7 @@ export class Tidemark {
   readonly #cache: PageCache;
   readonly #named: NamedDocuments;
   readonly #listeners = new Set<(committed: Committed) => void>();
-  readonly #memberNews: MemberNews<Committed>;
+  readonly #memberNews: MembershipChanges<Committed>;
   readonly #outcomeListeners = new Set<(device: DeviceId) => void>();
 
   constructor(parts: TidemarkParts) {
@@ -156,7 +156,7 @@ export class Tidemark {
     this.clients = new Clients(ports);
     this.sources = new Sources(ports);
     this.tokens = new Tokens(ports);
-    this.#memberNews = new MemberNews(this.sources.memberships, parts.log, (committed) =>
+    this.#memberNews = new MembershipChanges(this.sources.memberships, parts.log, (committed) =>
       this.#tellCommitted(committed),
     );
     const { statsRetentionS: retentionS } = parts;
@@ -258,7 +258,7 @@ export class Tidemark {
   // Reading objects
 
   /** The moment to hand to `replaceObjects` once a query that begins now has its answer. */
-  async head(call: WriteCall): Promise<Moment> {
+  async head(call: WriteCall): Promise<SeenState> {
     const { partition, life } = await this.#admission.partition(call);
     const { epoch, head } = await this.store.partition(partition);
     return { epoch, head, life };
@@ -278,16 +278,16 @@ export class Tidemark {
   async pull(call: PullCall): Promise<PullAnswer> {
     const { partition } = await this.#admission.partition(call);
     const bounds = pageBounds(this.#limits, call);
-    const seen = await glance(this.store, { partition, token: call.token, restarts: 0 });
+    const seen = await readPosition(this.store, { partition, token: call.token, restarts: 0 });
     const { token, body, start } = await pull(this.store, seen, bounds, this.#cache);
     const { client } = call;
     const noted = client === undefined ? Promise.resolve() : this.#note(partition, { client, start, given: token });
     return { json: pageJson(tokenText(token, 0), body), start, noted };
   }
 
-  async #note(partition: PartitionKey, shown: Omit<Shown, 'nowMs'>): Promise<void> {
+  async #note(partition: PartitionKey, shown: Omit<TidemarkReport, 'nowMs'>): Promise<void> {
     try {
-      await noteTidemark(this.store, partition, markOf({ ...shown, nowMs: this.#clock.nowMs() }));
+      await noteTidemark(this.store, partition, tidemarkOf({ ...shown, nowMs: this.#clock.nowMs() }));
     } catch (error) {
       this.#onNoteFailed(error);
     }

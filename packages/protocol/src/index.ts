@@ -20,13 +20,13 @@ export { type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refus
 export type {
   Conflicts,
   Page,
+  PartialError,
   PartitionType,
   Problem,
   References,
   SourceAttributes,
   StatStep,
   SyncType,
-  Trouble,
   WriteReport,
 } from './schemas.ts';
 export type * from './sync-schemas.ts';

@@ -67,15 +67,19 @@ export const SourceAttributes = Type.Object(
 export type SourceAttributes = Static<typeof SourceAttributes>;
 
 /** What went wrong with one part of a call that went well otherwise; `code` is one of the catalogue. */
-export const Trouble = Type.Object(
+export const PartialError = Type.Object(
   {
     code: text('A code of the catalogue in docs/errors.md.', 'source_not_found'),
     detail: text('What exactly went wrong, for people.', 'there is no source "Prodct"'),
     retry_after_s: Type.Optional(count('When to ask again, in seconds.', 5)),
   },
-  { ...closed, title: 'Trouble', description: 'What went wrong with one part of a call that otherwise succeeded.' },
+  {
+    ...closed,
+    title: 'PartialError',
+    description: 'What went wrong with one part of a call that otherwise succeeded.',
+  },
 );
-export type Trouble = Static<typeof Trouble>;
+export type PartialError = Static<typeof PartialError>;
 
 /** The answer to a pull for one source. With `error`, the data is as it was when all was well. */
 export const Page = Type.Object(
@@ -107,7 +111,7 @@ export const Page = Type.Object(
         184467440737,
       ),
     ),
-    error: Type.Optional(Trouble),
+    error: Type.Optional(PartialError),
   },
   {
     ...closed,

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { attributes, closed, flag, membersOf, moment, text, texts } from './annotated.ts';
-import { Conflicts, Page, PartitionType, References, SyncType, Trouble } from './schemas.ts';
+import { Conflicts, Page, PartialError, PartitionType, References, SyncType } from './schemas.ts';
 
 /**
  * The device protocol, `/sync/v1`. docs/sync-protocol.md says what it means. A schema with a `title` stands under that
@@ -98,7 +98,7 @@ export type PullRequest = Static<typeof PullRequest>;
 
 /** A source that cannot be pulled at all; the others are not affected. */
 export const NoPage = Type.Object(
-  { error: Trouble },
+  { error: PartialError },
   { ...closed, title: 'NoPage', description: 'A source that cannot be pulled; the others are not affected.' },
 );
 export type NoPage = Static<typeof NoPage>;
@@ -143,7 +143,7 @@ export const Outcome = Type.Object(
     source: text('The source of the object.', 'Product'),
     status: OutcomeStatus,
     id: text("The object's id; not the one the device gave when the backend chose its own.", '17'),
-    error: Type.Optional(Trouble),
+    error: Type.Optional(PartialError),
     current: Type.Optional(
       Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
         description: 'Of a rejected or conflicting upload, the object as the server has it; null: there is none.',

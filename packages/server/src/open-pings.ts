@@ -7,8 +7,8 @@ import {
   PingResults,
   Pings,
   type Random,
+  RecentPings,
   type Tidemark,
-  ToldLately,
 } from '@tidemark/core';
 import type { Config } from './config/config.ts';
 import type { LiveDevices } from './events/live-devices.ts';
@@ -62,7 +62,7 @@ export async function openPings(parts: PingsParts): Promise<OpenPings> {
     results,
     webPushKey: vapidKeys.publicKey,
     start() {
-      const told = new ToldLately(by);
+      const told = new RecentPings(by);
       const delivery = startDelivery({ ...parts, notifiers, pings, results, told, concurrency });
       const notices = startPushNotices({ ...parts, pings, delayMs });
       stop = async (graceMs) => {

@@ -1,4 +1,4 @@
-import { type Jobs, type PingPage, PingResults, Pings, ToldLately } from '@tidemark/core';
+import { type Jobs, type PingPage, PingResults, Pings, RecentPings } from '@tidemark/core';
 import type { SyncEvents } from '@tidemark/protocol';
 import { DEFAULT_LIMITS } from '@tidemark/protocol';
 import {
@@ -76,7 +76,7 @@ async function bench({ devices, behave, live, timeoutMs = 2_000, concurrency = 6
   }
   const log = collectingLog();
   const start = () => {
-    const parts = { ...kit, clock, log, jobs, notifiers, pings, results, told: new ToldLately('here'), dice: () => 0 };
+    const parts = { ...kit, clock, log, jobs, notifiers, pings, results, told: new RecentPings('here'), dice: () => 0 };
     return startDelivery({ ...parts, concurrency, backOff: { baseMs: 10, capMs: 20 } });
   };
   onTestFinished(async () => {

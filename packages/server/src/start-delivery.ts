@@ -10,8 +10,8 @@ import {
   type PingResults,
   type Pings,
   pingQueue,
+  type RecentPings,
   type Tidemark,
-  type ToldLately,
 } from '@tidemark/core';
 import { PUSH_SERVICES } from '@tidemark/protocol';
 import type { BackOff } from './jobs/back-off.ts';
@@ -28,7 +28,7 @@ export interface DeliveryParts {
   readonly notifiers: Notifiers;
   readonly pings: Pings;
   readonly results: PingResults;
-  readonly told: ToldLately;
+  readonly told: RecentPings;
   readonly dice: () => number;
   /** Pings under way to one push service at once. */
   readonly concurrency: number;

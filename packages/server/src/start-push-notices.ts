@@ -2,14 +2,14 @@ import {
   announceChange,
   type Clock,
   type CommitCause,
+  claimPushNotice,
   type Jobs,
   type Log,
-  type NoticeTurn,
   type PartitionKey,
   type Pings,
+  type PushNoticeDecision,
   PushNotices,
   type Tidemark,
-  takeNoticeTurn,
 } from '@tidemark/core';
 import { systemTimers, type Timers } from './jobs/timers.ts';
 
@@ -97,11 +97,11 @@ async function tell(
   { tidemark: { store, sources }, pings, jobs, clock }: PushNoticesParts,
   partition: PartitionKey,
   everyMs: number,
-): Promise<NoticeTurn> {
+): Promise<PushNoticeDecision> {
   if (!(await sources.has(partition.source))) return 'told';
   const { push_notify: isWanted } = await sources.view(partition.source);
   if (!isWanted) return 'told';
-  const turn = await takeNoticeTurn({ store, clock, sources }, partition, everyMs);
+  const turn = await claimPushNotice({ store, clock, sources }, partition, everyMs);
   if (turn === 'tell') await announceChange(pings, jobs, partition);
   return turn;
 }

@@ -113,7 +113,7 @@ function applyChanges(
   const effective = changes.filter((change, index) => change.record !== null || standings[index]?.isLive === true);
   if (effective.length === 0) return null;
   const partition = kept ?? newPartition(tables);
-  let { head, size, checksum, graves } = partition;
+  let { head, size, checksum, tombstones } = partition;
   let bytes = bytesOf(tables, partition) - removeFromJournal(tables, partition.number, changes, standings);
   const live = new LiveWriter(tables, partition.number, head);
   for (const [index, change] of changes.entries()) {
@@ -123,14 +123,14 @@ function applyChanges(
     bytes += change.record?.length ?? 0;
     addToJournal(tables, live, [partition.number, head], change);
     size += (change.record === null ? 0 : 1) - (standing?.isLive === true ? 1 : 0);
-    graves += (change.record === null ? 1 : 0) - (standing?.isLive === false ? 1 : 0);
+    tombstones += (change.record === null ? 1 : 0) - (standing?.isLive === false ? 1 : 0);
     checksum = addChecksums(
       subtractChecksums(checksum, standing?.isLive === true ? standing.checksum : 0),
       change.checksum,
     );
   }
   live.flush();
-  return { ...partition, head, size, checksum, graves, bytes };
+  return { ...partition, head, size, checksum, tombstones, bytes };
 }
 
 function newPartition(tables: Tables): KeptPartition {
@@ -142,7 +142,7 @@ function newPartition(tables: Tables): KeptPartition {
     floor: 0,
     size: 0,
     checksum: 0,
-    graves: 0,
+    tombstones: 0,
     bytes: 0,
   };
 }
@@ -158,7 +158,7 @@ function removeFromJournal(
   for (const [index, standing] of standings.entries()) {
     if (standing === null) continue;
     if (standing.isLive) live.push(standing.seq);
-    else if (changes[index]?.record !== null) tables.graves.remove([partition, standing.seq]);
+    else if (changes[index]?.record !== null) tables.tombstones.remove([partition, standing.seq]);
   }
   return removeRecords(tables, partition, live);
 }
@@ -169,7 +169,7 @@ function addToJournal(
   [partition, seq]: Place,
   { id, record, units, checksum }: WrittenChange,
 ): void {
-  if (record === null) tables.graves.put([partition, seq], id);
+  if (record === null) tables.tombstones.put([partition, seq], id);
   else live.add({ seq, bytes: record, units });
   const isLive = record !== null;
   tables.index.put([partition, id], standingBytes({ seq, isLive, checksum: isLive ? checksum : 0 }));
@@ -182,18 +182,18 @@ export function applyTrim(tables: Tables, key: PartitionKey, upTo: number, grave
   if (target <= kept.floor) return stateOf(tables, kept);
   const { number: partition } = kept;
   const due = [
-    ...tables.graves.getRange({
+    ...tables.tombstones.getRange({
       start: [partition, 0],
       end: [partition, target + 1],
       limit: gravesMax,
     }),
   ];
   for (const { key: place, value: id } of due) {
-    tables.graves.remove(place);
+    tables.tombstones.remove(place);
     tables.index.remove([partition, id]);
   }
   const floor = due.length < gravesMax ? target : (due.at(-1)?.key[1] ?? target);
-  const next = { ...kept, floor, graves: kept.graves - due.length };
+  const next = { ...kept, floor, tombstones: kept.tombstones - due.length };
   tables.partitions.put(partitionName(key), JSON.stringify(next));
   return stateOf(tables, next);
 }

@@ -154,13 +154,13 @@ export class EmbeddedStore implements MovableStore {
 
   async readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
     const slice = readJournal(this.#now(), key, range);
-    await breatheAfter(slice.records.length + slice.graves.length, unitsOf(slice.records));
+    await breatheAfter(slice.records.length + slice.tombstones.length, unitsOf(slice.records));
     return slice;
   }
 
   async readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice> {
     const slice = readJoined(this.#now(), key, range);
-    await breatheAfter(slice.graves.length, slice.records.length / JOINED_UNITS_COST_LESS_BY);
+    await breatheAfter(slice.tombstones.length, slice.records.length / JOINED_UNITS_COST_LESS_BY);
     return slice;
   }
 

@@ -44,7 +44,7 @@ function removePartition(tables: Tables, name: Buffer): void {
   if (text === undefined) return;
   const { number: partition } = JSON.parse(text) as KeptPartition;
   removeRange(tables.live, [partition, 0], [partition + 1, 0]);
-  removeRange(tables.graves, [partition, 0], [partition + 1, 0]);
+  removeRange(tables.tombstones, [partition, 0], [partition + 1, 0]);
   removeRange(tables.index, [partition, ''], [partition + 1, '']);
   removeTidemarksOn(tables, partition);
   tables.partitions.remove(name);

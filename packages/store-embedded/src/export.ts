@@ -80,15 +80,15 @@ class Exporter {
   /** Live records and tombstones lie in two ranges; they are merged by seq. */
   *#journal(partition: PartitionKey, { number }: KeptPartition): Iterable<Piece> {
     const range = { ...placesAfter(number, -1), transaction: this.#transaction };
-    const graves = this.#tables.graves.getRange(range)[Symbol.iterator]();
-    let grave = graves.next();
+    const tombstones = this.#tables.tombstones.getRange(range)[Symbol.iterator]();
+    let grave = tombstones.next();
     for (const { seq, record } of liveRecords(this.#tables, range)) {
-      for (; grave.done !== true && grave.value.key[1] < seq; grave = graves.next()) {
+      for (; grave.done !== true && grave.value.key[1] < seq; grave = tombstones.next()) {
         yield { what: 'grave', partition, seq: grave.value.key[1], id: grave.value.value };
       }
       yield this.#record(partition, number, seq, record);
     }
-    for (; grave.done !== true; grave = graves.next()) {
+    for (; grave.done !== true; grave = tombstones.next()) {
       yield { what: 'grave', partition, seq: grave.value.key[1], id: grave.value.value };
     }
   }

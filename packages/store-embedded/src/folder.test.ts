@@ -74,7 +74,7 @@ async function inSecondFormat(folder: string): Promise<void> {
   writeFileSync(mark, readFileSync(mark, 'utf8').replace('"format": 3', '"format": 2'));
 }
 
-const ALL = { after: 0, gravesAfter: 0, entriesMax: 10_000, unitsMax: 10_000_000 };
+const ALL = { after: 0, tombstonesAfter: 0, entriesMax: 10_000, unitsMax: 10_000_000 };
 
 /** Everything in the folder; LMDB's lock file holds nothing that outlives a process. */
 function contentOf(folder: string): Record<string, string> {

@@ -32,16 +32,21 @@ function changesOf(dice: Dice, letters: readonly string[]): readonly Change[] {
 function rangeOf(dice: Dice, head: number): JournalRange {
   const after = dice.chance(30) ? 0 : dice.below(head + 1);
   const entriesMax = dice.chance(50) ? 10_000 : dice.between(1, 400);
-  return { after, gravesAfter: dice.pick([0, after, head]), entriesMax, unitsMax: dice.pick([1, 5_000, 50_000, 1e9]) };
+  return {
+    after,
+    tombstonesAfter: dice.pick([0, after, head]),
+    entriesMax,
+    unitsMax: dice.pick([1, 5_000, 50_000, 1e9]),
+  };
 }
 
 async function readEverything(store: Store, range: JournalRange) {
   const { state, ...slice } = await store.readJournal(PARTITION, range);
-  const { records, count, graves, upTo } = await store.readJoined(PARTITION, range);
+  const { records, count, tombstones, upTo } = await store.readJoined(PARTITION, range);
   return {
     state: { head: state.head, size: state.size, checksum: state.checksum },
     slice,
-    joined: { text: Buffer.from(records).toString(), count, graves, upTo },
+    joined: { text: Buffer.from(records).toString(), count, tombstones, upTo },
   };
 }
 

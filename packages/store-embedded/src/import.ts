@@ -84,9 +84,10 @@ class ImportDesk {
     const { seq, id } = piece;
     const isLive = piece.what === 'record';
     if (isLive) this.#live?.add({ seq, bytes: Buffer.from(piece.record), units: piece.record.length });
-    else this.#tables.graves.put([number, seq], id);
+    else this.#tables.tombstones.put([number, seq], id);
     this.#tables.index.put([number, id], standingBytes({ seq, isLive, checksum: isLive ? piece.checksum : 0 }));
-    if (!isLive) this.#partition = { ...this.#at(piece.partition), graves: this.#at(piece.partition).graves + 1 };
+    if (!isLive)
+      this.#partition = { ...this.#at(piece.partition), tombstones: this.#at(piece.partition).tombstones + 1 };
   }
 
   #open(key: PartitionKey, partition: KeptPartition): KeptPartition {
@@ -114,7 +115,7 @@ function newPartition(tables: Tables, { epoch, head, floor, size, checksum, earl
   if (!epoch.startsWith(life)) throw new Error('the epoch of a partition does not begin with that of its store');
   return {
     ...{ number: nextNumber(tables, 'partition'), word: epoch.slice(life.length), head, floor, size, checksum },
-    graves: 0,
+    tombstones: 0,
     ...(earlier === undefined ? {} : { earlier }),
   };
 }

@@ -27,7 +27,7 @@ it('[PAGE-16] the bytes of a page stay the same while pages of others are read a
     for (let page = 0; page < OBJECTS / PAGE_OBJECTS; page++) {
       const reads = USERS.map(async (user) => {
         const after = round * OBJECTS + page * PAGE_OBJECTS;
-        const range = { after, gravesAfter: after, entriesMax: PAGE_OBJECTS, unitsMax: 1e9 };
+        const range = { after, tombstonesAfter: after, entriesMax: PAGE_OBJECTS, unitsMax: 1e9 };
         const { records } = await store.readJoined(partitionOf(user), range);
         const wanted = recordsOf(user, round).slice(page * PAGE_OBJECTS, (page + 1) * PAGE_OBJECTS);
         kept.push({ bytes: records, wanted: wanted.join(',') });

@@ -40,9 +40,9 @@ function recordAt(records: RecordFinder, { seq, isLive }: Standing): string | nu
 export function readJournal(tables: Tables, key: PartitionKey, range: JournalRange): JournalSlice {
   const records: string[] = [];
   const seqs: number[] = [];
-  const stretch = walkJournal(tables, key, range, (live, room, graves) => {
+  const stretch = walkJournal(tables, key, range, (live, room, tombstones) => {
     for (const { seq, record } of recordsIn(live, range.after)) {
-      if (!buryBefore(seq, graves, room) || !room.take(seq, 1, record.length)) return false;
+      if (!buryBefore(seq, tombstones, room) || !room.take(seq, 1, record.length)) return false;
       records.push(record);
       seqs.push(seq);
     }
@@ -54,15 +54,15 @@ export function readJournal(tables: Tables, key: PartitionKey, range: JournalRan
 /** The same with the records joined as they are kept: of what is taken whole, nothing is looked at but its size. */
 export function readJoined(tables: Tables, key: PartitionKey, range: JournalRange): JoinedSlice {
   const joined = new JoinedRecords();
-  const stretch = walkJournal(tables, key, range, (live, room, graves) => {
+  const stretch = walkJournal(tables, key, range, (live, room, tombstones) => {
     const { end, isRun, value, gaps } = live;
     if (!isRun) {
       // A tombstone is read into the same memory.
-      const bytes = graves.seq < end ? copyOf(value) : viewOf(value);
-      return addEach(joined, [{ seq: end, bytes, units: textOf(value).length }], false, { room, graves });
+      const bytes = tombstones.seq < end ? copyOf(value) : viewOf(value);
+      return addEach(joined, [{ seq: end, bytes, units: textOf(value).length }], false, { room, tombstones });
     }
     const head = runHead(value, end);
-    if (graves.seq > head.lastSeq) {
+    if (tombstones.seq > head.lastSeq) {
       const isAllNew = gaps.length === 0 && head.firstSeq > range.after;
       if (isAllNew && room.take(head.lastSeq, head.count, head.units)) {
         joined.add(viewOf(value, head.textStart), head.count, head.isOneLine);
@@ -71,7 +71,7 @@ export function readJoined(tables: Tables, key: PartitionKey, range: JournalRang
       if (head.isAscii) return addSome(joined, live, { head, after: range.after, room });
     }
     const records = recordsOfRun(value, end, gaps).filter(({ seq }) => seq > range.after);
-    return addEach(joined, records, head.isOneLine, { room, graves });
+    return addEach(joined, records, head.isOneLine, { room, tombstones });
   });
   return { ...stretch, ...joined.take() };
 }
@@ -110,17 +110,17 @@ function addEach(
   joined: JoinedRecords,
   records: readonly RunRecord[],
   isOneLine: boolean,
-  { room, graves }: { readonly room: Room; readonly graves: GraveCursor },
+  { room, tombstones }: { readonly room: Room; readonly tombstones: GraveCursor },
 ): boolean {
   for (const { seq, bytes, units } of records) {
-    if (!buryBefore(seq, graves, room) || !room.take(seq, 1, units)) return false;
+    if (!buryBefore(seq, tombstones, room) || !room.take(seq, 1, units)) return false;
     joined.add(bytes, 1, isOneLine);
   }
   return true;
 }
 
 /** False: there was no room for all of it. */
-type Visit = (live: LiveValue, room: Room, graves: GraveCursor) => boolean;
+type Visit = (live: LiveValue, room: Room, tombstones: GraveCursor) => boolean;
 
 /** Visits what stands in a range. Of the tombstones, the visitor has to add those before each record. */
 function walkJournal(
@@ -128,28 +128,28 @@ function walkJournal(
   key: PartitionKey,
   range: JournalRange,
   visit: Visit,
-): Pick<JournalSlice, 'state' | 'graves' | 'upTo'> {
+): Pick<JournalSlice, 'state' | 'tombstones' | 'upTo'> {
   const kept = keptPartition(tables, key);
   const state = stateOf(tables, kept);
   const room = new Room(range);
   if (kept === null || range.after >= kept.head) return room.stretch(state, true);
-  const graves = new GraveCursor(tables, kept, Math.max(range.after, range.gravesAfter));
+  const tombstones = new GraveCursor(tables, kept, Math.max(range.after, range.tombstonesAfter));
   try {
     for (const live of liveValues(tables.live.getRange(placesAfter(kept.number, range.after)))) {
-      if (!visit(live, room, graves)) return room.stretch(state, false);
+      if (!visit(live, room, tombstones)) return room.stretch(state, false);
     }
-    return room.stretch(state, buryBefore(NUMBER_MAX, graves, room));
+    return room.stretch(state, buryBefore(NUMBER_MAX, tombstones, room));
   } finally {
-    graves.close();
+    tombstones.close();
   }
 }
 
 /** Adds the tombstones below `seq`. False: there was no room for all of them. */
-function buryBefore(seq: number, graves: GraveCursor, room: Room): boolean {
-  while (graves.seq < seq) {
-    if (!room.take(graves.seq, 1, graves.id.length)) return false;
-    room.graves.push(graves.id);
-    graves.advance();
+function buryBefore(seq: number, tombstones: GraveCursor, room: Room): boolean {
+  while (tombstones.seq < seq) {
+    if (!room.take(tombstones.seq, 1, tombstones.id.length)) return false;
+    room.tombstones.push(tombstones.id);
+    tombstones.advance();
   }
   return true;
 }
@@ -157,7 +157,7 @@ function buryBefore(seq: number, graves: GraveCursor, room: Room): boolean {
 /** What is left of the bounds of a slice, and how far it has come. */
 class Room {
   readonly #range: JournalRange;
-  readonly graves: string[] = [];
+  readonly tombstones: string[] = [];
   #entries = 0;
   #units = 0;
   #upTo: number;
@@ -179,8 +179,8 @@ class Room {
     return true;
   }
 
-  stretch(state: PartitionState, isWhole: boolean): Pick<JournalSlice, 'state' | 'graves' | 'upTo'> {
-    return { state, graves: this.graves, upTo: isWhole ? state.head : this.#upTo };
+  stretch(state: PartitionState, isWhole: boolean): Pick<JournalSlice, 'state' | 'tombstones' | 'upTo'> {
+    return { state, tombstones: this.tombstones, upTo: isWhole ? state.head : this.#upTo };
   }
 }
 
@@ -190,9 +190,9 @@ class GraveCursor {
   seq = Number.POSITIVE_INFINITY;
   id = '';
 
-  constructor(tables: Tables, { number, graves, head }: KeptPartition, after: number) {
-    const isEmpty = graves === 0 || after >= head;
-    this.#entries = isEmpty ? null : tables.graves.getRange(placesAfter(number, after))[Symbol.iterator]();
+  constructor(tables: Tables, { number, tombstones, head }: KeptPartition, after: number) {
+    const isEmpty = tombstones === 0 || after >= head;
+    this.#entries = isEmpty ? null : tables.tombstones.getRange(placesAfter(number, after))[Symbol.iterator]();
     this.advance();
   }
 

@@ -11,7 +11,7 @@ export interface KeptPartition {
   readonly floor: number;
   readonly size: number;
   readonly checksum: number;
-  readonly graves: number;
+  readonly tombstones: number;
   /** Bytes of the records of live objects. Absent: nobody has counted them yet; the next commit does. */
   readonly bytes?: number;
   /** Of a partition that came from another engine, which had them. */

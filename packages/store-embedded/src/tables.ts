@@ -24,7 +24,7 @@ export interface Tables {
   /** [partition, seq] → record of a live object, or several (`runs.ts`). The bytes are good until the next read. */
   readonly live: Database<FleetingBytes, LivePlace>;
   /** [partition, seq] → id of a deleted object. */
-  readonly graves: Database<string, Place>;
+  readonly tombstones: Database<string, Place>;
   /** [partition, id] → where it stands, whether it lives, its checksum. */
   readonly index: Database<Buffer, ObjectName>;
   /** [partition, client] → tidemark. */
@@ -86,7 +86,7 @@ export function openTables(
     facts: root.openDB('facts', { encoding: 'string' }),
     partitions: root.openDB<string, Buffer>('partitions', tuples) as TupleTable,
     live: root.openDB('live', live),
-    graves: root.openDB('graves', journal),
+    tombstones: root.openDB('tombstones', journal),
     index: root.openDB('index', index),
     tidemarks: root.openDB('tidemarks', texts),
     marked: root.openDB('marked', texts),

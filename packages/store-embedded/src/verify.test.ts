@@ -58,7 +58,7 @@ function exchange({ tables, kept }: Bench, seq: number, text: string | null): vo
 const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['problem'][] }> = {
   'a wrong size': { harm: (bench) => rewrite(bench, { size: 3 }), problems: ['wrong_size'] },
   'a wrong number of bytes': { harm: (bench) => rewrite(bench, { bytes: 9 }), problems: ['wrong_size'] },
-  'a wrong number of tombstones': { harm: (bench) => rewrite(bench, { graves: 9 }), problems: ['wrong_size'] },
+  'a wrong number of tombstones': { harm: (bench) => rewrite(bench, { tombstones: 9 }), problems: ['wrong_size'] },
   'a wrong checksum': { harm: (bench) => rewrite(bench, { checksum: 1 }), problems: ['wrong_checksum'] },
   'a head that went back': { harm: (bench) => rewrite(bench, { head: 5 }), problems: ['seq_beyond_head'] },
   'a floor above a tombstone': { harm: (bench) => rewrite(bench, { floor: 6 }), problems: ['grave_below_floor'] },
@@ -99,7 +99,7 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
     problems: ['missing_from_journal'],
   },
   'a lost tombstone': {
-    harm: ({ tables, kept }) => tables.graves.removeSync([kept.number, 6]),
+    harm: ({ tables, kept }) => tables.tombstones.removeSync([kept.number, 6]),
     problems: ['missing_from_journal', 'wrong_size'],
   },
   'a record of no partition': {

@@ -57,8 +57,8 @@ class Check {
   async *#partition(partition: PartitionKey, kept: KeptPartition): AsyncIterable<Finding> {
     const live = { size: 0, checksum: 0, bytes: 0 };
     for await (const finding of this.#live(kept, live)) yield { partition, ...finding };
-    const graves = { count: 0 };
-    for await (const finding of this.#graves(kept, graves)) yield { partition, ...finding };
+    const tombstones = { count: 0 };
+    for await (const finding of this.#tombstones(kept, tombstones)) yield { partition, ...finding };
     for await (const finding of this.#index(kept)) yield { partition, ...finding };
     if (live.size !== kept.size) {
       yield { partition, problem: 'wrong_size', detail: `${kept.size} objects noted, ${live.size} found` };
@@ -68,8 +68,12 @@ class Check {
     if (isElseRight && kept.bytes !== undefined && live.bytes !== kept.bytes) {
       yield { partition, problem: 'wrong_size', detail: `${kept.bytes} bytes noted, ${live.bytes} found` };
     }
-    if (graves.count !== kept.graves) {
-      yield { partition, problem: 'wrong_size', detail: `${kept.graves} tombstones noted, ${graves.count} found` };
+    if (tombstones.count !== kept.tombstones) {
+      yield {
+        partition,
+        problem: 'wrong_size',
+        detail: `${kept.tombstones} tombstones noted, ${tombstones.count} found`,
+      };
     }
     if (live.checksum !== kept.checksum) {
       yield { partition, problem: 'wrong_checksum', detail: `${kept.checksum} noted, ${live.checksum} computed` };
@@ -100,8 +104,8 @@ class Check {
     yield* this.#standing(kept, read.id, { seq, isLive: true, checksum: read.checksum });
   }
 
-  async *#graves(kept: KeptPartition, totals: { count: number }): AsyncIterable<PartitionFinding> {
-    for (const { key, value: id } of this.#tables.graves.getRange(this.#journalRange(kept))) {
+  async *#tombstones(kept: KeptPartition, totals: { count: number }): AsyncIterable<PartitionFinding> {
+    for (const { key, value: id } of this.#tables.tombstones.getRange(this.#journalRange(kept))) {
       await this.#breathe();
       totals.count++;
       if (key[1] > kept.head)
@@ -135,14 +139,14 @@ class Check {
   }
 
   #isGrave(place: Place): boolean {
-    return this.#tables.graves.get(place, { transaction: this.#transaction }) !== undefined;
+    return this.#tables.tombstones.get(place, { transaction: this.#transaction }) !== undefined;
   }
 
   /** What belongs to no partition. */
   async *#orphans(numbers: ReadonlySet<number>): AsyncIterable<Finding> {
     const keys: readonly (readonly [string, Iterable<number>])[] = [
       ['live', this.#firsts(this.#tables.live, ALL_PLACES)],
-      ['graves', this.#firsts(this.#tables.graves, ALL_PLACES)],
+      ['tombstones', this.#firsts(this.#tables.tombstones, ALL_PLACES)],
       ['index', this.#firsts(this.#tables.index, ALL_OBJECTS)],
       ['tidemarks', this.#tidemarkPartitions()],
     ];

@@ -75,7 +75,7 @@ async function untilCopied(primary: ValkeyServer, replica: ValkeyServer): Promis
 }
 
 describe('a failover in a cluster', () => {
-  it('[VALKEY-29] a failover that loses the enrolment of a place does not make an erasure miss it', async () => {
+  it('[VALKEY-29] a failover that loses the ownerTouched of a place does not make an erasure miss it', async () => {
     const { cluster, store } = await start();
     const { user, orders, registry } = await elsewhere(cluster);
     await create(store, user);

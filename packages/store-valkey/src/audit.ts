@@ -19,9 +19,9 @@ const PAGES_PER_LOOK = 100;
  * one whose owner was erased since it was last written to is emptied, any other is enrolled.
  *
  * What the lost registry had admitted may still arrive for as long as a ticket is good, so there is a second audit after
- * that time. Once `isOver` it is broken off.
+ * that time. Once `isSpent` it is broken off.
  */
-export async function auditPlaces(link: Link, layout: Layout, isOver: () => boolean = () => false): Promise<void> {
+export async function auditPlaces(link: Link, layout: Layout, isSpent: () => boolean = () => false): Promise<void> {
   if (link.isOneNode) return;
   const histories = await historiesOf(link);
   const facts = layout.registryKey('facts');
@@ -32,7 +32,7 @@ export async function auditPlaces(link: Link, layout: Layout, isOver: () => bool
   const isSecond = audited === histories;
   if (isSecond && Math.abs(startUs - Number(auditedUs)) < TICKET_MS * 1_000) return;
   const isDone = async () =>
-    isOver() || (await link.command('HGET', facts, isSecond ? 'settled' : 'audited'))?.toString() === histories;
+    isSpent() || (await link.command('HGET', facts, isSecond ? 'settled' : 'audited'))?.toString() === histories;
   if (!(await lookThrough(link, layout, isDone))) return;
   const done = isSecond ? ['settled', histories] : ['audited', histories, 'audited_us', startUs];
   await link.command('HSET', facts, ...done);

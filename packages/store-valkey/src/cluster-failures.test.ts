@@ -40,7 +40,7 @@ async function commit(store: Store, partition: PartitionKey, ...changes: readonl
 }
 
 async function recordsOf(store: Store, partition: PartitionKey): Promise<readonly string[]> {
-  const range = { after: 0, gravesAfter: 0, entriesMax: 1_000, unitsMax: 1_000_000 };
+  const range = { after: 0, tombstonesAfter: 0, entriesMax: 1_000, unitsMax: 1_000_000 };
   return (await store.readJournal(partition, range)).records;
 }
 

@@ -90,7 +90,7 @@ async function* partitionPieces({ places }: ExportGround, partition: PartitionKe
 }
 
 function journalPieces(partition: PartitionKey, reply: readonly Parameters<typeof bytesOf>[0][]): readonly Piece[] {
-  const [, , , seqs, lengths, records, graveLengths, graves, idLengths, ids, graveSeqs] = reply;
+  const [, , , seqs, lengths, records, graveLengths, tombstones, idLengths, ids, graveSeqs] = reply;
   const bytes = bytesOf(records);
   const texts = textsIn(bytes, numbersOf(lengths), RECORD_HEADER_BYTES);
   const names = textsIn(bytesOf(ids), numbersOf(idLengths));
@@ -104,7 +104,7 @@ function journalPieces(partition: PartitionKey, reply: readonly Parameters<typeo
     at += length;
   }
   const gravePlaces = numbersOf(graveSeqs);
-  for (const [index, id] of textsIn(bytesOf(graves), numbersOf(graveLengths)).entries()) {
+  for (const [index, id] of textsIn(bytesOf(tombstones), numbersOf(graveLengths)).entries()) {
     pieces.push({ what: 'grave', partition, seq: gravePlaces[index] ?? 0, id });
   }
   return pieces.sort((left, right) => left.seq - right.seq);

@@ -30,7 +30,7 @@ function commit(store: Store, ...changes: readonly Change[]) {
 }
 
 async function recordsOf(store: Store): Promise<readonly string[]> {
-  const range = { after: 0, gravesAfter: 0, entriesMax: 1_000, unitsMax: 1_000_000 };
+  const range = { after: 0, tombstonesAfter: 0, entriesMax: 1_000, unitsMax: 1_000_000 };
   return (await store.readJournal(ORDERS, range)).records;
 }
 

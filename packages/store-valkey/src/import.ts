@@ -56,7 +56,7 @@ class Batch {
         this.#record(piece);
         break;
       case 'grave':
-        this.#score(placeOf(piece.partition), 'graves', piece.seq, piece.id);
+        this.#score(placeOf(piece.partition), 'tombstones', piece.seq, piece.id);
         break;
       case 'tidemark':
         this.#trace(piece.mark.client, placeOf(piece.partition));

@@ -26,19 +26,19 @@ export async function readObjects(places: Places, key: PartitionKey, ids: readon
 }
 
 export async function readJournal(places: Places, key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
-  const { after, gravesAfter, entriesMax, unitsMax } = range;
+  const { after, tombstonesAfter, entriesMax, unitsMax } = range;
   if (entriesMax < 1) throw new Error('a slice has room for one entry at least');
   const reply = await places.read({
     place: placeOf(key),
     script: journalScript,
-    args: [after, gravesAfter, entriesMax, unitsMax, ''],
+    args: [after, tombstonesAfter, entriesMax, unitsMax, ''],
   });
-  const [, state, upTo, seqs, lengths, records, graveLengths, graves] = reply;
+  const [, state, upTo, seqs, lengths, records, graveLengths, tombstones] = reply;
   return {
     state: await stateFrom(state, () => places.epoch()),
     records: textsIn(bytesOf(records), numbersOf(lengths), RECORD_HEADER_BYTES),
     seqs: numbersOf(seqs),
-    graves: textsIn(bytesOf(graves), numbersOf(graveLengths)),
+    tombstones: textsIn(bytesOf(tombstones), numbersOf(graveLengths)),
     upTo: numberOf(upTo),
   };
 }

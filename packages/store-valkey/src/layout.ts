@@ -84,7 +84,7 @@ export type PlaceKeyName = (typeof PLACE_KEYS)[number];
 
 /** The journal, tidemarks, notes and documents of a place, and the mark that an erasure leaves. */
 export const PLACE_KEYS = [
-  ...['state', 'records', 'live', 'graves', 'tidemarks', 'documents'],
+  ...['state', 'records', 'live', 'tombstones', 'tidemarks', 'documents'],
   ...['notes', 'note_names', 'note_ends', 'fence'],
 ] as const;
 

@@ -82,7 +82,7 @@ class Check {
   }
 
   #take(reply: readonly Reply[]): void {
-    const [, , , seqs, lengths, records, graveLengths, graves, idLengths, ids] = reply;
+    const [, , , seqs, lengths, records, graveLengths, tombstones, idLengths, ids] = reply;
     const bytes = bytesOf(records);
     const texts = textsIn(bytes, numbersOf(lengths), RECORD_HEADER_BYTES);
     const names = textsIn(bytesOf(ids), numbersOf(idLengths));
@@ -93,7 +93,7 @@ class Check {
       this.#met.set(id, this.#meet(id, places[index] ?? 0, texts[index] ?? '', checksumAt(bytes, at)));
       at += length;
     }
-    for (const id of textsIn(bytesOf(graves), numbersOf(graveLengths))) this.#met.delete(id);
+    for (const id of textsIn(bytesOf(tombstones), numbersOf(graveLengths))) this.#met.delete(id);
   }
 
   #meet(id: string, seq: number, record: string, kept: number): Met {

@@ -6,12 +6,12 @@ export class Deadline {
   readonly #callerSignal: AbortSignal | undefined;
   readonly #cancelTimer: () => void;
   readonly #stop = () => this.#controller.abort();
-  #isOver = false;
+  #isSpent = false;
 
   constructor(world: World, timeoutMs: number, callerSignal: AbortSignal | undefined) {
     this.#callerSignal = callerSignal;
     this.#cancelTimer = world.after(timeoutMs, () => {
-      this.#isOver = true;
+      this.#isSpent = true;
       this.#stop();
     });
     callerSignal?.addEventListener('abort', this.#stop, { once: true });
@@ -23,8 +23,8 @@ export class Deadline {
   }
 
   /** The time is up, and it was not the caller who stopped it. */
-  get isOver(): boolean {
-    return this.#isOver && this.#callerSignal?.aborted !== true;
+  get isSpent(): boolean {
+    return this.#isSpent && this.#callerSignal?.aborted !== true;
   }
 
   /** From now on only the caller can stop it. */

@@ -134,7 +134,7 @@ export class Transport {
       deadline.release();
       if (error instanceof TidemarkError) throw error;
       signal?.throwIfAborted();
-      throw deadline.isOver ? this.#tooLate(timeoutMs) : this.#unreachable(error);
+      throw deadline.isSpent ? this.#tooLate(timeoutMs) : this.#unreachable(error);
     }
   }
 

@@ -1,10 +1,10 @@
 import {
   type Page,
+  type PartialError,
   PULL_SOURCES_MAX,
   type PullAnswer,
   parseJson,
   type SyncSource,
-  type Trouble,
 } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
 import { HEALS_IN_A_ROW_MAX, SNAPSHOT_FROM_OBJECTS, SOURCES_FRESH_MS, STREAM_SILENCE_MS_MAX } from '../limits.ts';
@@ -75,9 +75,9 @@ export class Puller {
   /** Sources the server would not stream. */
   readonly #notStreamed = new Set<string>();
   readonly #healsInARow = new Map<string, number>();
-  readonly #troubles = new Map<string, Trouble>();
+  readonly #troubles = new Map<string, PartialError>();
   /** Errors of pages that are staged; they hold for the whole catch-up. */
-  readonly #stagedTroubles = new Map<string, Trouble>();
+  readonly #stagedTroubles = new Map<string, PartialError>();
   readonly #pending = new Map<string, Pending>();
   /** The last request as of which a source was complete, or known not to be to have. */
   readonly #doneAt = new Map<string, number>();
@@ -94,7 +94,7 @@ export class Puller {
   }
 
   /** What is wrong with sources that could not be pulled, or whose backend could not be asked. */
-  get troubles(): ReadonlyMap<string, Trouble> {
+  get troubles(): ReadonlyMap<string, PartialError> {
     return this.#troubles;
   }
 
@@ -229,9 +229,9 @@ export class Puller {
       });
       for await (const line of linesOf(response, () => silence.rewind(), silence.signal)) {
         if (line === '') continue;
-        const isOver = await this.#takeLine({ ...first, token: this.#askFor(source).token }, line, request, scope);
+        const isSpent = await this.#takeLine({ ...first, token: this.#askFor(source).token }, line, request, scope);
         lines++;
-        if (isOver || this.#hooks.shouldYield()) break;
+        if (isSpent || this.#hooks.shouldYield()) break;
       }
     } catch (error) {
       if (!this.#givesUpStreaming(source, error)) throw error;
@@ -289,7 +289,7 @@ export class Puller {
   }
 
   /** The device has what the server had. Whoever waits for the source waits on while its backend has not answered. */
-  #settle(source: string, trouble: Trouble | null, request: number): void {
+  #settle(source: string, trouble: PartialError | null, request: number): void {
     this.#stagedTroubles.delete(source);
     const before = this.#pending.get(source);
     before?.cancel();

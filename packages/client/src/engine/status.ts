@@ -1,4 +1,4 @@
-import type { Trouble } from '@tidemark/protocol';
+import type { PartialError } from '@tidemark/protocol';
 import type { Mode } from '../machine/machine.ts';
 
 /** How the device is doing. The value never changes; when something does, there is another one. */
@@ -18,11 +18,11 @@ export interface DeviceStatus {
   /** When the device last had all there was. */
   readonly lastSyncedAtMs: number | null;
   /** Why the last attempt failed; null when it did not. */
-  readonly error: (Trouble & { readonly atMs: number }) | null;
+  readonly error: (PartialError & { readonly atMs: number }) | null;
   /** When the next attempt is made, after failures. */
   readonly retryAtMs: number | null;
   /** Sources that cannot be pulled, or whose backend could not be asked, and why. */
-  readonly sourceTroubles: ReadonlyMap<string, Trouble>;
+  readonly sourceTroubles: ReadonlyMap<string, PartialError>;
   /** How often what the device held was found to differ from the server, and mended. It should stay 0. */
   readonly heals: number;
 }
@@ -36,6 +36,6 @@ export function sameStatus(left: DeviceStatus, right: DeviceStatus): boolean {
   return isRestSame && sameTroubles(leftTroubles, rightTroubles);
 }
 
-function sameTroubles(left: ReadonlyMap<string, Trouble>, right: ReadonlyMap<string, Trouble>): boolean {
+function sameTroubles(left: ReadonlyMap<string, PartialError>, right: ReadonlyMap<string, PartialError>): boolean {
   return left.size === right.size && [...left].every(([source, trouble]) => right.get(source) === trouble);
 }

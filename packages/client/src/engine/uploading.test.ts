@@ -507,8 +507,8 @@ describe('the queue', () => {
 describe('a process that dies at any commit', () => {
   it('[UP-14] uploads each change exactly once, and shows whole states only', async () => {
     let deaths = 0;
-    let isOver = false;
-    for (let atCommit = 1; !isOver; atCommit++) {
+    let isSpent = false;
+    for (let atCommit = 1; !isSpent; atCommit++) {
       for (const isKept of [false, true]) {
         world = await newDeviceWorld({ seed: atCommit });
         await push({ a: { n: 0 }, b: { n: 0 }, c: { n: 0 } });
@@ -517,7 +517,7 @@ describe('a process that dies at any commit', () => {
         const survivors = await store.survivors();
         const second = await world.open({ store: memoryStore(survivors), pageObjects: 2 });
         deaths += store.isDead ? 1 : 0;
-        isOver = !store.isDead;
+        isSpent = !store.isDead;
         await world.finish(second.sync());
         await world.finish(second.sync());
         const server = await onServer();

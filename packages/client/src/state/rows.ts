@@ -1,4 +1,4 @@
-import type { JsonValue, Page, SyncSource, Trouble, UploadOp } from '@tidemark/protocol';
+import type { JsonValue, Page, PartialError, SyncSource, UploadOp } from '@tidemark/protocol';
 
 /** Attributes of an object. They are never changed in place, so everybody may hold on to them. */
 export type Attributes = { readonly [name: string]: JsonValue };
@@ -49,7 +49,7 @@ export interface ProblemRow {
   readonly id: string;
   readonly attributes: Attributes | null;
   readonly status: 'rejected' | 'conflict';
-  readonly error: Trouble;
+  readonly error: PartialError;
   /** The object as the server had it; null: it had none. */
   readonly current: Attributes | null;
   readonly atMs: number;

@@ -1,4 +1,12 @@
-import type { DeviceSession, Outcome, Page, PullAnswer, PushAnswer, SyncSources, Trouble } from '@tidemark/protocol';
+import type {
+  DeviceSession,
+  Outcome,
+  Page,
+  PartialError,
+  PullAnswer,
+  PushAnswer,
+  SyncSources,
+} from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 
 /**
@@ -50,7 +58,7 @@ export const readPage: ReadAnswer<Page> = (body) => {
 };
 
 /** A source that could not be pulled at all has an error and no token. */
-export function isPage(page: Page | { readonly error: Trouble }): page is Page {
+export function isPage(page: Page | { readonly error: PartialError }): page is Page {
   return 'token' in page;
 }
 

@@ -3,9 +3,9 @@ import type { ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitAttributes, admitManyObjects, type ObjectLimits } from './admit-objects.ts';
-import type { AttributeTexts, GivenObjects } from './admitted.ts';
+import type { AdmittedObjects, AttributeTexts } from './admitted.ts';
 import { IdList } from './id-list.ts';
-import { KnownObjects } from './known-objects.ts';
+import { ParsedObjects } from './known-objects.ts';
 import { MemberSplitter, NotMembers } from './split-members.ts';
 
 /** Where the objects of an answer stand, for pointers: an answer is nothing but objects. */
@@ -16,12 +16,12 @@ const FIELD = 'answer';
  * answer that arrives as text, objects are looked at when they are asked for: most are what is kept already, letter for
  * letter, and then there is nothing to look at.
  */
-export async function admitAnswer(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<GivenObjects> {
+export async function admitAnswer(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<AdmittedObjects> {
   const { answerObjectsMax, answerUnitsMax } = limits;
   const bounds = { ...limits, objectsPerWriteMax: answerObjectsMax, writeUnitsMax: answerUnitsMax };
   if ('objects' in answer) {
     try {
-      return new KnownObjects(await admitManyObjects(answer.objects, bounds, FIELD, pace));
+      return new ParsedObjects(await admitManyObjects(answer.objects, bounds, FIELD, pace));
     } catch (error) {
       throw backendFault(error);
     }
@@ -49,7 +49,7 @@ async function gatherTexts(chunks: AsyncIterable<string>, limits: Limits, texts:
   return texts;
 }
 
-class AnswerTexts implements GivenObjects {
+class AnswerTexts implements AdmittedObjects {
   readonly #limits: ObjectLimits;
   readonly #ids = new IdList();
   readonly #given: (string | AttributeTexts)[] = [];

@@ -1,10 +1,10 @@
 import { type NameKind, nameProblem, Refusal } from '@tidemark/protocol';
 
 /** A JSON pointer into the request. Given as a thunk where it is rarely needed and would cost more than the check. */
-export type Where = string | (() => string);
+export type JsonPointer = string | (() => string);
 
 /** A name of the given kind, or a refusal that says what is wrong with it. */
-export function admitName(kind: NameKind, name: unknown, at: Where): string {
+export function admitName(kind: NameKind, name: unknown, at: JsonPointer): string {
   if (typeof name !== 'string') {
     const flaw = { pointer: pointerOf(at), detail: 'must be a string' };
     throw new Refusal('invalid_request', `the ${kind} name must be a string`, [flaw]);
@@ -17,7 +17,7 @@ export function admitName(kind: NameKind, name: unknown, at: Where): string {
   return name;
 }
 
-function pointerOf(at: Where): string {
+function pointerOf(at: JsonPointer): string {
   return typeof at === 'string' ? at : at();
 }
 

@@ -1,10 +1,10 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
 import type { Pace } from '../ports/pace.ts';
+import { WorkBudget } from '../primitives/work-budget.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
 import { AttributesInText } from './attributes-in-text.ts';
-import { Stride } from './stride.ts';
 import { wholeText } from './whole-text.ts';
 
 /** The part of the limits that objects must keep to. */
@@ -46,10 +46,10 @@ function* admitInStrides(objects: unknown, limits: ObjectLimits, field: string):
     refuseProto(id, () => pointer(field));
     admitName('object', id, () => pointer(field, id));
     tally.units += id.length;
-    if (tally.stride.isOver(id.length)) yield;
+    if (tally.budget.isSpent(id.length)) yield;
     const whole = attributesInOneGo(given[id], limits, tally);
     admitted.set(id, whole ?? (yield* attributesInStrides(given[id], limits, [field, id], tally)));
-    if (whole !== null && tally.stride.isOver(whole.text.length)) yield;
+    if (whole !== null && tally.budget.isSpent(whole.text.length)) yield;
     if (tally.units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
   }
   return admitted;
@@ -60,11 +60,11 @@ interface Tally {
   units: number;
   /** Objects of one source mostly have the same attributes, so most names have been looked at before. */
   readonly goodNames: Set<string>;
-  readonly stride: Stride;
+  readonly budget: WorkBudget;
 }
 
 function newTally(): Tally {
-  return { units: 0, goodNames: new Set(), stride: new Stride() };
+  return { units: 0, goodNames: new Set(), budget: new WorkBudget() };
 }
 
 /** The attributes of one object. */
@@ -110,7 +110,7 @@ function* attributesInStrides(
     const text = admitValue(given[name], limits.valueDepthMax, there);
     tally.units += name.length + text.length;
     texts.set(name, text);
-    if (tally.stride.isOver(text.length)) yield;
+    if (tally.budget.isSpent(text.length)) yield;
   }
   return texts;
 }

@@ -2,13 +2,13 @@ import { type Limits, pointer, Refusal } from '@tidemark/protocol';
 import type { ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Guard, PartitionKey, PartitionState } from '../ports/store.ts';
+import { WITHOUT_PAUSE } from '../primitives/work-budget.ts';
 import { admitAnswer } from './admit-answer.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
-import { type Admitted, asAdmitted, type GivenObjects, type ObjectTexts } from './admitted.ts';
+import { type Admitted, type AdmittedObjects, asAdmitted, type ObjectTexts } from './admitted.ts';
 import { customNameOf, DecidedOwner, type PartitionedSource } from './custom-partition.ts';
-import { KnownObjects } from './known-objects.ts';
-import { WITHOUT_PAUSE } from './stride.ts';
+import { ParsedObjects } from './known-objects.ts';
 
 /** What admission must know of the world. */
 export interface Directory {
@@ -31,10 +31,10 @@ export type ObjectsChange =
   /** Attributes that still hold the given value go; an object without attributes is gone. */
   | { readonly op: 'fast_delete'; readonly remove: ObjectTexts }
   /** The objects become the whole document, except that nothing committed after `since` is undone. */
-  | { readonly op: 'replace'; readonly objects: GivenObjects; readonly since: Moment | null };
+  | { readonly op: 'replace'; readonly objects: AdmittedObjects; readonly since: SeenState | null };
 
 /** A state of a partition that was seen once, and whose it was then. */
-export type Moment = Pick<PartitionState, 'epoch' | 'head'> & { readonly life: number | null };
+export type SeenState = Pick<PartitionState, 'epoch' | 'head'> & { readonly life: number | null };
 
 /** The partition a caller means, known to exist. */
 export interface Target {
@@ -64,11 +64,11 @@ export interface WriteCall {
 export type ObjectsCall = WriteCall & { readonly objects: unknown };
 export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readonly data: unknown };
 export type FastDeleteCall = WriteCall & { readonly data: unknown };
-export type ReplaceCall = ObjectsCall & { readonly since: Moment | null };
+export type ReplaceCall = ObjectsCall & { readonly since: SeenState | null };
 /** The answer to a query. `fence` must still be there when it is written. */
 export type AnswerCall = WriteCall & {
   readonly answer: ObjectsAnswer;
-  readonly since: Moment;
+  readonly since: SeenState;
   readonly fence?: Guard;
 };
 
@@ -106,7 +106,7 @@ export class WriteAdmission {
   }
 
   async replace(call: ReplaceCall): Promise<Admitted<PartitionWrite>> {
-    const objects = new KnownObjects(await this.#objects(call.objects, 'objects'));
+    const objects = new ParsedObjects(await this.#objects(call.objects, 'objects'));
     return this.#admit(call, { op: 'replace', objects, since: call.since });
   }
 

@@ -18,7 +18,7 @@ export type ObjectTexts = ReadonlyMap<string, AttributeTexts>;
  * Objects of which each may be looked at only when it is needed. They are numbered from 0, so that whoever goes through
  * them can keep book by number.
  */
-export interface GivenObjects {
+export interface AdmittedObjects {
   readonly size: number;
   /** Undefined: there is no such object. */
   indexOf(id: string): number | undefined;

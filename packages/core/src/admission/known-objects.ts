@@ -1,9 +1,9 @@
-import type { AttributeTexts, GivenObjects, ObjectTexts } from './admitted.ts';
+import type { AdmittedObjects, AttributeTexts, ObjectTexts } from './admitted.ts';
 
 const NO_ATTRIBUTES: AttributeTexts = new Map();
 
 /** Objects that have all been looked at already. */
-export class KnownObjects implements GivenObjects {
+export class ParsedObjects implements AdmittedObjects {
   readonly #objects: ObjectTexts;
   readonly #ids: readonly string[];
   readonly #indexes: ReadonlyMap<string, number>;

@@ -2,11 +2,11 @@ import type { ObjectsChange } from '../admission/admit-write.ts';
 import type { AttributeTexts, ObjectTexts } from '../admission/admitted.ts';
 import { AttributesInText } from '../admission/attributes-in-text.ts';
 import {
-  bornFromText,
-  bornRecord,
   changedRecord,
   isObjectOf,
   type NewRecord,
+  newRecord,
+  newRecordFromText,
   type ObjectRecord,
   readRecord,
 } from '../journal/record.ts';
@@ -73,8 +73,8 @@ export function* insertions(objects: ObjectTexts): Iterable<Change> {
 /** The record of a new object. */
 export function bornWith(id: string, attributes: AttributeTexts): NewRecord {
   return attributes instanceof AttributesInText
-    ? bornFromText(id, attributes.text, attributes)
-    : bornRecord(id, attributes);
+    ? newRecordFromText(id, attributes.text, attributes)
+    : newRecord(id, attributes);
 }
 
 /** Whether this is, letter for letter, pushed again: then nothing has to be taken apart to see that nothing changes. */

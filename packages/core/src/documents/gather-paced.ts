@@ -1,14 +1,14 @@
-import { Stride } from '../admission/stride.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change } from '../ports/store.ts';
+import { WorkBudget } from '../primitives/work-budget.ts';
 
 /** All of the changes; others get their turn while they are made. */
 export async function gatherPaced(changes: Iterable<Change>, pace: Pace): Promise<readonly Change[]> {
   const gathered: Change[] = [];
-  const stride = new Stride();
+  const budget = new WorkBudget();
   for (const change of changes) {
     gathered.push(change);
-    if (stride.isOver(weightOf(change))) await pace.turn();
+    if (budget.isSpent(weightOf(change))) await pace.turn();
   }
   return gathered;
 }

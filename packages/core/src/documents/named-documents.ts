@@ -3,10 +3,10 @@ import type { DocumentAddress, DocumentContent } from '../admission/admit-docume
 import { quoted } from '../admission/admit-name.ts';
 import type { Admitted, AttributeTexts, ObjectTexts } from '../admission/admitted.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { Stride, WITHOUT_PAUSE } from '../admission/stride.ts';
 import { eachMember, objectText } from '../journal/json-text.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { DocumentKey, DocumentType, DocumentWrite, Store, StoredDocument } from '../ports/store.ts';
+import { WITHOUT_PAUSE, WorkBudget } from '../primitives/work-budget.ts';
 import { merged } from './verdicts.ts';
 
 /** A named document as its readers get it; objects: id → attributes as the text of a JSON object. */
@@ -106,7 +106,7 @@ export class NamedDocuments {
       const verdict = before === undefined ? given : merged(attributesOf(before), given);
       const text = verdict === null || verdict === 'gone' ? null : objectText(verdict);
       if (text !== null) draft.put(id, text, before);
-      if (draft.stride.isOver((text ?? before ?? '').length)) await this.#pace.turn();
+      if (draft.budget.isSpent((text ?? before ?? '').length)) await this.#pace.turn();
     }
   }
 
@@ -126,7 +126,7 @@ export class NamedDocuments {
 /** What a write would make of a document, as it stood at one version. */
 class DocumentDraft {
   readonly parts = new Map<string, string>();
-  readonly stride = new Stride();
+  readonly budget = new WorkBudget();
   /** The version it was seen at; 0: there was none. */
   readonly expect: number;
   units: number;

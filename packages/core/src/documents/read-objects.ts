@@ -12,12 +12,12 @@ export interface ObjectsSnapshot {
 /** The whole document of a partition as it was at one moment. */
 export async function readObjects(store: Store, partition: PartitionKey): Promise<ObjectsSnapshot> {
   const objects = new Map<string, string>();
-  const slice = ({ records, seqs, graves }: JournalSlice) => {
+  const slice = ({ records, seqs, tombstones }: JournalSlice) => {
     for (const [index, record] of records.entries()) {
       const { id, attributes } = readRecord(record, seqs[index] ?? 0);
       objects.set(id, objectText(attributes));
     }
-    for (const id of graves) objects.delete(id);
+    for (const id of tombstones) objects.delete(id);
   };
   const state = await new JournalFollower(store, partition).catchUp({ slice, restart: () => objects.clear() });
   return { state, objects };

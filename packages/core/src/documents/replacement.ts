@@ -1,6 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
-import type { Moment, ObjectsChange } from '../admission/admit-write.ts';
-import type { GivenObjects } from '../admission/admitted.ts';
+import type { ObjectsChange, SeenState } from '../admission/admit-write.ts';
+import type { AdmittedObjects } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
 import { idOfRecord, isObjectOf, readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -20,8 +20,8 @@ import { replaced } from './verdicts.ts';
 export class Replacement {
   readonly #pace: Pace;
   readonly #follower: JournalFollower;
-  readonly #objects: GivenObjects;
-  readonly #since: Moment | null;
+  readonly #objects: AdmittedObjects;
+  readonly #since: SeenState | null;
   /** Which of the objects were met in the journal, or are not to be born for another reason. */
   readonly #met: Uint8Array;
   /** What is to be done about ids met so far. */
@@ -71,7 +71,7 @@ export class Replacement {
     for (const [index, record] of slice.records.entries()) {
       this.#decideOn({ seq: slice.seqs[index] ?? 0, record }, slice.state.floor);
     }
-    for (const id of slice.graves) {
+    for (const id of slice.tombstones) {
       this.#changes.delete(id);
       const index = this.#objects.indexOf(id);
       // What was deleted after `since` stays deleted; otherwise it is born again.

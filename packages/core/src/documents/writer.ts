@@ -3,13 +3,13 @@ import type { PartitionWrite } from '../admission/admit-write.ts';
 import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { Stride, WITHOUT_PAUSE } from '../admission/stride.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, Commit, CommitResult, Kept, PartitionState, Store } from '../ports/store.ts';
+import { KeyedMutex } from '../primitives/keyed-mutex.ts';
+import { WITHOUT_PAUSE, WorkBudget } from '../primitives/work-budget.ts';
 import { effectOn, idsOf, insertions, type PointChange } from './effect.ts';
 import { gatherPaced, weightOf } from './gather-paced.ts';
 import { Replacement } from './replacement.ts';
-import { Turns } from './turns.ts';
 
 /** What became of a write. `seq` is the head behind it. */
 export interface WriteOutcome {
@@ -29,7 +29,7 @@ export class Writer {
   readonly #store: Store;
   readonly #pace: Pace;
   readonly #quota: QuotaLimits;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
 
   constructor(store: Store, pace: Pace = WITHOUT_PAUSE, quota: QuotaLimits = DEFAULT_LIMITS) {
     this.#store = store;
@@ -41,15 +41,18 @@ export class Writer {
     const { partition } = write;
     const key = JSON.stringify([partition.source, partition.user]);
     const attempt = this.#attemptAt(write);
-    if (this.#turns.isTaken(key)) return this.#turns.take(key, () => this.#persist(attempt, COMMIT_ATTEMPTS_MAX));
-    return this.#once(attempt, () => this.#turns.take(key, () => this.#persist(attempt, COMMIT_ATTEMPTS_MAX - 1)));
+    if (this.#turns.isTaken(key))
+      return this.#turns.take(key, () => this.#retryOnConflict(attempt, COMMIT_ATTEMPTS_MAX));
+    return this.#once(attempt, () =>
+      this.#turns.take(key, () => this.#retryOnConflict(attempt, COMMIT_ATTEMPTS_MAX - 1)),
+    );
   }
 
   async #once(attempt: Attempt, onConflict: () => Promise<WriteOutcome>): Promise<WriteOutcome> {
     return outcomeOf(await attempt()) ?? onConflict();
   }
 
-  async #persist(attempt: Attempt, attemptsMax: number): Promise<WriteOutcome> {
+  async #retryOnConflict(attempt: Attempt, attemptsMax: number): Promise<WriteOutcome> {
     for (let count = 0; count < attemptsMax; count++) {
       const outcome = outcomeOf(await attempt());
       if (outcome !== null) return outcome;
@@ -78,7 +81,7 @@ export class Writer {
     const kept: Kept[] = [];
     let seen: PartitionState | null = null;
     let last: PartitionState | null = null;
-    const stride = new Stride();
+    const budget = new WorkBudget();
     for (let start = 0; start < ids.length || last === null; start += LOOKUP_CHUNK) {
       const chunk = ids.slice(start, start + LOOKUP_CHUNK);
       const { state, objects } = await this.#store.readObjects(write.partition, chunk);
@@ -89,7 +92,7 @@ export class Writer {
         const effect = effectOn(change, id, stored, state.floor);
         if (effect === null) kept.push({ id, expect: stored?.seq ?? 0 });
         else changes.push(effect);
-        if (stride.isOver(weightOf(effect))) await this.#pace.turn();
+        if (budget.isSpent(weightOf(effect))) await this.#pace.turn();
       }
     }
     const isOneState = seen?.epoch === last.epoch && seen.head === last.head;

@@ -32,12 +32,12 @@ export class JournalFollower {
     this.#partition = partition;
   }
 
-  /** Tombstones up to `gravesAfter` are of no interest. Answers the state that has been caught up with. */
-  async catchUp(events: FollowerEvents, gravesAfter = 0): Promise<PartitionState> {
+  /** Tombstones up to `tombstonesAfter` are of no interest. Answers the state that has been caught up with. */
+  async catchUp(events: FollowerEvents, tombstonesAfter = 0): Promise<PartitionState> {
     for (let restarts = 0; ; ) {
       const slice = await this.#store.readJournal(this.#partition, {
         after: this.#after,
-        gravesAfter: Math.max(this.#after, gravesAfter),
+        tombstonesAfter: Math.max(this.#after, tombstonesAfter),
         entriesMax: SLICE_ENTRIES,
         unitsMax: SLICE_UNITS,
       });

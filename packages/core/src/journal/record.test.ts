@@ -1,6 +1,6 @@
 import { GONE_MARKS_MAX, objectChecksum } from '@tidemark/protocol';
 import { describe, expect, it } from 'vitest';
-import { bornRecord, changedRecord, inspectRecord, newsSince, readRecord, wholeMember } from './record.ts';
+import { changedRecord, deltaSince, inspectRecord, newRecord, readRecord, wholeMember } from './record.ts';
 
 const texts = (object: Record<string, unknown>) =>
   new Map(Object.entries(object).map(([name, value]) => [name, JSON.stringify(value)]));
@@ -11,7 +11,7 @@ function recordAfter(id: string, ...states: readonly [seq: number, object: Recor
   let at = 0;
   for (const [seq, object] of states) {
     const next: { record: string } =
-      record === null ? bornRecord(id, texts(object)) : changedRecord(readRecord(record, at), texts(object), 0);
+      record === null ? newRecord(id, texts(object)) : changedRecord(readRecord(record, at), texts(object), 0);
     record = next.record;
     at = seq;
   }
@@ -21,7 +21,7 @@ function recordAfter(id: string, ...states: readonly [seq: number, object: Recor
 
 describe('records', () => {
   it('[JRN-2] a new object is nothing but its member text', () => {
-    const { record, checksum } = bornRecord('a"b', texts({ n: 1, s: 'x\ny' }));
+    const { record, checksum } = newRecord('a"b', texts({ n: 1, s: 'x\ny' }));
     expect(record).toBe('"a\\"b":{"n":1,"s":"x\\ny"}');
     expect(checksum).toBe(objectChecksum('a"b', texts({ n: 1, s: 'x\ny' })));
     expect(readRecord(record, 7)).toEqual({
@@ -47,23 +47,23 @@ describe('records', () => {
   it('[JRN-4] what a device at any base is missing, is told by attribute', () => {
     const record = recordAfter('1', [5, { a: 1, b: 1, c: 1 }], [8, { a: 2, b: 1, c: 1 }], [9, { a: 2, c: 3 }]);
     const whole = { kind: 'whole', member: '"1":{"a":2,"c":3}' };
-    expect(newsSince(record, null)).toEqual(whole);
-    expect(newsSince(record, 4)).toEqual(whole);
-    expect(newsSince(record, 5)).toEqual({ kind: 'parts', patch: '"1":{"a":2,"c":3}', drop: '"1":["b"]' });
-    expect(newsSince(record, 8)).toEqual({ kind: 'parts', patch: '"1":{"c":3}', drop: '"1":["b"]' });
+    expect(deltaSince(record, null)).toEqual(whole);
+    expect(deltaSince(record, 4)).toEqual(whole);
+    expect(deltaSince(record, 5)).toEqual({ kind: 'parts', patch: '"1":{"a":2,"c":3}', drop: '"1":["b"]' });
+    expect(deltaSince(record, 8)).toEqual({ kind: 'parts', patch: '"1":{"c":3}', drop: '"1":["b"]' });
     expect(wholeMember(record)).toBe('"1":{"a":2,"c":3}');
-    expect(wholeMember(bornRecord('1', texts({ a: [] })).record)).toBe('"1":{"a":[]}');
+    expect(wholeMember(newRecord('1', texts({ a: [] })).record)).toBe('"1":{"a":[]}');
   });
 
   it('[JRN-4] a pure removal is told without a patch', () => {
     const record = recordAfter('1', [1, { a: 1, b: 1 }], [2, { a: 1 }]);
-    expect(newsSince(record, 1)).toEqual({ kind: 'parts', patch: null, drop: '"1":["b"]' });
+    expect(deltaSince(record, 1)).toEqual({ kind: 'parts', patch: null, drop: '"1":["b"]' });
   });
 
   it('[JRN-5] an attribute removed and set again is told as set', () => {
     const record = recordAfter('1', [1, { a: 1, b: 1 }], [2, { a: 1 }], [3, { a: 1, b: 2 }]);
-    expect(newsSince(record, 1)).toEqual({ kind: 'parts', patch: '"1":{"b":2}', drop: null });
-    expect(newsSince(record, 2)).toEqual({ kind: 'parts', patch: '"1":{"b":2}', drop: null });
+    expect(deltaSince(record, 1)).toEqual({ kind: 'parts', patch: '"1":{"b":2}', drop: null });
+    expect(deltaSince(record, 2)).toEqual({ kind: 'parts', patch: '"1":{"b":2}', drop: null });
   });
 
   it('[JRN-6] marks at or below the floor are dropped', () => {
@@ -80,7 +80,7 @@ describe('records', () => {
   it('[JRN-7] an object that lost very many attributes is replaced wholesale instead of remembering them all', () => {
     const many = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, index]));
-    const before = readRecord(bornRecord('1', texts({ ...many(GONE_MARKS_MAX + 1), z: 1 })).record, 3);
+    const before = readRecord(newRecord('1', texts({ ...many(GONE_MARKS_MAX + 1), z: 1 })).record, 3);
     const atMax = changedRecord(before, texts({ [`a${GONE_MARKS_MAX}`]: GONE_MARKS_MAX, z: 1 }), 0).record;
     expect(readRecord(atMax, 4).marks.gone.size).toBe(GONE_MARKS_MAX);
     const beyond = changedRecord(before, texts({ z: 1 }), 0).record;
@@ -88,7 +88,7 @@ describe('records', () => {
   });
 
   it('[JRN-2] a record can be inspected and damage is noticed', () => {
-    const { record, checksum } = bornRecord('1', texts({ a: 1 }));
+    const { record, checksum } = newRecord('1', texts({ a: 1 }));
     expect(inspectRecord(record)).toEqual({ id: '1', checksum });
     for (const damaged of ['', '"1"', '"1":{', '"1":{"a":1', `${record}x`, `${record}\n[1`]) {
       expect(() => inspectRecord(damaged)).toThrow();

@@ -37,12 +37,12 @@ export interface NewRecord {
 }
 
 /** The record of an object that is born, or replaced wholesale. */
-export function bornRecord(id: string, attributes: ReadonlyMap<string, string>): NewRecord {
+export function newRecord(id: string, attributes: ReadonlyMap<string, string>): NewRecord {
   return { record: memberText(id, attributes), checksum: objectChecksum(id, attributes) };
 }
 
 /** The same of an object of which the canonical text is at hand. */
-export function bornFromText(id: string, text: string, attributes: ReadonlyMap<string, string>): NewRecord {
+export function newRecordFromText(id: string, text: string, attributes: ReadonlyMap<string, string>): NewRecord {
   return {
     record: `${JSON.stringify(id)}:${text}`,
     checksum: plainObjectChecksum(id, text) ?? objectChecksum(id, attributes),
@@ -72,7 +72,7 @@ export function changedRecord(
   for (const name of current.attributes.keys()) {
     if (!attributes.has(name)) gone.set(name, OWN_SEQ);
   }
-  if (gone.size > GONE_MARKS_MAX) return bornRecord(current.id, attributes);
+  if (gone.size > GONE_MARKS_MAX) return newRecord(current.id, attributes);
   return {
     record: memberText(current.id, attributes) + marksText(current.marks.born, touched, gone),
     checksum: objectChecksum(current.id, attributes),
@@ -107,7 +107,7 @@ export function inspectRecord(record: string): { readonly id: string; readonly c
 }
 
 /** What a device that holds the object as it was at `base` is missing. All texts are members of JSON objects. */
-export type RecordNews =
+export type RecordDelta =
   | { readonly kind: 'whole'; readonly member: string }
   | { readonly kind: 'parts'; readonly patch: string | null; readonly drop: string | null };
 
@@ -118,7 +118,7 @@ export function wholeMember(record: string): string {
 }
 
 /** `base` null: the device holds nothing of it. */
-export function newsSince(record: string, base: number | null): RecordNews {
+export function deltaSince(record: string, base: number | null): RecordDelta {
   const marksAt = record.lastIndexOf('\n');
   if (marksAt === -1) return { kind: 'whole', member: record };
   if (base === null) return { kind: 'whole', member: record.slice(0, marksAt) };

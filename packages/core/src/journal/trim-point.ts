@@ -1,5 +1,5 @@
 import type { DeviceTidemark, PartitionState } from '../ports/store.ts';
-import { isTrueUpTo } from './is-true-up-to.ts';
+import { isValidUpTo } from './is-valid-up-to.ts';
 
 export interface TrimTerms {
   readonly nowMs: number;
@@ -18,7 +18,7 @@ export function trimPoint(state: PartitionState, marks: Iterable<DeviceTidemark>
 
 /** A device of another life, or of one that lost what the device has, starts over anyway. */
 function isWaitedFor(state: PartitionState, mark: DeviceTidemark, terms: TrimTerms): boolean {
-  const trueUpTo = isTrueUpTo(state, mark.epoch);
+  const trueUpTo = isValidUpTo(state, mark.epoch);
   const isOurs = trueUpTo !== null && Math.max(mark.seq, mark.start ?? 0) <= trueUpTo;
   // One seen ahead of now was seen by a clock that has been set back: most likely lately, so it is waited for.
   return isOurs && Math.abs(terms.nowMs - mark.seenAtMs) <= terms.retentionMs;

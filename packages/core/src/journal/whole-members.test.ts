@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bornRecord, changedRecord, readRecord, wholeMember } from './record.ts';
+import { changedRecord, newRecord, readRecord, wholeMember } from './record.ts';
 import { wholeMembers } from './whole-members.ts';
 
 function stripped(records: readonly string[]): string {
@@ -9,7 +9,7 @@ function stripped(records: readonly string[]): string {
 /** Objects of which some were changed after birth, and so have marks, with names that look like what marks end with. */
 function recordsOf(count: number): readonly string[] {
   return Array.from({ length: count }, (_, n) => {
-    const born = bornRecord(
+    const born = newRecord(
       `o${n}`,
       new Map([
         [']}\\],"', `"a\\n${n}"`],

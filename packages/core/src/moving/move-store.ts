@@ -15,10 +15,10 @@ export interface MoveProgress {
 }
 
 /** How many of each there are: kinds of entries by their own names, everything else by what it is. */
-export type Census = ReadonlyMap<string, number>;
+export type MoveCounts = ReadonlyMap<string, number>;
 
 export type MoveReport =
-  | { readonly status: 'moved'; readonly census: Census; readonly units: number }
+  | { readonly status: 'moved'; readonly census: MoveCounts; readonly units: number }
   | { readonly status: 'differs'; readonly differences: readonly Difference[]; readonly isMore: boolean };
 
 export interface Move {

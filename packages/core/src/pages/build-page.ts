@@ -1,8 +1,8 @@
-import { newsSince, wholeMember } from '../journal/record.ts';
+import { deltaSince, wholeMember } from '../journal/record.ts';
 import { wholeMembers } from '../journal/whole-members.ts';
 import type { JoinedSlice, JournalRange, JournalSlice, PartitionState } from '../ports/store.ts';
-import type { PageStart } from './start-of.ts';
-import type { Foothold, PlainToken } from './token.ts';
+import type { PageStart } from './page-start.ts';
+import type { Baseline, PlainToken } from './token.ts';
 
 /** A page before it is rendered; `puts`, `patches` and `drops` are members of JSON objects with commas in between. */
 export interface PageParts {
@@ -20,42 +20,42 @@ export interface PageParts {
 /** The stretch of the journal a page is made of. */
 export function rangeOf(start: PageStart, bounds: Pick<JournalRange, 'entriesMax' | 'unitsMax'>): JournalRange {
   // A device that starts over holds nothing, so it needs no tombstone from before.
-  if (start.kind === 'reset') return { after: 0, gravesAfter: Number.MAX_SAFE_INTEGER, ...bounds };
-  const { after, foothold } = start;
-  return { after, gravesAfter: foothold.kind === 'start' ? Math.max(after, foothold.seq) : after, ...bounds };
+  if (start.kind === 'reset') return { after: 0, tombstonesAfter: Number.MAX_SAFE_INTEGER, ...bounds };
+  const { after, baseline } = start;
+  return { after, tombstonesAfter: baseline.kind === 'start' ? Math.max(after, baseline.seq) : after, ...bounds };
 }
 
 /** Whether a page consists of whole objects whatever they were before, so that nobody has to look into them. */
-export function isOfWholes(start: PageStart, state: PartitionState): boolean {
+export function sendsWholeObjects(start: PageStart, state: PartitionState): boolean {
   return baseOf(footholdOf(start, state), state) === null;
 }
 
 /** `slice` is what the store gave for `rangeOf(start)`: records that are joined already if the page is of wholes. */
 export function buildPage(start: PageStart, slice: JournalSlice | JoinedSlice): PageParts {
   const more = slice.upTo < slice.state.head;
-  const foothold = footholdOf(start, slice.state);
+  const baseline = footholdOf(start, slice.state);
   return {
     token: {
       epoch: slice.state.epoch,
       seq: slice.upTo,
-      foothold: more ? foothold : { kind: 'base', seq: slice.upTo },
+      baseline: more ? baseline : { kind: 'base', seq: slice.upTo },
     },
     more,
     reset: start.kind === 'reset',
-    deletes: slice.graves,
-    ...newsOf(slice, baseOf(foothold, slice.state)),
+    deletes: slice.tombstones,
+    ...newsOf(slice, baseOf(baseline, slice.state)),
     size: slice.state.size,
     checksum: slice.state.checksum,
   };
 }
 
-function footholdOf(start: PageStart, state: PartitionState): Foothold {
-  return start.kind === 'reset' ? { kind: 'start', seq: state.head } : start.foothold;
+function footholdOf(start: PageStart, state: PartitionState): Baseline {
+  return start.kind === 'reset' ? { kind: 'start', seq: state.head } : start.baseline;
 }
 
 /** The base to compute differences against. Null: send whole objects, marks from below the floor are not kept. */
-function baseOf(foothold: Foothold, state: PartitionState): number | null {
-  return foothold.kind === 'base' && foothold.seq >= state.floor ? foothold.seq : null;
+function baseOf(baseline: Baseline, state: PartitionState): number | null {
+  return baseline.kind === 'base' && baseline.seq >= state.floor ? baseline.seq : null;
 }
 
 type PageNews = Pick<PageParts, 'puts' | 'patches' | 'drops'>;
@@ -70,7 +70,7 @@ function newsOf(slice: JournalSlice | JoinedSlice, base: number | null): PageNew
   const patches: string[] = [];
   const drops: string[] = [];
   for (const record of records) {
-    const news = newsSince(record, base);
+    const news = deltaSince(record, base);
     if (news.kind === 'whole') puts.push(news.member);
     else {
       if (news.patch !== null) patches.push(news.patch);

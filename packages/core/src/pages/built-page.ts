@@ -1,6 +1,6 @@
 import type { PartitionState } from '../ports/store.ts';
+import type { PageStart } from './page-start.ts';
 import type { PageBody } from './render-page.ts';
-import type { PageStart } from './start-of.ts';
 import type { PlainToken } from './token.ts';
 
 /** A page as every device that asked the same may have it. */

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { givenToken, readToken, type Token, tokenText } from './token.ts';
 
 const tokens: readonly Token[] = [
-  { epoch: 'abc_-9', seq: 0, foothold: { kind: 'base', seq: 0 }, restarts: 0 },
-  { epoch: 'e', seq: 12_345, foothold: { kind: 'base', seq: 12_000 }, restarts: 0 },
-  { epoch: 'e', seq: 7, foothold: { kind: 'start', seq: 99 }, restarts: 0 },
-  { epoch: 'e'.repeat(64), seq: 2 ** 47, foothold: { kind: 'start', seq: 3 }, restarts: 0 },
-  { epoch: 'e', seq: 7, foothold: { kind: 'base', seq: 7 }, restarts: 1 },
-  { epoch: 'e'.repeat(64), seq: 2 ** 47, foothold: { kind: 'start', seq: 2 ** 47 }, restarts: 99_999 },
+  { epoch: 'abc_-9', seq: 0, baseline: { kind: 'base', seq: 0 }, restarts: 0 },
+  { epoch: 'e', seq: 12_345, baseline: { kind: 'base', seq: 12_000 }, restarts: 0 },
+  { epoch: 'e', seq: 7, baseline: { kind: 'start', seq: 99 }, restarts: 0 },
+  { epoch: 'e'.repeat(64), seq: 2 ** 47, baseline: { kind: 'start', seq: 3 }, restarts: 0 },
+  { epoch: 'e', seq: 7, baseline: { kind: 'base', seq: 7 }, restarts: 1 },
+  { epoch: 'e'.repeat(64), seq: 2 ** 47, baseline: { kind: 'start', seq: 2 ** 47 }, restarts: 99_999 },
 ];
 
 describe('tokens', () => {
@@ -37,7 +37,7 @@ describe('tokens', () => {
   });
 
   it('[TOK-3] what nobody can have been given is unreadable', () => {
-    const baseBeyondSeq: Token = { epoch: 'e', seq: 5, foothold: { kind: 'base', seq: 6 }, restarts: 0 };
+    const baseBeyondSeq: Token = { epoch: 'e', seq: 5, baseline: { kind: 'base', seq: 6 }, restarts: 0 };
     const garbage = [
       '',
       '.',

@@ -10,7 +10,7 @@ import { textChecksum } from '@tidemark/protocol';
 export interface Token {
   readonly epoch: string;
   readonly seq: number;
-  readonly foothold: Foothold;
+  readonly baseline: Baseline;
   /** How often the device had been told to start over when it got the token. */
   readonly restarts: number;
 }
@@ -18,7 +18,7 @@ export interface Token {
 /** What a token says of the pages, the same for every device that asked the same. */
 export type PlainToken = Omit<Token, 'restarts'>;
 
-export type Foothold =
+export type Baseline =
   | { readonly kind: 'base'; readonly seq: number }
   | { readonly kind: 'start'; readonly seq: number };
 
@@ -26,10 +26,10 @@ const FORMAT = /^1\.([\w-]{1,64})\.([0-9a-z]{1,11})\.([bs])([0-9a-z]{1,11})(?:\.
 const TOKEN_UNITS_MAX = 128;
 
 /** The token as text. The checksum at its end turns damage into a reset instead of a gap. */
-export function tokenText({ epoch, seq, foothold }: PlainToken, restarts: number): string {
-  const mark = foothold.kind === 'base' ? 'b' : 's';
+export function tokenText({ epoch, seq, baseline }: PlainToken, restarts: number): string {
+  const mark = baseline.kind === 'base' ? 'b' : 's';
   const told = restarts === 0 ? '' : `.r${restarts.toString(36)}`;
-  const body = `1.${epoch}.${seq.toString(36)}.${mark}${foothold.seq.toString(36)}${told}`;
+  const body = `1.${epoch}.${seq.toString(36)}.${mark}${baseline.seq.toString(36)}${told}`;
   return `${body}.${textChecksum(body).toString(36)}`;
 }
 
@@ -67,12 +67,12 @@ function parseToken(text: string): Token | null {
   if (epoch === undefined || seqText === undefined || footholdText === undefined) return null;
   const seq = Number.parseInt(seqText, 36);
   const footholdSeq = Number.parseInt(footholdText, 36);
-  const foothold: Foothold = { kind: kind === 'b' ? 'base' : 'start', seq: footholdSeq };
-  const token: Token = { epoch, seq, foothold, restarts: Number.parseInt(restartsText, 36) };
+  const baseline: Baseline = { kind: kind === 'b' ? 'base' : 'start', seq: footholdSeq };
+  const token: Token = { epoch, seq, baseline, restarts: Number.parseInt(restartsText, 36) };
   // Writing it again catches damage, foreign spellings of a number, and numbers too large to be exact.
   return tokenText(token, token.restarts) === text && isPossible(token) ? token : null;
 }
 
-function isPossible({ seq, foothold }: Token): boolean {
-  return foothold.kind === 'start' || foothold.seq <= seq;
+function isPossible({ seq, baseline }: Token): boolean {
+  return baseline.kind === 'start' || baseline.seq <= seq;
 }

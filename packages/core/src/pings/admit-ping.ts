@@ -8,8 +8,8 @@ import {
   pointer,
   Refusal,
 } from '@tidemark/protocol';
+import { admitFields } from '../entries/admit-fields.ts';
 import type { PingMessage } from '../ports/notifier.ts';
-import { admitFields } from '../registry/admit-fields.ts';
 
 /** What a ping says, whoever it goes to. */
 export type PingContent = Omit<PingMessage, 'id'>;

@@ -1,7 +1,7 @@
 import { PING_USERS_MAX, parseJson, Refusal } from '@tidemark/protocol';
+import { lastOf } from '../entries/owner-index.ts';
 import type { JobHandler, Jobs } from '../ports/jobs.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
-import { lastOf } from '../registry/belongings.ts';
 import type { Pings } from './pings.ts';
 
 /** A job that tells many users of a change, one page of them at a time. */

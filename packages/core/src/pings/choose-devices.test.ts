@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BLANK_DEVICE, type Device } from '../registry/client-record.ts';
+import { BLANK_DEVICE, type Device } from '../devices/client-record.ts';
 import { chooseDevices, type PingDevice } from './choose-devices.ts';
 
 function device(

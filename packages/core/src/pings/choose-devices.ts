@@ -1,5 +1,5 @@
 import { type PushType, pushTypeOf } from '@tidemark/protocol';
-import type { ClientRecord } from '../registry/client-record.ts';
+import type { ClientRecord } from '../devices/client-record.ts';
 
 export interface PingDevice {
   readonly client: string;
@@ -28,7 +28,7 @@ export function chooseDevices(devices: readonly PingDevice[]): DeviceChoice {
   const chosen: PingDevice[] = [];
   const skipped: SkippedDevice[] = [];
   const seen = new SeenDevices();
-  for (const device of [...devices].sort(newestFirst)) {
+  for (const device of [...devices].sort(newestFirstKey)) {
     const reason = unreachable(device) ?? (seen.has(device) ? 'duplicate' : null);
     if (reason !== null) skipped.push({ client_id: device.client, reason });
     else {
@@ -82,7 +82,7 @@ function phoneOf({ record }: PingDevice): string | null {
   return phone === null || phone === '' || app === null || app === '' ? null : JSON.stringify([phone, app]);
 }
 
-function newestFirst(left: PingDevice, right: PingDevice): number {
+function newestFirstKey(left: PingDevice, right: PingDevice): number {
   const never = Number.NEGATIVE_INFINITY;
   const leftSync = left.record.lastSyncMs ?? never;
   const rightSync = right.record.lastSyncMs ?? never;

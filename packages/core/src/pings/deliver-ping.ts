@@ -1,16 +1,16 @@
 import { type PushService, pushServiceOf, pushTypeOf } from '@tidemark/protocol';
+import { readClientRecord } from '../devices/client-record.ts';
+import { refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import { JobFailure, type JobHandler, type LeasedJob } from '../ports/jobs.ts';
 import type { Notifier, PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
 import type { Entry, Store } from '../ports/store.ts';
-import { readClientRecord } from '../registry/client-record.ts';
-import { refs } from '../registry/refs.ts';
 import { unreachable } from './choose-devices.ts';
+import { forgetDevicePin } from './forget-device-pin.ts';
 import { type PingPayload, readPingPayload } from './ping-payload.ts';
 import { isFinal, type ResultRecord, type ResultStatus } from './ping-record.ts';
 import type { PingResults } from './ping-results.ts';
-import { retirePin } from './retire-pin.ts';
-import type { ToldLately } from './told-lately.ts';
+import type { RecentPings } from './recent-pings.ts';
 
 export interface DeliveryPorts {
   readonly store: Store;
@@ -19,7 +19,7 @@ export interface DeliveryPorts {
   readonly steadyClock?: Clock;
   readonly notifier: Notifier;
   readonly results: PingResults;
-  readonly told: ToldLately;
+  readonly told: RecentPings;
   /** Hears what became of each attempt, for the statistics. */
   readonly onOutcome?: (deviceType: string, outcome: ResultStatus) => void;
 }
@@ -66,7 +66,7 @@ class Delivery {
       outcome = failedBy(error);
     }
     if (outcome.status === 'accepted' || outcome.status === 'sent') told.note(this.#payload, leftAtMs);
-    if (outcome.status === 'retired') await retirePin(store, target.client, target.devicePin);
+    if (outcome.status === 'retired') await forgetDevicePin(store, target.client, target.devicePin);
     await this.#keepOutcome(outcome);
     if (outcome.status === 'failed') throw new JobFailure(outcome.reason, outcome);
   }

@@ -1,5 +1,5 @@
 import { type PushService, parseJson } from '@tidemark/protocol';
-import { isoTime } from '../registry/iso-time.ts';
+import { isoTime } from '../primitives/iso-time.ts';
 
 /** What can become of a ping on one device for good. */
 export const FINAL_STATUSES = ['accepted', 'sent', 'retired', 'failed', 'gone', 'collapsed'] as const;

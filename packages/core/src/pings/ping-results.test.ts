@@ -6,7 +6,7 @@ import type { PingOutcome, PingTarget } from '../ports/notifier.ts';
 import { deliverPing } from './deliver-ping.ts';
 import { PingResults } from './ping-results.ts';
 import { Pings, pingQueue } from './pings.ts';
-import { ToldLately } from './told-lately.ts';
+import { RecentPings } from './recent-pings.ts';
 
 const BY = 'this process';
 const QUEUE = pingQueue('fcm');
@@ -17,12 +17,12 @@ let bench: TestTidemark;
 let jobs: Jobs;
 let results: PingResults;
 let pings: Pings;
-let told: ToldLately;
+let told: RecentPings;
 
 beforeEach(async () => {
   bench = await newTidemark();
   results = new PingResults(bench);
-  told = new ToldLately(BY);
+  told = new RecentPings(BY);
   pingsWith({});
 });
 
@@ -352,7 +352,7 @@ describe('the same said again', () => {
   });
 
   it('[PING-36] what was told is remembered for a bounded number of devices', () => {
-    const small = new ToldLately(BY, 2);
+    const small = new RecentPings(BY, 2);
     const payload = (client: string) => ({
       id: client,
       ping: 'p',

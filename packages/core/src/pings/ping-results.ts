@@ -1,11 +1,12 @@
 import { LIST_MAX, PING_RESULTS_MAX, PINGS_KEPT_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { allEntries } from '../entries/all-entries.ts';
+import { lastOf } from '../entries/owner-index.ts';
+import { refs } from '../entries/refs.ts';
+import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EntryWrite, Store } from '../ports/store.ts';
-import { allEntries } from '../registry/all-entries.ts';
-import { lastOf } from '../registry/belongings.ts';
-import { newestFirst } from '../registry/newest-first.ts';
-import { persist } from '../registry/persist.ts';
-import { refs } from '../registry/refs.ts';
+import { newestFirstKey } from '../primitives/newest-first.ts';
+import { PingCounts } from './ping-counts.ts';
 import {
   isFinal,
   type PingRecord,
@@ -17,7 +18,6 @@ import {
   readResultRecord,
   resultView,
 } from './ping-record.ts';
-import { Tally } from './tally.ts';
 
 export interface PingResultsPorts {
   readonly store: Store;
@@ -73,7 +73,7 @@ export class PingResults {
   /** So many of its devices will not get it after all. */
   async leaveOut(id: string, devices: number): Promise<void> {
     const { store } = this.#ports;
-    await persist(async () => {
+    await retryOnConflict(async () => {
       const entry = await store.readEntry(refs.ping(id));
       if (entry === null) return true;
       const old = readPingRecord(entry.value);
@@ -124,7 +124,7 @@ export class PingResults {
 
   /** Forgets pings that are too old, or too many, with their results; answers how many. */
   async trim(nowMs: number): Promise<number> {
-    const cut = newestFirst(Math.max(0, nowMs - this.#ports.retentionMs));
+    const cut = newestFirstKey(Math.max(0, nowMs - this.#ports.retentionMs));
     let pings = 0;
     let results = 0;
     let forgotten = 0;
@@ -159,7 +159,7 @@ export class PingResults {
       try {
         let isFirstTry = true;
         const results = batch.map(({ given }) => given);
-        await persist(() => {
+        await retryOnConflict(() => {
           const written = this.#tryWrite(results, isFirstTry);
           isFirstTry = false;
           return written;
@@ -193,7 +193,7 @@ export class PingResults {
     // It was forgotten: nobody can ask for its results any more.
     if (entry === null) return [];
     const old = readPingRecord(entry.value);
-    const tally = new Tally(old);
+    const tally = new PingCounts(old);
     const writes: EntryWrite[] = [];
     for (const [client, result] of results) {
       const isFirst = isBelieving && result.attempts === 1;

@@ -1,4 +1,4 @@
-import { takeNoticeTurn } from '@tidemark/core';
+import { claimPushNotice } from '@tidemark/core';
 import {
   DEFAULT_LIMITS,
   type Limits,
@@ -18,14 +18,14 @@ import {
   type TestTidemark,
 } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { refs } from '../entries/refs.ts';
 import type { JobHandler, Jobs, LeasedJob } from '../ports/jobs.ts';
 import { JobFailure } from '../ports/jobs.ts';
 import type { PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
-import { refs } from '../registry/refs.ts';
 import { deliverPing } from './deliver-ping.ts';
 import { PingResults } from './ping-results.ts';
 import { PING_KIND, Pings, pingQueue } from './pings.ts';
-import { ToldLately } from './told-lately.ts';
+import { RecentPings } from './recent-pings.ts';
 
 const SECRET = 'address-of-the-device';
 /** Where the jobs of Android devices wait. */
@@ -37,12 +37,12 @@ let bench: TestTidemark;
 let jobs: Jobs;
 let pings: Pings;
 let results: PingResults;
-let told: ToldLately;
+let told: RecentPings;
 
 beforeEach(async () => {
   bench = await newTidemark();
   results = new PingResults(bench);
-  told = new ToldLately(BY);
+  told = new RecentPings(BY);
   ({ jobs, pings } = onJobs());
 });
 
@@ -418,7 +418,7 @@ it('[USER-8] a user who is deleted leaves nothing of what was announced to them'
   for (const user of ['ada', 'bob']) {
     await tidemark.pushObjects({ source: 'Order', user_id: user, objects: { 1: { a: 1 } } });
     const ports = { store, clock, sources: tidemark.sources };
-    expect(await takeNoticeTurn(ports, { source: 'Order', user }, 0)).toBe('tell');
+    expect(await claimPushNotice(ports, { source: 'Order', user }, 0)).toBe('tell');
   }
   expect(await announced()).toBe(2);
   await tidemark.users.delete('ada');

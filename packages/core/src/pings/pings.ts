@@ -9,16 +9,16 @@ import {
   pushTypeOf,
   Refusal,
 } from '@tidemark/protocol';
+import { readClientRecord } from '../devices/client-record.ts';
+import { clientsOf } from '../entries/owner-index.ts';
+import { refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, NewJob } from '../ports/jobs.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
-import { clientsOf } from '../registry/belongings.ts';
-import { readClientRecord } from '../registry/client-record.ts';
-import { newestFirst } from '../registry/newest-first.ts';
-import { randomWord } from '../registry/random-word.ts';
-import { refs } from '../registry/refs.ts';
+import { newestFirstKey } from '../primitives/newest-first.ts';
+import { randomId } from '../primitives/random-id.ts';
 import { admitPing, type PingCall } from './admit-ping.ts';
 import { chooseDevices, type PingDevice, type SkippedDevice } from './choose-devices.ts';
 import { type PingPayload, pingPayloads } from './ping-payload.ts';
@@ -104,7 +104,7 @@ export class Pings {
     const { chosen, skipped } = chooseDevices(devices);
     const { results, clock, random } = this.#ports;
     const atMs = clock.nowMs();
-    const id = `${newestFirst(atMs)}${randomWord(random)}`;
+    const id = `${newestFirstKey(atMs)}${randomId(random)}`;
     const { sources, message } = ping.content;
     const about = { ...origin, atMs, sources, hasMessage: message !== undefined, users };
     const counts = { devices: chosen.length, skipped: skipped.length, counts: NO_RESULTS, repeated: 0 };

@@ -3,6 +3,6 @@ import type { JoinedSlice, JournalSlice } from './store.ts';
 const encoder = new TextEncoder();
 
 /** A slice of an engine that keeps every record by itself. */
-export function joinedSlice({ state, records, graves, upTo }: JournalSlice): JoinedSlice {
-  return { state, graves, upTo, count: records.length, records: encoder.encode(records.join(',')) };
+export function joinedSlice({ state, records, tombstones, upTo }: JournalSlice): JoinedSlice {
+  return { state, tombstones, upTo, count: records.length, records: encoder.encode(records.join(',')) };
 }

@@ -1,6 +1,6 @@
 import type { Target } from '../admission/admit-write.ts';
 import type { DocumentKey, DocumentScope, PartitionKey, Store } from '../ports/store.ts';
-import { isoTime } from '../registry/iso-time.ts';
+import { isoTime } from '../primitives/iso-time.ts';
 import type { RefreshState } from './refresh-state.ts';
 
 /** The document of a partition that tells what is wrong with it at this moment. */

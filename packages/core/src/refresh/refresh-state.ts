@@ -1,4 +1,4 @@
-import { parseJson, type Trouble } from '@tidemark/protocol';
+import { type PartialError, parseJson } from '@tidemark/protocol';
 import { isAhead } from '../ports/clock.ts';
 
 /** How the refresh of one partition stands. */
@@ -12,7 +12,7 @@ export interface RefreshState {
   /** After failures, when to try again. */
   readonly retryAtMs: number;
   /** Why the last one failed; null: it did not. */
-  readonly trouble: Trouble | null;
+  readonly trouble: PartialError | null;
   /** Until when somebody has the refresh to themselves; 0: nobody has. */
   readonly leaseUntilMs: number;
   /** Tells the one who has it from everybody else. */

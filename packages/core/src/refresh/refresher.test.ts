@@ -1,5 +1,11 @@
 import { Tidemark } from '@tidemark/core';
-import { DEFAULT_LIMITS, REFRESH_AWAIT_MS_MAX, REFRESH_QUEUED_MS, Refusal, type Trouble } from '@tidemark/protocol';
+import {
+  DEFAULT_LIMITS,
+  type PartialError,
+  REFRESH_AWAIT_MS_MAX,
+  REFRESH_QUEUED_MS,
+  Refusal,
+} from '@tidemark/protocol';
 import {
   newTidemark,
   openMemoryJobs,
@@ -55,7 +61,7 @@ async function setUp(attributes: Record<string, unknown> = {}, options: Paramete
 async function errorsOf(world: Awaited<ReturnType<typeof setUp>>) {
   const view = await world.tidemark.readDocument({ kind: 'shared', source: 'Stock' }, 'errors');
   if (view.type !== 'objects') throw new Error('not objects');
-  return Object.fromEntries([...view.objects].map(([id, text]) => [id, JSON.parse(text) as Trouble]));
+  return Object.fromEntries([...view.objects].map(([id, text]) => [id, JSON.parse(text) as PartialError]));
 }
 
 describe('a refresh', () => {

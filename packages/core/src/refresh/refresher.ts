@@ -1,30 +1,30 @@
 import {
+  type PartialError,
   parseJson,
   REFRESH_ATTEMPTS_MAX,
   REFRESH_AWAIT_MS_MAX,
   REFRESH_QUERIES_MAX,
   REFRESH_QUEUED_MS,
   Refusal,
-  type Trouble,
   type WriteReport,
 } from '@tidemark/protocol';
-import { type AnswerCall, callFor, type Moment, type Target, type WriteCall } from '../admission/admit-write.ts';
+import { type AnswerCall, callFor, type SeenState, type Target, type WriteCall } from '../admission/admit-write.ts';
 import { customNameOf } from '../admission/custom-partition.ts';
+import { allEntries } from '../entries/all-entries.ts';
+import { refs } from '../entries/refs.ts';
 import { type Adapter, type Adapters, LoggedFailure, type QueryCall } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
-import { allEntries } from '../registry/all-entries.ts';
-import { refs } from '../registry/refs.ts';
-import { NO_ADAPTER } from '../registry/source-record.ts';
-import type { SourceView } from '../registry/sources.ts';
+import { NO_ADAPTER } from '../sources/source-record.ts';
+import type { SourceView } from '../sources/sources.ts';
 import { isDue } from './is-due.ts';
 import { noteErrors } from './note-errors.ts';
-import { Patience, REFRESH_PENDING } from './patience.ts';
-import { RefreshDesk, type RefreshLease, type ServerIdentity, type Standing } from './refresh-desk.ts';
-import { failureOf } from './trouble-of.ts';
+import { refreshFailureOf } from './refresh-failure.ts';
+import { type RefreshLease, RefreshLeases, type RefreshStatus, type ServerIdentity } from './refresh-leases.ts';
+import { REFRESH_PENDING, RefreshPatience } from './refresh-patience.ts';
 
 export interface RefresherPorts {
   readonly store: Store;
@@ -47,7 +47,7 @@ export interface RefresherPorts {
   readonly server?: ServerIdentity;
   readonly sourceOf: (name: string) => Promise<SourceView>;
   readonly targetOf: (call: WriteCall) => Promise<Target>;
-  readonly head: (call: WriteCall) => Promise<Moment>;
+  readonly head: (call: WriteCall) => Promise<SeenState>;
   readonly replace: (call: AnswerCall) => Promise<WriteReport>;
   /** Called when a refresh that devices did not wait for has ended, however it ended. */
   readonly onLate: (partition: PartitionKey) => void;
@@ -71,8 +71,8 @@ interface Undertaking {
 
 /** A refresh under way. */
 interface Flight {
-  readonly done: Promise<Trouble | null>;
-  readonly patience: Patience;
+  readonly done: Promise<PartialError | null>;
+  readonly patience: RefreshPatience;
 }
 
 /**
@@ -83,21 +83,21 @@ interface Flight {
  */
 export class Refresher {
   readonly #ports: RefresherPorts;
-  readonly #desk: RefreshDesk;
+  readonly #leases: RefreshLeases;
   readonly #flights = new Map<string, Flight>();
   /** Attempts of others that took too long to be waited for. */
   readonly #inVain = new Set<string>();
 
   constructor(ports: RefresherPorts) {
     this.#ports = ports;
-    this.#desk = new RefreshDesk({ queryMsMax: QUERY_MS_MAX, ...ports });
+    this.#leases = new RefreshLeases({ queryMsMax: QUERY_MS_MAX, ...ports });
   }
 
   /**
    * To be called before a device is given a page: refreshes the partition if it is due, or leaves that to a queue if
    * the source names one. Answers what the device is to be told; null: all is well. Never rejects because of a backend.
    */
-  async ensureFresh(call: WriteCall): Promise<Trouble | null> {
+  async ensureFresh(call: WriteCall): Promise<PartialError | null> {
     const undertaking = await this.#undertakingOf(call);
     if (undertaking === null || 'code' in undertaking) return undertaking;
     const { done, patience } = this.#fly(undertaking, (flown) => this.#ensure(undertaking, flown));
@@ -105,11 +105,11 @@ export class Refresher {
   }
 
   /** Refreshes the partition whether it is due or not, here and now. */
-  async refresh(call: WriteCall): Promise<Trouble | null> {
+  async refresh(call: WriteCall): Promise<PartialError | null> {
     const undertaking = await this.#undertakingOf(call);
     if (undertaking === null || 'code' in undertaking) return undertaking;
     const { done } = this.#fly(undertaking, async (patience) =>
-      this.#refresh(undertaking, await this.#desk.standing(undertaking.target), patience),
+      this.#refresh(undertaking, await this.#leases.status(undertaking.target), patience),
     );
     return done;
   }
@@ -129,16 +129,16 @@ export class Refresher {
       const undertaking = await this.#undertakingOf(callFor(parseJson(payload) as PartitionKey)).catch(goneIsNull);
       if (undertaking === null || 'code' in undertaking) return;
       const trouble = await this.#fly(undertaking, (patience) => this.#ensureQueued(undertaking, patience)).done;
-      const { state } = await this.#desk.standing(undertaking.target);
+      const { state } = await this.#leases.status(undertaking.target);
       const notBefore = (atMs: number) => ({ retryAfterMs: Math.max(0, atMs - this.#ports.clock.nowMs()) });
       // Whether the other server brings it to an end is known when its lease has ended.
-      if (this.#desk.isLeased(state)) throw new JobFailure(ELSEWHERE, notBefore(state.leaseUntilMs));
+      if (this.#leases.isLeased(state)) throw new JobFailure(ELSEWHERE, notBefore(state.leaseUntilMs));
       if (trouble !== null) throw new JobFailure(trouble.detail, { ...notBefore(state.retryAtMs), isLogged: true });
     };
   }
 
   /** Null: there is nobody to ask. A trouble: there should be. */
-  async #undertakingOf(call: WriteCall): Promise<Undertaking | Trouble | null> {
+  async #undertakingOf(call: WriteCall): Promise<Undertaking | PartialError | null> {
     const { adapters, targetOf, sourceOf } = this.#ports;
     if (adapters === undefined) return null;
     const target = await targetOf(call);
@@ -150,19 +150,19 @@ export class Refresher {
   }
 
   /** Whoever comes while somebody is at it gets what that one gets. */
-  #fly({ target }: Undertaking, work: (patience: Patience) => Promise<Trouble | null>): Flight {
+  #fly({ target }: Undertaking, work: (patience: RefreshPatience) => Promise<PartialError | null>): Flight {
     const { partition } = target;
     const key = JSON.stringify([partition.source, partition.user]);
     const before = this.#flights.get(key);
     if (before !== undefined) return before;
-    const patience = new Patience(this.#ports);
+    const patience = new RefreshPatience(this.#ports);
     const done = work(patience).finally(() => {
       this.#flights.delete(key);
-      if (patience.isOver) this.#ports.onLate(partition);
+      if (patience.isSpent) this.#ports.onLate(partition);
     });
     // Nobody may be left to hear of it.
     done.catch((error: unknown) => {
-      if (patience.isOver)
+      if (patience.isSpent)
         this.#ports.log.warn('refresh_failed', { ...questionOf(partition), reason: reasonOf(error) });
     });
     const flight = { done, patience };
@@ -170,23 +170,23 @@ export class Refresher {
     return flight;
   }
 
-  async #ensure(undertaking: Undertaking, patience: Patience): Promise<Trouble | null> {
+  async #ensure(undertaking: Undertaking, patience: RefreshPatience): Promise<PartialError | null> {
     const { source, target } = undertaking;
-    const standing = await this.#desk.standing(target);
-    if (!this.#isDue(source, standing)) return standing.state.trouble;
+    const status = await this.#leases.status(target);
+    if (!this.#isDue(source, status)) return status.state.trouble;
     const queue = source.query_queue ?? source.queue;
-    if (queue === null || this.#ports.jobs === undefined) return this.#refresh(undertaking, standing, patience);
-    return this.#leaveTo(queue, this.#ports.jobs, undertaking, standing);
+    if (queue === null || this.#ports.jobs === undefined) return this.#refresh(undertaking, status, patience);
+    return this.#leaveTo(queue, this.#ports.jobs, undertaking, status);
   }
 
   /** What has been refreshed since the job was left needs no second time. */
-  async #ensureQueued(undertaking: Undertaking, patience: Patience): Promise<Trouble | null> {
-    const standing = await this.#desk.standing(undertaking.target);
-    const isWanted = standing.state.failures > 0 || this.#isDue(undertaking.source, standing);
-    return isWanted ? this.#refresh(undertaking, standing, patience) : null;
+  async #ensureQueued(undertaking: Undertaking, patience: RefreshPatience): Promise<PartialError | null> {
+    const status = await this.#leases.status(undertaking.target);
+    const isWanted = status.state.failures > 0 || this.#isDue(undertaking.source, status);
+    return isWanted ? this.#refresh(undertaking, status, patience) : null;
   }
 
-  #isDue({ poll_interval: pollIntervalS }: SourceView, { state, refreshAtMs }: Standing): boolean {
+  #isDue({ poll_interval: pollIntervalS }: SourceView, { state, refreshAtMs }: RefreshStatus): boolean {
     return isDue({ nowMs: this.#ports.clock.nowMs(), pollIntervalS, refreshAtMs, state });
   }
 
@@ -194,36 +194,40 @@ export class Refresher {
     queue: string,
     jobs: Pick<Jobs, 'enqueue'>,
     { target }: Undertaking,
-    standing: Standing,
-  ): Promise<Trouble | null> {
+    status: RefreshStatus,
+  ): Promise<PartialError | null> {
     const { clock, log } = this.#ports;
-    const { state } = standing;
+    const { state } = status;
     const nowMs = clock.nowMs();
     if (state.queuedUntilMs > nowMs) return state.trouble;
-    if (!(await this.#desk.queued(target, standing, nowMs + REFRESH_QUEUED_MS))) return state.trouble;
+    if (!(await this.#leases.queued(target, status, nowMs + REFRESH_QUEUED_MS))) return state.trouble;
     const payload = JSON.stringify(target.partition);
     try {
       await jobs.enqueue(queue, { kind: REFRESH_KIND, payload, attemptsMax: REFRESH_ATTEMPTS_MAX });
       return state.trouble;
     } catch (error) {
       log.warn('refresh_not_queued', { source: target.partition.source, queue, reason: reasonOf(error) });
-      await this.#desk.queued(target, await this.#desk.standing(target), 0);
-      return failureOf(error).trouble;
+      await this.#leases.queued(target, await this.#leases.status(target), 0);
+      return refreshFailureOf(error).trouble;
     }
   }
 
-  async #refresh(undertaking: Undertaking, standing: Standing, patience: Patience): Promise<Trouble | null> {
+  async #refresh(
+    undertaking: Undertaking,
+    status: RefreshStatus,
+    patience: RefreshPatience,
+  ): Promise<PartialError | null> {
     const { count, clock, steadyClock = clock } = this.#ports;
     patience.begin();
-    const lease = await this.#desk.lease(undertaking.target, standing);
-    if (lease === null) return this.#awaitOther(undertaking, standing.state.trouble, patience);
+    const lease = await this.#leases.lease(undertaking.target, status);
+    if (lease === null) return this.#awaitOther(undertaking, status.state.trouble, patience);
     const startMs = steadyClock.nowMs();
     try {
       const atMs = await this.#query(undertaking, lease);
-      if (atMs === null) return standing.state.trouble;
+      if (atMs === null) return status.state.trouble;
       count(`sources:query:${undertaking.source.name}`, steadyClock.nowMs() - startMs);
-      await this.#desk.succeed(lease, atMs, patience.isOver);
-      if (standing.state.trouble !== null) await this.#tellErrors(lease, { ...lease.state, trouble: null });
+      await this.#leases.succeed(lease, atMs, patience.isSpent);
+      if (status.state.trouble !== null) await this.#tellErrors(lease, { ...lease.state, trouble: null });
       return null;
     } catch (error) {
       count(`sources:query_failed:${undertaking.source.name}`, steadyClock.nowMs() - startMs);
@@ -235,23 +239,27 @@ export class Refresher {
    * Whoever comes while another server is at it gets what that one gets; after a while, what is there. For one that
    * was waited for in vain nobody waits again; in the place of one that has died the backend is asked here.
    */
-  async #awaitOther(undertaking: Undertaking, known: Trouble | null, patience: Patience): Promise<Trouble | null> {
+  async #awaitOther(
+    undertaking: Undertaking,
+    known: PartialError | null,
+    patience: RefreshPatience,
+  ): Promise<PartialError | null> {
     const { wait, clock, steadyClock = clock } = this.#ports;
     const { target } = undertaking;
     if (wait === undefined) return known;
     const endMs = steadyClock.nowMs() + REFRESH_AWAIT_MS_MAX;
-    let standing = await this.#desk.standing(target);
-    const { leaseWord } = standing.state;
-    while (standing.state.leaseWord === leaseWord && standing.state.leaseUntilMs > clock.nowMs()) {
-      if (this.#desk.isAbandoned(standing.state)) return this.#refresh(undertaking, standing, patience);
+    let status = await this.#leases.status(target);
+    const { leaseWord } = status.state;
+    while (status.state.leaseWord === leaseWord && status.state.leaseUntilMs > clock.nowMs()) {
+      if (this.#leases.isAbandoned(status.state)) return this.#refresh(undertaking, status, patience);
       if (this.#inVain.has(leaseWord) || steadyClock.nowMs() >= endMs) return this.#giveUpOn(leaseWord);
       await wait(LOOK_EVERY_MS);
-      standing = await this.#desk.standing(target);
+      status = await this.#leases.status(target);
     }
-    return standing.state.trouble;
+    return status.state.trouble;
   }
 
-  #giveUpOn(leaseWord: string): Trouble {
+  #giveUpOn(leaseWord: string): PartialError {
     if (this.#inVain.size >= IN_VAIN_MAX) this.#inVain.clear();
     this.#inVain.add(leaseWord);
     return REFRESH_PENDING;
@@ -270,18 +278,18 @@ export class Refresher {
         return atMs;
       } catch (error) {
         const isStale = error instanceof Refusal && error.code === 'refresh_stale';
-        if (isStale && !(await this.#desk.isHeld(lease))) return null;
+        if (isStale && !(await this.#leases.isHeld(lease))) return null;
         if (!isStale || count === REFRESH_QUERIES_MAX) throw error;
       }
     }
   }
 
-  async #fail(lease: RefreshLease, error: unknown): Promise<Trouble> {
-    const { trouble, retryAfterMs } = failureOf(error);
+  async #fail(lease: RefreshLease, error: unknown): Promise<PartialError> {
+    const { trouble, retryAfterMs } = refreshFailureOf(error);
     const question = questionOf(lease.target.partition);
     const level = error instanceof LoggedFailure ? 'debug' : 'warn';
     this.#ports.log[level]('refresh_failed', { ...question, code: trouble.code, reason: reasonOf(error) });
-    const state = await this.#desk.fail(lease, trouble, retryAfterMs);
+    const state = await this.#leases.fail(lease, trouble, retryAfterMs);
     await this.#tellErrors(lease, state);
     return trouble;
   }

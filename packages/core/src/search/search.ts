@@ -7,8 +7,8 @@ import { objectText } from '../journal/json-text.ts';
 import { AdapterRefusal, type Adapters, type ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { PartitionKey } from '../ports/store.ts';
-import { NO_ADAPTER } from '../registry/source-record.ts';
-import type { SourceView } from '../registry/sources.ts';
+import { NO_ADAPTER } from '../sources/source-record.ts';
+import type { SourceView } from '../sources/sources.ts';
 
 export interface SearchPorts {
   /** Absent: no source can search. */

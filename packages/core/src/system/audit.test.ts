@@ -1,7 +1,7 @@
 import { AUDIT_GROUPS_MAX, AUDIT_SUMMED_MS } from '@tidemark/protocol';
 import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { newestFirst } from '../registry/newest-first.ts';
+import { newestFirstKey } from '../primitives/newest-first.ts';
 import type { AuditFact } from './audit.ts';
 
 const fact = (action: string): AuditFact => ({
@@ -46,7 +46,7 @@ describe('the audit trail', () => {
     const { tidemark, store, clock } = await newTidemark();
     const writes = Array.from({ length: 2_500 }, (_, index) => ({
       kind: 'audit' as const,
-      key: [`${newestFirst(clock.nowMs())}-${index.toString(16).padStart(12, '0')}`],
+      key: [`${newestFirstKey(clock.nowMs())}-${index.toString(16).padStart(12, '0')}`],
       value: JSON.stringify({ ...fact('old'), atMs: clock.nowMs() }),
     }));
     await store.writeEntries({ writes, guards: [] });

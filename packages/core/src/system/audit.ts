@@ -2,8 +2,8 @@ import { AUDIT_GROUPS_MAX, AUDIT_SUMMED_MS, LIST_MAX, parseJson, pointer, Refusa
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
-import { isoTime } from '../registry/iso-time.ts';
-import { newestFirst } from '../registry/newest-first.ts';
+import { isoTime } from '../primitives/iso-time.ts';
+import { newestFirstKey } from '../primitives/newest-first.ts';
 
 /** Who did what, to what, and how it ended. Never a secret, and never object data. */
 export interface AuditFact {
@@ -154,7 +154,7 @@ function groupOf({ actor, action, target, result, address }: AuditFact): string 
 }
 
 function idOf(atMs: number, word: string): string {
-  return `${newestFirst(atMs)}-${word}`;
+  return `${newestFirstKey(atMs)}-${word}`;
 }
 
 function viewOf(id: string, value: string): AuditView {

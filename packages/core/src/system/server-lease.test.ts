@@ -1,6 +1,6 @@
 import { openMemoryStore, seededRandom, settableClock } from '@tidemark/testing';
 import { expect, it } from 'vitest';
-import { refs } from '../registry/refs.ts';
+import { refs } from '../entries/refs.ts';
 import { ServerLease } from './server-lease.ts';
 
 const LEASE_MS = 6_000;

@@ -1,6 +1,6 @@
+import { refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Entry, Guard, Store } from '../ports/store.ts';
-import { refs } from '../registry/refs.ts';
 
 export interface ServerLeasePorts {
   readonly store: Pick<Store, 'readEntry' | 'writeEntries'>;

@@ -1,11 +1,11 @@
 import { DEFAULT_LIMITS, Refusal, type RefusalCode } from '@tidemark/protocol';
 import { collectingLog, openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { Tokens } from '../accounts/tokens.ts';
+import { Users } from '../accounts/users.ts';
+import { Clients } from '../devices/clients.ts';
 import type { EntryKind, Store } from '../ports/store.ts';
-import { Clients } from '../registry/clients.ts';
-import { Sources } from '../registry/sources.ts';
-import { Tokens } from '../registry/tokens.ts';
-import { Users } from '../registry/users.ts';
+import { Sources } from '../sources/sources.ts';
 import { System, type SystemPorts } from './system.ts';
 
 const KINDS: readonly EntryKind[] = ['user', 'client', 'user_client', 'source', 'token', 'user_token', 'setting'];

@@ -1,15 +1,15 @@
 import { Refusal } from '@tidemark/protocol';
+import type { Tokens } from '../accounts/tokens.ts';
+import type { Users } from '../accounts/users.ts';
+import type { Clients } from '../devices/clients.ts';
+import { refs } from '../entries/refs.ts';
+import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { EntryRef, Store } from '../ports/store.ts';
-import type { Clients } from '../registry/clients.ts';
-import { isoTime } from '../registry/iso-time.ts';
-import { persist } from '../registry/persist.ts';
-import { randomWord } from '../registry/random-word.ts';
-import { refs } from '../registry/refs.ts';
-import type { Sources } from '../registry/sources.ts';
-import type { Tokens } from '../registry/tokens.ts';
-import type { Users } from '../registry/users.ts';
+import { isoTime } from '../primitives/iso-time.ts';
+import { randomId } from '../primitives/random-id.ts';
+import type { Sources } from '../sources/sources.ts';
 import { admitUrl, type UrlRules } from './admit-url.ts';
 import { type License, readLicenseRecord, writeLicenseRecord } from './license.ts';
 
@@ -65,7 +65,7 @@ export class System {
 
   /** To be called at every start. Only the first one makes the administrator. */
   async bootstrap(call: BootstrapCall): Promise<Bootstrapped> {
-    await persist(() => this.#tryNoteLicensee(call.licensee));
+    await retryOnConflict(() => this.#tryNoteLicensee(call.licensee));
     await this.#ports.sources.configure(call.configuredSources);
     const admins = await this.#ports.users.admins();
     if (admins.length > 0) return { adminLogin: call.adminLogin, adminCreated: false, generatedPassword: null };
@@ -113,7 +113,7 @@ export class System {
 
   /** What calls to the backend are signed with, unless the configuration says: made once, and shared by all servers. */
   backendSecret(): Promise<string> {
-    return persist(async () => {
+    return retryOnConflict(async () => {
       const ref = refs.setting('backend_secret');
       const known = await this.#store.readEntry(ref);
       if (known !== null) return known.value;
@@ -124,7 +124,7 @@ export class System {
   }
 
   async #createAdmin({ adminLogin, adminPassword }: BootstrapCall): Promise<Bootstrapped> {
-    const generatedPassword = adminPassword === null ? randomWord(this.#ports.random) : null;
+    const generatedPassword = adminPassword === null ? randomId(this.#ports.random) : null;
     try {
       await this.#ports.users.createAdmin({ login: adminLogin, password: adminPassword ?? generatedPassword });
     } catch (error) {

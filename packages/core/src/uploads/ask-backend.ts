@@ -1,4 +1,4 @@
-import { type JsonValue, parseJson, Refusal, type Trouble } from '@tidemark/protocol';
+import { type JsonValue, type PartialError, parseJson, Refusal } from '@tidemark/protocol';
 import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
 import { type Adapter, AdapterRefusal, LoggedFailure, type UploadCall } from '../ports/adapter.ts';
@@ -8,10 +8,10 @@ import type { UploadTarget } from './upload-target.ts';
 /** What the backend says to an upload. `trouble`: nothing that could be relied on, so it must be asked again. */
 export type BackendVerdict =
   | { readonly kind: 'agreed'; readonly id: string }
-  | { readonly kind: 'conflict' | 'rejected'; readonly error: Trouble }
+  | { readonly kind: 'conflict' | 'rejected'; readonly error: PartialError }
   | {
       readonly kind: 'trouble';
-      readonly error: Trouble;
+      readonly error: PartialError;
       readonly retryAfterMs: number;
       readonly reason: string;
       /** The adapter has logged it. */

@@ -75,13 +75,13 @@ export class BackendUploads {
       prepared.waits || isAhead ? WAITING : await this.#decide(target, prepared, { outcomes: new Map(), job });
     if (trouble === null)
       this.#ports.count?.(`sources:${prepared.given.op}:${target.source}`, this.#ports.clock.nowMs() - startMs);
-    const isOver = this.#ports.clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
-    if (trouble !== null && isOver) await this.#setAside(target, prepared, { trouble, job });
-    if (trouble === null || isOver) this.#ports.onOutcome?.({ user: target.user, client: target.client });
+    const isSpent = this.#ports.clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
+    if (trouble !== null && isSpent) await this.#setAside(target, prepared, { trouble, job });
+    if (trouble === null || isSpent) this.#ports.onOutcome?.({ user: target.user, client: target.client });
     if (trouble === null) return;
     throw new JobFailure(trouble.error.detail, {
       retryAfterMs: trouble.retryAfterMs,
-      isFinal: isOver,
+      isFinal: isSpent,
       isLogged: trouble !== WAITING,
     });
   }
@@ -96,13 +96,13 @@ export class BackendUploads {
     const lane = await openLane(this.#ports.store, target.partition, target.client);
     const later: Upload[] = [];
     // References may lead from one upload to another, so then they are asked about one by one.
-    const stride = target.references.size > 0 ? 1 : UPLOADS_AT_ONCE_MAX;
+    const budget = target.references.size > 0 ? 1 : UPLOADS_AT_ONCE_MAX;
     const inOrder = (await this.#prepare(target, firstOfEach(uploads))).map(({ opId, origin, given }) => {
       return { opId, id: origin, given };
     });
     for (const round of roundsOf(inOrder)) {
-      for (let start = 0; start < round.length; start += stride) {
-        const asked = round.slice(start, start + stride).map(({ given }) => given);
+      for (let start = 0; start < round.length; start += budget) {
+        const asked = round.slice(start, start + budget).map(({ given }) => given);
         // Prepared anew: what was done before may have given names.
         const prepared = await this.#prepare(target, asked);
         const left = await Promise.all(prepared.map((one) => this.#tryNow(target, one, { lane, outcomes })));
@@ -132,7 +132,7 @@ export class BackendUploads {
     target: UploadTarget,
     prepared: PreparedUpload,
     { outcomes, job }: { readonly outcomes: Map<string, KeptOutcome>; readonly job: LeasedJob | null },
-  ): Promise<Trouble | null> {
+  ): Promise<PartialError | null> {
     const { opId } = prepared;
     const known = await this.#decideHere(target, prepared, job);
     if (known !== null || prepared.refusal !== null || target.adapter === null) {
@@ -204,7 +204,7 @@ export class BackendUploads {
   async #setAside(
     target: UploadTarget,
     prepared: PreparedUpload,
-    { trouble: { error }, job }: { readonly trouble: Trouble; readonly job: LeasedJob },
+    { trouble: { error }, job }: { readonly trouble: PartialError; readonly job: LeasedJob },
   ): Promise<void> {
     await persistPlan(async () => {
       const note = await this.#before(target, prepared.opId);
@@ -328,7 +328,12 @@ export class BackendUploads {
   }
 
   /** What went well in a request is counted by whoever took the request. */
-  #tellTrouble(target: UploadTarget, { opId, given: { op } }: PreparedUpload, trouble: Trouble, tookMs: number): void {
+  #tellTrouble(
+    target: UploadTarget,
+    { opId, given: { op } }: PreparedUpload,
+    trouble: PartialError,
+    tookMs: number,
+  ): void {
     const { source, client } = target;
     this.#ports.count?.(`sources:${op}_failed:${source}`, tookMs);
     this.#ports.log[trouble.isLogged ? 'debug' : 'warn']('upload_failed', {
@@ -342,9 +347,9 @@ export class BackendUploads {
   }
 }
 
-type Trouble = Extract<BackendVerdict, { readonly kind: 'trouble' }>;
+type PartialError = Extract<BackendVerdict, { readonly kind: 'trouble' }>;
 
-const WAITING: Trouble = {
+const WAITING: PartialError = {
   kind: 'trouble',
   error: { code: 'backend_unavailable', detail: 'it names an object that the backend has not named yet' },
   retryAfterMs: WAIT_MS,

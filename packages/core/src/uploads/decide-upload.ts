@@ -1,7 +1,7 @@
 import { type Conflicts, Refusal, textChecksum } from '@tidemark/protocol';
 import { liveRecord } from '../documents/effect.ts';
 import { merged, type Verdict } from '../documents/verdicts.ts';
-import { isTrueUpTo } from '../journal/is-true-up-to.ts';
+import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import { readToken } from '../pages/token.ts';
 import type { PartitionState, StoredObject } from '../ports/store.ts';
@@ -14,7 +14,7 @@ export type Decision =
   | { readonly status: 'rejected' | 'conflict'; readonly refusal: Refusal };
 
 /** All that a decision depends on. */
-export interface Circumstances {
+export interface UploadContext {
   readonly stored: StoredObject | undefined;
   readonly state: PartitionState;
   readonly conflicts: Conflicts;
@@ -23,7 +23,7 @@ export interface Circumstances {
 }
 
 /** Pure: what the upload makes of the object as it is. */
-export function decideUpload(upload: AdmittedUpload, circumstances: Circumstances): Decision {
+export function decideUpload(upload: AdmittedUpload, circumstances: UploadContext): Decision {
   const current = liveRecord(circumstances.stored);
   switch (upload.op) {
     case 'create':
@@ -46,7 +46,7 @@ function decideCreate({ attributes }: AdmittedUpload, current: ObjectRecord | nu
   return { status: 'rejected', refusal: new Refusal('object_exists', 'there is already an object of this id') };
 }
 
-function decideChange(upload: AdmittedUpload, current: ObjectRecord, circumstances: Circumstances): Decision {
+function decideChange(upload: AdmittedUpload, current: ObjectRecord, circumstances: UploadContext): Decision {
   const verdict = upload.op === 'delete' ? 'gone' : merged(current.attributes, upload.attributes);
   if (circumstances.conflicts === 'last_writer' || verdict === null) return { status: 'applied', verdict };
   if (upload.seen === null) {
@@ -64,7 +64,7 @@ function decideChange(upload: AdmittedUpload, current: ObjectRecord, circumstanc
 function changedByOthers(
   { op, attributes, seen }: AdmittedUpload,
   current: ObjectRecord,
-  { state, footprint }: Circumstances,
+  { state, footprint }: UploadContext,
 ): string | null {
   const seenSeq = seenSeqOf(seen, state);
   const names = op === 'delete' ? [...current.attributes.keys(), ...current.marks.gone.keys()] : attributes.keys();
@@ -99,7 +99,7 @@ function changedAt(name: string, { marks }: ObjectRecord): number {
  */
 function seenSeqOf(seen: string | null, state: PartitionState): number {
   const token = seen === null ? null : readToken(seen);
-  if (token === null || token.foothold.kind === 'start') return -1;
-  const { seq } = token.foothold;
-  return seq > (isTrueUpTo(state, token.epoch) ?? -1) || seq < state.floor ? -1 : seq;
+  if (token === null || token.baseline.kind === 'start') return -1;
+  const { seq } = token.baseline;
+  return seq > (isValidUpTo(state, token.epoch) ?? -1) || seq < state.floor ? -1 : seq;
 }

@@ -7,7 +7,7 @@ import { type Link, linkText, readLink } from './link-note.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 /** An upload with the ids of the backend in it, as far as they are known. */
-export interface Followed {
+export interface LinkedUpload {
   readonly upload: AdmittedUpload;
   /** The id under which the uploads of this object keep their order. */
   readonly origin: string;
@@ -73,7 +73,7 @@ async function forgetObsolete(
 
 const NO_NOTE_ENDS = 0;
 
-export function followLinks(upload: AdmittedUpload, target: UploadTarget, links: Links): Followed {
+export function followLinks(upload: AdmittedUpload, target: UploadTarget, links: Links): LinkedUpload {
   const own = links.get(placeOf(target.partition))?.get(upload.id);
   const unchanged = { upload, origin: upload.id, createdIn: null, waits: false, refusal: null };
   if (links.size === 0) return unchanged;

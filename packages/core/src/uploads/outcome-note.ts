@@ -1,4 +1,4 @@
-import { type JsonValue, type Outcome, type OutcomeStatus, parseJson, type Trouble } from '@tidemark/protocol';
+import { type JsonValue, type Outcome, type OutcomeStatus, type PartialError, parseJson } from '@tidemark/protocol';
 import { objectText } from '../journal/json-text.ts';
 import { readRecord } from '../journal/record.ts';
 import type { Note, StoredObject } from '../ports/store.ts';
@@ -7,7 +7,7 @@ import type { Note, StoredObject } from '../ports/store.ts';
 export interface KeptOutcome {
   readonly status: OutcomeStatus;
   readonly id: string;
-  readonly error?: Trouble;
+  readonly error?: PartialError;
   /** The id under which a queued upload keeps its order, when that is another one. */
   readonly origin?: string;
   /** The job that set the upload aside, because the backend was asked so often in vain. Once revived, it tries again. */

@@ -14,7 +14,7 @@ import type { UploadTarget } from './upload-target.ts';
 type AskedUpload = PreparedUpload & { readonly refusal: null };
 
 /** What was noted of an upload before, and where. */
-export interface NotedBefore {
+export interface EarlierNote {
   readonly note: Note | null;
 }
 
@@ -26,7 +26,7 @@ export async function planAgreed(
   store: Store,
   target: UploadTarget,
   { upload, opId }: AskedUpload,
-  { id, note, nowMs }: NotedBefore & { readonly id: string; readonly nowMs: number },
+  { id, note, nowMs }: EarlierNote & { readonly id: string; readonly nowMs: number },
 ): Promise<RoundPlan> {
   const { partition, client, conflicts } = target;
   const read = await store.readObjects(partition, [id]);
@@ -54,7 +54,7 @@ export async function planAgreed(
 export function planRefused(
   { opId, given }: PreparedUpload,
   outcome: KeptOutcome,
-  { note, nowMs }: NotedBefore & { readonly nowMs: number },
+  { note, nowMs }: EarlierNote & { readonly nowMs: number },
 ): RoundPlan {
   const writes = [...finalWrites(opId, outcome, note), ...linkWrites(given, outcome, nowMs)];
   return { changes: [], kept: [], writes, outcomes: new Map([[opId, outcome]]) };

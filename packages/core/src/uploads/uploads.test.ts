@@ -1,7 +1,7 @@
 import { FOOTPRINT_ATTRIBUTES_MAX, type Outcome, UPLOADS_PER_PUSH_MAX, type Upload } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import type { DeviceId } from '../registry/device-id.ts';
+import type { DeviceId } from '../devices/device-id.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 const orders = { source: 'Order', user_id: 'ada' };

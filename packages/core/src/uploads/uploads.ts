@@ -21,7 +21,7 @@ import type { UploadTarget } from './upload-target.ts';
 export type UploadsPorts = BackendUploadsPorts;
 
 /** Where outcomes wait. */
-export type WaitingPlace = Pick<UploadTarget, 'source' | 'client' | 'partition' | 'earlier'>;
+export type WaitingUploads = Pick<UploadTarget, 'source' | 'client' | 'partition' | 'earlier'>;
 
 /**
  * Changes made on devices, applied exactly once however often they arrive: what became of an upload is written in the
@@ -88,7 +88,7 @@ export class Uploads {
   }
 
   /** Outcomes the device has not acknowledged; those that find no room come when these are. */
-  async waiting(target: WaitingPlace): Promise<readonly Outcome[]> {
+  async waiting(target: WaitingUploads): Promise<readonly Outcome[]> {
     if (target.earlier.length === 0) return this.#waitingIn(target, target.partition);
     const here = await this.#waitingIn(target, target.partition);
     const before = await Promise.all(target.earlier.map((partition) => this.#waitingIn(target, partition)));
@@ -96,7 +96,7 @@ export class Uploads {
   }
 
   /** The outcomes of where the user is, or was. */
-  async #waitingIn(target: WaitingPlace, partition: PartitionKey): Promise<readonly Outcome[]> {
+  async #waitingIn(target: WaitingUploads, partition: PartitionKey): Promise<readonly Outcome[]> {
     const list = { kind: 'outcome', limit: OUTCOMES_PER_PULL_MAX } as const;
     const notes = await this.#store.listNotes(partition, target.client, list);
     if (notes.length === 0) return [];
@@ -160,7 +160,7 @@ export class Uploads {
 
   /** Who is told that an upload was not applied is also told how the object is, where the user's data is now. */
   async #tell(
-    { partition, source }: WaitingPlace,
+    { partition, source }: WaitingUploads,
     opIds: readonly string[],
     outcomes: ReadonlyMap<string, KeptOutcome>,
   ): Promise<readonly Outcome[]> {

@@ -1,4 +1,4 @@
-import type { Authenticator, Tidemark, Vouched } from '@tidemark/core';
+import type { Authenticator, Tidemark, VerifiedLogin } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { CountedRefusal } from './login-limiter.ts';
 
@@ -47,7 +47,7 @@ export async function deviceUser(parts: DeviceUserParts, login: string, password
 }
 
 /** Somebody the backend vouched for before, where the operator wants that to be enough while it cannot tell. */
-async function recalled(parts: DeviceUserParts, vouched: Vouched, error: unknown): Promise<DeviceUser> {
+async function recalled(parts: DeviceUserParts, vouched: VerifiedLogin, error: unknown): Promise<DeviceUser> {
   const { logins } = parts.tidemark;
   // That we have too much to do says nothing about the backend, nor about the password.
   if (error instanceof Refusal && error.code === 'overloaded') throw error;

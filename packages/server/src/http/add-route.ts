@@ -42,7 +42,7 @@ function admitBearer(desk: Desk, scope: Exclude<RouteScope, 'public'>): onReques
   return (request, reply, done) => {
     findBearer(tidemark, request, desk.nowMs()).then((found) => {
       // Whoever hung up meanwhile is forgotten here: without `done` nothing follows.
-      if (exchangeOf(reply.raw).isOver) return;
+      if (exchangeOf(reply.raw).isSpent) return;
       const refusal = refusalOfBearer(found, scope);
       if (refusal !== null) return done(refusal);
       request.bearer = found;
@@ -60,7 +60,7 @@ function handlerOf(desk: Desk, route: Route): (request: FastifyRequest, reply: F
   return (request, reply) => {
     request.servedBy = route;
     // Reading and parsing the body took its time, too.
-    if (exchangeOf(reply.raw).isOver) return;
+    if (exchangeOf(reply.raw).isSpent) return;
     const fail = (error: Error) => void reply.send(error);
     perform(request).then((answer) => {
       try {

@@ -26,7 +26,7 @@ export function admitBodies(app: FastifyInstance): void {
     const announced = announcedBytes(request.raw);
     if (announced === 0) return done();
     const exchange = exchangeOf(reply.raw);
-    if (exchange.isOver) return;
+    if (exchange.isSpent) return;
     if (isOtherCharset(request.headers['content-type'])) {
       return done(new Refusal('unsupported_media_type', 'the body must be in UTF-8, the only encoding of JSON'));
     }

@@ -20,7 +20,7 @@ const STRING_UNITS_MAX = 16_384;
  * where something must be waited for before it can be sent.
  */
 export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> | undefined {
-  if (exchangeOf(reply.raw).isOver) return answer instanceof JsonLines ? endLines(reply, answer.lines) : undefined;
+  if (exchangeOf(reply.raw).isSpent) return answer instanceof JsonLines ? endLines(reply, answer.lines) : undefined;
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);
@@ -51,7 +51,7 @@ function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<void> | u
 
 async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<void> {
   const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
-  if (exchangeOf(reply.raw).isOver) return;
+  if (exchangeOf(reply.raw).isSpent) return;
   codedAs(reply, coding).type('application/json; charset=utf-8');
   const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
   if (bytes <= JOINED_BYTES_MAX) return void reply.send(Buffer.concat(pieces.map(bytesOf)));
@@ -98,7 +98,7 @@ async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Piece
   const exchange = exchangeOf(raw);
   exchange.onOver(() => goOn());
   for await (const pieces of lines) {
-    if (exchange.isOver) return;
+    if (exchange.isSpent) return;
     const isLarge = pieces.some(({ length }) => length >= SHARED_BYTES_MIN) || raw.writableLength >= UNSENT_BYTES_MAX;
     if (!isLarge) for (const piece of pieces) raw.write(piece);
     else {
@@ -108,7 +108,7 @@ async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Piece
       });
     }
     // Before the next are asked for: nobody is there to read them.
-    if (exchange.isOver) return;
+    if (exchange.isSpent) return;
   }
   raw.end();
 }

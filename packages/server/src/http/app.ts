@@ -261,7 +261,7 @@ function errorAnswerer(logger: FastifyBaseLogger): ErrorAnswerer {
 }
 
 function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void {
-  if (exchangeOf(reply.raw).isOver) return;
+  if (exchangeOf(reply.raw).isSpent) return;
   const problem = problemOf(refusal, request.id);
   reply.code(problem.status).header('cache-control', 'no-store').header('x-request-id', request.id);
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="tidemark"');

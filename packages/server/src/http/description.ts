@@ -77,7 +77,7 @@ const closeFile: onSendHookHandler = (_request, reply, payload, done) => {
   const exchange = exchangeOf(reply.raw);
   if (payload instanceof Readable) {
     exchange.onOver(() => payload.destroy());
-    if (exchange.isOver) return;
+    if (exchange.isSpent) return;
   }
   done(null, payload);
 };

@@ -16,7 +16,7 @@ export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly #listeners: OverListener[] = [];
-  #isOver = false;
+  #isSpent = false;
   #isAnswered = false;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
@@ -26,20 +26,20 @@ export class Exchange {
   }
 
   /** True when nobody can be answered any more. Work that has not begun should not begin. */
-  get isOver(): boolean {
-    return this.#isOver || this.request.socket.destroyed;
+  get isSpent(): boolean {
+    return this.#isSpent || this.request.socket.destroyed;
   }
 
   /** Calls the listener when the exchange is over; immediately if it already is. */
   onOver(listener: OverListener): void {
-    if (this.#isOver) listener(this.#isAnswered);
+    if (this.#isSpent) listener(this.#isAnswered);
     else this.#listeners.push(listener);
   }
 
   /** For whoever owns the exchange: its connection. */
   end(isAnswered: boolean): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isSpent) return;
+    this.#isSpent = true;
     this.#isAnswered = isAnswered;
     for (const listener of this.#listeners) listener(isAnswered);
     this.#listeners.length = 0;

@@ -30,7 +30,7 @@ export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger): v
     });
     // Without a listener, a write that comes too late would end the process. That a caller hung up is no fault of ours.
     raw.on('error', (error) => {
-      if (!exchange.isOver) logger.error({ err: error, request_id: request.id }, 'an answer failed');
+      if (!exchange.isSpent) logger.error({ err: error, request_id: request.id }, 'an answer failed');
     });
     done();
   });

@@ -19,7 +19,7 @@ export class JobRun {
   readonly #onEnd: (run: JobRun, end: WorkEnd) => void;
   #controller: AbortController | null = null;
   #cutBecause: Cut | null = null;
-  #isOver = false;
+  #isSpent = false;
 
   constructor(job: LeasedJob, place: Place, startMs: number, onEnd: (run: JobRun, end: WorkEnd) => void) {
     this.job = job;
@@ -28,13 +28,13 @@ export class JobRun {
     this.#onEnd = onEnd;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
+  get isSpent(): boolean {
+    return this.#isSpent;
   }
 
   /** Does nothing when the work was cut short before it began. */
   begin(handler: JobHandler | undefined): void {
-    if (this.#isOver) return;
+    if (this.#isSpent) return;
     if (handler === undefined) {
       const error = new JobFailure(`nobody here runs jobs of the kind ${this.job.kind}`);
       this.#end({ kind: 'failed', error });
@@ -50,15 +50,15 @@ export class JobRun {
 
   /** Ends the work also when the handler does not: its result no longer counts. Does nothing once it has ended. */
   cut(cut: Cut): void {
-    if (this.#isOver) return;
+    if (this.#isSpent) return;
     this.#cutBecause = cut;
     this.#controller?.abort(cut);
     this.#end({ kind: 'cut', cut });
   }
 
   #end(end: WorkEnd): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isSpent) return;
+    this.#isSpent = true;
     this.#onEnd(this, end);
   }
 

@@ -210,7 +210,7 @@ class Exchange {
   #retryAfter: string | null = null;
   #chunks: Buffer[] | null = null;
   #bytes = 0;
-  #isOver = false;
+  #isSpent = false;
   readonly #onOver: (exchange: Exchange) => void;
 
   constructor(stream: ClientHttp2Stream, onOver: (exchange: Exchange) => void) {
@@ -236,8 +236,8 @@ class Exchange {
   }
 
   #end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isSpent) return;
+    this.#isSpent = true;
     this.#onOver(this);
   }
 

@@ -11,23 +11,23 @@ const ENDED_PER_WRITE_MAX = 100;
 /** Looks up where objects stand: seqs of live objects and of tombstones, false where there is none. */
 const STANDINGS = lua`
 local function standings_of(ids, state)
-  local live, graves = {}, {}
-  if not state or not state.is_partition then return live, graves end
+  local live, tombstones = {}, {}
+  if not state or not state.is_partition then return live, tombstones end
   in_chunks(ids, ${CHUNK}, function(first, last)
     local found = redis.call('ZMSCORE', LIVE, unpack(ids, first, last))
     local buried = redis.call('ZMSCORE', GRAVES, unpack(ids, first, last))
     for index = first, last do
       live[index] = tonumber(found[index - first + 1] or nil)
-      graves[index] = tonumber(buried[index - first + 1] or nil)
+      tombstones[index] = tonumber(buried[index - first + 1] or nil)
     end
   end)
-  return live, graves
+  return live, tombstones
 end
 
-local function stand_as_expected(ids, expects, live, graves)
+local function stand_as_expected(ids, expects, live, tombstones)
   for index = 1, #ids do
     local expect = expects[index]
-    if expect ~= '' and tonumber(expect) ~= (live[index] or graves[index] or 0) then return false end
+    if expect ~= '' and tonumber(expect) ~= (live[index] or tombstones[index] or 0) then return false end
   end
   return true
 end`;
@@ -97,7 +97,7 @@ local function call_in_chunks(command, key, list)
   in_chunks(list, ${CHUNK}, function(first, last) redis.call(command, key, unpack(list, first, last)) end)
 end
 
-local function apply_changes(state, ids, values, effective, live, graves, replaced)
+local function apply_changes(state, ids, values, effective, live, tombstones, replaced)
   local records, places, dead, removed, risen = {}, {}, {}, {}, {}
   state.checksum = subtract_checksums(state.checksum, replaced.checksum)
   state.size = state.size - replaced.count
@@ -109,7 +109,7 @@ local function apply_changes(state, ids, values, effective, live, graves, replac
       places[#places + 1] = whole(state.head); places[#places + 1] = id
       state.size = state.size + 1
       state.checksum = add_checksums(state.checksum, checksum_of(value))
-      if graves[index] then risen[#risen + 1] = id end
+      if tombstones[index] then risen[#risen + 1] = id end
     else
       dead[#dead + 1] = whole(state.head); dead[#dead + 1] = id
       removed[#removed + 1] = id
@@ -219,8 +219,8 @@ local head = state and state.head or 0
 local known_epoch = (state and state.is_partition) and state.epoch .. state.word .. state.era or epoch
 if expected_head ~= '' and tonumber(expected_head) ~= head then return { 'conflict' } end
 if seen_epoch ~= '' and seen_epoch ~= known_epoch then return { 'conflict' } end
-local live, graves = standings_of(ids, state)
-if not stand_as_expected(ids, expects, live, graves) then return { 'conflict' } end
+local live, tombstones = standings_of(ids, state)
+if not stand_as_expected(ids, expects, live, tombstones) then return { 'conflict' } end
 if seen_head == '' or tonumber(seen_head) ~= head then
   local kept_live, kept_graves = standings_of(kept, state)
   if not stand_as_expected(kept, kept_expects, kept_live, kept_graves) then return { 'conflict' } end
@@ -242,7 +242,7 @@ if #effective > 0 then
       is_partition = true }
   end
   enter_era(state)
-  apply_changes(state, ids, values, effective, live, graves, replaced)
+  apply_changes(state, ids, values, effective, live, tombstones, replaced)
   state.bytes = before + added - replaced.bytes
   save(state)
 end
@@ -259,7 +259,7 @@ return { 'committed', state_text(state, epoch) }`,
 export const trimScript: PlaceScript = placeScript(
   'trim',
   'frees',
-  { place: ['state', 'graves'] },
+  { place: ['state', 'tombstones'] },
   READING,
   lua`
 local refusal, state, epoch = readable()

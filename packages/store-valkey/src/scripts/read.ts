@@ -36,7 +36,7 @@ return { 'state', state_text(state, epoch) }`,
 export const objectsScript: PlaceScript = placeScript(
   'objects',
   'reads',
-  { place: ['state', 'records', 'live', 'graves'] },
+  { place: ['state', 'records', 'live', 'tombstones'] },
   READING,
   lua`
 local refusal, state, epoch = readable()
@@ -46,10 +46,10 @@ local seqs, lengths, records = {}, {}, {}
 if state and state.is_partition then
   in_chunks(ids, ${CHUNK}, function(first, last)
     local live = redis.call('ZMSCORE', LIVE, unpack(ids, first, last))
-    local graves = redis.call('ZMSCORE', GRAVES, unpack(ids, first, last))
+    local tombstones = redis.call('ZMSCORE', GRAVES, unpack(ids, first, last))
     local wanted = {}
     for index = 1, last - first + 1 do
-      seqs[#seqs + 1] = live[index] or (graves[index] and '-' .. graves[index]) or '0'
+      seqs[#seqs + 1] = live[index] or (tombstones[index] and '-' .. tombstones[index]) or '0'
       if live[index] then wanted[#wanted + 1] = ids[first + index - 1] end
     end
     if #wanted > 0 then
@@ -102,13 +102,13 @@ end`;
  * KEYS    the place; the registry, when it lies on the same node
  * ARGV    as READING takes them; records after; tombstones after; entries at most; UTF-16 units at most; '1' for the
  *         ids of records as well
- * Answer  {'slice', state, up to, seqs, lengths, records, lengths of graves, graves, lengths of ids, ids, seqs of
- *         graves}: lists of numbers joined by commas, texts one after the other
+ * Answer  {'slice', state, up to, seqs, lengths, records, lengths of tombstones, tombstones, lengths of ids, ids, seqs of
+ *         tombstones}: lists of numbers joined by commas, texts one after the other
  */
 export const journalScript: PlaceScript = placeScript(
   'journal',
   'reads',
-  { place: ['state', 'records', 'live', 'graves'] },
+  { place: ['state', 'records', 'live', 'tombstones'] },
   READING,
   HEADERS,
   CURSORS,
@@ -118,11 +118,11 @@ if refusal then return refusal end
 local after, graves_after, entries_max, units_max, wants_ids = take_number(), take_number(), take_number(), take_number(), take() == '1'
 local head = state and state.head or 0
 local seqs, lengths, records, ids, id_lengths = {}, {}, {}, {}, {}
-local grave_seqs, grave_lengths, graves = {}, {}, {}
+local grave_seqs, grave_lengths, tombstones = {}, {}, {}
 local units, up_to, is_cut = 0, after, false
 
 local function takes(seq, more)
-  local entries = #records + #graves
+  local entries = #records + #tombstones
   if entries > 0 and (entries >= entries_max or units + more > units_max) then return false end
   units, up_to = units + more, seq
   return true
@@ -146,7 +146,7 @@ local function take_grave(cursor)
   if not takes(cursor.seqs[cursor.at], utf16_units(id)) then return false end
   grave_seqs[#grave_seqs + 1] = whole(cursor.seqs[cursor.at])
   grave_lengths[#grave_lengths + 1] = #id
-  graves[#graves + 1] = id
+  tombstones[#tombstones + 1] = id
   return true
 end
 
@@ -163,7 +163,7 @@ if after < head then
 end
 if not is_cut then up_to = head end
 return { 'slice', state_text(state, epoch), whole(up_to), table.concat(seqs, ','), table.concat(lengths, ','),
-  table.concat(records), table.concat(grave_lengths, ','), table.concat(graves), table.concat(id_lengths, ','),
+  table.concat(records), table.concat(grave_lengths, ','), table.concat(tombstones), table.concat(id_lengths, ','),
   table.concat(ids), table.concat(grave_seqs, ',') }`,
 );
 
@@ -177,7 +177,7 @@ return { 'slice', state_text(state, epoch), whole(up_to), table.concat(seqs, ','
 export const soundnessScript: PlaceScript = placeScript(
   'soundness',
   'reads',
-  { place: ['state', 'records', 'live', 'graves'] },
+  { place: ['state', 'records', 'live', 'tombstones'] },
   READING,
   lua`
 local refusal, state = readable()

@@ -49,21 +49,21 @@ async function readPartition(
   facts: Map<string, string>,
 ): Promise<PartitionReading> {
   const journal = new Map<number, string>();
-  const graves: string[] = [];
+  const tombstones: string[] = [];
   let checksum = 0;
   for (let after = 0; ; ) {
-    const slice = await tidemark.store.readJournal(key, { after, gravesAfter: 0, ...SLICE });
+    const slice = await tidemark.store.readJournal(key, { after, tombstonesAfter: 0, ...SLICE });
     for (const [index, record] of slice.records.entries()) {
       const { id, attributes } = readRecord(record);
       journal.set(slice.seqs[index] ?? 0, record);
       facts.set(factKey.object(key, id), factText(attributes));
       checksum = addChecksums(checksum, checksumOf(id, attributes));
     }
-    graves.push(...slice.graves);
+    tombstones.push(...slice.tombstones);
     after = slice.upTo;
     if (after < slice.state.head) continue;
     const size = journal.size;
-    await addGraves(tidemark, key, graves, journal);
+    await addGraves(tidemark, key, tombstones, journal);
     await readMarks(tidemark, key, facts);
     return { key, state: slice.state, journal, size, checksum };
   }

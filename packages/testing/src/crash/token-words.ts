@@ -9,9 +9,9 @@ export interface TokenWords {
 }
 
 export function tokenWords(token: string): TokenWords {
-  const [, epoch = '', seq = '', foothold = ''] = token.split('.');
-  const footholdSeq = Number.parseInt(foothold.slice(1), 36);
-  const isBase = foothold.startsWith('b');
+  const [, epoch = '', seq = '', baseline = ''] = token.split('.');
+  const footholdSeq = Number.parseInt(baseline.slice(1), 36);
+  const isBase = baseline.startsWith('b');
   return {
     epoch,
     seq: Number.parseInt(seq, 36),

@@ -48,7 +48,7 @@ import { readDocument, scopeTuple } from './read-document.ts';
 import { sliceJournal } from './slice-journal.ts';
 import { addStatRow, readStatRows, trimStatRows } from './stat-rows.ts';
 import { stateOf } from './state-of.ts';
-import { trimGraves } from './trim-graves.ts';
+import { trimGraves } from './trim-tombstones.ts';
 import { tupleKey } from './tuple-key.ts';
 import { verifyPartition } from './verify-partition.ts';
 import { writeDocument } from './write-document.ts';

@@ -6,29 +6,29 @@ export function sliceJournal(partition: MemoryPartition, range: JournalRange): J
   if (!(range.entriesMax >= 1)) throw new Error('a slice must have room for one entry');
   const records: string[] = [];
   const seqs: number[] = [];
-  const graves: string[] = [];
+  const tombstones: string[] = [];
   let upTo = range.after;
   let units = 0;
   for (const [seq, { id, record }] of standingIn(partition, range)) {
-    const given = records.length + graves.length;
+    const given = records.length + tombstones.length;
     units += record === null ? id.length : record.length;
     if (given === range.entriesMax || (given > 0 && units > range.unitsMax)) {
-      return { state: stateOf(partition), records, seqs, graves, upTo };
+      return { state: stateOf(partition), records, seqs, tombstones, upTo };
     }
     if (record === null) {
-      graves.push(id);
+      tombstones.push(id);
     } else {
       records.push(record);
       seqs.push(seq);
     }
     upTo = seq;
   }
-  return { state: stateOf(partition), records, seqs, graves, upTo: partition.head };
+  return { state: stateOf(partition), records, seqs, tombstones, upTo: partition.head };
 }
 
 function* standingIn(partition: MemoryPartition, range: JournalRange): Iterable<[number, JournalEntry]> {
-  const gravesAfter = Math.max(range.after, range.gravesAfter);
+  const tombstonesAfter = Math.max(range.after, range.tombstonesAfter);
   for (const [seq, entry] of partition.journal) {
-    if (seq > (entry.record === null ? gravesAfter : range.after)) yield [seq, entry];
+    if (seq > (entry.record === null ? tombstonesAfter : range.after)) yield [seq, entry];
   }
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { bury, put, readRecord } from '../contracts/store/change.ts';
 import { commitChanges } from './commit-changes.ts';
 import { type MemoryPartition, newLife, partitionOf } from './memory-life.ts';
-import { trimGraves } from './trim-graves.ts';
+import { trimGraves } from './trim-tombstones.ts';
 import { verifyPartition } from './verify-partition.ts';
 
 const KEY = { source: 'Order', user: 'ann' };

@@ -12,7 +12,7 @@ export interface Campaign {
   readonly engine: Engine;
   readonly seeds: Iterable<number>;
   /** Asked before each history; true ends the campaign. */
-  readonly isOver?: () => boolean;
+  readonly isSpent?: () => boolean;
   readonly onHistory?: (count: number) => void;
 }
 
@@ -27,7 +27,7 @@ export async function runCampaign(campaign: Campaign): Promise<CampaignResult> {
   const seeds = campaign.seeds[Symbol.iterator]();
   const progress: { histories: number; failure: SimulationFailure | null } = { histories: 0, failure: null };
   const lane = async (bench: Bench) => {
-    while (progress.failure === null && campaign.isOver?.() !== true) {
+    while (progress.failure === null && campaign.isSpent?.() !== true) {
       const next = seeds.next();
       if (next.done === true) return;
       progress.failure ??= await findFailure(drawHistory(next.value), bench.makeSubject, campaign.engine);

@@ -46,7 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
   const result = await runCampaign({
     engine: options.engine,
     seeds: inOrder(seeds, seedsFrom(first, options.histories)),
-    isOver: () => performance.now() - startedMs >= options.seconds * 1_000,
+    isSpent: () => performance.now() - startedMs >= options.seconds * 1_000,
     onHistory: progressReporter(startedMs),
   });
   summarize(result, options.engine, first, performance.now() - startedMs);

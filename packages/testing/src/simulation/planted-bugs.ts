@@ -1,10 +1,10 @@
 import {
   type JournalSlice,
   joinedSlice,
-  type Moment,
   type PartitionKey,
   type PartitionState,
   readToken,
+  type SeenState,
   type Store,
   tokenText,
 } from '@tidemark/core';
@@ -28,13 +28,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   // Bugs of an engine
   inStore('a tombstone is lost where a page is cut', 'SIM-3', (store) =>
     readingJournal(store, (slice) =>
-      slice.upTo < slice.state.head ? { ...slice, graves: slice.graves.slice(0, -1) } : slice,
+      slice.upTo < slice.state.head ? { ...slice, tombstones: slice.tombstones.slice(0, -1) } : slice,
     ),
   ),
   inStore('tombstones made while a device starts over are skipped', 'SIM-3', (store) =>
     alteredStore(store, {
       readJournal: (key, range) =>
-        store.readJournal(key, range.gravesAfter > range.after ? { ...range, gravesAfter: 2 ** 50 } : range),
+        store.readJournal(key, range.tombstonesAfter > range.after ? { ...range, tombstonesAfter: 2 ** 50 } : range),
     }),
   ),
   inStore('the floor is ignored', 'SIM-3', (store) => withState(store, (state) => ({ ...state, floor: 0 }))),
@@ -162,8 +162,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   onWrite('a refresh goes on in the next life of its user', 'SIM-1', async (subject, write) => {
     if (write.kind !== 'replace' || write.query === null) return subject.write(write);
-    const { life } = (await subject.beginQuery(write.place)) as Moment;
-    const since = { ...(write.query.since as Moment), life };
+    const { life } = (await subject.beginQuery(write.place)) as SeenState;
+    const since = { ...(write.query.since as SeenState), life };
     return subject.write({ ...write, query: { ...write.query, since } });
   }),
   onWrite('a refresh forgets to delete', 'SIM-1', (subject, write) =>
@@ -273,16 +273,16 @@ function joinedKey({ source, user }: PartitionKey): PartitionKey {
 /** The token with another base, if it has one at all. */
 function rebased(text: string | null, base: (token: { seq: number; base: number }) => number): string | null {
   const token = text === null ? null : readToken(text);
-  if (token === null || token.foothold.kind !== 'base') return text;
-  const seq = base({ seq: token.seq, base: token.foothold.seq });
-  return tokenText({ ...token, foothold: { kind: 'base', seq } }, token.restarts);
+  if (token === null || token.baseline.kind !== 'base') return text;
+  const seq = base({ seq: token.seq, base: token.baseline.seq });
+  return tokenText({ ...token, baseline: { kind: 'base', seq } }, token.restarts);
 }
 
 /** The token of a device that starts over, as if that had begun at the floor at the earliest. */
 function startedAt(text: string | null, floor: number): string | null {
   const token = text === null ? null : readToken(text);
-  if (token === null || token.foothold.kind !== 'start') return text;
-  return tokenText({ ...token, foothold: { kind: 'start', seq: Math.max(floor, token.foothold.seq) } }, token.restarts);
+  if (token === null || token.baseline.kind !== 'start') return text;
+  return tokenText({ ...token, baseline: { kind: 'start', seq: Math.max(floor, token.baseline.seq) } }, token.restarts);
 }
 
 /** Takes an unreadable token for the last readable one the same device presented. */

@@ -1,4 +1,4 @@
-import { type Log, type Moment, type Passwords, type Store, Tidemark, type WriteCall } from '@tidemark/core';
+import { type Log, type Passwords, type SeenState, type Store, Tidemark, type WriteCall } from '@tidemark/core';
 import { Refusal, type WriteReport } from '@tidemark/protocol';
 import { seededRandom } from '../kit/seeded-random.ts';
 import { type Place, SHARED_SOURCE, USER_SOURCES } from './place.ts';
@@ -52,7 +52,7 @@ export class TidemarkSubject implements Subject {
         return this.#tidemark.replaceObjects({
           ...call,
           objects: write.objects,
-          since: (write.query?.since ?? null) as Moment | null,
+          since: (write.query?.since ?? null) as SeenState | null,
         });
     }
   }

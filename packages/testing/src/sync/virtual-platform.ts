@@ -119,11 +119,11 @@ export class VirtualPlatform implements Platform {
   /** Time passes, and whatever was due in it happens. */
   async advance(byMs: number): Promise<void> {
     const endMs = this.#nowMs + byMs;
-    let isOver = false;
+    let isSpent = false;
     this.after(byMs, () => {
-      isOver = true;
+      isSpent = true;
     });
-    await this.until(() => isOver, `${byMs} ms later`);
+    await this.until(() => isSpent, `${byMs} ms later`);
     this.#nowMs = endMs;
   }
 

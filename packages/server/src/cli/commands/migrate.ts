@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Census, Difference, MovableStore } from '@tidemark/core';
+import type { Difference, MovableStore, MoveCounts } from '@tidemark/core';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load-config.ts';
@@ -109,7 +109,7 @@ async function move(cli: Cli, command: Command, { source, target, from, to }: Bo
   cli.terminal.say(`${source.name} is closed to servers; delete it when you need it no more.`);
 }
 
-function rowsOf(census: Census): readonly object[] {
+function rowsOf(census: MoveCounts): readonly object[] {
   return [...census].sort(([left], [right]) => (left < right ? -1 : 1)).map(([what, count]) => ({ what, count }));
 }
 

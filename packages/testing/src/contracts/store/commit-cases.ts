@@ -16,7 +16,7 @@ export const commitCases: readonly StoreCase[] = [
       state,
       records: [recordOf('z', 'v'), recordOf('a', 'v'), recordOf('m', 'v')],
       seqs: [1, 2, 3],
-      graves: [],
+      tombstones: [],
       upTo: 3,
     });
   }),
@@ -51,7 +51,7 @@ export const commitCases: readonly StoreCase[] = [
       state,
       records: [recordOf('3', 'a'), recordOf('1', 'b'), recordOf('2', 'c')],
       seqs: [3, 5, 6],
-      graves: [],
+      tombstones: [],
       upTo: 6,
     });
     assert.equal(state.size, 3);
@@ -65,7 +65,7 @@ export const commitCases: readonly StoreCase[] = [
       state,
       records: [recordOf('2', 'v')],
       seqs: [2],
-      graves: ['1'],
+      tombstones: ['1'],
       upTo: 3,
     });
   }),
@@ -79,7 +79,7 @@ export const commitCases: readonly StoreCase[] = [
       state,
       records: [recordOf('1', 'again')],
       seqs: [5],
-      graves: ['2'],
+      tombstones: ['2'],
       upTo: 5,
     });
   }),
@@ -95,8 +95,8 @@ export const commitCases: readonly StoreCase[] = [
     await committed(store, [bury('1'), bury('unknown')]);
     assert.deepEqual(await observeStore(store), before);
     await committed(store, [bury('unknown'), put('3'), bury('1'), put('4'), bury('2')]);
-    const { seqs, graves } = await wholeJournal(store, ORDERS);
-    assert.deepEqual({ seqs, graves }, { seqs: [4, 5], graves: ['1', '2'] });
+    const { seqs, tombstones } = await wholeJournal(store, ORDERS);
+    assert.deepEqual({ seqs, tombstones }, { seqs: [4, 5], tombstones: ['1', '2'] });
   }),
   storeCase('[STORE-14] deletions alone do not make a partition', async ({ store }) => {
     const state = await committed(store, [bury('1'), bury('2')]);

@@ -57,7 +57,7 @@ export const erasureCases: readonly StoreCase[] = [
     const state = { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 };
     assert.deepEqual(await store.partition(ORDERS), state);
     assert.deepEqual(await store.readObjects(ORDERS, ['kept', 'buried']), { state, objects: new Map() });
-    assert.deepEqual(await wholeJournal(store, ORDERS), { state, records: [], seqs: [], graves: [], upTo: 0 });
+    assert.deepEqual(await wholeJournal(store, ORDERS), { state, records: [], seqs: [], tombstones: [], upTo: 0 });
     assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
     assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), []);
     const scope = { kind: 'user', source: 'Order', user: 'ann' } as const;

@@ -25,8 +25,8 @@ export async function insistOnSlice(store: Store, model: PartitionModel, range: 
 /** However a stretch is read, it is the same. Nobody writes meanwhile. */
 async function insistOnJoined(store: Store, slice: JournalSlice, range: JournalRange): Promise<void> {
   const joined = await store.readJoined(ORDERS, range);
-  const { state, graves, records } = slice;
-  const wanted = { state, graves, count: records.length, records: records.join(',') };
+  const { state, tombstones, records } = slice;
+  const wanted = { state, tombstones, count: records.length, records: records.join(',') };
   const { upTo, isOneLine, ...given } = joined;
   assert.deepEqual({ ...given, records: new TextDecoder().decode(given.records) }, wanted, JSON.stringify(range));
   assert.ok(upTo === slice.upTo, `joined, it ended at ${upTo} instead of ${slice.upTo}`);

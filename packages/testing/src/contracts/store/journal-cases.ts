@@ -15,20 +15,26 @@ const G = recordOf('g', 'v');
 export const journalCases: readonly StoreCase[] = [
   storeCase('[STORE-22] a slice is ascending and has everything that stands in its stretch', async ({ store }) => {
     const state = await mixedJournal(store);
-    const all = { state, records: [D, F, B, G], seqs: [4, 6, 8, 10], graves: ['a', 'c', 'e'], upTo: 11 };
+    const all = { state, records: [D, F, B, G], seqs: [4, 6, 8, 10], tombstones: ['a', 'c', 'e'], upTo: 11 };
     assert.deepEqual(await wholeJournal(store, ORDERS), all);
   }),
   storeCase(
     '[STORE-22] a slice begins after the given seq, whether something stands there or not',
     async ({ store }) => {
       const state = await mixedJournal(store);
-      const rest = { state, records: [F, B, G], seqs: [6, 8, 10], graves: ['a', 'c', 'e'], upTo: 11 };
+      const rest = { state, records: [F, B, G], seqs: [6, 8, 10], tombstones: ['a', 'c', 'e'], upTo: 11 };
       assert.deepEqual(await slice(store, { after: 4 }), rest);
       assert.deepEqual(await slice(store, { after: 5 }), rest);
       const shorter = { ...rest, records: [B, G], seqs: [8, 10] };
       assert.deepEqual(await slice(store, { after: 6 }), shorter);
-      assert.deepEqual(await slice(store, { after: 7 }), { ...shorter, graves: ['c', 'e'] });
-      assert.deepEqual(await slice(store, { after: 10 }), { state, records: [], seqs: [], graves: ['e'], upTo: 11 });
+      assert.deepEqual(await slice(store, { after: 7 }), { ...shorter, tombstones: ['c', 'e'] });
+      assert.deepEqual(await slice(store, { after: 10 }), {
+        state,
+        records: [],
+        seqs: [],
+        tombstones: ['e'],
+        upTo: 11,
+      });
     },
   ),
   storeCase('[STORE-23] records and tombstones together are at most entriesMax', async ({ store }) => {
@@ -36,13 +42,13 @@ export const journalCases: readonly StoreCase[] = [
     const cuts = [];
     for (let entriesMax = 1; entriesMax <= 7; entriesMax++) cuts.push(await slice(store, { after: 5, entriesMax }));
     assert.deepEqual(cuts, [
-      { state, records: [F], seqs: [6], graves: [], upTo: 6 },
-      { state, records: [F], seqs: [6], graves: ['a'], upTo: 7 },
-      { state, records: [F, B], seqs: [6, 8], graves: ['a'], upTo: 8 },
-      { state, records: [F, B], seqs: [6, 8], graves: ['a', 'c'], upTo: 9 },
-      { state, records: [F, B, G], seqs: [6, 8, 10], graves: ['a', 'c'], upTo: 10 },
-      { state, records: [F, B, G], seqs: [6, 8, 10], graves: ['a', 'c', 'e'], upTo: 11 },
-      { state, records: [F, B, G], seqs: [6, 8, 10], graves: ['a', 'c', 'e'], upTo: 11 },
+      { state, records: [F], seqs: [6], tombstones: [], upTo: 6 },
+      { state, records: [F], seqs: [6], tombstones: ['a'], upTo: 7 },
+      { state, records: [F, B], seqs: [6, 8], tombstones: ['a'], upTo: 8 },
+      { state, records: [F, B], seqs: [6, 8], tombstones: ['a', 'c'], upTo: 9 },
+      { state, records: [F, B, G], seqs: [6, 8, 10], tombstones: ['a', 'c'], upTo: 10 },
+      { state, records: [F, B, G], seqs: [6, 8, 10], tombstones: ['a', 'c', 'e'], upTo: 11 },
+      { state, records: [F, B, G], seqs: [6, 8, 10], tombstones: ['a', 'c', 'e'], upTo: 11 },
     ]);
   }),
   storeCase('[STORE-24] records and ids of tombstones together are at most unitsMax', async ({ store }) => {
@@ -69,53 +75,53 @@ export const journalCases: readonly StoreCase[] = [
   storeCase('[STORE-24] the first entry is given whatever it weighs', async ({ store }) => {
     const state = await mixedJournal(store);
     for (const unitsMax of [0, 1]) {
-      const record = { state, records: [F], seqs: [6], graves: [], upTo: 6 };
+      const record = { state, records: [F], seqs: [6], tombstones: [], upTo: 6 };
       assert.deepEqual(await slice(store, { after: 5, unitsMax }), record);
-      const last = { state, records: [], seqs: [], graves: ['e'], upTo: 11 };
+      const last = { state, records: [], seqs: [], tombstones: ['e'], upTo: 11 };
       assert.deepEqual(await slice(store, { after: 10, unitsMax }), last);
     }
-    const grave = { state, records: [], seqs: [], graves: ['a'], upTo: 7 };
+    const grave = { state, records: [], seqs: [], tombstones: ['a'], upTo: 7 };
     assert.deepEqual(await slice(store, { after: 6, unitsMax: 0 }), grave);
     assert.deepEqual(await slice(store, { after: 6, unitsMax: B.length }), grave);
   }),
-  storeCase('[STORE-25] tombstones up to gravesAfter are skipped, records are not', async ({ store }) => {
+  storeCase('[STORE-25] tombstones up to tombstonesAfter are skipped, records are not', async ({ store }) => {
     const state = await mixedJournal(store);
     const all = { state, records: [D, F, B, G], seqs: [4, 6, 8, 10], upTo: 11 };
-    assert.deepEqual(await slice(store, { gravesAfter: 6 }), { ...all, graves: ['a', 'c', 'e'] });
-    assert.deepEqual(await slice(store, { gravesAfter: 7 }), { ...all, graves: ['c', 'e'] });
-    assert.deepEqual(await slice(store, { gravesAfter: 8 }), { ...all, graves: ['c', 'e'] });
-    assert.deepEqual(await slice(store, { gravesAfter: 10 }), { ...all, graves: ['e'] });
-    assert.deepEqual(await slice(store, { gravesAfter: 11 }), { ...all, graves: [] });
-    assert.deepEqual(await slice(store, { gravesAfter: 1_000 }), { ...all, graves: [] });
+    assert.deepEqual(await slice(store, { tombstonesAfter: 6 }), { ...all, tombstones: ['a', 'c', 'e'] });
+    assert.deepEqual(await slice(store, { tombstonesAfter: 7 }), { ...all, tombstones: ['c', 'e'] });
+    assert.deepEqual(await slice(store, { tombstonesAfter: 8 }), { ...all, tombstones: ['c', 'e'] });
+    assert.deepEqual(await slice(store, { tombstonesAfter: 10 }), { ...all, tombstones: ['e'] });
+    assert.deepEqual(await slice(store, { tombstonesAfter: 11 }), { ...all, tombstones: [] });
+    assert.deepEqual(await slice(store, { tombstonesAfter: 1_000 }), { ...all, tombstones: [] });
   }),
   storeCase('[STORE-25] skipped tombstones take no room, and after counts for tombstones too', async ({ store }) => {
     const state = await mixedJournal(store);
-    const two = { state, records: [F, B], seqs: [6, 8], graves: [] };
-    const cut = await slice(store, { after: 5, gravesAfter: 11, entriesMax: 2 });
+    const two = { state, records: [F, B], seqs: [6, 8], tombstones: [] };
+    const cut = await slice(store, { after: 5, tombstonesAfter: 11, entriesMax: 2 });
     assert.deepEqual({ ...cut, upTo: 8 }, { ...two, upTo: 8 });
     assert.ok(cut.upTo === 8 || cut.upTo === 9);
-    const light = await slice(store, { after: 5, gravesAfter: 11, unitsMax: 2 * F.length });
+    const light = await slice(store, { after: 5, tombstonesAfter: 11, unitsMax: 2 * F.length });
     assert.deepEqual({ ...light, upTo: 8 }, { ...two, upTo: 8 });
-    const late = { state, records: [B, G], seqs: [8, 10], graves: ['c', 'e'], upTo: 11 };
-    assert.deepEqual(await slice(store, { after: 7, gravesAfter: 3 }), late);
+    const late = { state, records: [B, G], seqs: [8, 10], tombstones: ['c', 'e'], upTo: 11 };
+    assert.deepEqual(await slice(store, { after: 7, tombstonesAfter: 3 }), late);
   }),
   storeCase('[STORE-26] a slice that leaves nothing out ends at the head', async ({ store }) => {
     const state = await mixedJournal(store);
-    const none = { state, records: [], seqs: [], graves: [], upTo: 11 };
+    const none = { state, records: [], seqs: [], tombstones: [], upTo: 11 };
     for (const after of [11, 12, 1_000]) assert.deepEqual(await slice(store, { after }), none);
     assert.equal((await slice(store, { entriesMax: 7 })).upTo, 11);
-    assert.equal((await slice(store, { gravesAfter: 11, entriesMax: 4 })).upTo, 11);
-    assert.equal((await slice(store, { gravesAfter: 11, unitsMax: 4 * F.length })).upTo, 11);
-    assert.deepEqual(await slice(store, { after: 10, gravesAfter: 11, entriesMax: 1 }), none);
+    assert.equal((await slice(store, { tombstonesAfter: 11, entriesMax: 4 })).upTo, 11);
+    assert.equal((await slice(store, { tombstonesAfter: 11, unitsMax: 4 * F.length })).upTo, 11);
+    assert.deepEqual(await slice(store, { after: 10, tombstonesAfter: 11, entriesMax: 1 }), none);
   }),
   storeCase('[STORE-26] a slice ends at the head also when nothing stands there any more', async ({ store }) => {
     await committed(store, [put('1'), put('2')]);
     await committed(store, [bury('2')]);
     const state = await trimFully(store, ORDERS, 3);
-    const one = { state, records: [recordOf('1', 'v')], seqs: [1], graves: [], upTo: 3 };
+    const one = { state, records: [recordOf('1', 'v')], seqs: [1], tombstones: [], upTo: 3 };
     assert.deepEqual(await wholeJournal(store, ORDERS), one);
     assert.deepEqual(await slice(store, { entriesMax: 1, unitsMax: 0 }), one);
-    assert.deepEqual(await slice(store, { after: 1 }), { state, records: [], seqs: [], graves: [], upTo: 3 });
+    assert.deepEqual(await slice(store, { after: 1 }), { state, records: [], seqs: [], tombstones: [], upTo: 3 });
   }),
 ];
 

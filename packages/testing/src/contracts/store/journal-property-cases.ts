@@ -37,10 +37,10 @@ export const journalPropertyCases: readonly StoreCase[] = [
     const { head } = await randomHistory(store, { seed: 27, commits: 60, ids: 30 });
     const dice = new Dice(seededRandom(2_727));
     for (let round = 0; round < 60; round++) {
-      const { after, gravesAfter } = randomRange(dice, head);
-      const whole = await store.readJournal(ORDERS, { ...WHOLE, after, gravesAfter });
-      const steps = await walk(store, { ...WHOLE, after, gravesAfter }, () => randomRange(dice, head));
-      assert.deepEqual(steps, whole, `after ${after}, gravesAfter ${gravesAfter}`);
+      const { after, tombstonesAfter } = randomRange(dice, head);
+      const whole = await store.readJournal(ORDERS, { ...WHOLE, after, tombstonesAfter });
+      const steps = await walk(store, { ...WHOLE, after, tombstonesAfter }, () => randomRange(dice, head));
+      assert.deepEqual(steps, whole, `after ${after}, tombstonesAfter ${tombstonesAfter}`);
     }
   }),
   storeCase('[STORE-27] the smallest slices give every entry once', async ({ store }) => {
@@ -77,7 +77,7 @@ async function insistOnObjects(store: Store, model: PartitionModel, dice: Dice):
 function randomRange(dice: Dice, head: number): JournalRange {
   return {
     after: dice.chance(20) ? 0 : dice.below(head + 2),
-    gravesAfter: dice.chance(50) ? 0 : dice.below(head + 2),
+    tombstonesAfter: dice.chance(50) ? 0 : dice.below(head + 2),
     entriesMax: dice.chance(20) ? 1_000 : dice.between(1, 12),
     unitsMax: dice.chance(50) ? 1_000_000 : dice.below(300),
   };
@@ -85,18 +85,18 @@ function randomRange(dice: Dice, head: number): JournalRange {
 
 /** Reads slice after slice, each of another size, and puts them together. */
 async function walk(store: Store, from: JournalRange, nextSize: () => JournalRange): Promise<JournalSlice> {
-  const { gravesAfter } = from;
+  const { tombstonesAfter } = from;
   const records: string[] = [];
   const seqs: number[] = [];
-  const graves: string[] = [];
+  const tombstones: string[] = [];
   let after = from.after;
   for (;;) {
     const { entriesMax, unitsMax } = nextSize();
-    const slice = await store.readJournal(ORDERS, { after, gravesAfter, entriesMax, unitsMax });
+    const slice = await store.readJournal(ORDERS, { after, tombstonesAfter, entriesMax, unitsMax });
     records.push(...slice.records);
     seqs.push(...slice.seqs);
-    graves.push(...slice.graves);
-    if (slice.upTo === slice.state.head) return { state: slice.state, records, seqs, graves, upTo: slice.upTo };
+    tombstones.push(...slice.tombstones);
+    if (slice.upTo === slice.state.head) return { state: slice.state, records, seqs, tombstones, upTo: slice.upTo };
     assert.ok(slice.upTo > after, `a slice after ${after} ended at ${slice.upTo}`);
     after = slice.upTo;
   }

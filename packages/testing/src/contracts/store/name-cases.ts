@@ -51,8 +51,8 @@ export const nameCases: readonly StoreCase[] = [
       store,
       ids.map((id, index) => bury(id, index + 1)),
     );
-    const { records, graves } = await wholeJournal(store, ORDERS);
-    assert.deepEqual({ records, graves }, { records: [], graves: ids });
+    const { records, tombstones } = await wholeJournal(store, ORDERS);
+    assert.deepEqual({ records, tombstones }, { records: [], tombstones: ids });
   }),
   storeCase('[STORE-1] different scopes, names and parts never share a document', async ({ store }) => {
     const few = JOINING_NAMES.slice(0, 10);

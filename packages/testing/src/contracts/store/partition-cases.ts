@@ -15,7 +15,7 @@ export const partitionCases: readonly StoreCase[] = [
     assert.deepEqual(await store.partition(ORDERS), state);
     assert.equal(await store.size(ORDERS), 0);
     assert.deepEqual(await store.readObjects(ORDERS, ['1', '2']), { state, objects: new Map() });
-    assert.deepEqual(await store.readJournal(ORDERS, WHOLE), { state, records: [], seqs: [], graves: [], upTo: 0 });
+    assert.deepEqual(await store.readJournal(ORDERS, WHOLE), { state, records: [], seqs: [], tombstones: [], upTo: 0 });
     assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), []);
     assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
   }),

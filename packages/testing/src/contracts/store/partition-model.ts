@@ -49,9 +49,9 @@ export class PartitionModel {
 
   /** What a slice of the range must hold, and the seq of the first entry that had to be left out, if any. */
   slice(range: JournalRange): ModelSlice {
-    const { after, gravesAfter, entriesMax, unitsMax } = range;
+    const { after, tombstonesAfter, entriesMax, unitsMax } = range;
     const wanted = this.standing.filter(({ seq, record }) => {
-      return seq > after && (record !== null || seq > gravesAfter);
+      return seq > after && (record !== null || seq > tombstonesAfter);
     });
     let room = wanted.length;
     while (room > 1 && (room > entriesMax || unitsOf(wanted.slice(0, room)) > unitsMax)) room -= 1;
@@ -59,7 +59,7 @@ export class PartitionModel {
     return {
       records: given.flatMap(({ record }) => (record === null ? [] : [record])),
       seqs: given.flatMap(({ record, seq }) => (record === null ? [] : [seq])),
-      graves: given.flatMap(({ record, id }) => (record === null ? [id] : [])),
+      tombstones: given.flatMap(({ record, id }) => (record === null ? [id] : [])),
       lastSeq: given.at(-1)?.seq ?? null,
       nextSeq: wanted[room]?.seq ?? null,
     };
@@ -69,7 +69,7 @@ export class PartitionModel {
 export interface ModelSlice {
   readonly records: readonly string[];
   readonly seqs: readonly number[];
-  readonly graves: readonly string[];
+  readonly tombstones: readonly string[];
   readonly lastSeq: number | null;
   readonly nextSeq: number | null;
 }

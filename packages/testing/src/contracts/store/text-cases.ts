@@ -32,7 +32,13 @@ export const textCases: readonly StoreCase[] = [
     const state = await committed(store, changes);
     assert.equal(state.size, TEXTS.length);
     const seqs = TEXTS.map((_, index) => index + 1);
-    assert.deepEqual(await wholeJournal(store, ORDERS), { state, records: TEXTS, seqs, graves: [], upTo: state.head });
+    assert.deepEqual(await wholeJournal(store, ORDERS), {
+      state,
+      records: TEXTS,
+      seqs,
+      tombstones: [],
+      upTo: state.head,
+    });
     const objects = new Map(TEXTS.map((record, index) => [`${index}`, { seq: index + 1, record }]));
     assert.deepEqual(await store.readObjects(ORDERS, [...objects.keys()]), { state, objects });
   }),
@@ -59,7 +65,7 @@ export const textCases: readonly StoreCase[] = [
     await committed(store, [put('before'), { id: 'large', record: large, checksum: 1 }, put('after')]);
     assert.ok((await store.readObjects(ORDERS, ['large'])).objects.get('large')?.record === large);
     assert.ok((await wholeJournal(store, ORDERS)).records[1] === large);
-    const range = { after: 1, gravesAfter: 0, entriesMax: 100, unitsMax: 1_000 };
+    const range = { after: 1, tombstonesAfter: 0, entriesMax: 100, unitsMax: 1_000 };
     assert.deepEqual((await store.readJournal(ORDERS, range)).seqs, [2]);
     const parts = new Map([
       ['0', large],

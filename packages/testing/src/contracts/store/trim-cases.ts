@@ -20,7 +20,7 @@ export const trimCases: readonly StoreCase[] = [
       state,
       records: [recordOf('d', 'v'), recordOf('b', 'w'), recordOf('e', 'w')],
       seqs: [4, 7, 9],
-      graves: ['f'],
+      tombstones: ['f'],
       upTo: 10,
     });
   }),
@@ -34,7 +34,7 @@ export const trimCases: readonly StoreCase[] = [
     await buriedInTurn(store);
     await trimFully(store, ORDERS, 8);
     assert.equal((await committed(store, [put('x'), bury('d')])).floor, 8);
-    assert.deepEqual((await wholeJournal(store, ORDERS)).graves, ['f', 'd']);
+    assert.deepEqual((await wholeJournal(store, ORDERS)).tombstones, ['f', 'd']);
   }),
   storeCase('[STORE-28] trimming one partition leaves the others alone', async ({ store }) => {
     await buriedInTurn(store);
@@ -78,13 +78,13 @@ export const trimCases: readonly StoreCase[] = [
       for (let calls = 0; left.length > 0; calls++) {
         assert.ok(calls < count, 'trimming came to no end');
         const { floor } = await store.trim(ORDERS, head);
-        const { graves } = await wholeJournal(store, ORDERS);
-        assert.ok(left.length - graves.length <= capabilities.gravesPerTrimMax, 'one call forgot too many');
-        assert.ok(floor >= count + ids.length - graves.length, 'the floor is below what has been forgotten');
-        assert.ok(floor <= head - graves.length, 'the floor is above a tombstone that is still there');
-        assert.ok(graves.length < left.length, 'a call forgot nothing');
-        assert.deepEqual(graves, ids.slice(ids.length - graves.length));
-        left = [...graves];
+        const { tombstones } = await wholeJournal(store, ORDERS);
+        assert.ok(left.length - tombstones.length <= capabilities.gravesPerTrimMax, 'one call forgot too many');
+        assert.ok(floor >= count + ids.length - tombstones.length, 'the floor is below what has been forgotten');
+        assert.ok(floor <= head - tombstones.length, 'the floor is above a tombstone that is still there');
+        assert.ok(tombstones.length < left.length, 'a call forgot nothing');
+        assert.deepEqual(tombstones, ids.slice(ids.length - tombstones.length));
+        left = [...tombstones];
       }
       assert.deepEqual(await trimFully(store, ORDERS, head), await store.partition(ORDERS));
       assert.equal((await store.partition(ORDERS)).floor, head);
@@ -94,10 +94,10 @@ export const trimCases: readonly StoreCase[] = [
     const before = await buriedInTurn(store);
     const state = await trimFully(store, ORDERS, Number.MAX_SAFE_INTEGER);
     assert.deepEqual(state, { ...before, floor: before.head });
-    assert.deepEqual((await wholeJournal(store, ORDERS)).graves, []);
+    assert.deepEqual((await wholeJournal(store, ORDERS)).tombstones, []);
     const next = await committed(store, [bury('d')]);
     assert.deepEqual([next.head, next.floor], [before.head + 1, before.head]);
-    assert.deepEqual((await wholeJournal(store, ORDERS)).graves, ['d']);
+    assert.deepEqual((await wholeJournal(store, ORDERS)).tombstones, ['d']);
   }),
   storeCase('[STORE-30] trimming below the floor, or again, changes nothing', async ({ store }) => {
     await buriedInTurn(store);

@@ -3,7 +3,7 @@ import type { JournalRange, JournalSlice, PartitionKey, Store } from '@tidemark/
 /** A range that nothing cuts. */
 export const WHOLE: JournalRange = {
   after: 0,
-  gravesAfter: 0,
+  tombstonesAfter: 0,
   entriesMax: 1_000_000,
   unitsMax: Number.MAX_SAFE_INTEGER,
 };

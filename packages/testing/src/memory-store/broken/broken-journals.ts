@@ -65,14 +65,14 @@ export const brokenJournals: readonly BrokenStore[] = [
   {
     flaw: 'leaves no tombstones',
     caughtBy: 'STORE-13',
-    breaks: brokenSlice((slice) => ({ ...slice, graves: [] })),
+    breaks: brokenSlice((slice) => ({ ...slice, tombstones: [] })),
   },
   {
     flaw: 'skips a tombstone where it cuts',
     caughtBy: 'STORE-22',
     breaks: brokenSlice((slice) => {
       const cutAtGrave = slice.upTo < slice.state.head && slice.upTo > (slice.seqs.at(-1) ?? 0);
-      return cutAtGrave ? { ...slice, graves: slice.graves.slice(0, -1) } : slice;
+      return cutAtGrave ? { ...slice, tombstones: slice.tombstones.slice(0, -1) } : slice;
     }),
   },
   {
@@ -99,25 +99,25 @@ export const brokenJournals: readonly BrokenStore[] = [
     flaw: 'gives nothing when the first entry is too heavy',
     caughtBy: 'STORE-24',
     breaks: brokenSlice((slice, { after, unitsMax }) => {
-      const heavy = [...slice.records, ...slice.graves].join('').length > unitsMax;
-      return heavy ? { ...slice, records: [], seqs: [], graves: [], upTo: after } : slice;
+      const heavy = [...slice.records, ...slice.tombstones].join('').length > unitsMax;
+      return heavy ? { ...slice, records: [], seqs: [], tombstones: [], upTo: after } : slice;
     }),
   },
   {
     flaw: 'gives all tombstones',
     caughtBy: 'STORE-25',
-    breaks: brokenSlice(asItIs, (range) => ({ ...range, gravesAfter: 0 })),
+    breaks: brokenSlice(asItIs, (range) => ({ ...range, tombstonesAfter: 0 })),
   },
   {
     flaw: 'skips records together with the tombstones',
     caughtBy: 'STORE-25',
-    breaks: brokenSlice(asItIs, (range) => ({ ...range, after: Math.max(range.after, range.gravesAfter) })),
+    breaks: brokenSlice(asItIs, (range) => ({ ...range, after: Math.max(range.after, range.tombstonesAfter) })),
   },
   {
     flaw: 'ends at the last record instead of the head',
     caughtBy: 'STORE-26',
     breaks: brokenSlice((slice, { after }) => {
-      return slice.graves.length === 0 ? { ...slice, upTo: slice.seqs.at(-1) ?? after } : slice;
+      return slice.tombstones.length === 0 ? { ...slice, upTo: slice.seqs.at(-1) ?? after } : slice;
     }),
   },
   {

@@ -1,0 +1,344 @@
+import { DEVICE_TOKENS_MAX, LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { admitName, quoted } from '../admission/admit-name.ts';
+import { allEntries } from '../entries/all-entries.ts';
+import { lastOf, ownerTouched } from '../entries/owner-index.ts';
+import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
+import { refs } from '../entries/refs.ts';
+import { retryOnConflict } from '../entries/retry-on-conflict.ts';
+import { type Clock, isAhead } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { Entry, EntryList, EntryRef, EntryWrite, Store } from '../ports/store.ts';
+import { isoTime, isoTimeOrNull } from '../primitives/iso-time.ts';
+import { admitToken, type TokenCall } from './admit-token.ts';
+import { tokenRemovals, tokensOf } from './owned-tokens.ts';
+import { ADMIN_SCOPES, type Scope } from './scopes.ts';
+import { isServiceToken, readTokenRecord, type TokenRecord, writeTokenRecord } from './token-record.ts';
+import { isTokenId, isTokenText, newTokenText, tokenHash, tokenId } from './token-text.ts';
+import { readUserRecord } from './user-record.ts';
+
+export interface TokensPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A token as answers show it: never the token itself, nor its hash. */
+export interface TokenView {
+  readonly id: string;
+  readonly user: string;
+  readonly name: string | null;
+  readonly scopes: readonly Scope[];
+  readonly client: string | null;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+}
+
+/** The only moment at which the token itself is seen. */
+export interface IssuedToken extends TokenView {
+  readonly token: string;
+}
+
+/** Who carries a valid token, and what for. */
+export interface Bearer {
+  readonly tokenId: string;
+  readonly user: string;
+  readonly name: string | null;
+  readonly scopes: readonly Scope[];
+  readonly client: string | null;
+  readonly expiresAtMs: number | null;
+}
+
+export type IssueCall = TokenCall & {
+  /** The stamp of the password that was right; the token is not issued if the password has changed since. */
+  readonly stamp?: string;
+  /** The device has been here before, so it may have tokens; beyond the limit the oldest end. */
+  readonly isReturning?: boolean;
+};
+
+/** What callers prove themselves by. Only hashes are kept. */
+export class Tokens {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  readonly #bearers = new ParsedEntryCache(bearerOf);
+
+  constructor({ store, clock, random }: TokensPorts) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  async issue(call: IssueCall): Promise<IssuedToken> {
+    const record = admitToken(call, this.#clock.nowMs());
+    const { token, hash } = await this.#write(record, []);
+    if (call.stamp !== undefined) await this.#requireStamp(call.stamp, hash, record.user);
+    if (call.isReturning && record.client !== null) {
+      await this.#forgetOlder(record.user, record.client, { hashes: [hash] });
+    }
+    return { token, ...viewOf(hash, record) };
+  }
+
+  /**
+   * A fresh token like the one presented, which stays good: whoever loses the answer asks again with it. Those the
+   * device had before it go.
+   */
+  async renew({ tokenId: id }: Bearer, expiresAtMs: number): Promise<IssuedToken> {
+    const presented = await this.find(id);
+    if (presented === null) throw tokenGone();
+    const { user, name, scopes, client } = presented.record;
+    const record = admitToken({ user, name, scopes, client, expiresAtMs }, this.#clock.nowMs());
+    // Revoked meanwhile, by a change of password for example: then there must be no new one either.
+    const { token, hash } = await this.#write(record, [refs.token(presented.hash)]);
+    if (client !== null) {
+      const kept = { hashes: [hash, presented.hash], sinceMs: presented.record.createdAtMs };
+      await this.#forgetOlder(user, client, kept);
+    }
+    return { token, ...viewOf(hash, record) };
+  }
+
+  /** Whether the token of this id could still be used. */
+  async isGood(id: string, nowMs: number): Promise<boolean> {
+    const found = await this.find(id);
+    if (found === null) return false;
+    const { expiresAtMs } = found.record;
+    return expiresAtMs === null || expiresAtMs > nowMs;
+  }
+
+  /** Whoever carries this token, or null. One look-up, and none at all for a text that cannot be a token. */
+  async check(token: string, nowMs: number): Promise<Bearer | null> {
+    const hash = this.hashOf(token);
+    return hash === null ? null : this.bearerOf(hash, nowMs);
+  }
+
+  /** What a token is found by; null: the text cannot be one. It stays the same, so it may be remembered. */
+  hashOf(token: string): string | null {
+    return isTokenText(token) ? tokenHash(token) : null;
+  }
+
+  /** Whoever carries the token with this hash, or null. */
+  async bearerOf(hash: string, nowMs: number): Promise<Bearer | null> {
+    const entry = await this.#store.readEntry(refs.token(hash));
+    if (entry === null) return null;
+    const bearer = this.#bearers.of(hash, entry);
+    return bearer.expiresAtMs !== null && bearer.expiresAtMs <= nowMs ? null : bearer;
+  }
+
+  /** The service tokens of a user that are still good: what a new password of an administrator does not end. */
+  async serviceTokensOf(user: string, nowMs: number): Promise<readonly TokenView[]> {
+    const views: TokenView[] = [];
+    for await (const { key, value } of allEntries(this.#store, 'user_token', [user])) {
+      const record = readTokenRecord(value);
+      const isGood = record.expiresAtMs === null || record.expiresAtMs > nowMs;
+      if (isServiceToken(record) && isGood) views.push(viewOf(lastOf(key), record));
+    }
+    return views;
+  }
+
+  async revoke(id: string): Promise<{ readonly revoked: string }> {
+    return retryOnConflict(async () => {
+      const found = await this.find(id);
+      if (found === null) throw new Refusal('token_not_found', `there is no token ${quoted(id)}`);
+      const { hash, record, version } = found;
+      const writes: EntryWrite[] = [
+        { ...refs.token(hash), value: null, expect: version },
+        { ...refs.userToken(record.user, hash), value: null },
+      ];
+      const result = await this.#store.writeEntries({ writes, guards: [] });
+      return result.status === 'written' ? { revoked: id } : null;
+    });
+  }
+
+  /** All tokens of one device: it is signed out. Answers how many there were. */
+  async revokeOfClient(user: string, client: string): Promise<number> {
+    const tokens = await this.#ofClient(user, client);
+    await this.#remove(user, tokens);
+    return tokens.length;
+  }
+
+  /** Answers how many there were. */
+  async revokeAllOf(user: unknown): Promise<number> {
+    const login = admitName('login', user, pointer('user'));
+    const tokens = await tokensOf(this.#store, login);
+    if (tokens.length > 0) await this.#store.writeEntries({ writes: tokenRemovals(login, tokens), guards: [] });
+    return tokens.length;
+  }
+
+  /** Tokens of a user, or of everybody; `after` is the last id of the previous page. */
+  async list(
+    page: { readonly user?: unknown; readonly after?: string; readonly limit?: number } = {},
+  ): Promise<readonly TokenView[]> {
+    const entries = await this.#store.listEntries(entryListOf(page));
+    return entries.map(({ key, value }) => viewOf(lastOf(key), readTokenRecord(value)));
+  }
+
+  /**
+   * Forgets tokens that have expired; answers how many. Those made by a clock that has been set back since would live for
+   * as much longer: they are dated anew, and end after as long as they were made for, counted from now.
+   */
+  async trimExpired(nowMs: number): Promise<number> {
+    let after: readonly string[] | undefined;
+    let gone = 0;
+    for (;;) {
+      const page: EntryList = {
+        kind: 'token',
+        prefix: [],
+        limit: TRIM_PAGE,
+        ...(after === undefined ? {} : { after }),
+      };
+      const entries = await this.#store.listEntries(page);
+      await this.#redate(entries, nowMs);
+      gone += await this.#removeExpired(entries, nowMs);
+      after = entries.at(-1)?.key;
+      if (after === undefined || entries.length < TRIM_PAGE) return gone;
+    }
+  }
+
+  /** The entry behind a short id. The hash must not leave the core. */
+  async find(id: string): Promise<{ hash: string; record: TokenRecord; version: number } | null> {
+    if (!isTokenId(id)) return null;
+    // Entries are ordered by hash, and the id is how the hash begins: the next entry is the one, or there is none.
+    const [entry] = await this.#store.listEntries({ kind: 'token', prefix: [], after: [id], limit: 1 });
+    if (entry === undefined || !lastOf(entry.key).startsWith(id)) return null;
+    return { hash: lastOf(entry.key), record: readTokenRecord(entry.value), version: entry.version };
+  }
+
+  async #write(record: TokenRecord, guards: readonly EntryRef[]): Promise<{ token: string; hash: string }> {
+    const token = newTokenText(this.#random);
+    const hash = tokenHash(token);
+    const batch = { writes: issueWrites(hash, record), guards: [...issueGuards(record), ...guards] };
+    const result = await this.#store.writeEntries(batch);
+    if (result.status === 'gone') throw refusalOf(result.guard);
+    // Nothing is expected of any entry, so there is nothing to conflict with.
+    if (result.status === 'conflict') throw new Error('a write without expectations met a conflict');
+    return { token, hash };
+  }
+
+  /** Of a device's tokens, those made before `sinceMs`, and however many there are beyond the limit. */
+  async #forgetOlder(
+    user: string,
+    client: string,
+    { hashes, sinceMs = 0 }: { readonly hashes: readonly string[]; readonly sinceMs?: number },
+  ): Promise<void> {
+    const others = (await this.#ofClient(user, client))
+      .filter(({ hash }) => !hashes.includes(hash))
+      .sort((left, right) => right.record.createdAtMs - left.record.createdAtMs);
+    const room = DEVICE_TOKENS_MAX - hashes.length;
+    const doomed = others.filter(({ record }, place) => place >= room || record.createdAtMs < sinceMs);
+    await this.#remove(user, doomed);
+  }
+
+  async #ofClient(user: string, client: string): Promise<{ hash: string; record: TokenRecord }[]> {
+    const tokens: { hash: string; record: TokenRecord }[] = [];
+    for await (const { key, value } of allEntries(this.#store, 'user_token', [user])) {
+      const record = readTokenRecord(value);
+      if (record.client === client) tokens.push({ hash: lastOf(key), record });
+    }
+    return tokens;
+  }
+
+  async #remove(user: string, tokens: readonly { readonly hash: string }[]): Promise<void> {
+    if (tokens.length === 0) return;
+    await this.#store.writeEntries({ writes: tokenRemovals(user, tokens), guards: [] });
+  }
+
+  async #removeExpired(entries: readonly Entry[], nowMs: number): Promise<number> {
+    const expired = entries
+      .map(({ key, value }) => ({ hash: lastOf(key), record: readTokenRecord(value) }))
+      .filter(({ record }) => record.expiresAtMs !== null && record.expiresAtMs <= nowMs);
+    const writes = expired.flatMap(({ hash, record }) => tokenRemovals(record.user, [{ hash }]));
+    if (writes.length > 0) await this.#store.writeEntries({ writes, guards: [] });
+    return expired.length;
+  }
+
+  async #redate(entries: readonly Entry[], nowMs: number): Promise<void> {
+    for (const { key, value, version } of entries) {
+      const record = readTokenRecord(value);
+      if (!isAhead(record.createdAtMs, nowMs)) continue;
+      const hash = lastOf(key);
+      const lasts = record.expiresAtMs === null ? null : record.expiresAtMs - record.createdAtMs;
+      const text = writeTokenRecord({
+        ...record,
+        createdAtMs: nowMs,
+        expiresAtMs: lasts === null ? null : nowMs + lasts,
+      });
+      const writes: EntryWrite[] = [
+        { ...refs.token(hash), value: text, expect: version },
+        { ...refs.userToken(record.user, hash), value: text },
+      ];
+      // One that was revoked meanwhile is not written, since its version is expected.
+      await this.#store.writeEntries({ writes, guards: [] });
+    }
+  }
+
+  /**
+   * A password may have changed between being right and the token being written. Then the change has not seen the
+   * token and could not revoke it, so it is taken back here; until now nobody has got it. A change that comes later
+   * sees it, because issuing raised the version of the user.
+   */
+  async #requireStamp(stamp: string, hash: string, login: string): Promise<void> {
+    const entry = await this.#store.readEntry(refs.user(login));
+    if (entry !== null && readUserRecord(entry.value).credential?.stamp === stamp) return;
+    await this.#store.writeEntries({ writes: tokenRemovals(login, [{ hash }]), guards: [] });
+    throw new Refusal('invalid_credentials', 'login or password is wrong');
+  }
+}
+
+const TRIM_PAGE = 1_000;
+
+/** Sorts behind every hash that begins with the id in front of it. */
+const AFTER_HEX = '~';
+
+function issueWrites(hash: string, record: TokenRecord): EntryWrite[] {
+  const value = writeTokenRecord(record);
+  return [
+    { ...refs.token(hash), value },
+    { ...refs.userToken(record.user, hash), value },
+    ownerTouched('user', record.user),
+    ...(record.client === null ? [] : [ownerTouched('client', record.client)]),
+  ];
+}
+
+function issueGuards({ user, client, scopes }: TokenRecord): EntryRef[] {
+  const guards = [refs.user(user)];
+  if (client !== null) guards.push(refs.userClient(user, client));
+  if (scopes.some((scope) => ADMIN_SCOPES.has(scope))) guards.push(refs.admin(user));
+  return guards;
+}
+
+function refusalOf({ kind, key }: EntryRef): Refusal {
+  const name = quoted(lastOf(key));
+  if (kind === 'user') return new Refusal('user_not_found', `there is no user ${name}`);
+  if (kind === 'token') return tokenGone();
+  if (kind === 'user_client') return new Refusal('client_not_found', `there is no client ${name}`);
+  return new Refusal('forbidden', `${name} is not an administrator`);
+}
+
+function tokenGone(): Refusal {
+  return new Refusal('token_invalid', 'the token is mistyped, expired or revoked');
+}
+
+function entryListOf(page: { readonly user?: unknown; readonly after?: string; readonly limit?: number }): EntryList {
+  const { user, after, limit = LIST_MAX } = page;
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > LIST_MAX) throw badPage('limit');
+  if (after !== undefined && !isTokenId(after)) throw badPage('after');
+  const prefix = user === undefined ? [] : [admitName('login', user, pointer('user'))];
+  const from = after === undefined ? {} : { after: [...prefix, after + AFTER_HEX] };
+  return { kind: user === undefined ? 'token' : 'user_token', prefix, limit, ...from };
+}
+
+function badPage(field: 'limit' | 'after'): Refusal {
+  const detail = field === 'limit' ? `must be a whole number from 1 to ${LIST_MAX}` : 'must be the id of a token';
+  return new Refusal('invalid_value', `${field} ${detail}`, [{ pointer: pointer(field), detail }]);
+}
+
+function bearerOf(hash: string, { value }: Entry): Bearer {
+  const { user, name, scopes, client, expiresAtMs } = readTokenRecord(value);
+  return { tokenId: tokenId(hash), user, name, scopes, client, expiresAtMs };
+}
+
+function viewOf(hash: string, record: TokenRecord): TokenView {
+  const { user, name, scopes, client, createdAtMs, expiresAtMs } = record;
+  const times = { created_at: isoTime(createdAtMs), expires_at: isoTimeOrNull(expiresAtMs) };
+  return { id: tokenId(hash), user, name, scopes, client, ...times };
+}

@@ -1,0 +1,47 @@
+import { type OwnerVersion, ownerRemoved } from '../entries/owner-index.ts';
+import { refs } from '../entries/refs.ts';
+import type { Entry, EntryBatch, EntryRef, EntryWrite, PartitionKey } from '../ports/store.ts';
+import { type OwnedToken, tokenRemovals } from './owned-tokens.ts';
+
+export interface UserToDelete {
+  readonly login: string;
+  readonly entry: Entry;
+  readonly owner: OwnerVersion;
+  readonly clients: readonly string[];
+  readonly tokens: readonly OwnedToken[];
+  /** Every source there is: of each the user may have a partition, with what is kept about it. */
+  readonly sources: readonly string[];
+  /** What else is kept of the user: where the data of those sources was, and logins that are remembered. */
+  readonly traces: readonly EntryWrite[];
+  /** Another administrator who must still be there, when the user is one; null when the user is none. */
+  readonly successor: EntryRef | null;
+}
+
+/** Everything that goes with a user, as one batch: after it, nothing tells that the user ever was. */
+export function userDeletion(doomed: UserToDelete): EntryBatch {
+  const { login, entry, clients, tokens, sources, traces, owner, successor } = doomed;
+  const writes: EntryWrite[] = [
+    { ...refs.user(login), value: null, expect: entry.version },
+    { ...refs.life(login), value: null },
+    { ...refs.admin(login), value: null },
+    { ...refs.devices(login), value: null },
+    ownerRemoved(owner),
+    ...clients.flatMap((id) => clientRemovals(login, id)),
+    ...tokenRemovals(login, tokens),
+    ...sources.flatMap((source) => partitionRemovals({ source, user: login })),
+    ...traces,
+  ];
+  return { writes, guards: successor === null ? [] : [successor], erase: { users: [login], clients } };
+}
+
+function partitionRemovals(partition: PartitionKey): EntryWrite[] {
+  const kept = [refs.refreshAt(partition), refs.refresh(partition), refs.noticed(partition)];
+  return kept.map((ref) => ({ ...ref, value: null }));
+}
+
+function clientRemovals(login: string, id: string): EntryWrite[] {
+  return [refs.client(id), refs.userClient(login, id), refs.ownerVersion('client', id)].map((ref) => ({
+    ...ref,
+    value: null,
+  }));
+}

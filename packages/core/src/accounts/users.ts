@@ -1,0 +1,300 @@
+import { LIST_MAX, type Limits, nameProblem, pointer, Refusal } from '@tidemark/protocol';
+import { admitName, quoted } from '../admission/admit-name.ts';
+import { allEntries } from '../entries/all-entries.ts';
+import { clientsOf, lastOf, type OwnerVersion, ownerUnchanged, readOwnerVersion } from '../entries/owner-index.ts';
+import { PRESENT, refs } from '../entries/refs.ts';
+import { retryOnConflict } from '../entries/retry-on-conflict.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Passwords } from '../ports/passwords.ts';
+import type { Random } from '../ports/random.ts';
+import type { Entry, EntryRef, EntryWrite, Store } from '../ports/store.ts';
+import { isoTime } from '../primitives/iso-time.ts';
+import { randomId } from '../primitives/random-id.ts';
+import { membershipRemovals } from '../sources/memberships.ts';
+import { admitPassword, passwordProblem } from './admit-password.ts';
+import { admitNewUser, admitUserUpdate, mergedAttributes, type UserUpdate } from './admit-user.ts';
+import { type OwnedToken, tokenRemovals, tokensOf } from './owned-tokens.ts';
+import { loginRemovals } from './remembered-logins.ts';
+import { userDeletion } from './user-deletion.ts';
+import {
+  type Credential,
+  readUserRecord,
+  type UserAttributes,
+  type UserRecord,
+  writeUserRecord,
+} from './user-record.ts';
+
+export interface UsersPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly passwords: Passwords;
+  readonly limits: Limits;
+}
+
+/** A user as answers show it: never a password, hash or token. */
+export interface UserView {
+  readonly login: string;
+  readonly attributes: UserAttributes;
+  readonly clients: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface UserChange {
+  readonly attributes: unknown;
+  /** A new password of an administrator ends the service tokens, too. */
+  readonly revoke_tokens?: boolean;
+}
+
+/** Somebody whose password was right a moment ago. */
+export interface VerifiedUser {
+  readonly login: string;
+  readonly admin: boolean;
+  /** Names the password that was right. A token issued for it is taken back if the password changes meanwhile. */
+  readonly stamp: string;
+}
+
+/** The people (and the administrators) the server knows. */
+export class Users {
+  readonly #ports: UsersPorts;
+  readonly #store: Store;
+  #nobodysHash: Promise<string> | null = null;
+
+  constructor(ports: UsersPorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+  }
+
+  async create(call: { readonly attributes: unknown }): Promise<UserView> {
+    const { login, password, attributes } = admitNewUser(call.attributes, this.#ports.limits);
+    return this.#add(login, password, { attributes, admin: false });
+  }
+
+  async createAdmin(call: { readonly login: unknown; readonly password: unknown }): Promise<UserView> {
+    const login = admitName('login', call.login, pointer('login'));
+    const password = admitPassword(call.password, pointer('password'));
+    return this.#add(login, password, { attributes: {}, admin: true });
+  }
+
+  /** Makes a user without a password when there is none yet: somebody the backend has vouched for. */
+  async ensure(login: unknown): Promise<string> {
+    const name = admitName('login', login, pointer('login'));
+    if (!(await this.has(name))) await this.#write(name, this.#newRecord({ attributes: {}, admin: false }, null));
+    return name;
+  }
+
+  async has(login: string): Promise<boolean> {
+    return (await this.#store.readEntry(refs.user(login))) !== null;
+  }
+
+  /** What tells this user from any other who ever had or will have the login; null when there is none. */
+  async lifeOf(login: string): Promise<number | null> {
+    return (await this.#store.readEntry(refs.life(login)))?.version ?? null;
+  }
+
+  async get(login: unknown): Promise<UserView> {
+    const name = admitName('login', login, pointer('user_id'));
+    return this.#view(name, readUserRecord((await this.#require(name)).value));
+  }
+
+  /** Logins in the order of their keys; `after` is the last one of the previous page. */
+  async list(page: { readonly after?: unknown; readonly limit?: number } = {}): Promise<readonly string[]> {
+    const { after = '', limit = LIST_MAX } = page;
+    if (!Number.isSafeInteger(limit) || limit < 1 || limit > LIST_MAX) {
+      const detail = `must be a whole number from 1 to ${LIST_MAX}`;
+      throw new Refusal('invalid_value', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
+    }
+    const from = after === '' ? {} : { after: [admitName('login', after, pointer('after'))] };
+    const entries = await this.#store.listEntries({ kind: 'user', prefix: [], limit, ...from });
+    return entries.map(({ key }) => lastOf(key));
+  }
+
+  async count(): Promise<number> {
+    return this.#store.countEntries('user');
+  }
+
+  /**
+   * Merges attributes. A new password revokes all tokens of the user in the same step, except the service tokens of an
+   * administrator: programs depend on them, and they were not made from the password. `revoke_tokens` ends those, too.
+   */
+  async update(login: unknown, call: UserChange): Promise<UserView> {
+    const name = admitName('login', login, pointer('user_id'));
+    const update = admitUserUpdate(name, call.attributes, this.#ports.limits);
+    await this.#require(name);
+    const credential = update.password === null ? null : await this.#credential(update.password);
+    const isAllRevoked = call.revoke_tokens === true;
+    return this.#view(name, await retryOnConflict(() => this.#tryUpdate(name, update, { credential, isAllRevoked })));
+  }
+
+  /**
+   * The user with all devices, documents, tokens and tidemarks, in one step. `by` is who asks: nobody deletes
+   * themselves, so that an administrator is always left.
+   */
+  async delete(login: unknown, by?: string): Promise<{ readonly deleted: string }> {
+    const name = admitName('login', login, pointer('user_id'));
+    return retryOnConflict(() => this.#tryDelete(name, by));
+  }
+
+  /** Whoever the login and password belong to, or null. Why not cannot be told, neither by answer nor by time. */
+  async verifyPassword(login: string, password: string): Promise<VerifiedUser | null> {
+    if (passwordProblem(password) !== null) return null;
+    const nobodysHash = await this.#hashOfNobody();
+    const entry = nameProblem('login', login) === null ? await this.#store.readEntry(refs.user(login)) : null;
+    const record = entry === null ? null : readUserRecord(entry.value);
+    const credential = record?.credential ?? null;
+    const isRight = await this.#ports.passwords.verify(password, credential?.passwordHash ?? nobodysHash);
+    if (!isRight || entry === null || record === null || credential === null) return null;
+    if (this.#ports.passwords.isOutdated(credential.passwordHash)) await this.#rehash(login, password, entry);
+    return { login, admin: record.admin, stamp: credential.stamp };
+  }
+
+  async isAdmin(login: string): Promise<boolean> {
+    if (nameProblem('login', login) !== null) return false;
+    const entry = await this.#store.readEntry(refs.user(login));
+    return entry !== null && readUserRecord(entry.value).admin;
+  }
+
+  async admins(): Promise<readonly string[]> {
+    const logins: string[] = [];
+    for await (const { key } of allEntries(this.#store, 'setting', ['admin'])) logins.push(lastOf(key));
+    return logins;
+  }
+
+  async #add(login: string, password: string, role: Pick<UserRecord, 'attributes' | 'admin'>): Promise<UserView> {
+    // Looked up before hashing, which is slow on purpose; the write below decides.
+    if (await this.has(login)) throw userExists(login);
+    const record = this.#newRecord(role, await this.#credential(password));
+    if (!(await this.#write(login, record))) throw userExists(login);
+    return viewOf(login, record, 0);
+  }
+
+  /** False: the login was taken meanwhile. */
+  async #write(login: string, record: UserRecord): Promise<boolean> {
+    const writes: EntryWrite[] = [
+      { ...refs.user(login), value: writeUserRecord(record), expect: 0 },
+      { ...refs.life(login), value: PRESENT },
+    ];
+    if (record.admin) writes.push({ ...refs.admin(login), value: PRESENT });
+    return (await this.#store.writeEntries({ writes, guards: [] })).status === 'written';
+  }
+
+  #newRecord(role: Pick<UserRecord, 'attributes' | 'admin'>, credential: Credential | null): UserRecord {
+    const nowMs = this.#ports.clock.nowMs();
+    return { ...role, credential, createdAtMs: nowMs, updatedAtMs: nowMs };
+  }
+
+  async #credential(password: string): Promise<Credential> {
+    return { passwordHash: await this.#ports.passwords.hash(password), stamp: randomId(this.#ports.random) };
+  }
+
+  /**
+   * The only moment at which the password is known. The stamp stays: it is the same password, and whoever logged in with
+   * it stays logged in. What keeps this from being done keeps nobody from logging in; the next login tries again.
+   */
+  async #rehash(login: string, password: string, { value, version }: Entry): Promise<void> {
+    const record = readUserRecord(value);
+    if (record.credential === null) return;
+    try {
+      const credential = { ...record.credential, passwordHash: await this.#ports.passwords.hash(password) };
+      const write = { ...refs.user(login), value: writeUserRecord({ ...record, credential }), expect: version };
+      await this.#store.writeEntries({ writes: [write], guards: [] });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+
+  async #tryUpdate(
+    login: string,
+    update: UserUpdate,
+    { credential, isAllRevoked }: { readonly credential: Credential | null; readonly isAllRevoked: boolean },
+  ): Promise<UserRecord | null> {
+    const revoked = credential === null ? null : await this.#tokensToRevoke(login);
+    const entry = await this.#require(login);
+    const old = readUserRecord(entry.value);
+    if (credential === null && Object.keys(update.attributes).length === 0) return old;
+    const record: UserRecord = {
+      ...old,
+      attributes: mergedAttributes(old.attributes, update.attributes, this.#ports.limits),
+      credential: credential ?? old.credential,
+      updatedAtMs: this.#ports.clock.nowMs(),
+    };
+    const write = { ...refs.user(login), value: writeUserRecord(record), expect: entry.version };
+    const conditions =
+      revoked === null ? [] : [ownerUnchanged(revoked.owner), ...(await loginRemovals(this.#store, login))];
+    const isKept = ({ isService }: OwnedToken) => isService && old.admin && !isAllRevoked;
+    const revocations = tokenRemovals(login, revoked?.tokens.filter((token) => !isKept(token)) ?? []);
+    const result = await this.#store.writeEntries({ writes: [write, ...conditions, ...revocations], guards: [] });
+    if (result.status === 'conflict') await this.#remove(revocations);
+    return result.status === 'written' ? record : null;
+  }
+
+  async #tokensToRevoke(login: string): Promise<{ readonly owner: OwnerVersion; readonly tokens: OwnedToken[] }> {
+    const owner = await readOwnerVersion(this.#store, 'user', login);
+    return { owner, tokens: await tokensOf(this.#store, login) };
+  }
+
+  /**
+   * Tokens that are to go anyway go at once when somebody kept the whole from being done: otherwise a device that never
+   * stops adding things could keep its user from being deleted, or its tokens from being revoked.
+   */
+  async #remove(tokens: readonly EntryWrite[]): Promise<void> {
+    if (tokens.length > 0) await this.#store.writeEntries({ writes: tokens, guards: [] });
+  }
+
+  async #tryDelete(login: string, by: string | undefined): Promise<{ readonly deleted: string } | null> {
+    // The version of the owner is read first: whatever is added from here on makes the batch fail.
+    const { owner, tokens } = await this.#tokensToRevoke(login);
+    const entry = await this.#require(login);
+    if (by === login) throw new Refusal('last_admin', `${quoted(login)} cannot delete itself`);
+    const successor = readUserRecord(entry.value).admin ? await this.#successorOf(login) : null;
+    const clients = await clientsOf(this.#store, login);
+    const sources = await this.#sources();
+    const traces = await loginRemovals(this.#store, login);
+    for (const source of sources) traces.push(...(await membershipRemovals(this.#store, source, login)));
+    const batch = userDeletion({ login, entry, owner, clients, tokens, sources, traces, successor });
+    const result = await this.#store.writeEntries(batch);
+    if (result.status === 'conflict') await this.#remove(tokenRemovals(login, tokens));
+    return result.status === 'written' ? { deleted: login } : null;
+  }
+
+  async #successorOf(login: string): Promise<EntryRef> {
+    const other = (await this.admins()).find((admin) => admin !== login);
+    if (other === undefined) throw new Refusal('last_admin', `${quoted(login)} is the last administrator`);
+    return refs.admin(other);
+  }
+
+  async #sources(): Promise<string[]> {
+    const names: string[] = [];
+    for await (const { key } of allEntries(this.#store, 'source', [])) names.push(lastOf(key));
+    return names;
+  }
+
+  async #require(login: string): Promise<Entry> {
+    const entry = await this.#store.readEntry(refs.user(login));
+    if (entry === null) throw new Refusal('user_not_found', `there is no user ${quoted(login)}`);
+    return entry;
+  }
+
+  async #view(login: string, record: UserRecord): Promise<UserView> {
+    return viewOf(login, record, (await clientsOf(this.#store, login)).length);
+  }
+
+  /** The hash of a password nobody knows, made once, so that an unknown user costs the same as a wrong password. */
+  #hashOfNobody(): Promise<string> {
+    this.#nobodysHash ??= this.#ports.passwords.hash(randomId(this.#ports.random)).catch((error: unknown) => {
+      this.#nobodysHash = null;
+      throw error;
+    });
+    return this.#nobodysHash;
+  }
+}
+
+function viewOf(login: string, record: UserRecord, clients: number): UserView {
+  const { attributes, createdAtMs, updatedAtMs } = record;
+  return { login, attributes, clients, created_at: isoTime(createdAtMs), updated_at: isoTime(updatedAtMs) };
+}
+
+function userExists(login: string): Refusal {
+  return new Refusal('user_exists', `there is already a user ${quoted(login)}`);
+}

@@ -1,0 +1,378 @@
+import {
+  DEFAULT_LIMITS,
+  DEVICE_ATTRIBUTE_UNITS_MAX,
+  DEVICE_TYPES,
+  Refusal,
+  type RefusalCode,
+} from '@tidemark/protocol';
+import { openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import { Tokens } from '../accounts/tokens.ts';
+import { Users } from '../accounts/users.ts';
+import { refs } from '../entries/refs.ts';
+import type { Store } from '../ports/store.ts';
+import { Clients, LAST_SYNC_EVERY_MS } from './clients.ts';
+
+async function setUp(change: { wrap?: (store: Store) => Store; clientsPerUserMax?: number } = {}) {
+  const random = seededRandom(1);
+  const memory = openMemoryStore({ random });
+  const { wrap = (store: Store) => store, ...bounds } = change;
+  const clock = settableClock();
+  const limits = DEFAULT_LIMITS;
+  const ports = { store: wrap(memory), clock, random, passwords: weakPasswords(random), limits, ...bounds };
+  const users = new Users(ports);
+  for (const login of ['alice', 'bob']) await users.create({ attributes: { login, password: 'x' } });
+  const another = () => new Clients(ports);
+  return { store: memory, clock, users, clients: another(), another, tokens: new Tokens(ports) };
+}
+
+async function refusal(work: Promise<unknown>): Promise<RefusalCode | 'nothing'> {
+  try {
+    await work;
+    return 'nothing';
+  } catch (error) {
+    if (error instanceof Refusal) return error.code;
+    throw error;
+  }
+}
+
+const blank = {
+  device_type: null,
+  device_pin: null,
+  device_port: null,
+  device_push_type: null,
+  device_app_id: null,
+  device_app_version: null,
+  phone_id: null,
+};
+
+describe('register', () => {
+  it('[CLIENT-1] gives every device an id of its own and keeps what it says about itself', async () => {
+    const { clients, users } = await setUp();
+    const device = {
+      device_type: 'android',
+      device_pin: 'pin',
+      device_port: '8675',
+      device_push_type: 'fcm',
+      device_app_id: 'com.example',
+      device_app_version: '1.2',
+      phone_id: 'p-1',
+    };
+    const made = await clients.register('alice', device);
+    const view = {
+      client_id: made.client_id,
+      user_id: 'alice',
+      ...device,
+      last_sync: null,
+      created_at: '2023-11-14T22:13:20.000Z',
+    };
+    expect(made).toEqual(view);
+    expect(await clients.get(made.client_id)).toEqual(view);
+    expect(made.client_id).toMatch(/^[0-9A-Za-z]{22}$/);
+    const other = await clients.register('alice', {});
+    expect(other).toMatchObject({ ...blank, user_id: 'alice' });
+    expect(other.client_id).not.toBe(made.client_id);
+    expect(await clients.listOf('alice')).toEqual([made.client_id, other.client_id].sort());
+    expect(await clients.listOf('bob')).toEqual([]);
+    expect((await users.get('alice')).clients).toBe(2);
+    expect(await clients.count()).toBe(2);
+  });
+
+  it('[CLIENT-2] takes a wanted id that is free or the own, and refuses one that is taken', async () => {
+    const { clients } = await setUp();
+    await clients.register('alice', { client_id: 'phone', device_pin: 'a', phone_id: 'p' });
+    const again = await clients.register('alice', { client_id: 'phone', device_pin: 'b' });
+    expect(again).toMatchObject({ client_id: 'phone', device_pin: 'b', phone_id: 'p' });
+    expect(await refusal(clients.register('bob', { client_id: 'phone', device_pin: 'c' }))).toBe('client_exists');
+    expect(await clients.get('phone')).toMatchObject({ user_id: 'alice', device_pin: 'b' });
+    expect(await clients.register('alice', { client_id: null })).toMatchObject({ user_id: 'alice' });
+    expect(await clients.count()).toBe(2);
+  });
+
+  it('[CLIENT-2] gives a wanted id to one of those who want it at once', async () => {
+    const { clients } = await setUp();
+    const outcomes = await Promise.all(
+      ['alice', 'bob', 'alice', 'bob'].map((user) => refusal(clients.register(user, { client_id: 'phone' }))),
+    );
+    expect(outcomes.filter((outcome) => outcome === 'client_exists')).toHaveLength(2);
+    const owners = [...(await clients.listOf('alice')), ...(await clients.listOf('bob'))];
+    expect(owners).toEqual(['phone']);
+  });
+
+  it.each([
+    ['no object', 'x', 'invalid_request'],
+    ['an unknown attribute', { color: 'red' }, 'invalid_request'],
+    ['the key __proto__', JSON.parse('{"__proto__":{}}'), 'forbidden_key'],
+    ['device_type User', { device_type: 'User' }, 'invalid_value'],
+    ['device_type __proto__', { device_type: '__proto__' }, 'invalid_value'],
+    ['device_type ../x', { device_type: '../x' }, 'invalid_value'],
+    ['device_type 7', { device_type: 7 }, 'invalid_value'],
+    ['a pin that is no text', { device_pin: {} }, 'invalid_value'],
+    ['a torn surrogate', { phone_id: '\ud800' }, 'invalid_value'],
+    ['a port that is none', { device_port: 65_536 }, 'invalid_value'],
+    ['a port with a fraction', { device_port: 1.5 }, 'invalid_value'],
+    ['last_sync', { last_sync: 'now' }, 'immutable_attribute'],
+    ['created_at', { created_at: 'now' }, 'immutable_attribute'],
+    ['user_id', { user_id: 'bob' }, 'immutable_attribute'],
+    ['an id that is no name', { client_id: '*' }, 'invalid_name'],
+    ['an id that is no string', { client_id: 7 }, 'invalid_request'],
+  ] as const)('[CLIENT-3] refuses %s', async (_what, attributes, code) => {
+    const { clients } = await setUp();
+    expect(await refusal(clients.register('alice', attributes))).toBe(code);
+    expect(await clients.count()).toBe(0);
+  });
+
+  it('[CLIENT-3] knows the device types of the protocol, null included, and keeps a port as text', async () => {
+    const { clients } = await setUp();
+    for (const device_type of [...DEVICE_TYPES, null]) {
+      expect(await clients.register('alice', { device_type })).toMatchObject({ device_type });
+    }
+    expect(await clients.register('alice', { device_port: 8675 })).toMatchObject({ device_port: '8675' });
+  });
+
+  it('[CLIENT-3] never repeats a refused pin, and bounds its length', async () => {
+    const { clients } = await setUp();
+    const device_pin = 's'.repeat(DEVICE_ATTRIBUTE_UNITS_MAX);
+    expect(await refusal(clients.register('alice', { device_pin }))).toBe('nothing');
+    const refused = clients.register('alice', { device_pin: `${device_pin}s` });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_value', message: expect.not.stringContaining('sss') });
+  });
+
+  it('[CLIENT-3] refuses an unknown user and one device too many', async () => {
+    const { clients } = await setUp({ clientsPerUserMax: 2 });
+    expect(await refusal(clients.register('nobody', {}))).toBe('user_not_found');
+    expect(await refusal(clients.register('*', {}))).toBe('invalid_name');
+    await clients.register('alice', { client_id: 'one' });
+    await clients.register('alice', { client_id: 'two' });
+    expect(await refusal(clients.register('alice', {}))).toBe('limit_exceeded');
+    expect(await refusal(clients.register('alice', { client_id: 'two' }))).toBe('nothing');
+    expect(await refusal(clients.register('bob', {}))).toBe('nothing');
+  });
+
+  /** How often each outcome came. */
+  const tally = async (works: readonly Promise<unknown>[]) => {
+    const counts: Partial<Record<RefusalCode | 'nothing', number>> = {};
+    for (const outcome of await Promise.all(works.map(refusal))) counts[outcome] = (counts[outcome] ?? 0) + 1;
+    return counts;
+  };
+  const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+  const registerAll = (clients: Clients, ids: readonly string[]) =>
+    ids.map((client_id) => clients.register('alice', { client_id }));
+
+  it('[CLIENT-9] the limit is exact for whoever registers one after the other, and nobody counts the devices', async () => {
+    let listed = 0;
+    const wrap = (store: Store) => {
+      const listEntries = store.listEntries.bind(store);
+      store.listEntries = async (list) => {
+        const found = await listEntries(list);
+        if (list.kind === 'user_client') listed += found.length;
+        return found;
+      };
+      return store;
+    };
+    const { clients } = await setUp({ wrap, clientsPerUserMax: 300 });
+    for (const id of names('d', 300)) await clients.register('alice', { client_id: id });
+    expect(await refusal(clients.register('alice', {}))).toBe('limit_exceeded');
+    await clients.delete('alice', 'd7');
+    expect(await refusal(clients.register('alice', { client_id: 'new' }))).toBe('nothing');
+    expect(await refusal(clients.register('alice', {}))).toBe('limit_exceeded');
+    expect(listed).toBe(0);
+  });
+
+  it('[CLIENT-9] it is exact for however many register at the same moment, on several servers', async () => {
+    const { clients, another, store } = await setUp({ clientsPerUserMax: 500 });
+    const servers = [clients, another(), another()];
+    const works = servers.flatMap((server, index) => registerAll(server, names(`${index}-`, 300)));
+    expect(await tally(works)).toEqual({ nothing: 500, limit_exceeded: 400 });
+    const ids = await clients.listOf('alice');
+    expect([ids.length, await store.countEntries('client')]).toEqual([500, 500]);
+
+    // Devices go and others come, all at once: whoever is let in, there are never more, and every place is used again.
+    const leaving = ids.slice(0, 200).map((id, index) => (servers[index % 3] ?? clients).delete('alice', id));
+    const coming = servers.flatMap((server, index) => registerAll(server, names(`${index}+`, 100)));
+    expect(await tally(leaving)).toEqual({ nothing: 200 });
+    const { nothing: came = 0 } = await tally(coming);
+    expect(await clients.listOf('alice')).toHaveLength(300 + came);
+    expect(came).toBeLessThanOrEqual(200);
+    expect(await tally(registerAll(clients, names('last', 200)))).toMatchObject({ nothing: 200 - came });
+    expect(await clients.listOf('alice')).toHaveLength(500);
+  });
+
+  it('[CLIENT-9] devices from before there was a count are counted, also when several servers find them', async () => {
+    const { clients, another, store } = await setUp({ clientsPerUserMax: 100 });
+    await Promise.all(registerAll(clients, names('old', 90)));
+    await store.writeEntries({ writes: [{ ...refs.devices('alice'), value: null }], guards: [] });
+    const works = [another(), another()].flatMap((server, index) => [
+      server.delete('alice', `old${index}`),
+      ...registerAll(server, names(`${index}-`, 20)),
+    ]);
+    const { nothing: done = 0 } = await tally(works);
+    expect(await clients.listOf('alice')).toHaveLength(90 + done - 4);
+    expect(await tally(registerAll(clients, names('last', 40)))).toMatchObject({ nothing: 14 - done });
+    expect(await clients.listOf('alice')).toHaveLength(100);
+  });
+
+  it('[CLIENT-9] a user of the same login begins without devices', async () => {
+    const { clients, users } = await setUp({ clientsPerUserMax: 2 });
+    await Promise.all(registerAll(clients, ['one', 'two']));
+    await users.delete('alice');
+    await users.create({ attributes: { login: 'alice', password: 'x' } });
+    expect(await tally(registerAll(clients, ['one', 'two', 'three']))).toEqual({ nothing: 2, limit_exceeded: 1 });
+  });
+
+  it('[CLIENT-9] whoever comes for a device that is there already, or at the same moment, takes no second place', async () => {
+    const { clients, another } = await setUp({ clientsPerUserMax: 3 });
+    await clients.register('bob', { client_id: 'taken' });
+    const both = (ids: readonly string[]) => [clients, another()].flatMap((server) => registerAll(server, ids));
+    expect(await tally(both(['one', 'taken', 'two', 'two', 'one']))).toEqual({ nothing: 8, client_exists: 2 });
+    expect(await tally(both(['one', 'three', 'three', 'two']))).toEqual({ nothing: 8 });
+    expect(await clients.listOf('alice')).toEqual(['one', 'three', 'two']);
+    expect(await refusal(clients.register('alice', {}))).toBe('limit_exceeded');
+  });
+
+  it('[CLIENT-9] a store that fails refuses those it failed for, and nobody after them', async () => {
+    let isAway = false;
+    const wrap = (store: Store) => {
+      const writeEntries = store.writeEntries.bind(store);
+      store.writeEntries = async (batch) => {
+        if (isAway) throw new Refusal('store_unavailable', 'away');
+        return writeEntries(batch);
+      };
+      return store;
+    };
+    const { clients } = await setUp({ wrap, clientsPerUserMax: 3 });
+    isAway = true;
+    expect(await tally(registerAll(clients, names('d', 5)))).toEqual({ store_unavailable: 5 });
+    isAway = false;
+    expect(await tally(registerAll(clients, names('d', 5)))).toEqual({ nothing: 3, limit_exceeded: 2 });
+  });
+});
+
+describe('update', () => {
+  it('[CLIENT-4] changes what is given and nothing else', async () => {
+    const { clients } = await setUp();
+    await clients.register('alice', { client_id: 'phone', device_pin: 'ab'.repeat(32), device_type: 'ios' });
+    const changed = await clients.update('alice', 'phone', { client_id: 'phone', device_pin: null });
+    expect(changed).toMatchObject({ device_pin: null, device_type: 'ios' });
+    expect(await clients.get('phone')).toEqual(changed);
+    const together = ['device_app_version', 'phone_id', 'device_app_id'].map((name) =>
+      clients.update('alice', 'phone', { [name]: name }),
+    );
+    await Promise.all(together);
+    expect(await clients.get('phone')).toMatchObject({
+      device_app_version: 'device_app_version',
+      phone_id: 'phone_id',
+      device_app_id: 'device_app_id',
+    });
+  });
+
+  it("[CLIENT-5] somebody else's device is as good as none", async () => {
+    const { clients } = await setUp();
+    await clients.register('alice', { client_id: 'phone' });
+    for (const id of ['phone', 'unknown']) {
+      expect(await refusal(clients.update('bob', id, {}))).toBe('client_not_found');
+      expect(await refusal(clients.delete('bob', id))).toBe('client_not_found');
+    }
+    expect(await refusal(clients.get('unknown'))).toBe('client_not_found');
+    expect(await refusal(clients.update('alice', 'phone', { client_id: 'other' }))).toBe('immutable_attribute');
+    expect(await clients.has('phone')).toBe(true);
+  });
+});
+
+describe('delete', () => {
+  it('[CLIENT-6] leaves nothing of the device behind', async () => {
+    const { clients, tokens, clock, store } = await setUp();
+    await clients.register('alice', { client_id: 'pad' });
+    const kept = await tokens.issue({ user: 'alice', client: 'pad', scopes: ['device'], expiresAtMs: null });
+    const loose = await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
+    await clients.register('alice', { client_id: 'phone' });
+    const gone = await tokens.issue({ user: 'alice', client: 'phone', scopes: ['device'], expiresAtMs: null });
+    const scope = { kind: 'client', source: 'S', client: 'phone' } as const;
+    const parts = new Map([['0', 'x']]);
+    await store.writeDocument({ key: { scope, name: 'd' }, type: 'text', replace: true, parts, guards: [] });
+
+    expect(await clients.delete('alice', 'phone')).toEqual({ deleted: 'phone' });
+    expect(await clients.listOf('alice')).toEqual(['pad']);
+    expect(await refusal(clients.get('phone'))).toBe('client_not_found');
+    expect(await refusal(clients.delete('alice', 'phone'))).toBe('client_not_found');
+    expect(await store.documentNames(scope)).toEqual([]);
+    expect(await tokens.check(gone.token, clock.nowMs())).toBeNull();
+    expect(await tokens.check(kept.token, clock.nowMs())).not.toBeNull();
+    expect(await tokens.check(loose.token, clock.nowMs())).not.toBeNull();
+    expect(JSON.stringify(await store.listEntries({ kind: 'setting', prefix: [], limit: 99 }))).not.toContain('phone');
+    expect(JSON.stringify(await store.listEntries({ kind: 'user_token', prefix: [], limit: 99 }))).not.toContain(
+      'phone',
+    );
+  });
+
+  it('[CLIENT-6] takes along a token issued just before its last step', async () => {
+    let issue: (() => Promise<unknown>) | null = null;
+    const wrap = (store: Store): Store =>
+      new Proxy(store, {
+        get: (target, name) => {
+          if (name !== 'writeEntries') return Reflect.get(target, name).bind(target);
+          return async (batch: Parameters<Store['writeEntries']>[0]) => {
+            const happen = batch.erase === undefined ? null : issue;
+            if (happen !== null) issue = null;
+            await happen?.();
+            return target.writeEntries(batch);
+          };
+        },
+      });
+    const { clients, tokens } = await setUp({ wrap });
+    await clients.register('alice', { client_id: 'phone' });
+    const call = { user: 'alice', client: 'phone', scopes: ['device'], expiresAtMs: null } as const;
+    issue = () => tokens.issue(call);
+    await clients.delete('alice', 'phone');
+    expect(await tokens.list()).toEqual([]);
+    expect(await refusal(tokens.issue(call))).toBe('client_not_found');
+  });
+
+  it('[CLIENT-6] many devices of one user can go at once, each once', async () => {
+    const { clients } = await setUp();
+    const ids = Array.from({ length: 40 }, (_, n) => `d${n}`);
+    await Promise.all(ids.map((client_id) => clients.register('alice', { client_id })));
+    expect(await clients.listOf('alice')).toHaveLength(40);
+    const outcomes = await Promise.all([...ids, ...ids].map((id) => refusal(clients.delete('alice', id))));
+    expect(outcomes.filter((outcome) => outcome === 'nothing')).toHaveLength(40);
+    expect(outcomes.filter((outcome) => outcome === 'client_not_found')).toHaveLength(40);
+    expect(await clients.count()).toBe(0);
+  });
+
+  it('[CLIENT-5] answers for an unknown user that there is none', async () => {
+    const { clients } = await setUp();
+    expect(await refusal(clients.listOf('nobody'))).toBe('user_not_found');
+    expect(await refusal(clients.delete('nobody', 'x'))).toBe('user_not_found');
+  });
+});
+
+describe('noteSync', () => {
+  it('[CLIENT-7] remembers the last sync, at most once a minute', async () => {
+    const { clients, clock } = await setUp();
+    await clients.register('alice', { client_id: 'phone' });
+    const start = clock.nowMs();
+    const lastSyncAfter = async (ms: number) => {
+      await clients.noteSync('phone', start + ms);
+      return (await clients.get('phone')).last_sync;
+    };
+    expect(await lastSyncAfter(0)).toBe('2023-11-14T22:13:20.000Z');
+    expect(await lastSyncAfter(LAST_SYNC_EVERY_MS - 1)).toBe('2023-11-14T22:13:20.000Z');
+    expect(await lastSyncAfter(LAST_SYNC_EVERY_MS)).toBe('2023-11-14T22:14:20.000Z');
+    await clients.noteSync('unknown', start);
+    expect(await clients.has('unknown')).toBe(false);
+  });
+
+  it('[CLIENT-7] never brings back a device that was deleted, nor undoes an update', async () => {
+    const { clients, clock } = await setUp();
+    await clients.register('alice', { client_id: 'phone' });
+    await Promise.all([
+      clients.noteSync('phone', clock.nowMs()),
+      clients.update('alice', 'phone', { device_pin: 'new' }),
+      clients.noteSync('phone', clock.nowMs()),
+    ]);
+    expect((await clients.get('phone')).device_pin).toBe('new');
+    await Promise.all([clients.delete('alice', 'phone'), clients.noteSync('phone', clock.nowMs() + 9e9)]);
+    expect(await clients.has('phone')).toBe(false);
+    expect(await clients.listOf('alice')).toEqual([]);
+  });
+});

@@ -1,0 +1,234 @@
+import { CLIENTS_PER_USER_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { tokenRemovals, tokensOf } from '../accounts/owned-tokens.ts';
+import { admitName, quoted } from '../admission/admit-name.ts';
+import { refuseGone } from '../admission/refuse-gone.ts';
+import { clientsOf, ownerRemoved, readOwnerVersion } from '../entries/owner-index.ts';
+import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
+import { PRESENT, refs } from '../entries/refs.ts';
+import { retryOnConflict } from '../entries/retry-on-conflict.ts';
+import { type Clock, elapsedMs } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { Entry, EntryWrite, Store } from '../ports/store.ts';
+import { isoTime, isoTimeOrNull } from '../primitives/iso-time.ts';
+import { randomId } from '../primitives/random-id.ts';
+import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
+import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
+import { DeviceLimit } from './device-limit.ts';
+
+export interface ClientsPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly clientsPerUserMax?: number;
+}
+
+/** A client as answers show it. `device_pin` is a secret: the edge masks it for those who may not see it. */
+export interface ClientView extends Device {
+  readonly client_id: string;
+  readonly user_id: string;
+  readonly last_sync: string | null;
+  readonly created_at: string;
+}
+
+/** A device as the server deals with it. */
+export interface OwnDevice {
+  readonly user: string;
+  readonly lastSyncMs: number | null;
+  readonly restarts: ReadonlyMap<string, number>;
+  /** Stays the same while the device is registered, and differs after it was deleted and registered again. */
+  readonly registration: number;
+}
+
+/** `last_sync` is written again only after this long, so that looking for changes costs no write. */
+export const LAST_SYNC_EVERY_MS = 60_000;
+
+/** The devices; each belongs to one user. */
+export class Clients {
+  readonly #ports: ClientsPorts;
+  readonly #store: Store;
+
+  readonly #devices = new ParsedEntryCache(ownDeviceOf);
+  readonly #room: DeviceLimit;
+  readonly #clientsPerUserMax: number;
+
+  constructor(ports: ClientsPorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+    this.#clientsPerUserMax = ports.clientsPerUserMax ?? CLIENTS_PER_USER_MAX;
+    this.#room = new DeviceLimit(ports.store, this.#clientsPerUserMax);
+  }
+
+  /** A new device of the user. A `client_id` among the attributes that is the user's own is registered again. */
+  async register(user: unknown, attributes: unknown): Promise<ClientView> {
+    const login = admitName('login', user, pointer('user_id'));
+    const { clientId, device } = admitRegistration(attributes);
+    const id = clientId ?? randomId(this.#ports.random);
+    return retryOnConflict(() => this.#tryRegister(login, id, device));
+  }
+
+  async has(id: string): Promise<boolean> {
+    return (await this.#store.readEntry(refs.client(id))) !== null;
+  }
+
+  async isOf(user: string, id: string): Promise<boolean> {
+    return (await this.#store.readEntry(refs.userClient(user, id))) !== null;
+  }
+
+  /** Whose device it is; null when there is none of this id. */
+  async userOf(id: string): Promise<string | null> {
+    const entry = await this.#store.readEntry(refs.client(id));
+    return entry === null ? null : readClientRecord(entry.value).user;
+  }
+
+  async get(id: unknown): Promise<ClientView> {
+    const name = admitName('client', id, pointer('client_id'));
+    const entry = await this.#store.readEntry(refs.client(name));
+    if (entry === null) throw notFound(name);
+    return viewOf(name, readClientRecord(entry.value));
+  }
+
+  async update(user: unknown, id: unknown, attributes: unknown): Promise<ClientView> {
+    const login = admitName('login', user, pointer('user_id'));
+    const name = admitName('client', id, pointer('client_id'));
+    const device = admitDeviceUpdate(name, attributes);
+    return retryOnConflict(async () => this.#tryChange(name, await this.#own(login, name), device));
+  }
+
+  /** What a pull must know of the device. Refused unless it is the user's own. */
+  async own(login: string, id: string): Promise<OwnDevice> {
+    const [entry, registered] = await Promise.all([
+      this.#store.readEntry(refs.client(id)),
+      this.#store.readEntry(refs.userClient(login, id)),
+    ]);
+    const device = entry === null ? null : this.#devices.of(id, entry);
+    if (device === null || device.user !== login || registered === null) throw notFound(id);
+    return { ...device, registration: registered.version };
+  }
+
+  /** From now on, tokens the device holds for these sources are void. */
+  async restart(login: string, id: string, sources: readonly string[]): Promise<void> {
+    await retryOnConflict(async () => {
+      const entry = await this.#own(login, id);
+      const record = readClientRecord(entry.value);
+      const restarts = new Map(Object.entries(record.restarts));
+      for (const source of sources) restarts.set(source, (restarts.get(source) ?? 0) + 1);
+      return (await this.#write(id, entry, { ...record, restarts: Object.fromEntries(restarts) })) ? true : null;
+    });
+  }
+
+  async listOf(user: unknown): Promise<readonly string[]> {
+    const login = admitName('login', user, pointer('user_id'));
+    await this.#requireUser(login);
+    return clientsOf(this.#store, login);
+  }
+
+  /** The device with its tokens, documents and tidemarks, in one step. */
+  async delete(user: unknown, id: unknown): Promise<{ readonly deleted: string }> {
+    const login = admitName('login', user, pointer('user_id'));
+    const name = admitName('client', id, pointer('client_id'));
+    await this.#requireUser(login);
+    return retryOnConflict(() => this.#tryDelete(login, name));
+  }
+
+  /** Remembers that the device was here. A device that is gone by now has nothing to remember. */
+  async noteSync(id: string, nowMs: number): Promise<void> {
+    const entry = await this.#store.readEntry(refs.client(id));
+    if (entry === null) return;
+    const record = readClientRecord(entry.value);
+    if (record.lastSyncMs !== null && elapsedMs(record.lastSyncMs, nowMs) < LAST_SYNC_EVERY_MS) return;
+    // Whoever was faster has just seen the device as well: the next sync will note it.
+    await this.#write(id, entry, { ...record, lastSyncMs: nowMs });
+  }
+
+  async count(): Promise<number> {
+    return this.#store.countEntries('client');
+  }
+
+  async #tryRegister(login: string, id: string, device: Partial<Device>): Promise<ClientView | null> {
+    const [, entry] = await Promise.all([this.#requireUser(login), this.#store.readEntry(refs.client(id))]);
+    if (entry === null) return this.#tryAdd(login, id, device);
+    if (readClientRecord(entry.value).user === login) return this.#tryChange(id, entry, device);
+    throw new Refusal('client_exists', `the client id ${quoted(id)} is taken`);
+  }
+
+  async #tryAdd(login: string, id: string, device: Partial<Device>): Promise<ClientView | null> {
+    const whole = { ...BLANK_DEVICE, ...device };
+    admitAddress(whole, device);
+    const record: ClientRecord = {
+      user: login,
+      device: whole,
+      createdAtMs: this.#ports.clock.nowMs(),
+      lastSyncMs: null,
+      restarts: {},
+    };
+    const writes: EntryWrite[] = [
+      { ...refs.client(id), value: writeClientRecord(record), expect: 0 },
+      { ...refs.userClient(login, id), value: PRESENT },
+    ];
+    const outcome = await this.#room.move(login, { id, way: 'in', writes });
+    // The last place may have gone to this very device, when it was registered twice at the same moment.
+    if (outcome.status === 'full' && !(await this.has(id))) throw this.#noRoom(login);
+    if (outcome.status === 'gone') throw refuseGone(outcome.guard);
+    return outcome.status === 'moved' ? viewOf(id, record) : null;
+  }
+
+  async #tryChange(id: string, entry: Entry, device: Partial<Device>): Promise<ClientView | null> {
+    const old = readClientRecord(entry.value);
+    const record = { ...old, device: { ...old.device, ...device } };
+    admitAddress(record.device, device);
+    return (await this.#write(id, entry, record)) ? viewOf(id, record) : null;
+  }
+
+  /** False: somebody else has changed or deleted the entry. */
+  async #write(id: string, entry: Entry, record: ClientRecord): Promise<boolean> {
+    const write = { ...refs.client(id), value: writeClientRecord(record), expect: entry.version };
+    return (await this.#store.writeEntries({ writes: [write], guards: [] })).status === 'written';
+  }
+
+  async #tryDelete(login: string, id: string): Promise<{ readonly deleted: string } | null> {
+    // The version of the owner is read first: a token issued for the device from here on makes the batch fail.
+    const owner = await readOwnerVersion(this.#store, 'client', id);
+    const entry = await this.#own(login, id);
+    const tokens = (await tokensOf(this.#store, login)).filter(({ client }) => client === id);
+    const writes: EntryWrite[] = [
+      { ...refs.client(id), value: null, expect: entry.version },
+      { ...refs.userClient(login, id), value: null },
+      ownerRemoved(owner),
+      ...tokenRemovals(login, tokens),
+    ];
+    const outcome = await this.#room.move(login, { id, way: 'out', writes });
+    if (outcome.status === 'gone') throw refuseGone(outcome.guard);
+    return outcome.status === 'moved' ? { deleted: id } : null;
+  }
+
+  /** Somebody else's device is as good as none: its existence is nobody's business. */
+  async #own(login: string, id: string): Promise<Entry> {
+    const entry = await this.#store.readEntry(refs.client(id));
+    if (entry === null || readClientRecord(entry.value).user !== login) throw notFound(id);
+    return entry;
+  }
+
+  async #requireUser(login: string): Promise<void> {
+    if ((await this.#store.readEntry(refs.user(login))) !== null) return;
+    throw new Refusal('user_not_found', `there is no user ${quoted(login)}`);
+  }
+
+  #noRoom(login: string): Refusal {
+    const max = this.#clientsPerUserMax;
+    return new Refusal('limit_exceeded', `the user ${quoted(login)} has the ${max} clients allowed`);
+  }
+}
+
+function viewOf(id: string, { user, device, createdAtMs, lastSyncMs }: ClientRecord): ClientView {
+  const times = { last_sync: isoTimeOrNull(lastSyncMs), created_at: isoTime(createdAtMs) };
+  return { client_id: id, user_id: user, ...device, ...times };
+}
+
+function ownDeviceOf(_id: string, { value }: Entry): Omit<OwnDevice, 'registration'> {
+  const { user, lastSyncMs, restarts } = readClientRecord(value);
+  return { user, lastSyncMs, restarts: new Map(Object.entries(restarts)) };
+}
+
+function notFound(id: string): Refusal {
+  return new Refusal('client_not_found', `there is no client ${quoted(id)}`);
+}

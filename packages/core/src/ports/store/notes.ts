@@ -1,0 +1,77 @@
+import type { Guard, WriteResult } from './entries.ts';
+import type { PartitionKey } from './partition.ts';
+
+/** Tidemarks and notes: what the store remembers of each device in a partition. */
+export interface NoteStore {
+  // Tidemarks: the last token each device presented, by partition
+
+  readTidemark(key: PartitionKey, client: string): Promise<DeviceTidemark | null>;
+  listTidemarks(
+    key: PartitionKey,
+    list: { readonly after?: string; readonly limit: number },
+  ): Promise<readonly DeviceTidemark[]>;
+  /** A partition that was never written to has nothing to trim, so it keeps no tidemarks: the note is dropped. */
+  noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult>;
+
+  // Notes: what is remembered of a device's uploads to a partition
+
+  /** Returns the notes named by `refs` that exist. */
+  readNotes(key: PartitionKey, client: string, refs: readonly NoteRef[]): Promise<readonly Note[]>;
+  /** Notes of one kind in the order of their keys; `after` is the last key of the previous listing. */
+  listNotes(key: PartitionKey, client: string, list: NoteList): Promise<readonly Note[]>;
+}
+
+export interface DeviceTidemark {
+  readonly client: string;
+  readonly epoch: string;
+  /** How far the device's pages went. */
+  readonly seq: number;
+  /** The head at its last complete catch-up; null while it starts over. */
+  readonly base: number | null;
+  /** The head at which starting over began; null when it has a base. */
+  readonly start: number | null;
+  readonly seenAtMs: number;
+}
+
+/**
+ * outcome [op id]: told to the device until it has acknowledged · settled [op id]: an outcome it has acknowledged, kept
+ * so that a late repetition has no effect · upload [op id]: the upload itself, while its job waits · link [temporary id] ·
+ * footprint [object id]: what the device wrote there itself
+ */
+export type NoteKind = 'outcome' | 'settled' | 'upload' | 'link' | 'footprint';
+
+export interface NoteRef {
+  readonly kind: NoteKind;
+  readonly key: string;
+}
+
+export interface Note extends NoteRef {
+  readonly text: string;
+}
+
+export interface NoteWrite extends NoteRef {
+  /** Null removes. */
+  readonly text: string | null;
+  /** The text the note must have; null: there must be none. Otherwise the commit is a conflict. Not checked when absent. */
+  readonly expect?: string | null;
+  /** When it may be forgotten. Absent: never by itself. */
+  readonly endsAtMs?: number;
+}
+
+export interface NoteList {
+  readonly kind: NoteKind;
+  readonly after?: string;
+  readonly limit: number;
+}
+
+/**
+ * What becomes of a device's notes on a partition. They live with the partition, also with one whose journal was never
+ * written to, and go with the device, the user or the source.
+ */
+export interface NotesWrite {
+  readonly client: string;
+  /** A kind and key stands at most once. */
+  readonly writes: readonly NoteWrite[];
+  /** Notes of this device on this partition that have ended by now go in the same step, a bounded number of them. */
+  readonly nowMs: number;
+}

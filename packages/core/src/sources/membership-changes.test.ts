@@ -1,0 +1,43 @@
+import { collectingLog } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+import { MembershipChanges } from './membership-changes.ts';
+
+const NEWS = { partition: { source: 'Visit', user: 'a partition' }, cause: 'push' };
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+it('[ADAPT-11] however much happens while members are told, they are told once more, all of them, page by page', async () => {
+  const users = Array.from({ length: 2_500 }, (_, index) => `u${String(index).padStart(4, '0')}`);
+  let lists = 0;
+  const members = async (_: unknown, { after = '', limit }: { readonly after?: string; readonly limit: number }) => {
+    lists++;
+    return users.filter((user) => user > after).slice(0, limit);
+  };
+  const told: string[] = [];
+  const news = new MembershipChanges<typeof NEWS>({ members }, collectingLog(), ({ partition }) =>
+    told.push(partition.user),
+  );
+  for (let count = 0; count < 100; count++) news.note(NEWS);
+  await settled();
+  expect([told, lists]).toEqual([[...users, ...users], 6]);
+  news.note(NEWS);
+  await settled();
+  expect(told.length).toBe(3 * users.length);
+});
+
+it('[ADAPT-11] members that cannot be listed are told of the next change', async () => {
+  const log = collectingLog();
+  let isDown = true;
+  const members = async () => {
+    if (isDown) throw new Error('the store is away');
+    return ['ada'];
+  };
+  const told: string[] = [];
+  const news = new MembershipChanges<typeof NEWS>({ members }, log, ({ partition }) => told.push(partition.user));
+  news.note(NEWS);
+  await settled();
+  expect(log.lines).toMatchObject([{ event: 'members_not_told', fields: { source: 'Visit' } }]);
+  isDown = false;
+  news.note(NEWS);
+  await settled();
+  expect(told).toEqual(['ada']);
+});

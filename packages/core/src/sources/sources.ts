@@ -1,0 +1,321 @@
+import {
+  INTERVAL_S_MAX,
+  type Limits,
+  type PartitionType,
+  pointer,
+  Refusal,
+  type SourceAttributes,
+} from '@tidemark/protocol';
+import { admitName, quoted } from '../admission/admit-name.ts';
+import { WriteAdmission } from '../admission/admit-write.ts';
+import type { PartitionedSource } from '../admission/custom-partition.ts';
+import { REFRESH, refuseGone } from '../admission/refuse-gone.ts';
+import { allEntries } from '../entries/all-entries.ts';
+import { lastOf, ownerRemoved, ownerTouched, readOwnerVersion } from '../entries/owner-index.ts';
+import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
+import { MEMBER, MEMBERSHIP, NOTICED, REFRESH_AT, refs } from '../entries/refs.ts';
+import { retryOnConflict } from '../entries/retry-on-conflict.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
+import { isoTime } from '../primitives/iso-time.ts';
+import {
+  admitPartitionType,
+  admitSource,
+  admitSourceUpdate,
+  cannotChange,
+  type SourceDeclaration,
+} from './admit-source.ts';
+import { Memberships, type MembershipsPorts } from './memberships.ts';
+import { readRefreshTime, refreshTimeText } from './refresh-time.ts';
+import {
+  PLAIN_SOURCE,
+  pollIntervalOf,
+  readSourceRecord,
+  type SourceRecord,
+  writeSourceRecord,
+} from './source-record.ts';
+
+export interface SourcesPorts extends MembershipsPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Limits;
+}
+
+/** A source as answers show it. */
+export interface SourceView extends SourceAttributes {
+  readonly configured: boolean;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly updated_by: string | null;
+}
+
+/** The same with what is in it. */
+export interface CountedSource extends SourceView {
+  /** Null for a source whose data belongs to users: adding them all up would cost as much as there are users. */
+  readonly counts: { readonly objects: number | null };
+}
+
+/** The kinds of data the server knows, and when they are due for a refresh. */
+export class Sources {
+  readonly memberships: Memberships;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #admission: WriteAdmission;
+
+  readonly #lastCounted = new WeakMap<SourceView, CountedSource>();
+  readonly #views = new ParsedEntryCache((name, { value }) => viewOf(name, readSourceRecord(value)));
+
+  constructor(ports: SourcesPorts) {
+    const { store, clock, limits } = ports;
+    this.memberships = new Memberships(ports);
+    this.#store = store;
+    this.#clock = clock;
+    const directory = {
+      sourceOf: (name: string) => this.find(name),
+      lifeOf: async (login: string) => (await store.readEntry(refs.life(login)))?.version ?? null,
+      partitionOf: (source: PartitionedSource, login: string) => this.partitionOf(source, login),
+    };
+    this.#admission = new WriteAdmission(directory, limits);
+  }
+
+  async declare(call: unknown): Promise<CountedSource> {
+    const declaration = admitSource(call);
+    const view = await this.#tryWrite(declaration.name, null, this.#declared(declaration, false));
+    if (view === null) throw new Refusal('source_exists', `there is already a source ${quoted(declaration.name)}`);
+    return this.#counted(view);
+  }
+
+  /**
+   * Makes the sources of the configuration exist as it says: what it gives wins, what it is silent about stays. Those
+   * it no longer names keep their data and become ordinary sources.
+   */
+  async configure(calls: readonly unknown[]): Promise<readonly SourceView[]> {
+    const declarations = calls.map(admitSource);
+    const views: SourceView[] = [];
+    for (const declaration of declarations) views.push(await retryOnConflict(() => this.#tryConfigure(declaration)));
+    const named = new Set(declarations.map(({ name }) => name));
+    for (const { name, configured } of await this.list()) {
+      if (configured && !named.has(name)) await retryOnConflict(() => this.#tryRelease(name));
+    }
+    return views;
+  }
+
+  /** Asked for often: what others do in steps of their own is done here in one, because each would be waited for. */
+  async get(name: unknown): Promise<CountedSource> {
+    const source = admitName('source', name, atSource);
+    const view = this.#viewOf(source, await this.#store.readEntry(refs.source(source)));
+    if (view.partition_type !== 'app') return this.#countedAs(view, null);
+    return this.#countedAs(view, await this.#store.size({ source, user: null }));
+  }
+
+  /** The source without a look at how much there is of it. */
+  async view(name: unknown): Promise<SourceView> {
+    const source = admitName('source', name, atSource);
+    return this.#viewOf(source, await this.#store.readEntry(refs.source(source)));
+  }
+
+  /** As it was when it was last looked at here: good for a guess, which must be checked. */
+  lastSeen(name: string): SourceView | null {
+    return this.#views.last(name);
+  }
+
+  async has(name: string): Promise<boolean> {
+    return (await this.#store.readEntry(refs.source(name))) !== null;
+  }
+
+  /** All of them, with what is in them. */
+  async listCounted(): Promise<readonly CountedSource[]> {
+    const counted: CountedSource[] = [];
+    for (const view of await this.list()) counted.push(await this.#counted(view));
+    return counted;
+  }
+
+  async list(): Promise<readonly SourceView[]> {
+    const views: SourceView[] = [];
+    for await (const { key, value } of allEntries(this.#store, 'source', [])) {
+      views.push(viewOf(lastOf(key), readSourceRecord(value)));
+    }
+    return views;
+  }
+
+  async listByType(partitionType: unknown): Promise<readonly string[]> {
+    const wanted = admitPartitionType(partitionType);
+    const sources = await this.list();
+    return sources.filter(({ partition_type }) => partition_type === wanted).map(({ name }) => name);
+  }
+
+  async partitionTypeOf(name: string): Promise<PartitionType | null> {
+    return (await this.find(name))?.partition_type ?? null;
+  }
+
+  /** Null: there is none. */
+  async find(name: string): Promise<SourceView | null> {
+    const entry = await this.#store.readEntry(refs.source(name));
+    return entry === null ? null : this.#views.of(name, entry);
+  }
+
+  /** Where the user's data of the source is. */
+  async partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey> {
+    return (await this.memberships.placeOf(source, login)).partition;
+  }
+
+  /** `userName` is who wants the change, as the caller says; it is kept, not checked. */
+  async update(name: unknown, data: unknown, userName?: unknown): Promise<CountedSource> {
+    const source = admitName('source', name, atSource);
+    const settings = admitSourceUpdate(data);
+    const updatedBy = userName == null ? {} : { updatedBy: admitName('login', userName, pointer('user_name')) };
+    const view = await retryOnConflict(async () => {
+      const entry = await this.#require(source);
+      const old = readSourceRecord(entry.value);
+      return this.#tryWrite(source, entry, { ...old, ...settings, ...updatedBy, updatedAtMs: this.#clock.nowMs() });
+    });
+    return this.#counted(view);
+  }
+
+  /** The source with all its partitions and documents, in one step. */
+  async drop(name: unknown): Promise<{ readonly deleted: string }> {
+    const source = admitName('source', name, atSource);
+    return retryOnConflict(() => this.#tryDrop(source));
+  }
+
+  /** Says when the partition is due: `refreshTimeS` seconds from now, or at its next sync when absent. */
+  async setRefreshTime(
+    source: unknown,
+    userId: unknown,
+    refreshTimeS?: unknown,
+  ): Promise<{ readonly refresh_at: string }> {
+    const delayS = admitRefreshTime(refreshTimeS);
+    const { partition, guards, user } = await this.#admission.partition({ source, user_id: userId });
+    const nowMs = this.#clock.nowMs();
+    const atMs = nowMs + delayS * 1_000;
+    const writes: EntryWrite[] = [
+      { ...refs.refreshAt(partition), value: refreshTimeText(atMs, nowMs) },
+      ownerTouched('source', partition.source),
+      ...(user === null ? [] : [ownerTouched('user', user)]),
+    ];
+    const result = await this.#store.writeEntries({ writes, guards });
+    if (result.status === 'gone') throw refuseGone(result.guard);
+    return { refresh_at: isoTime(atMs) };
+  }
+
+  /** Null: nobody has said. */
+  async refreshAtMs(partition: PartitionKey): Promise<number | null> {
+    const entry = await this.#store.readEntry(refs.refreshAt(partition));
+    return entry === null ? null : readRefreshTime(entry.value, this.#clock.nowMs());
+  }
+
+  #declared({ partitionType, adapter, settings }: SourceDeclaration, configured: boolean): SourceRecord {
+    const nowMs = this.#clock.nowMs();
+    const given = {
+      ...(partitionType === null ? {} : { partitionType }),
+      ...(adapter === null ? {} : { adapter }),
+      ...settings,
+    };
+    return { ...PLAIN_SOURCE, ...given, configured, createdAtMs: nowMs, updatedAtMs: nowMs };
+  }
+
+  #viewOf(name: string, entry: Entry | null): SourceView {
+    if (entry === null) throw notFound(name);
+    return this.#views.of(name, entry);
+  }
+
+  async #counted(view: SourceView): Promise<CountedSource> {
+    const isShared = view.partition_type === 'app';
+    const objects = isShared ? await this.#store.size({ source: view.name, user: null }) : null;
+    return this.#countedAs(view, objects);
+  }
+
+  /** The very same answer while neither the source nor the number has changed, so that it can be written once. */
+  #countedAs(view: SourceView, objects: number | null): CountedSource {
+    const known = this.#lastCounted.get(view);
+    if (known?.counts.objects === objects) return known;
+    const counted = { ...view, counts: { objects } };
+    this.#lastCounted.set(view, counted);
+    return counted;
+  }
+
+  async #tryConfigure(declaration: SourceDeclaration): Promise<SourceView | null> {
+    const { name, partitionType, adapter, settings } = declaration;
+    const entry = await this.#store.readEntry(refs.source(name));
+    if (entry === null) return this.#tryWrite(name, null, this.#declared(declaration, true));
+    const old = readSourceRecord(entry.value);
+    if (partitionType !== null && partitionType !== old.partitionType) {
+      throw cannotChange(`partition_type (${quoted(name)})`, pointer('partition_type'));
+    }
+    const record = { ...old, ...settings, adapter: adapter ?? old.adapter, configured: true };
+    if (writeSourceRecord(record) === entry.value) return viewOf(name, old);
+    return this.#tryWrite(name, entry, { ...record, updatedAtMs: this.#clock.nowMs() });
+  }
+
+  async #tryRelease(name: string): Promise<SourceView | true | null> {
+    const entry = await this.#store.readEntry(refs.source(name));
+    if (entry === null) return true;
+    return this.#tryWrite(name, entry, { ...readSourceRecord(entry.value), configured: false });
+  }
+
+  /** Null: the entry is not what it was. */
+  async #tryWrite(name: string, entry: Entry | null, record: SourceRecord): Promise<SourceView | null> {
+    const write = { ...refs.source(name), value: writeSourceRecord(record), expect: entry?.version ?? 0 };
+    const result = await this.#store.writeEntries({ writes: [write], guards: [] });
+    return result.status === 'written' ? viewOf(name, record) : null;
+  }
+
+  async #tryDrop(name: string): Promise<{ readonly deleted: string } | null> {
+    // The version of the owner is read first: a time of refresh set from here on makes the batch fail.
+    const owner = await readOwnerVersion(this.#store, 'source', name);
+    const entry = await this.#require(name);
+    const writes: EntryWrite[] = [{ ...refs.source(name), value: null, expect: entry.version }, ownerRemoved(owner)];
+    for (const kind of [REFRESH_AT, REFRESH, NOTICED, MEMBERSHIP, MEMBER]) {
+      for await (const { key } of allEntries(this.#store, 'setting', [kind, name])) {
+        writes.push({ kind: 'setting', key, value: null });
+      }
+    }
+    const result = await this.#store.writeEntries({ writes, guards: [], erase: { sources: [name] } });
+    return result.status === 'written' ? { deleted: name } : null;
+  }
+
+  async #require(name: string): Promise<Entry> {
+    const entry = await this.#store.readEntry(refs.source(name));
+    if (entry === null) throw notFound(name);
+    return entry;
+  }
+}
+
+/** A thunk, because it is only needed when something is wrong. */
+const atSource = () => pointer('source_id');
+
+function notFound(name: string): Refusal {
+  return new Refusal('source_not_found', `there is no source ${quoted(name)}`);
+}
+
+function admitRefreshTime(refreshTimeS: unknown): number {
+  if (refreshTimeS === undefined || refreshTimeS === null) return 0;
+  const at = pointer('refresh_time');
+  const detail = `must be a whole number of seconds from 0 to ${INTERVAL_S_MAX}`;
+  if (typeof refreshTimeS !== 'number') {
+    throw new Refusal('invalid_request', `refresh_time ${detail}`, [{ pointer: at, detail }]);
+  }
+  if (Number.isInteger(refreshTimeS) && refreshTimeS >= 0 && refreshTimeS <= INTERVAL_S_MAX) return refreshTimeS;
+  throw new Refusal('invalid_value', `refresh_time ${detail}`, [{ pointer: at, detail }]);
+}
+
+function viewOf(name: string, record: SourceRecord): SourceView {
+  return {
+    name,
+    poll_interval: pollIntervalOf(record),
+    partition_type: record.partitionType,
+    sync_type: record.syncType,
+    queue: record.queue,
+    query_queue: record.queryQueue,
+    cud_queue: record.cudQueue,
+    adapter: record.adapter,
+    conflicts: record.conflicts,
+    read_only: record.readOnly,
+    references: record.references,
+    push_notify: record.pushNotify,
+    configured: record.configured,
+    created_at: isoTime(record.createdAtMs),
+    updated_at: isoTime(record.updatedAtMs),
+    updated_by: record.updatedBy,
+  };
+}

@@ -1,0 +1,53 @@
+import { Refusal } from '@tidemark/protocol';
+import type { Tokens } from '../accounts/tokens.ts';
+import type { Clients, OwnDevice } from '../devices/clients.ts';
+import type { DeviceId } from '../devices/device-id.ts';
+import type { Clock } from '../ports/clock.ts';
+
+export interface DeviceSessionsParts {
+  readonly clock: Clock;
+  readonly clients: Pick<Clients, 'own'>;
+  readonly tokens: Pick<Tokens, 'isGood'>;
+}
+
+/** The device that calls, and the token it calls with. Without a token, only its registration is checked. */
+export interface DeviceCaller extends DeviceId {
+  readonly tokenId?: string;
+}
+
+/**
+ * Ties what is read for a device to the device itself. The store answers each read from its own moment, so a user may be
+ * deleted and created again, as somebody else, between the check of the device and the read of the data. The registration
+ * of a device goes with its user in one step and never comes back with the same version. Therefore data that was read
+ * between two checks that found the same registration belongs to the user of that device.
+ */
+export class DeviceSessions {
+  readonly #parts: DeviceSessionsParts;
+
+  constructor(parts: DeviceSessionsParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects unless the device is the user's own. Called before anything is read for it. */
+  open({ user, client }: DeviceId): Promise<OwnDevice> {
+    return this.#parts.clients.own(user, client);
+  }
+
+  /**
+   * Rejects unless the device has been registered all the time since `opened`, and its token is still good. Called after
+   * data was read for the device and before any of it is delivered. Returns what is known of the device now.
+   */
+  async verify(caller: DeviceCaller, opened: OwnDevice): Promise<OwnDevice> {
+    const { clients, tokens, clock } = this.#parts;
+    const { user, client, tokenId } = caller;
+    const [now, isGood] = await Promise.all([
+      clients.own(user, client),
+      tokenId === undefined ? true : tokens.isGood(tokenId, clock.nowMs()),
+    ]);
+    if (!isGood) throw new Refusal('token_invalid', 'the token has expired or was revoked meanwhile');
+    if (now.registration !== opened.registration) {
+      throw new Refusal('client_not_found', 'the device was deleted meanwhile, and registered again');
+    }
+    return now;
+  }
+}

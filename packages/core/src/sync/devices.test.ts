@@ -1,0 +1,342 @@
+import type { Page } from '@tidemark/protocol';
+import { PULL_SOURCES_MAX } from '@tidemark/protocol';
+import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { DeviceId } from '../devices/device-id.ts';
+import { pageJson } from '../pages/render-page.ts';
+import type { Store } from '../ports/store.ts';
+import type { DevicePullCall } from './pulls.ts';
+import type { RenderedPage } from './rendered-page.ts';
+
+type Told = Page | { readonly error: { readonly code: string; readonly detail: string } };
+
+async function newDevice({ tidemark }: TestTidemark, user = 'ada'): Promise<DeviceId> {
+  return { user, client: (await tidemark.clients.register(user, {})).client_id };
+}
+
+async function pull(
+  { tidemark }: TestTidemark,
+  device: DeviceId,
+  tokens: Readonly<Record<string, string | null>>,
+  more: Partial<DevicePullCall> = {},
+): Promise<Record<string, Told>> {
+  const answer = await tidemark.devices.pull(device, { sources: new Map(Object.entries(tokens)), ...more });
+  await answer.noted;
+  const told = answer.pages.map(({ source, page }) => {
+    return [source, 'error' in page ? page : (JSON.parse(pageJson(page.token, page.body)) as Page)] as const;
+  });
+  return Object.fromEntries(told);
+}
+
+async function pullOne(test: TestTidemark, device: DeviceId, source: string, token: string | null, objectsMax = 5_000) {
+  return (await pull(test, device, { [source]: token }, { objectsMax }))[source] as Page;
+}
+
+async function firstPage({ tidemark }: TestTidemark, device: DeviceId, source: string): Promise<RenderedPage> {
+  const { value } = await (await tidemark.devices.snapshot(device, { source, token: null, objectsMax: 5_000 })).next();
+  return (value as readonly RenderedPage[])[0] as RenderedPage;
+}
+
+const many = (count: number, from = 0) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${from + index}`, { n: from + index }]));
+
+const countOf = (page: Told | undefined) =>
+  page === undefined || 'error' in page ? -1 : Object.keys(page.put ?? {}).length;
+
+/** From here on every call of the store takes until the next turn; those made together are one round trip. */
+function countRoundTrips(store: Store): () => number {
+  let trips = 0;
+  let turn: Promise<void> | null = null;
+  const nextTurn = () => {
+    trips++;
+    return new Promise<void>((resolve) =>
+      setImmediate(() => {
+        turn = null;
+        resolve();
+      }),
+    );
+  };
+  for (const name of ['readEntry', 'partition', 'listNotes', 'readNotes', 'readTidemark', 'readJournal'] as const) {
+    const read = store[name].bind(store) as (...args: unknown[]) => Promise<unknown>;
+    Object.assign(store, {
+      [name]: async (...args: unknown[]) => {
+        turn ??= nextTurn();
+        await turn;
+        return read(...args);
+      },
+    });
+  }
+  return () => trips;
+}
+
+describe('pulling', () => {
+  it('[DEVICE-1] every source in one answer, each from its own token', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
+    await test.tidemark.pushObjects({ source: 'Product', objects: { p: { b: 1 } } });
+    const first = await pull(test, device, { Order: null, Product: null });
+    expect(first).toMatchObject({
+      Order: { reset: true, put: { 1: { a: 1 } }, more: false },
+      Product: { reset: true, put: { p: { b: 1 } }, more: false },
+    });
+    await test.tidemark.pushObjects({ source: 'Product', objects: { p: { c: 1 } } });
+    const tokens = { Order: (first.Order as Page).token, Product: (first.Product as Page).token };
+    const second = await pull(test, device, tokens);
+    expect(second.Order).toEqual({ token: tokens.Order, more: false, size: 1, checksum: expect.any(Number) });
+    expect(second.Product).toMatchObject({ patch: { p: { c: 1 } }, more: false });
+  });
+
+  it('[DEVICE-11] a pull without news is one round trip to the store, however many sources it asks for', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    const names = ['Order', 'Product', 'A', 'B', 'C'];
+    for (const name of names.slice(2)) await test.tidemark.sources.declare({ name, partition_type: 'app' });
+    const ask = (tokens: Readonly<Record<string, string | null>>) => pull(test, device, tokens);
+    const first = await ask(Object.fromEntries(names.map((name) => [name, null])));
+    const tokens = Object.fromEntries(names.map((name) => [name, (first[name] as Page).token]));
+    await ask(tokens);
+    const trips = countRoundTrips(test.store);
+    const again = await ask(tokens);
+    expect(trips()).toBe(1);
+    expect(Object.values(again).map((page) => (page as Page).token)).toEqual(Object.values(tokens));
+  });
+
+  it('[DEVICE-11] a source that is not what it was is looked at as it is', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    const { sources } = test.tidemark;
+    await sources.declare({ name: 'Moved', partition_type: 'app' });
+    await test.tidemark.pushObjects({ source: 'Moved', objects: { shared: { a: 1 } } });
+    const before = await pullOne(test, device, 'Moved', null);
+    expect(before.put).toEqual({ shared: { a: 1 } });
+    await sources.drop('Moved');
+    expect(await pull(test, device, { Moved: before.token })).toMatchObject({
+      Moved: { error: { code: 'source_not_found' } },
+    });
+    await sources.declare({ name: 'Moved', partition_type: 'app' });
+    await pullOne(test, device, 'Moved', before.token);
+    await sources.drop('Moved');
+    await sources.declare({ name: 'Moved', partition_type: 'user' });
+    await test.tidemark.pushObjects({ source: 'Moved', user_id: 'ada', objects: { own: { a: 1 } } });
+    expect(await pullOne(test, device, 'Moved', before.token)).toMatchObject({ reset: true, put: { own: { a: 1 } } });
+  });
+
+  it('[DEVICE-2] a source that cannot be pulled does not spoil the others', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    await test.tidemark.sources.declare({ name: 'Bulk', partition_type: 'app', sync_type: 'bulk_only' });
+    const told = await pull(test, device, { Nope: null, '*': null, Bulk: null, Product: null });
+    expect(told).toMatchObject({
+      Nope: { error: { code: 'source_not_found' } },
+      '*': { error: { code: 'invalid_name' } },
+      Bulk: { error: { code: 'snapshot_required', detail: expect.stringContaining('/sync/v1/sources/Bulk/snapshot') } },
+      Product: { reset: true, more: false },
+    });
+    expect(await firstPage(test, device, 'Bulk')).toMatchObject({ more: false });
+  });
+
+  it('[DEVICE-3] what an answer may hold is shared fairly, and what one does not use goes to the next', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    for (const name of ['A', 'B', 'C', 'Idle']) await test.tidemark.sources.declare({ name, partition_type: 'app' });
+    for (const [source, count] of [
+      ['A', 100],
+      ['B', 2],
+      ['C', 100],
+    ] as const) {
+      await test.tidemark.pushObjects({ source, objects: many(count) });
+    }
+    const idle = await pullOne(test, device, 'Idle', null);
+    const told = await pull(test, device, { Idle: idle.token, A: null, B: null, C: null }, { objectsMax: 30 });
+    expect([countOf(told.A), countOf(told.B), countOf(told.C)]).toEqual([10, 2, 18]);
+    const alone = await pull(test, device, { Idle: idle.token, C: null }, { objectsMax: 30 });
+    expect(countOf(alone.C)).toBe(30);
+    // Everybody goes on, however little there is to share.
+    const crowd = await pull(test, device, { A: null, B: null, C: null }, { objectsMax: 1 });
+    expect([countOf(crowd.A), countOf(crowd.B), countOf(crowd.C)]).toEqual([1, 1, 1]);
+  });
+
+  it('[DEVICE-3] text is shared like objects', async () => {
+    const test = await newTidemark({ limits: { pageUnitsMax: 4_000 } });
+    const device = await newDevice(test);
+    await test.tidemark.sources.declare({ name: 'A', partition_type: 'app' });
+    const objects = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`o${index}`, { t: 'x'.repeat(180) }]));
+    for (const source of ['A', 'Product']) await test.tidemark.pushObjects({ source, objects });
+    const told = await pull(test, device, { A: null, Product: null });
+    expect(Math.abs(countOf(told.A) - countOf(told.Product))).toBeLessThanOrEqual(1);
+    expect(countOf(told.A)).toBeGreaterThan(5);
+    expect(countOf(told.A) + countOf(told.Product)).toBeLessThanOrEqual(22);
+  });
+
+  it('[DEVICE-4] only the user’s own device, and only the user’s own data', async () => {
+    const test = await newTidemark();
+    const ada = await newDevice(test, 'ada');
+    const bob = await newDevice(test, 'bob');
+    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { secret: { a: 1 } } });
+    const { token } = await pullOne(test, ada, 'Order', null);
+    expect(await refusalOf(pull(test, { user: 'bob', client: ada.client }, { Order: token }))).toBe('client_not_found');
+    expect(await refusalOf(pull(test, { user: 'ada', client: 'none' }, { Order: token }))).toBe('client_not_found');
+    expect(await pullOne(test, bob, 'Order', token)).toMatchObject({ reset: true, size: 0, more: false });
+  });
+
+  it('[DEVICE-5] too many sources, or no whole number of objects, are refused', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    const sources = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`s${index}`, null]));
+    expect(await refusalOf(pull(test, device, sources(PULL_SOURCES_MAX + 1)))).toBe('limit_exceeded');
+    expect(Object.keys(await pull(test, device, sources(PULL_SOURCES_MAX))).length).toBe(PULL_SOURCES_MAX);
+    for (const objectsMax of [0, -1, 1.5]) {
+      expect(await refusalOf(pull(test, device, { Order: null }, { objectsMax }))).toBe('invalid_value');
+    }
+  });
+
+  it('[DEVICE-6] the last sync and the place of the device are noted', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(3) });
+    expect(await test.tidemark.devices.cursors(device)).toEqual({});
+    const first = await pullOne(test, device, 'Product', null, 2);
+    const seen_at = '2023-11-14T22:13:20.000Z';
+    expect(await test.tidemark.clients.get(device.client)).toMatchObject({ last_sync: seen_at });
+    expect(await test.tidemark.devices.cursors(device)).toEqual({ Product: { seq: 0, base: null, head: 3, seen_at } });
+    const second = await pullOne(test, device, 'Product', first.token);
+    await pullOne(test, device, 'Product', second.token);
+    expect(await test.tidemark.devices.cursors(device)).toEqual({ Product: { seq: 3, base: 3, head: 3, seen_at } });
+  });
+});
+
+describe('a device at rest', () => {
+  it('[DEVICE-10] is noted once an hour, however often it looks, and at once when it holds something else', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(3) });
+    const { token } = await pullOne(test, device, 'Product', null);
+    let looks = 0;
+    const { readTidemark } = test.store;
+    test.store.readTidemark = (key, client) => {
+      looks += 1;
+      return readTidemark.call(test.store, key, client);
+    };
+    const place = { source: 'Product', user: null };
+    for (let count = 0; count < 5; count++) await pullOne(test, device, 'Product', token);
+    expect(looks).toBe(1);
+    const before = await readTidemark.call(test.store, place, device.client);
+    test.clock.advance(3_600_000);
+    await pullOne(test, device, 'Product', token);
+    const after = await readTidemark.call(test.store, place, device.client);
+    expect([looks, (after?.seenAtMs ?? 0) - (before?.seenAtMs ?? 0)]).toEqual([2, 3_600_000]);
+    await test.tidemark.pushObjects({ source: 'Product', objects: { o1: { n: 'new' } } });
+    const next = await pullOne(test, device, 'Product', token);
+    await pullOne(test, device, 'Product', next.token);
+    expect(await readTidemark.call(test.store, place, device.client)).toMatchObject({ seq: 4, base: 4 });
+    // Whoever goes back to what it held before is noted with that.
+    await pullOne(test, device, 'Product', token);
+    expect(await readTidemark.call(test.store, place, device.client)).toMatchObject({ seq: 3, base: 3 });
+  });
+});
+
+describe('starting over', () => {
+  it('[DEVICE-7] whoever is told to start over does, whatever token it holds, until it has new ones', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    const other = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(5) });
+    const half = await pullOne(test, device, 'Product', null, 2);
+    const whole = await pullOne(test, device, 'Product', half.token);
+    const others = await pullOne(test, other, 'Product', null);
+    expect(await test.tidemark.devices.restart(device)).toEqual(['Order', 'Product']);
+    for (const { token } of [half, whole, whole]) {
+      expect(await pullOne(test, device, 'Product', token, 2)).toMatchObject({ reset: true, more: true });
+    }
+    const again = await pullOne(test, device, 'Product', whole.token, 2);
+    const rest = await pullOne(test, device, 'Product', again.token);
+    expect([rest.reset, rest.more, Object.keys(rest.put ?? {})]).toEqual([undefined, false, ['o2', 'o3', 'o4']]);
+    expect((await pullOne(test, device, 'Product', rest.token)).reset).toBeUndefined();
+    expect((await pullOne(test, other, 'Product', others.token)).reset).toBeUndefined();
+    expect(await test.tidemark.devices.restart(device, ['Product', 'Product'])).toEqual(['Product']);
+    expect(await pullOne(test, device, 'Product', rest.token)).toMatchObject({ reset: true });
+    expect(await refusalOf(test.tidemark.devices.restart(device, ['Nope']))).toBe('source_not_found');
+    const stranger = { ...device, user: 'bob' };
+    expect(await refusalOf(test.tidemark.devices.restart(stranger))).toBe('client_not_found');
+  });
+
+  it('[DEVICE-8] cd is what the device has acknowledged; writing it makes the device start over', async () => {
+    const test = await newTidemark();
+    const { tidemark } = test;
+    const device = await newDevice(test);
+    const scope = { kind: 'client', source: 'Product', client: device.client } as const;
+    const cd = async () => {
+      const view = await tidemark.readDocument(scope, 'cd');
+      return view.type === 'objects' ? [...view.objects.keys()] : view;
+    };
+    expect([await cd(), await tidemark.documentNames(scope)]).toEqual([[], ['cd']]);
+    await tidemark.pushObjects({ source: 'Product', objects: many(3) });
+    const first = await pullOne(test, device, 'Product', null, 2);
+    expect(await cd()).toEqual([]);
+    test.clock.advance(1_000);
+    const second = await pullOne(test, device, 'Product', first.token, 2);
+    expect(await cd()).toEqual(['o0', 'o1']);
+    await pullOne(test, device, 'Product', second.token);
+    expect(await cd()).toEqual(['o0', 'o1', 'o2']);
+    await tidemark.pushObjects({ source: 'Product', objects: { o1: { n: 'new' }, o9: { n: 9 } } });
+    await tidemark.pushDeletes({ source: 'Product', objects: ['o2'] });
+    expect(await cd()).toEqual(['o0']);
+    const now = await pullOne(test, device, 'Product', second.token);
+    expect(await tidemark.writeDocument(scope, 'cd', { data: {} })).toEqual({ doc: 'cd', type: 'objects', size: 0 });
+    expect(await cd()).toEqual([]);
+    expect(await pullOne(test, device, 'Product', now.token)).toMatchObject({ reset: true });
+    expect(await refusalOf(tidemark.writeDocument(scope, 'cd', { data: 'text' }))).toBe('type_conflict');
+    expect(await refusalOf(tidemark.writeDocument(scope, 'cd', { data: { 1: 'x' } }))).toBe('invalid_request');
+  });
+});
+
+describe('shared pages', () => {
+  it('[DEVICE-9] are made once for all who ask the same, and anew when something has changed', async () => {
+    const test = await newTidemark();
+    const devices = [await newDevice(test, 'ada'), await newDevice(test, 'bob'), await newDevice(test, 'ada')];
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(5) });
+    let reads = 0;
+    const { readJournal } = test.store;
+    test.store.readJournal = (key, range) => {
+      reads += 1;
+      return readJournal.call(test.store, key, range);
+    };
+    const first = await Promise.all(devices.map((device) => pullOne(test, device, 'Product', null)));
+    expect(reads).toBe(1);
+    expect(first.map(({ put }) => put)).toEqual(devices.map(() => many(5)));
+    const body = async (device: DeviceId) => (await firstPage(test, device, 'Product')).body;
+    expect(await body(devices[0] as DeviceId)).toBe(await body(devices[1] as DeviceId));
+    await test.tidemark.pushObjects({ source: 'Product', objects: { o1: { n: 'new' } } });
+    const tokens = first.map(({ token }) => token);
+    const second = await Promise.all(devices.map((device, at) => pullOne(test, device, 'Product', tokens[at] ?? null)));
+    expect(reads).toBe(2);
+    for (const page of second) expect(page.patch).toEqual({ o1: { n: 'new' } });
+    await test.tidemark.devices.restart(devices[0] as DeviceId);
+    const told = await pullOne(test, devices[0] as DeviceId, 'Product', second[0]?.token ?? null);
+    expect(told).toMatchObject({ reset: true, put: { o1: { n: 'new' } } });
+    expect((await pullOne(test, devices[0] as DeviceId, 'Product', told.token)).reset).toBeUndefined();
+  });
+
+  it('[DEVICE-9] of users are never shared', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(2) });
+    const body = async () => (await firstPage(test, device, 'Order')).body;
+    expect(await body()).not.toBe(await body());
+  });
+
+  it('[DEVICE-9] take no more room than they may', async () => {
+    const test = await newTidemark({ limits: { pageCacheUnitsMax: 300 } });
+    const device = await newDevice(test);
+    for (const name of ['A', 'B']) await test.tidemark.sources.declare({ name, partition_type: 'app' });
+    for (const source of ['A', 'B'])
+      await test.tidemark.pushObjects({ source, objects: { 1: { t: 'x'.repeat(200) } } });
+    const body = async (source: string) => (await firstPage(test, device, source)).body;
+    const first = await body('A');
+    expect(await body('A')).toBe(first);
+    await body('B');
+    expect(await body('A')).not.toBe(first);
+  });
+});

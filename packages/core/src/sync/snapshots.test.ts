@@ -1,0 +1,124 @@
+import type { Page } from '@tidemark/protocol';
+import { HeldObjects, newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { DeviceId } from '../devices/device-id.ts';
+import { pageJson } from '../pages/render-page.ts';
+import type { RenderedPage } from './rendered-page.ts';
+import type { SnapshotPages } from './snapshots.ts';
+
+const LINE = 10;
+const limits = { lineObjectsMax: LINE };
+
+async function newDevice({ tidemark }: TestTidemark, user = 'ada'): Promise<DeviceId> {
+  return { user, client: (await tidemark.clients.register(user, {})).client_id };
+}
+
+const many = (count: number, from = 0) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${from + index}`, { n: from + index }]));
+
+/** The next pages, in what the device holds as well. */
+async function next(snapshot: SnapshotPages, held: HeldObjects): Promise<readonly RenderedPage[] | null> {
+  const step = await snapshot.next();
+  if (step.done === true) return null;
+  for (const { token, body } of step.value) held.apply(JSON.parse(pageJson(token, body)) as Page);
+  return step.value;
+}
+
+/** How many pages came at a time. */
+async function readAll(snapshot: SnapshotPages, held: HeldObjects): Promise<readonly number[]> {
+  const steps: number[] = [];
+  for (let pages = await next(snapshot, held); pages !== null; pages = await next(snapshot, held)) {
+    steps.push(pages.length);
+  }
+  return steps;
+}
+
+async function heldIs(held: HeldObjects, { tidemark }: TestTidemark, source: string, user?: string): Promise<void> {
+  const there = await tidemark.readObjects({ source, ...(user === undefined ? {} : { user_id: user }) });
+  expect(Object.fromEntries(held.objects)).toEqual(Object.fromEntries(there));
+}
+
+describe('a snapshot', () => {
+  it('[SNAP-6] gives pages that others were given a few at a time, and others one by one', async () => {
+    const test = await newTidemark({ limits });
+    const [ada, bob] = [await newDevice(test), await newDevice(test, 'bob')];
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(9 * LINE) });
+    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(3 * LINE) });
+    const call = { source: 'Product', token: null };
+    const [first, second, own] = [new HeldObjects(), new HeldObjects(), new HeldObjects()];
+    expect(await readAll(await test.tidemark.devices.snapshot(ada, call), first)).toEqual(Array(9).fill(1));
+    expect(await readAll(await test.tidemark.devices.snapshot(bob, call), second)).toEqual([4, 4, 1]);
+    for (const held of [first, second]) await heldIs(held, test, 'Product');
+    for (let time = 0; time < 2; time++) {
+      const snapshot = await test.tidemark.devices.snapshot(ada, { source: 'Order', token: null });
+      expect(await readAll(snapshot, own)).toEqual([1, 1, 1]);
+    }
+    await heldIs(own, test, 'Order', 'ada');
+  });
+
+  it.each(['Product', 'Order'])(
+    '[SNAP-3] of %s is whole at its end, whatever is written between its pages',
+    async (source) => {
+      const test = await newTidemark({ limits });
+      const device = await newDevice(test);
+      const user = source === 'Order' ? { user_id: 'ada' } : {};
+      await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE) });
+      // Pages are at hand for who comes next.
+      await readAll(await test.tidemark.devices.snapshot(device, { source, token: null }), new HeldObjects());
+      const held = new HeldObjects();
+      const snapshot = await test.tidemark.devices.snapshot(device, { source, token: null });
+      await next(snapshot, held);
+      await test.tidemark.pushObjects({ source, ...user, objects: { o3: { n: 'changed' }, o80: { n: 'changed' } } });
+      await test.tidemark.pushDeletes({ source, ...user, objects: ['o4', 'o81'] });
+      await readAll(snapshot, held);
+      await heldIs(held, test, source, user.user_id);
+    },
+  );
+
+  it.each(['Product', 'Order'])('[SNAP-3] of %s ends when its source begins another life', async (source) => {
+    const test = await newTidemark({ limits });
+    const device = await newDevice(test);
+    const user = source === 'Order' ? { user_id: 'ada' } : {};
+    const partition_type = source === 'Order' ? 'user' : 'app';
+    await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE) });
+    const held = new HeldObjects();
+    const snapshot = await test.tidemark.devices.snapshot(device, { source, token: null });
+    await next(snapshot, held);
+    await test.tidemark.sources.drop(source);
+    await test.tidemark.sources.declare({ name: source, partition_type });
+    await test.tidemark.pushObjects({ source, ...user, objects: many(5, 1_000) });
+    await readAll(snapshot, held);
+    await heldIs(held, test, source, user.user_id);
+  });
+
+  it.each(['Product', 'Order'])(
+    '[SNAP-3] of %s gives one line of another life at most, which starts over',
+    async (source) => {
+      const test = await newTidemark({ limits });
+      const device = await newDevice(test);
+      const user = source === 'Order' ? { user_id: 'ada' } : {};
+      const partition_type = source === 'Order' ? 'user' : 'app';
+      await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE) });
+      const held = new HeldObjects();
+      const snapshot = await test.tidemark.devices.snapshot(device, { source, token: null });
+      await next(snapshot, held);
+      await test.tidemark.sources.drop(source);
+      await test.tidemark.sources.declare({ name: source, partition_type });
+      await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE, 1_000) });
+      expect(await readAll(snapshot, held)).toEqual([1]);
+      const rest = await test.tidemark.devices.snapshot(device, { source, token: held.token });
+      await readAll(rest, held);
+      await heldIs(held, test, source, user.user_id);
+    },
+  );
+
+  it('[SNAP-7] a snapshot of a device that is gone by now ends before its next line', async () => {
+    const test = await newTidemark({ limits });
+    const device = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(9 * LINE) });
+    const snapshot = await test.tidemark.devices.snapshot(device, { source: 'Order', token: null });
+    await next(snapshot, new HeldObjects());
+    await test.tidemark.clients.delete('ada', device.client);
+    expect(await refusalOf(snapshot.next())).toBe('client_not_found');
+  });
+});
