@@ -15,7 +15,7 @@ local function standings_of(ids, state)
   if not state or not state.is_partition then return live, tombstones end
   in_chunks(ids, ${CHUNK}, function(first, last)
     local found = redis.call('ZMSCORE', LIVE, unpack(ids, first, last))
-    local buried = redis.call('ZMSCORE', GRAVES, unpack(ids, first, last))
+    local buried = redis.call('ZMSCORE', TOMBSTONES, unpack(ids, first, last))
     for index = first, last do
       live[index] = tonumber(found[index - first + 1] or nil)
       tombstones[index] = tonumber(buried[index - first + 1] or nil)
@@ -119,8 +119,8 @@ local function apply_changes(state, ids, values, effective, live, tombstones, re
   call_in_chunks('ZADD', LIVE, places)
   call_in_chunks('HDEL', RECORDS, removed)
   call_in_chunks('ZREM', LIVE, removed)
-  call_in_chunks('ZREM', GRAVES, risen)
-  call_in_chunks('ZADD', GRAVES, dead)
+  call_in_chunks('ZREM', TOMBSTONES, risen)
+  call_in_chunks('ZADD', TOMBSTONES, dead)
 end
 
 local function save(state)
@@ -267,10 +267,10 @@ if refusal then return refusal end
 local up_to, graves_max = take_number(), take_number()
 local target = state and math.min(up_to, state.head) or 0
 if not state or not state.is_partition or target <= state.floor then return { 'state', state_text(state, epoch) } end
-local due = redis.call('ZRANGEBYSCORE', GRAVES, '-inf', whole(target), 'WITHSCORES', 'LIMIT', 0, graves_max)
+local due = redis.call('ZRANGEBYSCORE', TOMBSTONES, '-inf', whole(target), 'WITHSCORES', 'LIMIT', 0, graves_max)
 local ids = {}
 for index = 1, #due, 2 do ids[#ids + 1] = due[index] end
-in_chunks(ids, ${CHUNK}, function(first, last) redis.call('ZREM', GRAVES, unpack(ids, first, last)) end)
+in_chunks(ids, ${CHUNK}, function(first, last) redis.call('ZREM', TOMBSTONES, unpack(ids, first, last)) end)
 state.floor = #ids < graves_max and target or tonumber(due[#due])
 redis.call('HSET', STATE, 'f', whole(state.floor))
 return { 'state', state_text(state, epoch) }`,

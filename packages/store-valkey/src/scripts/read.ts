@@ -46,7 +46,7 @@ local seqs, lengths, records = {}, {}, {}
 if state and state.is_partition then
   in_chunks(ids, ${CHUNK}, function(first, last)
     local live = redis.call('ZMSCORE', LIVE, unpack(ids, first, last))
-    local tombstones = redis.call('ZMSCORE', GRAVES, unpack(ids, first, last))
+    local tombstones = redis.call('ZMSCORE', TOMBSTONES, unpack(ids, first, last))
     local wanted = {}
     for index = 1, last - first + 1 do
       seqs[#seqs + 1] = live[index] or (tombstones[index] and '-' .. tombstones[index]) or '0'
@@ -151,7 +151,7 @@ local function take_grave(cursor)
 end
 
 if after < head then
-  local live, dead = cursor_over(LIVE, after, true), cursor_over(GRAVES, math.max(after, graves_after), false)
+  local live, dead = cursor_over(LIVE, after, true), cursor_over(TOMBSTONES, math.max(after, graves_after), false)
   while not is_cut do
     local live_seq, dead_seq = live.seq(), dead.seq()
     if not live_seq and not dead_seq then break end
@@ -185,6 +185,6 @@ if refusal then return refusal end
 if not state or not state.is_partition then return { 'counts', '0,0,0,0,0' } end
 local beyond = '(' .. whole(state.head)
 return { 'counts', table.concat({ whole(state.size), redis.call('HLEN', RECORDS), redis.call('ZCARD', LIVE),
-  redis.call('ZCOUNT', LIVE, beyond, '+inf') + redis.call('ZCOUNT', GRAVES, beyond, '+inf'),
-  redis.call('ZCOUNT', GRAVES, '-inf', whole(state.floor)) }, ',') }`,
+  redis.call('ZCOUNT', LIVE, beyond, '+inf') + redis.call('ZCOUNT', TOMBSTONES, beyond, '+inf'),
+  redis.call('ZCOUNT', TOMBSTONES, '-inf', whole(state.floor)) }, ',') }`,
 );
