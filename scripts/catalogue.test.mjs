@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as protocol from '@tidemark/protocol';
-import { edgeLimits } from '@tidemark/server';
+import { serverLimits } from '@tidemark/server';
 import { describe, expect, it } from 'vitest';
 import { errorProblems, limitProblems } from './catalogue.mjs';
 import { ROOT } from './processes.mjs';
@@ -24,7 +24,7 @@ function everyLimit() {
     ...Object.fromEntries(
       Object.entries(protocol.NAME_BYTES_MAX).map(([kind, max]) => [`NAME_BYTES_MAX.${kind}`, max]),
     ),
-    ...edgeLimits,
+    ...serverLimits,
   };
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { FAILED_LOGINS_PER_ADDRESS_MAX, FAILED_LOGINS_WINDOW_MS } from './edge-limits.ts';
+import { FAILED_LOGINS_PER_ADDRESS_MAX, FAILED_LOGINS_WINDOW_MS } from './limits.ts';
 import { startTestServer } from './test-server.ts';
 
 it('names the address it really has', async () => {

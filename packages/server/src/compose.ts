@@ -6,30 +6,30 @@ import type { FastifyInstance } from 'fastify';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { openBackend } from './backend/open-backend.ts';
-import { startChores } from './chores.ts';
-import { systemClock as clock, steadyClock } from './clocks.ts';
+import { startChores } from './background/maintenance.ts';
+import { announcing, startQueues } from './background/start-queues.ts';
+import { Cluster } from './cluster/cluster.ts';
+import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
-import { OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './edge-limits.ts';
 import { EventHub } from './events/event-hub.ts';
-import { lastGauge, queueDepths } from './gauges.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
-import type { Desk, Route } from './http/route.ts';
+import type { Route, RouteContext } from './http/route.ts';
 import { SnapshotSlots } from './http/snapshot-slots.ts';
 import { systemTimers } from './jobs/timers.ts';
-import { KeyedLimit } from './keyed-limit.ts';
+import { OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './limits.ts';
 import type { ServerLog } from './logging/open-log.ts';
-import { Metrics } from './metrics.ts';
 import { type Engines, openBus, openEngines } from './open-engines.ts';
-import { type OpenPings, openPings } from './open-pings.ts';
 import { openTidemark, pace, random, wait } from './open-tidemark.ts';
+import { type OpenPings, openPings } from './pings/open-pings.ts';
+import { systemClock as clock, steadyClock } from './primitives/clocks.ts';
+import { KeyedLimit } from './primitives/keyed-limit.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
-import { JoinedServers } from './servers/joined-servers.ts';
-import { announcing, startQueues } from './start-queues.ts';
-import type { WorkerChannel } from './workers/worker-channel.ts';
+import { lastGauge, queueDepths } from './telemetry/gauges.ts';
+import { Metrics } from './telemetry/metrics.ts';
 
 /** A server that answers. */
 export interface Running {
@@ -105,15 +105,15 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   const limiter = new LoginLimiter(steadyClock, (keys) => servers.tell({ kind: 'login_failed', keys }));
   const events = eventHubOf(config, log, tidemark, (client, atMs) => servers.tell({ kind: 'listens', client, atMs }));
   const ways = { timers: systemTimers, openBus: (listener: BusListener) => openBus(config, log, listener) };
-  const servers = new JoinedServers({ word, tidemark, hub: events, limiter, clock: steadyClock, ...ways });
+  const servers = new Cluster({ word, tidemark, hub: events, limiter, clock: steadyClock, ...ways });
   const onCounted = (caller: string) => servers.tell({ kind: 'pinged', caller });
   const surroundings = { clock, steadyClock, random, dice, pace, log };
   const carrier = await openPings({ config, tidemark, jobs, live: servers, onCounted, ...surroundings });
   servers.onPinged = (caller) => carrier.pings.countElsewhere(caller);
   let isStopping = false;
-  const desk = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
+  const context = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
   const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
-  const app = await openEdge(config, { desk, routes, log, isReady: () => !isStopping, gauge, channel });
+  const app = await openEdge(config, { context, routes, log, isReady: () => !isStopping, gauge, channel });
   await app.listen({ host: config.host, port: config.port });
   // Only now, so that a server that cannot listen leaves nothing open.
   await servers.open();
@@ -129,8 +129,8 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
   };
   const endWatch = config.isAppWatched ? modules.watch(takeOver) : () => undefined;
   const { retentionDays } = config.devices;
-  const chores = startChores({
-    ...{ tidemark, jobs, results: carrier.results, log, metrics: desk.metrics, retentionDays },
+  const maintenance = startChores({
+    ...{ tidemark, jobs, results: carrier.results, log, metrics: context.metrics, retentionDays },
     listeners: () => servers.listeners(),
   });
   const close = async () => {
@@ -145,7 +145,7 @@ async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channe
     endWatch();
     await Promise.all([carrier.stop(config.shutdownGraceMs), queues.stop(config.shutdownGraceMs)]);
     backend.close();
-    await chores.stop();
+    await maintenance.stop();
     await servers.close();
     await store.close();
   };
@@ -169,11 +169,11 @@ function eventHubOf(
   return new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs, streamsMax, onListen });
 }
 
-interface DeskParts extends Pick<Desk, 'tidemark' | 'jobs' | 'backend' | 'events' | 'servers' | 'limiter'> {
+interface DeskParts extends Pick<RouteContext, 'tidemark' | 'jobs' | 'backend' | 'events' | 'servers' | 'limiter'> {
   readonly carrier: OpenPings;
 }
 
-function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: DeskParts): Desk {
+function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: DeskParts): RouteContext {
   const { pings, results, webPushKey } = carrier;
   const metrics = metricsOf(parts);
   return {
@@ -209,7 +209,7 @@ function metricsOf({ events, tidemark: { store }, jobs }: Pick<DeskParts, 'event
 }
 
 interface EdgeParts {
-  readonly desk: Desk;
+  readonly context: RouteContext;
   readonly routes: readonly Route[];
   readonly log: EdgeLog;
   /** False once the server has been told to stop. */
@@ -218,7 +218,10 @@ interface EdgeParts {
   readonly channel: WorkerChannel | null;
 }
 
-function openEdge(config: Config, { desk, routes, log, isReady, gauge, channel }: EdgeParts): Promise<FastifyInstance> {
+function openEdge(
+  config: Config,
+  { context, routes, log, isReady, gauge, channel }: EdgeParts,
+): Promise<FastifyInstance> {
   const { bodyBytesMax, trustProxy, areMetricsPublic, devices } = config;
   // What another machine keeps needs no room on this one.
   const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
@@ -227,16 +230,16 @@ function openEdge(config: Config, { desk, routes, log, isReady, gauge, channel }
   const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
   const bounds = { objectMembersMax, deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
   const options = { bodyBytesMax, gauge, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
-  channel?.measureWith(desk.metrics);
-  const scrape = channel === null ? {} : { scrape: () => channel.scrape(desk.metrics) };
+  channel?.measureWith(context.metrics);
+  const scrape = channel === null ? {} : { scrape: () => channel.scrape(context.metrics) };
   return buildHttp(options, async (app) => {
-    desk.metrics.watchRequests(
+    context.metrics.watchRequests(
       () => app.requestsOpen(),
       () => app.bodiesInFlight.bytes,
     );
     await addDescription(app);
-    addServiceRoutes(app, desk, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge, ...scrape });
-    for (const route of routes) addRoute(app, desk, route);
+    addServiceRoutes(app, context, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge, ...scrape });
+    for (const route of routes) addRoute(app, context, route);
   });
 }
 

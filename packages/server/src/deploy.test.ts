@@ -7,7 +7,7 @@ import { buildProgram } from './cli/program.ts';
 import { Terminal } from './cli/terminal.ts';
 import { loadConfig } from './config/load-config.ts';
 import { SETTINGS } from './config/settings.ts';
-import { Metrics } from './metrics.ts';
+import { Metrics } from './telemetry/metrics.ts';
 
 const folder = new URL('../../../deploy/', import.meta.url);
 const read = (name: string) => readFileSync(fileURLToPath(new URL(name, folder)), 'utf8');

@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 /** By the library, because requests may take away whatever a route would need for it. */
-async function furnish(): Promise<void> {
+async function populate(): Promise<void> {
   const { tidemark } = library;
   const unlessThere = (work: Promise<unknown>) => work.catch(() => undefined);
   for (const login of KNOWN.users) await tidemark.users.ensure(login);
@@ -79,7 +79,7 @@ it('[REST-30] whatever is sent to a route, it answers as described, with a liste
     requests: REQUESTS,
     issueToken,
     issueDeviceToken,
-    furnish,
+    populate,
   });
   expect(report.failures.join('\n')).toBe('');
   if (REQUESTS >= 3_000) expectReach([...report.answers.keys()], endpoints.length);
@@ -140,7 +140,7 @@ it('[REST-30] a fuzz notices a fault of the server, an unlisted code, an answer 
       requests: 5,
       issueToken,
       issueDeviceToken,
-      furnish,
+      populate,
     };
     const { failures } = await fuzzServer(fuzzing);
     brokenSender.close();

@@ -3,6 +3,6 @@ export { compose, type Running } from './compose.ts';
 export type { Config } from './config/config.ts';
 export { ConfigProblem } from './config/config-problem.ts';
 export { readConfig } from './config/read-config.ts';
-export * as edgeLimits from './edge-limits.ts';
 export { buildHttp } from './http/app.ts';
 export { JsonLines, JsonParts, type Route, route } from './http/route.ts';
+export * as serverLimits from './limits.ts';

@@ -144,7 +144,7 @@ async function makeHistory({ admin, url, token }: Served): Promise<TestDevice> {
 }
 
 /** Everything that the API shows and that does not tell of the asking itself. */
-async function shown(admin: Caller, phone: string, tablet: string): Promise<Record<string, unknown>> {
+async function documentsSeen(admin: Caller, phone: string, tablet: string): Promise<Record<string, unknown>> {
   const paths = [
     ...['/rc/v1/users', '/rc/v1/users/ada', '/rc/v1/users/bob', '/rc/v1/users/ada/clients', '/rc/v1/users/gone'],
     ...['/rc/v1/sources/type/user', '/rc/v1/sources/type/app', '/rc/v1/sources/Order', '/rc/v1/sources/Part'],
@@ -246,7 +246,7 @@ describe('tidemark migrate', () => {
     // What devices have acknowledged is noted behind their answers: a server that has ended has noted all of it.
     const look = async (where: Place) => {
       const looking = await serve(where);
-      const seen = await shown(looking.admin, phone.id, tablet.id);
+      const seen = await documentsSeen(looking.admin, phone.id, tablet.id);
       await looking.close();
       return seen;
     };

@@ -1,8 +1,8 @@
 import type { Bus, BusListener, Clock, Jobs, Log, MovableStore, Store } from '@tidemark/core';
 import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
 import type { ValkeyOptions, ValkeyStore } from '@tidemark/store-valkey';
-import { systemClock as clock } from './clocks.ts';
 import type { Config } from './config/config.ts';
+import { systemClock as clock } from './primitives/clocks.ts';
 
 export type { Opening };
 

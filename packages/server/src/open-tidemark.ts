@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type Log, refs, type Store, Tidemark, type TidemarkParts } from '@tidemark/core';
-import { systemClock as clock, steadyClock } from './clocks.ts';
+import { openPasswords } from './auth/passwords.ts';
 import type { Config } from './config/config.ts';
-import { BACKEND_WAIT_MS_MAX } from './edge-limits.ts';
-import { openPasswords } from './passwords.ts';
+import { BACKEND_WAIT_MS_MAX } from './limits.ts';
+import { systemClock as clock, steadyClock } from './primitives/clocks.ts';
 import { readVersion } from './version.ts';
 
 export const random = { bytes: (count: number) => randomBytes(count) };

@@ -12,11 +12,11 @@ import type { LocalStore, Table } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
 import { Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
-import { Ears } from '../transport/ears.ts';
+import { ServerEventListener } from '../transport/event-listener.ts';
 import { pauseMs } from '../transport/pause-ms.ts';
 import { SessionCaller } from '../transport/session-caller.ts';
 import { Wire } from '../transport/wire.ts';
-import type { OutcomeNews } from '../uploads/settle-outcome.ts';
+import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
 import { Listeners } from './observable.ts';
 import { Puller } from './puller.ts';
 import { Pusher } from './pusher.ts';
@@ -72,7 +72,7 @@ export class Engine {
     healed: new Listeners(),
     ping: new Listeners(),
   };
-  readonly #ears: Ears;
+  readonly #listener: ServerEventListener;
   readonly #waiters = new SyncWaiters();
   #state: MachineState;
   #status: DeviceStatus;
@@ -101,7 +101,7 @@ export class Engine {
     this.sessions = new Sessions(platform, wire, replica);
     const caller = new SessionCaller(platform, wire, this.sessions);
     this.caller = caller;
-    const onNews = (news: readonly OutcomeNews[]) => this.#tellNews(news);
+    const onNews = (news: readonly OutcomeEffects[]) => this.#tellNews(news);
     this.pusher = new Pusher(platform, replica, caller, { onNews, onInFlight: () => this.queueListeners.tell() });
     const hooks = {
       onNews,
@@ -110,7 +110,7 @@ export class Engine {
       onDue: (source: string) => this.#pullSoon(source),
     };
     this.puller = new Puller(platform, replica, caller, hooks, options);
-    this.#ears = new Ears(platform, caller, this.#earsHooks(), options);
+    this.#listener = new ServerEventListener(platform, caller, this.#earsHooks(), options);
     this.#syncedAtMs = this.#lastCompleteMs();
     const first = firstState(this.sessions.kind(), this.#mayUseNetwork());
     this.#state = first.state;
@@ -192,8 +192,8 @@ export class Engine {
     else if (effect.type === 'wait') this.#wait(pauseMs(this.platform, effect.failures, effect.retryAfterMs));
     else if (effect.type === 'cancel_wait') this.#stopWaiting();
     else if (effect.type === 'cancel_work') this.#stopWork();
-    else if (effect.type === 'listen') this.#ears.start();
-    else this.#ears.stop();
+    else if (effect.type === 'listen') this.#listener.start();
+    else this.#listener.stop();
   }
 
   #stopWork(): void {
@@ -313,7 +313,7 @@ export class Engine {
     this.#refreshStatus();
   }
 
-  #tellNews(news: readonly OutcomeNews[]): void {
+  #tellNews(news: readonly OutcomeEffects[]): void {
     for (const item of news) {
       if (item.kind === 'problem') this.eventListeners.problem.tell({ opId: item.opId, ...item.problem });
       else this.eventListeners.linked.tell({ source: item.source, from: item.from, to: item.to });

@@ -9,10 +9,10 @@ import {
 import { ClientError, clientError } from '../client-error.ts';
 import { HEALS_IN_A_ROW_MAX, SNAPSHOT_FROM_OBJECTS, SOURCES_FRESH_MS, STREAM_SILENCE_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
-import { type Fold, type Measure, measureAll } from '../pull/fold.ts';
-import { foldStaged, type PageAsked, type PageEffect, takePage, tokenOf } from '../pull/take-page.ts';
-import { takeSources } from '../pull/take-sources.ts';
-import { Wants } from '../pull/wants.ts';
+import { applyPage, foldStaged, type PageAsked, type PageEffect, tokenOf } from '../pull/apply-page.ts';
+import { applySources } from '../pull/apply-sources.ts';
+import { type Fold, measureAll, type SizeAndChecksum } from '../pull/fold.ts';
+import { WantedSources } from '../pull/wanted-sources.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import { linesOf } from '../transport/lines.ts';
@@ -21,11 +21,11 @@ import { isPage, readPage, readPull, readSources } from '../transport/read-answe
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { timeLimit } from '../transport/wire.ts';
 import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
-import { type OutcomeNews, settleOutcome } from '../uploads/settle-outcome.ts';
+import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PullerHooks {
-  onNews(news: readonly OutcomeNews[]): void;
+  onNews(news: readonly OutcomeEffects[]): void;
   onHealed(source: string, reason: string): void;
   /** Whether a stream should give way to uploads. */
   shouldYield(): boolean;
@@ -57,7 +57,7 @@ const NO_SNAPSHOT_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 406,
 
 /** Catches up with the server, one round trip at a time, and remembers between them what is left to do. */
 export class Puller {
-  readonly wants = new Wants();
+  readonly wants = new WantedSources();
   readonly #platform: Platform;
   readonly #replica: Replica;
   readonly #caller: SessionCaller;
@@ -69,7 +69,7 @@ export class Puller {
    * Size and checksum of what is kept. They are computed from the objects themselves when the device first needs them,
    * so that damage done to the store while it was closed does not go unnoticed; from then on they are followed.
    */
-  readonly #measures = new Map<string, Measure>();
+  readonly #measures = new Map<string, SizeAndChecksum>();
   /** Sources that go on as a stream. */
   readonly #streamed = new Set<string>();
   /** Sources the server would not stream. */
@@ -170,7 +170,7 @@ export class Puller {
         read: readSources,
         signal: scope.signal,
       });
-      await transactIn(this.#replica, scope, (tx) => takeSources(tx, answer.sources.map(completeDescription)));
+      await transactIn(this.#replica, scope, (tx) => applySources(tx, answer.sources.map(completeDescription)));
       for (const source of this.#measures.keys()) {
         if (this.#replica.reader.get('sources', ['', source]) === undefined) this.#forgetSource(source);
       }
@@ -206,7 +206,7 @@ export class Puller {
       const told = answer.outcomes.flatMap((outcome) =>
         settleOutcome(tx, outcome, { nowMs, settled: this.#replica.takeSettled() }),
       );
-      const taken = [...pages].map(([source, page]) => this.#takePage(tx, asked.get(source) as PageAsked, page));
+      const taken = [...pages].map(([source, page]) => this.#applyPage(tx, asked.get(source) as PageAsked, page));
       return { news: told, effects: taken };
     });
     this.#hooks.onNews(news);
@@ -247,7 +247,7 @@ export class Puller {
   async #takeLine(asked: PageAsked, line: string, request: number, scope: WorkScope): Promise<boolean> {
     const page = readPage(parsedLine(line));
     requireProgress(asked, page);
-    const effect = await transactIn(this.#replica, scope, (tx) => this.#takePage(tx, asked, page));
+    const effect = await transactIn(this.#replica, scope, (tx) => this.#applyPage(tx, asked, page));
     this.#conclude(asked.source, page, effect, request);
     return effect.kind !== 'staged';
   }
@@ -258,13 +258,13 @@ export class Puller {
     return { source, token, settledBefore: this.#replica.settledNext };
   }
 
-  #takePage(tx: Transaction, asked: PageAsked, page: Page): PageEffect {
+  #applyPage(tx: Transaction, asked: PageAsked, page: Page): PageEffect {
     const { source } = asked;
     const fold = this.#folds.get(source) ?? foldStaged(tx, source);
     // The fold is used up even when the transaction is not kept; then it is made again from what is staged.
     this.#folds.delete(source);
     const held = () => this.#measures.get(source) ?? measureAll(this.#replica.reader, source);
-    return takePage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs() });
+    return applyPage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs() });
   }
 
   #conclude(source: string, page: Page, effect: PageEffect | undefined, request: number): void {

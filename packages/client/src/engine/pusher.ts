@@ -7,11 +7,11 @@ import { readPush } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { type Acknowledgements, acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
 import { nextChunk } from '../uploads/next-chunk.ts';
-import { type OutcomeNews, settleOutcome } from '../uploads/settle-outcome.ts';
+import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PusherHooks {
-  onNews(news: readonly OutcomeNews[]): void;
+  onNews(news: readonly OutcomeEffects[]): void;
   onInFlight(): void;
 }
 
@@ -105,7 +105,7 @@ export class Pusher {
     this.#hooks.onNews(await transactIn(this.#replica, scope, (tx) => this.#settleOne(tx, outcome)));
   }
 
-  #settleOne(tx: Transaction, outcome: Outcome): readonly OutcomeNews[] {
+  #settleOne(tx: Transaction, outcome: Outcome): readonly OutcomeEffects[] {
     return settleOutcome(tx, outcome, { nowMs: this.#platform.nowMs(), settled: this.#replica.takeSettled() });
   }
 

@@ -4,7 +4,7 @@ import type { Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
 import { readAnything, readSession } from '../transport/read-answer.ts';
-import { type SessionShelf, sessionRow } from '../transport/session-caller.ts';
+import { type SessionStore, sessionRow } from '../transport/session-caller.ts';
 import type { Wire } from '../transport/wire.ts';
 
 export interface Credentials {
@@ -23,7 +23,7 @@ const OWNER = ['', 'owner'] as const;
 const ENDED = ['', 'ended'] as const;
 
 /** Signing in and out, and what the device keeps of it. */
-export class Sessions implements SessionShelf {
+export class Sessions implements SessionStore {
   readonly #platform: Platform;
   readonly #wire: Wire;
   readonly #replica: Replica;

@@ -40,15 +40,15 @@ export function foldPage(reader: Reader, source: string, fold: Fold, page: Page)
 }
 
 /** What the device compares with the server. */
-export interface Measure {
+export interface SizeAndChecksum {
   readonly size: number;
   readonly checksum: number;
 }
 
-const NOTHING: Measure = { size: 0, checksum: 0 };
+const NOTHING: SizeAndChecksum = { size: 0, checksum: 0 };
 
 /** Of the objects as they are kept. */
-export function measureAll(reader: Reader, source: string): Measure {
+export function measureAll(reader: Reader, source: string): SizeAndChecksum {
   let { size, checksum } = NOTHING;
   for (const [id, attributes] of reader.entries('objects', source)) {
     size++;
@@ -58,7 +58,12 @@ export function measureAll(reader: Reader, source: string): Measure {
 }
 
 /** Of the objects as they will be when the fold is applied; `held` is the measure of those that are kept. */
-export function measureFolded(reader: Reader, source: string, fold: Fold, held: () => Measure): Measure {
+export function measureFolded(
+  reader: Reader,
+  source: string,
+  fold: Fold,
+  held: () => SizeAndChecksum,
+): SizeAndChecksum {
   let { size, checksum } = fold.isFresh ? NOTHING : held();
   for (const [id, attributes] of fold.objects) {
     const before = fold.isFresh ? undefined : reader.get('objects', [source, id]);

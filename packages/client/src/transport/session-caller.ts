@@ -7,7 +7,7 @@ import { readSession } from './read-answer.ts';
 import type { OpenCall, Wire, WireCall } from './wire.ts';
 
 /** Where the session is kept. */
-export interface SessionShelf {
+export interface SessionStore {
   current(): SessionRow | null;
   keep(session: SessionRow): Promise<void>;
 }
@@ -22,11 +22,11 @@ const ENDING_CODES: ReadonlySet<string> = new Set(['client_not_found', 'user_not
 export class SessionCaller {
   readonly #platform: Platform;
   readonly #wire: Wire;
-  readonly #shelf: SessionShelf;
+  readonly #shelf: SessionStore;
   #refreshing: Promise<SessionRow> | null = null;
   #refreshedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(platform: Platform, wire: Wire, shelf: SessionShelf) {
+  constructor(platform: Platform, wire: Wire, shelf: SessionStore) {
     this.#platform = platform;
     this.#wire = wire;
     this.#shelf = shelf;

@@ -5,7 +5,7 @@ import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { addLink } from './links.ts';
 
 /** What the app is told of an outcome; nothing of those that went as expected. */
-export type OutcomeNews =
+export type OutcomeEffects =
   | { readonly kind: 'problem'; readonly opId: string; readonly problem: ProblemRow }
   | { readonly kind: 'linked'; readonly source: string; readonly from: string; readonly to: string };
 
@@ -19,7 +19,7 @@ export interface OutcomeMoment {
  * Takes an outcome into the transaction. The same outcome may come any number of times, with a push and with pulls;
  * it is acknowledged each time, and counts once.
  */
-export function settleOutcome(tx: Transaction, outcome: Outcome, moment: OutcomeMoment): readonly OutcomeNews[] {
+export function settleOutcome(tx: Transaction, outcome: Outcome, moment: OutcomeMoment): readonly OutcomeEffects[] {
   const { op_id: opId, source, status } = outcome;
   const upload = tx.get('uploads', ['', opId]);
   if (status === 'queued') {
@@ -36,7 +36,7 @@ function settleApplied(
   upload: UploadRow,
   outcome: Outcome,
   { settled }: OutcomeMoment,
-): OutcomeNews[] {
+): OutcomeEffects[] {
   const { op_id: opId, id } = outcome;
   const { source, id: from } = upload;
   if (id !== from) addLink(tx, source, from, id);
@@ -46,7 +46,7 @@ function settleApplied(
 }
 
 /** The change goes from what the app sees, and is kept where the app can look at it. */
-function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, { nowMs }: OutcomeMoment): OutcomeNews {
+function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, { nowMs }: OutcomeMoment): OutcomeEffects {
   const { op_id: opId, error, current } = outcome;
   const { source, op, id, attributes } = upload;
   const problem: ProblemRow = {

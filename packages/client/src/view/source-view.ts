@@ -4,7 +4,7 @@ import type { Attributes } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
 import { realId, withRealReferences } from '../uploads/links.ts';
 import { isOpen, type Pending } from '../uploads/pending.ts';
-import { layOver } from './lay-over.ts';
+import { overlay } from './overlay.ts';
 
 /** An object as the app sees it. The value never changes; when the object does, there is another one. */
 export interface SyncedObject<A = Attributes> {
@@ -78,7 +78,7 @@ export class SourceView {
 
   #look(id: string): SyncedObject | undefined {
     const uploads = this.#pending.of(this.#source, id);
-    const seen = layOver(this.#state.get('objects', [this.#source, id]), uploads);
+    const seen = overlay(this.#state.get('objects', [this.#source, id]), uploads);
     if (seen === undefined) return undefined;
     const attributes = frozen(withRealReferences(this.#state, this.#source, seen));
     return Object.freeze({ id, attributes, isPending: uploads.some(isOpen) });

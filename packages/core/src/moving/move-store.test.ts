@@ -5,7 +5,7 @@ import { type MoveProgress, moveStore } from './move-store.ts';
 import { compareKeys, pieceKey } from './piece-key.ts';
 
 /** A store with a few objects, a device and a document. */
-async function furnished(): Promise<MovableStore> {
+async function populated(): Promise<MovableStore> {
   const store = openMemoryStore({ random: seededRandom(1) });
   const { tidemark } = await newTidemark({ store });
   const objects = { a: { n: 1 }, b: { n: 2 }, c: { n: 3 } };
@@ -30,7 +30,7 @@ function spoiled(store: MovableStore, spoil: (piece: Piece) => readonly Piece[])
 
 describe('moving a store', () => {
   it('[MIGRATE-1] copies, compares, closes the source for good and opens the target, in this order', async () => {
-    const [from, to] = [await furnished(), target()];
+    const [from, to] = [await populated(), target()];
     await to.setSeal({ state: 'incomplete' });
     const phases: MoveProgress['phase'][] = [];
     const report = await moveStore({ from, to, toName: 'there', onProgress: ({ phase }) => phases.push(phase) });
@@ -69,7 +69,7 @@ describe('moving a store', () => {
   it.each(faults)(
     '[MIGRATE-8] %s in the target is named, and neither side is opened or closed by it',
     async (_, spoil, named) => {
-      const [from, to] = [await furnished(), target()];
+      const [from, to] = [await populated(), target()];
       await to.setSeal({ state: 'incomplete' });
       const report = await moveStore({ from, to: spoiled(to, spoil), toName: 'there' });
       const told = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
@@ -79,7 +79,7 @@ describe('moving a store', () => {
   );
 
   it('[MIGRATE-8] a source that was written to while it was copied is noticed', async () => {
-    const [from, to] = [await furnished(), target()];
+    const [from, to] = [await populated(), target()];
     let isWritten = false;
     const meddled = spoiled(to, (piece) => {
       if (!isWritten) void from.writeEntries({ writes: [{ kind: 'setting', key: ['late'], value: '1' }], guards: [] });
@@ -95,7 +95,7 @@ describe('moving a store', () => {
   });
 
   it('[MIGRATE-8] a source whose sizes and checksums do not follow from its records is not moved', async () => {
-    const [from, between, to] = [await furnished(), target(), target()];
+    const [from, between, to] = [await populated(), target(), target()];
     await between.beginImport(await from.life());
     for await (const portion of from.export((record) => ({ id: record, checksum: 0 }))) {
       const pieces = portion.map((piece): Piece => {

@@ -2,7 +2,7 @@ import { Refusal } from '@tidemark/protocol';
 import { answerJson, type FakeBackend, newTidemark, openFakeBackend, refusalOf, seededRandom } from '@tidemark/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openBackend } from '../backend/open-backend.ts';
-import { FAILED_LOGINS_PER_ADDRESS_MAX } from '../edge-limits.ts';
+import { FAILED_LOGINS_PER_ADDRESS_MAX } from '../limits.ts';
 import { deviceUser } from './device-user.ts';
 import { LoginLimiter } from './login-limiter.ts';
 

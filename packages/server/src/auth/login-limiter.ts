@@ -8,7 +8,7 @@ import {
   FAILED_LOGINS_WINDOW_MS,
   LOGIN_KEYS_MAX,
   LOGINS_WAITING_MAX,
-} from '../edge-limits.ts';
+} from '../limits.ts';
 
 const RETRY_AFTER_S = 2;
 

@@ -1,14 +1,14 @@
 import type { Clock } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import { ConcurrencyLimit } from '../concurrency-limit.ts';
+import type { Timers } from '../jobs/timers.ts';
 import {
   BACKEND_CALLS_AT_ONCE_MAX,
   BACKEND_CALLS_WAITING_MAX,
   BACKEND_WAIT_MS_MAX,
   OVERLOAD_RETRY_AFTER_S,
-} from '../edge-limits.ts';
-import type { Timers } from '../jobs/timers.ts';
-import { type BreakerState, type BreakerView, CircuitBreaker, type Leave } from '../outbound/circuit-breaker.ts';
+} from '../limits.ts';
+import { type BreakerState, type BreakerView, type CallPermit, CircuitBreaker } from '../outbound/circuit-breaker.ts';
+import { ConcurrencyLimit } from '../primitives/concurrency-limit.ts';
 import type { BackendCall } from './backend-contract.ts';
 import { unavailable } from './backend-failure.ts';
 
@@ -37,7 +37,7 @@ export interface CallGatesParts {
 /** Permission to make one call. */
 export interface Entry {
   /** Where the caller tells how the call ended. */
-  readonly leave: Leave;
+  readonly leave: CallPermit;
   /** To be called when the call no longer uses a socket. */
   readonly release: () => void;
 }

@@ -1,6 +1,6 @@
 import { answerJson, Caller, openDevice, openFakeBackend } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { SEARCHES_PER_DEVICE_MAX } from '../edge-limits.ts';
+import { SEARCHES_PER_DEVICE_MAX } from '../limits.ts';
 import { FAILURES_MAX } from '../outbound/circuit-breaker.ts';
 import { startTestServer, testConfig } from '../test-server.ts';
 

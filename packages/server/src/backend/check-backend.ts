@@ -1,6 +1,6 @@
 import { LoggedFailure, type SourceView, type Tidemark } from '@tidemark/core';
 import type { AppserverCheck, AppserverChecks } from '@tidemark/protocol/admin-schemas';
-import { BACKEND_CHECK_SOURCES_MAX } from '../edge-limits.ts';
+import { BACKEND_CHECK_SOURCES_MAX } from '../limits.ts';
 import { SignatureRefused } from './answer-refusal.ts';
 import type { HttpBackend } from './http-backend.ts';
 

@@ -12,8 +12,8 @@ import {
 } from '@tidemark/testing';
 import { Value } from 'typebox/value';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BACKEND_CALLS_AT_ONCE_MAX, BACKEND_CALLS_WAITING_MAX, BACKEND_WAIT_MS_MAX } from '../edge-limits.ts';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
+import { BACKEND_CALLS_AT_ONCE_MAX, BACKEND_CALLS_WAITING_MAX, BACKEND_WAIT_MS_MAX } from '../limits.ts';
 import type { Resolve } from '../outbound/checked-lookup.ts';
 import { FAILURES_MAX } from '../outbound/circuit-breaker.ts';
 import { BACKEND_CALLS, type BackendCall } from './backend-contract.ts';

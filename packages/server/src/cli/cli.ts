@@ -22,7 +22,7 @@ export interface Session {
   readonly print: Printer;
 }
 
-export type Act<A extends unknown[]> = (session: Session, ...args: A) => Promise<void>;
+export type CommandAction<A extends unknown[]> = (session: Session, ...args: A) => Promise<void>;
 
 const TIMEOUT_S = 60;
 const TIMEOUT_S_MAX = 86_400;
@@ -79,7 +79,7 @@ export class Cli {
   }
 
   /** An action of a command that talks to a server. */
-  remote<A extends unknown[]>(act: Act<A>): (...args: [...A, Command]) => Promise<void> {
+  remote<A extends unknown[]>(act: CommandAction<A>): (...args: [...A, Command]) => Promise<void> {
     return async (...args) => {
       const command = args.at(-1) as Command;
       await act(this.session(command), ...(args.slice(0, -1) as A));

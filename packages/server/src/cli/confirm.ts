@@ -1,7 +1,7 @@
 import type { Cli } from './cli.ts';
 import { usageFailure } from './cli-failure.ts';
 
-export interface Danger {
+export interface DangerousAction {
   /** What is going to happen, as a sentence. */
   readonly warning: string;
   /** What has to be typed: the name of what goes. */
@@ -11,7 +11,7 @@ export interface Danger {
 }
 
 /** Nothing that cannot be undone happens by a slip: the name of what goes has to be typed. */
-export async function confirm({ terminal }: Cli, { warning, word, isConfirmed }: Danger): Promise<void> {
+export async function confirm({ terminal }: Cli, { warning, word, isConfirmed }: DangerousAction): Promise<void> {
   if (isConfirmed) return;
   if (!terminal.isInteractive) throw usageFailure(warning, 'confirm with --yes where nobody can be asked');
   terminal.say(warning);

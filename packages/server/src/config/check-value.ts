@@ -2,13 +2,13 @@ import type { TObject, TSchema } from 'typebox';
 import { Check } from 'typebox/schema';
 import type { SettingProblem } from './config-problem.ts';
 import { didYouMean } from './did-you-mean.ts';
-import type { Given } from './given.ts';
+import type { SettingValue } from './setting-value.ts';
 
 const SHOWN_UNITS_MAX = 60;
 const PROBLEMS_MAX = 20;
 
 /** What is wrong with a value that somebody gave. */
-export function checkValue(given: Given): readonly SettingProblem[] {
+export function checkValue(given: SettingValue): readonly SettingProblem[] {
   const { setting, value, subject, origin } = given;
   const told = { setting: setting.name, origin: origin.name };
   if (setting.kind === 'list' && Array.isArray(value)) {
@@ -21,7 +21,7 @@ export function checkValue(given: Given): readonly SettingProblem[] {
 }
 
 /** The one value that is so often wrong for the same reason that the reason is worth telling. */
-function hintOf({ value, subject }: Given): string {
+function hintOf({ value, subject }: SettingValue): string {
   if (subject !== 'TIDEMARK_PORT' || typeof value !== 'string' || !value.startsWith('tcp://')) return '';
   return '; Kubernetes sets it for a service called tidemark unless enableServiceLinks is false';
 }
@@ -32,7 +32,7 @@ interface Items {
   readonly schema: TObject;
 }
 
-function itemsOf({ name, schema }: Given['setting']): Items {
+function itemsOf({ name, schema }: SettingValue['setting']): Items {
   return { word: name.replace(/s$/, ''), schema: (schema as TSchema & { readonly items: TObject }).items };
 }
 

@@ -2,7 +2,7 @@ import { URL_UNITS_MAX } from '@tidemark/protocol';
 import { Type } from 'typebox';
 
 /** What a setting says of itself beside its type. It stands in the schema, which is the only place that knows a setting. */
-export interface About {
+export interface SettingDescription {
   /** A sentence for the documentation and for `--help`. */
   readonly description: string;
   /** Completes "the setting …" when a value is not allowed. */
@@ -20,12 +20,16 @@ export const TEXT_SETTING_UNITS_MAX = 4_096;
 export const TEXT_RULE = `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`;
 
 export function integer(min: number, max: number, value: number, description: string) {
-  const about: About = { description, default: value, rule: `must be a whole number from ${min} to ${max}` };
+  const about: SettingDescription = {
+    description,
+    default: value,
+    rule: `must be a whole number from ${min} to ${max}`,
+  };
   return Type.Integer({ minimum: min, maximum: max, ...about });
 }
 
 export function yesOrNo(value: boolean, description: string) {
-  const about: About = { description, default: value, rule: 'must be true or false' };
+  const about: SettingDescription = { description, default: value, rule: 'must be true or false' };
   return Type.Boolean({ ...about });
 }
 
@@ -34,16 +38,16 @@ export function oneOf<const Values extends readonly string[]>(
   value: Values[number],
   description: string,
 ) {
-  const about: About = { description, default: value, rule: `must be one of ${values.join(', ')}` };
+  const about: SettingDescription = { description, default: value, rule: `must be one of ${values.join(', ')}` };
   return Type.Enum([...values] as Values[number][], { ...about });
 }
 
-export function text(about: About, isAllowed: (value: string) => boolean = () => true) {
+export function text(about: SettingDescription, isAllowed: (value: string) => boolean = () => true) {
   return Type.Refine(Type.String({ minLength: 1, maxLength: TEXT_SETTING_UNITS_MAX, ...about }), isAllowed);
 }
 
 /** Null in the result: nobody has said. */
-export function optionalText(about: Omit<About, 'default'>, isAllowed?: (value: string) => boolean) {
+export function optionalText(about: Omit<SettingDescription, 'default'>, isAllowed?: (value: string) => boolean) {
   const full = { ...about, default: null };
   return Type.Union([text(full, isAllowed), Type.Null()], full);
 }

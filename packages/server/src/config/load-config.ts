@@ -3,12 +3,12 @@ import { checkValue } from './check-value.ts';
 import { type Config, configOf } from './config.ts';
 import { ConfigProblem, type SettingProblem } from './config-problem.ts';
 import { configWarnings } from './config-warnings.ts';
-import type { Given, Origin } from './given.ts';
 import { type Environment, readEnvironment } from './read-environment.ts';
 import { CONFIG_FILE, readConfigFile } from './read-file.ts';
 import { type Flags, readFlags } from './read-flags.ts';
 import type { Settings } from './schema.ts';
 import { settingConflicts } from './setting-conflicts.ts';
+import type { SettingOrigin, SettingValue } from './setting-value.ts';
 import { SETTINGS, type Setting } from './settings.ts';
 
 /** Everything a configuration can come from. */
@@ -26,7 +26,7 @@ export interface ConfigSources {
 export interface SettledValue {
   readonly setting: Setting;
   readonly value: unknown;
-  readonly origin: Origin;
+  readonly origin: SettingOrigin;
 }
 
 export interface LoadedConfig {
@@ -60,7 +60,7 @@ function fileNamed({ env, file }: ConfigSources): { readonly path: string; reado
   return { path: CONFIG_FILE, namedBy: null };
 }
 
-function settle(setting: Setting, given: Given | undefined, folder: string): SettledValue {
+function settle(setting: Setting, given: SettingValue | undefined, folder: string): SettledValue {
   const { value, origin } = given ?? { value: setting.default, origin: { kind: 'default', name: 'default' } as const };
   const isRelative = setting.path === true && typeof value === 'string';
   return { setting, value: isRelative ? resolve(given?.folder ?? folder, value) : value, origin };

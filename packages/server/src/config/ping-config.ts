@@ -1,5 +1,5 @@
-import type { ServiceAccount } from '../notifiers/access-token.ts';
-import { readHostList } from '../notifiers/host-list.ts';
+import type { ServiceAccount } from '../pings/notifiers/access-token.ts';
+import { readHostList } from '../pings/notifiers/host-list.ts';
 import { readServiceAccount, readTopics } from './push-keys.ts';
 import type { Settings } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { parseJson } from '@tidemark/protocol';
-import type { ServiceAccount } from '../notifiers/access-token.ts';
+import type { ServiceAccount } from '../pings/notifiers/access-token.ts';
 
 /** Whether it is the text of a .p8 file as Apple hands them out: a private key of the curve P-256. */
 export function isApnsKey(text: string): boolean {

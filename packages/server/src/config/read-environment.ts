@@ -1,7 +1,7 @@
 import type { SettingProblem } from './config-problem.ts';
 import { didYouMean } from './did-you-mean.ts';
-import { type Given, type Reading, valueOfText } from './given.ts';
 import { readSecretFile } from './read-secret-file.ts';
+import { type SettingsRead, type SettingValue, valueOfText } from './setting-value.ts';
 import { ENV_PREFIX, FILE_SUFFIX, SETTINGS, type Setting } from './settings.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,7 +22,7 @@ const SERVICE_LINKS = /^TIDEMARK_(?:SERVICE_(?:HOST|PORT)(?:_|$)|PORT_[0-9]+_(?:
  * What the environment says. An empty variable counts as unset, since that is what `TIDEMARK_PORT= npm start` and empty
  * lines in env files mean.
  */
-export function readEnvironment(env: Environment, folder: string): Reading {
+export function readEnvironment(env: Environment, folder: string): SettingsRead {
   const readings = SETTINGS.map((setting) => readVariable(setting, env, folder));
   const strangers = strangersIn(env);
   return {
@@ -32,7 +32,7 @@ export function readEnvironment(env: Environment, folder: string): Reading {
   };
 }
 
-function readVariable(setting: Setting, env: Environment, folder: string): Omit<Reading, 'warnings'> {
+function readVariable(setting: Setting, env: Environment, folder: string): Omit<SettingsRead, 'warnings'> {
   const { env: name, secret } = setting;
   if (name === null) return NOTHING;
   const text = env[name] || null;
@@ -41,7 +41,7 @@ function readVariable(setting: Setting, env: Environment, folder: string): Omit<
   if (path !== null) return readSecretFile(setting, { variable: name + FILE_SUFFIX, path, folder });
   if (text === null) return NOTHING;
   const origin = { kind: 'environment', name } as const;
-  const given: Given = { setting, value: valueOfText(setting, text), origin, subject: name, folder };
+  const given: SettingValue = { setting, value: valueOfText(setting, text), origin, subject: name, folder };
   return { given: [given], problems: [] };
 }
 

@@ -2,9 +2,9 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:f
 import { dirname, relative, resolve } from 'node:path';
 import type { SettingProblem } from './config-problem.ts';
 import { didYouMean } from './did-you-mean.ts';
-import type { Given, Reading } from './given.ts';
 import { JsonProblem, parseCommentedJson } from './parse-commented-json.ts';
 import { isOpenToOthers, OPEN_TO_OTHERS } from './read-secret-file.ts';
+import type { SettingsRead, SettingValue } from './setting-value.ts';
 import { SETTINGS } from './settings.ts';
 
 /** Looked for in the working folder when nobody names another. */
@@ -25,7 +25,7 @@ interface Place {
   readonly shown: string;
 }
 
-export function readConfigFile({ path, namedBy, folder }: ConfigFile): Reading {
+export function readConfigFile({ path, namedBy, folder }: ConfigFile): SettingsRead {
   const file = resolve(folder, path);
   if (namedBy === null && !existsSync(file)) return NOTHING;
   const place = { file, shown: relative(folder, file) || path };
@@ -38,7 +38,7 @@ export function readConfigFile({ path, namedBy, folder }: ConfigFile): Reading {
   return { ...reading, problems: [...reading.problems, problem(place, secret.setting.name, detail)] };
 }
 
-const NOTHING: Reading = { given: [], problems: [], warnings: [] };
+const NOTHING: SettingsRead = { given: [], problems: [], warnings: [] };
 
 function open(place: Place, namedBy: string | null): { content: object; mode: number } | { problem: SettingProblem } {
   const said = namedBy === null ? place.shown : `${place.shown}, named by ${namedBy},`;
@@ -66,7 +66,7 @@ function read(file: string): { readonly text: string; readonly mode: number } {
 }
 
 /** Goes through the groups of the file and pairs each member with the setting of that name. */
-function readMembers(content: object, place: Place, path: readonly string[] = []): Reading {
+function readMembers(content: object, place: Place, path: readonly string[] = []): SettingsRead {
   const readings = Object.entries(content).map(([key, value]) => readMember([...path, key], value, place));
   return {
     given: readings.flatMap(({ given }) => given),
@@ -75,7 +75,7 @@ function readMembers(content: object, place: Place, path: readonly string[] = []
   };
 }
 
-function readMember(path: readonly string[], value: unknown, place: Place): Reading {
+function readMember(path: readonly string[], value: unknown, place: Place): SettingsRead {
   const name = path.join('.');
   // An editor finds the schema by it; it is not for us.
   if (name === '$schema' && path.length === 1) return NOTHING;
@@ -84,7 +84,13 @@ function readMember(path: readonly string[], value: unknown, place: Place): Read
     // Null stands for "nothing said", like an empty variable.
     if (value === null) return NOTHING;
     const origin = { kind: 'file', name: place.shown } as const;
-    const given: Given = { setting, value, origin, subject: `${name} in ${place.shown}`, folder: dirname(place.file) };
+    const given: SettingValue = {
+      setting,
+      value,
+      origin,
+      subject: `${name} in ${place.shown}`,
+      folder: dirname(place.file),
+    };
     return { ...NOTHING, given: [given] };
   }
   const isKnownGroup = SETTINGS.some((one) => one.name.startsWith(`${name}.`));

@@ -1,11 +1,11 @@
-import type { Given } from './given.ts';
-import { valueOfText } from './given.ts';
+import type { SettingValue } from './setting-value.ts';
+import { valueOfText } from './setting-value.ts';
 import { SETTINGS } from './settings.ts';
 
 /** Setting name → text, as a command line gives it. */
 export type Flags = ReadonlyMap<string, string>;
 
-export function readFlags(flags: Flags, folder: string): readonly Given[] {
+export function readFlags(flags: Flags, folder: string): readonly SettingValue[] {
   return SETTINGS.flatMap((setting) => {
     const text = flags.get(setting.name);
     if (text === undefined || setting.flag === null) return [];

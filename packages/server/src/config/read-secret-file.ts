@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { SettingProblem } from './config-problem.ts';
-import type { Given } from './given.ts';
+import type { SettingValue } from './setting-value.ts';
 import type { Setting } from './settings.ts';
 
 const SECRET_BYTES_MAX = 65_536;
@@ -19,7 +19,7 @@ export interface SecretFile {
 export function readSecretFile(
   setting: Setting,
   { variable, path, folder }: SecretFile,
-): { readonly given: readonly Given[]; readonly problems: readonly SettingProblem[] } {
+): { readonly given: readonly SettingValue[]; readonly problems: readonly SettingProblem[] } {
   const file = resolve(folder, path);
   const told = { setting: setting.name, origin: variable };
   const content = contentOf(file);

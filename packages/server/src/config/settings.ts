@@ -1,11 +1,11 @@
 import type { TSchema } from 'typebox';
-import type { About } from './kinds.ts';
+import type { SettingDescription } from './kinds.ts';
 import { ConfigSchema } from './schema.ts';
 
 export type SettingKind = 'integer' | 'boolean' | 'text' | 'list';
 
 /** One setting, with all its names. */
-export interface Setting extends About {
+export interface Setting extends SettingDescription {
   /** As the file spells it; a dot stands between a group and its member. */
   readonly name: string;
   readonly kind: SettingKind;
@@ -30,7 +30,7 @@ function settingsOf(schema: TSchema, path: readonly string[]): readonly Setting[
 }
 
 function settingOf(schema: TSchema, path: readonly string[]): Setting {
-  const { description, rule, default: value, secret, fileOnly, path: isPath } = schema as TSchema & About;
+  const { description, rule, default: value, secret, fileOnly, path: isPath } = schema as TSchema & SettingDescription;
   const words = path.join('_');
   return {
     name: path.join('.'),

@@ -5,7 +5,7 @@ import { EventReader } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { quietLog } from '../test-server.ts';
 import { EventHub, type EventHubParts } from './event-hub.ts';
-import { SOURCES_TOLD_MAX } from './news.ts';
+import { SOURCES_TOLD_MAX } from './pending-changes.ts';
 
 const shared = (source: string) => ({ partition: { source, user: null }, cause: 'push' }) as const;
 const own = (source: string, user: string) => ({ partition: { source, user }, cause: 'push' }) as const;

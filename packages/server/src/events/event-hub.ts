@@ -4,7 +4,7 @@ import { Refusal, type SyncEvents } from '@tidemark/protocol';
 import { Connection, type Listener } from './connection.ts';
 import { eventBytes, HEARTBEAT } from './event-bytes.ts';
 import type { LiveDevices } from './live-devices.ts';
-import { type Changed, News } from './news.ts';
+import { type Changed, PendingChanges } from './pending-changes.ts';
 
 export interface EventHubParts {
   readonly tokens: Pick<Tidemark['tokens'], 'isGood'>;
@@ -42,7 +42,7 @@ export class EventHub implements LiveDevices {
   /** Users whose tokens are to be looked at; null: everybody's. */
   readonly #toCheck = new Set<string | null>();
   #isChecking = false;
-  #news: News | null = null;
+  #news: PendingChanges | null = null;
   #isTelling = false;
   #isClosed = false;
 
@@ -87,7 +87,7 @@ export class EventHub implements LiveDevices {
   readonly committed = ({ partition }: Committed): void => {
     if (this.size === 0 || this.#isClosed) return;
     if (this.#news === null) {
-      this.#news = new News();
+      this.#news = new PendingChanges();
       if (!this.#isTelling) setTimeout(() => void this.#tell(), GATHER_MS).unref();
     }
     this.#news.note(partition);
@@ -174,7 +174,7 @@ export class EventHub implements LiveDevices {
     }
   }
 
-  #takeNews(): News | null {
+  #takeNews(): PendingChanges | null {
     const news = this.#news;
     this.#news = null;
     return news;

@@ -139,7 +139,7 @@ interface Plan {
 /** Lets the workers write, stops the server in the middle of it, and gives what was sent and how the server ended. */
 async function round({ folder, signal, dice }: Plan, token: string | null, number: number) {
   const { child, url } = await startServer(folder);
-  const valid = token ?? (await furnish(url));
+  const valid = token ?? (await populate(url));
   const load = new Load();
   const workers = Array.from({ length: WORKERS }, (_, worker) => work(load, url, valid, number, worker));
   await load.until(dice.between(ANSWERS_MIN, ANSWERS_MAX));
@@ -152,7 +152,7 @@ async function round({ folder, signal, dice }: Plan, token: string | null, numbe
   return { token: valid, sent: load.sent, code, killedBy };
 }
 
-async function furnish(url: string): Promise<string> {
+async function populate(url: string): Promise<string> {
   const token = await logIn(url);
   const headers = { 'content-type': 'application/json', 'x-sync-api-token': token };
   const post = (path: string, body: unknown) =>

@@ -9,8 +9,8 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { compose, type Running } from '../compose.ts';
-import { PIPELINED_WAITING_MAX } from '../edge-limits.ts';
-import { type Desk, route } from '../http/route.ts';
+import { type RouteContext, route } from '../http/route.ts';
+import { PIPELINED_WAITING_MAX } from '../limits.ts';
 import { allRoutes } from '../routes/all-routes.ts';
 import { ADMIN_PASSWORD, logIn, quietLog, testConfig } from '../test-server.ts';
 
@@ -72,7 +72,7 @@ function methodNames(store: object): readonly string[] {
 let server: Running;
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let app: FastifyInstance;
-let desk: Desk;
+let context: RouteContext;
 let held: HeldStore;
 let admin: Caller;
 let adminToken: string;
@@ -86,13 +86,13 @@ let snapshots = 0;
 
 const capture = route({
   method: 'GET',
-  path: '/test/desk',
+  path: '/test/context',
   operationId: 'test',
   scope: 'public',
   summary: 'Shows the test what the routes work with',
   answer: Type.Unknown(),
   handle: async (call) => {
-    desk = call.desk;
+    context = call.context;
     return {};
   },
 });
@@ -108,7 +108,7 @@ beforeAll(async () => {
   diagnostics.unsubscribe('fastify.initialization', note);
   adminToken = await logIn(server.url);
   admin = new Caller(server.url, adminToken);
-  await admin.get('/test/desk');
+  await admin.get('/test/context');
   await admin.post('/rc/v1/sources', { name: SOURCE, partition_type: 'user' });
   await makeUser({ url: server.url, token: adminToken }, 'anna');
   const objects = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`o${n}`, { text: 'x'.repeat(2_000) }]));
@@ -117,7 +117,7 @@ beforeAll(async () => {
   client = device.id;
   device.api.close();
   countAnswers();
-  held = new HeldStore(desk.tidemark.store);
+  held = new HeldStore(context.tidemark.store);
 });
 
 beforeEach(async () => {
@@ -125,7 +125,12 @@ beforeEach(async () => {
 });
 
 async function newDeviceToken(): Promise<string> {
-  const { token } = await desk.tidemark.tokens.issue({ user: 'anna', client, scopes: ['device'], expiresAtMs: null });
+  const { token } = await context.tidemark.tokens.issue({
+    user: 'anna',
+    client,
+    scopes: ['device'],
+    expiresAtMs: null,
+  });
   return token;
 }
 
@@ -136,7 +141,7 @@ afterAll(async () => {
 });
 
 function countAnswers(): void {
-  const { devices } = desk.tidemark;
+  const { devices } = context.tidemark;
   const pull = devices.pull.bind(devices);
   devices.pull = async (...given) => {
     const pulled = await pull(...given);
@@ -276,7 +281,7 @@ interface Holdings {
 const holdings = (): Holdings => ({
   requests: app.requestsOpen(),
   bodyBytes: app.bodiesInFlight.bytes,
-  streams: desk.events.size,
+  streams: context.events.size,
   snapshots,
 });
 
@@ -347,7 +352,7 @@ describe('a socket that closes', () => {
     const ready = once(theirs, 'data');
     theirs.write(listen + listen);
     await ready;
-    expect(desk.events.size).toBe(1);
+    expect(context.events.size).toBe(1);
     theirs.destroy();
     await closed(ours);
     await expectNothingHeld();

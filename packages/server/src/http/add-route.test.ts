@@ -3,12 +3,12 @@ import { newTidemark } from '@tidemark/testing';
 import { Type } from 'typebox';
 import { expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../logging/open-log.ts';
-import { Metrics } from '../metrics.ts';
 import { addServiceRoutes } from '../routes/service.ts';
 import { sourceRoutes } from '../routes/sources.ts';
+import { Metrics } from '../telemetry/metrics.ts';
 import { addRoute } from './add-route.ts';
 import { buildHttp } from './app.ts';
-import { type Desk, route } from './route.ts';
+import { type RouteContext, route } from './route.ts';
 
 it('[LOG-3] what is logged about a request that failed carries the id that its caller was given', async () => {
   const written: string[] = [];
@@ -22,8 +22,8 @@ it('[LOG-3] what is logged about a request that failed carries the id that its c
     answer: Type.Object({}),
     handle: () => Promise.reject(new Error('a bug')),
   });
-  // A public route without audit asks nothing of the desk.
-  const app = await buildHttp({ bodyBytesMax: 1_000, logger }, (http) => addRoute(http, {} as Desk, failing));
+  // A public route without audit asks nothing of the context.
+  const app = await buildHttp({ bodyBytesMax: 1_000, logger }, (http) => addRoute(http, {} as RouteContext, failing));
   onTestFinished(() => app.close());
   const { headers, body } = await app.inject({ method: 'GET', url: '/fail' });
   const requestId = headers['x-request-id'];
@@ -40,15 +40,15 @@ it('[REST-34] a change is answered as made when only its entry in the audit trai
     if (batch.writes.some(({ kind }) => kind === 'audit')) throw new Refusal('store_full', 'the disk is full');
     return writeEntries(batch);
   };
-  const desk = {
+  const context = {
     tidemark,
     nowMs: clock.nowMs,
     metrics: new Metrics(),
     servers: { told: () => undefined },
-  } as unknown as Desk;
+  } as unknown as RouteContext;
   const app = await buildHttp({ bodyBytesMax: 1_000, logger }, (http) => {
-    addServiceRoutes(http, desk, { dataFolder: '.', isMetricsPublic: true, isReady: () => true });
-    for (const one of sourceRoutes) addRoute(http, desk, one);
+    addServiceRoutes(http, context, { dataFolder: '.', isMetricsPublic: true, isReady: () => true });
+    for (const one of sourceRoutes) addRoute(http, context, one);
   });
   onTestFinished(() => app.close());
   await tidemark.users.createAdmin({ login: 'admin', password: 'long enough' });

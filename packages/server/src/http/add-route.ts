@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
 import { exchangeOf } from './exchange.ts';
-import type { Call, Desk, Operation, Route } from './route.ts';
+import type { Call, Operation, Route, RouteContext } from './route.ts';
 import { validationSchema } from './route-schema.ts';
 
 declare module 'fastify' {
@@ -23,7 +23,7 @@ declare module 'fastify' {
 }
 
 /** Hangs a route into the server: who may call it, what it takes, what is told of it afterwards. */
-export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
+export function addRoute(app: FastifyInstance, context: RouteContext, route: Route): void {
   const { method, path, scope } = route;
   app.route({
     method,
@@ -32,15 +32,15 @@ export function addRoute(app: FastifyInstance, desk: Desk, route: Route): void {
     config: { isStream: route.streams !== undefined, operation: route },
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     // Before the body is read: whoever may not call the route shall not make us parse anything.
-    ...(scope === 'public' ? {} : { onRequest: admitBearer(desk, scope) }),
-    handler: handlerOf(desk, route),
+    ...(scope === 'public' ? {} : { onRequest: admitBearer(context, scope) }),
+    handler: handlerOf(context, route),
   });
 }
 
-function admitBearer(desk: Desk, scope: Exclude<RouteScope, 'public'>): onRequestHookHandler {
-  const { tidemark } = desk;
+function admitBearer(context: RouteContext, scope: Exclude<RouteScope, 'public'>): onRequestHookHandler {
+  const { tidemark } = context;
   return (request, reply, done) => {
-    findBearer(tidemark, request, desk.nowMs()).then((found) => {
+    findBearer(tidemark, request, context.nowMs()).then((found) => {
       // Whoever hung up meanwhile is forgotten here: without `done` nothing follows.
       if (exchangeOf(reply.raw).isSpent) return;
       const refusal = refusalOfBearer(found, scope);
@@ -52,11 +52,11 @@ function admitBearer(desk: Desk, scope: Exclude<RouteScope, 'public'>): onReques
 }
 
 /** Not async, and nothing is given back to the framework: every promise on the way of every request costs. */
-function handlerOf(desk: Desk, route: Route): (request: FastifyRequest, reply: FastifyReply) => void {
+function handlerOf(context: RouteContext, route: Route): (request: FastifyRequest, reply: FastifyReply) => void {
   const isFollowed = route.audit !== undefined || route.tells !== undefined || route.operation !== undefined;
   const perform = isFollowed
-    ? (request: FastifyRequest) => performAndFollow(desk, route, request)
-    : (request: FastifyRequest) => route.handle(callOf(desk, request));
+    ? (request: FastifyRequest) => performAndFollow(context, route, request)
+    : (request: FastifyRequest) => route.handle(callOf(context, request));
   return (request, reply) => {
     request.servedBy = route;
     // Reading and parsing the body took its time, too.
@@ -72,9 +72,9 @@ function handlerOf(desk: Desk, route: Route): (request: FastifyRequest, reply: F
   };
 }
 
-function callOf(desk: Desk, request: FastifyRequest): Call<never, never, never> {
+function callOf(context: RouteContext, request: FastifyRequest): Call<never, never, never> {
   return {
-    desk,
+    context,
     params: request.params as never,
     query: request.query as never,
     body: request.body as never,
@@ -85,31 +85,31 @@ function callOf(desk: Desk, request: FastifyRequest): Call<never, never, never> 
 }
 
 /** The work of a route with what follows from it: what others are told, what is counted, what the trail keeps. */
-async function performAndFollow(desk: Desk, route: Route, request: FastifyRequest): Promise<unknown> {
-  const call = callOf(desk, request);
+async function performAndFollow(context: RouteContext, route: Route, request: FastifyRequest): Promise<unknown> {
+  const call = callOf(context, request);
   const startedMs = performance.now();
   let answer: unknown;
   try {
     answer = await route.handle(call);
   } catch (error) {
-    await noteAudit(desk, route, request, call, error instanceof Refusal ? error.code : 'internal');
+    await noteAudit(context, route, request, call, error instanceof Refusal ? error.code : 'internal');
     throw error;
   }
-  if (route.tells !== undefined) desk.servers.told(route.tells, concernedUser(request));
-  countOperation(desk, route, request, performance.now() - startedMs);
-  if (route.audit !== undefined) await noteAudit(desk, route, request, call, 'ok', route.auditTarget?.(answer));
+  if (route.tells !== undefined) context.servers.told(route.tells, concernedUser(request));
+  countOperation(context, route, request, performance.now() - startedMs);
+  if (route.audit !== undefined) await noteAudit(context, route, request, call, 'ok', route.auditTarget?.(answer));
   return answer;
 }
 
 /** Only of sources that exist, which a successful operation proves: strangers cannot grow the set of metrics. */
-function countOperation(desk: Desk, { operation }: Route, request: FastifyRequest, elapsedMs: number): void {
+function countOperation(context: RouteContext, { operation }: Route, request: FastifyRequest, elapsedMs: number): void {
   if (operation === undefined) return;
   const { source_name } = request.params as { readonly source_name: string };
-  desk.tidemark.stats.record(`sources:${operation}:${source_name}`, elapsedMs, desk.nowMs());
+  context.tidemark.stats.record(`sources:${operation}:${source_name}`, elapsedMs, context.nowMs());
 }
 
 async function noteAudit(
-  desk: Desk,
+  context: RouteContext,
   route: Route,
   request: FastifyRequest,
   { bearer, address }: Call<never, never, never>,
@@ -130,10 +130,10 @@ async function noteAudit(
   try {
     // Strangers can fail to log in as often as they like.
     const isByStranger = bearer === null && result !== 'ok';
-    await (isByStranger ? desk.tidemark.audit.recordSummed(fact) : desk.tidemark.audit.record(fact));
+    await (isByStranger ? context.tidemark.audit.recordSummed(fact) : context.tidemark.audit.record(fact));
   } catch (error) {
     // What was done is done, and what was refused is refused: the caller is told that, and the operator what is missing.
-    desk.metrics.auditMissing();
+    context.metrics.auditMissing();
     request.log.error({ err: error, ...fact }, 'audit_not_written');
   }
 }

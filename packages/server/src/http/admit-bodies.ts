@@ -1,6 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fastify';
-import { IN_FLIGHT_BYTES_MAX, IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../edge-limits.ts';
+import { IN_FLIGHT_BYTES_MAX, IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../limits.ts';
 import { exchangeOf } from './exchange.ts';
 import { announcedBytes } from './http-connection.ts';
 

@@ -14,7 +14,7 @@ import {
   SOCKETS_CHECK_MS,
   STALL_MS_MAX,
   URL_BYTES_MAX,
-} from '../edge-limits.ts';
+} from '../limits.ts';
 import { admitBodies } from './admit-bodies.ts';
 import { ALWAYS_ANSWERED } from './always-answered.ts';
 import { allowOrigins } from './cors.ts';

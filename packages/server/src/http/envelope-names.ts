@@ -1,5 +1,5 @@
 import { parseJson, Refusal } from '@tidemark/protocol';
-import { ENVELOPE_NAMES_MAX } from '../edge-limits.ts';
+import { ENVELOPE_NAMES_MAX } from '../limits.ts';
 
 const TOLD_UNITS_MAX = 80;
 

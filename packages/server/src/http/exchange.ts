@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** Called once when an exchange is over; `isAnswered` is true when the last byte of the answer has been handed over. */
-export type OverListener = (isAnswered: boolean) => void;
+export type EndListener = (isAnswered: boolean) => void;
 
 const EXCHANGE = Symbol('exchange');
 
@@ -15,7 +15,7 @@ type Tracked = ServerResponse & { [EXCHANGE]?: Exchange };
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly #listeners: OverListener[] = [];
+  readonly #listeners: EndListener[] = [];
   #isSpent = false;
   #isAnswered = false;
 
@@ -31,7 +31,7 @@ export class Exchange {
   }
 
   /** Calls the listener when the exchange is over; immediately if it already is. */
-  onOver(listener: OverListener): void {
+  onOver(listener: EndListener): void {
     if (this.#isSpent) listener(this.#isAnswered);
     else this.#listeners.push(listener);
   }

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openRaw, readToEnd, readUntil } from '@tidemark/testing';
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { DISCARDED_BYTES_MAX, KEEP_ALIVE_MS, PIPELINED_WAITING_MAX, STALL_MS_MAX } from '../edge-limits.ts';
+import { DISCARDED_BYTES_MAX, KEEP_ALIVE_MS, PIPELINED_WAITING_MAX, STALL_MS_MAX } from '../limits.ts';
 import { buildHttp, type HttpOptions } from './app.ts';
 import { exchangeOf } from './exchange.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Refusal } from '@tidemark/protocol';
-import { DISCARDED_BYTES_MAX, PIPELINED_WAITING_MAX } from '../edge-limits.ts';
+import { DISCARDED_BYTES_MAX, PIPELINED_WAITING_MAX } from '../limits.ts';
 import { Exchange } from './exchange.ts';
 import { lingerOn, refuseOn } from './refuse-on.ts';
 

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ENVELOPE_NAMES_MAX, PARSE_STRETCH_BYTES } from '../edge-limits.ts';
+import { ENVELOPE_NAMES_MAX, PARSE_STRETCH_BYTES } from '../limits.ts';
 import { buildHttp } from './app.ts';
 import { parseJsonBody } from './json-body.ts';
 

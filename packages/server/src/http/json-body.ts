@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { pointer, Refusal } from '@tidemark/protocol';
-import { BODY_DEPTH_MAX, OBJECT_MEMBERS_MAX, PARSE_STRETCH_BYTES } from '../edge-limits.ts';
+import { BODY_DEPTH_MAX, OBJECT_MEMBERS_MAX, PARSE_STRETCH_BYTES } from '../limits.ts';
 import { EnvelopeNames, nameOf } from './envelope-names.ts';
-import { memberNames, parseInStretches } from './parse-in-stretches.ts';
+import { memberNames, parseIncrementally } from './incremental-json-parse.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
@@ -17,7 +17,7 @@ export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEM
     throw new Refusal('invalid_json', 'the body begins with a byte order mark');
   }
   const names = new EnvelopeNames();
-  const parsing = parseInStretches(bytes, {
+  const parsing = parseIncrementally(bytes, {
     stretchBytes: PARSE_STRETCH_BYTES,
     depthMax: BODY_DEPTH_MAX,
     objectMembersMax,

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS } from '../edge-limits.ts';
+import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS } from '../limits.ts';
 import { ownResidentBytes, rssBytesMaxOf } from './memory-bound.ts';
 
 /**

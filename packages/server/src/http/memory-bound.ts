@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { MEMORY_SHARE_MAX } from '../edge-limits.ts';
+import { MEMORY_SHARE_MAX } from '../limits.ts';
 
 /** The memory a process may use: what the operator has set, or its share of what the machine or its container has. */
 export function rssBytesMaxOf(setBytes: number, processes: number, thereIsBytes = memoryBytes()): number {

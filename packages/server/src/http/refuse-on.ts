@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { Refusal } from '@tidemark/protocol';
-import { DISCARDED_BYTES_MAX, LINGER_MS } from '../edge-limits.ts';
+import { DISCARDED_BYTES_MAX, LINGER_MS } from '../limits.ts';
 import { problemOf } from './problem.ts';
 
 /** The methods that some path takes, for whoever comes with another one altogether. */

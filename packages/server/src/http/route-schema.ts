@@ -1,7 +1,7 @@
 import type { FastifySchema } from 'fastify';
+import { documentedSchema } from './documented-schema.ts';
 import type { Operation } from './route.ts';
 import { refusalsOf } from './route-refusals.ts';
-import { shownSchema } from './shown.ts';
 
 /** What fastify validates requests by. */
 export function validationSchema({ params, query, body }: Operation): FastifySchema {
@@ -22,14 +22,14 @@ export function operationSchema(operation: Operation): FastifySchema {
     description: description === undefined ? needs : `${description} ${needs}`,
     tags: [sectionOf(path)],
     ...(scope === 'public' ? { security: [] } : {}),
-    ...(params === undefined ? {} : { params: shownSchema(params) }),
-    ...(query === undefined ? {} : { querystring: shownSchema(query) }),
-    ...(body === undefined ? {} : { body: shownSchema(body) }),
+    ...(params === undefined ? {} : { params: documentedSchema(params) }),
+    ...(query === undefined ? {} : { querystring: documentedSchema(query) }),
+    ...(body === undefined ? {} : { body: documentedSchema(body) }),
     response: {
       200: {
         description: descriptionOf(answer) ?? summary,
         content: {
-          [streams ?? 'application/json']: { schema: shownSchema(answer) },
+          [streams ?? 'application/json']: { schema: documentedSchema(answer) },
           ...(isText === true ? PLAIN_TEXT : {}),
         },
       },

@@ -5,15 +5,15 @@ import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
+import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { KeyedLimit } from '../keyed-limit.ts';
-import type { Metrics } from '../metrics.ts';
-import type { JoinedServers, Told } from '../servers/joined-servers.ts';
+import type { KeyedLimit } from '../primitives/keyed-limit.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { TextPart } from './coding/text-parts.ts';
 import type { SnapshotSlots } from './snapshot-slots.ts';
 
 /** What the handlers of routes work with. */
-export interface Desk {
+export interface RouteContext {
   readonly tidemark: Tidemark;
   readonly pings: Pings;
   readonly jobs: Jobs;
@@ -26,7 +26,7 @@ export interface Desk {
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
   readonly snapshots: SnapshotSlots;
-  readonly servers: Pick<JoinedServers, 'told'>;
+  readonly servers: Pick<Cluster, 'told'>;
   readonly metrics: Metrics;
   /** How the backend does. */
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
@@ -38,7 +38,7 @@ export interface Desk {
 
 /** One request, read and admitted as far as the edge can. */
 export interface Call<P, Q, B> {
-  readonly desk: Desk;
+  readonly context: RouteContext;
   readonly params: P;
   readonly query: Q;
   readonly body: B;
@@ -134,7 +134,7 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   /** What the statistics call it for the source in its path, besides counting the route itself. */
   readonly operation?: string;
   /** What other servers have to look at after it. */
-  readonly tells?: Told;
+  readonly tells?: ClusterNotice;
   readonly handle: (call: Call<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 

@@ -1,6 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
 import { describe, expect, it } from 'vitest';
-import { SNAPSHOTS_MAX, SNAPSHOTS_PER_DEVICE_MAX } from '../edge-limits.ts';
+import { SNAPSHOTS_MAX, SNAPSHOTS_PER_DEVICE_MAX } from '../limits.ts';
 import { SnapshotSlots } from './snapshot-slots.ts';
 
 function refusalOf(take: () => unknown): unknown {

@@ -1,5 +1,5 @@
 import { Refusal } from '@tidemark/protocol';
-import { SNAPSHOT_RETRY_AFTER_S, SNAPSHOTS_MAX, SNAPSHOTS_PER_DEVICE_MAX } from '../edge-limits.ts';
+import { SNAPSHOT_RETRY_AFTER_S, SNAPSHOTS_MAX, SNAPSHOTS_PER_DEVICE_MAX } from '../limits.ts';
 
 /** Bounds the snapshots under way, of one device and of all: each holds a line in memory until it has been sent. */
 export class SnapshotSlots {

@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { Refusal } from '@tidemark/protocol';
-import { SOCKETS_MAX } from '../edge-limits.ts';
+import { SOCKETS_MAX } from '../limits.ts';
 import { HttpConnection } from './http-connection.ts';
 import type { HttpConnections } from './http-connections.ts';
 import { METHODS_TAKEN, refuseOn } from './refuse-on.ts';

@@ -1,27 +1,27 @@
 import { JobFailure, type JobHandler, type LeasedJob } from '@tidemark/core';
-import type { Place } from './queue-gate.ts';
+import type { JobPermit } from './queue-gate.ts';
 
 /** Why the work was cut short. */
-export type Cut = 'lease_lost' | 'stopping' | 'too_slow';
+export type InterruptReason = 'lease_lost' | 'stopping' | 'too_slow';
 
-export type WorkEnd =
+export type JobEnd =
   | { readonly kind: 'done' }
   | { readonly kind: 'failed'; readonly error: unknown }
-  | { readonly kind: 'cut'; readonly cut: Cut };
+  | { readonly kind: 'cut'; readonly cut: InterruptReason };
 
-const DONE: WorkEnd = { kind: 'done' };
+const DONE: JobEnd = { kind: 'done' };
 
 /** The work on one leased job. It ends once: by itself, or when somebody cuts it short. */
 export class JobRun {
   readonly job: LeasedJob;
-  readonly place: Place;
+  readonly place: JobPermit;
   readonly startMs: number;
-  readonly #onEnd: (run: JobRun, end: WorkEnd) => void;
+  readonly #onEnd: (run: JobRun, end: JobEnd) => void;
   #controller: AbortController | null = null;
-  #cutBecause: Cut | null = null;
+  #cutBecause: InterruptReason | null = null;
   #isSpent = false;
 
-  constructor(job: LeasedJob, place: Place, startMs: number, onEnd: (run: JobRun, end: WorkEnd) => void) {
+  constructor(job: LeasedJob, place: JobPermit, startMs: number, onEnd: (run: JobRun, end: JobEnd) => void) {
     this.job = job;
     this.place = place;
     this.startMs = startMs;
@@ -49,14 +49,14 @@ export class JobRun {
   }
 
   /** Ends the work also when the handler does not: its result no longer counts. Does nothing once it has ended. */
-  cut(cut: Cut): void {
+  cut(cut: InterruptReason): void {
     if (this.#isSpent) return;
     this.#cutBecause = cut;
     this.#controller?.abort(cut);
     this.#end({ kind: 'cut', cut });
   }
 
-  #end(end: WorkEnd): void {
+  #end(end: JobEnd): void {
     if (this.#isSpent) return;
     this.#isSpent = true;
     this.#onEnd(this, end);

@@ -2,7 +2,7 @@ import type { Clock, JobHandler, Jobs, Log } from '@tidemark/core';
 import type { BackOff } from './back-off.ts';
 import type { JobReport } from './job-outcome.ts';
 import { PaceGate } from './pace-gate.ts';
-import { bothOf, OPEN_GATE, type QueueGate } from './queue-gate.ts';
+import { bothGates, OPEN_GATE, type QueueGate } from './queue-gate.ts';
 import { QueueWorkers } from './queue-workers.ts';
 import { systemTimers, type Timers } from './timers.ts';
 
@@ -70,7 +70,7 @@ export class JobRunner {
     if (this.#isStopped || this.#queues.has(queue)) return;
     const { perSecond = null, gate: given = OPEN_GATE, ...others } = options;
     const { steadyClock: clock } = this.#parts;
-    const gate = perSecond === null ? given : bothOf(given, new PaceGate({ clock, perSecond, burst: 1 }));
+    const gate = perSecond === null ? given : bothGates(given, new PaceGate({ clock, perSecond, burst: 1 }));
     this.#queues.set(queue, new QueueWorkers({ ...this.#parts, ...DEFAULTS, ...others, gate, queue }));
   }
 

@@ -2,7 +2,7 @@ import { type Clock, JobFailure, type Jobs, type LeasedJob, type Log } from '@ti
 import { JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
 import { type BackOff, backOffMs } from './back-off.ts';
 import type { JobOutcome } from './job-outcome.ts';
-import type { Cut, JobRun, WorkEnd } from './job-run.ts';
+import type { InterruptReason, JobEnd, JobRun } from './job-run.ts';
 
 export interface JobSettlerParts {
   readonly queue: string;
@@ -35,7 +35,7 @@ export class JobSettler {
     this.#parts = parts;
   }
 
-  settle(run: JobRun, end: WorkEnd): void {
+  settle(run: JobRun, end: JobEnd): void {
     if (end.kind === 'done') this.#acknowledgeSoon(run);
     else void this.#settleAlone(run, end);
   }
@@ -74,7 +74,7 @@ export class JobSettler {
 
   async #settleAlone(
     run: JobRun,
-    end: Exclude<WorkEnd, { readonly kind: 'done' }>,
+    end: Exclude<JobEnd, { readonly kind: 'done' }>,
     isCutCounted = this.#parts.isCutCounted,
   ): Promise<void> {
     let outcome: JobOutcome = 'unsettled';
@@ -89,7 +89,7 @@ export class JobSettler {
     this.#parts.onSettled([{ run, outcome }]);
   }
 
-  async #settleCut(job: LeasedJob, cut: Cut, isCutCounted: boolean): Promise<JobOutcome> {
+  async #settleCut(job: LeasedJob, cut: InterruptReason, isCutCounted: boolean): Promise<JobOutcome> {
     const { jobs, jobMsMax } = this.#parts;
     if (cut === 'too_slow') return this.#fail(job, new JobFailure(`took longer than ${jobMsMax} ms`));
     if (cut === 'lease_lost') return 'lease_lost';

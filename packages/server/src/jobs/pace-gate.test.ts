@@ -1,7 +1,7 @@
 import { settableClock } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { PaceGate } from './pace-gate.ts';
-import { bothOf, type QueueGate } from './queue-gate.ts';
+import { bothGates, type QueueGate } from './queue-gate.ts';
 
 /** What it says to so many who ask, one after the other. */
 const takes = (gate: QueueGate, count = 1) =>
@@ -25,7 +25,7 @@ it('[JOB-38] so many begin at once as may, then one whenever its time has come',
 it('[JOB-36] behind two gates, a place at one is given back when the other is closed', () => {
   const clock = settableClock();
   const [wide, narrow] = [2, 1].map((burst) => new PaceGate({ clock, perSecond: 1, burst })) as [PaceGate, PaceGate];
-  const both = bothOf(wide, narrow);
+  const both = bothGates(wide, narrow);
   const place = both.take();
   expect(takes(both)).toEqual([1_000]);
   expect(takes(wide)).toEqual(['place']);
@@ -39,7 +39,7 @@ it('[JOB-36] behind two gates, both hear of the end of a job', () => {
   const listening = (name: string): QueueGate => ({
     take: () => ({ giveBack: () => heard.push(`${name} back`), end: () => heard.push(`${name} end`) }),
   });
-  const place = bothOf(listening('first'), listening('second')).take();
+  const place = bothGates(listening('first'), listening('second')).take();
   if (typeof place !== 'number') place.end();
   expect(heard).toEqual(['first end', 'second end']);
 });

@@ -1,5 +1,5 @@
 import type { Clock } from '@tidemark/core';
-import type { Place, QueueGate } from './queue-gate.ts';
+import type { JobPermit, QueueGate } from './queue-gate.ts';
 
 export interface PaceGateParts {
   readonly clock: Clock;
@@ -16,7 +16,7 @@ export class PaceGate implements QueueGate {
   #places: number;
   #countedAtMs: number;
   /** The same for everybody: a place that was used does not come back but with time. */
-  readonly #place: Place = { giveBack: () => void this.#places++, end: () => undefined };
+  readonly #place: JobPermit = { giveBack: () => void this.#places++, end: () => undefined };
 
   constructor(parts: PaceGateParts) {
     this.#parts = parts;
@@ -24,7 +24,7 @@ export class PaceGate implements QueueGate {
     this.#countedAtMs = parts.clock.nowMs();
   }
 
-  take(): Place | number {
+  take(): JobPermit | number {
     const { clock, perSecond, burst } = this.#parts;
     const nowMs = clock.nowMs();
     const passedMs = Math.max(0, nowMs - this.#countedAtMs);

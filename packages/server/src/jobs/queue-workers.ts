@@ -2,10 +2,10 @@ import type { Clock, JobHandler, Jobs, LeasedJob, Log } from '@tidemark/core';
 import { JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
 import type { BackOff } from './back-off.ts';
 import type { JobReport } from './job-outcome.ts';
-import { JobRun, type WorkEnd } from './job-run.ts';
+import { type JobEnd, JobRun } from './job-run.ts';
 import { JobSettler, type SettledRun } from './job-settler.ts';
 import { LeasedBatch } from './leased-batch.ts';
-import type { Place, QueueGate } from './queue-gate.ts';
+import type { JobPermit, QueueGate } from './queue-gate.ts';
 import type { Timers } from './timers.ts';
 
 export interface QueueWorkersParts {
@@ -86,7 +86,7 @@ export class QueueWorkers {
     // A store that is slow to keep what has ended must not be given ever more to keep.
     const unkept = Math.max(0, this.#settling - workers);
     const free = Math.min(workers - this.#busy - unkept, JOBS_LEASED_PER_CALL_MAX);
-    const places: Place[] = [];
+    const places: JobPermit[] = [];
     while (places.length < free) {
       const place = gate.take();
       if (typeof place === 'number') {
@@ -98,7 +98,7 @@ export class QueueWorkers {
     if (places.length > 0) void this.#look(places);
   }
 
-  async #look(places: readonly Place[]): Promise<void> {
+  async #look(places: readonly JobPermit[]): Promise<void> {
     const hints = this.#hints;
     this.#looks++;
     this.#busy += places.length;
@@ -124,14 +124,14 @@ export class QueueWorkers {
   }
 
   /** Places that nothing was found for. */
-  #release(places: readonly Place[]): void {
+  #release(places: readonly JobPermit[]): void {
     for (const place of places) place.giveBack();
     this.#busy -= places.length;
     this.#tellIdle();
   }
 
   /** The first places are those of the leased; the others were released. */
-  #start(places: readonly Place[], leased: readonly LeasedJob[]): void {
+  #start(places: readonly JobPermit[], leased: readonly LeasedJob[]): void {
     const startMs = this.#parts.steadyClock.nowMs();
     const runs = places.flatMap((place, index) => {
       const job = leased[index];
@@ -161,7 +161,7 @@ export class QueueWorkers {
     if (next < runs.length) setImmediate(() => this.#beginFrom(runs, next));
   }
 
-  readonly #end = (run: JobRun, end: WorkEnd): void => {
+  readonly #end = (run: JobRun, end: JobEnd): void => {
     this.#runs.get(run)?.leave(run);
     this.#runs.delete(run);
     run.place.end();

@@ -1,6 +1,6 @@
 import { settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { CircuitBreaker, type Leave } from './circuit-breaker.ts';
+import { type CallPermit, CircuitBreaker } from './circuit-breaker.ts';
 
 function bench() {
   const clock = settableClock();
@@ -20,7 +20,7 @@ function answerOf(breaker: CircuitBreaker): number | 'leave' {
 }
 
 /** What the one gets who is let through. */
-function leaveOf(breaker: CircuitBreaker): Leave {
+function leaveOf(breaker: CircuitBreaker): CallPermit {
   const leave = breaker.ask();
   if (typeof leave === 'number') throw new Error(`to wait ${leave} ms`);
   return leave;

@@ -31,10 +31,10 @@ export interface BreakerView {
 }
 
 /**
- * Leave to call the service. Whoever has it tells what became of the call, or gives it back when there was none to make;
+ * CallPermit to call the service. Whoever has it tells what became of the call, or gives it back when there was none to make;
  * nobody but the one who tries has to. What is told of a call that began before the last rest comes too late to count.
  */
-export interface Leave {
+export interface CallPermit {
   succeed(): void;
   /** `askedMs` is how long the service wants to be left alone; null: it did not say. */
   fail(askedMs: number | null): void;
@@ -91,7 +91,7 @@ export class CircuitBreaker {
   }
 
   /** The leave that was given last: that of calls which begin now. */
-  get leave(): Leave {
+  get leave(): CallPermit {
     return this.#leave;
   }
 
@@ -103,8 +103,8 @@ export class CircuitBreaker {
     return this.#probeUntilMs !== null && nowMs < this.#probeUntilMs ? LOOK_MS : 0;
   }
 
-  /** Leave to call now, or how long to wait, in milliseconds. Whoever gets leave while it is open is the one who tries. */
-  ask(): Leave | number {
+  /** CallPermit to call now, or how long to wait, in milliseconds. Whoever gets leave while it is open is the one who tries. */
+  ask(): CallPermit | number {
     const { waitMs } = this;
     if (waitMs > 0) return waitMs;
     if (!this.isOpen) return this.#leave;
@@ -113,9 +113,9 @@ export class CircuitBreaker {
     return this.#leave;
   }
 
-  #newLeave(): Leave {
+  #newLeave(): CallPermit {
     const given = this.#restsEver;
-    const leave: Leave = {
+    const leave: CallPermit = {
       succeed: () => this.#succeed(given),
       fail: (askedMs) => this.#fail(given, askedMs),
       giveBack: () => this.#giveBack(leave),
@@ -124,7 +124,7 @@ export class CircuitBreaker {
   }
 
   /** Somebody else may be trying by now, whose leave is another one. */
-  #giveBack(leave: Leave): void {
+  #giveBack(leave: CallPermit): void {
     if (leave === this.#leave) this.#probeUntilMs = null;
   }
 

@@ -13,9 +13,9 @@ const list = route({
   summary: 'Who did what, newest first',
   query: pageQuery('the id of a fact', '0kz8m1q7v-9f86d081884c', {}),
   answer: Type.Array(AuditFact, { description: 'Facts, newest first.' }),
-  handle: async ({ desk, query }) => {
+  handle: async ({ context, query }) => {
     if (query.after !== undefined && !FACT_ID.test(query.after)) throw notAnId();
-    return desk.tidemark.audit.list(pageOf(query));
+    return context.tidemark.audit.list(pageOf(query));
   },
 });
 

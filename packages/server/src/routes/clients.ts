@@ -20,8 +20,8 @@ const get = route({
   summary: 'The attributes of a device',
   params: Type.Object({ client_id: ClientId }),
   answer: Client,
-  handle: async ({ desk, params, bearer }) => {
-    const { tidemark } = desk;
+  handle: async ({ context, params, bearer }) => {
+    const { tidemark } = context;
     const view = await tidemark.clients.get(params.client_id);
     const cursors = await tidemark.devices.cursors({ user: view.user_id, client: view.client_id });
     const client = { ...view, cursors };

@@ -40,8 +40,8 @@ export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwne
     params: withDoc,
     answer: Document,
     isText: true,
-    handle: async ({ desk, params: given, accept }) =>
-      documentAnswer(await desk.tidemark.readDocument(scopeOf(given as OwnerParams), docOf(given)), accept),
+    handle: async ({ context, params: given, accept }) =>
+      documentAnswer(await context.tidemark.readDocument(scopeOf(given as OwnerParams), docOf(given)), accept),
   });
   const write = route({
     method: 'POST',
@@ -54,8 +54,8 @@ export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwne
     body: DocumentBody,
     answer: DocumentReport,
     audit: 'document.write',
-    handle: ({ desk, params: given, body }) =>
-      desk.tidemark.writeDocument(scopeOf(given as OwnerParams), docOf(given), body),
+    handle: ({ context, params: given, body }) =>
+      context.tidemark.writeDocument(scopeOf(given as OwnerParams), docOf(given), body),
   });
   return [read, write];
 }
@@ -71,7 +71,7 @@ export function docnamesRoute({ name, id, path, params, scopeOf }: DocumentOwner
     refusals: MEMBERSHIP_REFUSALS,
     params: Type.Object(params),
     answer: names('Names of documents.', ['md', 'settings']),
-    handle: ({ desk, params: given }) => desk.tidemark.documentNames(scopeOf(given as OwnerParams)),
+    handle: ({ context, params: given }) => context.tidemark.documentNames(scopeOf(given as OwnerParams)),
   });
 }
 

@@ -3,8 +3,8 @@ import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { Job, JobPage, JobQueue, JobRemoved, JobRetried } from '@tidemark/protocol/admin-schemas';
 import { text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
+import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
-import { shown } from '../http/shown.ts';
 import { pageOf } from './paging.ts';
 import { Empty, pageQuery } from './shapes.ts';
 
@@ -20,9 +20,9 @@ const list = route({
   scope: 'read',
   summary: 'Queues that have jobs or are paused, and how they stand',
   answer: Type.Array(JobQueue, { description: 'Queues.' }),
-  handle: async ({ desk }) => {
-    const names = await desk.jobs.queues();
-    return Promise.all(names.slice(0, LIST_MAX).map(async (name) => queueOf(await desk.jobs.describe(name))));
+  handle: async ({ context }) => {
+    const names = await context.jobs.queues();
+    return Promise.all(names.slice(0, LIST_MAX).map(async (name) => queueOf(await context.jobs.describe(name))));
   },
 });
 
@@ -34,7 +34,7 @@ const describe = route({
   summary: 'How a queue stands',
   params: QueueParams,
   answer: JobQueue,
-  handle: async ({ desk, params }) => queueOf(await desk.jobs.describe(admitQueue(params.queue))),
+  handle: async ({ context, params }) => queueOf(await context.jobs.describe(admitQueue(params.queue))),
 });
 
 const inspect = route({
@@ -45,14 +45,14 @@ const inspect = route({
   summary: 'Jobs of a queue in a state, page by page; what they carry is not shown',
   refusals: ['invalid_value'],
   params: QueueParams,
-  query: pageQuery('`next` of that page', 'j-1f9', { state: Type.Optional(Type.String(shown(StateParam))) }),
+  query: pageQuery('`next` of that page', 'j-1f9', { state: Type.Optional(Type.String(documentedAs(StateParam))) }),
   answer: JobPage,
-  handle: async ({ desk, params, query }) => {
+  handle: async ({ context, params, query }) => {
     const { state = 'dead', ...paging } = query;
     const queue = admitQueue(params.queue);
     const { after, limit = DEFAULT_LIMIT } = pageOf(paging);
     const page = { limit: admitLimit(limit), ...(after === undefined ? {} : { after: admitAfter(after) }) };
-    const { jobs, next } = await desk.jobs.inspect(queue, admitState(state), page);
+    const { jobs, next } = await context.jobs.inspect(queue, admitState(state), page);
     return { jobs: jobs.map(jobOf), next };
   },
 });
@@ -65,8 +65,8 @@ const find = route({
   summary: 'One job; what it carries is not shown',
   params: JobParams,
   answer: Job,
-  handle: async ({ desk, params }) => {
-    const job = await desk.jobs.find(admitQueue(params.queue), params.job_id);
+  handle: async ({ context, params }) => {
+    const job = await context.jobs.find(admitQueue(params.queue), params.job_id);
     if (job === null) throw notThere(params.job_id);
     return jobOf(job);
   },
@@ -83,10 +83,10 @@ const retry = route({
   body: Empty,
   answer: JobRetried,
   audit: 'jobs.retry',
-  handle: async ({ desk, params }) => {
+  handle: async ({ context, params }) => {
     const { queue, job_id } = params;
-    if (await desk.jobs.revive(admitQueue(queue), job_id)) return { retried: job_id };
-    throw await refusalFor(desk.jobs.find(queue, job_id), job_id, 'only a dead job can be retried');
+    if (await context.jobs.revive(admitQueue(queue), job_id)) return { retried: job_id };
+    throw await refusalFor(context.jobs.find(queue, job_id), job_id, 'only a dead job can be retried');
   },
 });
 
@@ -100,11 +100,11 @@ const remove = route({
   params: JobParams,
   answer: JobRemoved,
   audit: 'jobs.remove',
-  handle: async ({ desk, params }) => {
+  handle: async ({ context, params }) => {
     const { queue, job_id } = params;
-    if (await desk.jobs.remove(admitQueue(queue), job_id)) return { removed: job_id };
+    if (await context.jobs.remove(admitQueue(queue), job_id)) return { removed: job_id };
     throw await refusalFor(
-      desk.jobs.find(queue, job_id),
+      context.jobs.find(queue, job_id),
       job_id,
       'the job is running; wait for it, or pause the queue',
     );
@@ -121,9 +121,9 @@ const pause = route({
   body: Empty,
   answer: JobQueue,
   audit: 'jobs.pause',
-  handle: async ({ desk, params }) => {
-    await desk.jobs.pause(admitQueue(params.queue));
-    return queueOf(await desk.jobs.describe(params.queue));
+  handle: async ({ context, params }) => {
+    await context.jobs.pause(admitQueue(params.queue));
+    return queueOf(await context.jobs.describe(params.queue));
   },
 });
 
@@ -137,9 +137,9 @@ const resume = route({
   body: Empty,
   answer: JobQueue,
   audit: 'jobs.resume',
-  handle: async ({ desk, params }) => {
-    await desk.jobs.resume(admitQueue(params.queue));
-    return queueOf(await desk.jobs.describe(params.queue));
+  handle: async ({ context, params }) => {
+    await context.jobs.resume(admitQueue(params.queue));
+    return queueOf(await context.jobs.describe(params.queue));
   },
 });
 

@@ -16,9 +16,9 @@ const list = route({
   summary: 'The pings that were sent and what became of them, newest first',
   query: pageQuery('the id of a ping', PING_ID_EXAMPLE, {}),
   answer: Type.Array(Ping, { description: 'Pings, newest first.' }),
-  handle: async ({ desk, query }) => {
+  handle: async ({ context, query }) => {
     if (query.after !== undefined && !PING_ID.test(query.after)) throw notAllowed('must be the id of a ping');
-    return desk.results.list(pageOf(query));
+    return context.results.list(pageOf(query));
   },
 });
 
@@ -31,11 +31,11 @@ const get = route({
   params: Type.Object({ ping_id: text('The id of the ping.', PING_ID_EXAMPLE) }),
   query: pageQuery('the id of a device', 'c3f1a2b4', {}),
   answer: PingWithResults,
-  handle: async ({ desk, params, query }) => {
+  handle: async ({ context, params, query }) => {
     if (!PING_ID.test(params.ping_id)) throw new Refusal('ping_not_found', 'there is no ping of this id');
     const isName = query.after === undefined || nameProblem('client', query.after) === null;
     if (!isName) throw notAllowed('must be the id of a client');
-    return desk.results.get(params.ping_id, pageOf(query));
+    return context.results.get(params.ping_id, pageOf(query));
   },
 });
 
@@ -47,7 +47,7 @@ const webPushKey = route({
   scope: 'read',
   summary: 'The public key that browsers subscribe to pushes with (applicationServerKey)',
   answer: WebPushKey,
-  handle: async ({ desk }) => ({ public_key: desk.webPushKey }),
+  handle: async ({ context }) => ({ public_key: context.webPushKey }),
 });
 
 const PING_ID = /^[0-9A-Za-z]{31}$/;

@@ -1,16 +1,16 @@
 import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
 import { WriteReport } from '@tidemark/protocol/schemas';
 import { type Static, type TSchema, Type } from 'typebox';
-import type { Desk } from '../http/route.ts';
+import { documentedAs } from '../http/documented-schema.ts';
+import type { RouteContext } from '../http/route.ts';
 import { type Route, route } from '../http/route.ts';
 import { MEMBERSHIP_REFUSALS, OBJECT_REFUSALS } from '../http/route-refusals.ts';
-import { shown } from '../http/shown.ts';
 import { IgnoredToken, SourceId } from './shapes.ts';
 
 /** The envelope is checked here; the objects are for admission, which has to look at every one of them anyway. */
 const envelope = {
   user_id: Type.Optional(
-    Type.Unknown(shown(text('The user whose data it is. Required unless the source is shared.', 'anna'))),
+    Type.Unknown(documentedAs(text('The user whose data it is. Required unless the source is shared.', 'anna'))),
   ),
   api_token: IgnoredToken,
 };
@@ -20,7 +20,7 @@ const rebuild = {
 
 /** A hash of hashes, which admission checks. */
 function hash(description: string) {
-  return Type.Unknown(shown(objects(description)));
+  return Type.Unknown(documentedAs(objects(description)));
 }
 
 const OPERATION_IDS = {
@@ -38,7 +38,7 @@ function push<B extends TSchema>(
   operation: keyof typeof OPERATION_IDS,
   summary: string,
   body: B,
-  handle: (desk: Desk, target: Target, body: Static<B>) => Promise<unknown>,
+  handle: (context: RouteContext, target: Target, body: Static<B>) => Promise<unknown>,
 ): Route {
   return route({
     method: 'POST',
@@ -51,9 +51,9 @@ function push<B extends TSchema>(
     body,
     answer: WriteReport,
     operation,
-    handle: ({ desk, params, body: given }) => {
+    handle: ({ context, params, body: given }) => {
       const { user_id } = given as { readonly user_id?: unknown };
-      return handle(desk, { source: params.source_name, ...(user_id === undefined ? {} : { user_id }) }, given);
+      return handle(context, { source: params.source_name, ...(user_id === undefined ? {} : { user_id }) }, given);
     },
   });
 }
@@ -63,7 +63,7 @@ const ObjectsBody = Type.Object(
   { ...closed, title: 'PushObjects', description: 'Objects to add or update.' },
 );
 const DeletesBody = Type.Object(
-  { ...envelope, ...rebuild, objects: Type.Unknown(shown(texts('Ids of objects.', ['1', '2']))) },
+  { ...envelope, ...rebuild, objects: Type.Unknown(documentedAs(texts('Ids of objects.', ['1', '2']))) },
   { ...closed, title: 'PushDeletes', description: 'Objects to delete.' },
 );
 const FastInsertBody = Type.Object(

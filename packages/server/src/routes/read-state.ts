@@ -2,9 +2,9 @@ import { INTERVAL_S_MAX } from '@tidemark/protocol';
 import { RefreshDue } from '@tidemark/protocol/admin-schemas';
 import { closed } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
+import { documentedAs } from '../http/documented-schema.ts';
 import { type Route, route } from '../http/route.ts';
 import { MEMBERSHIP_REFUSALS } from '../http/route-refusals.ts';
-import { shown } from '../http/shown.ts';
 import { SourceId, UserId } from './shapes.ts';
 
 const RefreshTime = Type.Integer({
@@ -28,13 +28,13 @@ function readState(method: 'POST' | 'PUT', segment: 'read_state' | 'readstate'):
     refusals: ['invalid_value', ...MEMBERSHIP_REFUSALS],
     params: Type.Object({ user_id: UserId, source_id: SourceId }),
     body: Type.Object(
-      { refresh_time: Type.Optional(Type.Unknown(shown(RefreshTime))) },
+      { refresh_time: Type.Optional(Type.Unknown(documentedAs(RefreshTime))) },
       { ...closed, title: 'ReadState', description: 'When the source is due.' },
     ),
     answer: RefreshDue,
     audit: 'read_state.set',
-    handle: ({ desk, params, body }) =>
-      desk.tidemark.sources.setRefreshTime(params.source_id, params.user_id, body.refresh_time),
+    handle: ({ context, params, body }) =>
+      context.tidemark.sources.setRefreshTime(params.source_id, params.user_id, body.refresh_time),
   });
 }
 

@@ -2,10 +2,10 @@ import { type Guard, ServerLease } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { recordGauges } from '../gauges.ts';
 import { buildHttp } from '../http/app.ts';
-import type { Desk } from '../http/route.ts';
-import { Metrics } from '../metrics.ts';
+import type { RouteContext } from '../http/route.ts';
+import { recordGauges } from '../telemetry/gauges.ts';
+import { Metrics } from '../telemetry/metrics.ts';
 import { addServiceRoutes, type ServiceOptions } from './service.ts';
 
 async function openService(changes: Partial<ServiceOptions> = {}) {
@@ -13,10 +13,10 @@ async function openService(changes: Partial<ServiceOptions> = {}) {
   const { tidemark, clock } = world;
   const jobs = openMemoryJobs({ clock });
   const backend = { health: async () => ({ isSet: false }) };
-  const desk = { tidemark, jobs, backend, nowMs: clock.nowMs, metrics: new Metrics() } as unknown as Desk;
+  const context = { tidemark, jobs, backend, nowMs: clock.nowMs, metrics: new Metrics() } as unknown as RouteContext;
   const folder = await temporaryFolder();
   const options = { dataFolder: folder.path, isMetricsPublic: true, isReady: () => true, ...changes };
-  const app = await buildHttp({ bodyBytesMax: 1_000 }, (http) => addServiceRoutes(http, desk, options));
+  const app = await buildHttp({ bodyBytesMax: 1_000 }, (http) => addServiceRoutes(http, context, options));
   onTestFinished(async () => {
     await app.close();
     await folder.remove();
@@ -82,7 +82,7 @@ it('[REST-23] the lag of the jobs is told, and keeps nobody from being served; a
 
 it('[STATS-10] users, clients, listeners and jobs are measured as they are, once in a step', async () => {
   const { tidemark, jobs, clock, store } = await openService();
-  const lease = new ServerLease({ store, clock }, { name: 'chores', word: 'this server', leaseMs: 1_000_000 });
+  const lease = new ServerLease({ store, clock }, { name: 'maintenance', word: 'this server', leaseMs: 1_000_000 });
   await lease.renew();
   const fence = lease.fence as Guard;
   const parts = { tidemark, jobs, listeners: async () => 7 };

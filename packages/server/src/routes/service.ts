@@ -2,12 +2,12 @@ import { statfs } from 'node:fs/promises';
 import type { EngineDescription, Jobs } from '@tidemark/core';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
-import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../edge-limits.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
-import type { Desk } from '../http/route.ts';
-import type { Metrics } from '../metrics.ts';
+import type { RouteContext } from '../http/route.ts';
+import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../limits.ts';
 import type { BreakerView } from '../outbound/circuit-breaker.ts';
-import type { SecondsTally } from '../seconds-histogram.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { SecondsTally } from '../telemetry/seconds-histogram.ts';
 import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
 
@@ -23,22 +23,22 @@ export interface ServiceOptions {
 }
 
 /** What says that the server is there, which one, and how it is. */
-export function addServiceRoutes(app: FastifyInstance, desk: Desk, options: ServiceOptions): void {
+export function addServiceRoutes(app: FastifyInstance, context: RouteContext, options: ServiceOptions): void {
   const version = { name: 'tidemark', version: readVersion() };
   app.get('/healthz', { schema: serviceSchemas.health }, () => ({ status: 'ok' }));
   app.get('/version', { schema: serviceSchemas.version }, () => version);
   app.get('/readyz', { schema: serviceSchemas.readiness }, async (request, reply) => {
-    const checks = await readiness(desk, options);
+    const checks = await readiness(context, options);
     const isReady = checks.every(({ ok }) => ok);
     reply.code(isReady ? 200 : 503).header('cache-control', 'no-store');
     if (!isReady) reply.header('retry-after', '1');
     const status = isReady ? 'ready' : options.isReady() ? 'not_ready' : 'draining';
-    const mayKnowMore = options.isMetricsPublic || (await isAdmitted(desk, request));
+    const mayKnowMore = options.isMetricsPublic || (await isAdmitted(context, request));
     if (!mayKnowMore) return { status };
-    const { durability } = desk.tidemark.store.engine;
-    return { status, durability, checks, backend: await backendOf(desk) };
+    const { durability } = context.tidemark.store.engine;
+    return { status, durability, checks, backend: await backendOf(context) };
   });
-  addMetrics(app, desk, options);
+  addMetrics(app, context, options);
 }
 
 interface Check {
@@ -47,8 +47,11 @@ interface Check {
   readonly detail: string;
 }
 
-async function readiness(desk: Desk, { dataFolder, isReady, gauge }: ServiceOptions): Promise<readonly Check[]> {
-  const { tidemark } = desk;
+async function readiness(
+  context: RouteContext,
+  { dataFolder, isReady, gauge }: ServiceOptions,
+): Promise<readonly Check[]> {
+  const { tidemark } = context;
   const overload = gauge?.overload ?? null;
   const load: Check = { name: 'load', ok: overload === null, detail: overload ?? 'keeps up' };
   const running: Check = {
@@ -61,7 +64,7 @@ async function readiness(desk: Desk, { dataFolder, isReady, gauge }: ServiceOpti
     (): Check => ({ name: 'store', ok: false, detail: 'does not write' }),
   );
   const disk = dataFolder === null ? [] : [await checkDisk(dataFolder)];
-  return [running, load, store, ...disk, await jobsCheck(desk.jobs), ...engineChecks(tidemark.store.engine)];
+  return [running, load, store, ...disk, await jobsCheck(context.jobs), ...engineChecks(tidemark.store.engine)];
 }
 
 /** How the store is set up, and what should be changed about it: nothing of that keeps it from taking work. */
@@ -80,7 +83,7 @@ function checkDisk(folder: string): Promise<Check> {
   );
 }
 
-/** Told, not judged: a server behind with its jobs still serves, and turning callers away would not help it catch up. */
+/** ClusterNotice, not judged: a server behind with its jobs still serves, and turning callers away would not help it catch up. */
 async function jobsCheck(jobs: Jobs): Promise<Check> {
   try {
     const queues = (await jobs.queues()).slice(0, QUEUES_LOOKED_AT_MAX);
@@ -93,7 +96,7 @@ async function jobsCheck(jobs: Jobs): Promise<Check> {
 }
 
 /** A server whose backend is down still serves what it has, so this is told and decides nothing. */
-async function backendOf({ backend }: Desk): Promise<object> {
+async function backendOf({ backend }: RouteContext): Promise<object> {
   const { isSet, kinds, loginsCheckedBy, ...worst } = await backend.health();
   if (!isSet) return { state: 'unset', failures: 0, until: null };
   const calls = Object.fromEntries(Object.entries(kinds).map(([kind, view]) => [kind, breakerOf(view)]));
@@ -108,8 +111,8 @@ function diskCheck(freeBytes: number): Check {
   return { name: 'disk', ok: freeBytes >= FREE_DISK_BYTES_MIN, detail: `${Math.floor(freeBytes / 2 ** 20)} MiB free` };
 }
 
-function addMetrics(app: FastifyInstance, desk: Desk, { isMetricsPublic, scrape }: ServiceOptions): void {
-  const { metrics, tidemark, nowMs } = desk;
+function addMetrics(app: FastifyInstance, context: RouteContext, { isMetricsPublic, scrape }: ServiceOptions): void {
+  const { metrics, tidemark, nowMs } = context;
   const read = scrape ?? (() => metrics.text());
   const meters = new Meters(metrics);
   app.onAnswered((request, statusCode, elapsedMs) => {
@@ -173,8 +176,8 @@ class Meters {
   }
 }
 
-async function isAdmitted(desk: Desk, request: Parameters<typeof authenticate>[1]): Promise<boolean> {
-  return authenticate(desk.tidemark, request, 'read', desk.nowMs()).then(
+async function isAdmitted(context: RouteContext, request: Parameters<typeof authenticate>[1]): Promise<boolean> {
+  return authenticate(context.tidemark, request, 'read', context.nowMs()).then(
     () => true,
     () => false,
   );

@@ -1,7 +1,7 @@
 import { LIST_MAX } from '@tidemark/protocol';
 import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
 import { type TProperties, Type } from 'typebox';
-import { shown } from '../http/shown.ts';
+import { documentedAs } from '../http/documented-schema.ts';
 
 /** Parameters and shapes that several routes share. */
 export const UserId = text('The login of the user.', 'anna');
@@ -16,7 +16,7 @@ export const Empty = Type.Object({}, { ...closed, title: 'Empty', description: '
 
 /** Accepted because the samples of the specification have it; only headers count. */
 export const IgnoredToken = Type.Optional(
-  Type.Unknown(shown(text('Accepted and ignored: send the token in a header.', 'ignored'))),
+  Type.Unknown(documentedAs(text('Accepted and ignored: send the token in a header.', 'ignored'))),
 );
 
 /** A document: its objects, or its text. */
@@ -27,7 +27,7 @@ export const Document = Type.Union([objects('A hash of hashes: object id → att
 
 export const DocumentBody = Type.Object(
   {
-    data: Type.Unknown(shown(Document)),
+    data: Type.Unknown(documentedAs(Document)),
     append: Type.Optional(
       flag('True: adds to the document; a string is concatenated, objects are merged. Otherwise it is replaced.'),
     ),
@@ -43,7 +43,7 @@ export function pageQuery<Others extends TProperties>(after: string, example: st
   return Type.Object(
     {
       after: Type.Optional(text(`Where the previous page ended: ${after}.`, example)),
-      limit: Type.Optional(Type.String(shown(Limit))),
+      limit: Type.Optional(Type.String(documentedAs(Limit))),
       ...others,
     },
     closed,

@@ -2,8 +2,8 @@ import type { CountedSource } from '@tidemark/core';
 import { Deleted, Source } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
+import { documentedAs } from '../http/documented-schema.ts';
 import { JsonText, route } from '../http/route.ts';
-import { shown } from '../http/shown.ts';
 import { PartitionTypeParam, SourceChanges, SourceDeclaration } from './request-shapes.ts';
 import { names, SourceId } from './shapes.ts';
 
@@ -26,9 +26,9 @@ const byType = route({
   operationId: 'sourcesListByType',
   scope: 'read',
   summary: 'The names of the sources of a partition type',
-  params: Type.Object({ partition_type: Type.String(shown(PartitionTypeParam)) }),
+  params: Type.Object({ partition_type: Type.String(documentedAs(PartitionTypeParam)) }),
   answer: names('Names of sources.', ['Product']),
-  handle: ({ desk, params }) => desk.tidemark.sources.listByType(params.partition_type),
+  handle: ({ context, params }) => context.tidemark.sources.listByType(params.partition_type),
 });
 
 const list = route({
@@ -38,7 +38,7 @@ const list = route({
   scope: 'read',
   summary: 'All sources with their attributes',
   answer: Type.Array(Source, { description: 'All sources.' }),
-  handle: ({ desk }) => desk.tidemark.sources.listCounted(),
+  handle: ({ context }) => context.tidemark.sources.listCounted(),
 });
 
 const declare = route({
@@ -49,10 +49,10 @@ const declare = route({
   scope: 'admin',
   summary: 'Declare a source',
   refusals: ['source_exists', 'forbidden_key', 'invalid_name', 'invalid_value'],
-  body: Type.Record(Type.String(), Type.Unknown(), shown(SourceDeclaration)),
+  body: Type.Record(Type.String(), Type.Unknown(), documentedAs(SourceDeclaration)),
   answer: Source,
   audit: 'source.declare',
-  handle: ({ desk, body }) => desk.tidemark.sources.declare(body),
+  handle: ({ context, body }) => context.tidemark.sources.declare(body),
 });
 
 const get = route({
@@ -63,7 +63,7 @@ const get = route({
   summary: 'The attributes of a source',
   params: Params,
   answer: Source,
-  handle: async ({ desk, params }) => new JsonText(textOf(await desk.tidemark.sources.get(params.source_id))),
+  handle: async ({ context, params }) => new JsonText(textOf(await context.tidemark.sources.get(params.source_id))),
 });
 
 const update = route({
@@ -77,14 +77,16 @@ const update = route({
   params: Params,
   body: Type.Object(
     {
-      data: Type.Unknown(shown(SourceChanges)),
-      user_name: Type.Optional(Type.Unknown(shown(text('Who wants it: shown as `updated_by` of the source.', 'anna')))),
+      data: Type.Unknown(documentedAs(SourceChanges)),
+      user_name: Type.Optional(
+        Type.Unknown(documentedAs(text('Who wants it: shown as `updated_by` of the source.', 'anna'))),
+      ),
     },
     { ...closed, title: 'SourceUpdate', description: 'What to change about a source.' },
   ),
   answer: Source,
   audit: 'source.update',
-  handle: ({ desk, params, body }) => desk.tidemark.sources.update(params.source_id, body.data, body.user_name),
+  handle: ({ context, params, body }) => context.tidemark.sources.update(params.source_id, body.data, body.user_name),
 });
 
 const drop = route({
@@ -97,7 +99,7 @@ const drop = route({
   params: Params,
   answer: Deleted,
   audit: 'source.drop',
-  handle: ({ desk, params }) => desk.tidemark.sources.drop(params.source_id),
+  handle: ({ context, params }) => context.tidemark.sources.drop(params.source_id),
 });
 
 export const sourceRoutes = [byType, list, declare, get, update, drop];

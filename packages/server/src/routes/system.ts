@@ -11,14 +11,14 @@ import { closed, nullableText, text } from '@tidemark/protocol/annotated';
 import { StatStep } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
 import { checkBackend } from '../backend/check-backend.ts';
-import { LOGIN_BYTES_MAX } from '../edge-limits.ts';
+import { documentedAs } from '../http/documented-schema.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { route, TextAnswer } from '../http/route.ts';
-import { shown } from '../http/shown.ts';
+import { LOGIN_BYTES_MAX } from '../limits.ts';
 import { Empty, names } from './shapes.ts';
 
 function stepIndex(description: string, example: number) {
-  return Type.String(shown(Type.Integer({ description, examples: [example] })));
+  return Type.String(documentedAs(Type.Integer({ description, examples: [example] })));
 }
 
 const login = route({
@@ -40,15 +40,17 @@ const login = route({
   isText: true,
   bodyBytesMax: LOGIN_BYTES_MAX,
   audit: 'login',
-  handle: async ({ desk, body, accept, address }) => {
+  handle: async ({ context, body, accept, address }) => {
     const { login: name, password } = body;
-    const user = await desk.limiter.attempt(address, name, () => desk.tidemark.users.verifyPassword(name, password));
+    const user = await context.limiter.attempt(address, name, () =>
+      context.tidemark.users.verifyPassword(name, password),
+    );
     if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
     if (!user.admin) throw new Refusal('forbidden', 'only administrators can log in here');
-    const { token, expires_at } = await desk.tidemark.tokens.issue({
+    const { token, expires_at } = await context.tidemark.tokens.issue({
       user: user.login,
       scopes: ['admin', 'admin:reset'],
-      expiresAtMs: desk.nowMs() + desk.tokenTtlMs,
+      expiresAtMs: context.nowMs() + context.tokenTtlMs,
       stamp: user.stamp,
     });
     return prefersJson(accept) ? { token, expires_at } : new TextAnswer(token);
@@ -62,7 +64,7 @@ const license = route({
   scope: 'read',
   summary: 'The licence in use',
   answer: License,
-  handle: ({ desk }) => desk.tidemark.system.license(),
+  handle: ({ context }) => context.tidemark.system.license(),
 });
 
 const reset = route({
@@ -77,7 +79,7 @@ const reset = route({
   body: Empty,
   answer: ResetReport,
   audit: 'reset',
-  handle: ({ desk, bearer }) => desk.tidemark.reset(bearer === null ? {} : { keepTokenId: bearer.tokenId }),
+  handle: ({ context, bearer }) => context.tidemark.reset(bearer === null ? {} : { keepTokenId: bearer.tokenId }),
 });
 
 const appserver = route({
@@ -87,7 +89,7 @@ const appserver = route({
   scope: 'read',
   summary: 'The address of the backend application',
   answer: Appserver,
-  handle: ({ desk }) => desk.tidemark.system.appserver(),
+  handle: ({ context }) => context.tidemark.system.appserver(),
 });
 
 const setAppserver = route({
@@ -108,7 +110,7 @@ const setAppserver = route({
   ),
   answer: Appserver,
   audit: 'appserver.set',
-  handle: ({ desk, body }) => desk.tidemark.system.setAppserver(body),
+  handle: ({ context, body }) => context.tidemark.system.setAppserver(body),
 });
 
 const checkAppserver = route({
@@ -123,8 +125,8 @@ const checkAppserver = route({
   ),
   answer: AppserverChecks,
   audit: 'appserver.check',
-  handle: async ({ desk, body, bearer }) => {
-    const { tidemark, backend } = desk;
+  handle: async ({ context, body, bearer }) => {
+    const { tidemark, backend } = context;
     return checkBackend({ tidemark, backend, user: body.user_id ?? bearer?.user ?? '' });
   },
 });
@@ -138,8 +140,8 @@ const backendSecret = route({
   refusals: ['write_conflict', 'store_full'],
   answer: BackendSecret,
   audit: 'backend_secret.read',
-  handle: async ({ desk }) => ({
-    secret: desk.isBackendSecretConfigured ? null : await desk.tidemark.system.backendSecret(),
+  handle: async ({ context }) => ({
+    secret: context.isBackendSecretConfigured ? null : await context.tidemark.system.backendSecret(),
   }),
 });
 
@@ -167,14 +169,14 @@ const stats = route({
     ],
     { description: 'Metric keys for `names`, steps for `metric`.' },
   ),
-  handle: async ({ desk, query }) => {
+  handle: async ({ context, query }) => {
     const { names: pattern, metric, start, finish } = query;
-    if (pattern !== undefined && metric === undefined) return desk.tidemark.stats.names(pattern);
+    if (pattern !== undefined && metric === undefined) return context.tidemark.stats.names(pattern);
     if (metric === undefined || pattern !== undefined) {
       throw new Refusal('invalid_request', 'give either names or metric');
     }
     const bounds = { ...(start === undefined ? {} : { start }), ...(finish === undefined ? {} : { finish }) };
-    return desk.tidemark.stats.read({ metric, ...bounds });
+    return context.tidemark.stats.read({ metric, ...bounds });
   },
 });
 

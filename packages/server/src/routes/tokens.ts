@@ -3,8 +3,8 @@ import { NewToken, Revoked, Token } from '@tidemark/protocol/admin-schemas';
 import { closed, nullableMoment, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { requireRightOverToken } from '../auth/administrator-rights.ts';
+import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
-import { shown } from '../http/shown.ts';
 import { pageOf } from './paging.ts';
 import { TokenScopes } from './request-shapes.ts';
 import { pageQuery } from './shapes.ts';
@@ -17,7 +17,7 @@ const list = route({
   summary: 'All tokens, never the secret itself',
   query: pageQuery('the id of a token', '9f86d081884c7d65', {}),
   answer: Type.Array(Token, { description: 'Tokens, without the tokens themselves.' }),
-  handle: ({ desk, query }) => desk.tidemark.tokens.list(pageOf(query)),
+  handle: ({ context, query }) => context.tidemark.tokens.list(pageOf(query)),
 });
 
 const create = route({
@@ -30,7 +30,7 @@ const create = route({
   body: Type.Object(
     {
       name: text('What the token is for.', 'backend'),
-      scopes: Type.Unknown(shown(TokenScopes)),
+      scopes: Type.Unknown(documentedAs(TokenScopes)),
       expires_at: Type.Optional(nullableMoment('When it ends; absent or null: when it is revoked.')),
       user: Type.Optional(text('The login of its user; absent: the caller.', 'admin')),
     },
@@ -38,11 +38,11 @@ const create = route({
   ),
   answer: NewToken,
   audit: 'token.create',
-  handle: async ({ desk, body, bearer }) => {
+  handle: async ({ context, body, bearer }) => {
     const { name, scopes, user = bearer?.user ?? '' } = body;
-    await requireRightOverToken(desk.tidemark, bearer, { user, scopes: Array.isArray(scopes) ? scopes : [] });
+    await requireRightOverToken(context.tidemark, bearer, { user, scopes: Array.isArray(scopes) ? scopes : [] });
     const expiresAtMs = timeOf(body.expires_at ?? null);
-    return desk.tidemark.tokens.issue({ user, name, scopes, expiresAtMs });
+    return context.tidemark.tokens.issue({ user, name, scopes, expiresAtMs });
   },
 });
 
@@ -56,11 +56,11 @@ const revoke = route({
   params: Type.Object({ token_id: text('The id of the token, not the token itself.', '9f86d081884c7d65') }),
   answer: Revoked,
   audit: 'token.revoke',
-  handle: async ({ desk, params, bearer }) => {
+  handle: async ({ context, params, bearer }) => {
     const isOwn = params.token_id === bearer?.tokenId;
-    const found = isOwn ? null : await desk.tidemark.tokens.find(params.token_id);
-    if (found !== null) await requireRightOverToken(desk.tidemark, bearer, found.record);
-    return desk.tidemark.tokens.revoke(params.token_id);
+    const found = isOwn ? null : await context.tidemark.tokens.find(params.token_id);
+    if (found !== null) await requireRightOverToken(context.tidemark, bearer, found.record);
+    return context.tidemark.tokens.revoke(params.token_id);
   },
 });
 

@@ -2,21 +2,21 @@ import { ChangedUser, Deleted, PingReport, User } from '@tidemark/protocol/admin
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { requireRightOverUser } from '../auth/administrator-rights.ts';
+import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
 import { OBJECT_REFUSALS } from '../http/route-refusals.ts';
-import { shown } from '../http/shown.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
 import { pageOf } from './paging.ts';
 import { NewUserAttributes, PingRequest, UserChanges } from './request-shapes.ts';
 import { ClientId, names, pageQuery, SourceId, UserId } from './shapes.ts';
 
 const NewUserBody = Type.Object(
-  { attributes: Type.Unknown(shown(NewUserAttributes)) },
+  { attributes: Type.Unknown(documentedAs(NewUserAttributes)) },
   { ...closed, title: 'NewUser', description: 'A user to create.' },
 );
 const UserChangesBody = Type.Object(
   {
-    attributes: Type.Unknown(shown(UserChanges)),
+    attributes: Type.Unknown(documentedAs(UserChanges)),
     revoke_tokens: Type.Optional(
       Type.Boolean({
         description: 'True: a new password of an administrator ends the named tokens, too.',
@@ -52,7 +52,7 @@ const create = route({
   body: NewUserBody,
   answer: User,
   audit: 'user.create',
-  handle: ({ desk, body }) => desk.tidemark.users.create(body),
+  handle: ({ context, body }) => context.tidemark.users.create(body),
 });
 
 const list = route({
@@ -64,7 +64,7 @@ const list = route({
   refusals: ['invalid_name'],
   query: pageQuery('a login', 'anna', {}),
   answer: names('Logins, sorted.', ['anna', 'bob']),
-  handle: ({ desk, query }) => desk.tidemark.users.list(pageOf(query)),
+  handle: ({ context, query }) => context.tidemark.users.list(pageOf(query)),
 });
 
 const get = route({
@@ -75,7 +75,7 @@ const get = route({
   summary: 'What is known of a user',
   params: UserParams,
   answer: User,
-  handle: ({ desk, params }) => desk.tidemark.users.get(params.user_id),
+  handle: ({ context, params }) => context.tidemark.users.get(params.user_id),
 });
 
 const update = route({
@@ -91,7 +91,7 @@ const update = route({
   body: UserChangesBody,
   answer: ChangedUser,
   audit: 'user.update',
-  handle: async ({ desk: { tidemark, nowMs }, params, body, bearer }) => {
+  handle: async ({ context: { tidemark, nowMs }, params, body, bearer }) => {
     if (!setsPassword(body.attributes)) return tidemark.users.update(params.user_id, body);
     await requireRightOverUser(tidemark, bearer, params.user_id);
     const user = await tidemark.users.update(params.user_id, body);
@@ -111,9 +111,9 @@ const remove = route({
   params: UserParams,
   answer: Deleted,
   audit: 'user.delete',
-  handle: async ({ desk, params, bearer }) => {
-    await requireRightOverUser(desk.tidemark, bearer, params.user_id);
-    return desk.tidemark.users.delete(params.user_id, bearer?.user);
+  handle: async ({ context, params, bearer }) => {
+    await requireRightOverUser(context.tidemark, bearer, params.user_id);
+    return context.tidemark.users.delete(params.user_id, bearer?.user);
   },
 });
 
@@ -125,7 +125,7 @@ const clients = route({
   summary: 'The ids of the devices of a user',
   params: UserParams,
   answer: names('Ids of devices.', ['c3f1a2b4']),
-  handle: ({ desk, params }) => desk.tidemark.clients.listOf(params.user_id),
+  handle: ({ context, params }) => context.tidemark.clients.listOf(params.user_id),
 });
 
 const removeClient = route({
@@ -138,7 +138,7 @@ const removeClient = route({
   params: ClientParams,
   answer: Deleted,
   audit: 'client.delete',
-  handle: ({ desk, params }) => desk.tidemark.clients.delete(params.user_id, params.client_id),
+  handle: ({ context, params }) => context.tidemark.clients.delete(params.user_id, params.client_id),
 });
 
 const ping = route({
@@ -148,11 +148,11 @@ const ping = route({
   scope: 'admin',
   summary: 'Send a push message to all devices of the given users',
   refusals: ['forbidden_key', 'invalid_name', 'invalid_value', 'source_not_found', 'rate_limited', 'queue_full'],
-  body: Type.Record(Type.String(), Type.Unknown(), shown(PingRequest)),
+  body: Type.Record(Type.String(), Type.Unknown(), documentedAs(PingRequest)),
   answer: PingReport,
   audit: 'ping',
   auditTarget: (answer) => `/rc/v1/pings/${(answer as PingReport).ping_id}`,
-  handle: ({ desk, body, bearer }) => desk.pings.send(body, bearer?.user ?? ''),
+  handle: ({ context, body, bearer }) => context.pings.send(body, bearer?.user ?? ''),
 });
 
 function setsPassword(attributes: unknown): boolean {

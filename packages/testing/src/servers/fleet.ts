@@ -43,7 +43,7 @@ export class Fleet {
       await valkey?.remove();
     });
     try {
-      await fleet.#furnish(backend.url);
+      await fleet.#populate(backend.url);
     } catch (error) {
       await fleet.close();
       throw error;
@@ -77,7 +77,7 @@ export class Fleet {
     return this.#close();
   }
 
-  async #furnish(adapterUrl: string): Promise<void> {
+  async #populate(adapterUrl: string): Promise<void> {
     await this.servers[0]?.start();
     await Promise.all(this.servers.slice(1).map((server) => server.start()));
     this.#token = String(await this.call('POST', '/rc/v1/system/login', { login: 'admin', password: FLEET_PASSWORD }));

@@ -60,7 +60,7 @@ async function tearAndCompare(
   dice: Dice,
   isEnough: TornOptions['isEnough'],
 ): Promise<TornReport> {
-  const { admin, devices, target } = await furnish(server);
+  const { admin, devices, target } = await populate(server);
   const [listener] = devices;
   if (listener === undefined) throw new Error('there is no device');
   const calm = () => pullAll(listener);
@@ -84,7 +84,7 @@ async function settled(measure: () => Promise<Holdings>, before?: Holdings): Pro
   }
 }
 
-async function furnish({ url, adminPassword }: ServerProcess) {
+async function populate({ url, adminPassword }: ServerProcess) {
   const door = new Caller(url, null);
   const { text: adminToken } = await door.post('/rc/v1/system/login', { login: 'admin', password: adminPassword });
   door.close();

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import type { WorkerChannel } from '../../cluster/workers/worker-channel.ts';
+import type { StartFailure, WorkerReady } from '../../cluster/workers/worker-message.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load-config.ts';
 import type { ServerLog } from '../../logging/open-log.ts';
 import { readVersion } from '../../version.ts';
-import type { WorkerChannel } from '../../workers/worker-channel.ts';
-import type { Ready, StartFailure } from '../../workers/worker-message.ts';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
@@ -61,7 +61,7 @@ async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
 }
 
 async function superviseWorkers(cli: Cli, config: Config, log: ServerLog): Promise<void> {
-  const { runWorkers } = await import('../../workers/run-workers.ts');
+  const { runWorkers } = await import('../../cluster/workers/run-workers.ts');
   const { workers: count, shutdownGraceMs, shutdownDrainMs } = config;
   const args = process.argv.slice(2);
   try {
@@ -77,7 +77,7 @@ async function superviseWorkers(cli: Cli, config: Config, log: ServerLog): Promi
 async function serveAsWorker(cli: Cli, load: () => LoadedConfig, worker: number): Promise<void> {
   const loaded = load();
   const { config } = loaded;
-  const { channelOf, WorkerChannel } = await import('../../workers/worker-channel.ts');
+  const { channelOf, WorkerChannel } = await import('../../cluster/workers/worker-channel.ts');
   const log = await openServerLog(cli, config, worker);
   const channel = new WorkerChannel(channelOf(process));
   await reloadOnHangUp(loaded, load, log);
@@ -134,7 +134,7 @@ function startFailure(error: NodeJS.ErrnoException, { host, port, dataFolder }: 
   }
 }
 
-function tellReady({ terminal }: Cli, ready: Ready): void {
+function tellReady({ terminal }: Cli, ready: WorkerReady): void {
   const { url, adminLogin, generatedPassword, isAdminPasswordIgnored } = ready;
   if (isAdminPasswordIgnored) {
     terminal.say(

@@ -1,6 +1,6 @@
 import type { TokenView } from '@tidemark/core';
 import type { Command } from 'commander';
-import type { Act, Cli } from '../cli.ts';
+import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
@@ -35,7 +35,7 @@ export function addTokens(program: Command, cli: Cli): void {
   addRevoke(tokens, cli);
 }
 
-const list: Act<[{ readonly user?: string }]> = async ({ api, print }, { user }) => {
+const list: CommandAction<[{ readonly user?: string }]> = async ({ api, print }, { user }) => {
   const all = await listAll<TokenView>(api, '/rc/v1/tokens', ({ id }) => id);
   const wanted = user === undefined ? all : all.filter((token) => token.user === user);
   print.table(wanted, ['id', 'user', 'name', 'scopes', 'client', 'created_at', 'expires_at']);

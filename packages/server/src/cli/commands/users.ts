@@ -2,7 +2,7 @@ import type { UserView } from '@tidemark/core';
 import { type ChangedUser, parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { attributeOf } from '../attribute-of.ts';
-import type { Act, Cli } from '../cli.ts';
+import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
@@ -58,15 +58,15 @@ export function addUsers(program: Command, cli: Cli): void {
     .action(cli.remote(clients));
 }
 
-const list: Act<[object]> = async ({ api, print }) => {
+const list: CommandAction<[object]> = async ({ api, print }) => {
   print.names(await listAll<string>(api, '/rc/v1/users', (login) => login));
 };
 
-const show: Act<[string, object]> = async ({ api, print }, login) => {
+const show: CommandAction<[string, object]> = async ({ api, print }, login) => {
   print.record(await api.get<UserView>(path`/rc/v1/users/${login}`));
 };
 
-const clients: Act<[string, object]> = async ({ api, print }, login) => {
+const clients: CommandAction<[string, object]> = async ({ api, print }, login) => {
   print.names(await api.get<readonly string[]>(path`/rc/v1/users/${login}/clients`));
 };
 

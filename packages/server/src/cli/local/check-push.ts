@@ -1,6 +1,6 @@
 import type { Clock } from '@tidemark/core';
 import type { PingConfig } from '../../config/ping-config.ts';
-import { dryCall } from '../../notifiers/dry-call.ts';
+import { dryCall } from '../../pings/notifiers/dry-call.ts';
 import type { Check } from './checks.ts';
 
 const clock: Clock = { nowMs: () => Date.now() };

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { createGunzip, gunzipSync } from 'node:zlib';
 import { CONTENT_CODINGS } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { COMPRESSIONS_AT_ONCE_MAX } from '../../edge-limits.ts';
+import { COMPRESSIONS_AT_ONCE_MAX } from '../../limits.ts';
 import { inCompressionTurn } from './compressions.ts';
 import { crc32, crc32ByTable, joinCrc32 } from './crc32.ts';
 import { encodeLines, encodeParts } from './encode-parts.ts';

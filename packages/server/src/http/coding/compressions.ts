@@ -1,6 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
-import { ConcurrencyLimit } from '../../concurrency-limit.ts';
-import { COMPRESSIONS_AT_ONCE_MAX, COMPRESSIONS_WAITING_MAX, SNAPSHOTS_MAX } from '../../edge-limits.ts';
+import { COMPRESSIONS_AT_ONCE_MAX, COMPRESSIONS_WAITING_MAX, SNAPSHOTS_MAX } from '../../limits.ts';
+import { ConcurrencyLimit } from '../../primitives/concurrency-limit.ts';
 
 /**
  * Compressing takes a thread of a small pool, which hashing passwords and reading files need as well. So only some

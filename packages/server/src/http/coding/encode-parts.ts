@@ -1,4 +1,4 @@
-import { COMPRESSIONS_WAITING_MAX } from '../../edge-limits.ts';
+import { COMPRESSIONS_WAITING_MAX } from '../../limits.ts';
 import { inCompressionTurn } from './compressions.ts';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
 import { LineCompressor } from './line-compressor.ts';

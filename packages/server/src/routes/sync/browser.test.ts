@@ -14,8 +14,8 @@ import {
   useBrowser,
 } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { newVapidKeys } from '../../notifiers/vapid.ts';
-import { webPushNotifier } from '../../notifiers/web-push-notifier.ts';
+import { newVapidKeys } from '../../pings/notifiers/vapid.ts';
+import { webPushNotifier } from '../../pings/notifiers/web-push-notifier.ts';
 import { startTestServer, type TestServer, testConfig } from '../../test-server.ts';
 
 /** What an app without any build step would serve: a page that says where modules are, and the modules as npm brings them. */

@@ -2,14 +2,14 @@ import { Deleted } from '@tidemark/protocol/admin-schemas';
 import { closed } from '@tidemark/protocol/annotated';
 import { ResetRequest } from '@tidemark/protocol/sync-schemas';
 import { Type } from 'typebox';
+import { documentedAs } from '../../http/documented-schema.ts';
 import { route } from '../../http/route.ts';
-import { shown } from '../../http/shown.ts';
 import { DeviceAttributes } from '../request-shapes.ts';
 import { ClientId, names } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 
 /** What a device may say of itself is for admission, which names whatever is wrong with it. */
-const Attributes = Type.Object({}, { additionalProperties: true, ...shown(DeviceAttributes) });
+const Attributes = Type.Object({}, { additionalProperties: true, ...documentedAs(DeviceAttributes) });
 const Registered = Type.Object(
   { client_id: ClientId },
   { ...closed, title: 'Registered', description: 'The device that was registered.' },
@@ -25,10 +25,10 @@ const register = route({
   refusals: ['client_not_found', 'immutable_attribute', 'forbidden_key', 'invalid_value'],
   body: Attributes,
   answer: Registered,
-  handle: async ({ desk, body, bearer }) => {
+  handle: async ({ context, body, bearer }) => {
     const { client_id: named } = body as { readonly client_id?: unknown };
     const { user, client } = actingDevice(bearer, typeof named === 'string' ? named : undefined);
-    const { client_id } = await desk.tidemark.clients.update(user, client, body);
+    const { client_id } = await context.tidemark.clients.update(user, client, body);
     return { client_id };
   },
 });
@@ -43,9 +43,9 @@ const update = route({
   params: ById,
   body: Attributes,
   answer: Registered,
-  handle: async ({ desk, params, body, bearer }) => {
+  handle: async ({ context, params, body, bearer }) => {
     const { user, client } = actingDevice(bearer, params.client_id);
-    const { client_id } = await desk.tidemark.clients.update(user, client, body);
+    const { client_id } = await context.tidemark.clients.update(user, client, body);
     return { client_id };
   },
 });
@@ -60,10 +60,10 @@ const remove = route({
   params: ById,
   answer: Deleted,
   audit: 'device.delete',
-  handle: async ({ desk, params, bearer }) => {
+  handle: async ({ context, params, bearer }) => {
     const { user, client } = actingDevice(bearer, params.client_id);
-    const answer = await desk.tidemark.clients.delete(user, client);
-    desk.events.signOut(client);
+    const answer = await context.tidemark.clients.delete(user, client);
+    context.events.signOut(client);
     return answer;
   },
 });
@@ -81,9 +81,9 @@ const reset = route({
     { reset: names('The sources that the device starts over with.', ['Product']) },
     { ...closed, title: 'ResetAnswer', description: 'What the device starts over with at its next pull.' },
   ),
-  handle: async ({ desk, params, body, bearer }) => {
+  handle: async ({ context, params, body, bearer }) => {
     const device = actingDevice(bearer, params.client_id);
-    return { reset: await desk.tidemark.devices.restart(device, body.sources) };
+    return { reset: await context.tidemark.devices.restart(device, body.sources) };
   },
 });
 

@@ -13,10 +13,10 @@ const events = route({
     examples: ['event: changed\ndata: {"source":"Product"}\n\n'],
   }),
   streams: 'text/event-stream',
-  handle: async ({ desk, bearer }) => {
+  handle: async ({ context, bearer }) => {
     const device = actingDevice(bearer);
-    desk.events.requireRoom(device);
-    return new EventStream((response) => desk.events.connect(device, response));
+    context.events.requireRoom(device);
+    return new EventStream((response) => context.events.connect(device, response));
   },
 });
 

@@ -1,7 +1,7 @@
 import type { DevicePull } from '@tidemark/core';
 import { PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
 import type { TextPart } from '../../http/coding/text-parts.ts';
-import { type Desk, JsonParts, route } from '../../http/route.ts';
+import { JsonParts, type RouteContext, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
 import { partsOfPage } from './parts-of-page.ts';
 
@@ -12,9 +12,9 @@ const sources = route({
   scope: 'device',
   summary: 'What the device can synchronise',
   answer: SyncSources,
-  handle: async ({ desk, bearer }) => {
+  handle: async ({ context, bearer }) => {
     actingDevice(bearer);
-    return { sources: await desk.tidemark.devices.sources() };
+    return { sources: await context.tidemark.devices.sources() };
   },
 });
 
@@ -27,20 +27,20 @@ const pull = route({
   refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PullRequest,
   answer: PullAnswer,
-  handle: async ({ desk, body, bearer }) => {
+  handle: async ({ context, body, bearer }) => {
     const startedMs = performance.now();
-    const pulled = await desk.tidemark.devices.pull(actingDevice(bearer, body.client_id), {
+    const pulled = await context.tidemark.devices.pull(actingDevice(bearer, body.client_id), {
       sources: new Map(Object.entries(body.sources).map(([name, { token = null }]) => [name, token])),
       ...(body.max_objects === undefined ? {} : { objectsMax: body.max_objects }),
       ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
     });
-    countPages(desk, pulled, performance.now() - startedMs);
+    countPages(context, pulled, performance.now() - startedMs);
     return new JsonParts(partsOf(pulled));
   },
 });
 
 /** Only of sources that exist, which a page proves: strangers cannot grow the set of metrics. */
-function countPages({ tidemark, nowMs }: Desk, { pages }: DevicePull, elapsedMs: number): void {
+function countPages({ tidemark, nowMs }: RouteContext, { pages }: DevicePull, elapsedMs: number): void {
   for (const { source, page } of pages) {
     if (!('error' in page)) tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
   }

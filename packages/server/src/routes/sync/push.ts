@@ -1,6 +1,6 @@
 import type { Outcome, Upload } from '@tidemark/protocol';
 import { PushAnswer, PushRequest } from '@tidemark/protocol/sync-schemas';
-import { type Desk, route } from '../../http/route.ts';
+import { type RouteContext, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
 
 const push = route({
@@ -12,20 +12,20 @@ const push = route({
   refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PushRequest,
   answer: PushAnswer,
-  handle: async ({ desk, body, bearer }) => {
+  handle: async ({ context, body, bearer }) => {
     const startedMs = performance.now();
-    const outcomes = await desk.tidemark.devices.push(actingDevice(bearer, body.client_id), {
+    const outcomes = await context.tidemark.devices.push(actingDevice(bearer, body.client_id), {
       changes: body.changes,
       ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
     });
-    countUploads(desk, body.changes, outcomes, performance.now() - startedMs);
+    countUploads(context, body.changes, outcomes, performance.now() - startedMs);
     return { outcomes };
   },
 });
 
 /** Only what was applied counts, so the source exists. */
 function countUploads(
-  { tidemark, nowMs }: Desk,
+  { tidemark, nowMs }: RouteContext,
   changes: readonly Upload[],
   outcomes: readonly Outcome[],
   elapsedMs: number,

@@ -25,13 +25,13 @@ const search = route({
     { objects: objects('What was found: object id → attributes.') },
     { ...closed, title: 'SearchAnswer', description: 'What a search found.' },
   ),
-  handle: async ({ desk, body, bearer }) => {
+  handle: async ({ context, body, bearer }) => {
     const { user, client } = actingDevice(bearer);
     const startedMs = performance.now();
-    const found = await desk.searches.run(client, () =>
-      desk.tidemark.search({ source: body.source, user_id: user, params: body.params }),
+    const found = await context.searches.run(client, () =>
+      context.tidemark.search({ source: body.source, user_id: user, params: body.params }),
     );
-    desk.tidemark.stats.record(`sources:search:${body.source}`, performance.now() - startedMs, desk.nowMs());
+    context.tidemark.stats.record(`sources:search:${body.source}`, performance.now() - startedMs, context.nowMs());
     return new JsonText(`{"objects":${found}}`);
   },
 });

@@ -2,7 +2,7 @@ import { nameProblem, Refusal } from '@tidemark/protocol';
 import { Revoked } from '@tidemark/protocol/admin-schemas';
 import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
 import { deviceUser } from '../../auth/device-user.ts';
-import { type Desk, route } from '../../http/route.ts';
+import { type RouteContext, route } from '../../http/route.ts';
 import { Empty } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 
@@ -20,17 +20,17 @@ const login = route({
   answer: DeviceSession,
   bodyBytesMax: LOGIN_BYTES_MAX,
   audit: 'device.login',
-  handle: async ({ desk, body, address }) => {
+  handle: async ({ context, body, address }) => {
     const { login: name, password, client = null } = body;
-    const user = await desk.limiter.attempt(address, name, () => deviceUser(desk, name, password));
+    const user = await context.limiter.attempt(address, name, () => deviceUser(context, name, password));
     if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
-    const known = await ownClient(desk, user.login, client);
-    const client_id = known ?? (await desk.tidemark.clients.register(user.login, {})).client_id;
-    const { token, expires_at } = await desk.tidemark.tokens.issue({
+    const known = await ownClient(context, user.login, client);
+    const client_id = known ?? (await context.tidemark.clients.register(user.login, {})).client_id;
+    const { token, expires_at } = await context.tidemark.tokens.issue({
       user: user.login,
       client: client_id,
       scopes: ['device'],
-      expiresAtMs: desk.nowMs() + desk.deviceTokenTtlMs,
+      expiresAtMs: context.nowMs() + context.deviceTokenTtlMs,
       ...(user.stamp === undefined ? {} : { stamp: user.stamp }),
       isReturning: known !== null,
     });
@@ -39,7 +39,7 @@ const login = route({
 });
 
 /** The id the device had before, if it is this user's. */
-async function ownClient({ tidemark }: Desk, login: string, wanted: string | null): Promise<string | null> {
+async function ownClient({ tidemark }: RouteContext, login: string, wanted: string | null): Promise<string | null> {
   const isName = wanted !== null && nameProblem('client', wanted) === null;
   return isName && (await tidemark.clients.isOf(login, wanted)) ? wanted : null;
 }
@@ -53,10 +53,13 @@ const renew = route({
   refusals: ['client_not_found', 'user_not_found'],
   body: Empty,
   answer: DeviceSession,
-  handle: async ({ desk, bearer }) => {
+  handle: async ({ context, bearer }) => {
     const { user, client } = actingDevice(bearer);
     if (bearer === null) throw new Error('a route with a scope was called without a bearer');
-    const { token, expires_at } = await desk.tidemark.tokens.renew(bearer, desk.nowMs() + desk.deviceTokenTtlMs);
+    const { token, expires_at } = await context.tidemark.tokens.renew(
+      bearer,
+      context.nowMs() + context.deviceTokenTtlMs,
+    );
     return { token, user_id: user, client_id: client, expires_at };
   },
 });
@@ -69,10 +72,10 @@ const signOut = route({
   scope: 'device',
   summary: 'Sign the device out; it stays registered',
   answer: Revoked,
-  handle: async ({ desk, bearer }) => {
+  handle: async ({ context, bearer }) => {
     const { user, client, tokenId } = actingDevice(bearer);
-    await desk.tidemark.tokens.revokeOfClient(user, client);
-    desk.events.signOut(client);
+    await context.tidemark.tokens.revokeOfClient(user, client);
+    context.events.signOut(client);
     return { revoked: tokenId };
   },
 });

@@ -24,12 +24,12 @@ const snapshot = route({
   ),
   answer: Page,
   streams: 'application/x-ndjson',
-  handle: async ({ desk, params, query, bearer }) => {
+  handle: async ({ context, params, query, bearer }) => {
     const device = actingDevice(bearer);
-    const giveBack = desk.snapshots.take(device.client);
+    const giveBack = context.snapshots.take(device.client);
     try {
       const call = { source: params.name, token: query.token || null };
-      return new JsonLines(mapEach(await desk.tidemark.devices.snapshot(device, call), linesOf), giveBack);
+      return new JsonLines(mapEach(await context.tidemark.devices.snapshot(device, call), linesOf), giveBack);
     } catch (error) {
       giveBack();
       throw error;

@@ -1,7 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.ts';
 import { keep, listWith, MOMENT, same, TOKEN, TOKEN_ID } from '../matcher.ts';
 import { AS_JSON, del, each, get, json, path, post, refused, text, withoutToken } from '../requests.ts';
-import { aSource, aUser, clientView, userView } from './furniture.ts';
+import { aSource, aUser, clientView, userView } from './fixtures.ts';
 
 function client(id: string): string {
   return path`/rc/v1/clients/${id}`;

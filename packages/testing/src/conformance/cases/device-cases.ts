@@ -1,7 +1,7 @@
 import type { ConformanceCase, Exchange, Sent } from '../conformance-case.ts';
 import { ANY_TEXT, keep, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, TOKEN_ID, wholeNumber } from '../matcher.ts';
 import { del, each, events, get, json, lines, path, post, put, refused, withoutToken } from '../requests.ts';
-import { aSource, aUser, clientView, PASSWORD, push } from './furniture.ts';
+import { aSource, aUser, clientView, PASSWORD, push } from './fixtures.ts';
 
 /** A device of the user signs in; its token and id are kept as `device` and `client`, or under another name. */
 function signsIn(user: string, as = ''): Exchange {

@@ -1,6 +1,6 @@
 import type { ConformanceCase, Exchange } from '../conformance-case.ts';
 import { AS_JSON, AS_TEXT, each, get, json, path, post, refused, text } from '../requests.ts';
-import { aSource, aUser } from './furniture.ts';
+import { aSource, aUser } from './fixtures.ts';
 
 function doc(name: string): string {
   return path`/rc/v1/store/${name}`;

@@ -1,7 +1,7 @@
 import type { ConformanceCase, Exchange, Sent } from '../conformance-case.ts';
 import { listOf, listWith, Matcher } from '../matcher.ts';
 import { AS_TEXT, del, each, get, json, path, post, put, refused, text, withoutToken } from '../requests.ts';
-import { aSource, aUser, push, sourceView, userView } from './furniture.ts';
+import { aSource, aUser, push, sourceView, userView } from './fixtures.ts';
 
 /** One request to every route that needs a token; none of them would be granted for its content. */
 const GUARDED: readonly Sent[] = [

@@ -1,7 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.ts';
 import { ANY_TEXT, keep, listWith, MOMENT, same } from '../matcher.ts';
 import { del, each, get, json, path, post, refused } from '../requests.ts';
-import { aSource, aUser, userView } from './furniture.ts';
+import { aSource, aUser, userView } from './fixtures.ts';
 
 const PING = '/rc/v1/users/ping';
 

@@ -1,6 +1,6 @@
 import type { ConformanceCase, Exchange, Expected, Naming, Sent } from '../conformance-case.ts';
 import { each, get, json, post, refused } from '../requests.ts';
-import { aSource, aUser, mdOf, push } from './furniture.ts';
+import { aSource, aUser, mdOf, push } from './fixtures.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,7 @@ class Desk {
     this.user = name('anna');
   }
 
-  get furniture(): readonly Exchange[] {
+  get fixtures(): readonly Exchange[] {
     return [aSource(this.source), aUser(this.user)];
   }
 
@@ -44,7 +44,7 @@ function pushCase(
     title,
     steps: (name) => {
       const desk = new Desk(name);
-      return [...desk.furniture, ...steps(desk, name)];
+      return [...desk.fixtures, ...steps(desk, name)];
     },
   };
 }

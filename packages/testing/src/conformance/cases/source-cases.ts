@@ -1,7 +1,7 @@
 import type { ConformanceCase, Exchange, Sent } from '../conformance-case.ts';
 import { listWith, listWithout, MOMENT } from '../matcher.ts';
 import { del, each, get, json, path, post, put, refused } from '../requests.ts';
-import { aSource, aUser, mdOf, push, sourceView } from './furniture.ts';
+import { aSource, aUser, mdOf, push, sourceView } from './fixtures.ts';
 
 const SOURCES = '/rc/v1/sources';
 

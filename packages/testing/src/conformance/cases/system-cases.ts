@@ -1,7 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.ts';
 import { keep, listOf, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, wholeNumber } from '../matcher.ts';
 import { AS_JSON, AS_TEXT, each, get, json, path, post, refused, text, withoutToken } from '../requests.ts';
-import { aSource, aUser, mdOf, PASSWORD, push } from './furniture.ts';
+import { aSource, aUser, mdOf, PASSWORD, push } from './fixtures.ts';
 
 const LOGIN = '/rc/v1/system/login';
 const CREDENTIALS = { login: '{login}', password: '{password}' };

@@ -1,7 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.ts';
 import { keep, listOf, listWith, listWithout, Matcher, MOMENT, REQUEST_ID, same, TOKEN, TOKEN_ID } from '../matcher.ts';
 import { del, each, get, json, path, post, refused, withoutToken } from '../requests.ts';
-import { aSource, aUser, push } from './furniture.ts';
+import { aSource, aUser, push } from './fixtures.ts';
 
 const TOKENS = '/rc/v1/tokens';
 

@@ -1,7 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.ts';
 import { listWith, listWithout, Matcher } from '../matcher.ts';
 import { del, each, get, json, path, post, put, refused, withoutToken } from '../requests.ts';
-import { aSource, aUser, mdOf, PASSWORD, push, userView } from './furniture.ts';
+import { aSource, aUser, mdOf, PASSWORD, push, userView } from './fixtures.ts';
 
 const USERS = '/rc/v1/users';
 

@@ -17,7 +17,7 @@ export interface Fuzzing {
   /** The same for the routes of devices. */
   readonly issueDeviceToken: () => Promise<string>;
   /** Makes what requests are about exist. Called at the beginning and after a reset. */
-  readonly furnish: () => Promise<void>;
+  readonly populate: () => Promise<void>;
 }
 
 export interface FuzzReport {
@@ -35,7 +35,7 @@ export async function fuzzServer(fuzzing: Fuzzing): Promise<FuzzReport> {
   const failures: string[] = [];
   let tokens = await issueTokens(fuzzing);
   for (let index = 0; index < fuzzing.requests && failures.length < FAILURES_MAX; index++) {
-    if (index % FURNISH_EVERY === 0) await fuzzing.furnish();
+    if (index % FURNISH_EVERY === 0) await fuzzing.populate();
     const { endpoint, outgoing } = drawAt(fuzzing, index, tokens);
     const answer = await answerOf(fuzzing.sender, outgoing);
     const flaws = typeof answer === 'string' ? [answer] : flawsOf(fuzzing.checker, outgoing, answer);
@@ -53,8 +53,8 @@ interface FuzzTokens {
   readonly device: string;
 }
 
-async function issueTokens({ issueToken, issueDeviceToken, furnish }: Fuzzing): Promise<FuzzTokens> {
-  await furnish();
+async function issueTokens({ issueToken, issueDeviceToken, populate }: Fuzzing): Promise<FuzzTokens> {
+  await populate();
   return { admin: await issueToken(), device: await issueDeviceToken() };
 }
 

@@ -26,7 +26,7 @@ export const operatorCases: readonly JobsCase[] = [
     assert.deepEqual(await workOff(jobs), ['b', 'd', 'a']);
   }),
   jobsCase('[JOB-17] jobs are listed by state', async ({ jobs, clock }) => {
-    const { ids, lists } = await furnish(jobs, clock);
+    const { ids, lists } = await populate(jobs, clock);
     for (const [state, expected] of Object.entries(lists)) {
       const page = await jobs.inspect(QUEUE, state as keyof typeof lists, { limit: 100 });
       assert.deepEqual(
@@ -81,7 +81,7 @@ export const operatorCases: readonly JobsCase[] = [
   jobsCase('[JOB-18] a queue tells how many jobs it has in each state, and how late it is', async ({ jobs, clock }) => {
     const nothing = { due: 0, delayed: 0, waiting: 0, leased: 0, dead: 0 };
     assert.deepEqual(await jobs.describe(QUEUE), { queue: QUEUE, isPaused: false, counts: nothing, lagMs: 0 });
-    const { lists } = await furnish(jobs, clock);
+    const { lists } = await populate(jobs, clock);
     const counts = Object.fromEntries(Object.entries(lists).map(([state, list]) => [state, list.length]));
     assert.deepEqual(await jobs.describe(QUEUE), { queue: QUEUE, isPaused: false, counts, lagMs: 20 });
     clock.advance(5);
@@ -168,7 +168,7 @@ export const operatorCases: readonly JobsCase[] = [
 ];
 
 /** Jobs in every state; what each state lists, by payload, and how the ids are called. */
-async function furnish(jobs: Jobs, clock: SettableClock) {
+async function populate(jobs: Jobs, clock: SettableClock) {
   const now = clock.nowMs();
   const payloads = new Map<string, string>();
   const add = async (payload: string, more = {}) => {

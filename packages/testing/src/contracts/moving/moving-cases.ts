@@ -15,8 +15,8 @@ import { openMemoryStore } from '../../memory-store/open-memory-store.ts';
 import { LEASE_MS, leased, newJob, workOff } from '../jobs/new-job.ts';
 import { bury, put, readRecord } from '../store/change.ts';
 import { committed, ORDERS } from '../store/committed.ts';
-import { furnishStore } from '../store/furnish-store.ts';
 import { observeStore } from '../store/observe-store.ts';
+import { populateStore } from '../store/populate-store.ts';
 import { trimFully } from '../store/trim-fully.ts';
 import type { MovingCase } from './moving-case.ts';
 
@@ -161,7 +161,7 @@ export const movingCases: readonly MovingCase[] = [
 
 /** Beside what every store is furnished with: notes, what ends, what was trimmed, names that sort oddly. */
 async function furnishEverything(store: MovableStore): Promise<void> {
-  await furnishStore(store);
+  await populateStore(store);
   const strange = ['~', 'é', '\uffee', '\u{1f600}', 'A', 'a', 'a b'];
   await committed(store, [...strange.map((id) => put(id)), bury('kept')]);
   await trimFully(store, ORDERS, 5);

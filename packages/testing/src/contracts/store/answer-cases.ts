@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Store } from '@tidemark/core';
 import { bury, put } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { furnishStore, statRow, tidemark } from './furnish-store.ts';
 import { observeStore } from './observe-store.ts';
+import { populateStore, statRow, tidemark } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { trimFully } from './trim-fully.ts';
 import { WHOLE } from './whole-journal.ts';
@@ -13,7 +13,7 @@ const NOTE = { scope: { kind: 'server' }, name: 'note' } as const;
 /** Answers belong to the caller, writes to the store, and what nobody may ask is thrown out. */
 export const answerCases: readonly StoreCase[] = [
   storeCase('[STORE-5] an answer does not change when the store does', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const answer = await observeStore(store);
     const copy = structuredClone(answer);
     await changeEverything(store);

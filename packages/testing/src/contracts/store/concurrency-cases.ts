@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Commit, CommitResult, PartitionState, Store } from '@tidemark/core';
 import { put, recordOf } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { furnishStore } from './furnish-store.ts';
+import { populateStore } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { wholeJournal } from './whole-journal.ts';
 
@@ -75,7 +75,7 @@ export const concurrencyCases: readonly StoreCase[] = [
     assert.deepEqual([document.partCount, document.units], [64, 246]);
   }),
   storeCase('[STORE-3] a user who goes while others write leaves nothing behind', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const ann = { kind: 'user', key: ['ann'] } as const;
     const write = (number: number) =>
       number === 32

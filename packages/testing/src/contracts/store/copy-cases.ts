@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Store } from '@tidemark/core';
 import { bury, put, readRecord, recordOf } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { furnishStore } from './furnish-store.ts';
 import { observeStore, withoutEpochs } from './observe-store.ts';
+import { populateStore } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { trimFully } from './trim-fully.ts';
 import { wholeJournal } from './whole-journal.ts';
@@ -15,7 +15,7 @@ export const copyCases: readonly StoreCase[] = [
   storeCase(
     '[STORE-63] a store opened again shows everything acknowledged, in the same life',
     async ({ store, reopen }) => {
-      await furnishStore(store);
+      await populateStore(store);
       await trimFully(store, ORDERS, 5);
       await committed(store, [put('last'), bury('kept')]);
       const before = await observeStore(store);
@@ -29,7 +29,7 @@ export const copyCases: readonly StoreCase[] = [
   storeCase(
     '[STORE-63] a store opened again goes on where it was',
     async ({ store, reopen }) => {
-      await furnishStore(store);
+      await populateStore(store);
       const ann = { kind: 'user', key: ['ann'] } as const;
       const old = (await store.readEntry(ann)) ?? assert.fail();
       await store.writeEntries({ writes: [{ ...ann, value: null }], guards: [] });
@@ -53,7 +53,7 @@ export const copyCases: readonly StoreCase[] = [
   storeCase(
     '[STORE-63] a life begun by a reset goes on when the store is opened again',
     async ({ store, reopen }) => {
-      await furnishStore(store);
+      await populateStore(store);
       const epoch = await store.reset([{ kind: 'user', key: ['ann'] }]);
       const before = await observeStore(store);
       const again = await reopen();
@@ -64,7 +64,7 @@ export const copyCases: readonly StoreCase[] = [
   storeCase(
     '[STORE-59] a backup holds the same data and begins another life',
     async ({ store, openBackup }) => {
-      await furnishStore(store);
+      await populateStore(store);
       await trimFully(store, ORDERS, 5);
       const before = await observeStore(store);
       const copy = await openBackup();
@@ -81,7 +81,7 @@ export const copyCases: readonly StoreCase[] = [
   storeCase(
     '[STORE-59] a backup leaves the store as it was, and the two go their own ways',
     async ({ store, openBackup }) => {
-      await furnishStore(store);
+      await populateStore(store);
       const before = await observeStore(store);
       const copy = await openBackup();
       assert.deepEqual(await observeStore(store), before);

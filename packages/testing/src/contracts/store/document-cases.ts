@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { DocumentKey, DocumentScope, DocumentType, DocumentWrite, Store } from '@tidemark/core';
-import { FURNISHED_SCOPES, furnishStore } from './furnish-store.ts';
 import { observeStore } from './observe-store.ts';
+import { POPULATED_SCOPES, populateStore } from './populate-store.ts';
 import { sortByBytes } from './sort-by-bytes.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
@@ -116,7 +116,7 @@ export const documentCases: readonly StoreCase[] = [
     await insistOnDocument(store, 'text', { 0: 'a', 1: 'b' });
   }),
   storeCase('[STORE-7] a conflict on a document changes nothing', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const before = await observeStore(store);
     const key = { scope: { kind: 'server' }, name: 'things' } as const;
     const parts = new Map([
@@ -135,11 +135,11 @@ export const documentCases: readonly StoreCase[] = [
     assert.deepEqual(await store.documentNames(NOTE.scope), sortByBytes(names));
   }),
   storeCase('[STORE-37] scopes never mix', async ({ store }) => {
-    for (const [index, scope] of FURNISHED_SCOPES.entries()) {
+    for (const [index, scope] of POPULATED_SCOPES.entries()) {
       await write(store, 'text', { 0: JSON.stringify(scope) }, { key: { scope, name: 'common' } });
       await write(store, 'objects', {}, { key: { scope, name: `only ${index}` } });
     }
-    for (const [index, scope] of FURNISHED_SCOPES.entries()) {
+    for (const [index, scope] of POPULATED_SCOPES.entries()) {
       assert.deepEqual(await store.documentNames(scope), ['common', `only ${index}`]);
       const parts = new Map([['0', JSON.stringify(scope)]]);
       assert.deepEqual((await store.readDocument({ scope, name: 'common' }))?.parts, parts);

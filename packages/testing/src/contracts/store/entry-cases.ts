@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { Entry, EntryKind, EntryRef, EntryWrite, Store } from '@tidemark/core';
 import { Dice } from '../../kit/dice.ts';
 import { seededRandom } from '../../kit/seeded-random.ts';
-import { FURNISHED_ENTRIES, furnishStore } from './furnish-store.ts';
 import { insistOnPaging } from './insist-on-paging.ts';
 import { observeStore } from './observe-store.ts';
+import { POPULATED_ENTRIES, populateStore } from './populate-store.ts';
 import { sortByBytes } from './sort-by-bytes.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
@@ -28,8 +28,8 @@ export const entryCases: readonly StoreCase[] = [
     assert.deepEqual(await write(store, { ...ANN, value: null }), WRITTEN);
   }),
   storeCase('[STORE-38] every kind of entry is kept for itself', async ({ store }) => {
-    await furnishStore(store);
-    for (const ref of FURNISHED_ENTRIES) {
+    await populateStore(store);
+    for (const ref of POPULATED_ENTRIES) {
       assert.equal((await store.readEntry(ref))?.value, JSON.stringify(ref));
       await write(store, { ...ref, value: null });
       assert.equal(await store.readEntry(ref), null);
@@ -123,7 +123,7 @@ export const entryCases: readonly StoreCase[] = [
     assert.deepEqual(keysOf(rest), [['c'], ['d']]);
   }),
   storeCase('[STORE-41] a listing gives each entry as reading it does', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     for (const entry of await list(store, 'user', [])) {
       assert.deepEqual(entry, await store.readEntry({ kind: 'user', key: entry.key }));
     }
@@ -139,7 +139,7 @@ export const entryCases: readonly StoreCase[] = [
     assert.deepEqual([await store.countEntries('user'), await store.countEntries('client')], [0, 0]);
   }),
   storeCase('[STORE-43] a batch is written whole or not at all', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const before = await observeStore(store);
     const fine = Array.from({ length: 30 }, (_, number) => ({ kind: 'user', key: [`${number}`], value: 'v' }) as const);
     const removal = { ...ANN, value: null };
@@ -157,7 +157,7 @@ export const entryCases: readonly StoreCase[] = [
     assert.equal(await store.countEntries('user'), 33);
   }),
   storeCase('[STORE-43] a batch without writes changes no entry', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const before = await observeStore(store);
     assert.deepEqual(await store.writeEntries({ writes: [], guards: [] }), WRITTEN);
     assert.deepEqual(await store.writeEntries({ writes: [], guards: [], erase: {} }), WRITTEN);

@@ -2,30 +2,30 @@ import assert from 'node:assert/strict';
 import type { DocumentScope, Erasure, PartitionKey, Store } from '@tidemark/core';
 import { put } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { FURNISHED_PARTITIONS, furnishStore, tidemark } from './furnish-store.ts';
 import { type Observation, observeStore } from './observe-store.ts';
+import { POPULATED_PARTITIONS, populateStore, tidemark } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { wholeJournal } from './whole-journal.ts';
 
 /** Users, clients and sources that go, and what goes with them. */
 export const erasureCases: readonly StoreCase[] = [
   storeCase('[STORE-44] a user goes with partitions, journals, tidemarks and documents', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await insistOnErasure(store, { users: ['ann'] });
     await insistOnErasure(store, { users: ['Order', 'c1', 'nobody'] });
   }),
   storeCase('[STORE-45] a client goes with tidemarks and documents', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await insistOnErasure(store, { clients: ['c1'] });
     await insistOnErasure(store, { clients: ['ann', 'Part', 'nobody'] });
   }),
   storeCase('[STORE-46] a source goes with all partitions, tidemarks and documents', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await insistOnErasure(store, { sources: ['Order'] });
     await insistOnErasure(store, { sources: ['ann', 'nobody'] });
   }),
   storeCase('[STORE-46] users, clients and sources may go together, and with entries', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await insistOnErasure(store, { users: ['bob'], clients: ['c2'], sources: ['Part'] });
     const writes = [{ kind: 'user', key: ['ann'], value: null } as const];
     await store.writeEntries({ writes, guards: [], erase: { users: ['ann'] } });
@@ -33,7 +33,7 @@ export const erasureCases: readonly StoreCase[] = [
     assert.equal((await store.partition(ORDERS)).head, 0);
   }),
   storeCase('[STORE-47] shared data never goes with a user or a client', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const shared: PartitionKey = { source: 'Order', user: null };
     const scopes: readonly DocumentScope[] = [{ kind: 'server' }, { kind: 'shared', source: 'Order' }];
     const before = [await wholeJournal(store, shared), (await observeStore(store, scopes)).documents];
@@ -44,7 +44,7 @@ export const erasureCases: readonly StoreCase[] = [
     assert.deepEqual(new Set(left.map(({ user }) => user)), new Set([null]));
   }),
   storeCase('[STORE-47] erasing leaves entries and statistics alone', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const { entries, stats } = await observeStore(store);
     const erase = { users: ['ann'], clients: ['c1'], sources: ['Order'] };
     await store.writeEntries({ writes: [], guards: [], erase });
@@ -52,7 +52,7 @@ export const erasureCases: readonly StoreCase[] = [
     assert.deepEqual([after.entries, after.stats, after.epoch], [entries, stats, await store.epoch()]);
   }),
   storeCase('[STORE-48] what was erased reads as if it had never been', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await store.writeEntries({ writes: [], guards: [], erase: { users: ['ann'] } });
     const state = { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 };
     assert.deepEqual(await store.partition(ORDERS), state);
@@ -93,7 +93,7 @@ async function insistOnErasure(store: Store, erase: Erasure): Promise<void> {
   const before = await observeStore(store);
   assert.deepEqual(await store.writeEntries({ writes: [], guards: [], erase }), { status: 'written' });
   assert.deepEqual(await observeStore(store), leftAfter(before, erase));
-  const gone = FURNISHED_PARTITIONS.filter((key) => partitionGoes(key, erase));
+  const gone = POPULATED_PARTITIONS.filter((key) => partitionGoes(key, erase));
   for (const key of gone) assert.equal((await store.partition(key)).head, 0);
 }
 

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import type { Change, Commit, Store } from '@tidemark/core';
 import { bury, put } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { furnishStore } from './furnish-store.ts';
 import { observeStore } from './observe-store.ts';
+import { populateStore } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 /** Expectations of a commit: met, it is applied; not met, nothing at all happens. */
 export const expectationCases: readonly StoreCase[] = [
   storeCase('[STORE-7] a conflict changes nothing, wherever in the commit it is', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const before = await observeStore(store);
     const fine = Array.from({ length: 50 }, (_, number) => put(`new ${number}`));
     const good = [put('kept', 'other'), bury('moved'), put('buried', 'back'), ...fine];

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { DocumentWrite, EntryRef, Guard, Store } from '@tidemark/core';
 import { put } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { furnishStore, tidemark } from './furnish-store.ts';
 import { observeStore } from './observe-store.ts';
+import { populateStore, tidemark } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const ANN: EntryRef = { kind: 'user', key: ['ann'] };
@@ -22,7 +22,7 @@ const NOTE: DocumentWrite = {
 /** Guards: a write happens only while all of its guards exist. */
 export const guardCases: readonly StoreCase[] = [
   storeCase('[STORE-67] a guard with a version is gone as soon as its entry was written again', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const versionOf = async () => (await store.readEntry(ANN))?.version ?? assert.fail();
     const guard = { ...ANN, version: await versionOf() };
     assert.equal((await committed(store, [put('1')], { guards: [guard] })).head, 6);
@@ -33,7 +33,7 @@ export const guardCases: readonly StoreCase[] = [
     assert.equal((await committed(store, [put('1')], { guards: [renewed] })).head, 7);
   }),
   storeCase('[STORE-19] with all guards there, every kind of write happens', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const guards = [ANN, ORDER];
     assert.equal((await committed(store, [put('1')], { guards })).head, 6);
     const written = { status: 'written' };
@@ -45,7 +45,7 @@ export const guardCases: readonly StoreCase[] = [
     assert.equal((await store.readEntry(GHOST))?.value, 'here');
   }),
   storeCase('[STORE-19] with a guard gone, no kind of write happens', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const before = await observeStore(store);
     for (const guards of [[GHOST], [ANN, GHOST], [GHOST, ANN], [ANN, ORDER, GHOST]]) {
       await insistOnGone(store, guards, GHOST);
@@ -53,19 +53,19 @@ export const guardCases: readonly StoreCase[] = [
     assert.deepEqual(await observeStore(store), before);
   }),
   storeCase('[STORE-19] the first guard that is gone is named', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await insistOnGone(store, [ANN, PHANTOM, GHOST], PHANTOM);
     await insistOnGone(store, [GHOST, ORDER, PHANTOM], GHOST);
   }),
   storeCase('[STORE-19] a guard that was removed is gone, and made again it is there', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await store.writeEntries({ writes: [{ ...ANN, value: null }], guards: [] });
     await insistOnGone(store, [ORDER, ANN], ANN);
     await store.writeEntries({ writes: [{ ...ANN, value: 'again' }], guards: [] });
     assert.equal((await committed(store, [put('1')], { guards: [ORDER, ANN] })).head, 6);
   }),
   storeCase('[STORE-19] a guard is a kind and a whole key', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const lookalikes: readonly EntryRef[] = [
       { kind: 'token', key: ['ann'] },
       { kind: 'user', key: ['Ann'] },

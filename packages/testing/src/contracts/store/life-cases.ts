@@ -3,8 +3,8 @@ import type { EntryRef, Finding, Store } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { bury, put, readRecord } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { FURNISHED_PARTITIONS, furnishStore, statRow, tidemark } from './furnish-store.ts';
 import { observeStore } from './observe-store.ts';
+import { POPULATED_PARTITIONS, populateStore, statRow, tidemark } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { WHOLE } from './whole-journal.ts';
 
@@ -18,7 +18,7 @@ const NOTE = { scope: { kind: 'server' }, name: 'note' } as const;
 /** Reset, and the end. */
 export const lifeCases: readonly StoreCase[] = [
   storeCase('[STORE-57] a reset leaves exactly the entries named', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const kept = await Promise.all(KEPT.map(async (ref) => [ref.kind, [await store.readEntry(ref)]] as const));
     const missing = { kind: 'user', key: ['nobody'] } as const;
     const epoch = await store.reset([...KEPT, missing]);
@@ -26,7 +26,7 @@ export const lifeCases: readonly StoreCase[] = [
     const entries = new Map<string, unknown>([...kept, ...empty]);
     const nothing = { epoch, partitions: [], documents: [], entries, stats: new Map() };
     assert.deepEqual(await observeStore(store), nothing);
-    for (const key of FURNISHED_PARTITIONS) {
+    for (const key of POPULATED_PARTITIONS) {
       assert.deepEqual(await store.partition(key), { epoch, head: 0, floor: 0, size: 0, checksum: 0 });
       assert.deepEqual((await store.readObjects(key, ['kept', 'buried'])).objects, new Map());
       assert.deepEqual(await store.listTidemarks(key, { limit: 10 }), []);
@@ -34,13 +34,13 @@ export const lifeCases: readonly StoreCase[] = [
     assert.equal(await store.readDocument(NOTE), null);
   }),
   storeCase('[STORE-57] a reset that keeps nothing leaves nothing, and the store goes on', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const before = await observeStore(store);
     await store.reset([]);
     assert.deepEqual(await store.listEntries({ kind: 'user', prefix: [], limit: 10 }), []);
     assert.equal((await committed(store, [put('kept', 'v', 0)], { expectHead: 0 })).head, 1);
     await store.reset([]);
-    await furnishStore(store);
+    await populateStore(store);
     const after = await observeStore(store);
     assert.deepEqual(
       after.partitions.map(({ key }) => key),
@@ -59,7 +59,7 @@ export const lifeCases: readonly StoreCase[] = [
     assert.equal(new Set(epochs).size, 6);
   }),
   storeCase('[STORE-8] once closed, every call is refused with store_unavailable', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await store.close();
     for (const [name, call] of Object.entries(everyCall(store))) {
       await assert.rejects(

@@ -3,7 +3,7 @@ import type { DocumentScope, EntryKind, PartitionKey, Store } from '@tidemark/co
 import { AWKWARD_NAMES, JOINING_NAMES, LONG_IDS, LONG_NAMES } from './awkward-names.ts';
 import { bury, put, recordOf } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { statRow, tidemark } from './furnish-store.ts';
+import { statRow, tidemark } from './populate-store.ts';
 import { sortByBytes } from './sort-by-bytes.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { wholeJournal } from './whole-journal.ts';

@@ -159,19 +159,19 @@ export const noteCases: readonly StoreCase[] = [
         }
         return found;
       };
-      const furnish = async () => {
+      const populate = async () => {
         for (const partition of [ORDERS, SHARED, { source: 'Part', user: 'bob' }]) {
           for (const client of ['c1', 'c2']) {
             await committed(store, [], { partition, ...notes([{ ...outcome('op'), endsAtMs: 9_000 }], client) });
           }
         }
       };
-      await furnish();
+      await populate();
       await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1', 'ann'] } });
       assert.deepEqual(await left(), ['Order ann c2 op', 'Order null c2 op', 'Part bob c2 op']);
       await store.writeEntries({ writes: [], guards: [], erase: { users: ['ann', 'c2', 'null'] } });
       assert.deepEqual(await left(), ['Order null c2 op', 'Part bob c2 op']);
-      await furnish();
+      await populate();
       await store.writeEntries({ writes: [], guards: [], erase: { sources: ['Order', 'bob'] } });
       assert.deepEqual(await left(), ['Part bob c1 op', 'Part bob c2 op']);
       await store.reset([]);

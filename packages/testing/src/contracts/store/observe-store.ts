@@ -10,7 +10,7 @@ import type {
   Store,
   StoredDocument,
 } from '@tidemark/core';
-import { FURNISHED_SCOPES } from './furnish-store.ts';
+import { POPULATED_SCOPES } from './populate-store.ts';
 import { wholeJournal } from './whole-journal.ts';
 
 export interface ObservedPartition {
@@ -39,7 +39,7 @@ const KINDS: readonly EntryKind[] = ['user', 'client', 'user_client', 'source', 
 
 export async function observeStore(
   store: Store,
-  scopes: readonly DocumentScope[] = FURNISHED_SCOPES,
+  scopes: readonly DocumentScope[] = POPULATED_SCOPES,
 ): Promise<Observation> {
   const keys = await store.partitions({ limit: LIMIT });
   const entries = new Map<EntryKind, readonly Entry[]>();

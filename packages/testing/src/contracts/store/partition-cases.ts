@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { PartitionKey } from '@tidemark/core';
 import { bury, put, recordOf } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { FURNISHED_PARTITIONS, furnishStore } from './furnish-store.ts';
 import { insistOnPaging } from './insist-on-paging.ts';
+import { POPULATED_PARTITIONS, populateStore } from './populate-store.ts';
 import { randomHistory } from './random-history.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { WHOLE, wholeJournal } from './whole-journal.ts';
@@ -46,7 +46,7 @@ export const partitionCases: readonly StoreCase[] = [
   storeCase('[STORE-10] the epoch of the store stays while it is written to', async ({ store }) => {
     const epoch = await store.epoch();
     assert.notEqual(epoch, '');
-    await furnishStore(store);
+    await populateStore(store);
     assert.equal(await store.epoch(), epoch);
   }),
   storeCase(
@@ -92,18 +92,18 @@ export const partitionCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readObjects(ORDERS, []), { state, objects: new Map() });
   }),
   storeCase('[STORE-21] every partition that was written to is listed once', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const listed = await store.partitions({ limit: 1_000 });
-    assert.equal(listed.length, FURNISHED_PARTITIONS.length);
-    assert.deepEqual(new Set(listed.map(asText)), new Set(FURNISHED_PARTITIONS.map(asText)));
+    assert.equal(listed.length, POPULATED_PARTITIONS.length);
+    assert.deepEqual(new Set(listed.map(asText)), new Set(POPULATED_PARTITIONS.map(asText)));
   }),
   storeCase('[STORE-21] listings of any length, one after the other, give the same order', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const all = await store.partitions({ limit: 1_000 });
     await insistOnPaging(all, (after, limit) => store.partitions(after === undefined ? { limit } : { after, limit }));
   }),
   storeCase('[STORE-21] a listing goes on after a partition that is gone by now', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const all = await store.partitions({ limit: 1_000 });
     const after = all.find(({ user }) => user === 'bob') ?? assert.fail();
     await store.writeEntries({ writes: [], guards: [], erase: { users: ['bob'] } });

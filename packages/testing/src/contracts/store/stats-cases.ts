@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { StatRow, Store } from '@tidemark/core';
-import { statRow } from './furnish-store.ts';
+import { statRow } from './populate-store.ts';
 import { sortByBytes } from './sort-by-bytes.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 

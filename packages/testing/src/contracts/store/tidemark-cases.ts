@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { DeviceTidemark } from '@tidemark/core';
 import { bury, put } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { furnishStore, tidemark } from './furnish-store.ts';
 import { insistOnPaging } from './insist-on-paging.ts';
 import { observeStore } from './observe-store.ts';
+import { populateStore, tidemark } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { trimFully } from './trim-fully.ts';
 
@@ -29,7 +29,7 @@ export const tidemarkCases: readonly StoreCase[] = [
     assert.equal(await store.readTidemark({ source: 'Order', user: null }, 'c1'), null);
   }),
   storeCase('[STORE-49] a note moves nothing in the partition', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const before = await observeStore(store);
     await store.noteTidemark(ORDERS, tidemark('new'), []);
     const after = await observeStore(store);

@@ -5,7 +5,7 @@ import { Dice } from '../../kit/dice.ts';
 import { seededRandom } from '../../kit/seeded-random.ts';
 import { bury, put, readRecord } from './change.ts';
 import { committed, ORDERS } from './committed.ts';
-import { furnishStore } from './furnish-store.ts';
+import { populateStore } from './populate-store.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 import { trimFully } from './trim-fully.ts';
 
@@ -13,7 +13,7 @@ import { trimFully } from './trim-fully.ts';
 export const verifyCases: readonly StoreCase[] = [
   storeCase('[STORE-60] verify finds nothing wrong with a healthy store', async ({ store }) => {
     assert.deepEqual(await findings(store), []);
-    await furnishStore(store);
+    await populateStore(store);
     assert.deepEqual(await findings(store), []);
     await comeAndGo(store, 40);
     assert.deepEqual(await findings(store), []);
@@ -26,7 +26,7 @@ export const verifyCases: readonly StoreCase[] = [
     assert.deepEqual(await findings(store), []);
   }),
   storeCase('[STORE-60] verify finds nothing wrong while work goes on', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const work = comeAndGo(store, 40);
     const found: Finding[] = [];
     for (let round = 0; round < 5; round++) found.push(...(await findings(store)));
@@ -34,7 +34,7 @@ export const verifyCases: readonly StoreCase[] = [
     assert.deepEqual(found, []);
   }),
   storeCase('[STORE-60] verify reads every live record', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const read: string[] = [];
     const reader: RecordReader = (record) => {
       read.push(record);
@@ -50,12 +50,12 @@ export const verifyCases: readonly StoreCase[] = [
     assert.deepEqual(new Set(read), expected);
   }),
   storeCase('[STORE-61] verify names a record that cannot be read', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     await committed(store, [{ id: 'broken', record: 'broken', checksum: 1 }]);
     await insistOnFinding(store, 'unreadable');
   }),
   storeCase('[STORE-61] verify names a record whose checksum is not the one kept', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const honest = put('lying');
     await committed(store, [{ ...honest, checksum: honest.checksum === 1 ? 2 : 1 }]);
     await insistOnFinding(store, 'wrong_object_checksum');
@@ -64,7 +64,7 @@ export const verifyCases: readonly StoreCase[] = [
     assert.deepEqual(await findings(store), []);
   }),
   storeCase('[STORE-61] verify names a record that stands under another id', async ({ store }) => {
-    await furnishStore(store);
+    await populateStore(store);
     const { record, checksum } = put('somebody else');
     assert.equal(checksum, textChecksum(record ?? ''));
     await committed(store, [{ id: 'new', record, checksum }]);

@@ -1,5 +1,5 @@
 import type { DocumentKey, DocumentScope } from '@tidemark/core';
-import { FURNISHED_SCOPES } from '../../contracts/store/furnish-store.ts';
+import { POPULATED_SCOPES } from '../../contracts/store/populate-store.ts';
 import type { BrokenStore } from './broken-store.ts';
 
 export const brokenDocuments: readonly BrokenStore[] = [
@@ -104,7 +104,7 @@ export const brokenDocuments: readonly BrokenStore[] = [
     caughtBy: 'STORE-44',
     breaks: (store) => ({
       writeEntries: async (batch) => {
-        const keys = FURNISHED_SCOPES.filter(({ kind }) => kind === 'user').map((scope) => ({ scope, name: 'note' }));
+        const keys = POPULATED_SCOPES.filter(({ kind }) => kind === 'user').map((scope) => ({ scope, name: 'note' }));
         const kept = await Promise.all(keys.map(async (key) => ({ key, document: await store.readDocument(key) })));
         const result = await store.writeEntries(batch);
         for (const { key, document } of kept) {

@@ -1,0 +1,32 @@
+import type { SyncSource } from '@tidemark/protocol';
+import type { Transaction } from '../state/local-state.ts';
+import type { SourceRow } from '../state/rows.ts';
+import { sameJson } from '../state/same-json.ts';
+
+/** Takes the list of sources into the transaction: new ones begin empty, those that are gone go with their objects. */
+export function applySources(tx: Transaction, descriptions: readonly SyncSource[]): void {
+  const named = new Map(descriptions.map((description) => [description.name, description]));
+  for (const [source, row] of [...tx.entries('sources', '')]) {
+    const description = named.get(source);
+    if (description === undefined) dropSource(tx, source);
+    else if (!sameJson(description, row.description)) tx.put('sources', ['', source], { ...row, description });
+  }
+  for (const [source, description] of named) {
+    if (tx.get('sources', ['', source]) === undefined) tx.put('sources', ['', source], emptyRow(description));
+  }
+}
+
+/** Uploads without a final outcome stay: the server has yet to say what becomes of them. */
+function dropSource(tx: Transaction, source: string): void {
+  for (const table of ['objects', 'staged', 'links'] as const) {
+    for (const [second] of [...tx.entries(table, source)]) tx.delete(table, [source, second]);
+  }
+  for (const [opId, { source: target, state }] of [...tx.entries('uploads', '')]) {
+    if (target === source && state === 'applied') tx.delete('uploads', ['', opId]);
+  }
+  tx.delete('sources', ['', source]);
+}
+
+function emptyRow(description: SyncSource): SourceRow {
+  return { description, seen: null, token: null, staging: null, syncedAtMs: null, heals: 0 };
+}

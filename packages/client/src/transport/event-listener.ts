@@ -1,0 +1,149 @@
+import { ClientError } from '../client-error.ts';
+import { HEARTBEAT_MS_DEFAULT, HEARTBEATS_MISSED_MAX, POLL_MS_LIVE } from '../limits.ts';
+import type { Platform } from '../ports/platform.ts';
+import { fraction, pauseMs } from './pause-ms.ts';
+import { readEvents, type ServerEvent } from './read-events.ts';
+import type { SessionCaller } from './session-caller.ts';
+import { timeLimit } from './wire.ts';
+
+export interface ServerEventHooks {
+  /** Pull this source, or everything. */
+  onPull(source: string | null): void;
+  onPing(data: unknown): void;
+  /** Whether hints come as they happen, or the device has to ask. */
+  onLive(isLive: boolean): void;
+  onSessionEnded(): void;
+}
+
+export interface ServerEventOptions {
+  readonly pollMs: number;
+  /** Without, the device only asks from time to time. */
+  readonly usesStream: boolean;
+}
+
+/**
+ * How a device hears that something changed: by a stream of events that is opened again whenever it breaks, and by
+ * asking from time to time when there is none.
+ */
+export class ServerEventListener {
+  readonly #platform: Platform;
+  readonly #caller: SessionCaller;
+  readonly #hooks: ServerEventHooks;
+  readonly #options: ServerEventOptions;
+  #controller: AbortController | null = null;
+  #cancelPoll: () => void = () => undefined;
+  #isLive = false;
+  #failures = 0;
+
+  constructor(platform: Platform, caller: SessionCaller, hooks: ServerEventHooks, options: ServerEventOptions) {
+    this.#platform = platform;
+    this.#caller = caller;
+    this.#hooks = hooks;
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#controller !== null) return;
+    this.#controller = new AbortController();
+    this.#failures = 0;
+    this.#armPoll();
+    if (this.#options.usesStream) void this.#listen(this.#controller.signal);
+  }
+
+  stop(): void {
+    this.#controller?.abort();
+    this.#controller = null;
+    this.#cancelPoll();
+    this.#setLive(false);
+  }
+
+  async #listen(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const end = await this.#hear(signal);
+      if (signal.aborted) return;
+      this.#setLive(false);
+      if (end === 'session_ended') this.#hooks.onSessionEnded();
+      if (typeof end === 'string') return;
+      this.#failures++;
+      await this.#pause(pauseMs(this.#platform, this.#failures, end.retryAfterMs), signal);
+    }
+  }
+
+  /** One stream from its beginning to its end, however it ends. */
+  async #hear(signal: AbortSignal): Promise<'session_ended' | 'no_streams' | { readonly retryAfterMs: number | null }> {
+    const silence = timeLimit(this.#platform, signal, HEARTBEAT_MS_DEFAULT * HEARTBEATS_MISSED_MAX);
+    try {
+      const response = await this.#caller.open({
+        path: '/events',
+        accept: 'text/event-stream',
+        signal: silence.signal,
+      });
+      if (!response.body) return 'no_streams';
+      for await (const event of readEvents(response, () => silence.rewind(), silence.signal)) {
+        this.#take(event);
+        // Two that listen as the same device would only keep ending each other.
+        if (event.name === 'ended' && codeOf(event) === 'replaced') return { retryAfterMs: POLL_MS_LIVE };
+        if (event.name === 'ready') silence.stretch(heartbeatMs(event) * HEARTBEATS_MISSED_MAX);
+      }
+      return { retryAfterMs: null };
+    } catch (error) {
+      const { code, retryAfterMs } = error instanceof ClientError ? error : { code: '', retryAfterMs: null };
+      return code === 'sign_in_required' || code === 'signed_out' ? 'session_ended' : { retryAfterMs };
+    } finally {
+      silence.end();
+    }
+  }
+
+  #take({ name, data }: ServerEvent): void {
+    const { source, sources } = (data ?? {}) as { readonly source?: unknown; readonly sources?: unknown };
+    if (name === 'ready') {
+      this.#failures = 0;
+      this.#setLive(true);
+      // What changed before the stream was open is not told.
+      this.#hooks.onPull(null);
+    } else if (name === 'changed') this.#hooks.onPull(typeof source === 'string' ? source : null);
+    else if (name === 'pull' || name === 'outcomes') this.#hooks.onPull(null);
+    else if (name === 'ping') {
+      this.#hooks.onPing(data);
+      for (const named of Array.isArray(sources) ? sources : [null]) this.#hooks.onPull(named);
+    }
+  }
+
+  #setLive(isLive: boolean): void {
+    if (this.#isLive === isLive) return;
+    this.#isLive = isLive;
+    if (this.#controller !== null) this.#armPoll();
+    this.#hooks.onLive(isLive);
+  }
+
+  /** Spread by a quarter either way, so that a fleet started together does not ask together for ever. */
+  #armPoll(): void {
+    this.#cancelPoll();
+    const everyMs = this.#isLive ? POLL_MS_LIVE : this.#options.pollMs;
+    this.#cancelPoll = this.#platform.after(Math.round(everyMs * (0.75 + fraction(this.#platform) / 2)), () => {
+      this.#hooks.onPull(null);
+      this.#armPoll();
+    });
+  }
+
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel();
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const cancel = this.#platform.after(ms, end);
+      signal.addEventListener('abort', end);
+    });
+  }
+}
+
+function codeOf({ data }: ServerEvent): unknown {
+  return ((data ?? {}) as { readonly code?: unknown }).code;
+}
+
+function heartbeatMs({ data }: ServerEvent): number {
+  const { heartbeat_s: seconds } = (data ?? {}) as { readonly heartbeat_s?: unknown };
+  return typeof seconds === 'number' && seconds > 0 ? seconds * 1_000 : HEARTBEAT_MS_DEFAULT;
+}

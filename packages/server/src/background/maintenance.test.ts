@@ -1,0 +1,55 @@
+import { newTidemark } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+import { Metrics } from '../telemetry/metrics.ts';
+import { trimPartitions } from './maintenance.ts';
+
+const DAY_MS = 86_400_000;
+
+async function readingOf(metrics: Metrics, name: string): Promise<number> {
+  const [, value] = new RegExp(`^${name} (.*)$`, 'm').exec(await metrics.text()) ?? [];
+  return Number(value);
+}
+
+it('[SYNC-15] tombstones that no device needs are forgotten, and how many partitions, how far and how long is told', async () => {
+  const { tidemark, store, clock } = await newTidemark();
+  const metrics = new Metrics();
+  const objects = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`o${index}`, { a: 1 }]));
+  await tidemark.pushObjects({ source: 'Product', objects });
+  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  await tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o1', 'o2'] });
+  const { client_id: client } = await tidemark.clients.register('ada', {});
+  const held = await tidemark.devices.pull({ user: 'ada', client }, { sources: new Map([['Order', null]]) });
+  await held.noted;
+  await tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o3'] });
+  const floors = async () => [
+    (await store.partition({ source: 'Product', user: null })).floor,
+    (await store.partition({ source: 'Order', user: 'ada' })).floor,
+  ];
+  await trimPartitions(tidemark, metrics, 30 * DAY_MS);
+  // The device began at 7, so what was deleted afterwards stays until it has been seen again, or not for long.
+  expect(await floors()).toEqual([5, 7]);
+  expect(await readingOf(metrics, 'tidemark_trim_partitions_total')).toBe(2);
+  expect(await readingOf(metrics, 'tidemark_trim_seqs_total')).toBe(12);
+  expect(await readingOf(metrics, 'tidemark_trim_seconds_count')).toBe(1);
+  clock.advance(31 * DAY_MS);
+  await trimPartitions(tidemark, metrics, 30 * DAY_MS);
+  expect(await floors()).toEqual([5, 8]);
+  expect(await readingOf(metrics, 'tidemark_trim_seqs_total')).toBe(13);
+  expect(await readingOf(metrics, 'tidemark_trim_seconds_count')).toBe(2);
+});
+
+it('[SYNC-15] a partition whose user or source has gone meanwhile keeps none of the others from it', async () => {
+  const { tidemark, store } = await newTidemark();
+  const metrics = new Metrics();
+  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
+  await tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 } } });
+  await tidemark.pushDeletes({ source: 'Product', objects: ['1'] });
+  const { partitions } = store;
+  store.partitions = async (list) => {
+    const listed = await partitions.call(store, list);
+    await tidemark.users.delete('ada').catch(() => undefined);
+    return [{ source: 'Gone', user: null }, ...listed];
+  };
+  await trimPartitions(tidemark, metrics, 30 * DAY_MS);
+  expect((await store.partition({ source: 'Product', user: null })).floor).toBe(2);
+});

@@ -1,0 +1,167 @@
+import type { Clock, Log } from '@tidemark/core';
+import { AggregatorRegistry } from 'prom-client';
+import type { Timers } from '../../jobs/timers.ts';
+import type { MetricValues } from '../../telemetry/metrics.ts';
+import { CRASHES_MAX, CrashBudget } from './crash-budget.ts';
+import type { FromWorker, StartFailure, ToWorker, WorkerReady } from './worker-message.ts';
+
+/** A worker process, as the supervisor sees it. */
+export interface WorkerProcess {
+  readonly id: number;
+  send(message: ToWorker): void;
+  kill(signal: 'SIGTERM' | 'SIGKILL'): void;
+  onMessage(listener: (message: FromWorker) => void): void;
+  onExit(listener: (code: number | null, signal: string | null) => void): void;
+}
+
+export interface SupervisorParts {
+  readonly count: number;
+  readonly fork: () => WorkerProcess;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+  /** How long workers may take to stop before they are cut off. */
+  readonly stopMsMax: number;
+}
+
+/** A worker could not start, for a reason that is told. */
+export class WorkerNotStarted extends Error {
+  override readonly name = 'WorkerNotStarted';
+  readonly failure: StartFailure;
+
+  constructor(failure: StartFailure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
+/** How long workers may take to tell what they measured. */
+const MEASURE_MS_MAX = 2_000;
+
+/** Starts so many workers, starts them again when they end, and ends them together. It serves nobody itself. */
+export class Supervisor {
+  readonly #parts: SupervisorParts;
+  readonly #budget = new CrashBudget();
+  readonly #workers = new Map<number, WorkerProcess>();
+  readonly #waiting = new Set<() => void>();
+  readonly #measuring = new Map<number, (worker: number, metrics: MetricValues) => void>();
+  #lastId = 0;
+  #isStopping = false;
+  #giveUp: (reason: Error) => void = () => undefined;
+  /** Rejects when workers end so often that there is no use in going on. */
+  readonly failed: Promise<never>;
+
+  constructor(parts: SupervisorParts) {
+    this.#parts = parts;
+    this.failed = new Promise((_, reject) => {
+      this.#giveUp = reject;
+    });
+    // Whoever waits for it hears of it; nobody else has to.
+    this.failed.catch(() => undefined);
+  }
+
+  /**
+   * Resolves when all are ready, with what the first one says. It starts alone: what cannot work at all is then told
+   * once, and what only the first start does is done before the others come.
+   */
+  async start(): Promise<WorkerReady> {
+    const ready = await this.#startOne();
+    await Promise.all(Array.from({ length: this.#parts.count - 1 }, () => this.#startOne()));
+    return ready;
+  }
+
+  /** Ends all workers; resolves when they have. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const worker of this.#workers.values()) worker.kill('SIGTERM');
+    const cancel = this.#parts.timers.after(this.#parts.stopMsMax, () => {
+      for (const worker of this.#workers.values()) worker.kill('SIGKILL');
+    });
+    if (this.#workers.size > 0) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    cancel();
+  }
+
+  /** Resolves when the worker is ready. Once it was, it is started again whenever it ends. */
+  #startOne(): Promise<WorkerReady> {
+    const worker = this.#parts.fork();
+    this.#workers.set(worker.id, worker);
+    return new Promise((resolve, reject) => {
+      let failure: StartFailure | null = null;
+      let isReady = false;
+      worker.onMessage((message) => {
+        if (message.kind === 'ready') {
+          isReady = true;
+          resolve(message.ready);
+        } else if (message.kind === 'failed') failure = message.failure;
+        else this.#serve(worker, message);
+      });
+      worker.onExit((code, signal) => {
+        this.#forget(worker);
+        if (isReady) this.#replace(worker.id, code, signal);
+        else reject(failure === null ? endedEarly(code, signal) : new WorkerNotStarted(failure));
+      });
+    });
+  }
+
+  #forget({ id }: WorkerProcess): void {
+    this.#workers.delete(id);
+    if (this.#workers.size === 0) for (const tell of this.#waiting) tell();
+  }
+
+  #replace(id: number, code: number | null, signal: string | null): void {
+    if (this.#isStopping) return;
+    const { log, clock, timers } = this.#parts;
+    const delayMs = this.#budget.delayAfterCrash(clock.nowMs());
+    log.error('worker_ended', { ended: id, code, signal, restart_in_ms: delayMs });
+    if (delayMs === null) this.#giveUp(new Error(`workers have ended more than ${CRASHES_MAX} times in a minute`));
+    else timers.after(delayMs, () => this.#restart(id));
+  }
+
+  #restart(id: number): void {
+    const { log } = this.#parts;
+    if (this.#isStopping) return;
+    this.#startOne().then(
+      () => log.info('worker_replaced', { ended: id }),
+      (error: Error) => {
+        log.error('worker_not_started', { reason: error.message });
+        this.#replace(id, null, null);
+      },
+    );
+  }
+
+  #serve(worker: WorkerProcess, message: FromWorker): void {
+    if (message.kind === 'measured') this.#measuring.get(message.id)?.(worker.id, message.metrics);
+    if (message.kind !== 'scrape') return;
+    void this.#scrape().then((text) => worker.send({ kind: 'scraped', id: message.id, text }));
+  }
+
+  /** The metrics of all workers that answer, added up as each of them says. */
+  async #scrape(): Promise<string> {
+    const all = await this.#measureAll();
+    return AggregatorRegistry.aggregate(all.map((metrics) => [...metrics])).metrics();
+  }
+
+  #measureAll(): Promise<readonly MetricValues[]> {
+    const id = ++this.#lastId;
+    const expected = new Set(this.#workers.keys());
+    const all: MetricValues[] = [];
+    return new Promise((resolve) => {
+      const settle = () => {
+        cancel();
+        this.#measuring.delete(id);
+        resolve(all);
+      };
+      const cancel = this.#parts.timers.after(MEASURE_MS_MAX, settle);
+      this.#measuring.set(id, (worker, metrics) => {
+        if (!expected.delete(worker)) return;
+        all.push(metrics);
+        if (expected.size === 0) settle();
+      });
+      for (const worker of this.#workers.values()) worker.send({ kind: 'measure', id });
+    });
+  }
+}
+
+function endedEarly(code: number | null, signal: string | null): Error {
+  return new Error(`a worker ended before it was ready (${signal ?? `exit code ${code}`})`);
+}

@@ -1,0 +1,135 @@
+import { type Clock, type PingMessage, type PingOutcome, type PingTarget, sha256 } from '@tidemark/core';
+import type { Timers } from '../../jobs/timers.ts';
+import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
+import { apnsOutcome, apnsReason } from './apns-answer.ts';
+import { APNS_PAYLOAD_BYTES_MAX, ApnsPayloads, apnsId, isAlert } from './apns-payload.ts';
+import type { ClosableNotifier } from './closable-notifier.ts';
+import { collapseKey } from './collapse-key.ts';
+import type { Http2Reply } from './http2-connection.ts';
+import { Http2Connections } from './http2-connections.ts';
+import { failed, refused } from './outcomes.ts';
+import { ProviderToken } from './provider-token.ts';
+
+export type ApnsEnvironment = 'production' | 'sandbox';
+
+export interface ApnsNotifierParts {
+  /** The text of the .p8 file. */
+  readonly key: string;
+  readonly keyId: string;
+  readonly teamId: string;
+  /** Bundle ids by the id an app gives itself; the first one is for devices that give none. */
+  readonly topics: ReadonlyMap<string, string>;
+  /** Where devices are that do not say. */
+  readonly environment: ApnsEnvironment;
+  /** How long Apple keeps a ping for a device that is away. */
+  readonly ttlS: number;
+  readonly clock: Clock;
+  /** Somewhere else than at Apple's. */
+  readonly origins?: Readonly<Partial<Record<ApnsEnvironment, string>>>;
+  readonly ca?: readonly string[] | undefined;
+  readonly timeoutMs?: number;
+  readonly timers?: Timers;
+}
+
+export interface ApnsNotifier extends ClosableNotifier {
+  readonly connections: number;
+}
+
+const ORIGINS: Readonly<Record<ApnsEnvironment, string>> = {
+  production: 'https://api.push.apple.com',
+  sandbox: 'https://api.sandbox.push.apple.com',
+};
+
+/** With the one to the other environment, no more than four: Apple takes many connections of one caller for an attack. */
+const CONNECTIONS_MAX = 3;
+/** A connection may end between two requests through nobody's fault; what was surely not seen is sent once more. */
+const SENDS_MAX = 2;
+
+/** Carries pings to Apple's devices over HTTP/2, with a token signed by the operator's key. */
+export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
+  const { clock, environment, origins = {}, ttlS } = parts;
+  const token = new ProviderToken(parts);
+  const payloads = new ApnsPayloads();
+  const open = (at: ApnsEnvironment) =>
+    new Http2Connections({
+      ...parts,
+      origin: origins[at] ?? ORIGINS[at],
+      connectionsMax: at === environment ? CONNECTIONS_MAX : 1,
+    });
+  const services = { production: open('production'), sandbox: open('sandbox') };
+
+  return {
+    async notify(target, ping): Promise<PingOutcome> {
+      const topic = topicOf(parts.topics, target);
+      if (topic === null) return refused('no bundle id is configured for the app the device names');
+      if (!isApnsToken(target.devicePin)) return refused('device_pin is no device token of APNs');
+      const payload = payloads.of(ping);
+      if (payload === null) return refused(`the ping is larger than the ${APNS_PAYLOAD_BYTES_MAX} bytes APNs takes`);
+      const made = token.text();
+      const bearer = typeof made === 'string' ? made : await made;
+      const expiresAtS = Math.floor(clock.nowMs() / 1_000) + ttlS;
+      const request = { headers: headersOf(target, ping, { topic, bearer, expiresAtS }), body: payload.body };
+      const service = services[target.pushType === 'apns_sandbox' ? 'sandbox' : environment];
+      let reply = await service.send(request);
+      for (let sends = 1; sends < SENDS_MAX && reply.kind === 'not_sent'; sends++) reply = await service.send(request);
+      const outcome = outcomeOf(reply, clock.nowMs(), token);
+      return outcome.status === 'accepted' && payload.note !== undefined ? { ...outcome, note: payload.note } : outcome;
+    },
+    get connections() {
+      return services.production.count + services.sandbox.count;
+    },
+    close() {
+      for (const service of Object.values(services)) service.close();
+    },
+  };
+}
+
+/** Apple does not promise a length; today it is 64 digits. */
+const TOKEN_DIGITS_MIN = 16;
+const TOKEN_DIGITS_MAX = 200;
+
+function isApnsToken(pin: string): boolean {
+  const { length } = pin;
+  return length >= TOKEN_DIGITS_MIN && length <= TOKEN_DIGITS_MAX && length % 2 === 0 && /^[0-9A-Fa-f]+$/.test(pin);
+}
+
+function topicOf(topics: ReadonlyMap<string, string>, { appId }: PingTarget): string | null {
+  if (appId === null || appId === '') return [...topics.values()][0] ?? null;
+  return topics.get(appId) ?? null;
+}
+
+function headersOf(
+  { devicePin }: PingTarget,
+  ping: PingMessage,
+  { topic, bearer, expiresAtS }: { readonly topic: string; readonly bearer: string; readonly expiresAtS: number },
+) {
+  const isSeen = isAlert(ping);
+  const digest = sha256(ping.id, 'hex');
+  return {
+    ':method': 'POST',
+    ':path': `/3/device/${devicePin}`,
+    authorization: `bearer ${bearer}`,
+    'apns-topic': topic,
+    'apns-push-type': isSeen ? 'alert' : 'background',
+    // Apple refuses background pushes that claim to be urgent.
+    'apns-priority': isSeen ? '10' : '5',
+    'apns-expiration': String(expiresAtS),
+    'apns-id': apnsId(digest),
+    'apns-collapse-id': collapseKey(ping, digest),
+    'content-type': 'application/json',
+  };
+}
+
+function outcomeOf(reply: Http2Reply, nowMs: number, token: ProviderToken): PingOutcome {
+  switch (reply.kind) {
+    case 'not_sent':
+      return failed(`APNs cannot be reached: ${reply.reason}`, { isServiceDown: true });
+    case 'lost':
+      return failed(`APNs did not answer: ${reply.reason}`, { isServiceDown: true, isAnswerLost: true });
+    case 'answered': {
+      const reason = apnsReason(reply.body);
+      if (reason === 'ExpiredProviderToken') token.expire();
+      return apnsOutcome({ status: reply.status, reason, retryAfterMs: retryAfterMs(reply.retryAfter, nowMs) });
+    }
+  }
+}

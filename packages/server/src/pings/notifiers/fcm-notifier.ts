@@ -1,0 +1,83 @@
+import type { Clock, PingOutcome } from '@tidemark/core';
+import type { Timers } from '../../jobs/timers.ts';
+import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
+import { AccessToken, NoAccessToken, type ServiceAccount } from './access-token.ts';
+import type { ClosableNotifier } from './closable-notifier.ts';
+import { fcmCode, fcmOutcome } from './fcm-answer.ts';
+import { FCM_PAYLOAD_BYTES_MAX, fcmMessage } from './fcm-message.ts';
+import type { Http2Reply } from './http2-connection.ts';
+import { Http2Connections } from './http2-connections.ts';
+import { failed, refused } from './outcomes.ts';
+
+export interface FcmNotifierParts {
+  readonly account: ServiceAccount;
+  /** How long FCM keeps a ping for a device that is away. */
+  readonly ttlS: number;
+  readonly clock: Clock;
+  /** Somewhere else than at Google's. */
+  readonly origin?: string;
+  /** FCM looks at pings and sends none. */
+  readonly isDry?: boolean;
+  readonly ca?: readonly string[] | undefined;
+  readonly timeoutMs?: number;
+  readonly timers?: Timers;
+}
+
+const ORIGIN = 'https://fcm.googleapis.com';
+const TIMEOUT_MS = 10_000;
+const UNAUTHORIZED = 401;
+
+/** Carries pings by Firebase Cloud Messaging, with the HTTP v1 API and an OAuth token of the service account. */
+export function fcmNotifier(parts: FcmNotifierParts): ClosableNotifier {
+  const { account, clock, ttlS, origin = ORIGIN, timeoutMs = TIMEOUT_MS } = parts;
+  const token = new AccessToken({ ...parts, timeoutMs });
+  const service = new Http2Connections({ ...parts, origin, timeoutMs });
+  const path = `/v1/projects/${encodeURIComponent(account.projectId)}/messages:send`;
+
+  async function send(body: string): Promise<PingOutcome> {
+    const bearer = await token.text();
+    const headers = {
+      ':method': 'POST',
+      ':path': path,
+      authorization: `Bearer ${bearer}`,
+      'content-type': 'application/json',
+    };
+    const reply = await service.send({ headers, body: parts.isDry === true ? dry(body) : body });
+    if (reply.kind === 'answered' && reply.status === UNAUTHORIZED) token.expire(bearer);
+    return outcomeOf(reply, clock.nowMs());
+  }
+
+  return {
+    async notify(target, ping): Promise<PingOutcome> {
+      const message = fcmMessage(target, ping, ttlS);
+      if (message === null) return refused(`the ping is larger than the ${FCM_PAYLOAD_BYTES_MAX} bytes FCM takes`);
+      try {
+        const outcome = await send(message.body);
+        return outcome.status === 'accepted' && message.note !== undefined
+          ? { ...outcome, note: message.note }
+          : outcome;
+      } catch (error) {
+        if (!(error instanceof NoAccessToken)) throw error;
+        return failed(`FCM: ${error.message}`, { retryAfterMs: error.retryAfterMs, isServiceDown: true });
+      }
+    },
+    close: () => service.close(),
+  };
+}
+
+function dry(body: string): string {
+  return `${body.slice(0, -1)},"validate_only":true}`;
+}
+
+function outcomeOf(reply: Http2Reply, nowMs: number): PingOutcome {
+  switch (reply.kind) {
+    case 'not_sent':
+      return failed(`FCM cannot be reached: ${reply.reason}`, { isServiceDown: true });
+    case 'lost':
+      return failed(`FCM did not answer: ${reply.reason}`, { isServiceDown: true, isAnswerLost: true });
+    case 'answered': {
+      const { status, body, retryAfter } = reply;
+      return fcmOutcome({ status, code: fcmCode(body), retryAfterMs: retryAfterMs(retryAfter, nowMs) });
+    }
+  }
+}

@@ -1,0 +1,262 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
+import { isIP } from 'node:net';
+import { connect as connectSocket, type TLSSocket } from 'node:tls';
+import type { Timers } from '../../jobs/timers.ts';
+import { CoarseDeadlines } from '../../outbound/coarse-deadlines.ts';
+
+export interface Http2Request {
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: string;
+}
+
+export type Http2Reply =
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly retryAfter: string | null;
+      readonly body: string;
+    }
+  /** The service has surely not seen the request. */
+  | { readonly kind: 'not_sent'; readonly reason: string }
+  /** The service may have seen it and done what it was asked. */
+  | { readonly kind: 'lost'; readonly reason: string };
+
+export interface Http2ConnectionParts {
+  readonly origin: string;
+  readonly ca?: readonly string[] | undefined;
+  readonly streamsMax: number;
+  readonly timeoutMs: number;
+  readonly timers: Timers;
+  /** The connection can take another request. */
+  readonly onRoom: () => void;
+  /** The connection takes no more requests; those under way may still be answered. */
+  readonly onEnd: (reason: string) => void;
+  /** It is gone altogether. */
+  readonly onClose: () => void;
+}
+
+/** How often a connection is asked whether it is still there. Routers forget connections that are silent for long. */
+const KEEP_ALIVE_MS = 60_000;
+const ANSWER_BYTES_MAX = 16_384;
+
+/** One connection that carries many requests at once. */
+export class Http2Connection {
+  readonly #parts: Http2ConnectionParts;
+  readonly #socket: TLSSocket;
+  readonly #session: ClientHttp2Session;
+  #isReady = false;
+  #isEnded = false;
+  #underWay = 0;
+  /** The last request the service says it has looked at; null while it has not said goodbye. */
+  #lastSeen: number | null = null;
+  #cancelTimer: () => void;
+  readonly #deadlines: CoarseDeadlines<Exchange>;
+
+  constructor(parts: Http2ConnectionParts) {
+    this.#parts = parts;
+    this.#socket = secureSocket(parts);
+    this.#session = connect(parts.origin, { createConnection: () => this.#socket });
+    const { timers, timeoutMs } = parts;
+    this.#deadlines = new CoarseDeadlines({ timers, waitMs: timeoutMs, onLate: (late) => this.#giveUpOn(late) });
+    this.#cancelTimer = timers.after(timeoutMs, () => this.#break(`no connection in ${timeoutMs} ms`));
+    this.#session.once('remoteSettings', () => this.#begin());
+    this.#session.on('remoteSettings', () => this.#parts.onRoom());
+    this.#session.on('goaway', (_code, lastSeen) => this.#sayGoodbye(lastSeen));
+    this.#session.on('error', (error) => this.#end(reasonOf(error)));
+    this.#session.on('close', () => {
+      this.#end('the connection was closed');
+      this.#parts.onClose();
+    });
+  }
+
+  /** The service has said how much it takes. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** Requests that can be added now. */
+  get room(): number {
+    if (!this.#isReady || this.#isEnded) return 0;
+    const allowed = this.#session.remoteSettings.maxConcurrentStreams ?? this.#parts.streamsMax;
+    return Math.min(this.#parts.streamsMax, allowed) - this.#underWay;
+  }
+
+  /** Takes a place for a request that is about to be sent. */
+  reserve(): this {
+    this.#underWay++;
+    return this;
+  }
+
+  /** A place must have been reserved. */
+  send({ headers, body }: Http2Request): Promise<Http2Reply> {
+    if (this.#session.destroyed || this.#session.closed) {
+      this.#makeRoom();
+      return Promise.resolve({ kind: 'not_sent', reason: 'the connection was closed' });
+    }
+    return new Promise((resolve, reject) => {
+      try {
+        const exchange = new Exchange(this.#session.request(headers), (over) => this.#finish(over, resolve));
+        this.#deadlines.add(exchange);
+        exchange.stream.end(body);
+      } catch (error) {
+        this.#makeRoom();
+        reject(error);
+      }
+    });
+  }
+
+  /** Lets what is under way finish. */
+  close(): void {
+    this.#end('the connection was closed');
+  }
+
+  #begin(): void {
+    this.#isReady = true;
+    this.#cancelTimer();
+    this.#keepAlive();
+  }
+
+  #keepAlive(): void {
+    let isAlive = false;
+    this.#session.ping((error) => {
+      isAlive = error === null;
+    });
+    this.#cancelTimer = this.#parts.timers.after(KEEP_ALIVE_MS, () => {
+      if (isAlive) this.#keepAlive();
+      else this.#break('the connection went dead');
+    });
+  }
+
+  #sayGoodbye(lastSeen: number): void {
+    this.#lastSeen = lastSeen;
+    this.#end('the service closed the connection');
+  }
+
+  #break(reason: string): void {
+    this.#end(reason);
+    this.#session.destroy();
+  }
+
+  #end(reason: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#cancelTimer();
+    this.#parts.onEnd(reason);
+    this.#leave();
+  }
+
+  /** Once nothing is under way any more. A session that was told goodbye would wait for the other side for ever. */
+  #leave(): void {
+    if (this.#underWay > 0) return;
+    this.#deadlines.close();
+    this.#session.destroy();
+    this.#socket.destroy();
+  }
+
+  #finish(exchange: Exchange, resolve: (reply: Http2Reply) => void): void {
+    this.#deadlines.delete(exchange);
+    const { reply } = exchange;
+    this.#makeRoom();
+    if (reply !== null) resolve(reply);
+    // A goodbye may be told to the streams before it is told to the session.
+    else setImmediate(() => resolve(this.#unanswered(exchange)));
+  }
+
+  #makeRoom(): void {
+    this.#underWay--;
+    if (this.#isEnded) this.#leave();
+    else if (this.room > 0) this.#parts.onRoom();
+  }
+
+  #giveUpOn(exchange: Exchange): void {
+    const reason = `no answer in ${this.#parts.timeoutMs} ms`;
+    // It may be the connection that is dead rather than the request: the next ones shall not wait for it.
+    this.#end(reason);
+    exchange.giveUp(reason);
+  }
+
+  #unanswered({ stream, fault }: Exchange): Http2Reply {
+    const isUnseen = this.#lastSeen !== null && stream.id !== undefined && stream.id > this.#lastSeen;
+    const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+    return { kind: isUnseen || isRefused || stream.id === undefined ? 'not_sent' : 'lost', reason: fault };
+  }
+}
+
+function secureSocket({ origin, ca }: Http2ConnectionParts): TLSSocket {
+  const { hostname, port } = new URL(origin);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  // An address has no name that a certificate could be asked for.
+  const servername = isIP(host) === 0 ? host : '';
+  const trusted = ca === undefined ? {} : { ca: [...ca] };
+  return connectSocket({ host, port: Number(port || HTTPS_PORT), servername, ALPNProtocols: ['h2'], ...trusted });
+}
+
+const HTTPS_PORT = 443;
+
+const WAS_CUT = 'the connection was cut';
+
+/** One request, and what has arrived of its answer. Most have no body, so nothing is made ready for one before it comes. */
+class Exchange {
+  readonly stream: ClientHttp2Stream;
+  /** Why there is no answer, where there is none. */
+  fault = WAS_CUT;
+  #status: number | null = null;
+  #retryAfter: string | null = null;
+  #chunks: Buffer[] | null = null;
+  #bytes = 0;
+  #isSpent = false;
+  readonly #onOver: (exchange: Exchange) => void;
+
+  constructor(stream: ClientHttp2Stream, onOver: (exchange: Exchange) => void) {
+    this.stream = stream;
+    this.#onOver = onOver;
+    stream.on('response', (headers) => {
+      this.#status = headers[':status'] ?? null;
+      const { 'retry-after': retryAfter } = headers;
+      this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
+    });
+    stream.on('data', (chunk: Buffer) => this.#take(chunk));
+    stream.on('error', (error) => {
+      if (this.fault === WAS_CUT) this.fault = reasonOf(error);
+    });
+    stream.on('close', () => this.#end());
+  }
+
+  /** Without waiting for the end of the stream: on a connection whose other side has stopped reading it never comes. */
+  giveUp(reason: string): void {
+    this.fault = reason;
+    this.stream.close(constants.NGHTTP2_CANCEL);
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#isSpent) return;
+    this.#isSpent = true;
+    this.#onOver(this);
+  }
+
+  /** The status is the verdict: it counts also when the rest of the answer was cut off. */
+  get reply(): Http2Reply | null {
+    if (this.#status === null) return null;
+    const body = this.#chunks === null ? '' : Buffer.concat(this.#chunks).toString();
+    return { kind: 'answered', status: this.#status, retryAfter: this.#retryAfter, body };
+  }
+
+  #take(chunk: Buffer): void {
+    this.#chunks ??= [];
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes > ANSWER_BYTES_MAX) this.stream.close(constants.NGHTTP2_CANCEL);
+  }
+}
+
+/** The code of the system, never the message: that may say more than an operator's log should. */
+function reasonOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import { rootCertificates } from 'node:tls';
+import type { Clock, Notifier } from '@tidemark/core';
+import type { PushService } from '@tidemark/protocol';
+import { ConfigProblem } from '../../config/config-problem.ts';
+import type { PingConfig } from '../../config/ping-config.ts';
+import type { LiveDevices } from '../../events/live-devices.ts';
+import { apnsNotifier } from './apns-notifier.ts';
+import { choosingNotifier } from './choosing-notifier.ts';
+import type { ClosableNotifier } from './closable-notifier.ts';
+import { fcmNotifier } from './fcm-notifier.ts';
+import { liveFirst, liveNotifier } from './live-notifier.ts';
+import { ServiceGate } from './service-gate.ts';
+import type { VapidKeys } from './vapid.ts';
+import { webPushNotifier } from './web-push-notifier.ts';
+import { webhookNotifier } from './webhook-notifier.ts';
+
+export interface NotifiersParts {
+  readonly ping: PingConfig;
+  readonly vapidKeys: VapidKeys;
+  /** Null: no device can hold a connection open here. */
+  readonly live: LiveDevices | null;
+  readonly clock: Clock;
+  /** Measures durations: it is never set. */
+  readonly steadyClock: Clock;
+  readonly dice: () => number;
+}
+
+export interface Notifiers {
+  /** Finds the service of each device. */
+  readonly notifier: Notifier;
+  readonly gates: Readonly<Record<PushService, ServiceGate>>;
+  close(): void;
+}
+
+/** All push services that are configured, each behind a gate of its own, and a gate for those that are not. */
+export function openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice }: NotifiersParts): Notifiers {
+  const common = { clock, steadyClock, dice, ttlS: ping.ttlS, ca: trusted(ping.caFile) };
+  const closable: Partial<Record<PushService, ClosableNotifier>> = {
+    ...(ping.apns === null
+      ? {}
+      : { apns: apnsNotifier({ ...common, ...ping.apns, origins: originsOf(ping.apns.url) }) }),
+    ...(ping.fcm === null ? {} : { fcm: fcmNotifier({ ...common, ...ping.fcm, ...originOf(ping.fcm.url) }) }),
+    webpush: webPushNotifier({
+      ...common,
+      ...ping.webPush,
+      keys: vapidKeys,
+      addressRules: { denyPrivate: !ping.webPush.allowPrivate },
+    }),
+  };
+  const services: Partial<Record<PushService, Notifier>> = {
+    ...closable,
+    ...webhookOf(ping, clock),
+    ...(live === null ? {} : { live: liveNotifier(live) }),
+  };
+  const newGate = () => new ServiceGate({ clock: steadyClock, dice, perSecondMax: ping.ratePerS });
+  const webhook = newGate();
+  // What is not configured is carried by the webhook, so it goes through the webhook's gate.
+  const gateOf = (service: PushService) => (services[service] === undefined ? webhook : newGate());
+  const gates = {
+    apns: gateOf('apns'),
+    fcm: gateOf('fcm'),
+    webpush: gateOf('webpush'),
+    live: gateOf('live'),
+    webhook,
+  };
+  const watched = Object.entries(services).map(([name, notifier]) => [
+    name,
+    gates[name as PushService].watch(notifier),
+  ]);
+  const chosen = choosingNotifier(Object.fromEntries(watched));
+  return {
+    notifier: live === null ? chosen : liveFirst(live, chosen),
+    gates,
+    close() {
+      for (const notifier of Object.values(closable)) notifier.close();
+    },
+  };
+}
+
+function webhookOf({ webhookUrl: url, webhookSecret: secret }: PingConfig, clock: Clock): { webhook?: Notifier } {
+  return url === null || secret === null ? {} : { webhook: webhookNotifier({ url, secret, clock }) };
+}
+
+export function originsOf(url: string | null): Readonly<Record<string, string>> {
+  return url === null ? {} : { production: url, sandbox: url };
+}
+
+export function originOf(url: string | null): { readonly origin?: string } {
+  return url === null ? {} : { origin: url };
+}
+
+/** Undefined: those of the system. Naming any replaces them, so they are named too. */
+export function trusted(file: string | null): readonly string[] | undefined {
+  if (file === null) return undefined;
+  try {
+    return [...rootCertificates, readFileSync(file, 'utf8')];
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    const detail = `ping.ca_file: ${file} cannot be read (${code})`;
+    throw new ConfigProblem([{ setting: 'ping.ca_file', origin: 'ping.ca_file', detail }]);
+  }
+}

@@ -1,0 +1,154 @@
+import { Agent } from 'node:https';
+import { type Clock, type PingMessage, type PingOutcome, readSubscription, type Subscription } from '@tidemark/core';
+import type { Timers } from '../../jobs/timers.ts';
+import {
+  type AddressRules,
+  blockedHost,
+  checkedLookup,
+  type Resolve,
+  systemResolve,
+} from '../../outbound/checked-lookup.ts';
+import { CircuitBreaker, type CircuitBreakerParts } from '../../outbound/circuit-breaker.ts';
+import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
+import type { ClosableNotifier } from './closable-notifier.ts';
+import { collapseKey } from './collapse-key.ts';
+import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
+import { type FittedMessage, fitMessage } from './fit-message.ts';
+import { isListed } from './host-list.ts';
+import { type HttpsReply, httpsExchange } from './https-exchange.ts';
+import { failed, refused } from './outcomes.ts';
+import { Vapid, type VapidKeys } from './vapid.ts';
+
+export interface WebPushNotifierParts {
+  readonly keys: VapidKeys;
+  readonly subject: string | null;
+  /** Push services that may be called. Endpoints are named by devices, and devices are not trusted. */
+  readonly hosts: readonly string[];
+  readonly addressRules: AddressRules;
+  /** How long the push service keeps a ping for a browser that is away. */
+  readonly ttlS: number;
+  readonly clock: Clock;
+  /** Measures durations: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
+  readonly dice: () => number;
+  readonly ca?: readonly string[] | undefined;
+  readonly timeoutMs?: number;
+  readonly timers?: Timers;
+  readonly resolve?: Resolve;
+}
+
+const TIMEOUT_MS = 10_000;
+const SOCKETS_PER_SERVICE_MAX = 32;
+const SOCKETS_MAX = 256;
+/** Push services whose failures are counted. */
+const SERVICES_MAX = 1_000;
+const GONE: ReadonlySet<number> = new Set([404, 410]);
+const TOO_MANY_REQUESTS = 429;
+
+/**
+ * Carries pings to browsers by whatever push service their subscription names (RFC 8030), encrypted so that only the
+ * browser can read them. Each service has a breaker of its own: they have nothing to do with each other.
+ */
+export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
+  const { clock, hosts, addressRules, timeoutMs = TIMEOUT_MS } = parts;
+  const vapid = new Vapid(parts);
+  const breakers = new Breakers(parts);
+  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_PER_SERVICE_MAX, maxTotalSockets: SOCKETS_MAX });
+  const lookup = checkedLookup(parts.resolve ?? systemResolve, addressRules);
+
+  async function send(subscription: Subscription, ping: PingMessage, content: Buffer): Promise<HttpsReply> {
+    const { origin } = new URL(subscription.endpoint);
+    const headers = { ...headersOf(ping, parts.ttlS), authorization: await vapid.authorization(origin) };
+    const { ca, timers } = parts;
+    const call = { url: subscription.endpoint, headers, body: content, agent, ca, lookup, timeoutMs };
+    return httpsExchange({ ...call, ...(timers === undefined ? {} : { timers }) });
+  }
+
+  return {
+    async notify({ devicePin }, ping): Promise<PingOutcome> {
+      const subscription = readSubscription(devicePin);
+      if (subscription === null) return refused('device_pin is no push subscription');
+      const url = new URL(subscription.endpoint);
+      if (!isListed(hosts, url.hostname)) return refused('the push service of the subscription is not an allowed one');
+      if (blockedHost(url, addressRules) !== null)
+        return refused('the push service is at an address that is not allowed');
+      const payload = webPushPayload(ping);
+      if (payload === null)
+        return refused(`the ping is larger than the ${WEB_PUSH_PAYLOAD_BYTES_MAX} bytes a push service takes`);
+      const content = encrypted(payload.body, subscription);
+      if (content === null) return refused('the key p256dh of the subscription is no key');
+      const leave = breakers.of(url.origin).ask();
+      if (typeof leave === 'number') return failed('the push service is down', { retryAfterMs: leave });
+      try {
+        const outcome = outcomeOf(await send(subscription, ping, content), clock.nowMs());
+        if (outcome.status === 'failed' && !outcome.isFinal) leave.fail(outcome.retryAfterMs);
+        else leave.succeed();
+        return outcome.status === 'accepted' && payload.note !== undefined
+          ? { ...outcome, note: payload.note }
+          : outcome;
+      } finally {
+        // Nothing was told when nothing could be sent at all.
+        leave.giveBack();
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** What the service worker of the app gets. Null: too large. */
+export function webPushPayload({ id, sources, message, badge, sound, vibrateS }: PingMessage): FittedMessage | null {
+  return fitMessage(message, WEB_PUSH_PAYLOAD_BYTES_MAX, (text) =>
+    JSON.stringify({ ping_id: id, do_sync: sources, message: text, badge, sound, vibrate: vibrateS }),
+  );
+}
+
+function encrypted(payload: string, subscription: Subscription): Buffer | null {
+  try {
+    return encryptPayload(payload, subscription);
+  } catch {
+    return null;
+  }
+}
+
+function headersOf(ping: PingMessage, ttlS: number): Readonly<Record<string, string>> {
+  return {
+    'content-type': 'application/octet-stream',
+    'content-encoding': 'aes128gcm',
+    ttl: String(ttlS),
+    urgency: ping.message === undefined ? 'normal' : 'high',
+    topic: collapseKey(ping),
+  };
+}
+
+function outcomeOf(reply: HttpsReply, nowMs: number): PingOutcome {
+  if (reply.kind === 'not_sent') return failed(`the push service cannot be reached: ${reply.reason}`);
+  if (reply.kind === 'lost') return failed(`the push service did not answer: ${reply.reason}`, { isAnswerLost: true });
+  const { status } = reply;
+  const told = `the push service answered ${status}`;
+  if (status >= 200 && status < 300) return { status: 'accepted' };
+  if (GONE.has(status)) return { status: 'retired', reason: told };
+  const waitMs = retryAfterMs(reply.retryAfter, nowMs);
+  if (status === TOO_MANY_REQUESTS || status >= 500) return failed(told, { retryAfterMs: waitMs });
+  return refused(status >= 300 && status < 400 ? 'the push service redirects, which is not followed' : told);
+}
+
+class Breakers {
+  readonly #parts: CircuitBreakerParts;
+  /** The one not used for longest comes first. */
+  readonly #breakers = new Map<string, CircuitBreaker>();
+
+  constructor({ clock, steadyClock = clock, dice }: Pick<WebPushNotifierParts, 'clock' | 'steadyClock' | 'dice'>) {
+    this.#parts = { clock: steadyClock, dice };
+  }
+
+  of(origin: string): CircuitBreaker {
+    const breaker = this.#breakers.get(origin) ?? new CircuitBreaker(this.#parts);
+    this.#breakers.delete(origin);
+    this.#breakers.set(origin, breaker);
+    for (const oldest of this.#breakers.keys()) {
+      if (this.#breakers.size <= SERVICES_MAX) break;
+      this.#breakers.delete(oldest);
+    }
+    return breaker;
+  }
+}

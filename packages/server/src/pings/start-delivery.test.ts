@@ -1,0 +1,288 @@
+import { type Jobs, type PingPage, PingResults, Pings, RecentPings } from '@tidemark/core';
+import type { SyncEvents } from '@tidemark/protocol';
+import { DEFAULT_LIMITS } from '@tidemark/protocol';
+import {
+  type ApnsRequest,
+  type ApnsStandIn,
+  type ApnsStandInOptions,
+  collectingLog,
+  newApnsKey,
+  newTidemark,
+  openApnsStandIn,
+  openMemoryJobs,
+  seededRandom,
+  TEST_ONLY_CERTIFICATE,
+  type TestTidemark,
+} from '@tidemark/testing';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { LiveDevices } from '../events/live-devices.ts';
+import { type ApnsNotifier, apnsNotifier } from './notifiers/apns-notifier.ts';
+import { liveFirst } from './notifiers/live-notifier.ts';
+import type { Notifiers } from './notifiers/open-notifiers.ts';
+import { ServiceGate } from './notifiers/service-gate.ts';
+import { startDelivery } from './start-delivery.ts';
+
+const IDENTITY = { key: newApnsKey(), keyId: 'ABC123DEFG', teamId: 'TEAM000001' };
+const TOPICS = new Map([['shop', 'com.example.shop']]);
+const clock = { nowMs: () => Date.now() };
+const tokenOf = (index: number) => index.toString(16).padStart(64, '0');
+
+interface Bench extends TestTidemark {
+  readonly service: ApnsStandIn;
+  readonly apns: ApnsNotifier;
+  readonly jobs: Jobs;
+  readonly notifiers: Notifiers;
+  readonly results: PingResults;
+  readonly send: (call?: object) => Promise<string>;
+  readonly settled: (id: string) => Promise<PingPage>;
+  readonly start: () => ReturnType<typeof startDelivery>;
+  readonly told: ReturnType<typeof collectingLog>;
+}
+
+interface BenchOptions {
+  readonly devices: number;
+  readonly behave?: ApnsStandInOptions['behave'];
+  readonly live?: LiveDevices;
+  readonly timeoutMs?: number;
+  readonly concurrency?: number;
+}
+
+/** A server's delivery, on a store in memory, speaking to a stand-in of Apple's service over real connections. */
+async function bench({ devices, behave, live, timeoutMs = 2_000, concurrency = 64 }: BenchOptions): Promise<Bench> {
+  const kit = await newTidemark();
+  const service = await openApnsStandIn({ ...IDENTITY, topics: ['com.example.shop'], ...(behave ? { behave } : {}) });
+  const apns = apnsNotifier({
+    ...IDENTITY,
+    topics: TOPICS,
+    environment: 'production',
+    origins: { production: service.origin },
+    ca: [TEST_ONLY_CERTIFICATE],
+    ttlS: 3_600,
+    clock,
+    timeoutMs,
+  });
+  const gate = () => new ServiceGate({ clock, dice: () => 0, perSecondMax: 100_000 });
+  const gates = { apns: gate(), fcm: gate(), webpush: gate(), webhook: gate(), live: gate() };
+  const watched = gates.apns.watch(apns);
+  const notifier = live === undefined ? watched : liveFirst(live, watched);
+  const notifiers: Notifiers = { notifier, gates, close: () => apns.close() };
+  const results = new PingResults({ ...kit, clock });
+  const jobs = openMemoryJobs({ clock, jobsPerQueueMax: 100_000 });
+  const ports = { ...kit, clock, jobs, results, random: seededRandom(1), limits: DEFAULT_LIMITS, by: 'here' };
+  const pings = new Pings(ports);
+  for (let index = 0; index < devices; index++) {
+    const device = { client_id: `d${index}`, device_type: 'ios', device_pin: tokenOf(index) };
+    await kit.tidemark.clients.register('ada', device);
+  }
+  const log = collectingLog();
+  const start = () => {
+    const parts = { ...kit, clock, log, jobs, notifiers, pings, results, told: new RecentPings('here'), dice: () => 0 };
+    return startDelivery({ ...parts, concurrency, backOff: { baseMs: 10, capMs: 20 } });
+  };
+  onTestFinished(async () => {
+    apns.close();
+    await service.close();
+  });
+  return {
+    ...kit,
+    service,
+    apns,
+    jobs,
+    notifiers,
+    results,
+    told: log,
+    start: () => {
+      const runner = start();
+      onTestFinished(() => runner.stop(0));
+      return runner;
+    },
+    send: async (call = {}) => (await pings.send({ user_id: 'ada', message: 'hi', ...call }, 'admin')).ping_id,
+    settled: (id) =>
+      vi.waitFor(
+        async () => {
+          const page = await results.get(id, { limit: 10_000 });
+          expect(page.pending).toBe(0);
+          return page;
+        },
+        { timeout: 500_000, interval: 20 },
+      ),
+  };
+}
+
+/** How often each device was answered with 200. */
+function acceptances(answered: readonly ApnsRequest[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { device } of answered) counts.set(device, (counts.get(device) ?? 0) + 1);
+  return counts;
+}
+
+describe('a fan-out that goes wrong', () => {
+  it.each([
+    [500, 'InternalServerError', undefined],
+    [503, 'ServiceUnavailable', 1],
+    [429, 'TooManyRequests', 1],
+  ])(
+    '[PING-37] %i in the middle, with Retry-After %s: every device gets the ping once',
+    async (status, reason, asked) => {
+      const answered: ApnsRequest[] = [];
+      const retry = asked === undefined ? {} : { retryAfterS: asked };
+      const { start, send, settled } = await bench({
+        devices: 300,
+        behave: (request, index) => {
+          if (index >= 100 && index < 140) return { status, reason, ...retry };
+          answered.push(request);
+          return { status: 200 };
+        },
+      });
+      start();
+      const page = await settled(await send());
+      expect(page).toMatchObject({ accepted: 300, failed: 0, repeated: 0 });
+      expect([...acceptances(answered).values()].filter((count) => count !== 1)).toEqual([]);
+      expect(acceptances(answered).size).toBe(300);
+    },
+  );
+
+  it('[PING-37] goodbyes in the middle: every device gets the ping once', async () => {
+    let connections = 0;
+    const { service, apns, start, send, settled } = await bench({
+      devices: 500,
+      behave: (_request, index) => {
+        connections = Math.max(connections, apns.connections);
+        return index % 100 === 99 ? 'go_away' : { status: 200 };
+      },
+    });
+    start();
+    const page = await settled(await send());
+    expect(page).toMatchObject({ accepted: 500, repeated: 0 });
+    expect([...acceptances(service.taken).values()].every((count) => count === 1)).toBe(true);
+    // Asked of the notifier: a server of Node does not notice who hangs up after a goodbye.
+    expect(connections).toBeLessThanOrEqual(4);
+  });
+
+  it('[PING-37] connections cut after requests were taken: who may have been pinged twice is marked, nobody else is', async () => {
+    const { service, start, send, settled } = await bench({
+      devices: 300,
+      behave: (_request, index) => (index === 50 || index === 150 ? 'cut' : { status: 200 }),
+    });
+    start();
+    const page = await settled(await send());
+    expect(page.accepted).toBe(300);
+    const twice = [...acceptances(service.taken)].filter(([, count]) => count > 1).map(([token]) => token);
+    const marked = new Set(page.results.filter(({ repeated }) => repeated).map(({ client_id }) => client_id));
+    expect(twice.length).toBeGreaterThanOrEqual(2);
+    for (const token of twice) expect(marked).toContain(`d${Number.parseInt(token, 16)}`);
+    expect(page.repeated).toBe(marked.size);
+  });
+
+  it('[PING-37] a service that is slow, and silent at times, is not waited for without end', async () => {
+    const { start, send, settled } = await bench({
+      devices: 60,
+      timeoutMs: 300,
+      behave: (_request, index) => (index === 10 || index === 20 ? 'silence' : { status: 200 }),
+    });
+    start();
+    const page = await settled(await send());
+    expect(page.accepted).toBe(60);
+    expect(page.repeated).toBeGreaterThanOrEqual(2);
+  });
+
+  it('[PING-37] one malformed device among a thousand affects only itself', async () => {
+    const { tidemark, start, send, settled } = await bench({ devices: 999 });
+    const bad = { client_id: 'bad', device_type: 'ios', device_pin: `bad${'0'.repeat(61)}` };
+    await tidemark.clients.register('ada', bad);
+    start();
+    const page = await settled(await send());
+    expect(page).toMatchObject({ devices: 1_000, accepted: 999, failed: 1 });
+    expect(page.results.filter(({ status }) => status !== 'accepted')).toMatchObject([
+      { client_id: 'bad', status: 'failed', attempts: 1, reason: 'APNs answered 400 BadDeviceToken' },
+    ]);
+    // It may be this server that is set to the wrong environment, so the address stays.
+    expect((await tidemark.clients.get('bad')).device_pin).toBe(bad.device_pin);
+  });
+
+  it('[PING-37] a service that is away for a while uses up no attempts: the breaker waits in front of the queue', async () => {
+    let isDown = true;
+    let calls = 0;
+    const { notifiers, start, send, settled, jobs } = await bench({
+      devices: 200,
+      concurrency: 8,
+      behave: () => {
+        calls++;
+        return isDown ? { status: 503, reason: 'ServiceUnavailable' } : { status: 200 };
+      },
+    });
+    start();
+    const id = await send();
+    await expect.poll(() => notifiers.gates.apns.isOpen).toBe(false);
+    const { counts } = await jobs.describe('pings-apns');
+    expect(counts.dead).toBe(0);
+    // Only those that were on their way when it opened, and the one that tries.
+    expect(calls).toBeLessThan(40);
+    isDown = false;
+    expect(await settled(id)).toMatchObject({ accepted: 200, failed: 0 });
+  });
+
+  it('[PING-20] an address that Apple says is gone is taken away from its device', async () => {
+    const { tidemark, start, send, settled } = await bench({
+      devices: 2,
+      behave: ({ device }) => (device === tokenOf(1) ? { status: 410, reason: 'Unregistered' } : { status: 200 }),
+    });
+    start();
+    expect(await settled(await send())).toMatchObject({ accepted: 1, retired: 1 });
+    expect((await tidemark.clients.get('d1')).device_pin).toBeNull();
+    expect((await tidemark.clients.get('d0')).device_pin).toBe(tokenOf(0));
+  });
+
+  it('[PING-32] work cut short by a stop is marked when it is done again after the start', async () => {
+    let isSilent = true;
+    const { service, start, send, settled } = await bench({
+      devices: 1,
+      timeoutMs: 5_000,
+      behave: () => (isSilent ? 'silence' : { status: 200 }),
+    });
+    const first = start();
+    const id = await send();
+    await expect.poll(() => service.taken.length).toBe(1);
+    await first.stop(0);
+    isSilent = false;
+    start();
+    expect(await settled(id)).toMatchObject({ accepted: 1, repeated: 1 });
+    expect(service.taken).toHaveLength(2);
+  });
+
+  it('[PING-38] no line of the log contains the address of a device', async () => {
+    const { told, start, send, settled } = await bench({
+      devices: 3,
+      behave: ({ device }) => ({ status: device === tokenOf(0) ? 400 : 200, reason: 'BadDeviceToken' }),
+    });
+    start();
+    await settled(await send());
+    expect(told.lines.length).toBeGreaterThan(0);
+    expect(JSON.stringify(told.lines)).not.toContain(tokenOf(0));
+  });
+});
+
+describe('devices that hold a connection open', () => {
+  /** A little one of our own: devices that are there, and what each has got. */
+  function connected(...clients: string[]): LiveDevices & { readonly got: Map<string, SyncEvents['ping'][]> } {
+    const got = new Map<string, SyncEvents['ping'][]>(clients.map((client) => [client, []]));
+    return {
+      got,
+      ping(client, payload) {
+        got.get(client)?.push(payload);
+        return got.has(client);
+      },
+    };
+  }
+
+  it('[PING-29] get the ping there and only there; the others by their push service', async () => {
+    const live = connected('d0');
+    const { service, start, send, settled } = await bench({ devices: 2, live });
+    start();
+    const page = await settled(await send({ badge: 2, vibrate: 1 }));
+    expect(page).toMatchObject({ sent: 1, accepted: 1 });
+    expect(service.taken.map(({ device }) => device)).toEqual([tokenOf(1)]);
+    const ping = { ping_id: expect.any(String), sources: [], message: 'hi', badge: 2, vibrate: 1 };
+    expect(live.got).toEqual(new Map([['d0', [ping]]]));
+  });
+});

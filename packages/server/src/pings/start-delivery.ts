@@ -1,0 +1,76 @@
+import {
+  ANNOUNCE_KIND,
+  ANNOUNCE_QUEUE,
+  announceToAll,
+  type Clock,
+  deliverPing,
+  type Jobs,
+  type Log,
+  PING_KIND,
+  type PingResults,
+  type Pings,
+  pingQueue,
+  type RecentPings,
+  type Tidemark,
+} from '@tidemark/core';
+import { PUSH_SERVICES } from '@tidemark/protocol';
+import type { BackOff } from '../jobs/back-off.ts';
+import { JobRunner, type QueueOptions } from '../jobs/job-runner.ts';
+import type { Notifiers } from './notifiers/open-notifiers.ts';
+
+export interface DeliveryParts {
+  readonly tidemark: Tidemark;
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  /** Measures durations: it is never set. Absent: `clock`. */
+  readonly steadyClock?: Clock;
+  readonly log: Log;
+  readonly notifiers: Notifiers;
+  readonly pings: Pings;
+  readonly results: PingResults;
+  readonly told: RecentPings;
+  readonly dice: () => number;
+  /** Pings under way to one push service at once. */
+  readonly concurrency: number;
+  /** Between two attempts. */
+  readonly backOff?: BackOff;
+}
+
+/** An attempt takes less than this, also one that waits for a connection, for a token and for an answer. */
+const ATTEMPT_MS_MAX = 60_000;
+/** Attempts that come to nothing are spread over ten minutes: a push service that restarts is back by then. */
+const BACK_OFF: BackOff = { baseMs: 5_000, capMs: 600_000 };
+
+/** Carries pings to devices, and counts what becomes of them. */
+export function startDelivery(parts: DeliveryParts): JobRunner {
+  const { tidemark, jobs, clock, steadyClock = clock, log, dice, backOff = BACK_OFF } = parts;
+  const { notifiers, pings, results, told, concurrency } = parts;
+  const count = (metric: string, value: number) => tidemark.stats.record(metric, value, clock.nowMs());
+  const deliver = deliverPing({
+    store: tidemark.store,
+    clock,
+    steadyClock,
+    notifier: notifiers.notifier,
+    results,
+    told,
+    onOutcome: (deviceType, outcome) => count(`pings:${deviceType}:${outcome}`, 1),
+  });
+  const runner = new JobRunner({
+    jobs,
+    clock,
+    steadyClock,
+    log,
+    handlers: new Map([
+      [PING_KIND, deliver],
+      [ANNOUNCE_KIND, announceToAll(tidemark.store, pings, jobs)],
+    ]),
+    dice,
+    onReport: ({ queue, outcome, tookMs }) => count(`jobs:${queue}:${outcome}`, tookMs),
+  });
+  runner.serve(ANNOUNCE_QUEUE, { workers: 1 });
+  const pace: QueueOptions = { jobMsMax: ATTEMPT_MS_MAX, backOff, isCutCounted: true, workers: concurrency };
+  for (const service of PUSH_SERVICES) {
+    runner.serve(pingQueue(service), { ...pace, gate: notifiers.gates[service] });
+  }
+  return runner;
+}

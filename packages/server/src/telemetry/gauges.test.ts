@@ -1,0 +1,65 @@
+import { type Guard, type Jobs, ServerLease, Tidemark } from '@tidemark/core';
+import { newTidemark, openMemoryJobs, seededRandom, weakPasswords } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+import { lastGauge, recordGauges } from './gauges.ts';
+
+const LEASE_MS = 6_000;
+
+/** Two servers on one store. */
+async function twoServers() {
+  const { tidemark: one, store, clock, log } = await newTidemark();
+  const random = seededRandom(2);
+  const two = new Tidemark({ store, clock, random, log, passwords: weakPasswords(random) });
+  const jobs: Jobs = openMemoryJobs({ clock });
+  const leaseOf = (word: string) => new ServerLease({ store, clock }, { name: 'maintenance', word, leaseMs: LEASE_MS });
+  return { one, two, store, clock, jobs, leases: [leaseOf('one'), leaseOf('two')] as const };
+}
+
+it('[MANY-17] what several servers have counted adds up, whoever writes it down when', async () => {
+  const { one, two, clock } = await twoServers();
+  for (const [tidemark, values] of [
+    [one, [1, 2, 3]],
+    [two, [10, 20]],
+  ] as const) {
+    for (const value of values) tidemark.stats.record('http:GET:/x', value, clock.nowMs());
+  }
+  await Promise.all([one.stats.flush(), two.stats.flush()]);
+  two.stats.record('http:GET:/x', 100, clock.nowMs());
+  await Promise.all([two.stats.flush(), one.stats.flush()]);
+  const all = [expect.objectContaining({ count: 6, sum: 136, min: 1, max: 100 })];
+  for (const { stats } of [one, two]) expect(await stats.read({ metric: 'http:GET:/x' })).toEqual(all);
+});
+
+it('[MANY-17] what holds for the installation is recorded once in a step, also when the server that does so changes', async () => {
+  const { one, two, store, clock, jobs, leases } = await twoServers();
+  const [first, second] = leases;
+  const partsOf = (tidemark: Tidemark) => ({ tidemark, jobs, listeners: async () => 3 });
+  await first.renew();
+  const stale = first.fence as Guard;
+  expect(await recordGauges(partsOf(one), stale, clock.nowMs())).toBe(true);
+  await second.renew();
+  clock.advance(LEASE_MS);
+  await second.renew();
+  const fence = second.fence as Guard;
+  expect(await recordGauges(partsOf(two), fence, clock.nowMs())).toBe(false);
+  clock.advance(60_000);
+  // The one that was held up believes that it is still its turn.
+  expect(await recordGauges(partsOf(one), stale, clock.nowMs())).toBe(false);
+  expect(await recordGauges(partsOf(two), fence, clock.nowMs())).toBe(true);
+  const steps = await one.stats.read({ metric: 'users' });
+  expect(steps.map(({ count, sum }) => [count, sum])).toEqual([
+    [1, 2],
+    [1, 2],
+  ]);
+  expect([await lastGauge(store, 'listeners'), await lastGauge(store, 'nothing')]).toEqual([3, null]);
+});
+
+it('[CLOCK-1] what holds for the installation is recorded again after a clock that was a day ahead is set back', async () => {
+  const { one, clock, jobs, leases } = await twoServers();
+  const parts = { tidemark: one, jobs, listeners: async () => 3 };
+  await leases[0].renew();
+  const fence = leases[0].fence as Guard;
+  const nowMs = clock.nowMs();
+  for (const atMs of [nowMs + 86_400_000, nowMs]) expect(await recordGauges(parts, fence, atMs)).toBe(true);
+  expect(await recordGauges(parts, fence, nowMs)).toBe(false);
+});

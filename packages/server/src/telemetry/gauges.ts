@@ -1,0 +1,66 @@
+import { type Guard, isAhead, type Jobs, refs, type Store, type Tidemark } from '@tidemark/core';
+import { QUEUES_LOOKED_AT_MAX } from '../limits.ts';
+
+export interface GaugesParts {
+  readonly tidemark: Pick<Tidemark, 'users' | 'clients' | 'store'>;
+  readonly jobs: Pick<Jobs, 'queues' | 'describe'>;
+  /** Devices that listen, at all servers. */
+  readonly listeners: () => Promise<number>;
+}
+
+const STEP_S = 60;
+
+/** How many there are in the whole installation: what is no event can only be looked at from time to time. */
+export async function readGauges({ tidemark, jobs, listeners }: GaugesParts): Promise<ReadonlyMap<string, number>> {
+  const [users, clients, listening, depths] = await Promise.all([
+    tidemark.users.count(),
+    tidemark.clients.count(),
+    listeners(),
+    queueDepths(jobs),
+  ]);
+  const fixed = new Map([
+    ['users', users],
+    ['clients', clients],
+    ['listeners', listening],
+  ]);
+  for (const [queue, depth] of depths) fixed.set(`queues:${queue}:depth`, depth);
+  return fixed;
+}
+
+/** Jobs that are neither done nor dead, by queue. */
+export async function queueDepths(jobs: GaugesParts['jobs']): Promise<ReadonlyMap<string, number>> {
+  const queues = (await jobs.queues()).slice(0, QUEUES_LOOKED_AT_MAX);
+  const views = await Promise.all(queues.map((queue) => jobs.describe(queue)));
+  return new Map(
+    views.map(({ queue, counts: { due, delayed, waiting, leased } }) => [queue, due + delayed + waiting + leased]),
+  );
+}
+
+/** Measures once in each step, whichever server does, and only as long as it is its turn. True: it has. */
+export async function recordGauges(parts: GaugesParts, fence: Guard, nowMs: number): Promise<boolean> {
+  const { store } = parts.tidemark;
+  const atS = Math.floor(nowMs / 1_000 / STEP_S) * STEP_S;
+  const gauges = await readGauges(parts);
+  if (!(await claimStep(store, fence, atS))) return false;
+  await store.addStats(
+    [...gauges].map(([metric, value]) => ({ metric, atS, count: 1, sum: value, min: value, max: value })),
+  );
+  return true;
+}
+
+/** Whoever dies between claiming a step and measuring it leaves a gap, which tells less than a number that is wrong. */
+async function claimStep(store: Store, fence: Guard, atS: number): Promise<boolean> {
+  const ref = refs.lease('gauges');
+  const entry = await store.readEntry(ref);
+  const lastS = entry === null ? null : Number(entry.value);
+  // One that was claimed by a clock that has been set back since claims nothing.
+  if (lastS !== null && lastS >= atS && !isAhead(lastS * 1_000, atS * 1_000)) return false;
+  const write = { ...ref, value: String(atS), expect: entry?.version ?? 0 };
+  return (await store.writeEntries({ writes: [write], guards: [fence] })).status === 'written';
+}
+
+/** What was measured last, by whichever server; null: nothing yet. */
+export async function lastGauge(store: Store, metric: string): Promise<number | null> {
+  const [row] = await store.readStats(metric, 'newest', 1);
+  return row === undefined ? null : row.sum / row.count;
+}

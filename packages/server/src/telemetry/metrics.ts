@@ -1,0 +1,133 @@
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
+import { EVENT_LOOP_SAMPLE_MS } from '../limits.ts';
+import { SecondsHistogram, type SecondsTally } from './seconds-histogram.ts';
+
+/** The metrics of one process. */
+export type MetricValues = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** What the server measures of itself, for whoever scrapes `/metrics`. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requestSeconds = new SecondsHistogram(this.#registry, {
+    name: 'tidemark_http_request_seconds',
+    help: 'Time from the first byte of a request to the last of its answer',
+  });
+  readonly #trimSeconds = new Histogram({
+    name: 'tidemark_trim_seconds',
+    help: 'Time of one round of forgetting tombstones, over all partitions',
+    buckets: [0.01, 0.1, 1, 10, 60, 600],
+    registers: [this.#registry],
+  });
+  readonly #trimmedPartitions = this.#counter(
+    'tidemark_trim_partitions_total',
+    'Partitions looked at for tombstones that no device needs any more',
+  );
+  readonly #trimmedSeqs = this.#counter(
+    'tidemark_trim_seqs_total',
+    'How far the floors of partitions were raised, in seqs: tombstones up to there are gone',
+  );
+
+  readonly #auditMissing = this.#counter(
+    'tidemark_audit_missing_total',
+    'Facts that could not be written into the audit trail; each is in the log as audit_not_written',
+  );
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_SAMPLE_MS });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  /** As data, to be added to that of others. */
+  measured(): Promise<MetricValues> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  /** Where the times of requests with these labels are put down; asked for once. */
+  requestTally(labels: { readonly method: string; readonly route: string; readonly status: string }): SecondsTally {
+    return this.#requestSeconds.tallyOf(labels);
+  }
+
+  auditMissing(): void {
+    this.#auditMissing.inc();
+  }
+
+  partitionTrimmed(seqs: number): void {
+    this.#trimmedPartitions.inc();
+    this.#trimmedSeqs.inc(seqs);
+  }
+
+  trimRound(seconds: number): void {
+    this.#trimSeconds.observe(seconds);
+  }
+
+  /** Shows how many devices listen, whenever somebody looks. */
+  watchListeners(count: () => number): void {
+    this.#watch('tidemark_event_streams', 'Devices that listen for events at this server', count);
+  }
+
+  /** Shows what requests hold at this moment: both are zero when nobody calls. */
+  watchRequests(open: () => number, bodyBytes: () => number): void {
+    this.#watch('tidemark_http_requests_open', 'Requests that are worked on or being answered', open);
+    this.#watch('tidemark_http_body_bytes', 'Bytes that large bodies in flight take up', bodyBytes);
+  }
+
+  /**
+   * Shows what holds for the whole installation, whichever server is looked at: several workers show it once. What was
+   * never measured is not shown.
+   */
+  watchInstallation(name: string, help: string, read: () => Promise<number | null>): void {
+    new Gauge({
+      name,
+      help,
+      aggregator: 'first',
+      registers: [this.#registry],
+      async collect() {
+        const value = await read().catch(() => null);
+        if (value === null) this.reset();
+        else this.set(value);
+      },
+    });
+  }
+
+  /** The same of each queue. */
+  watchQueues(read: () => Promise<ReadonlyMap<string, number>>): void {
+    new Gauge({
+      name: 'tidemark_queue_jobs',
+      help: 'Jobs of the installation that are neither done nor dead, by queue',
+      labelNames: ['queue'],
+      aggregator: 'first',
+      registers: [this.#registry],
+      async collect() {
+        const depths = await read().catch(() => new Map<string, number>());
+        this.reset();
+        for (const [queue, depth] of depths) this.set({ queue }, depth);
+      },
+    });
+  }
+
+  #watch(name: string, help: string, read: () => number): void {
+    const collect = function (this: Gauge) {
+      this.set(read());
+    };
+    new Gauge({ name, help, registers: [this.#registry], collect });
+  }
+
+  #counter(name: string, help: string): Counter {
+    return new Counter({ name, help, registers: [this.#registry] });
+  }
+}
