@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isEntry, ROOT } from './processes.mjs';
-import { setupOrExit } from './setup.mjs';
+import { setup } from './setup.mjs';
 
 /**
  * `npm run flushes`: looks at the system calls of a store, to see that nothing is answered before it is on the disk. A
@@ -78,6 +78,6 @@ function main() {
 }
 
 if (isEntry(import.meta.url)) {
-  await setupOrExit();
+  await setup();
   process.exitCode = main();
 }

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { isEntry, ROOT, runQuietly } from './processes.mjs';
-import { setupOrExit } from './setup.mjs';
+import { promisify } from 'node:util';
+import { isEntry, ROOT } from './processes.mjs';
+import { setup } from './setup.mjs';
 
 /** Where `npm run pack` puts the tarballs; `tidemark init` in a checkout installs from there. */
 export const TARBALLS = join(ROOT, 'tarballs');
@@ -23,15 +25,14 @@ export async function packAll(destination) {
   mkdirSync(destination, { recursive: true });
   const workspaces = publishedPackages().flatMap((folder) => ['--workspace', folder]);
   const args = ['pack', '--json', '--pack-destination', destination, ...workspaces];
-  const { code, output } = await runQuietly('npm', args, { cwd: ROOT, shell: process.platform === 'win32' });
-  if (code !== 0) throw new Error(`npm pack failed with exit code ${code}:\n${output}`);
+  await promisify(execFile)('npm', args, { cwd: ROOT, shell: process.platform === 'win32', maxBuffer: 100_000_000 });
   return readdirSync(destination)
     .sort()
     .map((name) => join(destination, name));
 }
 
 if (isEntry(import.meta.url)) {
-  await setupOrExit();
+  await setup();
   const tarballs = await packAll(resolve(process.argv[2] ?? TARBALLS));
   process.stdout.write(`${tarballs.join('\n')}\nInstall them together: npm install ${TARBALLS}/*.tgz\n`);
 }

@@ -8,6 +8,18 @@ import { ROOT } from './processes.mjs';
 const REPOSITORY = 'https://github.com/tidemark-sync/tidemark';
 const NODE_MAJOR_MIN = 20;
 const packages = publishedPackages();
+const packagesOfTests = ['packages/testing', 'bench'];
+
+describe('all packages', () => {
+  it('have in package-lock.json the dependencies that their package.json names, so that npm installs what is locked', () => {
+    const { packages } = readLock(ROOT);
+    const folders = Object.keys(packages).filter((path) => !path.includes('node_modules/'));
+    expect(folders).toEqual(expect.arrayContaining(['', ...packagesOfTests, ...publishedPackages()]));
+    const kinds = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'];
+    const named = (manifest) => kinds.map((kind) => manifest[kind] ?? {});
+    for (const folder of folders) expect(named(packages[folder])).toEqual(named(readManifest(ROOT, folder)));
+  });
+});
 
 describe('published packages', () => {
   it('are all packages but the one for tests', () => {

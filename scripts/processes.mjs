@@ -1,81 +1,87 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The checkout these scripts belong to. */
+/** The checkout that these scripts belong to. */
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The tools by the file Node runs, so that no shell and no `.cmd` wrapper stands between on any platform. */
-export const TOOLS = {
-  biome: 'node_modules/@biomejs/biome/bin/biome',
-  tsc: 'node_modules/typescript/bin/tsc',
-  vitest: 'node_modules/vitest/vitest.mjs',
-};
-
-const OUTPUT_CHARS_MAX = 1_000_000;
-const PARENT_CHECK_MS = 250;
 const FORWARDED_SIGNALS = ['SIGINT', 'SIGTERM'];
+const LOCK_WAIT_MS_MAX = 900_000;
+const LOCK_RETRY_MS = 100;
 
-/** Was this module started by itself, rather than imported? */
+/** Returns whether Node.js was started with this module, rather than a module that imports it. */
 export function isEntry(moduleUrl) {
   return process.argv[1] !== undefined && pathToFileURL(resolve(process.argv[1])).href === moduleUrl;
 }
 
-/** Runs a tool of TOOLS in this terminal and gives its exit code. */
-export async function runTool(tool, args, root = ROOT) {
-  const child = spawn(process.execPath, [join(root, tool), ...args], { cwd: root, stdio: 'inherit' });
-  return exitCodeOf(child);
-}
-
-/** Runs a command without showing anything and gives its exit code and what it said, bounded to the last part. */
-export async function runQuietly(command, args, options) {
-  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8');
-    stream.on('data', (text) => {
-      output = (output + text).slice(-OUTPUT_CHARS_MAX);
-    });
+/** Runs a program in this terminal, passes signals on to it, and returns its exit code. */
+export async function run(command, args, options = {}) {
+  const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', ...options });
+  const forward = (signal) => child.kill(signal);
+  for (const signal of FORWARDED_SIGNALS) process.on(signal, forward);
+  try {
+    const [code, signal] = await once(child, 'close');
+    return code ?? 128 + constants.signals[signal];
+  } finally {
+    for (const signal of FORWARDED_SIGNALS) process.off(signal, forward);
   }
-  return { code: await exitCodeOf(child), output };
 }
 
 /**
- * A SIGTERM for `npm start` ends npm and its shell, but the shell does not pass it on: the server would live on without
- * anybody knowing. So whoever is started by npm ends when its parent has gone.
+ * Does the work while no other process of this machine does it. The lock is a file that holds the id of its owner; it is
+ * linked into place, so it never exists without that id. The lock of a process that has died is removed.
  */
-export function endWithNpm() {
-  if (process.env.npm_lifecycle_event === undefined) return;
-  const parent = process.ppid;
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(watch);
-    process.kill(process.pid, 'SIGTERM');
-  }, PARENT_CHECK_MS);
-  watch.unref();
+export async function withLock(file, work, { onWait = () => {}, waitMsMax = LOCK_WAIT_MS_MAX } = {}) {
+  const own = `${file}.${process.pid}.${Math.random()}`;
+  writeFileSync(own, String(process.pid));
+  const deadlineMs = Date.now() + waitMsMax;
+  try {
+    for (let isFirst = true; !tryLink(own, file); isFirst = false) {
+      const owner = ownerOf(file);
+      if (owner !== null && isFirst) onWait(owner);
+      if (owner === null) rmSync(file, { force: true });
+      else if (Date.now() > deadlineMs) throw new Error(`process ${owner} held ${file} for ${waitMsMax / 1_000} s`);
+      else await sleep(LOCK_RETRY_MS);
+    }
+  } finally {
+    rmSync(own);
+  }
+  try {
+    return await work();
+  } finally {
+    rmSync(file, { force: true });
+  }
 }
 
-/** Goes on as another program in this very process: signals, exit code and terminal are the program's own. */
-export async function become(file, args) {
-  process.argv = [process.execPath, resolve(file), ...args];
-  await import(pathToFileURL(resolve(file)).href);
+function tryLink(own, file) {
+  try {
+    linkSync(own, file);
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
 }
 
-function exitCodeOf(child) {
-  return new Promise((done, failed) => {
-    const forward = (signal) => child.kill(signal);
-    const stopForwarding = () => {
-      for (const signal of FORWARDED_SIGNALS) process.off(signal, forward);
-    };
-    for (const signal of FORWARDED_SIGNALS) process.on(signal, forward);
-    child.once('error', (error) => {
-      stopForwarding();
-      failed(error);
-    });
-    child.once('close', (code, signal) => {
-      stopForwarding();
-      done(code ?? 128 + constants.signals[signal]);
-    });
-  });
+/** Returns the id of the process that owns the lock; null when it has died or let go. */
+function ownerOf(file) {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'));
+    return isAlive(pid) ? pid : null;
+  } catch (error) {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
 }

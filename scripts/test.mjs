@@ -1,35 +1,30 @@
-import { CHROMIUM } from './chromium.mjs';
-import { runTool, TOOLS } from './processes.mjs';
-import { setupOrExit } from './setup.mjs';
-import { VALKEY } from './valkey.mjs';
+import { run } from './processes.mjs';
+import { installPrograms } from './programs.mjs';
+import { setup } from './setup.mjs';
 
 // The long run tries thousands of simulated histories where the everyday run tries hundreds.
 const LONG_TESTS = ['simulation/'];
+const CHECKS = [
+  ['biome', 'node_modules/@biomejs/biome/bin/biome', 'check', '.'],
+  ['the type check of the tests', 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.tests.json'],
+];
 
 const given = process.argv.slice(2);
 const isLong = given.includes('--long');
 const args = isLong ? [...LONG_TESTS, ...given.filter((arg) => arg !== '--long')] : given;
 if (isLong) process.env.TIDEMARK_LONG_TESTS = '1';
-// Whoever names a file wants the answer about that file, and at once.
-const wantsEverything = args.every((arg) => arg.startsWith('-'));
+// Named files are tested alone, without the checks, and may not need the programs.
+const isWholeRun = args.every((arg) => arg.startsWith('-'));
 
-await setupOrExit();
-if (needs(/valkey|simulation|conformance/)) await VALKEY.ensureOrExit();
-if (needs(/browser/)) await CHROMIUM.ensureOrExit();
-const checked = wantsEverything ? await check() : 0;
-const tested = await runTool(TOOLS.vitest, ['run', ...args]);
-process.exitCode = checked || tested;
-
-/** Files named by part of their path need a program when that part has to do with it. */
-function needs(part) {
-  return wantsEverything || args.some((arg) => part.test(arg));
+await setup();
+const missing = await installPrograms();
+if (missing !== null) process.stderr.write(`tidemark: ${missing}\n`);
+if (missing !== null && isWholeRun) process.exit(1);
+const failed = [];
+for (const [name, ...command] of isWholeRun ? CHECKS : []) {
+  if ((await run(process.execPath, command)) !== 0) failed.push(name);
 }
-
-/** Lint and types. The tests run even when these fail, so that one run tells everything. */
-async function check() {
-  const linted = await runTool(TOOLS.biome, ['check', '.']);
-  const typed = await runTool(TOOLS.tsc, ['-p', 'tsconfig.tests.json']);
-  if (linted !== 0) process.stderr.write('tidemark: biome found faults (above), so this run fails\n');
-  if (typed !== 0) process.stderr.write('tidemark: the tests do not type-check (above), so this run fails\n');
-  return linted || typed;
-}
+// The tests run even when a check fails, so that one run tells everything.
+const tested = await run(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args]);
+if (failed.length > 0) process.stderr.write(`tidemark: ${failed.join(', ')} found faults (above), so this run fails\n`);
+process.exitCode = tested || failed.length;

@@ -47,7 +47,6 @@ async function launchChromium(): Promise<Browser> {
     executablePath: findProgram({
       names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
       variable: 'TIDEMARK_CHROMIUM',
-      script: 'scripts/chromium.mjs',
     }),
     args: [LOOPBACK_ONLY],
     // Chromium refuses to run its sandbox as root.

@@ -4,21 +4,19 @@ import { delimiter, join } from 'node:path';
 const MORE_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/opt/homebrew/bin'];
 
 export interface WantedProgram {
-  /** Any will do; the first that is found is taken. */
+  /** Any will do; the first that is found is used. */
   readonly names: readonly string[];
   /** An environment variable that may name it. */
   readonly variable: string;
-  /** What installs it. */
-  readonly script: string;
 }
 
-/** Its path. `npm test` has installed it before; whoever runs tests another way is told what is missing. */
-export function findProgram({ names, variable, script }: WantedProgram): string {
+/** Returns the path of a program that `npm test` installs when it is missing. */
+export function findProgram({ names, variable }: WantedProgram): string {
   const named = process.env[variable] ?? '';
   if (named !== '') return named;
   const folders = [...(process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
   const found = names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
-  if (found === undefined) throw new Error(`there is no ${names.join(' or ')} here: run node ${script}`);
+  if (found === undefined) throw new Error(`there is no ${names.join(' or ')} here: run node scripts/programs.mjs`);
   return found;
 }
 

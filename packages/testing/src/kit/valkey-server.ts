@@ -253,6 +253,5 @@ function serverPath(): string {
   return findProgram({
     names: ['valkey-server', 'redis-server'],
     variable: 'TIDEMARK_VALKEY_SERVER',
-    script: 'scripts/valkey.mjs',
   });
 }
