@@ -9,7 +9,7 @@ const packages = ['protocol', 'core', 'store-embedded', 'store-valkey', 'server'
 /** Simulated histories take minutes: begun last, one core would be left waiting for them. */
 class HistoriesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isHistories = ({ moduleId }: TestSpecification) => moduleId.includes('/simulation/simulation');
+    const isHistories = ({ moduleId }: TestSpecification) => moduleId.includes('/sim/src/histories/simulation');
     const sorted = await super.sort(files);
     return [...sorted.filter(isHistories), ...sorted.filter((file) => !isHistories(file))];
   }
@@ -25,6 +25,7 @@ export default defineConfig({
         replacement: source('protocol/src/$1'),
       },
       { find: /^@tidemark\/core\/(ports|verify)$/, replacement: source('core/src/$1') },
+      { find: /^@tidemark\/testing\/kit$/, replacement: source('testing/src/kit') },
       { find: /^@tidemark\/server\/app$/, replacement: source('server/src/app/app-kit') },
       {
         find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,

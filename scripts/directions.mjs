@@ -15,11 +15,12 @@ const PACKAGES = {
   backend: ['protocol'],
   console: ['backend', 'protocol'],
   testing: ['*'],
+  sim: ['*'],
   bench: ['*'],
 };
 
 /** What only tests may import, beside the packages that may import everything. */
-const ONLY_FOR_TESTS = ['server', 'testing'];
+const ONLY_FOR_TESTS = ['server', 'testing', 'sim'];
 
 /** What each room of core/src may import; files directly in core/src may import every room. */
 const ROOMS = {

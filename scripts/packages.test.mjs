@@ -22,9 +22,10 @@ describe('all packages', () => {
 });
 
 describe('published packages', () => {
-  it('are all packages but the one for tests', () => {
+  it('are all packages except those for tests', () => {
     expect(packages).toHaveLength(7);
     expect(packages).not.toContain('packages/testing');
+    expect(packages).not.toContain('packages/sim');
   });
 
   it.each(packages)('[PACK-1] %s names its licence, its repository and its place in it', (folder) => {

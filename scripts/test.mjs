@@ -3,7 +3,7 @@ import { installPrograms } from './programs.mjs';
 import { setup } from './setup.mjs';
 
 // The long run tries thousands of simulated histories where the everyday run tries hundreds.
-const LONG_TESTS = ['simulation/'];
+const LONG_TESTS = ['sim/src/histories/', 'sim/src/uploads/', 'sim/src/devices/'];
 const CHECKS = [
   ['biome', 'node_modules/@biomejs/biome/bin/biome', 'check', '.'],
   ['the type check of the tests', 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.tests.json'],

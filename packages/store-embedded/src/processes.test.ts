@@ -15,7 +15,7 @@ class Child<Line> {
   #unfinished = '';
 
   constructor(name: string, orders: object, onLine: (line: Line) => void) {
-    const program = fileURLToPath(new URL(`../../testing/dist/crash/${name}.js`, import.meta.url));
+    const program = fileURLToPath(new URL(`../../sim/dist/crash/store/${name}.js`, import.meta.url));
     const stdio = ['pipe', 'pipe', 'inherit'] as const;
     this.#process = spawn(process.execPath, [program, JSON.stringify(orders)], { stdio: [...stdio] });
     this.#ended = once(this.#process, 'close');

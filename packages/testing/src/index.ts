@@ -1,27 +1,5 @@
 export { AnswerChecker } from './conformance/answer-checker.ts';
 export {
-  type ApiDocument,
-  type ApiOperation,
-  type ApiResponse,
-  type Endpoint,
-  endpointsOf,
-  resolved,
-  type Schema,
-} from './conformance/api-document.ts';
-export { Caller, type Reply } from './conformance/caller.ts';
-export type { ConformanceCase, ServerUnderTest } from './conformance/conformance-case.ts';
-export { conformanceCases } from './conformance/conformance-cases.ts';
-export { EventReader, type ReadEvent } from './conformance/event-reader.ts';
-export { KNOWN } from './conformance/fuzz/draw-value.ts';
-export { type FuzzReport, fuzzServer } from './conformance/fuzz/fuzz-server.ts';
-export { spoilWire } from './conformance/fuzz/spoil-wire.ts';
-export { HeldObjects } from './conformance/held-objects.ts';
-export { type Library, openLibrary } from './conformance/library.ts';
-export { openRaw, readToEnd, readUntil, sendRaw } from './conformance/raw-socket.ts';
-export { reasonToSkip, runConformanceCase } from './conformance/run-conformance-case.ts';
-export { type Answer, type Outgoing, Sender } from './conformance/sender.ts';
-export { deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from './conformance/test-device.ts';
-export {
   ADAPTER_OBJECTS,
   type AdapterArrival,
   type AdapterBench,
@@ -39,65 +17,8 @@ export { runStoreCase } from './contracts/store/run-store-case.ts';
 export type { StoreBench, StoreCapabilities, StoreCase, StoreEngine } from './contracts/store/store-case.ts';
 export { storeCases } from './contracts/store/store-cases.ts';
 export { storeContract } from './contracts/store-contract.ts';
-export {
-  answerJson,
-  type BackendAnswer,
-  type BackendRequest,
-  type FakeBackend,
-  openFakeBackend,
-} from './fake-backend/fake-backend.ts';
 export { type Page, type PageOptions, type TestBrowser, useBrowser } from './kit/browser.ts';
-export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
-export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
-export { Dice } from './kit/dice.ts';
-export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
-export { PING_TARGET } from './kit/ping-target.ts';
-export { refusalOf } from './kit/refusal-of.ts';
-export { seededRandom } from './kit/seeded-random.ts';
-export { type ServerProcess, startServerProcess } from './kit/server-process.ts';
-export { type SettableClock, settableClock } from './kit/settable-clock.ts';
-export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
-export { untilServed } from './kit/until-served.ts';
-export { startValkeySentinel, type ValkeySentinel } from './kit/valkey-sentinel.ts';
-export {
-  startValkey,
-  startValkeyCluster,
-  type ValkeyCluster,
-  type ValkeyServer,
-  type ValkeyServerOptions,
-} from './kit/valkey-server.ts';
-export { weakPasswords } from './kit/weak-passwords.ts';
-export { type MemoryJobsOptions, openMemoryJobs } from './memory-jobs/open-memory-jobs.ts';
-export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
+export * from './kit.ts';
 export { lintDocument } from './openapi/lint-document.ts';
 export { callsThatDoNotCompile } from './openapi/type-check-calls.ts';
 export { uncataloguedCodes, undescribed } from './openapi/undescribed.ts';
-export {
-  type ApnsBehaviour,
-  type ApnsRequest,
-  type ApnsStandIn,
-  type ApnsStandInOptions,
-  openApnsStandIn,
-} from './push-services/apns-stand-in.ts';
-export {
-  type FcmBehaviour,
-  type FcmRequest,
-  type FcmStandIn,
-  type FcmStandInOptions,
-  type GrantBehaviour,
-  openFcmStandIn,
-} from './push-services/fcm-stand-in.ts';
-export { newAccountKey, newApnsKey } from './push-services/test-keys.ts';
-export { TEST_ONLY_CERTIFICATE } from './push-services/test-only-certificate.ts';
-export {
-  openWebPushStandIn,
-  type WebPushBehaviour,
-  type WebPushRequest,
-  type WebPushStandIn,
-  type WebPushStandInOptions,
-} from './push-services/web-push-stand-in.ts';
-export { FLEET_PASSWORD, FleetServer, type FleetStore } from './servers/fleet-server.ts';
-export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
-export { type DeviceWorld, type Meddler, newDeviceWorld } from './sync/device-world.ts';
-export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
-export { aborted, VirtualPlatform } from './sync/virtual-platform.ts';

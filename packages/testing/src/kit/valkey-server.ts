@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
-import { Redis } from 'ioredis';
 import { findProgram } from './find-program.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -230,6 +229,8 @@ export async function callOnce(
   login: ValkeyLogin = {},
 ): Promise<unknown> {
   const way = { host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => null, protocol: 2 as const };
+  // Processes that are killed and started again and again load this kit, and the client takes longer than all the rest.
+  const { Redis } = await import('ioredis');
   const client = new Redis({ ...way, ...login });
   client.on('error', () => undefined);
   try {

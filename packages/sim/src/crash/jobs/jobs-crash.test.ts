@@ -1,0 +1,74 @@
+import { temporaryFolder } from '@tidemark/testing/kit';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { JobsHistory } from './jobs-history.ts';
+import type { Line } from './line.ts';
+import { runJobsCrashes } from './run-jobs-crashes.ts';
+
+const ROUNDS = 12;
+
+describe(`${ROUNDS} kills of a process that enqueues and runs jobs, in one folder`, () => {
+  let history: JobsHistory;
+
+  beforeAll(async () => {
+    const folder = await temporaryFolder();
+    history = await runJobsCrashes({ rounds: ROUNDS, seed: 1, folder: folder.path });
+    return folder.remove;
+  });
+
+  it('[JOB-28] nothing enqueued is lost, nothing done runs again, orders are kept, batches are whole', () => {
+    expect(history.problems).toEqual([]);
+  });
+
+  it('the kills hit: much was done, and some of it had to be begun again', () => {
+    expect(history.count('enqueued')).toBeGreaterThan(ROUNDS);
+    expect(history.count('acked')).toBeGreaterThan(ROUNDS);
+    expect(history.repeated).toBeGreaterThan(0);
+  });
+});
+
+it('a process that confirms before it has done anything does not survive a few kills', async () => {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  const { problems } = await runJobsCrashes({ rounds: 40, seed: 2, folder: folder.path, isLiar: true });
+  expect(problems).not.toEqual([]);
+});
+
+describe('what the checker reports', () => {
+  const ENQUEUED: readonly Line[] = [
+    { say: 'enqueue', names: ['a 0', 'a 1'] },
+    { say: 'enqueued', names: ['a 0', 'a 1'] },
+  ];
+  const done = (name: string): readonly Line[] => [
+    { say: 'run', name },
+    { say: 'ack', name },
+    { say: 'acked', name },
+  ];
+
+  it.each<[what: string, lines: readonly Line[], left: readonly string[], problems: readonly unknown[]]>([
+    ['nothing, when all is well', [...ENQUEUED, ...done('a 0')], ['a 1'], []],
+    ['nothing about what nobody was promised', [{ say: 'enqueue', names: ['a 0', 'a 1'] }], [], []],
+    [
+      'a job that is gone',
+      [...ENQUEUED, ...done('a 0')],
+      [],
+      [
+        expect.stringContaining('never ran'),
+        expect.stringContaining('a 1 is gone'),
+        expect.stringContaining('only a 0'),
+      ],
+    ],
+    ['a job that ran again', [...ENQUEUED, ...done('a 0')], ['a 0', 'a 1'], [expect.stringContaining('ran again')]],
+    [
+      'an order that was not kept',
+      ENQUEUED,
+      ['a 1', 'a 0'],
+      [expect.stringContaining('ran before'), expect.stringContaining('had run already')],
+    ],
+    ['a torn batch', [{ say: 'enqueue', names: ['a 0', 'a 1'] }], ['a 0'], [expect.stringContaining('only a 0')]],
+  ])('%s', (_what, lines, left, problems) => {
+    const history = new JobsHistory();
+    for (const line of lines) history.hear(line);
+    history.close(left);
+    expect(history.problems).toEqual(problems);
+  });
+});

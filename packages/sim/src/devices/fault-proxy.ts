@@ -1,0 +1,149 @@
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { Dice, seededRandom } from '@tidemark/testing/kit';
+import type { Corrupt } from './stage.ts';
+
+/** What may happen to a request, with its chance in percent while the network is bad. */
+const FATES = [
+  ['cut_before', 10],
+  ['cut_after', 14],
+  ['cut_mid_body', 10],
+  ['delayed', 10],
+  ['doubled', 8],
+] as const;
+type Fate = (typeof FATES)[number][0] | 'carried';
+
+const DELAY_MS_MAX = 60;
+const STREAM_MS_MAX = 400;
+
+export interface Forwarded {
+  readonly device: number;
+  readonly path: string;
+  readonly body: Buffer;
+}
+
+export interface ProxyOptions {
+  readonly seed: number;
+  /** Where the server is just now. */
+  readonly target: () => URL;
+  /** Called for every request that is about to reach the server. */
+  readonly onForward: (forwarded: Forwarded) => void;
+  readonly corrupt: Corrupt;
+}
+
+/** By which device a request was sent; it does not reach the server. */
+export const DEVICE_HEADER = 'x-simulated-device';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
+
+/**
+ * Stands between devices and a server: cuts before a request is sent, after the server has done what it was asked, and
+ * in the middle of answers; delays, and sends twice. The server and the devices speak plain HTTP and know nothing of it.
+ */
+export class FaultProxy {
+  readonly #options: ProxyOptions;
+  readonly #dice: Dice;
+  readonly #server: Server;
+  isBad = false;
+
+  private constructor(options: ProxyOptions) {
+    this.#options = options;
+    this.#dice = new Dice(seededRandom(options.seed ^ 0xfa17));
+    this.#server = createServer((incoming, outgoing) => {
+      this.#handle(incoming, outgoing).catch(() => outgoing.destroy());
+    });
+  }
+
+  static async open(options: ProxyOptions): Promise<FaultProxy> {
+    const proxy = new FaultProxy(options);
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { url: path = '/', headers } = incoming;
+    const body = await buffer(incoming);
+    const fate = this.#drawFate();
+    if (path.endsWith('/events')) return this.#carryStream(incoming, outgoing, fate);
+    if (fate === 'cut_before') return void outgoing.destroy();
+    if (fate === 'delayed') await passed(this.#dice.below(DELAY_MS_MAX));
+    const sent = this.#options.corrupt(path, body);
+    const device = Number(headers[DEVICE_HEADER]);
+    const forward = () => {
+      this.#options.onForward({ device, path, body: sent });
+      return this.#ask(incoming, sent);
+    };
+    // Both at once: which of them the server takes first is its own business.
+    const [answer] = await Promise.all(fate === 'doubled' ? [forward(), forward()] : [forward()]);
+    this.#answer(outgoing, answer, fate);
+  }
+
+  #answer(outgoing: ServerResponse, { status, headers, body }: Answer, fate: Fate): void {
+    if (fate === 'cut_after') return void outgoing.destroy();
+    outgoing.writeHead(status, headers);
+    if (fate !== 'cut_mid_body' || body.length < 2) return void outgoing.end(body);
+    outgoing.write(body.subarray(0, this.#dice.between(1, body.length - 1)), () => outgoing.destroy());
+  }
+
+  #ask(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request(this.#requestOptions(incoming, body), (answer) => {
+        buffer(answer).then(
+          (whole) => resolve({ status: answer.statusCode ?? 500, headers: answer.headers, body: whole }),
+          reject,
+        );
+      });
+      outgoing.once('error', reject);
+      outgoing.end(body);
+    });
+  }
+
+  #carryStream(incoming: IncomingMessage, outgoing: ServerResponse, fate: Fate): void {
+    if (fate === 'cut_before') return void outgoing.destroy();
+    const upstream = request(this.#requestOptions(incoming, Buffer.alloc(0)), (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(outgoing);
+      answer.once('error', () => outgoing.destroy());
+      answer.once('close', () => outgoing.destroy());
+    });
+    upstream.once('error', () => outgoing.destroy());
+    outgoing.once('close', () => upstream.destroy());
+    upstream.end();
+    if (fate !== 'carried') void passed(this.#dice.below(STREAM_MS_MAX)).then(() => outgoing.destroy());
+  }
+
+  #requestOptions({ method, url, headers: given }: IncomingMessage, body: Buffer) {
+    const { [DEVICE_HEADER]: _, connection: __, 'content-length': ___, 'transfer-encoding': ____, ...rest } = given;
+    const { hostname, port, host } = this.#options.target();
+    const length = body.length > 0 ? { 'content-length': String(body.length) } : {};
+    return { hostname, port, method, path: url, headers: { ...rest, ...length, host } };
+  }
+
+  #drawFate(): Fate {
+    let left = this.#dice.below(100);
+    if (!this.isBad) return 'carried';
+    for (const [fate, percent] of FATES) {
+      left -= percent;
+      if (left < 0) return fate;
+    }
+    return 'carried';
+  }
+}
+
+function passed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

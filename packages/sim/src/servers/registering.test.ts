@@ -1,0 +1,80 @@
+import { type Store, Tidemark } from '@tidemark/core';
+import { CLIENTS_PER_USER_MAX, Refusal } from '@tidemark/protocol';
+import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { openValkeyStore } from '@tidemark/store-valkey';
+import {
+  collectingLog,
+  seededRandom,
+  settableClock,
+  startValkey,
+  temporaryFolder,
+  weakPasswords,
+} from '@tidemark/testing/kit';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+const LEFT = 60;
+const AT_ONCE = 500;
+
+/** What two servers open that share a store. */
+const ENGINES: Readonly<Record<string, () => Promise<readonly [Store, Store]>>> = {
+  async embedded() {
+    const folder = await temporaryFolder();
+    const store = await openEmbeddedStore({ folder: folder.path });
+    onTestFinished(async () => {
+      await store.close();
+      await folder.remove();
+    });
+    return [store, store];
+  },
+  async valkey() {
+    const server = await startValkey({ settings: { appendonly: 'no' } });
+    const open = () => openValkeyStore({ address: server.address });
+    const stores = [await open(), await open()] as const;
+    onTestFinished(async () => {
+      await Promise.all(stores.map((store) => store.close()));
+      await server.remove();
+    });
+    return stores;
+  },
+};
+
+function serverOn(store: Store): Tidemark {
+  const random = seededRandom(1);
+  return new Tidemark({
+    store,
+    clock: settableClock(),
+    random,
+    passwords: weakPasswords(random),
+    log: collectingLog(),
+  });
+}
+
+/** Registers all of them, so many at once, by the servers in turn; answers the codes of refusals. */
+async function registerAll(servers: readonly Tidemark[], ids: readonly string[], atOnce: number): Promise<string[]> {
+  const refusals: string[] = [];
+  const left = ids.entries();
+  const worker = async () => {
+    for (const [index, client_id] of left) {
+      const server = servers[index % servers.length];
+      await server?.clients.register('ada', { client_id }).catch((error: unknown) => {
+        refusals.push(error instanceof Refusal ? error.code : String(error));
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return refusals;
+}
+
+describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
+  it('[CLIENT-9] give a user exactly as many devices as allowed, however many register at the same moment', async () => {
+    const servers = (await ENGINES[engine]?.())?.map(serverOn) ?? [];
+    const [first] = servers;
+    await first?.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+    const ids = Array.from({ length: CLIENTS_PER_USER_MAX + AT_ONCE - LEFT }, (_, index) => `d${index}`);
+    const early = ids.slice(0, CLIENTS_PER_USER_MAX - LEFT);
+    expect(await registerAll(servers, early, AT_ONCE)).toEqual([]);
+    const refusals = await registerAll(servers, ids.slice(early.length), AT_ONCE);
+    expect(refusals).toEqual(new Array(AT_ONCE - LEFT).fill('limit_exceeded'));
+    expect(await first?.clients.listOf('ada')).toHaveLength(CLIENTS_PER_USER_MAX);
+  });
+});

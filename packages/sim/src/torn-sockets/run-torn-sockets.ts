@@ -1,0 +1,162 @@
+import { setTimeout as passed } from 'node:timers/promises';
+import {
+  type ApiDocument,
+  Caller,
+  Dice,
+  endpointsOf,
+  makeUser,
+  openDevice,
+  openRaw,
+  type Reply,
+  type ServerProcess,
+  seededRandom,
+  startServerProcess,
+  startValkey,
+  type TestDevice,
+} from '@tidemark/testing/kit';
+import { type Holdings, holdingProblems, leastHoldings } from './holdings.ts';
+import { drawTornBytes, LARGE_SOURCE, type TornTarget } from './torn-request.ts';
+
+export interface TornOptions {
+  readonly store: 'embedded' | 'valkey';
+  readonly seed: number;
+  /** True: no more sockets are torn. Asked before each. */
+  readonly isEnough: (torn: number) => boolean;
+}
+
+export interface TornReport {
+  readonly torn: number;
+  readonly before: Holdings;
+  readonly after: Holdings;
+  readonly problems: readonly string[];
+}
+
+const DEVICES = 8;
+const OBJECTS = 2_000;
+const WORKERS = 24;
+/** Sockets torn before the first measurement, so that caches and pools are filled. */
+const WARM_UP = 200;
+const STAY_MS_MAX = 40;
+const FIRST_BYTE_MS_MAX = 500;
+/** Streams and lingering sockets end by themselves within this time. */
+const SETTLE_MS = 2_500;
+const SETTLE_ATTEMPTS_MAX = 20;
+/** Those that would take the rest of the test away, or call somebody else. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['/rc/v1/system/reset', '/rc/v1/system/appserver']);
+
+/** Tears sockets of a server in a process of its own, and compares what it holds before and after. */
+export async function runTornSockets({ store, seed, isEnough }: TornOptions): Promise<TornReport> {
+  const valkey = store === 'valkey' ? await startValkey() : null;
+  const place: Record<string, string> = valkey === null ? {} : { TIDEMARK_STORE: valkey.address };
+  // A dead stream is noticed at its next heartbeat, so a short one lets the server settle soon.
+  const server = await startServerProcess({
+    TIDEMARK_LOG_LEVEL: 'silent',
+    TIDEMARK_DEVICES_HEARTBEAT_S: '1',
+    ...place,
+  });
+  try {
+    return await tearAndCompare(server, new Dice(seededRandom(seed)), isEnough);
+  } finally {
+    await server.stop();
+    await valkey?.remove();
+  }
+}
+
+async function tearAndCompare(
+  server: ServerProcess,
+  dice: Dice,
+  isEnough: TornOptions['isEnough'],
+): Promise<TornReport> {
+  const { admin, devices, target } = await populate(server);
+  const [listener] = devices;
+  if (listener === undefined) throw new Error('there is no device');
+  const calm = () => pullAll(listener);
+  const measure = () => leastHoldings(admin, calm);
+  await tearSockets(server, target, dice, (torn) => torn >= WARM_UP);
+  const before = await settled(measure);
+  const torn = await tearSockets(server, target, dice, isEnough);
+  const after = await settled(measure, before);
+  const problems = [...holdingProblems(before, after), ...(await serviceProblems(admin, listener))];
+  admin.close();
+  for (const { api } of devices) api.close();
+  return { torn, before, after, problems };
+}
+
+/** Measures until nothing is wrong, but not for ever. */
+async function settled(measure: () => Promise<Holdings>, before?: Holdings): Promise<Holdings> {
+  for (let attempt = 1; ; attempt++) {
+    await passed(SETTLE_MS);
+    const holdings = await measure();
+    if (attempt === SETTLE_ATTEMPTS_MAX || holdingProblems(before ?? holdings, holdings).length === 0) return holdings;
+  }
+}
+
+async function populate({ url, adminPassword }: ServerProcess) {
+  const door = new Caller(url, null);
+  const { text: adminToken } = await door.post('/rc/v1/system/login', { login: 'admin', password: adminPassword });
+  door.close();
+  const admin = new Caller(url, adminToken);
+  const { body } = await admin.get('/openapi.json');
+  const endpoints = endpointsOf(body as ApiDocument).filter(({ template }) => !LEFT_OUT.has(template));
+  await admin.post('/rc/v1/sources', { name: LARGE_SOURCE, partition_type: 'user' });
+  await makeUser({ url, token: adminToken }, 'torn');
+  const objects = Object.fromEntries(
+    Array.from({ length: OBJECTS }, (_, n) => [`o${n}`, { text: `${n} `.repeat(200) }]),
+  );
+  const pushed = await admin.post(`/app/v1/${LARGE_SOURCE}/fast_insert`, { user_id: 'torn', objects });
+  if (pushed.status !== 200) throw new Error(`the objects were not pushed: ${pushed.text}`);
+  const devices: TestDevice[] = [];
+  for (let count = 0; count < DEVICES; count++) devices.push(await openDevice({ url }, 'torn'));
+  // The first one is left in peace.
+  const target: TornTarget = { endpoints, adminToken, devices: devices.slice(1).map(({ session }) => session) };
+  return { admin, devices, target };
+}
+
+async function tearSockets(
+  { url }: ServerProcess,
+  target: TornTarget,
+  dice: Dice,
+  isEnough: TornOptions['isEnough'],
+): Promise<number> {
+  const port = Number(new URL(url).port);
+  let torn = 0;
+  const work = async () => {
+    while (!isEnough(torn)) {
+      torn++;
+      await tearOne(port, drawTornBytes(target, dice), dice);
+    }
+  };
+  await Promise.all(Array.from({ length: WORKERS }, work));
+  return torn;
+}
+
+async function tearOne(port: number, bytes: string, dice: Dice): Promise<void> {
+  const socket = openRaw(port);
+  // From the start: the server may close the socket before it is torn.
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.write(bytes);
+  if (dice.chance(50)) socket.resume();
+  if (dice.chance(30)) {
+    const firstByte = new Promise((resolve) => socket.once('readable', resolve).once('close', resolve));
+    await Promise.race([firstByte, passed(FIRST_BYTE_MS_MAX)]);
+  } else await passed(dice.below(STAY_MS_MAX));
+  const isReset = dice.chance(50);
+  if (isReset) socket.resetAndDestroy();
+  else socket.destroy();
+  await closed;
+}
+
+/** Afterwards everybody is served as before. */
+async function serviceProblems(admin: Caller, device: TestDevice): Promise<readonly string[]> {
+  const large = await admin.post('/rc/v1/store/large', { data: 'x'.repeat(9_000_000) });
+  const events = await device.api.get('/sync/v1/events');
+  const pull = await pullAll(device);
+  const answers = { 'a large body': large, 'an event stream': events, 'a pull': pull };
+  return Object.entries(answers)
+    .filter(([, { status }]) => status !== 200)
+    .map(([what, { status, text }]) => `${what} was answered ${status}: ${text.slice(0, 500)}`);
+}
+
+function pullAll({ api, id }: TestDevice): Promise<Reply> {
+  return api.post('/sync/v1/pull', { client_id: id, sources: { [LARGE_SOURCE]: {} } });
+}
