@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
@@ -53,31 +52,10 @@ it.each(['SIGTERM', 'SIGINT'] as const)('says where it is ready, answers, and en
   expect(await server.end(signal)).toEqual({ code: 0, killedBy: null, stderr: '' });
 });
 
-it('a port in use is told in one line', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const { port } = other.address() as { port: number };
-  const server = start({ TIDEMARK_HOST: '127.0.0.1', TIDEMARK_PORT: String(port) });
-  expect(await server.end()).toEqual({
-    code: 1,
-    killedBy: null,
-    stderr: `tidemark: port ${port} on 127.0.0.1 is in use; stop the program that has it, or set TIDEMARK_PORT to another\n`,
-  });
-  other.close();
-});
-
 it('a port that is none is told in one line, and as a fault of the configuration', async () => {
   expect(await start({ TIDEMARK_PORT: 'many' }).end()).toEqual({
     code: 78,
     killedBy: null,
     stderr: 'tidemark: TIDEMARK_PORT must be a whole number from 0 to 65535, not "many"\n',
-  });
-});
-
-it('a host that is not this machine is told in one line', async () => {
-  expect(await start({ TIDEMARK_HOST: '192.0.2.1', TIDEMARK_PORT: '0' }).end()).toEqual({
-    code: 1,
-    killedBy: null,
-    stderr: 'tidemark: TIDEMARK_HOST "192.0.2.1" is no address of this machine\n',
   });
 });

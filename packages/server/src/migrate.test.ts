@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { PassThrough, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import {
@@ -15,7 +14,7 @@ import {
   type ValkeyServer,
 } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { run } from './cli/run.ts';
+import { runInProcess } from './cli/test-cli.ts';
 import { compose, type Running } from './compose.ts';
 import { openMovable, openStore } from './open-engines.ts';
 import { logIn, quietLog, testConfig } from './test-server.ts';
@@ -51,19 +50,8 @@ async function migrateApart(...args: readonly string[]) {
 }
 
 /** The same in this process, which is quicker. Its servers are not seen on a folder then. */
-async function migrate(...args: readonly string[]) {
-  const written = { out: '', err: '' };
-  const stream = (name: 'out' | 'err') =>
-    new Writable({
-      write(chunk, _encoding, done) {
-        written[name] += String(chunk);
-        done();
-      },
-    });
-  const streams = { stdin: new PassThrough(), stdout: stream('out'), stderr: stream('err') };
-  const code = await run(['migrate', ...args], { env: { HOME: home }, folder: home, ...streams });
-  return { code, ...written };
-}
+const migrate = (...args: readonly string[]) =>
+  runInProcess(['migrate', ...args], { env: { HOME: home }, folder: home });
 
 type Place = { readonly folder: string } | { readonly prefix: string };
 

@@ -2,7 +2,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, parse } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { nameProblem } from '@tidemark/protocol';
-import { createJiti } from 'jiti';
 import { Check } from 'typebox/schema';
 import { SourceSetting } from '../config/source-settings.ts';
 import type { SourceDefinition } from './define-source.ts';
@@ -62,6 +61,8 @@ async function loadSource(file: string, isAnew: boolean): Promise<LoadedSource> 
 async function importFile(file: string, isAnew: boolean): Promise<unknown> {
   try {
     if (extname(file) === '.mjs' && !isAnew) return await import(pathToFileURL(file).href);
+    // Loaded for the first module that needs it: most servers have none.
+    const { createJiti } = await import('jiti');
     const jiti = createJiti(import.meta.url, { moduleCache: !isAnew, fsCache: false });
     if (!isAnew) return await jiti.import(file);
     const text = await readFile(file, 'utf8');

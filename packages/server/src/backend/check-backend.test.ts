@@ -1,13 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { answerJson, type BackendAnswer, Caller, type FakeBackend, openFakeBackend } from '@tidemark/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Outcome, runInProcess } from '../cli/test-cli.ts';
 import { startTestServer, type TestServer, testConfig } from '../test-server.ts';
 
-// The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const SECRET = 'shared with the backend';
 
 let server: TestServer;
@@ -51,16 +46,9 @@ async function check(body: object = {}): Promise<readonly string[]> {
   return checks.map(({ name, status, detail }) => `${status} ${name}: ${detail}`);
 }
 
-async function cli(...args: readonly string[]) {
-  const { PATH = '' } = process.env;
-  const env = { PATH, HOME: server.folder, TIDEMARK_URL: server.url, TIDEMARK_TOKEN: server.token };
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    env,
-    cwd: server.folder,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  return { code: code as number | null, out, err };
+function cli(...args: readonly string[]): Promise<Outcome> {
+  const env = { HOME: server.folder, TIDEMARK_URL: server.url, TIDEMARK_TOKEN: server.token };
+  return runInProcess(args, { env, folder: server.folder });
 }
 
 it('[BACK-20] a backend that is well is told so, source by source, and nothing is kept', async () => {

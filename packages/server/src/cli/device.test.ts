@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Caller, makeUser, type TemporaryFolder, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../test-server.ts';
-import { run } from './run.ts';
+import { runInProcess } from './test-cli.ts';
 
 // The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -39,14 +37,8 @@ function start(args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [MAIN, 'device', ...args], { env: environment(), cwd: folder.path });
 }
 
-/** In this process: what a command leaves behind is in its folder either way. */
-async function device(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const code = await run(['device', ...args], { env: environment(env), folder: folder.path, stdin, stdout, stderr });
-  stdout.end();
-  stderr.end();
-  return { code, out: await text(stdout), err: await text(stderr) };
-}
+const device = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  runInProcess(['device', ...args], { env: environment(env), folder: folder.path });
 
 const push = (objects: object) => admin.post('/app/v1/Order/push_objects', { user_id: 'ada', objects });
 const md = async () => (await admin.get('/rc/v1/users/ada/sources/Order/docs/md')).body;

@@ -1,14 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { makeUser, openDevice, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openStore } from '../open-engines.ts';
 import { ADMIN_PASSWORD, logIn, testConfig } from '../test-server.ts';
-import { run } from './run.ts';
+import { type Outcome, runInProcess } from './test-cli.ts';
 
 // The server as it is shipped, in a process of its own; a second process looks into its queues by the same data folder.
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -33,13 +31,9 @@ afterAll(async () => {
   await folder.remove();
 });
 
-async function tidemark(...args: readonly string[]) {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+function tidemark(...args: readonly string[]): Promise<Outcome> {
   const env = { HOME: folder.path, TIDEMARK_URL: server.url, TIDEMARK_TOKEN: server.token };
-  const code = await run(args, { env, folder: folder.path, stdin, stdout, stderr });
-  stdout.end();
-  stderr.end();
-  return { code, out: await text(stdout), err: await text(stderr) };
+  return runInProcess(args, { env, folder: folder.path });
 }
 
 async function answer(...args: readonly string[]): Promise<unknown> {

@@ -10,8 +10,8 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../config/config.ts';
 import { SETTINGS } from '../config/settings.ts';
 import { openStore } from '../open-engines.ts';
+import { type Outcome, runInProcess } from './test-cli.ts';
 
-// The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 let folder: string;
@@ -22,10 +22,19 @@ beforeEach(async () => {
   folder = temporary.path;
 });
 
-async function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+function environment(env: Readonly<Record<string, string>>): Record<string, string> {
+  return { HOME: folder, TIDEMARK_URL: 'http://127.0.0.1:1', ...env };
+}
+
+function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+  return runInProcess(args, { env: environment(env), folder });
+}
+
+/** Runs the program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this. */
+async function runBuilt(args: readonly string[]): Promise<Outcome> {
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH, HOME: folder, TIDEMARK_URL: 'http://127.0.0.1:1', ...env },
+    env: { PATH, ...environment({}) },
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -35,7 +44,7 @@ async function runCli(args: readonly string[], env: Readonly<Record<string, stri
 
 describe('this program', () => {
   it('[CLI-11] says its version, and how to measure it', async () => {
-    expect(await runCli(['version'])).toEqual({ code: 0, out: '0.1.0\n', err: '' });
+    expect(await runBuilt(['version'])).toEqual({ code: 0, out: '0.1.0\n', err: '' });
     expect(await runCli(['--version'])).toEqual({ code: 0, out: '0.1.0\n', err: '' });
     expect(JSON.parse((await runCli(['version', '--json'])).out)).toEqual({
       name: 'tidemark',
@@ -46,7 +55,7 @@ describe('this program', () => {
   });
 
   it('[CLI-11] help goes to the standard output when it was asked for', async () => {
-    const { code, out, err } = await runCli(['users', '--help']);
+    const { code, out, err } = await runBuilt(['users', '--help']);
     expect({ code, err, begin: out.slice(0, 9) }).toEqual({ code: 0, err: '', begin: 'Examples:' });
   });
 });
@@ -153,13 +162,13 @@ describe('serve', () => {
     onTestFinished(() => void other.close());
     const { port } = other.address() as { port: number };
     const quiet = ['serve', '--log-level', 'error'];
-    const taken = await runCli([...quiet, '--port', String(port)]);
+    const taken = await runBuilt([...quiet, '--port', String(port)]);
     expect(taken).toEqual({
       code: 1,
       out: '',
       err: `tidemark: port ${port} on 127.0.0.1 is in use; stop the program that has it, or set TIDEMARK_PORT to another\n`,
     });
-    const nowhere = await runCli([...quiet, '--port', '0', '--host', '192.0.2.1']);
+    const nowhere = await runBuilt([...quiet, '--port', '0', '--host', '192.0.2.1']);
     expect(nowhere).toEqual({
       code: 1,
       out: '',
@@ -167,7 +176,7 @@ describe('serve', () => {
     });
     mkdirSync(join(folder, 'photos'));
     writeFileSync(join(folder, 'photos', 'holiday.jpg'), '');
-    const foreign = await runCli([...quiet, '--data', 'photos']);
+    const foreign = await runBuilt([...quiet, '--data', 'photos']);
     expect(foreign).toMatchObject({ code: 1, err: expect.stringMatching(/^tidemark: .*photos.* holiday\.jpg.*\n$/) });
   });
 });

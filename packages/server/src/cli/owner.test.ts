@@ -1,14 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { Caller, temporaryFolder } from '@tidemark/testing';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { Caller, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { compose } from '../compose.ts';
+import { quietLog, testConfig } from '../test-server.ts';
+import { type Outcome, runInProcess } from './test-cli.ts';
 
-// The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+// Servers, and commands under another user: what was built, in processes of their own. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const PASSWORD = 'a harbour at dawn';
 const OTHER = 'a lighthouse in fog';
@@ -16,8 +19,30 @@ const isRoot = process.getuid?.() === 0;
 /** Nobody, where this is root: root may open everything. */
 const UNPRIVILEGED = isRoot ? { uid: 65_534, gid: 65_534 } : {};
 
+const children: ChildProcess[] = [];
 let folder: string;
 let data: string;
+/** Holds the data of a server that was started once with `PASSWORD`, and stopped. */
+let template: TemporaryFolder;
+/** What that server wrote to the standard error output. */
+let firstStart: string;
+
+beforeAll(async () => {
+  template = await temporaryFolder();
+  folder = template.path;
+  data = join(folder, 'data');
+  firstStart = await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD });
+});
+
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await template.remove();
+});
+
+/** Gives the test data of its own, without the start of a server. */
+function copyData(): void {
+  cpSync(join(template.path, 'data'), data, { recursive: true });
+}
 
 beforeEach(async () => {
   const temporary = await temporaryFolder();
@@ -35,18 +60,23 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
   return spawn(process.execPath, [MAIN, ...args], { env: settings, cwd: folder, ...as });
 }
 
-async function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}, as: As = {}) {
-  const child = start(args, env, as);
+function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+  return runInProcess(args, { env: { HOME: folder, TIDEMARK_URL: 'http://127.0.0.1:1', ...env }, folder });
+}
+
+/** Runs a command as a user who may not open everything. */
+async function runUnprivileged(args: readonly string[]): Promise<Outcome> {
+  const child = start(args, {}, UNPRIVILEGED);
   child.stdin?.end();
   const streams = [child.stdout, child.stderr].map((stream) => text(stream as NodeJS.ReadableStream));
   const [[out = '', err = ''], [code]] = await Promise.all([Promise.all(streams), once(child, 'close')]);
   return { code: code as number | null, out, err };
 }
 
-/** Runs a server until it is ready, calls back, and stops it. Answers what it said on the standard error output. */
-async function served(env: Readonly<Record<string, string>>, work: (url: string) => Promise<void> = async () => {}) {
+/** Runs a server until it is ready, and stops it. Returns what it wrote to the standard error output. */
+async function served(env: Readonly<Record<string, string>>): Promise<string> {
   const child = start(['serve', '--port', '0', '--data', data], env);
-  onTestFinished(() => void child.kill('SIGKILL'));
+  children.push(child);
   const errors = text(child.stderr as NodeJS.ReadableStream);
   let url: string | undefined;
   for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
@@ -54,10 +84,19 @@ async function served(env: Readonly<Record<string, string>>, work: (url: string)
     if (url !== undefined) break;
   }
   if (url === undefined) throw new Error(`the server did not start: ${await errors}`);
-  await work(url);
   child.kill('SIGTERM');
   await once(child, 'close');
   return errors;
+}
+
+/** Calls back with a server on the data, inside this process. */
+async function composed(work: (url: string) => Promise<void>): Promise<void> {
+  const server = await compose(testConfig(data), quietLog());
+  try {
+    await work(server.url);
+  } finally {
+    await server.close();
+  }
 }
 
 async function token(url: string, password: string): Promise<string | null> {
@@ -70,7 +109,8 @@ async function token(url: string, password: string): Promise<string | null> {
 
 describe('the password of the administrator', () => {
   it('[CLI-29] admin reset-password sets the password without a server and names the tokens that are still good', async () => {
-    await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD }, async (url) => {
+    copyData();
+    await composed(async (url) => {
       const admin = new Caller(url, await token(url, PASSWORD));
       await admin.post('/rc/v1/tokens', { name: 'erp', scopes: ['push'] });
     });
@@ -81,7 +121,7 @@ describe('the password of the administrator', () => {
       /^The password of admin is changed.*\nThese named tokens are still good.*\n {2}\w+ {2}erp {2}\(push\)\n/,
     );
     expect(err).not.toContain(OTHER);
-    await served({}, async (url) => {
+    await composed(async (url) => {
       expect(await token(url, PASSWORD)).toBeNull();
       const admin = new Caller(url, await token(url, OTHER));
       expect((await admin.get('/rc/v1/tokens')).text).toContain('erp');
@@ -95,7 +135,7 @@ describe('the password of the administrator', () => {
     const reset = ['admin', 'reset-password', '--data', data];
     const env = { TIDEMARK_NEW_PASSWORD: OTHER };
     expect((await runCli(reset, env)).err).toContain('does not exist');
-    await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD });
+    copyData();
     expect((await runCli([...reset, 'ada'], env)).err).toMatch(
       /ada is no administrator\n {2}hint: the administrators are admin\n/,
     );
@@ -105,7 +145,8 @@ describe('the password of the administrator', () => {
 
   it('[CLI-30] a start tells that the configured password of the administrator is not the stored one, and only then', async () => {
     const hint = 'warning: TIDEMARK_ADMIN_PASSWORD is not the password of the administrator admin';
-    expect(await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD })).not.toContain(hint);
+    expect(firstStart).not.toContain(hint);
+    copyData();
     expect(await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD })).not.toContain(hint);
     const told = await served({ TIDEMARK_ADMIN_PASSWORD: OTHER });
     expect(told.split('\n').filter((line) => line.startsWith(hint)).length).toBe(1);
@@ -128,12 +169,12 @@ describe('what this process may not open', () => {
       },
     ],
   ])('[CLI-31] %s is told as that, and not as a problem of the port', async (_what, lock) => {
-    await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD });
+    copyData();
     lock();
     onTestFinished(() => chmodSync(data, 0o755));
     for (const command of [serve, ['verify'], ['backup', join(folder, 'copy')]]) {
       if (command[0] === 'backup') chmodSync(folder, 0o777);
-      const { code, err } = await runCli([...command, '--data', data], {}, UNPRIVILEGED);
+      const { code, err } = await runUnprivileged([...command, '--data', data]);
       expect([command[0], code]).toEqual([command[0], 1]);
       expect(err).toMatch(
         /^tidemark: permission denied: this process, which runs as \S+, may not use \S*data.*belongs to \S+ \(mode \d+\)\n {2}hint: .*\n$/,
@@ -147,12 +188,12 @@ describe('what this process may not open', () => {
     mkdirSync(join(closed, 'sources'), { recursive: true });
     chmodSync(closed, 0o000);
     onTestFinished(() => chmodSync(closed, 0o755));
-    const made = await runCli([...serve, '--data', join(closed, 'data')], {}, UNPRIVILEGED);
+    const made = await runUnprivileged([...serve, '--data', join(closed, 'data')]);
     expect([made.code, made.err]).toEqual([1, expect.stringContaining(`may not use ${closed}`)]);
     const open = join(folder, 'open');
     mkdirSync(open);
     chmodSync(open, 0o777);
-    const app = await runCli([...serve, '--data', join(open, 'data'), '--app', closed], {}, UNPRIVILEGED);
+    const app = await runUnprivileged([...serve, '--data', join(open, 'data'), '--app', closed]);
     expect([app.code, app.err]).toEqual([1, expect.stringContaining(`may not use ${join(closed, 'sources')}`)]);
   });
 });
@@ -171,7 +212,7 @@ describe('whose the data is', () => {
   }
 
   it('[CLI-32] stays as it was when a backup is restored, also of what was replaced', async () => {
-    await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD });
+    copyData();
     const backup = join(folder, 'backup');
     expect((await runCli(['backup', backup, '--data', data])).code).toBe(0);
     giveAway(data);
@@ -185,7 +226,7 @@ describe('whose the data is', () => {
   });
 
   it('[CLI-33] doctor says who owns the data folder, with the files that belong to somebody else', async () => {
-    await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD });
+    copyData();
     const doctor = async () => (await runCli(['doctor', '--data', data, '--json'])).out;
     const check = async () => (JSON.parse(await doctor()) as { name: string }[]).find(({ name }) => name === 'owner');
     const own = { name: 'owner', status: 'ok', detail: expect.stringContaining(`${data} belongs to `) };

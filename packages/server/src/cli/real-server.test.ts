@@ -18,8 +18,9 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Outcome, runInProcess } from './test-cli.ts';
 
-// The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+// The server, and the commands run by `runBuilt`: what was built, in processes of their own. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const PASSWORD = 'a harbour at dawn';
 
@@ -64,8 +65,14 @@ async function stop({ process: child }: { readonly process: ChildProcess }) {
   return { code, signal };
 }
 
-async function runCli(args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}) {
-  const child = start(args, { TIDEMARK_URL: server.url, ...env });
+function runCli(args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+  const all = { ...environment(), TIDEMARK_URL: server.url, ...env };
+  return runInProcess(args, { env: all, folder: folder.path, input });
+}
+
+/** Runs the program as it is shipped. */
+async function runBuilt(args: readonly string[], input = ''): Promise<Outcome> {
+  const child = start(args, { TIDEMARK_URL: server.url });
   child.stdin.end(input);
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   return { code: code as number | null, out, err };
@@ -90,6 +97,7 @@ describe('a real server', () => {
       err: expect.stringMatching(/\(invalid_credentials\)\n(.*\n)* {2}request: \S+\n$/),
     });
     expect(await answer(['login', '--password-stdin'], PASSWORD)).toMatchObject({ url: server.url, login: 'admin' });
+    expect(await runBuilt(['users', 'list'])).toEqual({ code: 0, out: 'admin\n', err: '' });
     expect(await answer(['whoami'])).toMatchObject({ user: 'admin', scopes: ['admin', 'admin:reset'] });
   });
 
@@ -178,7 +186,10 @@ describe('backup and restore', () => {
     });
     expect(statSync(at('monday')).mode & 0o777).toBe(0o700);
     expect(await answer(['verify', '--data', 'data'])).toEqual({ data: at('data'), findings: [] });
-    expect(await runCli(['verify', '--data', 'monday'])).toMatchObject({ code: 0, err: `${at('monday')} is sound.\n` });
+    expect(await runBuilt(['verify', '--data', 'monday'])).toMatchObject({
+      code: 0,
+      err: `${at('monday')} is sound.\n`,
+    });
     expect(markOf('monday').state).toBe('backup');
     expect(await runCli(['backup', 'monday', '--data', 'data'])).toMatchObject({
       code: 1,
@@ -257,7 +268,7 @@ describe('backup and restore', () => {
       ['cut-2', ['tidemark.json', 'store.mdb']],
     ] as const) {
       folderOf(name, moved);
-      const started = await runCli(['serve', '--data', name, '--port', '0', '--log-level', 'error']);
+      const started = await runBuilt(['serve', '--data', name, '--port', '0', '--log-level', 'error']);
       expect(started).toMatchObject({ code: 1, err: expect.stringContaining('is not a Tidemark data folder') });
       await answer(['restore', 'monday', '--data', name, '--yes']);
       expect(await runCli(['verify', '--data', name])).toMatchObject({ code: 0 });

@@ -1,17 +1,15 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import type { SourceAttributes } from '@tidemark/protocol';
 import { temporaryFolder } from '@tidemark/testing';
 import { afterAll, describe, expect, it } from 'vitest';
+import { type Outcome, runInProcess } from './test-cli.ts';
 import { tokenIdOf } from './token-id.ts';
 
-// The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
 /** A value for every attribute a source has: one that is added must get an option of the command line, too. */
 const EVERY_ATTRIBUTE: SourceAttributes = {
   name: 'P',
@@ -28,7 +26,6 @@ const EVERY_ATTRIBUTE: SourceAttributes = {
   references: { order: 'Order', part: 'Part' },
 };
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const TOKEN = 'tmk_0123456789';
 
 // Tests run side by side here, so what they leave behind is cleared away together.
@@ -81,28 +78,14 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   return body === '' ? undefined : JSON.parse(body);
 }
 
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
 interface Surroundings {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
   readonly folder?: string;
 }
 
-async function runCli(args: readonly string[], { env = {}, input = '', folder }: Surroundings = {}): Promise<Outcome> {
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH, HOME: '/nonexistent', ...env },
-    ...(folder === undefined ? {} : { cwd: folder }),
-  });
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  return { code: code as number | null, out, err };
+function runCli(args: readonly string[], { env = {}, input = '', folder }: Surroundings = {}): Promise<Outcome> {
+  return runInProcess(args, { env: { HOME: '/nonexistent', ...env }, folder: folder ?? process.cwd(), input });
 }
 
 /** One command against one scripted answer. */

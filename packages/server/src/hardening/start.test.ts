@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Caller, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runInProcess } from '../cli/test-cli.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { ADMIN_PASSWORD } from '../test-server.ts';
 
@@ -58,10 +59,14 @@ describe('a configuration that is a hole', () => {
     ['TIDEMARK_PUBLIC_URL', 'https://u:secret@sync.example'],
     ['TIDEMARK_ADMIN_LOGIN', '*'],
   ])('[HARD-64] %s=%s keeps the server from starting, and is named', async (name, value) => {
-    const { code, text } = await exitOf({ [name]: value });
+    const { code, err } = await runInProcess(['serve'], {
+      env: { TIDEMARK_PORT: '0', [name]: value },
+      folder: folder.path,
+    });
     expect(code).toBe(78);
-    expect(text).toContain(name);
-    expect(text).not.toMatch(/\n\s+at /);
+    expect(err).toContain(name);
+    expect(err).not.toMatch(/\n\s+at /);
+    expect(await readdir(folder.path)).toEqual([]);
   });
 
   it('[HARD-64] a secret in a file that everybody may read is refused', async () => {

@@ -1,9 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import {
   type ApnsStandIn,
   Caller,
@@ -17,11 +13,11 @@ import {
   temporaryFolder,
 } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type Outcome, runInProcess } from '../cli/test-cli.ts';
 import { compose } from '../compose.ts';
 import { readConfig } from '../config/read-config.ts';
 import { logIn, quietLog, startTestServer, type TestServer, testConfig } from '../test-server.ts';
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const PING = '/rc/v1/users/ping';
 const IDENTITY = { key: newApnsKey(), keyId: 'ABC123DEFG', teamId: 'TEAM000001' };
 const TOKEN = 'ab'.repeat(32);
@@ -69,16 +65,9 @@ function pushEnv(changes: Readonly<Record<string, string>> = {}): Record<string,
   };
 }
 
-async function runCli(args: readonly string[], env: Readonly<Record<string, string>>) {
-  const { path: home } = await temporaryFolder();
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH, HOME: home, ...env },
-    cwd: home,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  return { code: code as number | null, out, err };
+async function runCli(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Outcome> {
+  const { path: folder } = await temporaryFolder();
+  return runInProcess(args, { env: { HOME: folder, ...env }, folder });
 }
 
 const settled = (id: string) =>
