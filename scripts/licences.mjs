@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { report } from './files.mjs';
 import { isEntry, ROOT } from './processes.mjs';
-import { report } from './tree.mjs';
 
 const PERMISSIVE = /^(?:MIT|MIT-0|Apache-2\.0|BSD-[A-Za-z0-9-]+|ISC|0BSD|BlueOak-1\.0\.0|Unlicense)$/;
 

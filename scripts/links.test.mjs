@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readTree } from './files.mjs';
 import { ROOT } from './processes.mjs';
-import { readTree } from './tree.mjs';
 
 const ANCHOR_LINK = /\]\((?!https?:)([^)\s#]*)#([^)\s]+)\)/g;
 const LINK = /\]\((?!https?:|mailto:|#)([^)\s#]+)(?:#[^)]*)?\)/g;

@@ -1,13 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readTree, report } from './files.mjs';
 import { isEntry, ROOT } from './processes.mjs';
-import { lineAt, scan } from './scan.mjs';
-import { readTree, report } from './tree.mjs';
 
 const RULES_FILE = 'docs/rules.md';
 const ID = '[A-Z]+(?:-[A-Z]+)*-[1-9][0-9]*';
-const CITATIONS = new RegExp(`^(?:\\[${ID}\\]\\s*)+`);
-const NOT_RUN = /\.(?:skip|todo)\s*\(\s*$/;
+const CITATIONS = new RegExp(`['"\`]((?:\\[${ID}\\]\\s*)+)`, 'g');
+const NOT_RUN = /\.(?:skip|todo)\s*\(\s*$|(?:^|\n)\s*(?:\/\/|\*)[^\n]*$/;
 
 /**
  * Every rule has a test, and every rule a test cites is written down.
@@ -34,7 +33,8 @@ export function readRules(root) {
 }
 
 export function readTests(root) {
-  const pattern = /\.test\.(?:ts|tsx|mjs)$|^packages\/testing\/src\/contracts\/.*\.ts$/;
+  // The test of this script holds titles in strings, which are no tests.
+  const pattern = /(?<!scripts\/rules)\.test\.(?:ts|tsx|mjs)$|^packages\/testing\/src\/contracts\/.*\.ts$/;
   return readTree(root, ['packages', 'bench', 'scripts', 'examples'], pattern);
 }
 
@@ -53,15 +53,15 @@ function definitionsOf(text) {
   return { defined, problems };
 }
 
-/** A citation stands at the beginning of a test's title. A test that is skipped holds nothing, so it cites nothing. */
+/** A citation is the beginning of a test's title. A skipped test checks nothing, so it cites nothing. */
 function citationsOf(tests) {
   const cited = new Map();
   for (const [path, text] of tests) {
-    const { code, strings } = scan(text);
-    for (const { start, value } of strings) {
-      const ids = CITATIONS.exec(value)?.[0].match(new RegExp(ID, 'g')) ?? [];
-      if (NOT_RUN.test(code.slice(Math.max(0, start - 100), start))) continue;
-      for (const id of ids) if (!cited.has(id)) cited.set(id, `${path}:${lineAt(text, start)}`);
+    for (const { index, 1: ids } of text.matchAll(CITATIONS)) {
+      const before = text.slice(0, index);
+      if (NOT_RUN.test(before)) continue;
+      const place = `${path}:${before.split('\n').length}`;
+      for (const [id] of ids.matchAll(new RegExp(ID, 'g'))) if (!cited.has(id)) cited.set(id, place);
     }
   }
   return cited;
