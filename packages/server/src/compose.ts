@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import type { BusListener, Log, Tidemark } from '@tidemark/core';
+import type { Adapter, Log, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
+import type { HttpBackend } from './backend/http-backend.ts';
 import { openBackend } from './backend/open-backend.ts';
-import { startChores } from './background/maintenance.ts';
-import { announcing, startQueues } from './background/start-queues.ts';
+import { JobAnnouncer, JobQueues } from './background/job-queues.ts';
+import { Maintenance } from './background/maintenance.ts';
 import { Cluster } from './cluster/cluster.ts';
+import { ClusterDevices } from './cluster/cluster-devices.ts';
+import { ClusterMembers } from './cluster/cluster-members.ts';
 import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
 import { EventHub } from './events/event-hub.ts';
@@ -17,13 +20,15 @@ import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import type { Route, RouteContext } from './http/route.ts';
+import { ServerAddress } from './http/server-address.ts';
 import { SnapshotSlots } from './http/snapshot-slots.ts';
 import { systemTimers } from './jobs/timers.ts';
+import { type Part, startParts } from './lifecycle.ts';
 import { OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './limits.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { type Engines, openBus, openEngines } from './open-engines.ts';
 import { openTidemark, pace, random, wait } from './open-tidemark.ts';
-import { type OpenPings, openPings } from './pings/open-pings.ts';
+import { openPings, type PingService } from './pings/open-pings.ts';
 import { systemClock as clock, steadyClock } from './primitives/clocks.ts';
 import { KeyedLimit } from './primitives/keyed-limit.ts';
 import { allRoutes } from './routes/all-routes.ts';
@@ -31,154 +36,224 @@ import { addServiceRoutes } from './routes/service.ts';
 import { lastGauge, queueDepths } from './telemetry/gauges.ts';
 import { Metrics } from './telemetry/metrics.ts';
 
-/** A server that answers. */
-export interface Running {
-  readonly url: string;
+/** What the administrator is told at the start. */
+interface AdminInfo {
   readonly adminLogin: string;
-  /** The password of the administrator, when it was made just now: it is shown once and kept nowhere. */
+  /** The password of the administrator if it was generated just now: it is shown once and stored nowhere. */
   readonly generatedPassword: string | null;
-  /** The configuration has a password for the administrator that is not the one the administrator has. */
+  /** True if the configured password of the administrator is not the one in the store. */
   readonly isAdminPasswordIgnored: boolean;
-  /** Takes no new requests, lets those under way finish within the grace, then cuts them off. */
+}
+
+/** A server that answers requests. */
+export interface Running extends AdminInfo {
+  readonly url: string;
+  /** Takes no new requests, lets those under way finish within the grace period, then cuts them off. */
   close(): Promise<void>;
 }
 
-/** The log of the core, and where the edge tells its own faults. */
-type EdgeLog = Log & Partial<Pick<ServerLog, 'logger'>>;
+/** The log of the core, and the logger for errors of HTTP requests. */
+type HttpLog = Log & Partial<Pick<ServerLog, 'logger'>>;
 
-/** The word by which a source names the backend at `adapter_url`. */
+/** The name by which a source refers to the backend at `adapter_url`. */
 const BACKEND = 'backend';
 const SEARCH_RETRY_AFTER_S = 1;
+const SERVER_ID_BYTES = 9;
 
 const dice = () => Math.random();
 
-/** The word by which servers on one store tell each other apart. */
-const WORD_BYTES = 9;
-
 /**
- * Puts the server together from the store, the core and HTTP. `more` are routes beside its own, for those who
- * measure what the edge costs without the product; `channel` is there when this process is one of several workers.
+ * Builds the server from the store, the core and HTTP, and starts it. `extraRoutes` are added for benchmarks; `channel` is
+ * given if this process is one of several workers.
  */
 export async function compose(
   config: Config,
-  log: EdgeLog,
-  more: readonly Route[] = [],
+  log: HttpLog,
+  extraRoutes: readonly Route[] = [],
   channel: WorkerChannel | null = null,
 ): Promise<Running> {
   const engines = await openEngines(config, log);
-  try {
-    for (const warning of engines.store.engine.warnings ?? []) log.warn('store_warning', { detail: warning });
-    return await serve(config, log, { ...engines, routes: [...allRoutes, ...more], channel });
-  } catch (error) {
-    // Whatever kept the server from starting must not leave the store open.
-    await engines.store.close();
+  const { store } = engines;
+  for (const warning of store.engine.warnings ?? []) log.warn('store_warning', { detail: warning });
+  const routes = [...allRoutes, ...extraRoutes];
+  const { parts, address, admin } = await build(config, log, { ...engines, routes, channel }).catch(async (error) => {
+    await store.close();
     throw error;
-  }
+  });
+  const close = await startParts([{ name: 'store', stop: () => store.close() }, ...parts]);
+  return { url: address.url, ...admin, close };
 }
 
-interface ServeParts extends Engines {
+interface ServerInput extends Engines {
   readonly routes: readonly Route[];
   readonly channel: WorkerChannel | null;
 }
 
-async function serve(config: Config, log: EdgeLog, { store, jobs, routes, channel }: ServeParts): Promise<Running> {
-  const ownOrigins = ownOriginsOf(config, config.port);
-  let onEnqueue: (queue: string) => void = () => {};
-  const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark: () => tidemark });
+interface BuiltServer {
+  readonly parts: readonly Part[];
+  readonly address: ServerAddress;
+  readonly admin: AdminInfo;
+}
+
+/** Creates all parts of the server without starting them. Each part only depends on those created before it. */
+async function build(
+  config: Config,
+  log: HttpLog,
+  { store, jobs, routes, channel }: ServerInput,
+): Promise<BuiltServer> {
+  const address = new ServerAddress(config);
+  const id = randomBytes(SERVER_ID_BYTES).toString('base64url');
+  const timers = systemTimers;
+  const members = new ClusterMembers({ id, clock: steadyClock, timers, openBus: (bus) => openBus(config, log, bus) });
+  const announcer = new JobAnnouncer(jobs);
+  const { tidemark, backend, modules } = await buildCore(config, log, { store, announcer, members, address });
+  const admin = await bootstrap(config, tidemark, modules);
+  const limiter = new LoginLimiter(steadyClock, (keys) => members.tell({ kind: 'login_failed', keys }));
+  const events = newEventHub(config, log, tidemark, members);
+  const devices = new ClusterDevices(events, members);
+  const ports = { clock, steadyClock, random, dice, pace, log };
+  const onCounted = (caller: string) => members.tell({ kind: 'pinged', caller });
+  const ping = await openPings({ config, tidemark, jobs, live: devices, onCounted, ...ports });
+  const queues = new JobQueues({ tidemark, jobs, announcer, clock, steadyClock, log, dice, queues: config.queues });
+  const cluster = new Cluster({ members, tidemark, hub: events, limiter, pings: ping.pings, queues, timers });
+  const context = newRouteContext(config, { tidemark, jobs, backend, ping, events, cluster, limiter });
+  const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
+  const app = await buildApp(config, { context, routes, log, gauge, channel });
+  const maintenance = new Maintenance({
+    ...{ tidemark, jobs, results: ping.results, log, metrics: context.metrics },
+    retentionDays: config.devices.retentionDays,
+    listeners: () => devices.count(),
+  });
+  const { shutdownGraceMs: graceMs } = config;
+  const parts: readonly Part[] = [
+    { name: 'load gauge', stop: () => gauge.stop() },
+    httpPart(config, app, events, address),
+    { name: 'cluster', start: () => cluster.open(), stop: () => cluster.close() },
+    // Flushes the statistics when it stops, so it stops after everything that records some, and before the cluster.
+    { name: 'maintenance', start: () => maintenance.start(), stop: () => maintenance.stop() },
+    { name: 'backend', stop: () => backend.close() },
+    jobsPart(ping, queues, graceMs),
+    ...(config.isAppWatched ? [watchPart(config, modules, tidemark)] : []),
+  ];
+  return { parts, address, admin };
+}
+
+interface CoreInput extends Pick<Engines, 'store'> {
+  readonly announcer: JobAnnouncer;
+  readonly members: ClusterMembers;
+  readonly address: ServerAddress;
+}
+
+interface BuiltCore {
+  readonly tidemark: Tidemark;
+  readonly backend: HttpBackend;
+  readonly modules: SourceModules;
+}
+
+/** Opens the core and its adapters. The core finds adapters by name, so the backend, which needs the core, is added last. */
+async function buildCore(
+  config: Config,
+  log: Log,
+  { store, announcer, members, address }: CoreInput,
+): Promise<BuiltCore> {
   const modules = new SourceModules(config.appFolder, { ...config.backend, log });
-  // While an app is being written its modules are always loaded in the way in which they can be loaded again.
+  // Watched modules are always loaded in the way that allows to load them again.
   await modules.load(config.isAppWatched);
-  const word = randomBytes(WORD_BYTES).toString('base64url');
+  const named = new Map<string, Adapter>();
   const tidemark = await openTidemark(config, log, {
     store,
-    server: { word, isGone: (other) => servers.isGone(other) },
-    adapters: { find: (name) => (name === BACKEND ? backend : modules.find(name)) },
-    jobs: announcing(jobs, (queue) => onEnqueue(queue)),
-    urlRules: { ownOrigins, denyPrivate: config.backend.denyPrivate },
+    server: { word: members.id, isGone: (id) => members.isGone(id) },
+    adapters: { find: (name) => named.get(name) ?? modules.find(name) },
+    jobs: announcer,
+    urlRules: {
+      get ownOrigins() {
+        return address.origins;
+      },
+      denyPrivate: config.backend.denyPrivate,
+    },
   });
-  const { adminLogin, adminCreated, generatedPassword } = await tidemark.system.bootstrap({
-    adminLogin: config.adminLogin,
-    adminPassword: config.adminPassword,
-    configuredSources: modules.declarationsWith(config.sources),
-    licensee: config.licensee,
+  const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark });
+  named.set(BACKEND, backend);
+  return { tidemark, backend, modules };
+}
+
+/** Prepares the store at the first start, and applies the configured administrator and sources at every start. */
+async function bootstrap(config: Config, { system, users }: Tidemark, modules: SourceModules): Promise<AdminInfo> {
+  const { adminLogin: login, adminPassword: password, licensee, sources } = config;
+  const { adminLogin, adminCreated, generatedPassword } = await system.bootstrap({
+    adminLogin: login,
+    adminPassword: password,
+    configuredSources: modules.declarationsWith(sources),
+    licensee,
   });
-  const limiter = new LoginLimiter(steadyClock, (keys) => servers.tell({ kind: 'login_failed', keys }));
-  const events = eventHubOf(config, log, tidemark, (client, atMs) => servers.tell({ kind: 'listens', client, atMs }));
-  const ways = { timers: systemTimers, openBus: (listener: BusListener) => openBus(config, log, listener) };
-  const servers = new Cluster({ word, tidemark, hub: events, limiter, clock: steadyClock, ...ways });
-  const onCounted = (caller: string) => servers.tell({ kind: 'pinged', caller });
-  const surroundings = { clock, steadyClock, random, dice, pace, log };
-  const carrier = await openPings({ config, tidemark, jobs, live: servers, onCounted, ...surroundings });
-  servers.onPinged = (caller) => carrier.pings.countElsewhere(caller);
-  let isStopping = false;
-  const context = deskOf(config, { tidemark, jobs, backend, carrier, events, servers, limiter });
-  const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
-  const app = await openEdge(config, { context, routes, log, isReady: () => !isStopping, gauge, channel });
-  await app.listen({ host: config.host, port: config.port });
-  // Only now, so that a server that cannot listen leaves nothing open.
-  await servers.open();
-  // Which port it is may only be known now.
-  ownOrigins.push(...ownOriginsOf(config, portOf(app)));
-  carrier.start();
-  const queues = startQueues({ tidemark, jobs, clock, steadyClock, log, dice, queues: config.queues });
-  onEnqueue = (queue) => queues.serve(queue);
-  servers.onSources = () => queues.look();
-  const takeOver = async () => {
-    await tidemark.sources.configure(modules.declarationsWith(config.sources));
+  const isAdminPasswordIgnored =
+    !adminCreated && password !== null && (await users.verifyPassword(login, password)) === null;
+  return { adminLogin, generatedPassword, isAdminPasswordIgnored };
+}
+
+function newEventHub({ devices }: Config, log: Log, { tokens }: Tidemark, members: ClusterMembers): EventHub {
+  const { heartbeatS, streamsMax } = devices;
+  const onListen = (client: string, atMs: number) => members.tell({ kind: 'listens', client, atMs });
+  return new EventHub({ tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax, onListen });
+}
+
+/** HTTP starts before and drains before all others, so that jobs may rely on it and requests may rely on them. */
+function httpPart(config: Config, app: FastifyInstance, events: EventHub, address: ServerAddress): Part {
+  const { host, port, shutdownDrainMs, shutdownGraceMs } = config;
+  return {
+    name: 'http',
+    async start() {
+      await app.listen({ host, port });
+      address.bind(app.server.address() as AddressInfo);
+    },
+    async drain() {
+      app.drain();
+      // Load balancers poll /readyz and send requests until they have seen that the server is draining.
+      if (shutdownDrainMs > 0) await wait(shutdownDrainMs);
+      // Event streams never finish by themselves.
+      events.close();
+      await closeWithin(app, shutdownGraceMs);
+    },
+  };
+}
+
+/** Pings and queues stop at the same time, so that both have the whole grace period. */
+function jobsPart(ping: PingService, queues: JobQueues, graceMs: number): Part {
+  return {
+    name: 'jobs',
+    start() {
+      ping.start();
+      queues.start();
+    },
+    stop: async () => void (await Promise.all([ping.stop(graceMs), queues.stop(graceMs)])),
+  };
+}
+
+/** Applies source modules again when their files change. */
+function watchPart({ sources }: Config, modules: SourceModules, tidemark: Tidemark): Part {
+  const apply = async () => {
+    await tidemark.sources.configure(modules.declarationsWith(sources));
     for (const source of modules.names) await tidemark.refresher.refreshKnown(source);
   };
-  const endWatch = config.isAppWatched ? modules.watch(takeOver) : () => undefined;
-  const { retentionDays } = config.devices;
-  const maintenance = startChores({
-    ...{ tidemark, jobs, results: carrier.results, log, metrics: context.metrics, retentionDays },
-    listeners: () => servers.listeners(),
-  });
-  const close = async () => {
-    isStopping = true;
-    app.drain();
-    // Balancers look at /readyz from time to time, and send requests until they have seen it.
-    if (config.shutdownDrainMs > 0) await wait(config.shutdownDrainMs);
-    // Those who only listen are not waited for: they would never finish.
-    events.close();
-    await closeWithin(app, config.shutdownGraceMs);
-    gauge.stop();
-    endWatch();
-    await Promise.all([carrier.stop(config.shutdownGraceMs), queues.stop(config.shutdownGraceMs)]);
-    backend.close();
-    await maintenance.stop();
-    await servers.close();
-    await store.close();
+  let unwatch = () => {};
+  return {
+    name: 'source modules',
+    start() {
+      unwatch = modules.watch(apply);
+    },
+    stop: () => unwatch(),
   };
-  const isAdminPasswordIgnored = !adminCreated && (await isOtherPassword(tidemark, config));
-  return { url: urlOf(app, config.host), adminLogin, generatedPassword, isAdminPasswordIgnored, close };
 }
 
-/** Whether the configuration has a password for the administrator, and it is another one than the administrator's. */
-async function isOtherPassword({ users }: Tidemark, { adminLogin, adminPassword }: Config): Promise<boolean> {
-  return adminPassword !== null && (await users.verifyPassword(adminLogin, adminPassword)) === null;
+interface ContextParts extends Pick<RouteContext, 'tidemark' | 'jobs' | 'backend' | 'events' | 'cluster' | 'limiter'> {
+  readonly ping: PingService;
 }
 
-function eventHubOf(
-  { devices }: Config,
-  log: Log,
-  tidemark: Tidemark,
-  onListen: (client: string, atMs: number) => void,
-): EventHub {
-  const { heartbeatS, streamsMax } = devices;
-  const heartbeatMs = heartbeatS * 1_000;
-  return new EventHub({ tokens: tidemark.tokens, clock, log, heartbeatMs, streamsMax, onListen });
-}
-
-interface DeskParts extends Pick<RouteContext, 'tidemark' | 'jobs' | 'backend' | 'events' | 'servers' | 'limiter'> {
-  readonly carrier: OpenPings;
-}
-
-function deskOf({ tokenTtlS, devices, backend }: Config, { carrier, ...parts }: DeskParts): RouteContext {
-  const { pings, results, webPushKey } = carrier;
-  const metrics = metricsOf(parts);
+function newRouteContext({ tokenTtlS, devices, backend }: Config, { ping, ...parts }: ContextParts): RouteContext {
+  const { pings, results, webPushKey } = ping;
   return {
     ...parts,
-    metrics,
+    metrics: newMetrics(parts),
     isBackendSecretConfigured: backend.secret !== null,
     searches: new KeyedLimit(SEARCHES_PER_DEVICE_MAX, tooManySearches),
     pings,
@@ -196,11 +271,11 @@ function tooManySearches(): Refusal {
   return new Refusal('rate_limited', detail, [], SEARCH_RETRY_AFTER_S);
 }
 
-function metricsOf({ events, tidemark: { store }, jobs }: Pick<DeskParts, 'events' | 'tidemark' | 'jobs'>): Metrics {
+function newMetrics({ events, tidemark, jobs }: Pick<RouteContext, 'events' | 'tidemark' | 'jobs'>): Metrics {
   const metrics = new Metrics();
   metrics.watchListeners(() => events.size);
   const watch = (name: string, help: string) =>
-    metrics.watchInstallation(`tidemark_${name}`, help, () => lastGauge(store, name));
+    metrics.watchInstallation(`tidemark_${name}`, help, () => lastGauge(tidemark.store, name));
   watch('users', 'Users of the installation');
   watch('clients', 'Devices of the installation, listening or not');
   watch('listeners', 'Devices that listen for events, at all servers');
@@ -208,24 +283,19 @@ function metricsOf({ events, tidemark: { store }, jobs }: Pick<DeskParts, 'event
   return metrics;
 }
 
-interface EdgeParts {
+interface AppParts {
   readonly context: RouteContext;
   readonly routes: readonly Route[];
-  readonly log: EdgeLog;
-  /** False once the server has been told to stop. */
-  readonly isReady: () => boolean;
+  readonly log: HttpLog;
   readonly gauge: LoadGauge;
   readonly channel: WorkerChannel | null;
 }
 
-function openEdge(
-  config: Config,
-  { context, routes, log, isReady, gauge, channel }: EdgeParts,
-): Promise<FastifyInstance> {
-  const { bodyBytesMax, trustProxy, areMetricsPublic, devices } = config;
-  // What another machine keeps needs no room on this one.
+function buildApp(config: Config, { context, routes, log, gauge, channel }: AppParts): Promise<FastifyInstance> {
+  const { bodyBytesMax, trustProxy, areMetricsPublic: isMetricsPublic, devices } = config;
+  // Free disk space is only checked where the data is on this machine.
   const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
-  // Of requests only faults of ours are logged: what else happens is in the statistics and the audit trail.
+  // Only internal errors of requests are logged: all else is in the statistics and the audit trail.
   const logger = log.logger?.child({}, { level: 'error' });
   const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
   const bounds = { objectMembersMax, deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
@@ -238,23 +308,10 @@ function openEdge(
       () => app.bodiesInFlight.bytes,
     );
     await addDescription(app);
-    addServiceRoutes(app, context, { dataFolder, isMetricsPublic: areMetricsPublic, isReady, gauge, ...scrape });
+    const isReady = () => !app.isDraining();
+    addServiceRoutes(app, context, { dataFolder, isMetricsPublic, isReady, gauge, ...scrape });
     for (const route of routes) addRoute(app, context, route);
   });
-}
-
-/** The backend must not be this server itself: calls would go round in circles. */
-function ownOriginsOf({ host, publicUrl }: Config, port: number): string[] {
-  const local = ['localhost', '127.0.0.1', '[::1]', host.includes(':') ? `[${host}]` : host];
-  return [...local.map((name) => `http://${name}:${port}`), ...(publicUrl === null ? [] : [new URL(publicUrl).origin])];
-}
-
-function portOf(app: FastifyInstance): number {
-  return (app.server.address() as AddressInfo).port;
-}
-
-function urlOf(app: FastifyInstance, host: string): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${portOf(app)}`;
 }
 
 async function closeWithin(app: FastifyInstance, graceMs: number): Promise<void> {

@@ -27,8 +27,7 @@ async function setUp(isSet = true, loginsKeptMs = 0) {
     offlineLoginS: 0,
   };
   const backend = openBackend({
-    ...{ config, clock, steadyClock: clock, random: seededRandom(2), log },
-    tidemark: () => tidemark,
+    ...{ config, clock, steadyClock: clock, random: seededRandom(2), log, tidemark },
   });
   if (isSet) await tidemark.system.setAppserver({ adapter_url: fake.url });
   const logIn = (login: string, password: string) => deviceUser({ tidemark, backend }, login, password);

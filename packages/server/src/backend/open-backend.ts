@@ -13,12 +13,11 @@ export interface BackendParts {
   readonly steadyClock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Known a little later than the backend: each needs the other. */
-  readonly tidemark: () => Tidemark;
+  readonly tidemark: Pick<Tidemark, 'system' | 'stats' | 'audit'>;
   readonly resolve?: Resolve;
 }
 
-/** The backend at `adapter_url`, whose calls are counted and whose failures are written down. */
+/** Opens the backend at `adapter_url`. Its calls are counted in the statistics, changes of its breakers are audited. */
 export function openBackend({
   config,
   clock,
@@ -31,8 +30,8 @@ export function openBackend({
   const { secret, timeoutMs, queryTimeoutMs, denyPrivate } = config;
   return new HttpBackend({
     http: new BackendHttp({ resolve, timers: systemTimers, rules: { denyPrivate } }),
-    address: async () => (await tidemark().system.appserver()).adapter_url,
-    secret: async () => secret ?? tidemark().system.backendSecret(),
+    address: async () => (await tidemark.system.appserver()).adapter_url,
+    secret: async () => secret ?? tidemark.system.backendSecret(),
     clock,
     steadyClock,
     random,
@@ -40,13 +39,13 @@ export function openBackend({
     log,
     timeoutMs,
     queryTimeoutMs,
-    onCall: (call, outcome, tookMs) => tidemark().stats.record(`backend:${call}:${outcome}`, tookMs, clock.nowMs()),
-    onBreaker: (state, kind) => void noteBreaker(tidemark(), state, kind).catch(() => log.warn('audit_not_written')),
+    onCall: (call, outcome, tookMs) => tidemark.stats.record(`backend:${call}:${outcome}`, tookMs, clock.nowMs()),
+    onBreaker: (state, kind) => void auditBreaker(tidemark, state, kind).catch(() => log.warn('audit_not_written')),
   });
 }
 
-/** Nobody did it: it happened. */
-function noteBreaker(tidemark: Tidemark, state: string, kind: CallKind): Promise<void> {
-  const nobody = { actor: null, token_id: null, address: '', request_id: '' };
-  return tidemark.audit.record({ ...nobody, action: 'backend.breaker', target: kind, result: state });
+/** Records a change of a circuit breaker, which has no actor. */
+function auditBreaker({ audit }: Pick<Tidemark, 'audit'>, state: string, kind: CallKind): Promise<void> {
+  const noActor = { actor: null, token_id: null, address: '', request_id: '' };
+  return audit.record({ ...noActor, action: 'backend.breaker', target: kind, result: state });
 }

@@ -14,13 +14,13 @@ import { type GaugesParts, recordGauges } from '../telemetry/gauges.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 const FLUSH_EVERY_MS = 5_000;
-const TIDY_EVERY_MS = 3_600_000;
-/** Several times within a step of the statistics, so that every step has its measurement, whoever makes it. */
+const TRIM_EVERY_MS = 3_600_000;
+/** Several times within one step of the statistics, so that every step has a measurement also when the leader changes. */
 const GAUGE_EVERY_MS = 20_000;
-/** Of all servers one does what one is enough for. When it dies, another one takes over after so long. */
+/** One server, the leader, trims and measures for all. When it dies, another one takes over after this time. */
 const LEASE_MS = 6_000;
 const RENEW_EVERY_MS = 2_000;
-const WORD_BYTES = 9;
+const LEASE_ID_BYTES = 9;
 const PARTITIONS_PER_READ = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
@@ -32,51 +32,69 @@ export interface MaintenanceParts extends GaugesParts {
   readonly retentionDays: number;
 }
 
-export interface Maintenance {
-  /** Ends the rounds, carries what was measured into the store, and lets another server take over. */
-  stop(): Promise<void>;
+/** Runs recurring tasks: it flushes statistics, records gauges and deletes what has expired. */
+export class Maintenance {
+  readonly #parts: MaintenanceParts;
+  readonly #lease: ServerLease;
+  #timers: readonly NodeJS.Timeout[] = [];
+
+  constructor(parts: MaintenanceParts) {
+    const word = randomBytes(LEASE_ID_BYTES).toString('base64url');
+    const { store } = parts.tidemark;
+    this.#parts = parts;
+    this.#lease = new ServerLease({ store, clock: steadyClock }, { name: 'maintenance', word, leaseMs: LEASE_MS });
+  }
+
+  start(): void {
+    this.#timers = [
+      setInterval(() => this.#flush(), FLUSH_EVERY_MS),
+      setInterval(() => this.#trim(), TRIM_EVERY_MS),
+      setInterval(() => this.#recordGauges(), GAUGE_EVERY_MS),
+      setInterval(() => this.#renewLease(), RENEW_EVERY_MS),
+    ];
+    for (const timer of this.#timers) timer.unref();
+    void this.#renewLease();
+  }
+
+  /** Stops the tasks, flushes the statistics and releases the lease, so that another server takes over at once. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all([this.#flush(), this.#attempt('lease', () => this.#lease.release())]);
+  }
+
+  #flush(): Promise<void> {
+    return this.#attempt('flush', () => this.#parts.tidemark.stats.flush());
+  }
+
+  #trim(): Promise<void> {
+    return this.#attempt('trim', () => trimExpired(this.#parts, this.#lease));
+  }
+
+  async #recordGauges(): Promise<void> {
+    const { fence } = this.#lease;
+    if (fence !== null) await this.#attempt('gauge', () => recordGauges(this.#parts, fence, Date.now()));
+  }
+
+  async #renewLease(): Promise<void> {
+    const wasHeld = this.#lease.isHeld;
+    await this.#attempt('lease', () => this.#lease.renew());
+    if (!wasHeld) await this.#recordGauges();
+  }
+
+  async #attempt(task: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#parts.log.warn('maintenance_failed', {
+        task,
+        reason: error instanceof Error ? error.message : String(error),
+      });
+    }
+  }
 }
 
-/** What has to be done from time to time, whoever asks for anything: measuring, keeping statistics, forgetting what is old. */
-export function startChores(parts: MaintenanceParts): Maintenance {
-  const { tidemark, log } = parts;
-  const told = (chore: string) => (error: unknown) =>
-    log.warn('chore_failed', { chore, reason: error instanceof Error ? error.message : String(error) });
-  const lease = choresLease(tidemark);
-  const flush = () => tidemark.stats.flush().catch(told('flush'));
-  const tidy = () => tidyUp(parts, lease).catch(told('tidy'));
-  const gauge = async () => {
-    const { fence } = lease;
-    if (fence !== null) await recordGauges(parts, fence, Date.now()).catch(told('gauge'));
-  };
-  const renew = async () => {
-    const wasHeld = lease.isHeld;
-    await lease.renew().catch(told('lease'));
-    if (!wasHeld) await gauge();
-  };
-  const timers = [
-    setInterval(flush, FLUSH_EVERY_MS),
-    setInterval(tidy, TIDY_EVERY_MS),
-    setInterval(gauge, GAUGE_EVERY_MS),
-    setInterval(renew, RENEW_EVERY_MS),
-  ];
-  void renew();
-  for (const timer of timers) timer.unref();
-  return {
-    async stop() {
-      for (const timer of timers) clearInterval(timer);
-      await Promise.all([flush(), lease.release().catch(told('lease'))]);
-    },
-  };
-}
-
-function choresLease({ store }: Tidemark): ServerLease {
-  const word = randomBytes(WORD_BYTES).toString('base64url');
-  return new ServerLease({ store, clock: steadyClock }, { name: 'maintenance', word, leaseMs: LEASE_MS });
-}
-
-/** Each step may be done twice without harm; the lease only spares the others the work, so it is asked for now and then. */
-async function tidyUp(
+/** Every step may run twice without harm: the lease only saves the other servers the work, so it is checked rarely. */
+async function trimExpired(
   { tidemark, results, metrics, retentionDays }: MaintenanceParts,
   lease: ServerLease,
 ): Promise<void> {
@@ -93,7 +111,7 @@ async function tidyUp(
   for (const step of steps) if (await mayGoOn()) await step();
 }
 
-/** Forgets the tombstones that no device seen within the retention time still needs. */
+/** Deletes the tombstones that no device seen within the retention time still needs. */
 export async function trimPartitions(
   tidemark: Tidemark,
   metrics: Metrics,
@@ -112,7 +130,7 @@ export async function trimPartitions(
   metrics.trimRound((performance.now() - startedMs) / 1_000);
 }
 
-/** How far the floor was raised. A source or user that has gone since the listing has nothing left to trim. */
+/** Returns by how much the floor was raised. A source or user deleted since the listing has nothing left to trim. */
 async function trimPartition(tidemark: Tidemark, partition: PartitionKey, retentionMs: number): Promise<number> {
   try {
     const before = await tidemark.store.partition(partition);

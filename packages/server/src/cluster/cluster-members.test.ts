@@ -2,15 +2,15 @@ import type { Bus, BusListener } from '@tidemark/core';
 import { settableClock } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import type { Timers } from '../jobs/timers.ts';
-import { ClusterMembers, HERE_EVERY_MS } from './cluster-members.ts';
+import { ClusterMembers, HEARTBEAT_EVERY_MS } from './cluster-members.ts';
 import type { Hint } from './hint.ts';
 
-/** Time that passes when it is told to, for servers joined by a bus that loses what it is told to. */
-class World {
+/** A simulated bus with its own clock and timers, on which chosen messages get lost. */
+class Network {
   readonly clock = settableClock();
   readonly #listeners = new Map<string, BusListener>();
   #timers: { atMs: number; callback: () => void }[] = [];
-  isLosing: (from: string, text: string) => boolean = () => false;
+  isLost: (from: string, text: string) => boolean = () => false;
 
   readonly timers: Timers = {
     after: (delayMs, callback) => {
@@ -22,7 +22,7 @@ class World {
     },
   };
 
-  pass(ms: number): void {
+  advance(ms: number): void {
     const endMs = this.clock.nowMs() + ms;
     for (;;) {
       const [next] = this.#timers.sort((left, right) => left.atMs - right.atMs);
@@ -34,122 +34,121 @@ class World {
     this.clock.advance(endMs - this.clock.nowMs());
   }
 
-  /** As if its process had been killed: it says and hears nothing more. */
-  silence(word: string): void {
-    this.#listeners.delete(word);
+  /** Disconnects the server, as if its process had been killed. */
+  silence(id: string): void {
+    this.#listeners.delete(id);
   }
 
-  gapFor(word: string): void {
-    this.#listeners.get(word)?.onGap();
+  gapFor(id: string): void {
+    this.#listeners.get(id)?.onGap();
   }
 
-  async join(word: string, answer: () => number = () => 0) {
-    const heard: Hint[] = [];
+  async join(id: string, answer: () => number = () => 0) {
+    const received: Hint[] = [];
     let gaps = 0;
     const openBus = async (listener: BusListener): Promise<Bus> => {
-      this.#listeners.set(word, listener);
-      return { publish: (text) => this.#carry(word, text), close: async () => this.silence(word) };
+      this.#listeners.set(id, listener);
+      return { publish: (text) => this.#deliver(id, text), close: async () => this.silence(id) };
     };
-    const neighbours = new ClusterMembers({
-      ...{ word, clock: this.clock, timers: this.timers, openBus, answer },
-      onHint: (hint) => heard.push(hint),
-      onGap: () => gaps++,
-    });
-    await neighbours.open();
-    return { neighbours, heard, gaps: () => gaps };
+    const members = new ClusterMembers({ id, clock: this.clock, timers: this.timers, openBus });
+    members.listen({ onHint: (hint) => received.push(hint), answer, onGap: () => gaps++ });
+    await members.open();
+    return { members, received, gaps: () => gaps };
   }
 
-  #carry(from: string, text: string): void {
-    if (!this.#listeners.has(from) || this.isLosing(from, text)) return;
+  #deliver(from: string, text: string): void {
+    if (!this.#listeners.has(from) || this.isLost(from, text)) return;
     for (const listener of [...this.#listeners.values()]) listener.onText(text);
   }
 }
 
 const SESSIONS: Hint = { kind: 'sessions', user: null };
 
-it('[MANY-9] servers find each other, and hear what the others tell, but not themselves', async () => {
-  const world = new World();
-  const [one, two, three] = [await world.join('one'), await world.join('two'), await world.join('three')];
-  expect([one, two, three].map(({ neighbours }) => neighbours.count)).toEqual([2, 2, 2]);
-  two.neighbours.tell(SESSIONS);
-  expect([one.heard, two.heard, three.heard]).toEqual([[SESSIONS], [], [SESSIONS]]);
-  world.pass(10 * HERE_EVERY_MS);
+it('[MANY-9] servers find each other and receive the hints of the others, but not their own', async () => {
+  const network = new Network();
+  const [one, two, three] = [await network.join('one'), await network.join('two'), await network.join('three')];
+  expect([one, two, three].map(({ members }) => members.count)).toEqual([2, 2, 2]);
+  two.members.tell(SESSIONS);
+  expect([one.received, two.received, three.received]).toEqual([[SESSIONS], [], [SESSIONS]]);
+  network.advance(10 * HEARTBEAT_EVERY_MS);
   expect([one.gaps(), two.gaps(), three.gaps()]).toEqual([0, 0, 0]);
 });
 
-it('[MANY-10] that a hint was lost is noticed with the next sign of life, by those who have missed it', async () => {
-  const world = new World();
-  const [one, two] = [await world.join('one'), await world.join('two')];
-  two.neighbours.tell(SESSIONS);
-  world.isLosing = (_, text) => text.includes('sessions');
-  two.neighbours.tell(SESSIONS);
-  expect([one.heard.length, one.gaps()]).toEqual([1, 0]);
-  world.pass(HERE_EVERY_MS);
+it('[MANY-10] a server that missed a hint detects it at the next heartbeat', async () => {
+  const network = new Network();
+  const [one, two] = [await network.join('one'), await network.join('two')];
+  two.members.tell(SESSIONS);
+  network.isLost = (_, text) => text.includes('sessions');
+  two.members.tell(SESSIONS);
+  expect([one.received.length, one.gaps()]).toEqual([1, 0]);
+  network.advance(HEARTBEAT_EVERY_MS);
   expect([one.gaps(), two.gaps()]).toEqual([1, 0]);
-  world.pass(10 * HERE_EVERY_MS);
+  network.advance(10 * HEARTBEAT_EVERY_MS);
   expect(one.gaps()).toBe(1);
 });
 
-it('[MANY-10] what was told before a server came may concern those who listen there already', async () => {
-  const world = new World();
-  const one = await world.join('one');
-  world.isLosing = () => true;
-  const two = await world.join('two');
-  two.neighbours.tell(SESSIONS);
-  expect([one.neighbours.count, one.gaps()]).toEqual([0, 0]);
-  world.isLosing = () => false;
-  world.pass(HERE_EVERY_MS);
-  expect([one.neighbours.count, one.gaps()]).toEqual([1, 1]);
+it('[MANY-10] hints sent before a server was known count as missed', async () => {
+  const network = new Network();
+  const one = await network.join('one');
+  network.isLost = () => true;
+  const two = await network.join('two');
+  two.members.tell(SESSIONS);
+  expect([one.members.count, one.gaps()]).toEqual([0, 0]);
+  network.isLost = () => false;
+  network.advance(HEARTBEAT_EVERY_MS);
+  expect([one.members.count, one.gaps()]).toEqual([1, 1]);
 });
 
-it('[MANY-10] a server that falls silent may have left something untold; one that says goodbye has not', async () => {
-  const world = new World();
-  const one = await world.join('one');
-  const two = await world.join('two');
-  await two.neighbours.close();
-  world.pass(20_000);
-  expect([one.neighbours.count, one.gaps()]).toEqual([0, 0]);
-  await world.join('three');
-  world.silence('three');
-  world.pass(10_000);
-  expect([one.neighbours.count, one.gaps()]).toEqual([0, 1]);
+it('[MANY-10] a server that falls silent leaves a gap; one that says goodbye does not', async () => {
+  const network = new Network();
+  const one = await network.join('one');
+  const two = await network.join('two');
+  await two.members.close();
+  network.advance(20_000);
+  expect([one.members.count, one.gaps()]).toEqual([0, 0]);
+  await network.join('three');
+  network.silence('three');
+  network.advance(10_000);
+  expect([one.members.count, one.gaps()]).toEqual([0, 1]);
 });
 
-it('[MANY-10] a way to the others that was broken is one gap, however much was told meanwhile', async () => {
-  const world = new World();
-  const [one, two] = [await world.join('one'), await world.join('two')];
-  world.isLosing = (from) => from === 'two';
-  for (let count = 0; count < 5; count++) two.neighbours.tell(SESSIONS);
-  world.isLosing = () => false;
-  world.gapFor('one');
-  world.pass(10 * HERE_EVERY_MS);
+it('[MANY-10] an interrupted bus is one gap, however many hints were lost meanwhile', async () => {
+  const network = new Network();
+  const [one, two] = [await network.join('one'), await network.join('two')];
+  network.isLost = (from) => from === 'two';
+  for (let count = 0; count < 5; count++) two.members.tell(SESSIONS);
+  network.isLost = () => false;
+  network.gapFor('one');
+  network.advance(10 * HEARTBEAT_EVERY_MS);
   expect(one.gaps()).toBe(1);
 });
 
-it('[MANY-10] without any way to the others, something is taken for lost from time to time', async () => {
-  const world = new World();
+it('[MANY-10] a server without a bus assumes a gap from time to time', async () => {
+  const network = new Network();
   let gaps = 0;
-  const parts = { word: 'alone', clock: world.clock, timers: world.timers, answer: () => 0, onHint: () => undefined };
-  await new ClusterMembers({ ...parts, openBus: async () => null, onGap: () => gaps++ }).open();
-  world.pass(60_000);
+  const { clock, timers } = network;
+  const members = new ClusterMembers({ id: 'alone', clock, timers, openBus: async () => null });
+  members.listen({ onHint: () => undefined, answer: () => 0, onGap: () => gaps++ });
+  await members.open();
+  network.advance(60_000);
   expect(gaps).toBe(2);
 });
 
-it('[MANY-11] a question is answered by all; who is gone or does not answer is not waited for', async () => {
-  const world = new World();
-  const one = await world.join('one');
-  await world.join('two', () => 2);
-  const three = await world.join('three', () => 3);
-  expect(await one.neighbours.ask({ kind: 'listeners' })).toBe(5);
-  world.isLosing = (from, text) => from === 'three' && text.includes('answer');
-  const slow = one.neighbours.ask({ kind: 'listeners' });
-  world.pass(1_000);
+it('[MANY-11] a query adds up the answers of all servers and does not wait for servers that are gone or silent', async () => {
+  const network = new Network();
+  const one = await network.join('one');
+  await network.join('two', () => 2);
+  const three = await network.join('three', () => 3);
+  expect(await one.members.ask({ kind: 'listeners' })).toBe(5);
+  network.isLost = (from, text) => from === 'three' && text.includes('answer');
+  const slow = one.members.ask({ kind: 'listeners' });
+  network.advance(1_000);
   expect(await slow).toBe(2);
-  const cut = one.neighbours.ask({ kind: 'listeners' });
-  await three.neighbours.close();
+  const cut = one.members.ask({ kind: 'listeners' });
+  await three.members.close();
   expect(await cut).toBe(2);
-  const last = one.neighbours.ask({ kind: 'listeners' });
-  await one.neighbours.close();
+  const last = one.members.ask({ kind: 'listeners' });
+  await one.members.close();
   expect(await last).toBe(2);
-  expect(await (await new World().join('alone')).neighbours.ask({ kind: 'listeners' })).toBe(0);
+  expect(await (await new Network().join('alone')).members.ask({ kind: 'listeners' })).toBe(0);
 });

@@ -3,103 +3,117 @@ import type { Timers } from '../jobs/timers.ts';
 import { type ClusterQuery, type Hint, readHint, writeHint } from './hint.ts';
 
 export interface ClusterMembersParts {
-  /** A word that no other server has. */
-  readonly word: string;
+  /** Identifies this server among all servers of the installation. */
+  readonly id: string;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Opens the way to the others. Null: there is none. */
+  /** Connects to the other servers. Null means that there is no connection. */
   readonly openBus: (listener: BusListener) => Promise<Bus | null>;
-  readonly onHint: (hint: Hint) => void;
-  /** What others ask of this server. */
-  readonly answer: (question: ClusterQuery) => number;
-  /** Hints may have been lost. */
-  readonly onGap: () => void;
 }
 
-/** How often a server says that it is there, and how much it has told: whoever has heard less has missed something. */
-export const HERE_EVERY_MS = 1_000;
-/** A server that was not heard of for so long is gone, and may have left untold what it did last. */
+/** Reacts to what other servers send. */
+export interface ClusterListener {
+  onHint(hint: Hint): void;
+  /** Answers a query of another server. */
+  answer(query: ClusterQuery): number;
+  /** Called when hints may have been lost. */
+  onGap(): void;
+}
+
+/** How often a server sends a heartbeat with the number of its hints; whoever received fewer has missed some. */
+export const HEARTBEAT_EVERY_MS = 1_000;
+/** A server that was silent for so long is gone, and its last hints may be lost. */
 const GONE_AFTER_MS = 5_000;
-/** How long others may take to answer. */
+/** How long other servers may take to answer a query. */
 const ANSWER_MS_MAX = 1_000;
-/** Where no hint can come from anybody, how many signs of life pass between two times at which one is assumed lost. */
-const TICKS_PER_GUESS = 30;
-const QUESTIONS_MAX = 10_000;
-const NEIGHBOURS_MAX = 1_024;
+/** Without a bus no hint arrives, so a gap is assumed after so many heartbeats. */
+const HEARTBEATS_PER_ASSUMED_GAP = 30;
+const QUERIES_MAX = 10_000;
+const MEMBERS_MAX = 1_024;
 
-interface Neighbour {
+interface Member {
   seenAtMs: number;
-  /** What it had told at its last sign of life; null: whatever it was, it is made good already. */
-  told: number | null;
-  /** Hints heard since. */
-  heard: number;
+  /** How many hints it had sent at its last heartbeat. Null: a gap was reported, so counting starts anew. */
+  sent: number | null;
+  /** How many hints were received from it since its last heartbeat. */
+  received: number;
 }
 
-interface Asked {
-  readonly waitFor: Set<string>;
+interface OpenQuery {
+  readonly unanswered: Set<string>;
   readonly settle: () => void;
   sum: number;
 }
 
 /**
- * The other servers of the installation: who there is, what they tell, and what they answer. Hints may be lost; that one
- * was is noticed by counting, and that a server has died by its silence, both within seconds.
+ * Sends hints and queries to the other servers of the installation and receives theirs. Hints may get lost: lost hints
+ * are detected by counting, dead servers by their silence, both within seconds.
  */
 export class ClusterMembers {
   readonly #parts: ClusterMembersParts;
-  readonly #known = new Map<string, Neighbour>();
-  readonly #asked = new Map<string, Asked>();
+  readonly #members = new Map<string, Member>();
+  readonly #queries = new Map<string, OpenQuery>();
+  #listener: ClusterListener | null = null;
   #bus: Bus | null = null;
-  #told = 0;
-  #lastId = 0;
-  #ticks = 0;
+  #sent = 0;
+  #lastQueryId = 0;
+  #heartbeats = 0;
   #openedAtMs = Number.POSITIVE_INFINITY;
-  #cancel: () => void = () => undefined;
+  #cancelHeartbeat: () => void = () => undefined;
   #isOpen = true;
 
   constructor(parts: ClusterMembersParts) {
     this.#parts = parts;
   }
 
+  get id(): string {
+    return this.#parts.id;
+  }
+
+  /** Sets who reacts to hints and queries. To be called before `open`. */
+  listen(listener: ClusterListener): void {
+    this.#listener = listener;
+  }
+
   async open(): Promise<void> {
-    const { openBus } = this.#parts;
-    this.#bus = await openBus({ onText: (text) => this.#hear(text), onGap: () => this.#onGap() });
-    this.#openedAtMs = this.#parts.clock.nowMs();
-    this.#sayHere(true);
-    this.#rest();
+    const { openBus, clock } = this.#parts;
+    this.#bus = await openBus({ onText: (text) => this.#receive(text), onGap: () => this.#onBusGap() });
+    this.#openedAtMs = clock.nowMs();
+    this.#sendHeartbeat(true);
+    this.#scheduleHeartbeat();
   }
 
-  /** Servers heard of lately. */
+  /** Counts the other servers that are alive. */
   get count(): number {
-    return this.#known.size;
+    return this.#members.size;
   }
 
-  /** A server that lives has been heard of by everybody who has listened for long enough. */
-  isGone(word: string): boolean {
-    const hasListened = this.#parts.clock.nowMs() - this.#openedAtMs > GONE_AFTER_MS;
-    return this.#bus !== null && hasListened && word !== this.#parts.word && !this.#known.has(word);
+  /** True if the server is certainly dead: a living one would have sent a heartbeat since this server listens. */
+  isGone(id: string): boolean {
+    const hasListenedLongEnough = this.#parts.clock.nowMs() - this.#openedAtMs > GONE_AFTER_MS;
+    return this.#bus !== null && hasListenedLongEnough && id !== this.id && !this.#members.has(id);
   }
 
   tell(hint: Hint): void {
     if (!this.#isOpen || this.#bus === null) return;
-    this.#told++;
-    this.#bus.publish(writeHint({ from: this.#parts.word, hint }));
+    this.#sent++;
+    this.#bus.publish(writeHint({ from: this.id, hint }));
   }
 
-  /** The sum of what the others answer; who does not answer in time counts as nothing. */
+  /** Returns the sum of the answers; a server that does not answer in time counts as 0. */
   ask(question: ClusterQuery): Promise<number> {
-    const waitFor = new Set(this.#known.keys());
-    if (waitFor.size === 0 || this.#asked.size >= QUESTIONS_MAX) return Promise.resolve(0);
-    const id = String(++this.#lastId);
+    const unanswered = new Set(this.#members.keys());
+    if (unanswered.size === 0 || this.#queries.size >= QUERIES_MAX) return Promise.resolve(0);
+    const id = String(++this.#lastQueryId);
     return new Promise((resolve) => {
       const settle = () => {
-        cancel();
-        this.#asked.delete(id);
-        resolve(asked.sum);
+        cancelTimeout();
+        this.#queries.delete(id);
+        resolve(query.sum);
       };
-      const cancel = this.#parts.timers.after(ANSWER_MS_MAX, settle);
-      const asked: Asked = { waitFor, settle, sum: 0 };
-      this.#asked.set(id, asked);
+      const cancelTimeout = this.#parts.timers.after(ANSWER_MS_MAX, settle);
+      const query: OpenQuery = { unanswered, settle, sum: 0 };
+      this.#queries.set(id, query);
       this.tell({ kind: 'ask', id, question });
     });
   }
@@ -107,96 +121,95 @@ export class ClusterMembers {
   async close(): Promise<void> {
     this.tell({ kind: 'gone' });
     this.#isOpen = false;
-    this.#cancel();
-    for (const { settle } of [...this.#asked.values()]) settle();
+    this.#cancelHeartbeat();
+    for (const { settle } of [...this.#queries.values()]) settle();
     await this.#bus?.close();
   }
 
-  #rest(): void {
-    this.#cancel = this.#parts.timers.after(HERE_EVERY_MS, () => {
-      this.#sayHere(false);
-      this.#missSilent();
-      // Without a way to the others, whatever they may have done has not been told.
-      if (this.#bus === null && ++this.#ticks % TICKS_PER_GUESS === 0) this.#parts.onGap();
-      this.#rest();
+  #scheduleHeartbeat(): void {
+    this.#cancelHeartbeat = this.#parts.timers.after(HEARTBEAT_EVERY_MS, () => {
+      this.#sendHeartbeat(false);
+      this.#removeSilent();
+      this.#heartbeats++;
+      if (this.#bus === null && this.#heartbeats % HEARTBEATS_PER_ASSUMED_GAP === 0) this.#listener?.onGap();
+      this.#scheduleHeartbeat();
     });
   }
 
-  /** Not counted itself, so that the number says the same before and after it. */
-  #sayHere(isNew: boolean): void {
-    const hint: Hint = { kind: 'here', told: this.#told, isNew };
-    if (this.#isOpen) this.#bus?.publish(writeHint({ from: this.#parts.word, hint }));
+  /** A heartbeat is not counted as a hint itself. `isNew` makes the receivers send their heartbeat at once. */
+  #sendHeartbeat(isNew: boolean): void {
+    const hint: Hint = { kind: 'here', told: this.#sent, isNew };
+    if (this.#isOpen) this.#bus?.publish(writeHint({ from: this.id, hint }));
   }
 
-  #missSilent(): void {
+  #removeSilent(): void {
     const nowMs = this.#parts.clock.nowMs();
-    const silent = [...this.#known].filter(([, { seenAtMs }]) => nowMs - seenAtMs > GONE_AFTER_MS);
-    for (const [word] of silent) this.#forget(word);
-    if (silent.length > 0) this.#parts.onGap();
+    const silent = [...this.#members].filter(([, { seenAtMs }]) => nowMs - seenAtMs > GONE_AFTER_MS);
+    for (const [id] of silent) this.#remove(id);
+    if (silent.length > 0) this.#listener?.onGap();
   }
 
-  /** Whoever is gone is not waited for. */
-  #forget(word: string): void {
-    this.#known.delete(word);
-    for (const asked of [...this.#asked.values()]) checkOff(asked, word, 0);
+  #remove(id: string): void {
+    this.#members.delete(id);
+    for (const query of [...this.#queries.values()]) addAnswer(query, id, 0);
   }
 
-  #onGap(): void {
+  #onBusGap(): void {
     if (!this.#isOpen) return;
-    // Counting begins anew: what is missing is made good by this once.
-    for (const neighbour of this.#known.values()) neighbour.told = null;
-    this.#sayHere(true);
-    this.#parts.onGap();
+    // One gap is reported for all members, so that their next heartbeats must not report it again.
+    for (const member of this.#members.values()) member.sent = null;
+    this.#sendHeartbeat(true);
+    this.#listener?.onGap();
   }
 
-  #hear(text: string): void {
-    const signed = readHint(text);
-    if (signed === null || signed.from === this.#parts.word || !this.#isOpen) return;
-    const { from, hint } = signed;
-    if (hint.kind === 'gone') this.#forget(from);
-    else this.#hearOf(from, hint);
+  #receive(text: string): void {
+    const received = readHint(text);
+    if (received === null || received.from === this.id || !this.#isOpen) return;
+    const { from, hint } = received;
+    if (hint.kind === 'gone') this.#remove(from);
+    else this.#receiveHint(from, hint);
   }
 
-  #hearOf(from: string, hint: Hint): void {
-    const neighbour = this.#neighbourOf(from);
-    if (neighbour === null) return;
-    neighbour.seenAtMs = this.#parts.clock.nowMs();
-    if (hint.kind !== 'here') neighbour.heard++;
-    if (hint.kind === 'here') this.#count(neighbour, hint);
+  #receiveHint(from: string, hint: Hint): void {
+    const member = this.#memberOf(from);
+    if (member === null) return;
+    member.seenAtMs = this.#parts.clock.nowMs();
+    if (hint.kind !== 'here') member.received++;
+    if (hint.kind === 'here') this.#receiveHeartbeat(member, hint);
     else if (hint.kind === 'ask') this.#answer(from, hint);
-    else if (hint.kind === 'answer') this.#take(from, hint);
-    else this.#parts.onHint(hint);
+    else if (hint.kind === 'answer') this.#receiveAnswer(from, hint);
+    else this.#listener?.onHint(hint);
   }
 
-  #neighbourOf(word: string): Neighbour | null {
-    const known = this.#known.get(word);
-    if (known !== undefined || this.#known.size >= NEIGHBOURS_MAX) return known ?? null;
-    const neighbour: Neighbour = { seenAtMs: 0, told: 0, heard: 0 };
-    this.#known.set(word, neighbour);
-    return neighbour;
+  #memberOf(id: string): Member | null {
+    const known = this.#members.get(id);
+    if (known !== undefined || this.#members.size >= MEMBERS_MAX) return known ?? null;
+    const member: Member = { seenAtMs: 0, sent: 0, received: 0 };
+    this.#members.set(id, member);
+    return member;
   }
 
-  #count(neighbour: Neighbour, { told, isNew }: Extract<Hint, { kind: 'here' }>): void {
-    // What it told before it was heard of counts, too: it may concern those who listen here already.
-    const hasMissed = neighbour.told !== null && told > neighbour.told + neighbour.heard;
-    neighbour.told = told;
-    neighbour.heard = 0;
-    if (hasMissed) this.#parts.onGap();
-    if (isNew) this.#sayHere(false);
+  #receiveHeartbeat(member: Member, { told: sent, isNew }: Extract<Hint, { kind: 'here' }>): void {
+    // Hints sent before the member was known count as missed: they may concern devices that listen here already.
+    const hasMissed = member.sent !== null && sent > member.sent + member.received;
+    member.sent = sent;
+    member.received = 0;
+    if (hasMissed) this.#listener?.onGap();
+    if (isNew) this.#sendHeartbeat(false);
   }
 
   #answer(to: string, { id, question }: Extract<Hint, { kind: 'ask' }>): void {
-    this.tell({ kind: 'answer', id, to, value: this.#parts.answer(question) });
+    this.tell({ kind: 'answer', id, to, value: this.#listener?.answer(question) ?? 0 });
   }
 
-  #take(from: string, { id, to, value }: Extract<Hint, { kind: 'answer' }>): void {
-    const asked = to === this.#parts.word ? this.#asked.get(id) : undefined;
-    if (asked !== undefined) checkOff(asked, from, value);
+  #receiveAnswer(from: string, { id, to, value }: Extract<Hint, { kind: 'answer' }>): void {
+    const query = to === this.id ? this.#queries.get(id) : undefined;
+    if (query !== undefined) addAnswer(query, from, value);
   }
 }
 
-function checkOff(asked: Asked, word: string, value: number): void {
-  if (!asked.waitFor.delete(word)) return;
-  asked.sum += value;
-  if (asked.waitFor.size === 0) asked.settle();
+function addAnswer(query: OpenQuery, from: string, value: number): void {
+  if (!query.unanswered.delete(from)) return;
+  query.sum += value;
+  if (query.unanswered.size === 0) query.settle();
 }

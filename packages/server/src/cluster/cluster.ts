@@ -1,169 +1,127 @@
-import type { Bus, BusListener, Clock, PartitionKey, Tidemark } from '@tidemark/core';
-import type { SyncEvents } from '@tidemark/protocol';
+import type { PartitionKey, Pings, Tidemark } from '@tidemark/core';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { LiveDevices } from '../events/live-devices.ts';
 import type { Timers } from '../jobs/timers.ts';
-import { ClusterMembers } from './cluster-members.ts';
-import { GatheredChanges } from './gathered-changes.ts';
+import type { ClusterMembers } from './cluster-members.ts';
 import type { ClusterQuery, Hint } from './hint.ts';
 
-/** What a route may have done that other servers do not see by themselves, or only later. */
+/** What a route has changed that other servers would not notice by themselves, or only later. */
 export type ClusterNotice = 'sessions' | 'sources' | 'reset';
 
 export interface ClusterParts {
-  /** A word that no other server has. */
-  readonly word: string;
+  readonly members: ClusterMembers;
   readonly tidemark: Pick<Tidemark, 'onCommitted' | 'onOutcome' | 'stats'>;
   readonly hub: EventHub;
   readonly limiter: LoginLimiter;
-  readonly clock: Clock;
+  readonly pings: Pick<Pings, 'countElsewhere'>;
+  readonly queues: { discover(): void };
   readonly timers: Timers;
-  /** Null: there is no way to other servers. */
-  readonly openBus: (listener: BusListener) => Promise<Bus | null>;
 }
 
-/** Changes that follow each other within this time are told to other servers together. */
-const GATHER_MS = 10;
+/** Changes within this time are announced to the other servers in one hint. */
+const BATCH_MS = 10;
+/** Partitions named in one hint. With more changes the hint names none, and devices pull everything. */
+const PARTITIONS_PER_HINT_MAX = 200;
 
 /**
- * Makes one installation of many servers, as far as the store does not do that by itself: what happens at one is told
- * to the devices that listen at any.
+ * Makes many servers on one store behave as one installation: it announces what happens at this server to the others, and
+ * applies what they announce to the devices, limits and queues of this server.
  */
-export class Cluster implements LiveDevices {
+export class Cluster {
   readonly #parts: ClusterParts;
-  readonly #neighbours: ClusterMembers;
-  readonly #changes = new GatheredChanges();
-  #onSources: () => void = () => undefined;
-  #onPinged: (caller: string) => void = () => undefined;
+  readonly #changed = new Map<string, PartitionKey>();
 
   constructor(parts: ClusterParts) {
     this.#parts = parts;
-    this.#neighbours = new ClusterMembers({
-      ...parts,
-      onHint: (hint) => this.#take(hint),
-      answer: (question) => this.#answer(question),
-      onGap: () => this.#lookAtEverything(),
+    parts.members.listen({
+      onHint: (hint) => this.#apply(hint),
+      answer: (query) => this.#answer(query),
+      onGap: () => this.#recoverFromGap(),
     });
-    this.#listenHere();
+    this.#announceCommits();
   }
 
   /**
-   * From here on this server hears of the others. What they told before, to devices that listen here already, is
-   * noticed to be missing when they are first heard of.
+   * Connects to the other servers. Hints they sent before, to devices that listen here already, are detected as missing
+   * by their first heartbeat.
    */
   open(): Promise<void> {
-    return this.#neighbours.open();
+    return this.#parts.members.open();
   }
 
-  /** What happens here is told here, and to the others. */
-  #listenHere(): void {
-    const { tidemark, hub } = this.#parts;
-    tidemark.onCommitted((committed) => {
-      hub.committed(committed);
-      this.#note(committed.partition);
-    });
-    tidemark.onOutcome(({ client }) => {
-      hub.outcomes(client);
-      // Also when it listens here: it may have moved on to another server a moment ago.
-      this.tell({ kind: 'outcomes', client });
-    });
-  }
-
-  /** Called when sources may have changed anywhere. */
-  set onSources(look: () => void) {
-    this.#onSources = look;
-  }
-
-  /** Called when a ping was let through elsewhere. */
-  set onPinged(count: (caller: string) => void) {
-    this.#onPinged = count;
-  }
-
-  /** Servers beside this one. */
-  get neighbours(): number {
-    return this.#neighbours.count;
-  }
-
-  isGone(word: string): boolean {
-    return this.#neighbours.isGone(word);
-  }
-
-  tell(hint: Hint): void {
-    this.#neighbours.tell(hint);
-  }
-
-  /** A route of this server has done something of the kind, which concerns a user, or, if null, perhaps everybody. */
-  told(what: ClusterNotice, user: string | null): void {
-    this.tell(what === 'sessions' ? { kind: what, user } : { kind: what });
-    this.#look(what, user);
-  }
-
-  /** Wherever the device listens. */
-  ping(client: string, ping: SyncEvents['ping']): boolean | Promise<boolean> {
-    if (this.#parts.hub.ping(client, ping)) return true;
-    return this.#neighbours.count > 0 && this.#pingElsewhere(client, ping);
-  }
-
-  async #pingElsewhere(client: string, ping: SyncEvents['ping']): Promise<boolean> {
-    return (await this.#neighbours.ask({ kind: 'ping', client, ping })) > 0;
-  }
-
-  /** Devices that listen, at all servers together. */
-  async listeners(): Promise<number> {
-    return this.#parts.hub.size + (await this.#neighbours.ask({ kind: 'listeners' }));
+  /** Applies a notice of a route here and announces it. It concerns one user, or, if null, everybody. */
+  announce(notice: ClusterNotice, user: string | null): void {
+    this.#parts.members.tell(notice === 'sessions' ? { kind: notice, user } : { kind: notice });
+    this.#applyNotice(notice, user);
   }
 
   close(): Promise<void> {
-    this.#tellChanges();
-    return this.#neighbours.close();
+    this.#sendChanges();
+    return this.#parts.members.close();
   }
 
-  #note(partition: PartitionKey): void {
-    if (this.#changes.isEmpty) this.#parts.timers.after(GATHER_MS, () => this.#tellChanges());
-    this.#changes.note(partition);
+  #announceCommits(): void {
+    const { tidemark, hub, members } = this.#parts;
+    tidemark.onCommitted((committed) => {
+      hub.committed(committed);
+      this.#addChange(committed.partition);
+    });
+    tidemark.onOutcome(({ client }) => {
+      hub.outcomes(client);
+      // Announced also if the device listens here: it may have moved to another server a moment ago.
+      members.tell({ kind: 'outcomes', client });
+    });
   }
 
-  #tellChanges(): void {
-    if (!this.#changes.isEmpty) this.tell({ kind: 'changed', partitions: this.#changes.take() });
+  #addChange({ source, user }: PartitionKey): void {
+    if (this.#changed.size === 0) this.#parts.timers.after(BATCH_MS, () => this.#sendChanges());
+    if (this.#changed.size > PARTITIONS_PER_HINT_MAX) return;
+    this.#changed.set(JSON.stringify([source, user]), { source, user });
   }
 
-  #take(hint: Hint): void {
-    const { hub, limiter, tidemark } = this.#parts;
-    if (hint.kind === 'changed') this.#takeChanges(hint.partitions);
+  #sendChanges(): void {
+    if (this.#changed.size === 0) return;
+    const partitions = this.#changed.size > PARTITIONS_PER_HINT_MAX ? null : [...this.#changed.values()];
+    this.#changed.clear();
+    this.#parts.members.tell({ kind: 'changed', partitions });
+  }
+
+  #apply(hint: Hint): void {
+    const { hub, limiter, pings, tidemark } = this.#parts;
+    if (hint.kind === 'changed') this.#applyChanges(hint.partitions);
     else if (hint.kind === 'outcomes') hub.outcomes(hint.client);
     else if (hint.kind === 'listens') hub.replaced(hint.client, hint.atMs);
     else if (hint.kind === 'login_failed') limiter.noteFailed(hint.keys);
-    else if (hint.kind === 'pinged') this.#onPinged(hint.caller);
-    else if (hint.kind === 'sessions') this.#look(hint.kind, hint.user);
-    else if (hint.kind === 'sources') this.#look(hint.kind);
+    else if (hint.kind === 'pinged') pings.countElsewhere(hint.caller);
+    else if (hint.kind === 'sessions') this.#applyNotice(hint.kind, hint.user);
+    else if (hint.kind === 'sources') this.#applyNotice(hint.kind);
     else if (hint.kind === 'reset') {
-      // What was measured before belongs to the life before.
+      // Statistics that are not flushed yet belong to the data before the reset.
       tidemark.stats.clear();
-      this.#look('reset');
+      this.#applyNotice('reset');
     }
   }
 
-  #takeChanges(partitions: readonly PartitionKey[] | null): void {
+  #applyChanges(partitions: readonly PartitionKey[] | null): void {
     const { hub } = this.#parts;
     if (partitions === null) void hub.pullAll();
     else for (const partition of partitions) hub.committed({ partition, cause: 'push' });
   }
 
-  #look(what: ClusterNotice, user: string | null = null): void {
-    if (what !== 'sources') void this.#parts.hub.recheck(what === 'sessions' ? user : null);
-    if (what !== 'sessions') this.#onSources();
+  #applyNotice(notice: ClusterNotice, user: string | null = null): void {
+    const { hub, queues } = this.#parts;
+    if (notice !== 'sources') void hub.recheck(notice === 'sessions' ? user : null);
+    if (notice !== 'sessions') queues.discover();
   }
 
-  #answer(question: ClusterQuery): number {
+  #answer(query: ClusterQuery): number {
     const { hub } = this.#parts;
-    if (question.kind === 'listeners') return hub.size;
-    return hub.ping(question.client, question.ping) ? 1 : 0;
+    if (query.kind === 'listeners') return hub.size;
+    return hub.ping(query.client, query.ping) ? 1 : 0;
   }
 
-  /** Whatever may have been missed is found by looking. */
-  #lookAtEverything(): void {
+  #recoverFromGap(): void {
     void this.#parts.hub.pullAll();
-    this.#look('reset');
+    this.#applyNotice('reset');
   }
 }

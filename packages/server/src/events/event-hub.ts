@@ -3,7 +3,6 @@ import { type Clock, type Committed, elapsedMs, type Log, type Tidemark } from '
 import { Refusal, type SyncEvents } from '@tidemark/protocol';
 import { Connection, type Listener } from './connection.ts';
 import { eventBytes, HEARTBEAT } from './event-bytes.ts';
-import type { LiveDevices } from './live-devices.ts';
 import { type Changed, PendingChanges } from './pending-changes.ts';
 
 export interface EventHubParts {
@@ -15,6 +14,12 @@ export interface EventHubParts {
   readonly streamsMax: number;
   /** Hears of every device that begins to listen here, and when. */
   readonly onListen?: (client: string, atMs: number) => void;
+}
+
+/** Devices that listen for events now, at this server or at any. */
+export interface LiveDevices {
+  /** Sends a ping to the device. False: the device does not listen, or does not keep up. */
+  ping(client: string, ping: SyncEvents['ping']): boolean | Promise<boolean>;
 }
 
 /** Changes that follow each other within this time are told together. */

@@ -44,7 +44,7 @@ it('[REST-34] a change is answered as made when only its entry in the audit trai
     tidemark,
     nowMs: clock.nowMs,
     metrics: new Metrics(),
-    servers: { told: () => undefined },
+    cluster: { announce: () => undefined },
   } as unknown as RouteContext;
   const app = await buildHttp({ bodyBytesMax: 1_000, logger }, (http) => {
     addServiceRoutes(http, context, { dataFolder: '.', isMetricsPublic: true, isReady: () => true });

@@ -53,7 +53,7 @@ function admitBearer(context: RouteContext, scope: Exclude<RouteScope, 'public'>
 
 /** Not async, and nothing is given back to the framework: every promise on the way of every request costs. */
 function handlerOf(context: RouteContext, route: Route): (request: FastifyRequest, reply: FastifyReply) => void {
-  const isFollowed = route.audit !== undefined || route.tells !== undefined || route.operation !== undefined;
+  const isFollowed = route.audit !== undefined || route.announces !== undefined || route.operation !== undefined;
   const perform = isFollowed
     ? (request: FastifyRequest) => performAndFollow(context, route, request)
     : (request: FastifyRequest) => route.handle(callOf(context, request));
@@ -95,7 +95,7 @@ async function performAndFollow(context: RouteContext, route: Route, request: Fa
     await noteAudit(context, route, request, call, error instanceof Refusal ? error.code : 'internal');
     throw error;
   }
-  if (route.tells !== undefined) context.servers.told(route.tells, concernedUser(request));
+  if (route.announces !== undefined) context.cluster.announce(route.announces, concernedUser(request));
   countOperation(context, route, request, performance.now() - startedMs);
   if (route.audit !== undefined) await noteAudit(context, route, request, call, 'ok', route.auditTarget?.(answer));
   return answer;

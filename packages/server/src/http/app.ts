@@ -45,6 +45,8 @@ declare module 'fastify' {
     requestsOpen(): number;
     /** Lets every connection end with its next answer; requests are still taken. */
     drain(): void;
+    /** True since `drain` was called. */
+    isDraining(): boolean;
   }
 }
 
@@ -112,6 +114,7 @@ export async function buildHttp(
   }) as FastifyInstance;
   app.decorate('requestsOpen', () => connections.busy);
   app.decorate('drain', () => connections.drain());
+  app.decorate('isDraining', () => connections.isDraining);
   // Before the server closes what is idle by itself, which may reset a connection whose caller is sending.
   app.addHook('preClose', () => connections.endIdle());
   app.decorateRequest('bearer', null);

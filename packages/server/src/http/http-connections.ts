@@ -14,6 +14,10 @@ export class HttpConnections {
     if (this.#isDraining) connection.drain();
   }
 
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   /** How many have a request that is worked on. */
   get busy(): number {
     return [...this.#open].filter(({ isBusy }) => isBusy).length;

@@ -26,7 +26,7 @@ export interface RouteContext {
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
   readonly snapshots: SnapshotSlots;
-  readonly servers: Pick<Cluster, 'told'>;
+  readonly cluster: Pick<Cluster, 'announce'>;
   readonly metrics: Metrics;
   /** How the backend does. */
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
@@ -133,8 +133,8 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly auditTarget?: (answer: unknown) => string;
   /** What the statistics call it for the source in its path, besides counting the route itself. */
   readonly operation?: string;
-  /** What other servers have to look at after it. */
-  readonly tells?: ClusterNotice;
+  /** What is announced to all servers after the route has succeeded. */
+  readonly announces?: ClusterNotice;
   readonly handle: (call: Call<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 

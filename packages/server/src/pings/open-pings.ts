@@ -11,19 +11,20 @@ import {
   type Tidemark,
 } from '@tidemark/core';
 import type { Config } from '../config/config.ts';
-import type { LiveDevices } from '../events/live-devices.ts';
+import type { LiveDevices } from '../events/event-hub.ts';
+import type { JobRunner } from '../jobs/job-runner.ts';
 import { keepVapidKeys } from './notifiers/keep-vapid-keys.ts';
 import { openNotifiers } from './notifiers/open-notifiers.ts';
 import { startDelivery } from './start-delivery.ts';
-import { startPushNotices } from './start-push-notices.ts';
+import { type RunningNotices, startPushNotices } from './start-push-notices.ts';
 
 export interface PingsParts {
   readonly config: Config;
   readonly tidemark: Tidemark;
   readonly jobs: Jobs;
-  /** Null: no device can hold a connection open here. */
+  /** Null: this server has no event streams. */
   readonly live: LiveDevices | null;
-  /** Told of every caller whose ping was counted here. */
+  /** Called for every ping that this server has counted against the limit of its caller. */
   readonly onCounted?: (caller: string) => void;
   readonly clock: Clock;
   readonly steadyClock: Clock;
@@ -33,19 +34,19 @@ export interface PingsParts {
   readonly log: Log;
 }
 
-export interface OpenPings {
+/** Sends pings, delivers them to devices and keeps their results. */
+export interface PingService {
   readonly pings: Pings;
   readonly results: PingResults;
   /** The public key that browsers subscribe with. */
   readonly webPushKey: string;
-  /** Begins to carry pings. */
+  /** Starts to deliver pings. */
   start(): void;
-  /** Lets what is under way finish within the grace. */
+  /** Lets deliveries under way finish within the grace period. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Everything about pings: sending them, carrying them, telling what became of them. */
-export async function openPings(parts: PingsParts): Promise<OpenPings> {
+export async function openPings(parts: PingsParts): Promise<PingService> {
   const { config, tidemark, clock, steadyClock, dice, live } = parts;
   const { store } = tidemark;
   const { ping, limits } = config;
@@ -53,10 +54,10 @@ export async function openPings(parts: PingsParts): Promise<OpenPings> {
   const notifiers = openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice });
   const { resultsMax, spreadPerS, concurrency, pushNotifyDelayMs: delayMs } = ping;
   const results = new PingResults({ store, clock, retentionMs: ping.resultsRetentionS * 1_000, resultsMax });
-  // No other process calls itself so.
+  // Identifies this process among all that send pings.
   const by = randomUUID();
   const pings = new Pings({ ...parts, store, limits, results, by, spreadPerS });
-  let stop: (graceMs: number) => Promise<void> = async () => undefined;
+  let running: { readonly delivery: JobRunner; readonly notices: RunningNotices } | null = null;
   return {
     pings,
     results,
@@ -64,14 +65,11 @@ export async function openPings(parts: PingsParts): Promise<OpenPings> {
     start() {
       const told = new RecentPings(by);
       const delivery = startDelivery({ ...parts, notifiers, pings, results, told, concurrency });
-      const notices = startPushNotices({ ...parts, pings, delayMs });
-      stop = async (graceMs) => {
-        await notices.stop();
-        await delivery.stop(graceMs);
-      };
+      running = { delivery, notices: startPushNotices({ ...parts, pings, delayMs }) };
     },
     async stop(graceMs) {
-      await stop(graceMs);
+      await running?.notices.stop();
+      await running?.delivery.stop(graceMs);
       notifiers.close();
     },
   };

@@ -15,7 +15,7 @@ import {
   type TestTidemark,
 } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { LiveDevices } from '../events/live-devices.ts';
+import type { LiveDevices } from '../events/event-hub.ts';
 import { type ApnsNotifier, apnsNotifier } from './notifiers/apns-notifier.ts';
 import { liveFirst } from './notifiers/live-notifier.ts';
 import type { Notifiers } from './notifiers/open-notifiers.ts';

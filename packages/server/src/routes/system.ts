@@ -71,7 +71,7 @@ const reset = route({
   method: 'POST',
   path: '/rc/v1/system/reset',
   operationId: 'systemReset',
-  tells: 'reset',
+  announces: 'reset',
   scope: 'admin:reset',
   summary: 'Empty the store and begin a new life',
   description: 'All data is gone. Administrators, configured sources and the token of the caller stay.',

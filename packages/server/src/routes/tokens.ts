@@ -50,7 +50,7 @@ const revoke = route({
   method: 'DELETE',
   path: '/rc/v1/tokens/:token_id',
   operationId: 'tokensRevoke',
-  tells: 'sessions',
+  announces: 'sessions',
   scope: 'admin',
   summary: 'Revoke a token',
   params: Type.Object({ token_id: text('The id of the token, not the token itself.', '9f86d081884c7d65') }),

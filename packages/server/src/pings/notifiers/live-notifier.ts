@@ -1,6 +1,6 @@
 import type { Notifier, PingMessage, PingOutcome } from '@tidemark/core';
 import type { SyncEvents } from '@tidemark/protocol';
-import type { LiveDevices } from '../../events/live-devices.ts';
+import type { LiveDevices } from '../../events/event-hub.ts';
 import { refused } from './outcomes.ts';
 
 /** Reaches devices on their open connection. Who is not there will ask for changes anyway when coming back. */

@@ -4,7 +4,7 @@ import type { Clock, Notifier } from '@tidemark/core';
 import type { PushService } from '@tidemark/protocol';
 import { ConfigProblem } from '../../config/config-problem.ts';
 import type { PingConfig } from '../../config/ping-config.ts';
-import type { LiveDevices } from '../../events/live-devices.ts';
+import type { LiveDevices } from '../../events/event-hub.ts';
 import { apnsNotifier } from './apns-notifier.ts';
 import { choosingNotifier } from './choosing-notifier.ts';
 import type { ClosableNotifier } from './closable-notifier.ts';

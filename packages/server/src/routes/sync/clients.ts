@@ -54,7 +54,7 @@ const remove = route({
   method: 'DELETE',
   path: '/sync/v1/clients/:client_id',
   operationId: 'deviceDelete',
-  tells: 'sessions',
+  announces: 'sessions',
   scope: 'device',
   summary: 'Forget the device, with its tokens, tidemarks and documents',
   params: ById,

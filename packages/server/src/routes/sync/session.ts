@@ -68,7 +68,7 @@ const signOut = route({
   method: 'DELETE',
   path: '/sync/v1/token',
   operationId: 'deviceSignOut',
-  tells: 'sessions',
+  announces: 'sessions',
   scope: 'device',
   summary: 'Sign the device out; it stays registered',
   answer: Revoked,

@@ -1,0 +1,28 @@
+import type { SyncEvents } from '@tidemark/protocol';
+import type { EventHub, LiveDevices } from '../events/event-hub.ts';
+import type { ClusterMembers } from './cluster-members.ts';
+
+/** The devices that listen for events at any server of the installation. */
+export class ClusterDevices implements LiveDevices {
+  readonly #hub: EventHub;
+  readonly #members: ClusterMembers;
+
+  constructor(hub: EventHub, members: ClusterMembers) {
+    this.#hub = hub;
+    this.#members = members;
+  }
+
+  ping(client: string, ping: SyncEvents['ping']): boolean | Promise<boolean> {
+    if (this.#hub.ping(client, ping)) return true;
+    return this.#members.count > 0 && this.#pingElsewhere(client, ping);
+  }
+
+  /** Counts the devices that listen, at all servers together. */
+  async count(): Promise<number> {
+    return this.#hub.size + (await this.#members.ask({ kind: 'listeners' }));
+  }
+
+  async #pingElsewhere(client: string, ping: SyncEvents['ping']): Promise<boolean> {
+    return (await this.#members.ask({ kind: 'ping', client, ping })) > 0;
+  }
+}
