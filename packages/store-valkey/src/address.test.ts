@@ -4,7 +4,7 @@ import { readAddress, shownAddress } from './address.ts';
 const open = { username: null, password: null, isEncrypted: false, database: 0 };
 
 describe('addresses', () => {
-  it('[VALKEY-14] name one server', () => {
+  it('[VALKEY-14] an address can name one server', () => {
     const node = { host: 'db', port: 6379 };
     expect(readAddress('valkey://db')).toEqual({ kind: 'single', node, access: open });
     expect(readAddress('redis://db:7000/3')).toEqual({
@@ -24,7 +24,7 @@ describe('addresses', () => {
     });
   });
 
-  it('[VALKEY-14] name a cluster or sentinels', () => {
+  it('[VALKEY-14] an address can name a cluster or sentinels', () => {
     const nodes = [
       { host: 'a', port: 7000 },
       { host: 'b', port: 6379 },
@@ -45,11 +45,11 @@ describe('addresses', () => {
   it.each([
     ...['', 'db', 'http://db', 'valkey://', 'valkey://a,b', 'valkey://db:0', 'valkey://db:70000', 'valkey://db/x'],
     ...['valkey+cluster://a/1', 'valkey+sentinel://a', 'valkey+ring://a', 'valkey://%zz@db', 'valkey://a b'],
-  ])('[VALKEY-14] %j is none', (text) => {
+  ])('[VALKEY-14] %j is not an address', (text) => {
     expect(readAddress(text)).toBeNull();
   });
 
-  it('[VALKEY-14] are shown without what must not be shown', () => {
+  it('[VALKEY-14] an address is shown without login and password', () => {
     expect(shownAddress('valkey://ann:secret@db:1')).toBe('valkey://***@db:1');
     expect(shownAddress('valkey://db:1')).toBe('valkey://db:1');
   });

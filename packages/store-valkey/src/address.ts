@@ -1,4 +1,4 @@
-/** Where the store is, as one address. */
+/** The address of a store. */
 export type Address =
   | { readonly kind: 'single'; readonly node: Node; readonly access: Access }
   | { readonly kind: 'cluster'; readonly nodes: readonly Node[]; readonly access: Access }
@@ -8,7 +8,7 @@ export type Address =
       /** What the sentinels call the primary. */
       readonly name: string;
       readonly access: Access;
-      /** The sentinels know logins of their own, and nothing of those of the servers they watch. */
+      /** Sentinels have logins of their own, separate from those of the servers they watch. */
       readonly sentinelAccess: Login;
     };
 
@@ -38,21 +38,21 @@ const NODE = /^(\[[0-9a-fA-F:.]+\]|[^:\s]+)(?::(\d{1,5}))?$/;
 export const ADDRESS_RULE =
   'must be like valkey://host:6379, valkeys:// for TLS, valkey+cluster://host,host or valkey+sentinel://host,host/name';
 
-/** Null: it is no such address. `redis` may stand for `valkey` everywhere. */
+/** Returns null for anything else. A scheme may say `redis` instead of `valkey`. */
 export function readAddress(text: string): Address | null {
-  const [, scheme = '', way = '', login, hosts = '', path = ''] = FORM.exec(text) ?? [];
-  const nodes = hosts.split(',').map((host) => readNode(host, way === '+sentinel'));
+  const [, scheme = '', kind = '', login, hosts = '', path = ''] = FORM.exec(text) ?? [];
+  const nodes = hosts.split(',').map((host) => readNode(host, kind === '+sentinel'));
   if (hosts === '' || nodes.includes(null)) return null;
   const known = nodes as Node[];
   const credentials = readLogin(login);
   if (credentials === null) return null;
   const access = { ...credentials, isEncrypted: scheme.endsWith('s') && scheme !== 'redis' && scheme !== 'valkey' };
-  if (way === '+sentinel') {
+  if (kind === '+sentinel') {
     if (path === '') return null;
     const sentinelAccess = { username: null, password: null };
     return { kind: 'sentinel', nodes: known, name: path, access: { ...access, database: 0 }, sentinelAccess };
   }
-  if (way === '+cluster')
+  if (kind === '+cluster')
     return path === '' ? { kind: 'cluster', nodes: known, access: { ...access, database: 0 } } : null;
   const database = path === '' ? 0 : /^\d{1,4}$/.test(path) ? Number(path) : DATABASE_MAX;
   const [node] = known;
@@ -60,7 +60,7 @@ export function readAddress(text: string): Address | null {
   return { kind: 'single', node, access: { ...access, database } };
 }
 
-/** The address without what must not be shown. */
+/** The address without login and password. */
 export function shownAddress(text: string): string {
   return text.replace(/\/\/[^@/]*@/, '//***@');
 }

@@ -2,15 +2,15 @@ import type { Change, PartitionKey, Store } from '@tidemark/core';
 import { startValkeyCluster, untilServed, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readAddress } from './address.ts';
-import { doomsOf, guardArgs, memberArgs } from './guards.ts';
-import { type Place, placeMember, placeOf, sourceMember } from './keys.ts';
+import { Connection } from './connection.ts';
+import { type Scope, scopeMember, scopeOf, sourceMember } from './keys.ts';
 import { Layout } from './layout.ts';
-import { Link } from './link.ts';
-import { listArgs } from './lists.ts';
-import { openValkeyStore } from './open-valkey-store.ts';
-import { listOf, textOf } from './reply.ts';
-import { admitScript } from './scripts/admission.ts';
+import { openValkeyStore } from './open-store.ts';
+import { admissionOf } from './scope-access.ts';
+import { admitScript, PERMIT } from './scripts/admission.ts';
 import { writeDocumentScript } from './scripts/documents.ts';
+import { encodeArguments, type ValuesOf } from './scripts/script.ts';
+import { listOf, textListOf, textOf } from './wire.ts';
 
 const PREFIX = 'tidemark:';
 const layout = new Layout(PREFIX);
@@ -18,27 +18,27 @@ const put = (id: string): Change => ({ id, record: id, checksum: 1 });
 
 async function start() {
   const cluster = await startValkeyCluster({ appendonly: 'no' });
-  // It is swept when the test says so.
+  // Only the test calls sweep.
   const store = await openValkeyStore({ address: cluster.address, prefix: PREFIX, sweepEveryMs: 3_600_000 });
   const address = readAddress(cluster.address);
   if (address === null) throw new Error('the kit gave no address');
-  const link = await Link.open({ address, answerMs: 30_000 });
+  const connection = await Connection.open({ address, answerMs: 30_000 });
   onTestFinished(async () => {
     await store.close();
-    link.close();
+    connection.close();
     await cluster.remove();
   });
   await store.sweep();
-  return { cluster, store, link };
+  return { cluster, store, connection };
 }
 
-/** A user whose orders do not lie where the registry does. */
+/** Finds a user whose orders are on another node than the registry. */
 async function elsewhere(cluster: ValkeyCluster) {
-  const registry = await cluster.ownerOf(layout.registryKey('facts'));
+  const registry = await cluster.ownerOf(layout.registryKey('meta'));
   for (let number = 0; ; number++) {
     const user = `user ${number}`;
     const orders: PartitionKey = { source: 'Order', user };
-    const owner = await cluster.ownerOf(layout.place(placeOf(orders)).some(['state'])[0] ?? '');
+    const owner = await cluster.ownerOf(layout.scope(scopeOf(orders)).one('state'));
     if (owner !== registry) return { user, orders, owner, registry };
   }
 }
@@ -51,7 +51,7 @@ const erase = (store: Store, user: string) =>
     ...{ writes: [{ kind: 'user', key: [user], value: null }], guards: [], erase: { users: [user] } },
   });
 
-/** A primary whose replica gets nothing of what is written from now on, and takes its place at the end. */
+/** Fails over to a replica that has nothing of what `work` wrote to the primary. */
 async function losing(cluster: ValkeyCluster, primary: ValkeyServer, work: () => Promise<unknown>): Promise<void> {
   const replica = await cluster.addReplica(primary);
   await untilCopied(primary, replica);
@@ -75,7 +75,7 @@ async function untilCopied(primary: ValkeyServer, replica: ValkeyServer): Promis
 }
 
 describe('a failover in a cluster', () => {
-  it('[VALKEY-29] a failover that loses the ownerTouched of a place does not make an erasure miss it', async () => {
+  it('[VALKEY-29] an erasure finds a scope although a failover lost it from the index', async () => {
     const { cluster, store } = await start();
     const { user, orders, registry } = await elsewhere(cluster);
     await create(store, user);
@@ -86,7 +86,7 @@ describe('a failover in a cluster', () => {
     expect(await store.partition(orders)).toMatchObject({ head: 0, size: 0 });
   });
 
-  it('[VALKEY-29] a failover that brings back what was erased is made good before anything is written there, or soon', async () => {
+  it('[VALKEY-29] data that a failover brings back after its erasure is erased again by the next write or sweep', async () => {
     const { cluster, store } = await start();
     const { user, orders, owner } = await elsewhere(cluster);
     const returned: PartitionKey = { ...orders };
@@ -104,48 +104,51 @@ describe('a failover in a cluster', () => {
   });
 });
 
-describe('places that the registry does not know', () => {
-  const place: Place = { kind: 'user', source: 'Order', user: 'ann' };
-  const keys = layout.place(place);
+describe('scopes that the registry does not know', () => {
+  const scope: Scope = { kind: 'user', source: 'Order', user: 'ann' };
+  const keys = layout.scope(scope);
 
-  async function lose(link: Link): Promise<void> {
-    await link.command('ZREM', layout.registryKey('places'), placeMember(place));
-    await link.command('ZREM', layout.registryKey('sources'), sourceMember(place) ?? '');
-    // As if some primary had another history.
-    await link.command('HSET', layout.registryKey('facts'), 'audited', 'other', 'settled', 'other');
+  async function lose(connection: Connection): Promise<void> {
+    await connection.command('ZREM', layout.registryKey('scopes'), scopeMember(scope));
+    await connection.command('ZREM', layout.registryKey('scopes_by_source'), sourceMember(scope) ?? '');
+    // As if a primary had another replication id.
+    await connection.command('HSET', layout.registryKey('meta'), 'audited', 'other', 'settled', 'other');
   }
 
-  /** Writes a document as one would that was admitted a while ago. */
-  async function writeLate(link: Link, ticket: readonly string[]): Promise<string> {
-    const args = [...ticket, 'note', 'text', '1', '', ...listArgs(['0']), ...listArgs(['00001x'])];
-    const all = [...keys.some(writeDocumentScript.keys), keys.partsOf('note')];
-    return textOf(listOf(await link.run(writeDocumentScript, all, args))[0]);
+  async function writeDocument(connection: Connection, permit: ValuesOf<typeof PERMIT>): Promise<string> {
+    const values = { name: 'note', type: 'text', replaces: true, expectedVersion: null };
+    const args = writeDocumentScript.args({ ...values, keys: ['0'], parts: ['00001x'] });
+    const all = [...keys.all(writeDocumentScript.keys), keys.parts('note')];
+    const reply = await connection.run(writeDocumentScript, all, [...encodeArguments(PERMIT, permit), ...args]);
+    return textOf(listOf(reply)[0]);
   }
 
-  it('[VALKEY-29] lost places are enrolled again when their owner was not erased', async () => {
-    const { store, link } = await start();
+  it('[VALKEY-29] a sweep adds a scope to the index again if its owner was not erased', async () => {
+    const { store, connection } = await start();
     const partition = { source: 'Order', user: 'ann' };
     await store.commit({ partition, changes: [put('1')], guards: [] });
-    await lose(link);
+    await lose(connection);
     expect(await store.partitions({ limit: 10 })).toEqual([]);
     await store.sweep();
     expect(await store.partitions({ limit: 10 })).toEqual([partition]);
     expect(await store.partition(partition)).toMatchObject({ size: 1 });
   });
 
-  it('[VALKEY-29] lost places are emptied when what was admitted before an erasure arrives there after it', async () => {
-    const { store, link } = await start();
-    const args = ['0', ...guardArgs([]), ...listArgs(doomsOf(place)), ...memberArgs(place, null)];
-    const [, ...ticket] = listOf(await link.run(admitScript, layout.registry, args)).map((word) => textOf(word));
-    await lose(link);
+  it('[VALKEY-29] a sweep empties a lost scope to which a write was admitted before the erasure of its owner', async () => {
+    const { store, connection } = await start();
+    const args = admitScript.args({ fence: 0, admission: admissionOf({ scope, guards: [] }) });
+    const reply = textListOf(await connection.run(admitScript, layout.registry, args));
+    const [, version = '', issuedAtUs, epoch = '', lastErasure = ''] = reply;
+    await lose(connection);
     await erase(store, 'ann');
-    expect(await writeLate(link, ticket)).toBe('written');
-    expect(await store.documentNames(place)).toEqual(['note']);
-    // The second audit is due when no ticket from before the first is good any more.
+    const permit = { version, issuedAtUs: Number(issuedAtUs), epoch, lastErasure };
+    expect(await writeDocument(connection, permit)).toBe('written');
+    expect(await store.documentNames(scope)).toEqual(['note']);
+    // The second audit is due when all permits from before the first have expired.
     await store.sweep();
-    expect(await store.documentNames(place)).toEqual(['note']);
-    await link.command('HSET', layout.registryKey('facts'), 'audited_us', '1');
+    expect(await store.documentNames(scope)).toEqual(['note']);
+    await connection.command('HSET', layout.registryKey('meta'), 'audited_us', '1');
     await store.sweep();
-    expect(await store.documentNames(place)).toEqual([]);
+    expect(await store.documentNames(scope)).toEqual([]);
   });
 });

@@ -1,87 +1,92 @@
-import { storeEpoch } from './facts.ts';
-import { doomsOf } from './guards.ts';
-import { type Place, placeMember, sourceMember } from './keys.ts';
-import type { Layout } from './layout.ts';
-import type { Link } from './link.ts';
-import { listArgs } from './lists.ts';
-import { listOf, numberOf, textOf } from './reply.ts';
-import { TICKET_MS } from './scripts/admission.ts';
-import { auditScript, discardPlaceScript } from './scripts/registry.ts';
-import type { Argument, Reply } from './wire.ts';
+import type { Keyspace } from './connection.ts';
+import { erasureOf, type Scope, scopeMember, sourceMember } from './keys.ts';
+import { readEpoch } from './meta.ts';
+import { PERMIT_MS } from './scripts/admission.ts';
+import { auditScript, eraseOutdatedScript } from './scripts/erase.ts';
+import { listOf, numberOf, pairsOf, textOf } from './wire.ts';
 
-/** Pages of keys after which is looked whether another server has finished the same audit. */
+/** Pages of keys between two looks at whether another server has finished the same audit. */
 const PAGES_PER_LOOK = 100;
 
 /**
- * Makes the list of places complete after a failover in a cluster. The registry may have lost that a place was enrolled,
- * and an erasure would then miss it; a place may have lost that it was erased. Either leaves another history of
- * replication at some primary. When the histories are not those of the last audit, all places are looked up by their keys:
- * one whose owner was erased since it was last written to is emptied, any other is enrolled.
+ * Repairs the indexes of scopes after a failover in a cluster. The registry may have lost that it added a scope to its
+ * indexes, so that an erasure would miss the scope; a scope may have lost that it was erased. Either one changes the
+ * replication id of a primary. When the replication ids are not those of the last audit, the audit finds all scopes by
+ * their keys: it empties those whose owner was erased since they were last written to, and adds all others to the indexes.
  *
- * What the lost registry had admitted may still arrive for as long as a ticket is good, so there is a second audit after
- * that time. Once `isSpent` it is broken off.
+ * A write that the lost registry admitted can arrive until its permit expires, so a second audit follows after that time.
+ * An audit stops when `isOver`.
  */
-export async function auditPlaces(link: Link, layout: Layout, isSpent: () => boolean = () => false): Promise<void> {
-  if (link.isOneNode) return;
-  const histories = await historiesOf(link);
-  const facts = layout.registryKey('facts');
-  const reply = listOf(await link.command('HMGET', facts, 'audited', 'audited_us', 'settled'));
-  const [audited, auditedUs, settled] = reply.map((fact) => (fact === null ? '' : textOf(fact)));
-  if (settled === histories) return;
-  const startUs = numberOf(listOf(await link.write(auditScript, layout.registry, [0]))[0]);
-  const isSecond = audited === histories;
-  if (isSecond && Math.abs(startUs - Number(auditedUs)) < TICKET_MS * 1_000) return;
+export async function auditScopes(keyspace: Keyspace, isOver: () => boolean = () => false): Promise<void> {
+  const { connection, layout } = keyspace;
+  if (connection.isOneNode) return;
+  const ids = await replicationIds(keyspace);
+  const meta = layout.registryKey('meta');
+  const reply = listOf(await connection.command('HMGET', meta, 'audited', 'audited_us', 'settled'));
+  const [audited, auditedUs, settled] = reply.map((value) => (value === null ? '' : textOf(value)));
+  if (settled === ids) return;
+  const args = auditScript.args({ scopes: [] });
+  const startUs = numberOf(listOf(await connection.write(auditScript, layout.registry, args))[0]);
+  const isSecond = audited === ids;
+  if (isSecond && Math.abs(startUs - Number(auditedUs)) < PERMIT_MS * 1_000) return;
   const isDone = async () =>
-    isSpent() || (await link.command('HGET', facts, isSecond ? 'settled' : 'audited'))?.toString() === histories;
-  if (!(await lookThrough(link, layout, isDone))) return;
-  const done = isSecond ? ['settled', histories] : ['audited', histories, 'audited_us', startUs];
-  await link.command('HSET', facts, ...done);
+    isOver() || (await connection.command('HGET', meta, isSecond ? 'settled' : 'audited'))?.toString() === ids;
+  if (!(await auditAll(keyspace, isDone))) return;
+  const done = isSecond ? ['settled', ids] : ['audited', ids, 'audited_us', startUs];
+  await connection.command('HSET', meta, ...done);
 }
 
-/** The ids of the primaries' histories: each changes with every restart and promotion, the moments at which writes are lost. */
-async function historiesOf(link: Link): Promise<string> {
-  const infos = await link.everywhere('INFO', 'replication');
+/** The replication ids of all primaries. Each changes with every restart and promotion, when writes can be lost. */
+async function replicationIds({ connection }: Keyspace): Promise<string> {
+  const infos = await connection.everywhere('INFO', 'replication');
   return infos
     .map((info) => /master_replid:(\w+)/.exec(textOf(info))?.[1]?.slice(0, 10) ?? '?')
     .sort()
     .join(',');
 }
 
-/** False: another server was faster. */
-async function lookThrough(link: Link, layout: Layout, isDone: () => Promise<boolean>): Promise<boolean> {
-  const epoch = await storeEpoch(link, layout);
+/** Returns false when another server was faster. */
+async function auditAll(keyspace: Keyspace, isDone: () => Promise<boolean>): Promise<boolean> {
+  const epoch = await readEpoch(keyspace);
   let pages = 0;
-  for await (const keys of link.scan(layout.prefix)) {
-    await lookAt(link, layout, epoch, keys);
+  for await (const keys of keyspace.connection.scan(keyspace.layout.prefix)) {
+    await auditKeys(keyspace, epoch, keys);
     if (++pages % PAGES_PER_LOOK === 0 && (await isDone())) return false;
   }
   return true;
 }
 
-async function lookAt(link: Link, layout: Layout, epoch: string, keys: readonly string[]): Promise<void> {
+async function auditKeys(keyspace: Keyspace, epoch: string, keys: readonly string[]): Promise<void> {
+  const { connection, layout } = keyspace;
   const found = await Promise.all(
     keys.map(async (key) => {
-      const place = layout.placeWith('state', key);
-      if (place === null) return [];
-      const [life, version] = listOf(await link.command('HMGET', key, 'e', 'v'));
-      // What is of another life reads as empty.
-      return life?.toString() === epoch ? [{ place, version: version?.toString() ?? '0' }] : [];
+      const scope = layout.scopeWithState(key);
+      if (scope === null) return [];
+      const [own, version] = listOf(await connection.command('HMGET', key, 'e', 'v'));
+      // A scope of another epoch reads as empty.
+      return own?.toString() === epoch ? [{ scope, version: version?.toString() ?? '0' }] : [];
     }),
   );
-  const places = found.flat();
-  if (places.length === 0) return;
-  const args = places.flatMap(({ place, version }) => placeArgs(place, version));
-  const [, ...erased] = listOf(await link.write(auditScript, layout.registry, [places.length, ...args]));
-  for (let index = 0; index < erased.length; index += 2) {
-    const place = places[numberOf(erased[index]) - 1]?.place;
-    if (place !== undefined) await discard(link, layout, place, erased[index + 1]);
+  const scopes = found.flat();
+  if (scopes.length === 0) return;
+  const args = auditScript.args({ scopes: scopes.map(auditRow) });
+  const [, ...outdated] = listOf(await connection.write(auditScript, layout.registry, args));
+  for (const [index, erasedAt] of pairsOf(outdated)) {
+    const scope = scopes[numberOf(index) - 1]?.scope;
+    if (scope === undefined) continue;
+    const erase = eraseOutdatedScript.args({ erasedAt: textOf(erasedAt) });
+    await connection.write(eraseOutdatedScript, layout.scope(scope).all(eraseOutdatedScript.keys), erase);
   }
 }
 
-function placeArgs(place: Place, version: string): readonly Argument[] {
-  return [placeMember(place), sourceMember(place) ?? '', version, ...listArgs(doomsOf(place))];
-}
-
-async function discard(link: Link, layout: Layout, place: Place, version: Reply | undefined): Promise<void> {
-  await link.write(discardPlaceScript, layout.place(place).some(discardPlaceScript.keys), [textOf(version)]);
+function auditRow({ scope, version }: { readonly scope: Scope; readonly version: string }) {
+  const { kind } = scope;
+  return {
+    version,
+    ownerErasure:
+      kind === 'user' ? erasureOf(kind, scope.user) : kind === 'client' ? erasureOf(kind, scope.client) : '',
+    sourceErasure: kind === 'server' ? '' : erasureOf('source', scope.source),
+    scopeMember: scopeMember(scope),
+    sourceMember: sourceMember(scope) ?? '',
+  };
 }

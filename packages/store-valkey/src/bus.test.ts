@@ -8,7 +8,7 @@ import {
 } from '@tidemark/testing';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openValkeyBus, type ValkeyBusOptions } from './bus.ts';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { openValkeyStore } from './open-store.ts';
 
 /** One who listens at an address, and can wait for what comes. */
 async function joinAt(address: string, { echoMsMax = 60_000, ...login }: Partial<ValkeyBusOptions> = {}) {
@@ -39,7 +39,7 @@ async function joinAt(address: string, { echoMsMax = 60_000, ...login }: Partial
   return { bus, hears, gaps: () => gaps, gap: (count: number) => until(() => gaps >= count) };
 }
 
-it('[MANY-16] servers on one Valkey hear each other; a lost connection is a gap, and is made again', async () => {
+it('[MANY-16] servers on one Valkey receive messages of each other, and a lost connection is reported as a gap and restored', async () => {
   const server = await startValkey();
   onTestFinished(() => server.remove());
   const [one, two] = [await joinAt(server.address), await joinAt(server.address)];
@@ -57,7 +57,7 @@ it('[MANY-16] servers on one Valkey hear each other; a lost connection is a gap,
   await untilHeard(one.bus, two);
 });
 
-it('[MANY-16] one that hears nothing, not even itself, listens anew', async () => {
+it('[MANY-16] a server that does not receive its own messages subscribes again', async () => {
   const server = await startValkey();
   onTestFinished(() => server.remove());
   const way = await openDeafWay(server.port);
@@ -70,7 +70,7 @@ it('[MANY-16] one that hears nothing, not even itself, listens anew', async () =
   await untilHeard(two.bus, one);
 });
 
-it('[MANY-16] in a cluster it does not matter which node is spoken to and which is listened to', async () => {
+it('[MANY-16] in a cluster a server can publish at one node and subscribe at another', async () => {
   const cluster = await startValkeyCluster();
   onTestFinished(() => cluster.remove());
   const [first, ...others] = cluster.servers;
@@ -87,7 +87,7 @@ it('[MANY-16] in a cluster it does not matter which node is spoken to and which 
   await untilHeard(two.bus, one);
 });
 
-it('[MANY-16] in a cluster hints go on after a primary has changed places with its replica, or has died', async () => {
+it('[MANY-16] in a cluster messages arrive after a primary was replaced by its replica, or has died', async () => {
   const cluster = await startValkeyCluster({ appendonly: 'no' });
   onTestFinished(() => cluster.remove());
   const speaking = await cluster.ownerOf('tidemark:bus');
@@ -105,7 +105,7 @@ it('[MANY-16] in a cluster hints go on after a primary has changed places with i
   await untilHeard(two.bus, one, 'and back again');
 });
 
-it('[MANY-16] [VALKEY-25] in a cluster hints go on by the replica of a primary that has died, though no other node was named', async () => {
+it('[MANY-16] [VALKEY-25] in a cluster messages arrive through the replica of the only named node, which has died', async () => {
   const cluster = await startValkeyCluster({ appendonly: 'no' });
   onTestFinished(() => cluster.remove());
   const named = await cluster.ownerOf('tidemark:bus');
@@ -130,7 +130,7 @@ it('[MANY-16] [VALKEY-25] in a cluster hints go on by the replica of a primary t
   await untilHeard(one.bus, two, 'once more');
 });
 
-it('[MANY-16] [VALKEY-24] behind sentinels with a password the primary is followed when it hangs, and found when they were away', async () => {
+it('[MANY-16] [VALKEY-24] behind sentinels with a password the bus follows a primary that hangs, and finds it after the sentinels were away', async () => {
   const sentinel = await startValkeySentinel(1, { password: 'barnacle' });
   onTestFinished(() => sentinel.remove());
   const login = { sentinelPassword: 'barnacle' };
@@ -150,7 +150,7 @@ it('[MANY-16] [VALKEY-24] behind sentinels with a password the primary is follow
   await untilHeard(one.bus, two, 'again');
 });
 
-it('[VALKEY-27] what listens at sentinels is no more when connections are made anew, is quiet when they are away, and ends', async () => {
+it('[VALKEY-27] connections to sentinels do not pile up when others reconnect, print nothing while a sentinel is away, and are closed', async () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
   onTestFinished(() => said.mockRestore());
   const sentinel = await startValkeySentinel(0);

@@ -2,13 +2,12 @@ import type { Change, PartitionKey } from '@tidemark/core';
 import { startValkeyCluster, type ValkeyCluster } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { readAddress } from './address.ts';
+import { Connection } from './connection.ts';
 import { Layout } from './layout.ts';
-import { Link } from './link.ts';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { composeStore, openValkeyStore } from './open-store.ts';
 import { admitScript } from './scripts/admission.ts';
-import { sweepScript } from './scripts/registry.ts';
-import type { Script } from './scripts/script.ts';
-import { ValkeyStore } from './valkey-store.ts';
+import { nextScopesScript } from './scripts/erase.ts';
+import type { RunnableScript } from './scripts/script.ts';
 import type { Argument, Reply } from './wire.ts';
 
 const ANN = { kind: 'user', key: ['ann'] } as const;
@@ -27,25 +26,25 @@ beforeAll(async () => {
 
 afterAll(() => cluster.remove());
 
-/** The link as it would be if the clock of the registry's node were ahead by so much. Counts the scripts that are run. */
-function withRegistryAhead(link: Link, byUs: number): { link: Link; runs: string[] } {
+/** Returns the connection as if the clock of the registry's node were ahead, and the names of the scripts that run. */
+function withRegistryAhead(connection: Connection, byUs: number): { connection: Connection; runs: string[] } {
   const runs: string[] = [];
-  const shift = (script: Script, reply: Reply): Reply => {
+  const shift = (script: RunnableScript, reply: Reply): Reply => {
     runs.push(script.name);
-    const tellsMoment = (script === admitScript || script === sweepScript) && Array.isArray(reply) && reply.length > 2;
-    if (!tellsMoment) return reply;
+    const hasTime = (script === admitScript || script === nextScopesScript) && Array.isArray(reply) && reply.length > 2;
+    if (!hasTime) return reply;
     return reply.map((part, index) => (index === 2 ? Buffer.from(String(Number(part) + byUs)) : part));
   };
-  const skewed = new Proxy(link, {
+  const skewed = new Proxy(connection, {
     get(target, name) {
       const own = Reflect.get(target, name) as unknown;
       if (typeof own !== 'function') return own;
       if (name !== 'run' && name !== 'write') return own.bind(target);
-      return async (script: Script, keys: readonly string[], args: readonly Argument[]) =>
+      return async (script: RunnableScript, keys: readonly string[], args: readonly Argument[]) =>
         shift(script, await target[name](script, keys, args));
     },
   });
-  return { link: skewed, runs };
+  return { connection: skewed, runs };
 }
 
 async function openSkewed(byUs: number) {
@@ -53,10 +52,11 @@ async function openSkewed(byUs: number) {
   const plain = await openValkeyStore({ address: cluster.address, prefix, answerMs: 30_000 });
   const address = readAddress(cluster.address);
   if (address === null) throw new Error('the kit gave no address');
-  const own = await Link.open({ address, answerMs: 30_000 });
-  const { link, runs } = withRegistryAhead(own, byUs);
-  const ground = { link, engine: plain.engine, release: () => own.close() };
-  const store = new ValkeyStore(ground, new Layout(prefix), { trimStepMax: 100, opening: { as: 'server' } });
+  const own = await Connection.open({ address, answerMs: 30_000 });
+  const { connection, runs } = withRegistryAhead(own, byUs);
+  const onClose = () => own.close();
+  const keyspace = { connection, layout: new Layout(prefix) };
+  const store = composeStore(keyspace, { engine: plain.engine, onClose, trimStepMax: 100, sweepEveryMs: 3_600_000 });
   onTestFinished(async () => {
     await store.close();
     await plain.close();
@@ -65,7 +65,7 @@ async function openSkewed(byUs: number) {
 }
 
 it.each([2 * HOUR_US, -2 * HOUR_US, 48 * HOUR_US])(
-  '[VALKEY-28] a cluster of which one clock differs by %d µs is written to, and erases in a bounded number of steps',
+  '[VALKEY-28] a cluster with one clock off by %d µs accepts writes and erases in a bounded number of steps',
   async (byUs) => {
     const { store, runs } = await openSkewed(byUs);
     await store.writeEntries({ writes: [{ ...ANN, value: 'v' }], guards: [] });
@@ -87,17 +87,17 @@ it.each([2 * HOUR_US, -2 * HOUR_US, 48 * HOUR_US])(
   },
 );
 
-it('[VALKEY-28] a place fenced by an erasure that the registry has lost is written to again', async () => {
+it('[VALKEY-28] a scope accepts writes again after the registry lost the erasure that fenced it', async () => {
   const { store } = await openSkewed(0);
-  const link = await Link.open({ address: readAddress(cluster.address) as never, answerMs: 30_000 });
-  onTestFinished(() => link.close());
+  const connection = await Connection.open({ address: readAddress(cluster.address) as never, answerMs: 30_000 });
+  onTestFinished(() => connection.close());
   const layout = new Layout(`clocks ${stores}:`);
-  const [fence = ''] = layout.place({ kind: 'user', source: 'Order', user: 'ann' }).some(['fence']);
+  const [fence = ''] = layout.scope({ kind: 'user', source: 'Order', user: 'ann' }).all(['fence']);
   const ahead = String(Date.now() * 1_000 + HOUR_US);
-  await link.command('SET', fence, ahead);
+  await connection.command('SET', fence, ahead);
   const result = await store.commit({ partition: ORDERS, changes: [put('1')], guards: [] });
   expect(result).toMatchObject({ status: 'committed', state: { size: 1 } });
-  // What is erased from now on has a version behind the fence, so that it is not taken for done.
+  // The next erasure must have a version above the fence, or the scope would take it for done.
   await store.writeEntries({ writes: [], guards: [], erase: { users: ['ann'] } });
   expect(await store.partition(ORDERS)).toMatchObject({ size: 0 });
 });

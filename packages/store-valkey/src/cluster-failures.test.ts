@@ -1,9 +1,9 @@
 import type { Change, PartitionKey, Store } from '@tidemark/core';
 import { refusalOf, startValkeyCluster, untilServed, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { placeOf } from './keys.ts';
+import { scopeOf } from './keys.ts';
 import { Layout } from './layout.ts';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { openValkeyStore } from './open-store.ts';
 
 const PREFIX = 'tidemark:';
 const layout = new Layout(PREFIX);
@@ -20,12 +20,12 @@ async function start(settings: Readonly<Record<string, string>> = {}) {
 }
 
 function stateKeyOf(partition: PartitionKey): string {
-  return layout.place(placeOf(partition)).some(['state'])[0] ?? '';
+  return layout.scope(scopeOf(partition)).one('state');
 }
 
-/** A partition that does not lie where the registry does, and the primary it lies on. */
+/** Finds a partition on another node than the registry, and its primary. */
 async function elsewhere(cluster: ValkeyCluster): Promise<{ partition: PartitionKey; owner: ValkeyServer }> {
-  const registry = await cluster.ownerOf(layout.registryKey('facts'));
+  const registry = await cluster.ownerOf(layout.registryKey('meta'));
   for (let number = 0; ; number++) {
     const partition = { source: 'Order', user: `user ${number}` };
     const owner = await cluster.ownerOf(stateKeyOf(partition));
@@ -45,7 +45,7 @@ async function recordsOf(store: Store, partition: PartitionKey): Promise<readonl
 }
 
 describe('a cluster', () => {
-  it('[VALKEY-2] is not taken for a single server, and is refused where it wants another login', async () => {
+  it('[VALKEY-2] a cluster is refused when the address names a single server, or the login is wrong', async () => {
     const { cluster } = await start({ appendonly: 'no' });
     const opening = openValkeyStore({ address: cluster.servers[0]?.address ?? '' });
     await expect(opening).rejects.toThrow(/cannot be used: it is part of a cluster/);
@@ -53,7 +53,7 @@ describe('a cluster', () => {
     await expect(unknown).rejects.toThrow(/: the server refuses valkey.login and valkey.password: WRONGPASS [^.]+$/);
   });
 
-  it('[VALKEY-12] of which a part is away refuses what lies there, and works on when it is back', async () => {
+  it('[VALKEY-12] a cluster without one node refuses the data of that node and serves it again when the node is back', async () => {
     const { cluster, store } = await start({ 'cluster-require-full-coverage': 'no' });
     const { partition, owner } = await elsewhere(cluster);
     await commit(store, partition, put('1'));
@@ -66,7 +66,7 @@ describe('a cluster', () => {
     expect(await untilServed(() => commit(store, partition, put('3')))).toMatchObject({ head: 2, size: 2 });
   });
 
-  it('[VALKEY-13] whose slots move is followed, and tokens stay true', async () => {
+  it('[VALKEY-13] tokens stay valid when slots move to another node', async () => {
     const { cluster, store } = await start({ appendonly: 'no' });
     const { partition, owner } = await elsewhere(cluster);
     const before = await commit(store, partition, put('1'), put('2'));
@@ -87,7 +87,7 @@ describe('a cluster', () => {
     expect(await recordsOf(store, partition)).toEqual(['1', '2', '3']);
   });
 
-  it('[VALKEY-13] that fails over is followed, and tokens stay true as far as the replica had come', async () => {
+  it('[VALKEY-13] after a failover tokens stay valid up to what the replica had', async () => {
     const { cluster, store } = await start({ appendonly: 'no' });
     const { partition, owner } = await elsewhere(cluster);
     const before = await commit(store, partition, put('1'), put('2'));
@@ -99,7 +99,7 @@ describe('a cluster', () => {
     expect([after.head, after.earlier]).toEqual([3, [{ epoch: before.epoch, upTo: 2 }]]);
   });
 
-  it('[VALKEY-13] whose primary dies or hangs is followed to the replica that takes its place by itself', async () => {
+  it('[VALKEY-13] the store follows a primary that dies or hangs to its replica', async () => {
     const { cluster, store } = await start({ appendonly: 'no' });
     const { partition, owner } = await elsewhere(cluster);
     const replica = await cluster.addReplica(owner);

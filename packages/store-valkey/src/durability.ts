@@ -1,9 +1,9 @@
 import { CLOCK_SKEW_MS_MAX } from '@tidemark/protocol';
-import type { Confirmation } from './confirming.ts';
-import type { Link } from './link.ts';
-import { listOf, textOf } from './reply.ts';
+import type { Confirmation } from './confirmed-writes.ts';
+import type { Connection } from './connection.ts';
+import { listOf, textListOf, textOf } from './wire.ts';
 
-/** What one server is set up to keep. Null where it would not say. */
+/** The settings of one server. Null: it did not tell. */
 export interface ServerSetup {
   readonly version: string | null;
   readonly isInCluster: boolean;
@@ -13,31 +13,32 @@ export interface ServerSetup {
   readonly minReplicasToWrite: number | null;
   readonly memoryBytesMax: number | null;
   readonly evictionPolicy: string | null;
-  /** What time it is there. */
+  /** Its clock. */
   readonly timeMs: number | null;
-  /** Whether it can say that a write is on the disk. */
+  /** True: it has the command WAITAOF, which waits until a write is on the disk. */
   readonly hasWaitAof: boolean;
 }
 
-/** What the store as a whole keeps, and what an operator should know about it. */
+/** How durable the store is on all its servers. */
 export interface Durability {
   readonly isDurable: boolean;
   readonly details: Readonly<Record<string, string | number | boolean>>;
+  /** What an operator should know. */
   readonly warnings: readonly string[];
 }
 
-/** Scripts with flags, and commands that look up many members at once. */
+/** The first version that has flags for scripts, and ZMSCORE. */
 const MAJOR_MIN = 7;
 const SETTINGS = ['appendonly', 'appendfsync', 'min-replicas-to-write', 'maxmemory', 'maxmemory-policy'] as const;
 
-/** Asks every primary. A server that does not let its settings be read is taken to keep nothing. */
-export async function readSetups(link: Link): Promise<readonly ServerSetup[]> {
-  const infos = await link.everywhere('INFO');
-  const settings = await link.everywhere('CONFIG', 'GET', ...SETTINGS).catch(() => infos.map(() => null));
-  const commands = await link.everywhere('COMMAND', 'INFO', 'WAITAOF').catch(() => infos.map(() => null));
+/** Asks every primary. A server that refuses to show its settings counts as not durable. */
+export async function readSetups(connection: Connection): Promise<readonly ServerSetup[]> {
+  const infos = await connection.everywhere('INFO');
+  const settings = await connection.everywhere('CONFIG', 'GET', ...SETTINGS).catch(() => infos.map(() => null));
+  const commands = await connection.everywhere('COMMAND', 'INFO', 'WAITAOF').catch(() => infos.map(() => null));
   return infos.map((info, index) => {
     const reply = settings[index] ?? null;
-    const known = reply === null ? null : listOf(reply).map((text) => textOf(text));
+    const known = reply === null ? null : textListOf(reply);
     const command = commands[index] ?? null;
     return setupOf(textOf(info), known, command !== null && listOf(command)[0] !== null);
   });
@@ -76,8 +77,8 @@ function numberIn(text: string | null): number | null {
   return text === null || !/^\d+$/.test(text) ? null : Number(text);
 }
 
-/** Why a store cannot live on these servers; null when it can. */
-export function unfitness(
+/** Returns why these servers cannot hold a store; null when they can. */
+export function unusableReason(
   setups: readonly ServerSetup[],
   { isClusterAddress, isConfirmedOnDisk }: { readonly isClusterAddress: boolean; readonly isConfirmedOnDisk: boolean },
 ): string | null {
@@ -90,16 +91,16 @@ export function unfitness(
 }
 
 function diskProblem(setups: readonly ServerSetup[]): string | null {
-  const deaf = setups.find(({ hasWaitAof }) => !hasWaitAof);
-  if (deaf !== undefined) {
-    return `valkey.confirm_on_disk needs WAITAOF, which version ${deaf.version ?? 'unknown'} does not have: Valkey 8 or Redis 7.2 is needed`;
+  const old = setups.find(({ hasWaitAof }) => !hasWaitAof);
+  if (old !== undefined) {
+    return `valkey.confirm_on_disk needs WAITAOF, which version ${old.version ?? 'unknown'} does not have: Valkey 8 or Redis 7.2 is needed`;
   }
   if (setups.every(({ appendOnly }) => appendOnly === true)) return null;
   return 'valkey.confirm_on_disk needs the append-only file (appendonly yes)';
 }
 
-/** Durable means here: on the disk of every primary, or confirmed by replicas, before a write is acknowledged. */
-export function judge(setups: readonly ServerSetup[], { replicas, isOnDisk }: Confirmation): Durability {
+/** Durable: a write is on the disk of every primary before it is acknowledged, and no data is evicted. */
+export function assessDurability(setups: readonly ServerSetup[], { replicas, isOnDisk }: Confirmation): Durability {
   const isFlushed =
     isOnDisk || setups.every(({ appendOnly, appendFsync }) => appendOnly === true && appendFsync === 'always');
   const isConfirmed = replicas > 0;
@@ -144,18 +145,18 @@ function evictionWarning(setups: readonly ServerSetup[]): string {
   return `maxmemory-policy is ${policies}: the server may drop data when memory is short; set noeviction`;
 }
 
-/** One value where all primaries agree, all of them otherwise. */
+/** Shows one value if all primaries agree, otherwise all values. */
 function detailsOf(setups: readonly ServerSetup[]): Durability['details'] {
-  const together = (name: keyof ServerSetup) =>
+  const valuesOf = (name: keyof ServerSetup) =>
     [...new Set(setups.map((setup) => String(setup[name] ?? 'unknown')))].join(', ');
   return {
     servers: setups.length,
-    version: together('version'),
-    appendonly: together('appendOnly'),
-    appendfsync: together('appendFsync'),
-    replicas: together('replicas'),
-    min_replicas_to_write: together('minReplicasToWrite'),
-    maxmemory: together('memoryBytesMax'),
-    maxmemory_policy: together('evictionPolicy'),
+    version: valuesOf('version'),
+    appendonly: valuesOf('appendOnly'),
+    appendfsync: valuesOf('appendFsync'),
+    replicas: valuesOf('replicas'),
+    min_replicas_to_write: valuesOf('minReplicasToWrite'),
+    maxmemory: valuesOf('memoryBytesMax'),
+    maxmemory_policy: valuesOf('evictionPolicy'),
   };
 }

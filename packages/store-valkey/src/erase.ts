@@ -1,139 +1,163 @@
 import type { Erasure } from '@tidemark/core/ports';
-import { auditPlaces } from './audit.ts';
+import { auditScopes } from './audit.ts';
+import type { Keyspace } from './connection.ts';
 import { unavailable } from './failure.ts';
-import { doomOf, EVERYTHING } from './guards.ts';
-import { emptyQueueScript } from './jobs/queue-scripts.ts';
-import { keyOf, membersFrom, type Place, placeFrom, placeMember, sourceMember, textsOf } from './keys.ts';
-import type { Layout } from './layout.ts';
-import type { Link } from './link.ts';
-import { listArgs } from './lists.ts';
-import { listOf, textOf } from './reply.ts';
-import { forgetClientScript } from './scripts/devices.ts';
-import { erasePlaceScript, sweepScript, sweptScript } from './scripts/registry.ts';
-import { markRange } from './tidemarks.ts';
-import type { Argument, Reply } from './wire.ts';
+import { emptyQueueScript, UNTIMED } from './jobs/scripts.ts';
+import {
+  EVERYTHING,
+  erasureOf,
+  keyOf,
+  membersFrom,
+  type Scope,
+  scopeFrom,
+  scopeMember,
+  sourceMember,
+  textsOf,
+  tidemarkRange,
+} from './keys.ts';
+import { newId } from './meta.ts';
+import { eraseClientScript, eraseScopeScript, nextScopesScript, removeScopesScript } from './scripts/erase.ts';
+import { resetScript } from './scripts/registry.ts';
+import { listOf, type Reply, textListOf, textOf } from './wire.ts';
 
-/** The dooms that an erasure means. */
-export function doomsIn({ users = [], clients = [], sources = [] }: Erasure): string[] {
+/** Calls in a row that remove nothing, because others erase the same or a scope refuses the erasure as too old. */
+const ATTEMPTS_MAX = 20;
+
+/** An erasure as it was read from the registry. */
+interface ReadErasure {
+  readonly erasure: string;
+  readonly version: string;
+  readonly readAtUs: string;
+}
+
+/** The erasures that are to begin, as the registry names them. */
+export function erasuresIn({ users = [], clients = [], sources = [] }: Erasure): string[] {
   return [
-    ...users.map((user) => doomOf('user', user)),
-    ...clients.map((client) => doomOf('client', client)),
-    ...sources.map((source) => doomOf('source', source)),
+    ...users.map((user) => erasureOf('user', user)),
+    ...clients.map((client) => erasureOf('client', client)),
+    ...sources.map((source) => erasureOf('source', source)),
   ];
 }
 
 /**
- * Erasing is done in two steps that anybody can finish. The registry first notes what is doomed, together with the
- * entries that go; from then on nothing new is admitted there. Then every place concerned is erased and fenced, and when
- * none is left the doom is lifted. Whoever meets a doom, after a crash for example, carries it out before going on.
+ * Finishes an erasure. Erasing takes two steps. First the registry stores the erasure together with the removal of the
+ * entries; from then on it admits no write that the erasure covers. Then every scope is emptied and fenced, and when none
+ * is left the erasure is removed from the registry. Any server can do the second step, and repeat it: one that finds an
+ * erasure in its way, after a crash for example, finishes it first.
  */
-export async function carryOut(link: Link, layout: Layout, doom: string): Promise<void> {
-  if (doom === EVERYTHING) {
-    const version = await link.command('HGET', layout.registryKey('doomed'), doom);
-    if (version !== null) await emptyQueues(link, layout, textOf(version));
+export async function finishErasure(keyspace: Keyspace, erasure: string): Promise<void> {
+  const { connection, layout } = keyspace;
+  if (erasure === EVERYTHING) {
+    const version = await connection.command('HGET', layout.registryKey('erasures'), erasure);
+    if (version !== null) await emptyQueues(keyspace, textOf(version));
   }
-  // What belongs to a client has an id of its own, and what belongs to another life reads as empty.
-  const isNameReused = ['user', 'source'].includes(textsOf(doom)[0] ?? '');
-  if (isNameReused) await auditPlaces(link, layout);
-  for (let inVain = 0; inVain < ATTEMPTS_MAX; ) {
-    const reply = listOf(await link.write(sweepScript, layout.registry, [doom, ...rangeArgs(doom)]));
+  // Names of users and sources are used again. Ids of clients are not, and a reset begins a new epoch.
+  const isNameReused = ['user', 'source'].includes(textsOf(erasure)[0] ?? '');
+  if (isNameReused) await auditScopes(keyspace);
+  for (let failures = 0; failures < ATTEMPTS_MAX; ) {
+    const args = nextScopesScript.args({ erasure, ...rangesOf(erasure) });
+    const reply = listOf(await connection.write(nextScopesScript, layout.registry, args));
     if (textOf(reply[0]) === 'done') return;
-    inVain = (await sweep(link, layout, doom, reply)) ? 0 : inVain + 1;
+    failures = (await eraseScopes(keyspace, erasure, reply)) ? 0 : failures + 1;
   }
   throw unavailable('an erasure could not be finished');
 }
 
-/** Sweeps in a row that get nowhere, because others are erasing the same or a place does not take the order. */
-const ATTEMPTS_MAX = 20;
-
-/** An order to erase: what it is about, and its version and moment as the registry said them. */
-interface Order {
-  readonly doom: string;
-  readonly version: string;
-  readonly atUs: string;
+/** Empties the store except for the entries with the given fields. Returns the new epoch. */
+export async function resetStore(keyspace: Keyspace, keep: readonly string[]): Promise<string> {
+  const { connection, layout } = keyspace;
+  const epoch = newId();
+  const args = resetScript.args({ epoch, erasure: EVERYTHING, keep });
+  await connection.write(resetScript, [...layout.registry, ...layout.stats], args);
+  await finishErasure(keyspace, EVERYTHING);
+  return epoch;
 }
 
-/** Jobs go with everything. Those enqueued since another has carried the same doom out stay. */
-async function emptyQueues(link: Link, layout: Layout, version: string): Promise<void> {
-  const names = listOf(await link.command('ZRANGE', layout.queues, 0, -1)).map((name) => textOf(name));
-  await Promise.all(names.map((name) => link.write(emptyQueueScript, layout.queue(name), [0, version])));
+/** Where the indexes list the scopes of an erasure. */
+function rangesOf(erasure: string) {
+  if (erasure === EVERYTHING) {
+    return { index: 'scopes', min: '-', max: '+', byClient: false, clientMin: '', clientMax: '' };
+  }
+  const [kind = '', name = ''] = textsOf(erasure);
+  const isSource = kind === 'source';
+  const { min: clientMin, max: clientMax } = membersFrom(keyOf(name));
+  return {
+    ...{ index: isSource ? 'scopes_by_source' : 'scopes', ...membersFrom(isSource ? keyOf(name) : keyOf(kind, name)) },
+    ...{ byClient: kind === 'client', clientMin, clientMax },
+  };
 }
 
-/** False: nothing could be struck off. */
-async function sweep(link: Link, layout: Layout, doom: string, reply: readonly Reply[]): Promise<boolean> {
-  const version = textOf(reply[1]);
-  const order: Order = { doom, version, atUs: textOf(reply[2]) };
-  const bySource = textsOf(doom)[0] === 'source';
-  const places = listOf(reply[3]).map((member) => placeFrom(textsOf(textOf(member)).slice(bySource ? 1 : 0)));
-  const traces = listOf(reply[4]).map((member) => textOf(member));
-  const replies = await Promise.all([
-    ...places.map((place) => carryTo(link, layout, order, (at) => erasePlace(link, layout, place, at))),
-    ...traces.map((member) => carryTo(link, layout, order, (at) => forgetClient(link, layout, member, at))),
+/** A reset also deletes jobs, except those enqueued after another server has done so for the same reset. */
+async function emptyQueues({ connection, layout }: Keyspace, version: string): Promise<void> {
+  const names = textListOf(await connection.command('ZRANGE', layout.queues, 0, -1));
+  const args = emptyQueueScript.args(UNTIMED, { version: Number(version) });
+  await Promise.all(names.map((name) => connection.write(emptyQueueScript, layout.queue(name), args)));
+}
+
+/** Returns false when nothing could be removed from the indexes. */
+async function eraseScopes(keyspace: Keyspace, erasure: string, reply: readonly Reply[]): Promise<boolean> {
+  const { connection, layout } = keyspace;
+  const [, version, readAtUs, members, clientMembers] = reply;
+  const read: ReadErasure = { erasure, version: textOf(version), readAtUs: textOf(readAtUs) };
+  const isBySource = textsOf(erasure)[0] === 'source';
+  const scopes = textListOf(members).map((member) => scopeFrom(textsOf(member).slice(isBySource ? 1 : 0)));
+  const byClient = textListOf(clientMembers);
+  const outcomes = await Promise.all([
+    ...scopes.map((scope) => eraseFresh(keyspace, read, (fresh) => eraseScope(keyspace, scope, fresh))),
+    ...byClient.map((member) => eraseFresh(keyspace, read, (fresh) => eraseClient(keyspace, member, fresh))),
   ]);
-  // The order is not what it was any more: it must be read again before anything is struck off.
-  if (replies.includes('stale')) return false;
-  await link.write(sweptScript, layout.registry, [
-    ...[doom, version],
-    ...listArgs(places.map(placeMember)),
-    ...listArgs(places.flatMap((place) => sourceMember(place) ?? [])),
-    ...listArgs(traces),
-  ]);
+  // The erasure has changed: it must be read again before a scope is removed from the indexes.
+  if (outcomes.includes('stale')) return false;
+  const args = removeScopesScript.args({
+    ...{ erasure, version: read.version, byClient, scopes: scopes.map(scopeMember) },
+    bySource: scopes.flatMap((scope) => sourceMember(scope) ?? []),
+  });
+  await connection.write(removeScopesScript, layout.registry, args);
   return true;
 }
 
 /**
- * Brings an order to a place. A place that finds it too old tells the moment by its own clock, which may differ from that
- * of the registry: if the order still stands after that moment, it is given anew with it.
+ * Calls `erase`. A scope that finds the erasure too old reports the time by its own clock, which may differ from the
+ * registry's. If the registry still has the same erasure after that, it is tried once more with the reported time.
  */
-async function carryTo(
-  link: Link,
-  layout: Layout,
-  { doom, version, atUs }: Order,
-  give: (order: readonly Argument[]) => Promise<readonly Reply[]>,
+async function eraseFresh(
+  { connection, layout }: Keyspace,
+  read: ReadErasure,
+  erase: (read: ReadErasure) => Promise<readonly Reply[]>,
 ): Promise<string> {
-  const first = await give([version, atUs]);
+  const first = await erase(read);
   if (textOf(first[0]) !== 'stale') return textOf(first[0]);
-  const standing = await link.command('HGET', layout.registryKey('doomed'), doom);
-  if (standing === null || textOf(standing) !== version) return 'stale';
-  return textOf((await give([version, textOf(first[1])]))[0]);
+  const current = await connection.command('HGET', layout.registryKey('erasures'), read.erasure);
+  if (current === null || textOf(current) !== read.version) return 'stale';
+  return textOf((await erase({ ...read, readAtUs: textOf(first[1]) }))[0]);
 }
 
-async function erasePlace(
-  link: Link,
-  layout: Layout,
-  place: Place,
-  order: readonly Argument[],
+async function eraseScope(
+  { connection, layout }: Keyspace,
+  scope: Scope,
+  { version, readAtUs }: ReadErasure,
 ): Promise<readonly Reply[]> {
-  return listOf(await link.write(erasePlaceScript, layout.place(place).some(erasePlaceScript.keys), order));
+  const args = eraseScopeScript.args({ version, readAtUs: Number(readAtUs) });
+  return listOf(await connection.write(eraseScopeScript, layout.scope(scope).all(eraseScopeScript.keys), args));
 }
 
-async function forgetClient(
-  link: Link,
-  layout: Layout,
+/** `member` is that of the index of scopes by client. */
+async function eraseClient(
+  { connection, layout }: Keyspace,
   member: string,
-  order: readonly Argument[],
+  { version, readAtUs }: ReadErasure,
 ): Promise<readonly Reply[]> {
   const [client = '', ...parts] = textsOf(member);
-  const place: Place = placeFrom(parts);
-  const keys = layout.place(place);
-  const marks = markRange(client);
+  const keys = layout.scope(scopeFrom(parts));
+  const tidemark = tidemarkRange(client);
   const notes = membersFrom(keyOf(client));
-  const args = [...order, marks.min, marks.max, notes.min, notes.max];
+  const args = eraseClientScript.args({
+    ...{ version, readAtUs: Number(readAtUs), tidemarkMin: tidemark.min, tidemarkMax: tidemark.max },
+    ...{ noteMin: notes.min, noteMax: notes.max },
+  });
   for (;;) {
-    const all = [...keys.some(forgetClientScript.keys), keys.clientFence(client)];
-    const reply = listOf(await link.write(forgetClientScript, all, args));
+    const all = [...keys.all(eraseClientScript.keys), keys.clientFence(client)];
+    const reply = listOf(await connection.write(eraseClientScript, all, args));
     if (textOf(reply[0]) !== 'more') return reply;
   }
-}
-
-/** Where the places of a doom stand: a range of places by owner or by source, and one of the traces of a client. */
-function rangeArgs(doom: string): readonly Argument[] {
-  if (doom === EVERYTHING) return ['places', '-', '+', '', '', ''];
-  const [kind, name = ''] = textsOf(doom);
-  const owned = kind === 'source' ? membersFrom(keyOf(name)) : membersFrom(keyOf(kind ?? '', name));
-  const traces = membersFrom(keyOf(name));
-  return [
-    ...[kind === 'source' ? 'sources' : 'places', owned.min, owned.max],
-    ...(kind === 'client' ? ['1', traces.min, traces.max] : ['', '', '']),
-  ];
 }

@@ -11,7 +11,7 @@ function codeOf(error: unknown): string {
   return failure instanceof Refusal ? failure.code : 'bug';
 }
 
-describe('what a server says', () => {
+describe('failures', () => {
   it.each([
     ['LOADING Valkey is loading the dataset in memory', 'store_unavailable'],
     ['BUSY Redis is busy running a script.', 'store_unavailable'],
@@ -24,11 +24,11 @@ describe('what a server says', () => {
     ["OOM command not allowed when used memory > 'maxmemory'.", 'store_full'],
     ['ERR user_script:12: attempt to index a nil value', 'bug'],
     ['WRONGTYPE Operation against a key holding the wrong kind of value', 'bug'],
-  ])('[VALKEY-1] %s is %s', (message, code) => {
+  ])('[VALKEY-1] the error %s becomes %s', (message, code) => {
     expect(codeOf(reply(message))).toBe(code);
   });
 
-  it('[VALKEY-1] and what keeps it from saying anything is told without particulars', () => {
+  it('[VALKEY-1] a refusal after a lost connection does not contain the address of the server', () => {
     for (const message of ['Connection is closed.', 'connect ECONNREFUSED 10.0.0.7:6379']) {
       expect(failureOf(new Error(message)).message).toBe('the store does not serve: it cannot be reached');
     }

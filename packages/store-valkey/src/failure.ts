@@ -1,22 +1,22 @@
 import { Refusal } from '@tidemark/protocol';
 
-/** The store is not set up the way it must be. */
+/** The server cannot be used with its current settings, version or data. */
 export class UnusableServer extends Error {
   override readonly name = 'UnusableServer';
 }
 
-/** Long enough for a failover or a restart to be noticed, short enough for nobody to mind. */
+/** A failover or a restart takes about this long. */
 const RETRY_AFTER_S = 1;
 
-/** What the server says when it cannot serve now, though nothing is wrong with what was asked. */
+/** Error codes of a server that cannot run any command now. */
 const UNAVAILABLE = new Set([
   ...['LOADING', 'BUSY', 'MASTERDOWN', 'READONLY', 'NOREPLICAS', 'MISCONF', 'TRYAGAIN', 'CLUSTERDOWN', 'MOVED', 'ASK'],
   ...['NOAUTH', 'WRONGPASS', 'NOPERM', 'UNBLOCKED', 'NOTREADY'],
 ]);
 
 /**
- * What to tell a caller. Bugs stay what they are; whatever kept the server from answering is a refusal, which says
- * nothing of where the server is.
+ * Converts an error of ioredis to the error for the caller. An error that kept the server from replying becomes a refusal,
+ * which does not contain the server's address. Any other error is a bug and stays as it is.
  */
 export function failureOf(error: unknown): Error {
   if (error instanceof Refusal) return error;
@@ -34,12 +34,12 @@ export function unavailable(reason: string): Refusal {
   return new Refusal('store_unavailable', `the store does not serve: ${reason}`, [], RETRY_AFTER_S);
 }
 
-/** Nothing is written to a store that was moved, or is being filled. */
+/** The error for writes to a store that was moved, or that is the target of a migration. */
 export function sealed(): Refusal {
   return unavailable('its data was moved elsewhere');
 }
 
-/** Errors inside a script are told with the script's own prefix, or with the code of the command in it. */
+/** The server puts a prefix in front of the code of a command that failed inside a script. */
 function codeOf(message: string): string {
   return /^(?:ERR (?:Error running script|user_script)[^A-Z]*)?([A-Z]+)\b/.exec(message)?.[1] ?? '';
 }

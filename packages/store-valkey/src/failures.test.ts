@@ -1,9 +1,9 @@
 import type { Change, EntryBatch, PartitionKey, Store } from '@tidemark/core';
 import { refusalOf, startValkey, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ConnectionEvent } from './connection.ts';
 import { UnusableServer } from './failure.ts';
-import type { LinkEvent } from './link.ts';
-import { openValkeyStore, openValkeyStores, type ValkeyOptions } from './open-valkey-store.ts';
+import { openValkeyStore, openValkeyStores, type ValkeyOptions } from './open-store.ts';
 
 const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
 const put = (id: string, text = id): Change => ({ id, record: text, checksum: 1 });
@@ -17,7 +17,7 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<V
 /** A store, and a way to wait until it has found its server again. */
 async function open(server: ValkeyServer, options: Partial<ValkeyOptions> = {}) {
   const waiting: (() => void)[] = [];
-  const onEvent = ({ kind }: LinkEvent) => {
+  const onEvent = ({ kind }: ConnectionEvent) => {
     if (kind === 'ready') for (const tell of waiting.splice(0)) tell();
   };
   const store = await openValkeyStore({ address: server.address, onEvent, ...options });
@@ -35,7 +35,7 @@ async function recordsOf(store: Store): Promise<readonly string[]> {
 }
 
 describe('a server that is away', () => {
-  it('[VALKEY-1] is told as store_unavailable, and found again with everything acknowledged', async () => {
+  it('[VALKEY-1] a server that is down causes store_unavailable, and has every acknowledged write when it is back', async () => {
     const server = await start();
     const { store, ready } = await open(server);
     await commit(store, put('1'), put('2'));
@@ -54,7 +54,7 @@ describe('a server that is away', () => {
     expect(await commit(store, put('3'))).toMatchObject({ status: 'committed', state: { head: 3, size: 3 } });
   });
 
-  it('[VALKEY-1] that does not answer is waited for a bounded time, and works on when it answers again', async () => {
+  it('[VALKEY-1] calls to a server that hangs fail after a timeout, and succeed when it replies again', async () => {
     const server = await start();
     const { store } = await open(server);
     await commit(store, put('1'));
@@ -68,7 +68,7 @@ describe('a server that is away', () => {
     expect(await commit(store, put('4'))).toMatchObject({ status: 'committed' });
   });
 
-  it('[VALKEY-1] loses a connection that an operator cuts, and only what was under way is refused', async () => {
+  it('[VALKEY-1] after an operator closes a connection only the calls on their way fail', async () => {
     const server = await start();
     const { store, ready } = await open(server);
     const again = ready();
@@ -77,7 +77,7 @@ describe('a server that is away', () => {
     expect(await commit(store, put('1'))).toMatchObject({ status: 'committed', state: { head: 1 } });
   });
 
-  it('[VALKEY-1] is told while it loads its data', async () => {
+  it('[VALKEY-1] a server that loads its data causes store_unavailable', async () => {
     const server = await start({ 'key-load-delay': '500', 'loading-process-events-interval-bytes': '1024' });
     const { store, ready } = await open(server);
     for (let user = 0; user < 100; user++) {
@@ -92,7 +92,7 @@ describe('a server that is away', () => {
     expect((await store.partitions({ limit: 1_000 })).length).toBe(100);
   });
 
-  it('[VALKEY-2] cannot be opened, and the message says which it is but not the password', async () => {
+  it('[VALKEY-2] the error of a server that cannot be opened names its address without the password', async () => {
     const server = await start();
     await server.kill();
     const address = server.address.replace('//', '//:secret@');
@@ -102,7 +102,7 @@ describe('a server that is away', () => {
     await expect(openValkeyStore({ address: 'valkey://a,b' })).rejects.toThrow(/is no address of a store/);
   });
 
-  it('[VALKEY-2] is refused at start where it wants another login, in one sentence without a password', async () => {
+  it('[VALKEY-2] a server with another login is refused at start in one sentence without a password', async () => {
     const server = await start();
     const refused = `the store at ${server.address} cannot be used: the server refuses valkey.login and valkey.password`;
     const unknown = openValkeyStore({ address: server.address, login: 'nobody', password: 'barnacle' });
@@ -116,7 +116,7 @@ describe('a server that is away', () => {
 });
 
 describe('stores that share a connection', () => {
-  it('[VALKEY-23] are apart, and it ends with the last of them', async () => {
+  it('[VALKEY-23] stores on one connection are separate, and the last one to close ends it', async () => {
     const server = await start();
     const [one, two] = await openValkeyStores({ address: server.address }, ['one:', 'two:']);
     if (one === undefined || two === undefined) throw new Error('two stores were asked for');
@@ -138,7 +138,7 @@ async function clientsOf(server: ValkeyServer): Promise<number> {
 }
 
 describe('a server without memory', () => {
-  it('[VALKEY-3] refuses writes with store_full, whole, and goes on reading', async () => {
+  it('[VALKEY-3] a server without memory refuses a whole write with store_full and goes on reading', async () => {
     const server = await start();
     const { store } = await open(server);
     await commit(store, put('1'));
@@ -156,7 +156,7 @@ describe('a server without memory', () => {
 });
 
 describe('deleting on a server without memory', () => {
-  it('[VALKEY-30] users, sources, clients, tombstones and everything can be deleted, and tokens issued', async () => {
+  it('[VALKEY-30] on a server without memory users, sources, clients, tombstones and everything can be deleted, and tokens issued', async () => {
     const server = await start();
     const { store } = await open(server);
     const partitions = ['ann', 'bob', 'cid'].map((user) => ({ source: 'Order', user }));
@@ -185,7 +185,7 @@ describe('deleting on a server without memory', () => {
 });
 
 describe('a store that lost something', () => {
-  it('[VALKEY-4] that was emptied begins a new life', async () => {
+  it('[VALKEY-4] a store that was emptied begins a new epoch', async () => {
     const server = await start();
     const { store } = await open(server);
     await commit(store, put('1'));
@@ -198,7 +198,7 @@ describe('a store that lost something', () => {
     expect((await store.partition(ORDERS)).epoch).not.toBe(before.epoch);
   });
 
-  it('[VALKEY-4] gives no version twice, not even when it was emptied', async () => {
+  it('[VALKEY-4] a store that was emptied gives no version twice', async () => {
     const server = await start();
     const { store } = await open(server);
     const write = async () => {
@@ -210,7 +210,7 @@ describe('a store that lost something', () => {
     expect(await write()).toBeGreaterThan(first);
   });
 
-  it('[VALKEY-5] that fell back says up to where older tokens are true, from the first commit on', async () => {
+  it('[VALKEY-5] a partition that lost writes says from its first commit on up to which seq older tokens are valid', async () => {
     const server = await start({ appendonly: 'no' });
     const { store, ready } = await open(server);
     await commit(store, put('1'), put('2'));
@@ -231,7 +231,7 @@ describe('a store that lost something', () => {
     expect([state.head, state.earlier]).toEqual([6, [{ epoch: kept.epoch, upTo: 2 }]]);
   });
 
-  it('[VALKEY-5] remembers a bounded number of such moments, the latest, and none beyond a later one', async () => {
+  it('[VALKEY-5] a partition remembers a bounded number of earlier epochs, the latest ones', async () => {
     const server = await start({ appendonly: 'no' });
     const { store, ready } = await open(server);
     const epochs: string[] = [];
@@ -252,8 +252,8 @@ describe('a store that lost something', () => {
   });
 });
 
-describe('what a server is set up to keep', () => {
-  it('[VALKEY-6] is described, and warned about where acknowledged writes could be lost or evicted', async () => {
+describe('durability of a server', () => {
+  it('[VALKEY-6] the store describes how durable it is, and warns where acknowledged writes could be lost or evicted', async () => {
     const durable = (await open(await start({ maxmemory: '1gb' }))).store.engine;
     expect(durable).toMatchObject({ name: 'valkey', durability: 'durable', warnings: [] });
     expect(durable.details).toMatchObject({
@@ -275,7 +275,7 @@ describe('what a server is set up to keep', () => {
     expect(careless.warnings).toContainEqual(expect.stringMatching(/appendonly no/));
   });
 
-  it('[VALKEY-6] is refused where durability is required and not given', async () => {
+  it('[VALKEY-6] a store that is not durable is refused where durability is required', async () => {
     const server = await start({ appendfsync: 'everysec' });
     const opening = openValkeyStore({ address: server.address, isDurabilityRequired: true });
     await expect(opening).rejects.toThrow(/durability is required, but writes are acknowledged before/);
@@ -284,7 +284,7 @@ describe('what a server is set up to keep', () => {
     await store.close();
   });
 
-  it('[VALKEY-7] waits for replicas where that is asked for', async () => {
+  it('[VALKEY-7] a write waits for replicas where that is requested', async () => {
     const settings = { appendonly: 'no', 'repl-diskless-sync-delay': '0' };
     const [primary, replica] = await Promise.all([start(settings), start(settings)]);
     const { store } = await open(primary, { confirmReplicas: 1 });

@@ -1,7 +1,7 @@
 import { type PullAnswer, readToken } from '@tidemark/core';
 import { newTidemark, startValkey } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { openValkeyStore } from './open-store.ts';
 
 interface Page {
   readonly token: string;
@@ -9,7 +9,7 @@ interface Page {
   readonly put?: Readonly<Record<string, unknown>>;
 }
 
-it('[VALKEY-5] devices that saw what was lost start over, all others go on', async () => {
+it('[VALKEY-5] after a loss of writes the devices that had seen them start over, and all others go on', async () => {
   const server = await startValkey({ settings: { appendonly: 'no' } });
   let ready = () => undefined as undefined;
   const store = await openValkeyStore({

@@ -1,42 +1,79 @@
-import type { DocumentPiece, NotePiece, PartitionKey, PartitionState, Piece, RecordPiece } from '@tidemark/core/ports';
-import { importJobs } from './jobs/carry-jobs.ts';
-import { clientMember, keyOf, type Place, placeMember, placeOf, sourceMember } from './keys.ts';
-import type { Layout, PlaceKeyName, RegistryKeyName } from './layout.ts';
-import type { Link } from './link.ts';
-import { longListArgs } from './lists.ts';
+import type {
+  DocumentPiece,
+  MovableStore,
+  NotePiece,
+  PartitionKey,
+  PartitionState,
+  Piece,
+  RecordPiece,
+} from '@tidemark/core/ports';
+import type { Keyspace } from './connection.ts';
+import { importJobs } from './jobs/move-jobs.ts';
+import { clientMember, keyOf, type Scope, scopeMember, scopeOf, sourceMember } from './keys.ts';
+import type { Layout, RegistryKeyName, ScopeKeyName } from './layout.ts';
+import { readLife, readSeal, writeSeal } from './meta.ts';
 import { noteEnd, noteField, noteValue } from './notes.ts';
+import type { Opening } from './opening.ts';
 import { headedPart, headedRecord } from './records.ts';
-import { putScript } from './scripts/moving.ts';
+import type { EngineContext } from './scope-access.ts';
+import { adoptEpochScript, putScript } from './scripts/registry.ts';
 import { addStats } from './stats.ts';
-import { markMember } from './tidemarks.ts';
-import type { Argument } from './wire.ts';
+import { tidemarkMember } from './tidemarks.ts';
+import { encodeLongList } from './wire.ts';
+
+export function migration(
+  context: EngineContext,
+  opening: Opening,
+): Pick<MovableStore, 'life' | 'beginImport' | 'import' | 'seal' | 'setSeal'> {
+  const { connection, layout, scopes } = context;
+  const requireTarget = () => {
+    if (opening.as !== 'target') throw new Error('this store was not opened to be filled');
+  };
+  return {
+    life: () => readLife(context),
+
+    async beginImport({ epoch, lastVersion }) {
+      requireTarget();
+      const args = adoptEpochScript.args({ epoch, version: lastVersion });
+      await connection.write(adoptEpochScript, layout.registry, args);
+    },
+
+    async import(pieces) {
+      requireTarget();
+      await importPieces(context, await scopes.epoch(), pieces);
+    },
+
+    seal: () => readSeal(context),
+    setSeal: (seal) => writeSeal(context, seal),
+  };
+}
 
 /**
- * Puts down pieces as they are. What belongs to one key goes in one step; nobody else uses the store meanwhile, and
- * nothing of it is believed before the end. Places are enrolled first, so that whatever dies, what is there is found.
+ * Writes pieces unchanged: one step for each key. No other client uses the store meanwhile, and the store cannot be opened
+ * before the import is complete. Scopes are added to the indexes first, so that they are found whenever the import dies.
  */
-export async function importPieces(link: Link, layout: Layout, epoch: string, pieces: readonly Piece[]): Promise<void> {
-  const batch = new Batch(layout, epoch);
-  for (const piece of pieces) batch.take(piece);
-  await batch.write(link);
+async function importPieces(keyspace: Keyspace, epoch: string, pieces: readonly Piece[]): Promise<void> {
+  const batch = new ImportBatch(keyspace.layout, epoch);
+  for (const piece of pieces) batch.add(piece);
+  await batch.write(keyspace);
   const rows = pieces.flatMap((piece) => (piece.what === 'stat' ? [piece.row] : []));
-  if (rows.length > 0) await addStats(link, layout, rows);
+  if (rows.length > 0) await addStats(keyspace, rows);
   await importJobs(
-    link,
-    layout,
+    keyspace,
     pieces.filter((piece) => piece.what === 'queue' || piece.what === 'job'),
   );
 }
 
+/** A command, and the pairs of field and value or of score and member that it takes. */
 interface Put {
   readonly command: 'HSET' | 'ZADD';
-  readonly args: (string | number)[];
+  readonly members: (string | number)[];
 }
 
-class Batch {
+class ImportBatch {
   readonly #layout: Layout;
   readonly #epoch: string;
-  readonly #members = new Map<string, Put>();
+  readonly #indexes = new Map<string, Put>();
   readonly #content = new Map<string, Put>();
 
   constructor(layout: Layout, epoch: string) {
@@ -44,10 +81,10 @@ class Batch {
     this.#epoch = epoch;
   }
 
-  take(piece: Piece): void {
+  add(piece: Piece): void {
     switch (piece.what) {
       case 'entry':
-        this.#entry(piece.key, `${piece.version} ${piece.value}`);
+        this.#entry(keyOf(...piece.key), `${piece.version} ${piece.value}`);
         break;
       case 'partition':
         this.#partition(piece.partition, piece.state);
@@ -56,11 +93,11 @@ class Batch {
         this.#record(piece);
         break;
       case 'grave':
-        this.#score(placeOf(piece.partition), 'tombstones', piece.seq, piece.id);
+        this.#member(scopeOf(piece.partition), 'tombstones', piece.seq, piece.id);
         break;
       case 'tidemark':
-        this.#trace(piece.mark.client, placeOf(piece.partition));
-        this.#score(placeOf(piece.partition), 'tidemarks', 0, markMember(piece.mark));
+        this.#clientIndex(piece.mark.client, scopeOf(piece.partition));
+        this.#member(scopeOf(piece.partition), 'tidemarks', 0, tidemarkMember(piece.mark));
         break;
       case 'note':
         this.#note(piece);
@@ -74,104 +111,100 @@ class Batch {
     }
   }
 
-  async write(link: Link): Promise<void> {
-    for (const puts of [this.#members, this.#content]) {
+  async write({ connection }: Keyspace): Promise<void> {
+    for (const puts of [this.#indexes, this.#content]) {
       await Promise.all(
-        [...puts].map(async ([key, { command, args }]) => {
-          const list: Argument[] = await longListArgs(args, String);
-          await link.write(putScript, [key], [command, ...list]);
+        [...puts].map(async ([key, { command, members }]) => {
+          const args = putScript.args({ command, members: await encodeLongList(members, String) });
+          await connection.write(putScript, [key], args);
         }),
       );
     }
   }
 
-  #entry([kind = '', ...key]: readonly string[], value: string): void {
-    const field = keyOf(kind, ...key);
-    this.#put(this.#content, this.#layout.registryKey('entries'), 'HSET', field, value);
-    this.#put(this.#content, this.#layout.registryKey('names'), 'ZADD', 0, field);
+  #entry(field: string, value: string): void {
+    this.#put(this.#content, this.#layout.registryKey('entries'), 'HSET', [field, value]);
+    this.#put(this.#content, this.#layout.registryKey('entry_names'), 'ZADD', [0, field]);
   }
 
   #partition(partition: PartitionKey, state: PartitionState): void {
-    const place = placeOf(partition);
-    this.#enrol(place);
-    const { word, era, past } = wordsOf(this.#epoch, state);
-    const fields = { w: word, r: era, h: state.head, f: state.floor, n: state.size, c: state.checksum, p: past };
-    for (const [name, value] of Object.entries(fields)) this.#field(place, 'state', name, value);
+    const scope = scopeOf(partition);
+    this.#scopeIndex(scope);
+    const { id, replicationId, earlier } = splitEpochs(this.#epoch, state);
+    const { head, floor, size, checksum } = state;
+    const fields = { w: id, r: replicationId, h: head, f: floor, n: size, c: checksum, p: earlier };
+    for (const [name, value] of Object.entries(fields)) this.#field(scope, 'state', name, value);
   }
 
   #record({ partition, seq, id, checksum, record }: RecordPiece): void {
-    const place = placeOf(partition);
-    this.#field(place, 'records', id, headedRecord(record, checksum));
-    this.#score(place, 'live', seq, id);
+    const scope = scopeOf(partition);
+    this.#field(scope, 'records', id, headedRecord(record, checksum));
+    this.#member(scope, 'live', seq, id);
   }
 
   #note({ partition, client, note, endsAtMs }: NotePiece): void {
-    const place = placeOf(partition);
-    this.#enrol(place);
-    this.#trace(client, place);
-    const write = { ...note, ...(endsAtMs === null ? {} : { endsAtMs }) };
+    const scope = scopeOf(partition);
+    this.#scopeIndex(scope);
+    this.#clientIndex(client, scope);
     const field = noteField(client, note);
-    this.#field(place, 'notes', field, noteValue(write));
-    this.#score(place, 'note_names', 0, field);
-    if (endsAtMs !== null) this.#score(place, 'note_ends', 0, noteEnd(client, note, endsAtMs));
+    this.#field(scope, 'notes', field, noteValue({ ...note, ...(endsAtMs === null ? {} : { endsAtMs }) }));
+    this.#member(scope, 'note_names', 0, field);
+    if (endsAtMs !== null) this.#member(scope, 'note_ends', 0, noteEnd(client, note, endsAtMs));
   }
 
   #document({ key: { scope, name }, type, version, partCount, units }: DocumentPiece): void {
-    this.#enrol(scope);
+    this.#scopeIndex(scope);
     this.#field(scope, 'documents', name, [type, version, partCount, units].join(' '));
   }
 
   #part({ key: { scope, name }, part, text }: Extract<Piece, { readonly what: 'part' }>): void {
-    this.#put(this.#content, this.#layout.place(scope).partsOf(name), 'HSET', part, headedPart(text));
+    this.#put(this.#content, this.#layout.scope(scope).parts(name), 'HSET', [part, headedPart(text)]);
   }
 
-  #enrol(place: Place): void {
-    this.#member('places', placeMember(place));
-    const bySource = sourceMember(place);
-    if (bySource !== null) this.#member('sources', bySource);
-    this.#field(place, 'state', 'e', this.#epoch);
+  #scopeIndex(scope: Scope): void {
+    this.#index('scopes', scopeMember(scope));
+    const bySource = sourceMember(scope);
+    if (bySource !== null) this.#index('scopes_by_source', bySource);
+    this.#field(scope, 'state', 'e', this.#epoch);
   }
 
-  #trace(client: string, place: Place): void {
-    this.#member('clients', clientMember(client, place));
+  #clientIndex(client: string, scope: Scope): void {
+    this.#index('scopes_by_client', clientMember(client, scope));
   }
 
-  #member(key: RegistryKeyName, member: string): void {
-    this.#put(this.#members, this.#layout.registryKey(key), 'ZADD', 0, member);
+  #index(key: RegistryKeyName, member: string): void {
+    this.#put(this.#indexes, this.#layout.registryKey(key), 'ZADD', [0, member]);
   }
 
-  #field(place: Place, key: PlaceKeyName, field: string, value: string | number): void {
-    this.#put(this.#content, this.#keyOf(place, key), 'HSET', field, value);
+  #field(scope: Scope, key: ScopeKeyName, field: string, value: string | number): void {
+    this.#put(this.#content, this.#layout.scope(scope).one(key), 'HSET', [field, value]);
   }
 
-  #score(place: Place, key: PlaceKeyName, score: number, member: string): void {
-    this.#put(this.#content, this.#keyOf(place, key), 'ZADD', score, member);
+  #member(scope: Scope, key: ScopeKeyName, score: number, member: string): void {
+    this.#put(this.#content, this.#layout.scope(scope).one(key), 'ZADD', [score, member]);
   }
 
-  #put(puts: Map<string, Put>, key: string, command: Put['command'], first: string | number, second: string | number) {
-    const put = puts.get(key) ?? { command, args: [] };
+  #put(puts: Map<string, Put>, key: string, command: Put['command'], pair: readonly (string | number)[]): void {
+    const put = puts.get(key) ?? { command, members: [] };
     puts.set(key, put);
-    put.args.push(first, second);
-  }
-
-  #keyOf(place: Place, key: PlaceKeyName): string {
-    const [name = ''] = this.#layout.place(place).some([key]);
-    return name;
+    put.members.push(...pair);
   }
 }
 
 /**
- * Word, era and past of a partition whose epochs were given elsewhere. Whatever its epochs have in common behind that of
- * the store is taken for the word; the rest of each for an era, which may be none.
+ * Splits the epochs of a partition that another engine may have made. Whatever all of them have in common after the epoch
+ * of the store becomes the id of the partition; the rest of each, which may be empty, becomes a replication id.
  */
-export function wordsOf(
-  life: string,
+export function splitEpochs(
+  storeEpoch: string,
   { epoch, earlier = [] }: Pick<PartitionState, 'epoch' | 'earlier'>,
-): { readonly word: string; readonly era: string; readonly past: string } {
+): { readonly id: string; readonly replicationId: string; readonly earlier: string } {
   const epochs = [epoch, ...earlier.map((one) => one.epoch)];
-  if (epochs.some((one) => !one.startsWith(life))) throw new Error('an epoch does not begin with that of its store');
+  if (epochs.some((one) => !one.startsWith(storeEpoch))) {
+    throw new Error('the epoch of a partition does not begin with that of its store');
+  }
   let end = epoch.length;
   while (epochs.some((one) => !one.startsWith(epoch.slice(0, end)))) end -= 1;
-  const past = earlier.map((one) => `${one.epoch.slice(end)}:${one.upTo}`);
-  return { word: epoch.slice(life.length, end), era: epoch.slice(end), past: past.join(',') };
+  const earlierIds = earlier.map((one) => `${one.epoch.slice(end)}:${one.upTo}`);
+  return { id: epoch.slice(storeEpoch.length, end), replicationId: epoch.slice(end), earlier: earlierIds.join(',') };
 }

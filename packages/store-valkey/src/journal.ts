@@ -1,19 +1,93 @@
-import type { JournalRange, JournalSlice, ObjectsRead, PartitionKey, StoredObject } from '@tidemark/core/ports';
-import { placeOf, requireName } from './keys.ts';
-import { listArgs } from './lists.ts';
-import { stateFrom } from './partitions.ts';
-import type { Places } from './places.ts';
-import { RECORD_HEADER_BYTES } from './records.ts';
-import { bytesOf, numberOf, numbersOf, textsIn } from './reply.ts';
-import { journalScript, objectsScript } from './scripts/read.ts';
+import {
+  type Change,
+  type Commit,
+  type JournalRange,
+  type JournalStore,
+  joinedSlice,
+  type PartitionKey,
+  type StoredObject,
+} from '@tidemark/core/ports';
+import { requireName, scopeOf } from './keys.ts';
+import { newId } from './meta.ts';
+import { noteValues, requireSoundNotes } from './notes.ts';
+import { listPartitions, stateFrom } from './partitions.ts';
+import { headedRecord, RECORD_HEADER_BYTES } from './records.ts';
+import type { EngineContext } from './scope-access.ts';
+import { commitScript } from './scripts/commit.ts';
+import { journalScript, objectsScript, stateScript, trimScript } from './scripts/journal.ts';
+import { bytesOf, encodeLongList, numberOf, numbersOf, type Reply, textOf, textsIn } from './wire.ts';
 
-export async function readObjects(places: Places, key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
-  for (const id of ids) requireName(id);
-  const [, state, seqs, lengths, bytes] = await places.read({
-    place: placeOf(key),
-    script: objectsScript,
-    args: listArgs(ids),
-  });
+/** Partitions and their journals. One call of `trim` deletes at most `trimStepMax` tombstones. */
+export function journal(context: EngineContext, trimStepMax: number): JournalStore {
+  const { scopes } = context;
+  const stateOf = (reply: Reply | undefined) => stateFrom(reply, () => scopes.epoch());
+
+  async function partition(key: PartitionKey) {
+    const [, state] = await scopes.read({ scope: scopeOf(key), script: stateScript, values: {} });
+    return stateOf(state);
+  }
+
+  async function readJournal(key: PartitionKey, range: JournalRange) {
+    if (range.entriesMax < 1) throw new Error('entriesMax must be at least 1');
+    const values = { ...range, wantsIds: false };
+    const reply = await scopes.read({ scope: scopeOf(key), script: journalScript, values });
+    const [, state, upTo, seqs, lengths, records, tombstoneLengths, tombstones] = reply;
+    return {
+      state: await stateOf(state),
+      records: textsIn(bytesOf(records), numbersOf(lengths), RECORD_HEADER_BYTES),
+      seqs: numbersOf(seqs),
+      tombstones: textsIn(bytesOf(tombstones), numbersOf(tombstoneLengths)),
+      upTo: numberOf(upTo),
+    };
+  }
+
+  return {
+    partition,
+
+    async size(key) {
+      return (await partition(key)).size;
+    },
+
+    async readObjects(key, ids) {
+      for (const id of ids) requireName(id);
+      const reply = await scopes.read({ scope: scopeOf(key), script: objectsScript, values: { ids } });
+      return { state: await stateOf(reply[1]), objects: objectsFrom(ids, reply) };
+    },
+
+    readJournal,
+
+    async readJoined(key, range) {
+      return joinedSlice(await readJournal(key, range));
+    },
+
+    async commit(change) {
+      const { partition: key, guards, notes } = change;
+      requireSound(change.changes);
+      if (notes !== undefined) requireSoundNotes(notes);
+      const written = await scopes.write({
+        ...{ scope: scopeOf(key), script: commitScript, guards, values: await commitValues(change) },
+        extraKey: (keys) => (notes === undefined ? keys.one('fence') : keys.clientFence(notes.client)),
+        ...(notes === undefined ? {} : { client: notes.client }),
+      });
+      if (written.gone !== null) return { status: 'gone', guard: written.gone };
+      const [status, state] = written.reply;
+      const kind = textOf(status);
+      if (kind === 'conflict' || kind === 'too_large') return { status: kind };
+      return { status: 'committed', state: await stateOf(state) };
+    },
+
+    async trim(key, upTo) {
+      const values = { upTo, tombstonesMax: trimStepMax };
+      const [, state] = await scopes.read({ scope: scopeOf(key), script: trimScript, values });
+      return stateOf(state);
+    },
+
+    partitions: (list) => listPartitions(context, list),
+  };
+}
+
+function objectsFrom(ids: readonly string[], reply: readonly Reply[]): ReadonlyMap<string, StoredObject> {
+  const [, , seqs, lengths, bytes] = reply;
   const records = textsIn(bytesOf(bytes), numbersOf(lengths), RECORD_HEADER_BYTES);
   const objects = new Map<string, StoredObject>();
   let next = 0;
@@ -22,23 +96,35 @@ export async function readObjects(places: Places, key: PartitionKey, ids: readon
     if (seq > 0) objects.set(id, { seq, record: records[next++] ?? null });
     else if (seq < 0) objects.set(id, { seq: -seq, record: null });
   }
-  return { state: await stateFrom(state, () => places.epoch()), objects };
+  return objects;
 }
 
-export async function readJournal(places: Places, key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
-  const { after, tombstonesAfter, entriesMax, unitsMax } = range;
-  if (entriesMax < 1) throw new Error('a slice has room for one entry at least');
-  const reply = await places.read({
-    place: placeOf(key),
-    script: journalScript,
-    args: [after, tombstonesAfter, entriesMax, unitsMax, ''],
-  });
-  const [, state, upTo, seqs, lengths, records, graveLengths, tombstones] = reply;
+/** These would be bugs of the caller, and would damage the journal. */
+function requireSound(changes: readonly Change[]): void {
+  const ids = new Set<string>();
+  for (const { id, record, checksum } of changes) {
+    requireName(id);
+    ids.add(id);
+    if (record === null && checksum !== 0) throw new Error('the checksum of a deletion must be 0');
+  }
+  if (ids.size !== changes.length) throw new Error('a commit changes the same id twice');
+}
+
+async function commitValues({ changes, expectHead, kept = [], seen, bytesMax, notes }: Commit) {
   return {
-    state: await stateFrom(state, () => places.epoch()),
-    records: textsIn(bytesOf(records), numbersOf(lengths), RECORD_HEADER_BYTES),
-    seqs: numbersOf(seqs),
-    tombstones: textsIn(bytesOf(tombstones), numbersOf(graveLengths)),
-    upTo: numberOf(upTo),
+    expectedHead: expectHead ?? null,
+    seenEpoch: seen?.epoch ?? '',
+    seenHead: seen?.head ?? null,
+    newId: newId(),
+    bytesMax: bytesMax ?? null,
+    ids: await encodeLongList(changes, ({ id }) => id),
+    values: await encodeLongList(changes, ({ record, checksum }) =>
+      record === null ? '' : headedRecord(record, checksum),
+    ),
+    expected: await encodeLongList(changes, ({ expect }) => String(expect ?? '')),
+    unchanged: await encodeLongList(kept, ({ id }) => id),
+    unchangedExpected: await encodeLongList(kept, ({ expect }) => String(expect)),
+    hasNotes: notes !== undefined,
+    notes: noteValues(notes),
   };
 }

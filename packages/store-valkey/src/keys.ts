@@ -1,9 +1,9 @@
-import type { DocumentScope, PartitionKey } from '@tidemark/core/ports';
+import type { DocumentScope, EntryRef, PartitionKey } from '@tidemark/core/ports';
 
 /**
- * Members of sorted sets and fields of hashes are tuples of texts, each ended by a zero byte, which no name contains. So
- * tuples sort component by component in the order of their UTF-8 bytes, a prefix of a tuple is a prefix of its text, and
- * no two tuples meet.
+ * Encodes a tuple of texts as a member of a sorted set or a field of a hash. Each text ends with a zero byte, which no
+ * name contains. So tuples sort component by component in the order of their UTF-8 bytes, the encoding of a prefix of a
+ * tuple is a prefix of its encoding, and different tuples have different encodings.
  */
 export function keyOf(...parts: readonly string[]): string {
   for (const part of parts) requireName(part);
@@ -11,29 +11,31 @@ export function keyOf(...parts: readonly string[]): string {
 }
 
 const END = '\0';
-const BEHIND_END = '\u0001';
+const AFTER_END = '\u0001';
 
-/** Half a surrogate pair would become U+FFFD on its way, and a zero byte would end a name early: names would meet. */
+/** Half a surrogate pair would be sent as U+FFFD and a zero byte would end a name early: two names would become one. */
 export function requireName(name: string): void {
   if (!name.isWellFormed() || name.includes(END)) throw new Error('a name must be well-formed and without zero bytes');
 }
 
-/** The texts of a tuple, and what follows them. */
+/** Decodes a tuple. What follows its last zero byte is dropped. */
 export function textsOf(key: string): string[] {
   return key.split(END).slice(0, -1);
 }
 
-/** A number in a tuple: as many digits as any moment in milliseconds has, so that numbers sort like texts. */
+/** Encodes a number so that encodings sort like the numbers. Any time in milliseconds fits. */
 export function digitsOf(value: number): string {
-  if (!Number.isInteger(value) || value < 0 || value >= 10 ** DIGITS) throw new RangeError(`${value} is no key number`);
+  if (!Number.isInteger(value) || value < 0 || value >= 10 ** DIGITS) {
+    throw new RangeError(`${value} cannot be part of a key`);
+  }
   return String(value).padStart(DIGITS, '0');
 }
 
 export const DIGITS = 15;
 
-/** The ends of the range of all members that begin with a tuple, as ZRANGEBYLEX takes them. */
+/** The range of all members that begin with a tuple, as ZRANGEBYLEX takes it. */
 export function membersFrom(prefix: string): { readonly min: string; readonly max: string } {
-  return { min: inclusive(prefix), max: prefix === '' ? '+' : exclusive(prefix.slice(0, -1) + BEHIND_END) };
+  return { min: inclusive(prefix), max: prefix === '' ? '+' : exclusive(prefix.slice(0, -1) + AFTER_END) };
 }
 
 export function inclusive(member: string): string {
@@ -44,48 +46,88 @@ export function exclusive(member: string): string {
   return `(${member}`;
 }
 
-/** Where something is kept: what shares a place shares a hash tag, so a script may touch all of it at once. */
-export type Place = DocumentScope;
+/**
+ * The unit that shares a hash tag: everything of the server, of a source (`shared`), of a user at a source, or of a
+ * client at a source. One script can change all of it in one step.
+ */
+export type Scope = DocumentScope;
 
-export function placeOf({ source, user }: PartitionKey): Place {
+export function scopeOf({ source, user }: PartitionKey): Scope {
   return user === null ? { kind: 'shared', source } : { kind: 'user', source, user };
 }
 
-export function placeParts(place: Place): readonly string[] {
-  switch (place.kind) {
+/** The partition in a scope; null for the server and for clients, which have none. */
+export function partitionOf(scope: Scope): PartitionKey | null {
+  if (scope.kind === 'shared') return { source: scope.source, user: null };
+  return scope.kind === 'user' ? { source: scope.source, user: scope.user } : null;
+}
+
+export function scopeParts(scope: Scope): readonly string[] {
+  switch (scope.kind) {
     case 'server':
       return ['server'];
     case 'shared':
-      return ['shared', place.source];
+      return ['shared', scope.source];
     case 'user':
-      return ['user', place.user, place.source];
+      return ['user', scope.user, scope.source];
     case 'client':
-      return ['client', place.client, place.source];
+      return ['client', scope.client, scope.source];
   }
 }
 
-export function placeFrom([kind, first = '', second = '']: readonly string[]): Place {
+export function scopeFrom([kind, first = '', second = '']: readonly string[]): Scope {
   if (kind === 'shared') return { kind, source: first };
   if (kind === 'user') return { kind, user: first, source: second };
   if (kind === 'client') return { kind, client: first, source: second };
   return { kind: 'server' };
 }
 
-export function partitionAt(place: Place): PartitionKey | null {
-  if (place.kind === 'shared') return { source: place.source, user: null };
-  return place.kind === 'user' ? { source: place.source, user: place.user } : null;
+// Members of the registry's indexes of scopes: all of them by owner, those of a source, those a client has data in.
+
+export function scopeMember(scope: Scope): string {
+  return keyOf(...scopeParts(scope));
 }
 
-/** Members that name a place: by owner, and, unless it belongs to no source, by source. */
-export function placeMember(place: Place): string {
-  return keyOf(...placeParts(place));
+/** Null: the scope of the server belongs to no source. */
+export function sourceMember(scope: Scope): string | null {
+  return scope.kind === 'server' ? null : keyOf(scope.source, ...scopeParts(scope));
 }
 
-export function sourceMember(place: Place): string | null {
-  return place.kind === 'server' ? null : keyOf(place.source, ...placeParts(place));
+export function clientMember(client: string, scope: Scope): string {
+  return keyOf(client, ...scopeParts(scope));
 }
 
-/** Names a place at which a client has left something. */
-export function clientMember(client: string, place: Place): string {
-  return keyOf(client, ...placeParts(place));
+// Members of TIDEMARKS: the encoded client and the text of a tidemark.
+
+/** Sorts after every character with which the text of a tidemark begins. */
+export const AFTER_DIGITS = '\u007f';
+
+/** The range that contains the one member of a client. */
+export function tidemarkRange(client: string): { readonly min: string; readonly max: string } {
+  const prefix = keyOf(client);
+  return { min: inclusive(prefix), max: exclusive(prefix + AFTER_DIGITS) };
+}
+
+// Fields of the registry's hashes.
+
+export function entryField({ kind, key }: EntryRef): string {
+  return keyOf(kind, ...key);
+}
+
+/** The erasure that a reset begins. */
+export const EVERYTHING = keyOf('everything');
+
+export function erasureOf(kind: 'user' | 'client' | 'source', name: string): string {
+  return keyOf(kind, name);
+}
+
+/** The erasures that delete a scope, and those that delete the tidemarks and notes of a client in it. */
+export function erasuresCovering(scope: Scope, client: string | null = null): string[] {
+  return [
+    EVERYTHING,
+    ...(scope.kind === 'user' ? [erasureOf('user', scope.user)] : []),
+    ...(scope.kind === 'client' ? [erasureOf('client', scope.client)] : []),
+    ...(scope.kind === 'server' ? [] : [erasureOf('source', scope.source)]),
+    ...(client === null ? [] : [erasureOf('client', client)]),
+  ];
 }

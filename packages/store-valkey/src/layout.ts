@@ -1,63 +1,91 @@
-import { type Place, placeFrom, placeParts, requireName } from './keys.ts';
+import { requireName, type Scope, scopeFrom, scopeParts } from './keys.ts';
+
+/** meta, entries and their names in order · index of scopes, by source, by client · erasures in progress, finished ones. */
+export const REGISTRY_KEYS = [
+  ...['meta', 'entries', 'entry_names', 'scopes', 'scopes_by_source', 'scopes_by_client'],
+  ...['erasures', 'recent_erasures'],
+] as const;
+export const STATS_KEYS = ['stats', 'stats_by_name', 'stats_by_time'] as const;
+/** The journal, tidemarks, documents and notes of a scope, and the fence that an erasure leaves. */
+export const SCOPE_KEYS = [
+  ...['state', 'records', 'live', 'tombstones', 'tidemarks', 'documents'],
+  ...['notes', 'note_names', 'note_ends', 'fence'],
+] as const;
+export const QUEUE_KEYS = ['queue', 'jobs', 'payloads', 'ready', 'leased', 'dead', 'waiting', 'heads'] as const;
+
+export type RegistryKeyName = (typeof REGISTRY_KEYS)[number];
+export type ScopeKeyName = (typeof SCOPE_KEYS)[number];
+
+/** Every key under the hash tag of the registry. */
+export const REGISTRY_NAMES: readonly string[] = [...REGISTRY_KEYS, ...STATS_KEYS, 'queues'];
+
+export const PARTS_PREFIX = 'parts:';
+export const CLIENT_FENCE_PREFIX = 'fence:';
+
+export interface ScopeKeys {
+  one(name: ScopeKeyName): string;
+  all(names: readonly ScopeKeyName[]): readonly string[];
+  /** The parts of one document. */
+  parts(document: string): string;
+  /** The fence that the erasure of a client leaves. */
+  clientFence(client: string): string;
+}
 
 /**
- * The keys of everything. Names are escaped so that neither `{`, `}` nor `:` is left in them, which makes the hash tag
- * and the tuple in it unambiguous; what has no fixed place in a key stands at its end, as it is.
+ * The names of all keys. The registry has one hash tag, every queue and every scope has its own: a script uses the keys
+ * of the registry, of one queue or of one scope, and, where all of them are on one node, those of the registry and a scope.
  *
- * The registry has one tag, and every place one of its own: a script touches the registry, or one place, or, where all
- * of it lies on one node, both.
+ * Names inside a hash tag are escaped, so that they contain neither `{`, `}` nor `:`; a name at the end of a key is not.
  */
 export class Layout {
+  readonly prefix: string;
   readonly registry: readonly string[];
   readonly stats: readonly string[];
-  readonly prefix: string;
+  /** The names of all queues that ever existed. */
+  readonly queues: string;
 
   constructor(prefix: string) {
     this.prefix = prefix;
-    const at = (name: string) => `${prefix}{registry}:${name}`;
-    this.registry = REGISTRY_KEYS.map(at);
-    this.stats = STATS_KEYS.map(at);
+    const inRegistry = (name: string) => `${prefix}{registry}:${name}`;
+    this.registry = REGISTRY_KEYS.map(inRegistry);
+    this.stats = STATS_KEYS.map(inRegistry);
+    this.queues = inRegistry('queues');
   }
 
-  /** One key of the registry. */
   registryKey(name: RegistryKeyName): string {
     return `${this.prefix}{registry}:${name}`;
   }
 
-  /** The names of all queues there ever were. */
-  get queues(): string {
-    return `${this.prefix}{registry}:queues`;
-  }
-
-  /** The keys of a queue of jobs. */
+  /** The keys of a queue of jobs, in the order in which its scripts take them. */
   queue(name: string): readonly string[] {
     requireName(name);
     return QUEUE_KEYS.map((key) => `${this.prefix}{jobs:${encodeURIComponent(name)}}:${key}`);
   }
 
-  place(place: Place): PlaceKeys {
-    const parts = placeParts(place);
+  scope(scope: Scope): ScopeKeys {
+    const parts = scopeParts(scope);
     for (const part of parts) requireName(part);
     const base = `${this.prefix}{${parts.map(encodeURIComponent).join(':')}}:`;
     return {
-      some: (names) => names.map((name) => base + name),
-      partsOf: (document) => `${base}${PARTS_INFIX}${document}`,
-      clientFence: (client) => `${base}${CLIENT_FENCE_INFIX}${client}`,
+      one: (name) => base + name,
+      all: (names) => names.map((name) => base + name),
+      parts: (document) => `${base}${PARTS_PREFIX}${document}`,
+      clientFence: (client) => `${base}${CLIENT_FENCE_PREFIX}${client}`,
     };
   }
 
-  /** The place whose key of that name it is; null: it is the key of nothing that was ever called so. */
-  placeWith(name: PlaceKeyName, key: string): Place | null {
-    const tag = key.slice(this.prefix.length + 1, -`}:${name}`.length);
-    if (key !== `${this.prefix}{${tag}}:${name}` || tag === 'registry') return null;
+  /** The scope whose `state` key this is; null: it is another key. */
+  scopeWithState(key: string): Scope | null {
+    const tag = key.slice(this.prefix.length + 1, -'}:state'.length);
+    if (key !== `${this.prefix}{${tag}}:state` || tag === 'registry') return null;
     const parts = partsInTag(tag);
     if (parts === null) return null;
-    const place = placeFrom(parts);
-    return this.place(place).some([name])[0] === key ? place : null;
+    const scope = scopeFrom(parts);
+    return this.scope(scope).one('state') === key ? scope : null;
   }
 }
 
-/** The names in a hash tag; null: it is not one of ours. */
+/** The names in a hash tag; null: this package did not write it. */
 export function partsInTag(tag: string): readonly string[] | null {
   try {
     const parts = tag.split(':').map(decodeURIComponent);
@@ -67,33 +95,3 @@ export function partsInTag(tag: string): readonly string[] | null {
     return null;
   }
 }
-
-export interface PlaceKeys {
-  some(names: readonly PlaceKeyName[]): readonly string[];
-  partsOf(document: string): string;
-  clientFence(client: string): string;
-}
-
-/** facts, entries and names · places by owner, by source, by client · what is to be erased · what was erased lately. */
-export const REGISTRY_KEYS = ['facts', 'entries', 'names', 'places', 'sources', 'clients', 'doomed', 'erased'] as const;
-
-export const STATS_KEYS = ['stats', 'stats_by_name', 'stats_by_time'] as const;
-
-export type RegistryKeyName = (typeof REGISTRY_KEYS)[number];
-export type PlaceKeyName = (typeof PLACE_KEYS)[number];
-
-/** The journal, tidemarks, notes and documents of a place, and the mark that an erasure leaves. */
-export const PLACE_KEYS = [
-  ...['state', 'records', 'live', 'tombstones', 'tidemarks', 'documents'],
-  ...['notes', 'note_names', 'note_ends', 'fence'],
-] as const;
-
-/** In the order in which the scripts about a queue take them. */
-export const QUEUE_KEYS = ['queue', 'jobs', 'payloads', 'ready', 'leased', 'dead', 'waiting', 'heads'] as const;
-
-export const PARTS_INFIX = 'parts:';
-export const CLIENT_FENCE_INFIX = 'fence:';
-export const FENCE: PlaceKeyName = 'fence';
-
-/** Everything that stands under the tag of the registry. */
-export const REGISTRY_NAMES: readonly string[] = [...REGISTRY_KEYS, ...STATS_KEYS, 'queues'];

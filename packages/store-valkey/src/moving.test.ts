@@ -9,12 +9,11 @@ import {
   type ValkeyServer,
 } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { wordsOf } from './import.ts';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { splitEpochs } from './import.ts';
+import { openValkeyStore, type ValkeyStore } from './open-store.ts';
 import type { Opening } from './opening.ts';
-import type { ValkeyStore } from './valkey-store.ts';
 
-/** How promptly a server answers on a busy machine is no matter of these tests. */
+/** The machine may be busy with other tests, and the time of a reply is not what is tested here. */
 const PATIENCE_MS = 300_000;
 const TARGET: Opening = { as: 'target', isCleaned: false };
 let stores = 0;
@@ -59,7 +58,7 @@ describe('a prefix', () => {
     return store;
   }
 
-  it('[MIGRATE-4] is cleaned only on demand, and then wholly', async () => {
+  it('[MIGRATE-4] a prefix with a broken-off migration is emptied only with --clean, and then completely', async () => {
     const store = await open('cleaned:', TARGET);
     await store.beginImport({ epoch: 'e', lastVersion: 7 });
     await store.import([
@@ -76,16 +75,16 @@ describe('a prefix', () => {
     ]);
     await expect(open('cleaned:', TARGET)).rejects.toThrow(/broken off; add --clean/);
     const again = await open('cleaned:', { as: 'target', isCleaned: true });
-    for await (const portion of again.export()) expect(portion).toEqual([]);
+    for await (const portion of again.export((record) => ({ id: record, checksum: 0 }))) expect(portion).toEqual([]);
     const left = (await server.call('KEYS', 'cleaned:*')) as string[];
     expect(left.filter((key) => !key.endsWith(':fence')).sort()).toEqual([
       'cleaned:{jobs:q}:queue',
-      'cleaned:{registry}:facts',
+      'cleaned:{registry}:meta',
       'cleaned:{registry}:queues',
     ]);
   });
 
-  it('[MIGRATE-4] that is used is no target, and one that holds nothing is no source', async () => {
+  it('[MIGRATE-4] a prefix in use cannot be a target, and an empty one cannot be a source', async () => {
     await open('used:');
     for (const isCleaned of [true, false]) {
       await expect(open('used:', { as: 'target', isCleaned })).rejects.toThrow(/is not empty/);
@@ -94,7 +93,7 @@ describe('a prefix', () => {
     expect(await server.call('KEYS', 'nothing:*')).toEqual([]);
   });
 
-  it('[MIGRATE-4] that was moved takes no writes from servers that still have it open', async () => {
+  it('[MIGRATE-4] a prefix that was moved refuses writes of servers that still have it open', async () => {
     const store = await open('left:');
     const partition = { source: 'A', user: null };
     const commit = () => store.commit({ partition, changes: [{ id: '1', record: 'x', checksum: 1 }], guards: [] });
@@ -106,14 +105,14 @@ describe('a prefix', () => {
     expect((await store.partition(partition)).head).toBe(1);
   });
 
-  it("[MIGRATE-4] that was being moved is read again by the next migration, and is nobody else's target", async () => {
+  it('[MIGRATE-4] a prefix that was being moved can be a source again but not a target', async () => {
     await (await open('moving:')).setSeal({ state: 'moving', to: 'a folder' });
     await expect(open('moving:')).rejects.toThrow(/was being moved to a folder; .*--release/);
     await expect(open('moving:', { as: 'target', isCleaned: true })).rejects.toThrow(/is itself being moved/);
     await open('moving:', { as: 'source', isMovedAllowed: false });
   });
 
-  it('[MIGRATE-8] an object that is changed behind the back of a migration is named', async () => {
+  it('[MIGRATE-8] a migration names an object that was changed in the target meanwhile', async () => {
     const source = openMemoryStore({ random: seededRandom(3) });
     const { tidemark } = await newTidemark({ store: source });
     await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { a: { n: 1 }, b: { n: 2 } } });
@@ -135,7 +134,7 @@ describe('a prefix', () => {
     await expect(open('spoiled:')).rejects.toThrow(/broken off/);
   });
 
-  it('[MIGRATE-6] tells whether others have it open', async () => {
+  it('[MIGRATE-6] a store tells how many others have the same prefix open', async () => {
     const one = await open('shared:');
     expect(await one.others()).toBe(0);
     const other = await open('shared:');
@@ -143,13 +142,13 @@ describe('a prefix', () => {
     expect([await one.others(), await other.others()]).toEqual([1, 1]);
   });
 
-  it('[MIGRATE-3] keeps the epochs of a partition, whatever engine gave them', () => {
+  it('[MIGRATE-3] an import keeps the epochs of a partition from any engine', () => {
     const split = (epoch: string, ...earlier: readonly (readonly [string, number])[]) =>
-      wordsOf('E', { epoch, earlier: earlier.map(([older, upTo]) => ({ epoch: older, upTo })) });
-    expect(split('Eword')).toEqual({ word: 'word', era: '', past: '' });
-    expect(split('Ewordab', ['Eword', 7])).toEqual({ word: 'word', era: 'ab', past: ':7' });
+      splitEpochs('E', { epoch, earlier: earlier.map(([older, upTo]) => ({ epoch: older, upTo })) });
+    expect(split('Eword')).toEqual({ id: 'word', replicationId: '', earlier: '' });
+    expect(split('Ewordab', ['Eword', 7])).toEqual({ id: 'word', replicationId: 'ab', earlier: ':7' });
     expect(split('Eword-1abc', ['Eword-1xyz', 9], ['Eword-1', 4])).toEqual({
-      ...{ word: 'word-1', era: 'abc', past: 'xyz:9,:4' },
+      ...{ id: 'word-1', replicationId: 'abc', earlier: 'xyz:9,:4' },
     });
     expect(() => split('other')).toThrow(/does not begin/);
   });

@@ -1,61 +1,59 @@
-import type { Note, NoteKind, NoteList, NoteRef, NotesWrite, NoteWrite, PartitionKey } from '@tidemark/core/ports';
-import { DIGITS, digitsOf, exclusive, keyOf, membersFrom, placeOf, textsOf } from './keys.ts';
-import { listArgs } from './lists.ts';
-import type { Places } from './places.ts';
-import { textOf } from './reply.ts';
+import type { NoteKind, NoteRef, NoteStore, NotesWrite, NoteWrite } from '@tidemark/core/ports';
+import { DIGITS, digitsOf, exclusive, keyOf, membersFrom, scopeOf, textsOf } from './keys.ts';
+import type { EngineContext } from './scope-access.ts';
 import { listNotesScript, readNotesScript } from './scripts/devices.ts';
-import type { Argument } from './wire.ts';
+import { pairsOf, textOf } from './wire.ts';
 
-// A note is kept as the digits of the moment it ends, and its text.
-
-/** Instead of digits. */
+/** A note is stored as the digits of the time at which it expires, or these dashes, and its text. */
 const NEVER = '-'.repeat(DIGITS);
 
-export async function readNotes(
-  places: Places,
-  partition: PartitionKey,
-  client: string,
-  refs: readonly NoteRef[],
-): Promise<readonly Note[]> {
-  const args = listArgs(refs.map((ref) => noteField(client, ref)));
-  const [, ...values] = await places.read({ place: placeOf(partition), client, script: readNotesScript, args });
-  return refs.flatMap(({ kind, key }, index) => {
-    const value = textOf(values[index]);
-    return value === '' ? [] : [{ kind, key, text: value.slice(DIGITS) }];
-  });
+export function notes({ scopes }: EngineContext): Pick<NoteStore, 'readNotes' | 'listNotes'> {
+  return {
+    async readNotes(key, client, refs) {
+      const fields = refs.map((ref) => noteField(client, ref));
+      const read = { scope: scopeOf(key), client, script: readNotesScript, values: { fields } };
+      const [, ...values] = await scopes.read(read);
+      return refs.flatMap((ref, index) => {
+        const value = textOf(values[index]);
+        return value === '' ? [] : [{ kind: ref.kind, key: ref.key, text: noteFrom(value).text }];
+      });
+    },
+
+    async listNotes(key, client, { kind, after, limit }) {
+      const { min, max } = membersFrom(keyOf(client, kind));
+      const from = after === undefined ? min : exclusive(noteField(client, { kind, key: after }));
+      const values = { min: from, max, limit };
+      const [, ...found] = await scopes.read({ scope: scopeOf(key), client, script: listNotesScript, values });
+      return pairsOf(found).map(([field, value]) => {
+        const [, noteKind, name = ''] = textsOf(textOf(field));
+        return { kind: noteKind as NoteKind, key: name, text: noteFrom(textOf(value)).text };
+      });
+    },
+  };
 }
 
-export async function listNotes(
-  places: Places,
-  partition: PartitionKey,
-  client: string,
-  { kind, after, limit }: NoteList,
-): Promise<readonly Note[]> {
-  const { min, max } = membersFrom(keyOf(client, kind));
-  const from = after === undefined ? min : exclusive(noteField(client, { kind, key: after }));
-  const read = { place: placeOf(partition), client, script: listNotesScript, args: [from, max, limit] };
-  const [, ...found] = await places.read(read);
-  const notes: Note[] = [];
-  for (let index = 0; index < found.length; index += 2) {
-    const [, noteKind, key = ''] = textsOf(textOf(found[index]));
-    notes.push({ kind: noteKind as NoteKind, key, text: textOf(found[index + 1]).slice(DIGITS) });
-  }
-  return notes;
-}
-
-/** These would be bugs of the caller. */
+/** This would be a bug of the caller. */
 export function requireSoundNotes({ writes }: NotesWrite): void {
   const names = new Set(writes.map(({ kind, key }) => JSON.stringify([kind, key])));
-  if (names.size !== writes.length) throw new Error('a note stands twice in a commit');
+  if (names.size !== writes.length) throw new Error('a commit writes the same note twice');
 }
 
-/** As the script takes them. */
-export function notesArgs({ client, writes, nowMs }: NotesWrite): Argument[] {
-  const triples = writes.flatMap((write) => [noteField(client, write), noteValue(write), expectation(write)]);
-  return ['1', keyOf(client), keyOf(client) + digitsOf(nowMs + 1), ...listArgs(triples)];
+/** The notes of a commit, as its script takes them. */
+export function noteValues(write: NotesWrite | undefined) {
+  if (write === undefined) return { client: '', expiredBefore: '', writes: [] };
+  const { client, writes, nowMs } = write;
+  return {
+    client: keyOf(client),
+    expiredBefore: keyOf(client) + digitsOf(nowMs + 1),
+    writes: writes.map((one) => ({
+      field: noteField(client, one),
+      value: noteValue(one),
+      expect: one.expect === undefined ? '' : one.expect === null ? '-' : `=${one.expect}`,
+    })),
+  };
 }
 
-/** Under which the end of a note stands: by device, in the order in which they come. */
+/** The member of the index by expiry: notes of one client in the order in which they expire. */
 export function noteEnd(client: string, { kind, key }: NoteRef, endsAtMs: number): string {
   return keyOf(client) + digitsOf(endsAtMs) + keyOf(kind, key);
 }
@@ -69,7 +67,7 @@ export function noteValue({ text, endsAtMs }: NoteWrite): string {
   return `${endsAtMs === undefined ? NEVER : digitsOf(endsAtMs)}${text}`;
 }
 
-function expectation({ expect }: NoteWrite): string {
-  if (expect === undefined) return '';
-  return expect === null ? '-' : `=${expect}`;
+export function noteFrom(value: string): { readonly text: string; readonly endsAtMs: number | null } {
+  const ends = value.slice(0, DIGITS);
+  return { text: value.slice(DIGITS), endsAtMs: ends === NEVER ? null : Number(ends) };
 }

@@ -1,35 +1,26 @@
-import type { Seal, StoreLife } from '@tidemark/core/ports';
-import { carryOut } from './erase.ts';
-import { FORMAT, newWord, openLife } from './facts.ts';
-import { EVERYTHING } from './guards.ts';
-import type { Layout } from './layout.ts';
-import type { Link } from './link.ts';
-import { listArgs } from './lists.ts';
-import { listOf, numberOf, textOf } from './reply.ts';
-import { claimScript } from './scripts/moving.ts';
-import { resetScript } from './scripts/registry.ts';
+import type { Keyspace } from './connection.ts';
+import { resetStore } from './erase.ts';
+import { beginEpoch, FORMAT, newId, sealFrom } from './meta.ts';
+import { claimScript } from './scripts/registry.ts';
+import { textListOf } from './wire.ts';
 
 /**
- * Why a store is opened. A source is read by a migration; one that was moved before is read again only on demand. A
- * target is filled by one: it must be empty, unless what a migration has left there may be cleaned away.
+ * Why a store is opened: by a server, or by a migration as its source or its target. A source that was already moved is
+ * opened only with `isMovedAllowed`. A target must be empty; with `isCleaned`, what an earlier migration left is deleted.
  */
 export type Opening =
   | { readonly as: 'server' }
   | { readonly as: 'source'; readonly isMovedAllowed: boolean }
   | { readonly as: 'target'; readonly isCleaned: boolean };
 
-const INCOMPLETE = 'incomplete';
-
-/** Makes the store ready for what it is opened for. Why that cannot be, to follow its name; null when all is well. */
-export async function prepareLife(link: Link, layout: Layout, opening: Opening): Promise<string | null> {
-  if (opening.as === 'target') return claim(link, layout, opening.isCleaned);
-  const facts = layout.registryKey('facts');
-  if (opening.as === 'source' && (await link.command('HGET', facts, 'epoch')) === null) return 'holds no data';
-  const { seal } = await openLife(link, layout);
-  return sealProblem(sealFrom(seal), opening);
-}
-
-function sealProblem(seal: Seal | null, opening: Exclude<Opening, { readonly as: 'target' }>): string | null {
+/** Prepares the store for its opening. Returns null, or the reason why it cannot be opened, to follow its name. */
+export async function prepareOpening(keyspace: Keyspace, opening: Opening): Promise<string | null> {
+  if (opening.as === 'target') return claim(keyspace, opening.isCleaned);
+  const meta = keyspace.layout.registryKey('meta');
+  if (opening.as === 'source' && (await keyspace.connection.command('HGET', meta, 'epoch')) === null) {
+    return 'holds no data';
+  }
+  const { seal } = await beginEpoch(keyspace);
   if (seal?.state === 'incomplete') {
     return 'holds a migration that was broken off; run tidemark migrate again with --clean, or choose another prefix';
   }
@@ -40,49 +31,17 @@ function sealProblem(seal: Seal | null, opening: Exclude<Opening, { readonly as:
   return `was moved to ${seal.to}, and has gone on there`;
 }
 
-export async function readSeal(link: Link, layout: Layout): Promise<Seal | null> {
-  const seal = await link.command('HGET', layout.registryKey('facts'), 'seal');
-  return seal === null ? null : sealFrom(textOf(seal));
-}
-
-/** State, and where to behind a space. */
-export function sealText(seal: Seal): string {
-  return seal.state === 'incomplete' ? INCOMPLETE : `${seal.state} ${seal.to}`;
-}
-
-function sealFrom(text: string): Seal | null {
-  const [state = '', ...to] = text.split(' ');
-  if (state === 'moving' || state === 'moved') return { state, to: to.join(' ') };
-  return state === INCOMPLETE ? { state } : null;
-}
-
-async function claim(link: Link, layout: Layout, isCleaned: boolean): Promise<string | null> {
-  const args = [newWord(), FORMAT, isCleaned ? '1' : ''];
-  const [outcome = '', seal = ''] = listOf(await link.write(claimScript, layout.registry, args)).map((text) =>
-    textOf(text),
-  );
+async function claim(keyspace: Keyspace, isCleaned: boolean): Promise<string | null> {
+  const { connection, layout } = keyspace;
+  const args = claimScript.args({ epoch: newId(), format: FORMAT, mayClean: isCleaned });
+  const [outcome, seal = ''] = textListOf(await connection.write(claimScript, layout.registry, args));
   if (outcome === 'used') return 'is not empty; a migration needs a place of its own';
   if (outcome === 'left') {
-    if (seal.startsWith('moving')) return 'is itself being moved';
-    const what = seal === INCOMPLETE ? 'a migration that was broken off' : 'data that was moved away';
+    const state = sealFrom(seal)?.state;
+    if (state === 'moving') return 'is itself being moved';
+    const what = state === 'incomplete' ? 'a migration that was broken off' : 'data that was moved away';
     return `holds ${what}; add --clean to empty it first`;
   }
-  if (outcome === 'cleanable') await clean(link, layout);
+  if (outcome === 'cleanable') await resetStore(keyspace, []);
   return null;
-}
-
-async function clean(link: Link, layout: Layout): Promise<void> {
-  await link.write(resetScript, [...layout.registry, ...layout.stats], [newWord(), EVERYTHING, ...listArgs([])]);
-  await carryOut(link, layout, EVERYTHING);
-}
-
-/** Versions follow the clock of the server, those of documents as well: none so far is beyond now or the last one. */
-export async function readLife(link: Link, layout: Layout): Promise<StoreLife> {
-  const [epoch = null, version = null] = listOf(
-    await link.command('HMGET', layout.registryKey('facts'), 'epoch', 'version'),
-  );
-  if (epoch === null) throw new Error('the store has no epoch');
-  const [seconds, micros] = listOf((await link.everywhere('TIME'))[0]).map(numberOf);
-  const nowUs = (seconds ?? 0) * 1_000_000 + (micros ?? 0);
-  return { epoch: textOf(epoch), lastVersion: Math.max(nowUs, version === null ? 0 : numberOf(version)) };
 }

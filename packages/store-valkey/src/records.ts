@@ -1,6 +1,7 @@
 /**
- * Scripts never read a text: what they must know of it stands in front of it, as digits to the base 64, each a character
- * from `0` on. Of a record that is its checksum and its UTF-16 units, of a part of a document its units.
+ * Records and parts of documents are stored behind a header, so that scripts need not parse them. The header of a record is
+ * its checksum and its length in UTF-16 units, that of a part only its length. Numbers are digits to the base 64, each a
+ * character from `0` on.
  */
 export const CHECKSUM_DIGITS = 9;
 export const UNITS_DIGITS = 5;

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { type PullAnswer, readToken } from '@tidemark/core';
 import { newTidemark, refusalOf, startValkeySentinel, untilServed } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore, type ValkeyOptions } from './open-valkey-store.ts';
+import { openValkeyStore, type ValkeyOptions } from './open-store.ts';
 
 interface Page {
   readonly token: string;
@@ -34,7 +34,7 @@ async function start(replicas: number, options: Partial<ValkeyOptions> = {}) {
 }
 
 describe('a primary under a sentinel', () => {
-  it('[VALKEY-22] [VALKEY-24] that dies is followed by one with all that replicas had confirmed, and devices go on', async () => {
+  it('[VALKEY-22] [VALKEY-24] when a primary dies, the promoted one has every confirmed write and devices go on', async () => {
     const login = { sentinelLogin: SEEKER.username, sentinelPassword: SEEKER.password };
     const { sentinel, push, pull } = await start(2, { ...login, confirmReplicas: 1 });
     await push({ 1: { a: 1 } });
@@ -49,7 +49,7 @@ describe('a primary under a sentinel', () => {
     expect([reset, ids]).toEqual([undefined, Array.from({ length: 20 }, (_, index) => String(index + 2))]);
   });
 
-  it('[VALKEY-22] that hangs is left for the one that was promoted', async () => {
+  it('[VALKEY-22] the store leaves a primary that hangs for the promoted one', async () => {
     const { sentinel, push, tidemark } = await start(1);
     await push({ 1: { a: 1 } });
     await sentinel.catchUp();
@@ -60,7 +60,7 @@ describe('a primary under a sentinel', () => {
     expect([...objects.keys()]).toEqual(['1', '2']);
   });
 
-  it('[VALKEY-5] that is followed by a replica behind it: devices that saw what is lost start over, others go on', async () => {
+  it('[VALKEY-5] when the promoted replica lacks writes, the devices that had seen them start over and others go on', async () => {
     const { sentinel, push, pull } = await start(1);
     await push({ 1: { a: 1 } });
     const early = await pull('early', null);
@@ -79,13 +79,13 @@ describe('a primary under a sentinel', () => {
     expect([startsOver.reset, Object.keys(startsOver.put ?? {})]).toEqual([true, ['1', '3', '4']]);
   });
 
-  it('[VALKEY-14] is not spoken to in the clear where the address asks for TLS', async () => {
+  it('[VALKEY-14] sentinels and primary are contacted only by TLS when the address says so', async () => {
     const sentinel = await startValkeySentinel(1);
     onTestFinished(() => sentinel.remove());
     await expect(opened(sentinel.address.replace('valkey+', 'valkeys+'))).rejects.toThrow(/cannot be used/);
   });
 
-  it('[VALKEY-2] is refused at start where no sentinel knows it', async () => {
+  it('[VALKEY-2] a store whose primary no sentinel knows is refused at start', async () => {
     const sentinel = await startValkeySentinel(1);
     onTestFinished(() => sentinel.remove());
     const unknown = opened(sentinel.address.replace('/tide', '/ebb'));
@@ -94,7 +94,7 @@ describe('a primary under a sentinel', () => {
     await expect(opened(sentinel.address)).rejects.toThrow(/cannot be used: no sentinel can be reached$/);
   });
 
-  it('[VALKEY-2] [VALKEY-24] is refused at start where the sentinels want another login, in one sentence without a password', async () => {
+  it('[VALKEY-2] [VALKEY-24] a wrong login at the sentinels is refused at start in one sentence without a password', async () => {
     const sentinel = await startValkeySentinel(1, { password: 'barnacle' });
     onTestFinished(() => sentinel.remove());
     const [missing, wrong, misplaced] = await Promise.all([
@@ -118,7 +118,7 @@ describe('a primary under a sentinel', () => {
     expect(await problemOf(sentinel.address, { ...login, password: 'known' })).toBe('');
   });
 
-  it('[VALKEY-26] is found though a sentinel takes connections and says nothing', async () => {
+  it('[VALKEY-26] the primary is found although a sentinel accepts connections and does not reply', async () => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const sockets = new Set<Socket>();
@@ -140,7 +140,7 @@ describe('a primary under a sentinel', () => {
     expect([...(await tidemark.readObjects({ source: 'Product' })).keys()]).toEqual(['1']);
   });
 
-  it('[VALKEY-22] is found again though its sentinels were away as well', async () => {
+  it('[VALKEY-22] the primary is found again after its sentinels were away as well', async () => {
     const { sentinel, push } = await start(1);
     await push({ 1: { a: 1 } });
     await sentinel.stopSentinel();

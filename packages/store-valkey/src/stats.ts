@@ -1,61 +1,57 @@
-import type { StatRow } from '@tidemark/core/ports';
+import type { StatRow, StatsStore } from '@tidemark/core/ports';
+import type { Keyspace } from './connection.ts';
 import { DIGITS, digitsOf, inclusive, keyOf, membersFrom, textsOf } from './keys.ts';
-import type { Layout } from './layout.ts';
-import type { Link } from './link.ts';
-import { listArgs } from './lists.ts';
-import { listOf, numberOf, textOf } from './reply.ts';
 import { addStatsScript, readStatsScript, statNamesScript, trimStatsScript } from './scripts/stats.ts';
+import { listOf, numberOf, pairsOf, type Reply, textListOf, textOf } from './wire.ts';
 
-/** Names fetched in one step. */
+/** Metrics that one call lists. */
 const NAMES_PER_READ = 1_000;
 
-export async function addStats(link: Link, layout: Layout, rows: readonly StatRow[]): Promise<void> {
-  const args = rows.flatMap((row) => [
-    keyOf(row.metric) + digitsOf(row.atS),
-    row.atS,
-    row.count,
-    row.sum,
-    row.min,
-    row.max,
-  ]);
-  await link.write(addStatsScript, layout.stats, listArgs(args));
+/** Statistics. One call of `trimStats` deletes at most `trimStepMax` rows. */
+export function stats(keyspace: Keyspace, trimStepMax: number): StatsStore {
+  const { connection, layout } = keyspace;
+  return {
+    addStats: (rows) => addStats(keyspace, rows),
+
+    async readStats(metric, from, limit) {
+      const args = readStatsScript.args({ isOldestFirst: from === 'oldest', ...membersFrom(keyOf(metric)), limit });
+      const rows = rowsFrom(listOf(await connection.run(readStatsScript, layout.stats, args)));
+      return from === 'oldest' ? rows : rows.reverse();
+    },
+
+    async statNames() {
+      const names: string[] = [];
+      let after = '-';
+      for (;;) {
+        const args = statNamesScript.args({ limit: NAMES_PER_READ, after });
+        const found = textListOf(await connection.run(statNamesScript, layout.stats, args));
+        names.push(...found.map((field) => textsOf(field)[0] ?? ''));
+        const last = names.at(-1);
+        if (found.length < NAMES_PER_READ || last === undefined) return names;
+        // The next range starts where the range of the last name ends, which is given as an exclusive end.
+        after = inclusive(membersFrom(keyOf(last)).max.slice(1));
+      }
+    },
+
+    async trimStats(beforeS) {
+      const args = trimStatsScript.args({ beforeS: String(beforeS), limit: trimStepMax });
+      return numberOf(await connection.write(trimStatsScript, layout.stats, args));
+    },
+  };
 }
 
-export async function readStats(
-  link: Link,
-  layout: Layout,
-  metric: string,
-  from: 'oldest' | 'newest',
-  limit: number,
-): Promise<readonly StatRow[]> {
-  const { min, max } = membersFrom(keyOf(metric));
-  const found = listOf(await link.run(readStatsScript, layout.stats, [from, min, max, limit]));
-  const rows: StatRow[] = [];
-  for (let index = 0; index < found.length; index += 2) {
-    rows.push(rowFrom(metric, textOf(found[index]), textOf(found[index + 1])));
-  }
-  return from === 'oldest' ? rows : rows.reverse();
+export async function addStats({ connection, layout }: Keyspace, rows: readonly StatRow[]): Promise<void> {
+  const args = addStatsScript.args({
+    rows: rows.map((row) => ({ ...row, field: keyOf(row.metric) + digitsOf(row.atS) })),
+  });
+  await connection.write(addStatsScript, layout.stats, args);
 }
 
-export function rowFrom(metric: string, field: string, text: string): StatRow {
-  const atS = Number(field.slice(-DIGITS));
-  const [count = 0, sum = 0, min = 0, max = 0] = text.split(' ').map(Number);
-  return { metric, atS, count, sum, min, max };
-}
-
-export async function statNames(link: Link, layout: Layout): Promise<readonly string[]> {
-  const names: string[] = [];
-  let after = '-';
-  for (;;) {
-    const found = listOf(await link.run(statNamesScript, layout.stats, [NAMES_PER_READ, after]));
-    names.push(...found.map((field) => textsOf(textOf(field))[0] ?? ''));
-    const last = names.at(-1);
-    if (found.length < NAMES_PER_READ || last === undefined) return names;
-    // The range behind a name begins where that of the name ends, which is told as an excluded end.
-    after = inclusive(membersFrom(keyOf(last)).max.slice(1));
-  }
-}
-
-export async function trimStats(link: Link, layout: Layout, beforeS: number, rowsMax: number): Promise<number> {
-  return numberOf(await link.write(trimStatsScript, layout.stats, [beforeS, rowsMax]));
+/** Rows as the script lists them: a field is the encoded metric and the digits of the time. */
+export function rowsFrom(found: readonly Reply[]): StatRow[] {
+  return pairsOf(found).map(([key, row]) => {
+    const field = textOf(key);
+    const [count = 0, sum = 0, min = 0, max = 0] = textOf(row).split(' ').map(Number);
+    return { metric: textsOf(field)[0] ?? '', atS: Number(field.slice(-DIGITS)), count, sum, min, max };
+  });
 }

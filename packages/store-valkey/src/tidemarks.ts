@@ -1,19 +1,46 @@
-import type { DeviceTidemark } from '@tidemark/core/ports';
-import { exclusive, inclusive, keyOf } from './keys.ts';
+import type { DeviceTidemark, NoteStore } from '@tidemark/core/ports';
+import { AFTER_DIGITS, inclusive, keyOf, scopeOf, tidemarkRange } from './keys.ts';
+import type { EngineContext } from './scope-access.ts';
+import { noteTidemarkScript, tidemarksScript } from './scripts/devices.ts';
+import { textOf } from './wire.ts';
 
-// A tidemark is kept as a short text, since there is one per device and source: seq.base.start.seen.epoch, numbers to
-// the base 36, and nothing for null. In front of it stands the client.
+export function tidemarks({
+  scopes,
+}: EngineContext): Pick<NoteStore, 'readTidemark' | 'listTidemarks' | 'noteTidemark'> {
+  return {
+    async readTidemark(key, client) {
+      const values = { ...tidemarkRange(client), limit: 1 };
+      const [, member] = await scopes.read({ scope: scopeOf(key), client, script: tidemarksScript, values });
+      return member === undefined ? null : tidemarkFrom(textOf(member));
+    },
 
-/** Behind every character that the text of a mark begins with. */
-const BEHIND_MARKS = '\u007f';
+    async listTidemarks(key, { after, limit }) {
+      const values = { min: after === undefined ? '-' : afterClient(after), max: '+', limit };
+      const [, ...members] = await scopes.read({ scope: scopeOf(key), script: tidemarksScript, values });
+      return members.map((member) => tidemarkFrom(textOf(member)));
+    },
 
-export function markMember(mark: DeviceTidemark): string {
-  const { client, epoch, seq, base, start, seenAtMs } = mark;
-  const text = [short(seq), short(base), short(start), short(seenAtMs), epoch].join('.');
-  return keyOf(client) + text;
+    async noteTidemark(key, mark, guards) {
+      const { client } = mark;
+      const written = await scopes.write({
+        ...{ scope: scopeOf(key), client, guards, script: noteTidemarkScript },
+        extraKey: (keys) => keys.clientFence(client),
+        values: { ...tidemarkRange(client), member: tidemarkMember(mark) },
+      });
+      return written.gone === null ? { status: 'written' } : { status: 'gone', guard: written.gone };
+    },
+  };
 }
 
-export function readMark(member: string): DeviceTidemark {
+/**
+ * A tidemark is stored as one short text, since every device has one for each source: the encoded client and
+ * seq.base.start.seen.epoch with numbers to the base 36, and nothing for null.
+ */
+export function tidemarkMember({ client, epoch, seq, base, start, seenAtMs }: DeviceTidemark): string {
+  return keyOf(client) + [short(seq), short(base), short(start), short(seenAtMs), epoch].join('.');
+}
+
+export function tidemarkFrom(member: string): DeviceTidemark {
   const client = member.slice(0, member.indexOf('\0'));
   const text = member.slice(client.length + 1);
   const [seq = '', base = '', start = '', seen = '', ...epoch] = text.split('.');
@@ -27,15 +54,9 @@ export function readMark(member: string): DeviceTidemark {
   };
 }
 
-/** The range that holds the one member of a client. */
-export function markRange(client: string): { readonly min: string; readonly max: string } {
-  const prefix = keyOf(client);
-  return { min: inclusive(prefix), max: exclusive(prefix + BEHIND_MARKS) };
-}
-
-/** Begins a range behind the member of a client. */
-export function behindMark(client: string): string {
-  return inclusive(keyOf(client) + BEHIND_MARKS);
+/** The start of the range after the member of a client. */
+export function afterClient(client: string): string {
+  return inclusive(keyOf(client) + AFTER_DIGITS);
 }
 
 function short(value: number | null): string {

@@ -1,7 +1,7 @@
 import type { Store } from '@tidemark/core';
 import { type StoreEngine, startValkey, storeContract, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll } from 'vitest';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { openValkeyStore } from './open-store.ts';
 
 const trimStepMax = 7;
 /** How promptly a server answers on a busy machine is no matter of these tests. */

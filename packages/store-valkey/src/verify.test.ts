@@ -2,16 +2,16 @@ import type { Change, Finding, PartitionKey, RecordReader } from '@tidemark/core
 import { textChecksum } from '@tidemark/protocol';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { placeOf } from './keys.ts';
-import { Layout, type PlaceKeyName } from './layout.ts';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { scopeOf } from './keys.ts';
+import { Layout, type ScopeKeyName } from './layout.ts';
+import { openValkeyStore } from './open-store.ts';
 
-/** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
+/** The machine may be busy with other tests, and the time of a reply is not what is tested here. */
 const PATIENCE_MS = 300_000;
 
 const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
 const put = (id: string): Change => ({ id, record: id, checksum: textChecksum(id) });
-const bury = (id: string): Change => ({ id, record: null, checksum: 0 });
+const remove = (id: string): Change => ({ id, record: null, checksum: 0 });
 const reader: RecordReader = (record) => {
   if (record === '') throw new Error('empty');
   return { id: record, checksum: textChecksum(record) };
@@ -26,16 +26,16 @@ beforeAll(async () => {
 
 afterAll(() => server.remove());
 
-/** A partition with three objects and two tombstones, one of them forgotten, damaged behind the store's back. */
-async function damaged(key: PlaceKeyName, command: string, ...args: readonly (string | number)[]): Promise<Finding[]> {
+/** Damages a partition with three objects and two tombstones, one of them trimmed, and verifies it. */
+async function damaged(key: ScopeKeyName, command: string, ...args: readonly (string | number)[]): Promise<Finding[]> {
   const prefix = `${++stores}:`;
   const store = await openValkeyStore({ answerMs: PATIENCE_MS, address: server.address, prefix });
   onTestFinished(() => store.close());
   const commit = (changes: readonly Change[]) => store.commit({ partition: ORDERS, changes, guards: [] });
   await commit([put('a'), put('b'), put('c'), put('d'), put('e')]);
-  await commit([bury('d'), bury('e')]);
+  await commit([remove('d'), remove('e')]);
   await store.trim(ORDERS, 6);
-  const [name = ''] = new Layout(prefix).place(placeOf(ORDERS)).some([key]);
+  const name = new Layout(prefix).scope(scopeOf(ORDERS)).one(key);
   if (command !== '') await server.call(command, name, ...args);
   const findings: Finding[] = [];
   for await (const finding of store.verify(reader)) findings.push(finding);
@@ -44,7 +44,7 @@ async function damaged(key: PlaceKeyName, command: string, ...args: readonly (st
 }
 
 describe('verify', () => {
-  it('[VALKEY-18] finds nothing wrong with what nobody has touched', async () => {
+  it('[VALKEY-18] verify finds nothing in an undamaged partition', async () => {
     expect(await damaged('state', '')).toEqual([]);
   });
 
@@ -62,7 +62,7 @@ describe('verify', () => {
       ['HSET', 'a', '00000000000001b'],
       ['missing_from_index', 'wrong_object_checksum', 'wrong_checksum'],
     ],
-  ] as const)('[VALKEY-18] names %s', async (_, key, [command, ...args], problems) => {
+  ] as const)('[VALKEY-18] verify names %s', async (_, key, [command, ...args], problems) => {
     const findings = await damaged(key, command, ...args);
     expect(findings.map(({ problem }) => problem)).toEqual(problems);
   });

@@ -1,137 +1,164 @@
 import type { Finding, PartitionKey, RecordReader } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
-import { placeOf } from './keys.ts';
-import type { Places } from './places.ts';
+import { scopeOf } from './keys.ts';
+import type { OpenCalls } from './lifecycle.ts';
+import { orphanKeys } from './orphan-keys.ts';
+import { listPartitions } from './partitions.ts';
 import { checksumAt, RECORD_HEADER_BYTES } from './records.ts';
-import { bytesOf, numberOf, numbersOf, textOf, textsIn } from './reply.ts';
-import { journalScript, soundnessScript } from './scripts/read.ts';
-import type { Reply } from './wire.ts';
+import type { EngineContext, ScopeAccess } from './scope-access.ts';
+import { countsScript, journalScript } from './scripts/journal.ts';
+import { bytesOf, numberOf, numbersOf, type Reply, textOf, textsIn } from './wire.ts';
 
-/** Entries read at a time. */
+const PARTITIONS_PER_READ = 1_000;
 const SLICE_ENTRIES = 1_000;
 const SLICE_UNITS = 1_000_000;
-/** A partition that begins anew this often while it is read is left for the next time. */
+/** A partition that is reset or trimmed this often while it is read is skipped. */
 const ATTEMPTS_MAX = 20;
 
 type PartitionFinding = Omit<Finding, 'partition'>;
 
-/** An object as it was met. */
-interface Met {
+interface CheckedObject {
   readonly seq: number;
   readonly checksum: number;
-  readonly problems: readonly PartitionFinding[];
+  readonly findings: readonly PartitionFinding[];
 }
 
-/**
- * Follows the journal of a partition like a device, so that work may go on meanwhile: what it has when it has caught up
- * is the state of one moment, and is compared with what was noted at that moment.
- */
-export async function* verifyPartition(
-  places: Places,
+/** Verifies all partitions, then looks for keys that belong to nothing. */
+export async function* verifyStore(
+  context: EngineContext,
+  calls: OpenCalls,
+  reader: RecordReader,
+): AsyncIterable<Finding> {
+  let after: PartitionKey | undefined;
+  do {
+    const limit = PARTITIONS_PER_READ;
+    const list = after === undefined ? { limit } : { after, limit };
+    const keys = await calls.run(() => listPartitions(context, list));
+    for (const key of keys) {
+      calls.requireOpen();
+      yield* verifyPartition(context.scopes, key, reader);
+    }
+    after = keys.length < limit ? undefined : keys.at(-1);
+  } while (after !== undefined);
+  calls.requireOpen();
+  yield* orphanKeys(context);
+}
+
+async function* verifyPartition(
+  scopes: ScopeAccess,
   partition: PartitionKey,
   reader: RecordReader,
 ): AsyncIterable<Finding> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const findings = await new Check(places, partition, reader).run();
+    const findings = await new PartitionCheck(scopes, partition, reader).run();
     if (findings === null) continue;
     for (const finding of findings) yield { partition, ...finding };
     return;
   }
 }
 
-class Check {
-  readonly #places: Places;
+/**
+ * Follows the journal of a partition as a device does, so writes may go on meanwhile. What it holds once it has caught up
+ * is the state at one moment, and is compared with the totals stored at that moment.
+ */
+class PartitionCheck {
+  readonly #scopes: ScopeAccess;
   readonly #partition: PartitionKey;
   readonly #reader: RecordReader;
-  readonly #met = new Map<string, Met>();
+  readonly #objects = new Map<string, CheckedObject>();
   #after = 0;
-  #life: string | null = null;
+  #epoch: string | null = null;
 
-  constructor(places: Places, partition: PartitionKey, reader: RecordReader) {
-    this.#places = places;
+  constructor(scopes: ScopeAccess, partition: PartitionKey, reader: RecordReader) {
+    this.#scopes = scopes;
     this.#partition = partition;
     this.#reader = reader;
   }
 
-  /** Null: the partition began anew, or forgot what was not read yet. */
+  /** Returns null when the partition was reset, or trimmed beyond what was read. */
   async run(): Promise<readonly PartitionFinding[] | null> {
     for (;;) {
-      const reply = await this.#slice();
-      const [life, , , head = '0', floor, size, checksum] = textOf(reply[1]).split(' ');
-      if (this.#isTorn(life ?? '', Number(floor))) return null;
-      this.#take(reply);
+      const reply = await this.#readSlice();
+      const [epoch, , , head = '0', floor, size, checksum] = textOf(reply[1]).split(' ');
+      if (this.#hasGap(epoch ?? '', Number(floor))) return null;
+      this.#apply(reply);
       this.#after = numberOf(reply[2]);
       if (this.#after !== Number(head)) continue;
       return [
-        ...[...this.#met.values()].flatMap(({ problems }) => problems),
-        ...this.#totals(Number(size), Number(checksum)),
-        ...(await this.#soundness()),
+        ...[...this.#objects.values()].flatMap(({ findings }) => findings),
+        ...this.#compareTotals(Number(size), Number(checksum)),
+        ...(await this.#compareCounts()),
       ];
     }
   }
 
-  #slice(): Promise<readonly Reply[]> {
-    const args = [this.#after, this.#after, SLICE_ENTRIES, SLICE_UNITS, '1'];
-    return this.#places.read({ place: placeOf(this.#partition), script: journalScript, args });
+  #readSlice(): Promise<readonly Reply[]> {
+    const values = {
+      ...{ after: this.#after, tombstonesAfter: this.#after, entriesMax: SLICE_ENTRIES, unitsMax: SLICE_UNITS },
+      wantsIds: true,
+    };
+    return this.#scopes.read({ scope: scopeOf(this.#partition), script: journalScript, values });
   }
 
-  #isTorn(life: string, floor: number): boolean {
-    const isTorn = this.#life !== null && (this.#life !== life || floor > this.#after);
-    this.#life = life;
-    return isTorn;
+  #hasGap(epoch: string, floor: number): boolean {
+    const hasGap = this.#epoch !== null && (this.#epoch !== epoch || floor > this.#after);
+    this.#epoch = epoch;
+    return hasGap;
   }
 
-  #take(reply: readonly Reply[]): void {
-    const [, , , seqs, lengths, records, graveLengths, tombstones, idLengths, ids] = reply;
+  #apply(reply: readonly Reply[]): void {
+    const [, , , seqList, lengthList, records, tombstoneLengths, tombstones, idLengths, idList] = reply;
     const bytes = bytesOf(records);
-    const texts = textsIn(bytes, numbersOf(lengths), RECORD_HEADER_BYTES);
-    const names = textsIn(bytesOf(ids), numbersOf(idLengths));
-    const places = numbersOf(seqs);
+    const lengths = numbersOf(lengthList);
+    const texts = textsIn(bytes, lengths, RECORD_HEADER_BYTES);
+    const ids = textsIn(bytesOf(idList), numbersOf(idLengths));
+    const seqs = numbersOf(seqList);
     let at = 0;
-    for (const [index, length] of numbersOf(lengths).entries()) {
-      const id = names[index] ?? '';
-      this.#met.set(id, this.#meet(id, places[index] ?? 0, texts[index] ?? '', checksumAt(bytes, at)));
+    for (const [index, length] of lengths.entries()) {
+      const id = ids[index] ?? '';
+      this.#objects.set(id, this.#check(id, seqs[index] ?? 0, texts[index] ?? '', checksumAt(bytes, at)));
       at += length;
     }
-    for (const id of textsIn(bytesOf(tombstones), numbersOf(graveLengths))) this.#met.delete(id);
+    for (const id of textsIn(bytesOf(tombstones), numbersOf(tombstoneLengths))) this.#objects.delete(id);
   }
 
-  #meet(id: string, seq: number, record: string, kept: number): Met {
+  #check(id: string, seq: number, record: string, storedChecksum: number): CheckedObject {
     const read = this.#read(record);
-    if (read === null)
-      return { seq, checksum: 0, problems: [{ problem: 'unreadable', detail: `the record at ${seq}` }] };
-    const problems: PartitionFinding[] = [];
+    if (read === null) {
+      return { seq, checksum: 0, findings: [{ problem: 'unreadable', detail: `the record at ${seq}` }] };
+    }
+    const findings: PartitionFinding[] = [];
     const detail = `object ${JSON.stringify(id)} at ${seq}`;
-    if (read.id !== id) problems.push({ problem: 'missing_from_index', detail });
-    if (read.checksum !== kept) problems.push({ problem: 'wrong_object_checksum', detail });
-    return { seq, checksum: read.checksum, problems };
+    if (read.id !== id) findings.push({ problem: 'missing_from_index', detail });
+    if (read.checksum !== storedChecksum) findings.push({ problem: 'wrong_object_checksum', detail });
+    return { seq, checksum: read.checksum, findings };
   }
 
-  #totals(size: number, checksum: number): PartitionFinding[] {
+  #compareTotals(size: number, checksum: number): PartitionFinding[] {
     let sum = 0;
-    for (const met of this.#met.values()) sum = addChecksums(sum, met.checksum);
-    const found: PartitionFinding[] = [];
-    if (this.#met.size !== size) {
-      found.push({ problem: 'wrong_size', detail: `${size} objects noted, ${this.#met.size} found` });
+    for (const object of this.#objects.values()) sum = addChecksums(sum, object.checksum);
+    const findings: PartitionFinding[] = [];
+    if (this.#objects.size !== size) {
+      findings.push({ problem: 'wrong_size', detail: `${size} objects noted, ${this.#objects.size} found` });
     }
     if (sum !== checksum) {
-      found.push({ problem: 'wrong_checksum', detail: `${checksum} noted, ${sum} computed` });
+      findings.push({ problem: 'wrong_checksum', detail: `${checksum} noted, ${sum} computed` });
     }
-    return found;
+    return findings;
   }
 
-  /** What a follower does not see, looked at in one moment. */
-  async #soundness(): Promise<PartitionFinding[]> {
-    const reply = await this.#places.read({ place: placeOf(this.#partition), script: soundnessScript, args: [] });
-    const [size = 0, records = 0, live = 0, beyond = 0, below = 0] = numbersOf(reply[1]);
-    const found: PartitionFinding[] = [];
+  /** Compares counts that a reader of the journal does not see, all of one moment. */
+  async #compareCounts(): Promise<PartitionFinding[]> {
+    const reply = await this.#scopes.read({ scope: scopeOf(this.#partition), script: countsScript, values: {} });
+    const [size = 0, records = 0, live = 0, above = 0, below = 0] = numbersOf(reply[1]);
+    const findings: PartitionFinding[] = [];
     if (records !== size || live !== size) {
       const detail = `${size} objects noted, ${live} in the journal, ${records} records`;
-      found.push({ problem: live > records ? 'missing_from_journal' : 'missing_from_index', detail });
+      findings.push({ problem: live > records ? 'missing_from_journal' : 'missing_from_index', detail });
     }
-    if (beyond > 0) found.push({ problem: 'seq_beyond_head', detail: `${beyond} entries` });
-    if (below > 0) found.push({ problem: 'grave_below_floor', detail: `${below} tombstones` });
-    return found;
+    if (above > 0) findings.push({ problem: 'seq_beyond_head', detail: `${above} entries` });
+    if (below > 0) findings.push({ problem: 'grave_below_floor', detail: `${below} tombstones` });
+    return findings;
   }
 
   #read(record: string): ReturnType<RecordReader> | null {

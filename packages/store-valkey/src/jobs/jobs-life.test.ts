@@ -1,9 +1,8 @@
 import { settableClock, startValkey, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore } from '../open-valkey-store.ts';
-import type { ValkeyStore } from '../valkey-store.ts';
+import { openValkeyStore, type ValkeyStore } from '../open-store.ts';
 
-/** The machine may be busy with other tests: how long an answer takes is not what is tested here. */
+/** The machine may be busy with other tests, and the time of a reply is not what is tested here. */
 const PATIENCE_MS = 300_000;
 
 let server: ValkeyServer;
@@ -24,7 +23,7 @@ async function open(): Promise<ValkeyStore> {
 const job = (payload: string) => ({ kind: 'ping', payload, attemptsMax: 3 });
 
 describe('jobs on a Valkey store', () => {
-  it('[VALKEY-17] go with a reset, and those enqueued afterwards stay', async () => {
+  it('[VALKEY-17] a reset deletes all jobs, and keeps those enqueued after it', async () => {
     const store = await open();
     const jobs = store.jobs({ clock: settableClock() });
     const [old] = await jobs.enqueueAll('pings', [job('a'), job('b')]);
@@ -40,7 +39,7 @@ describe('jobs on a Valkey store', () => {
     expect((await jobs.lease('pings', 1_000))?.payload).toBe('new');
   });
 
-  it('[VALKEY-17] are shared by all who open the store', async () => {
+  it('[VALKEY-17] all stores with the same prefix share their jobs', async () => {
     const clock = settableClock();
     const [one, other] = [await open(), await open()];
     const here = one.jobs({ clock });
@@ -59,7 +58,7 @@ describe('jobs on a Valkey store', () => {
     expect(await there.lease('pings', 9)).toBeNull();
   });
 
-  it('[VALKEY-17] end many leases that ran out, a bounded number at a time', async () => {
+  it('[VALKEY-17] one call ends thousands of expired leases, a bounded number per script', async () => {
     const clock = settableClock();
     const jobs = (await open()).jobs({ clock });
     const count = 2_500;

@@ -1,99 +1,93 @@
-import { PLACE_KEYS } from '../layout.ts';
-import { ADMISSION_AT_PLACE } from './admission.ts';
-import { HEADERS, READING, WRITING } from './place.ts';
-import { CHUNK, lua, type PlaceScript, placeScript } from './script.ts';
+import { SCOPE_KEYS } from '../layout.ts';
+import { HEADERS, readingScript, WRITING, writingScript } from './scope.ts';
+import { CHUNK, lua } from './script.ts';
 
-// DOCUMENTS has for each name "type version parts units"; the parts of each document stand in a hash of their own, each
-// behind its UTF-16 units.
+// DOCUMENTS holds name → "type version parts units". The parts of each document have a hash of their own: key → text with
+// its header.
 
 /**
- * Reads a document, whole or in part.
+ * Reads a document, or some of its parts.
  *
- * KEYS    the place; the parts of the document; the registry, when it lies on the same node
- * ARGV    as READING takes them; name; '1' for all parts, or '' and the keys of those wanted
- * Answer  {'none'} · {'document', header, key, part, key, part …} · a refusal of READING
+ * Extra key  the parts of the document
+ * Reply      {'none'} · {'document', header, key, part, key, part …} · a refusal to read
  */
-export const readDocumentScript: PlaceScript = placeScript(
-  'read_document',
-  'reads',
-  { place: ['state', 'documents'], more: 'parts' },
-  READING,
-  lua`
+export const readDocumentScript = readingScript('read_document', {
+  effect: 'reads',
+  keys: ['state', 'documents'],
+  extraKey: 'parts',
+  parameters: { name: 'text', wantsAll: 'flag', keys: 'list' },
+  body: lua`
 local refusal, state = readable()
 if refusal then return refusal end
-local name, wants_all = take(), take() == '1'
 local header = state and redis.call('HGET', DOCUMENTS, name)
 if not header then return { 'none' } end
-local answer = { 'document', header }
+local reply = { 'document', header }
 if wants_all then
-  for _, text in ipairs(redis.call('HGETALL', PARTS)) do answer[#answer + 1] = text end
-  return answer
+  for _, text in ipairs(redis.call('HGETALL', PARTS)) do reply[#reply + 1] = text end
+  return reply
 end
-for _, key in ipairs(take_list()) do
+for _, key in ipairs(keys) do
   local part = redis.call('HGET', PARTS, key)
-  if part then answer[#answer + 1] = key; answer[#answer + 1] = part end
+  if part then reply[#reply + 1] = key; reply[#reply + 1] = part end
 end
-return answer`,
-);
+return reply`,
+});
 
 /**
- * Names of the documents of a place.
+ * Lists the names of the documents of a scope.
  *
- * KEYS    the place; the registry, when it lies on the same node
- * ARGV    as READING takes them
- * Answer  {'names', name …} or a refusal of READING
+ * Reply  {'names', name …} or a refusal to read
  */
-export const documentNamesScript: PlaceScript = placeScript(
-  'document_names',
-  'reads',
-  { place: ['state', 'documents'] },
-  READING,
-  lua`
+export const documentNamesScript = readingScript('document_names', {
+  effect: 'reads',
+  keys: ['state', 'documents'],
+  parameters: {},
+  body: lua`
 local refusal, state = readable()
 if refusal then return refusal end
-local answer = { 'names' }
+local reply = { 'names' }
 if state then
-  for _, name in ipairs(redis.call('HKEYS', DOCUMENTS)) do answer[#answer + 1] = name end
+  for _, name in ipairs(redis.call('HKEYS', DOCUMENTS)) do reply[#reply + 1] = name end
 end
-return answer`,
-);
+return reply`,
+});
 
 /**
- * Writes a document.
+ * Writes a document: replaces all its parts, or adds and replaces some.
  *
- * KEYS    the place; the parts of the document; the registry, when it lies on the same node
- * ARGV    admission; name; type; '1' to replace all parts; expected version or ''; keys of parts; parts
- * Answer  {'written'} · {'conflict'} · a refusal of admission
+ * Extra key  the parts of the document
+ * Reply      {'written'} · {'conflict'} · a refusal of admission
  */
-export const writeDocumentScript: PlaceScript = placeScript(
-  'write_document',
-  'writes',
-  { place: PLACE_KEYS, more: 'parts' },
-  ADMISSION_AT_PLACE,
-  WRITING,
-  HEADERS,
-  lua`
-local refusal, epoch, admitted_at, erased = admitted()
+export const writeDocumentScript = writingScript('write_document', {
+  effect: 'writes',
+  keys: SCOPE_KEYS,
+  extraKey: 'parts',
+  parameters: {
+    ...{ name: 'text', type: 'text', replaces: 'flag', expectedVersion: 'optional_number' },
+    ...{ keys: 'list', parts: 'list' },
+  },
+  uses: [WRITING, HEADERS],
+  body: lua`
+local refusal, epoch, registry_version, erased = admitted()
 if refusal then return refusal end
-local _, is_other_life = writable(epoch, erased)
-local name, type, replaces, expect, keys, parts = take(), take(), take() == '1', take(), take_list(), take_list()
+local _, is_outdated = writable(epoch, erased)
 
-local header = not is_other_life and redis.call('HGET', DOCUMENTS, name)
+local header = not is_outdated and redis.call('HGET', DOCUMENTS, name)
 local old_type, version, count, units = string.match(header or '', '(%a+) (%d+) (%d+) (%d+)')
-if expect ~= '' and tonumber(expect) ~= tonumber(version or '0') then return { 'conflict' } end
+if expected_version and expected_version ~= tonumber(version or '0') then return { 'conflict' } end
 if not replaces and old_type and old_type ~= type then return { 'conflict' } end
 
-begin_writing(epoch, is_other_life, admitted_at)
+begin_writing(epoch, is_outdated, registry_version)
 count, units = tonumber(count or '0'), tonumber(units or '0')
 if replaces then
   redis.call('UNLINK', PARTS)
   count, units = 0, 0
 end
 in_chunks(keys, ${CHUNK}, function(first, last)
-  local kept = redis.call('HMGET', PARTS, unpack(keys, first, last))
+  local stored = redis.call('HMGET', PARTS, unpack(keys, first, last))
   local fields = {}
   for index = first, last do
-    local old = kept[index - first + 1]
+    local old = stored[index - first + 1]
     count = count + (old and 0 or 1)
     units = units + units_of_part(parts[index]) - (old and units_of_part(old) or 0)
     fields[#fields + 1] = keys[index]; fields[#fields + 1] = parts[index]
@@ -103,4 +97,4 @@ end)
 version = math.max(tonumber(version or '0') + 1, now_us())
 redis.call('HSET', DOCUMENTS, name, table.concat({ type, whole(version), whole(count), whole(units) }, ' '))
 return { 'written' }`,
-);
+});

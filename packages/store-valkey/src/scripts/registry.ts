@@ -1,289 +1,209 @@
-import { PLACE_KEYS, REGISTRY_KEYS } from '../layout.ts';
-import { ADMISSION, ADMISSION_AT_PLACE, FENCE_S } from './admission.ts';
-import { WRITING } from './place.ts';
-import { CHUNK, lua, type PlaceScript, placeScript, REGISTRY, type Script, script } from './script.ts';
+import { REGISTRY_KEYS, STATS_KEYS } from '../layout.ts';
+import { ADMIT } from './admission.ts';
+import { CHUNK, lua, nameKeys, registryScript, script } from './script.ts';
 
-/** Places and clients' places given out at a time to be erased. */
-const SWEEP_MAX = 100;
+// META holds the format, the epoch, the last version, the seal and the progress of audits. ENTRIES holds field →
+// "version value", ENTRY_NAMES the fields in order.
 
-/**
- * Versions follow the clock and never repeat: also not after the store was emptied or set back to an older state.
- */
+/** Versions follow the clock and never repeat, not even after the store was emptied or restored from an older state. */
 const VERSIONS = lua`
 local function next_version()
-  local last = tonumber(redis.call('HGET', FACTS, 'version') or '0')
+  local last = tonumber(redis.call('HGET', META, 'version') or '0')
   local version = whole(math.max(last + 1, now_us()))
-  redis.call('HSET', FACTS, 'version', version)
+  redis.call('HSET', META, 'version', version)
   return version
 end`;
 
 /**
- * Begins the first life of a store.
+ * Gives an empty store its first epoch and its format.
  *
- * KEYS    the registry
- * ARGV    an epoch; the format of what is kept
- * Answer  {epoch, format, seal}: those that are there by now, '' for no seal
+ * Reply  {epoch, format, seal}: those that are stored now; '' for no seal
  */
-export const beginScript: Script = script(
-  'begin',
-  'writes',
-  REGISTRY,
-  lua`
-redis.call('HSETNX', FACTS, 'epoch', take())
-redis.call('HSETNX', FACTS, 'format', take())
-local facts = redis.call('HMGET', FACTS, 'epoch', 'format', 'seal')
-return { facts[1], facts[2], facts[3] or '' }`,
-);
+export const beginScript = registryScript('begin', {
+  effect: 'writes',
+  parameters: { epoch: 'text', format: 'text' },
+  body: lua`
+redis.call('HSETNX', META, 'epoch', epoch)
+redis.call('HSETNX', META, 'format', format)
+local meta = redis.call('HMGET', META, 'epoch', 'format', 'seal')
+return { meta[1], meta[2], meta[3] or '' }`,
+});
 
-/**
- * Changes entries, and says what is to be erased with them.
- *
- * KEYS    the registry
- * ARGV    guards; fields of DOOMED that must not be there; triples of field, expected version or '', and '=value' or ''
- *         to remove; fields of DOOMED to set
- * Answer  {'written'} · {'conflict'} · {'gone', which} · {'doomed', field …} · {'sealed'}
- */
-const WRITE_ENTRIES = lua`
-if redis.call('HEXISTS', FACTS, 'seal') == 1 then return { 'sealed' } end
-local missing = missing_guard()
+const WRITE_ENTRIES = {
+  parameters: {
+    guards: ['field', 'version'],
+    /** Erasures that must be finished before. */
+    blockedBy: 'list',
+    /** `expect` is a version or ''; `value` is '=' and the value, or '' to delete. */
+    writes: ['field', 'expect', 'value'],
+    /** Erasures that begin with this write. */
+    erasures: 'list',
+  },
+  uses: [ADMIT, VERSIONS],
+  body: lua`
+if redis.call('HEXISTS', META, 'seal') == 1 then return { 'sealed' } end
+local missing = missing_guard(guards)
 if missing then return { 'gone', missing } end
-local doomed = doomed_among(take_list())
-if doomed then return { 'doomed', unpack(doomed) } end
-local writes, erased = take_list(), take_list()
-for index = 1, #writes, 3 do
-  local expect = writes[index + 1]
-  if expect ~= '' then
-    local kept = redis.call('HGET', ENTRIES, writes[index])
-    local version = kept and string.match(kept, '^%d+') or '0'
-    if tonumber(version) ~= tonumber(expect) then return { 'conflict' } end
+local erasing = erasing_among(blocked_by)
+if erasing then return { 'erasing', unpack(erasing) } end
+for _, write in ipairs(writes) do
+  if write.expect ~= '' then
+    local stored = redis.call('HGET', ENTRIES, write.field)
+    local version = stored and string.match(stored, '^%d+') or '0'
+    if tonumber(version) ~= tonumber(write.expect) then return { 'conflict' } end
   end
 end
-for index = 1, #writes, 3 do
-  local field, value = writes[index], writes[index + 2]
-  if value == '' then
-    redis.call('HDEL', ENTRIES, field)
-    redis.call('ZREM', NAMES, field)
+for _, write in ipairs(writes) do
+  if write.value == '' then
+    redis.call('HDEL', ENTRIES, write.field)
+    redis.call('ZREM', ENTRY_NAMES, write.field)
   else
-    redis.call('HSET', ENTRIES, field, next_version() .. ' ' .. string.sub(value, 2))
-    redis.call('ZADD', NAMES, 0, field)
+    redis.call('HSET', ENTRIES, write.field, next_version() .. ' ' .. string.sub(write.value, 2))
+    redis.call('ZADD', ENTRY_NAMES, 0, write.field)
   end
 end
-if #erased > 0 then
+if #erasures > 0 then
   local version = next_version()
-  for _, field in ipairs(erased) do redis.call('HSET', DOOMED, field, version) end
+  for _, erasure in ipairs(erasures) do redis.call('HSET', ERASURES, erasure, version) end
 end
-return { 'written' }`;
-
-export const writeEntriesScript: Script = script(
-  'write_entries',
-  'writes',
-  REGISTRY,
-  ADMISSION,
-  VERSIONS,
-  WRITE_ENTRIES,
-);
-
-/** The same for what frees memory, or must be possible without: deletions, and the logins of those who delete. */
-export const freeEntriesScript: Script = script('free_entries', 'frees', REGISTRY, ADMISSION, VERSIONS, WRITE_ENTRIES);
+return { 'written' }`,
+} as const;
 
 /**
- * Lists entries.
+ * Writes entries, and begins erasures with them.
  *
- * KEYS    the registry
- * ARGV    begin and end of the range; how many at most
- * Answer  field, value …
+ * Reply  {'written'} · {'conflict'} · {'gone', index of the guard} · {'erasing', erasure …} · {'sealed'}
  */
-export const listEntriesScript: Script = script(
-  'list_entries',
-  'reads',
-  REGISTRY,
-  lua`
-local fields = redis.call('ZRANGEBYLEX', NAMES, take(), take(), 'LIMIT', 0, take())
-local answer = {}
+export const writeEntriesScript = registryScript('write_entries', { effect: 'writes', ...WRITE_ENTRIES });
+
+/** The same without memory: for deletions, and for the tokens of those who delete. */
+export const freeEntriesScript = registryScript('free_entries', { effect: 'frees', ...WRITE_ENTRIES });
+
+/**
+ * Lists entries in a range of fields.
+ *
+ * Reply  field, value …
+ */
+export const listEntriesScript = registryScript('list_entries', {
+  effect: 'reads',
+  parameters: { min: 'text', max: 'text', limit: 'number' },
+  body: lua`
+local fields = redis.call('ZRANGEBYLEX', ENTRY_NAMES, min, max, 'LIMIT', 0, limit)
+local reply = {}
 in_chunks(fields, ${CHUNK}, function(first, last)
   local values = redis.call('HMGET', ENTRIES, unpack(fields, first, last))
   for index = first, last do
-    answer[#answer + 1] = fields[index]
-    answer[#answer + 1] = values[index - first + 1]
+    reply[#reply + 1] = fields[index]
+    reply[#reply + 1] = values[index - first + 1]
   end
 end)
-return answer`,
-);
+return reply`,
+});
 
 /**
- * Lists places, and what is to be erased, which the caller leaves out.
+ * Lists scopes, and the erasures in progress, which the caller leaves out.
  *
- * KEYS    the registry
- * ARGV    begin of the range; how many at most
- * Answer  {members, fields of DOOMED, epoch}
+ * Reply  {members, erasures, epoch}
  */
-export const listPlacesScript: Script = script(
-  'list_places',
-  'reads',
-  REGISTRY,
-  lua`
+export const listScopesScript = registryScript('list_scopes', {
+  effect: 'reads',
+  parameters: { min: 'text', limit: 'number' },
+  body: lua`
 return {
-  redis.call('ZRANGEBYLEX', PLACES, take(), '+', 'LIMIT', 0, take()),
-  redis.call('HKEYS', DOOMED),
-  redis.call('HGET', FACTS, 'epoch') or '',
+  redis.call('ZRANGEBYLEX', SCOPES, min, '+', 'LIMIT', 0, limit),
+  redis.call('HKEYS', ERASURES),
+  redis.call('HGET', META, 'epoch') or '',
 }`,
-);
+});
 
 /**
- * Empties the registry except some entries, dooms all places, and begins a new life.
+ * Empties the registry and the statistics except for some entries, begins a new epoch, and begins the erasure of all
+ * scopes.
  *
- * KEYS    the registry; the statistics
- * ARGV    epoch; the field of DOOMED that stands for everything; fields of entries that stay
- * Answer  nothing
+ * KEYS   the registry; the statistics
+ * Reply  nothing
  */
-export const resetScript: Script = script(
-  'reset',
-  'frees',
-  REGISTRY,
-  VERSIONS,
-  lua`
-local STATS_FROM = ${REGISTRY_KEYS.length + 1}
-local epoch, everything, kept = take(), take(), take_list()
+export const resetScript = registryScript('reset', {
+  effect: 'frees',
+  parameters: { epoch: 'text', erasure: 'text', keep: 'list' },
+  uses: [VERSIONS],
+  body: lua`
+${nameKeys(STATS_KEYS, REGISTRY_KEYS.length + 1)}
 local values = {}
-for index, field in ipairs(kept) do values[index] = redis.call('HGET', ENTRIES, field) end
-redis.call('UNLINK', ENTRIES, NAMES, CLIENTS, DOOMED, ERASED, unpack(KEYS, STATS_FROM))
-for index, field in ipairs(kept) do
+for index, field in ipairs(keep) do values[index] = redis.call('HGET', ENTRIES, field) end
+redis.call('UNLINK', ENTRIES, ENTRY_NAMES, SCOPES_BY_CLIENT, ERASURES, RECENT_ERASURES,
+  STATS, STATS_BY_NAME, STATS_BY_TIME)
+for index, field in ipairs(keep) do
   if values[index] then
     redis.call('HSET', ENTRIES, field, values[index])
-    redis.call('ZADD', NAMES, 0, field)
+    redis.call('ZADD', ENTRY_NAMES, 0, field)
   end
 end
-redis.call('HSET', FACTS, 'epoch', epoch)
-redis.call('HSET', DOOMED, everything, next_version())
+redis.call('HSET', META, 'epoch', epoch)
+redis.call('HSET', ERASURES, erasure, next_version())
 return {}`,
-);
+});
+
+// Migration
 
 /**
- * The next places that a doom concerns. When none is left, the doom is lifted, and it is remembered for a day that its
- * owner was erased: a failover can bring back what a place held.
+ * Writes fields or members of one key unchanged. Only the import uses it.
  *
- * KEYS    the registry
- * ARGV    field of DOOMED; '' or 'places' or 'sources' with begin and end of a range there; '' or '1' with begin and
- *         end of a range of CLIENTS
- * Answer  {'done'} · {'sweep', version, moment in µs, members, members of CLIENTS}
+ * KEYS   the key
+ * Reply  nothing
  */
-export const sweepScript: Script = script(
-  'sweep',
-  'frees',
-  REGISTRY,
-  lua`
-local field = take()
-local by, min, max = take(), take(), take()
-local by_client, client_min, client_max = take(), take(), take()
-local version = redis.call('HGET', DOOMED, field)
-if not version then return { 'done' } end
-local places, clients = {}, {}
-if by ~= '' then
-  places = redis.call('ZRANGEBYLEX', by == 'places' and PLACES or SOURCES, min, max, 'LIMIT', 0, ${SWEEP_MAX})
-end
-if by_client ~= '' then
-  clients = redis.call('ZRANGEBYLEX', CLIENTS, client_min, client_max, 'LIMIT', 0, ${SWEEP_MAX})
-end
-if #places == 0 and #clients == 0 then
-  redis.call('HDEL', DOOMED, field)
-  -- What goes with everything is of another life afterwards.
-  if min ~= '-' then redis.call('ZADD', ERASED, version, field) end
-  redis.call('ZREMRANGEBYSCORE', ERASED, '-inf', whole(now_us() - ${FENCE_S} * 1000000))
-  return { 'done' }
-end
-return { 'sweep', version, whole(now_us()), places, clients }`,
-);
-
-/**
- * Strikes off places that have been erased, unless the doom was lifted or renewed meanwhile.
- *
- * KEYS    the registry
- * ARGV    field of DOOMED; its version; members of PLACES, of SOURCES, of CLIENTS
- * Answer  nothing
- */
-export const sweptScript: Script = script(
-  'swept',
-  'frees',
-  REGISTRY,
-  lua`
-local field, version = take(), take()
-if redis.call('HGET', DOOMED, field) ~= version then return {} end
-for _, key in ipairs({ PLACES, SOURCES, CLIENTS }) do
-  local members = take_list()
-  if #members > 0 then redis.call('ZREM', key, unpack(members)) end
-end
+export const putScript = script('put', {
+  effect: 'writes',
+  parameters: { command: 'text', members: 'list' },
+  body: lua`
+in_chunks(members, ${2 * CHUNK}, function(first, last) redis.call(command, KEYS[1], unpack(members, first, last)) end)
 return {}`,
-);
+});
 
 /**
- * Erases a place and leaves a fence: whatever was admitted before is refused from now on. Doing it twice does it once.
+ * Claims an empty registry as the target of a migration. With `mayClean` it also takes one that a migration has left
+ * behind, and the caller empties it.
  *
- * KEYS    the place
- * ARGV    version of the erasure; when it was read, in µs
- * Answer  {'erased'} · {'stale', moment in µs} when the erasure was read too long ago
+ * Reply  {'claimed'} · {'left', seal} or, when it may be cleaned, {'cleanable', seal} · {'used'}
  */
-export const erasePlaceScript: PlaceScript = placeScript(
-  'erase_place',
-  'frees',
-  { place: PLACE_KEYS },
-  ADMISSION_AT_PLACE,
-  WRITING,
-  lua`
-local version, at_us = take(), take_number()
-if is_old(at_us) then return { 'stale', whole(now_us()) } end
-local fence = redis.call('GET', FENCE)
-if fence and tonumber(fence) >= tonumber(version) then return { 'erased' } end
-wipe()
-redis.call('SET', FENCE, version, 'EX', ${FENCE_S})
-return { 'erased' }`,
-);
-
-/**
- * Looks through places that were found by their keys: one whose owner was erased since it was written to is to be erased
- * again, any other is enrolled.
- *
- * KEYS    the registry
- * ARGV    how many; of each: members of PLACES and of SOURCES ('' for none), the version that admitted its last write,
- *         the fields of DOOMED that concern it
- * Answer  {moment in µs, index from 1, version of the erasure, …}
- */
-export const auditScript: Script = script(
-  'audit',
-  'frees',
-  REGISTRY,
-  ADMISSION,
-  lua`
-local answer = { whole(now_us()) }
-for index = 1, take_number() do
-  local member, source_member, version, concerned = take(), take(), take_number(), take_list()
-  local erased = last_erased(concerned)
-  if version < tonumber(erased) then
-    answer[#answer + 1], answer[#answer + 2] = index, erased
-  else
-    redis.call('ZADD', PLACES, 0, member)
-    if source_member ~= '' then redis.call('ZADD', SOURCES, 0, source_member) end
-  end
+export const claimScript = registryScript('claim', {
+  effect: 'writes',
+  parameters: { epoch: 'text', format: 'text', mayClean: 'flag' },
+  body: lua`
+local seal = redis.call('HGET', META, 'seal')
+if not seal then
+  if redis.call('EXISTS', META) == 1 then return { 'used' } end
+  redis.call('HSET', META, 'epoch', epoch, 'format', format, 'seal', 'incomplete')
+  return { 'claimed' }
 end
-return answer`,
-);
+if not may_clean or string.find(seal, '^moving') then return { 'left', seal } end
+redis.call('HSET', META, 'seal', 'incomplete')
+return { 'cleanable', seal }`,
+});
 
 /**
- * Empties a place that was last written to before its owner was erased; one that was written to since is left alone.
+ * Takes over the epoch of another store, and a version that no write there has exceeded.
  *
- * KEYS    the place
- * ARGV    version of the erasure
- * Answer  nothing
+ * Reply  nothing
  */
-export const discardPlaceScript: PlaceScript = placeScript(
-  'discard_place',
-  'frees',
-  { place: PLACE_KEYS },
-  WRITING,
-  lua`
-local version = take()
-local state = read_state()
-if not state or state.version >= tonumber(version) then return {} end
-wipe()
-redis.call('SET', FENCE, version, 'EX', ${FENCE_S})
+export const adoptEpochScript = registryScript('adopt_epoch', {
+  effect: 'writes',
+  parameters: { epoch: 'text', version: 'number' },
+  body: lua`
+local last = tonumber(redis.call('HGET', META, 'version') or '0')
+redis.call('HSET', META, 'epoch', epoch, 'version', whole(math.max(last, version)))
 return {}`,
-);
+});
+
+/**
+ * Sets the seal, so that no server opens the store and no write is admitted; '' removes it.
+ *
+ * Reply  nothing
+ */
+export const sealScript = registryScript('seal', {
+  effect: 'writes',
+  parameters: { seal: 'text' },
+  body: lua`
+if seal == '' then redis.call('HDEL', META, 'seal') else redis.call('HSET', META, 'seal', seal) end
+return {}`,
+});

@@ -1,68 +1,145 @@
 import { createHash } from 'node:crypto';
-import { type PlaceKeyName, REGISTRY_KEYS, type RegistryKeyName } from '../layout.ts';
+import { REGISTRY_KEYS } from '../layout.ts';
+import { type Argument, encodeList, type List } from '../wire.ts';
 
-/** A Lua script that the server runs as one step. */
-export interface Script {
+/**
+ * The arguments of a script, in the order in which they are sent. `encodeArguments` writes them and `readArguments`
+ * generates the Lua code that reads them, so the two sides cannot disagree. An `upTo` here is called `up_to` in Lua.
+ *
+ * - `text`, `number`; `flag`: a boolean; `optional_number`: nil in Lua when it is null here
+ * - `list`: a list of texts
+ * - an array of names: a list of rows with these columns, which are texts in Lua
+ * - an object: a table of its own
+ */
+export interface Parameters {
+  readonly [name: string]: Kind;
+}
+
+type Kind = 'text' | 'number' | 'flag' | 'optional_number' | 'list' | readonly string[] | Parameters;
+
+export type ValuesOf<P extends Parameters> = { readonly [Name in keyof P]: ValueOf<P[Name]> };
+
+type ValueOf<K extends Kind> = K extends 'text'
+  ? string
+  : K extends 'number'
+    ? number
+    : K extends 'flag'
+      ? boolean
+      : K extends 'optional_number'
+        ? number | null
+        : K extends 'list'
+          ? List
+          : K extends readonly (infer Column extends string)[]
+            ? readonly Readonly<Record<Column, string | number>>[]
+            : K extends Parameters
+              ? ValuesOf<K>
+              : never;
+
+/** A Lua script, which the server runs as one atomic step. */
+export interface RunnableScript {
   readonly name: string;
   readonly text: string;
   readonly sha: string;
 }
 
-/** One that works at a place. It is given the keys of the place it needs, one more or none, and those of the registry. */
-export interface PlaceScript extends Script {
-  readonly keys: readonly PlaceKeyName[];
-  readonly registry: readonly RegistryKeyName[];
+export interface Script<P extends Parameters = Parameters> extends RunnableScript {
+  args(values: ValuesOf<P>): Argument[];
 }
 
-type Kind = 'reads' | 'writes' | 'frees';
+/** Scripts that only read or free memory say so in a flag: the server then runs them while its memory is exhausted. */
+export type Effect = 'reads' | 'writes' | 'frees';
 
-/** Scripts that only read, or free memory, say so: they then also run while memory is exhausted. */
-const FLAGS: Readonly<Record<Kind, string>> = { reads: ' flags=no-writes', writes: '', frees: ' flags=allow-oom' };
+const FLAGS: Readonly<Record<Effect, string>> = { reads: ' flags=no-writes', writes: '', frees: ' flags=allow-oom' };
 
-export function script(name: string, kind: Kind, ...parts: readonly string[]): Script {
-  const text = `#!lua${FLAGS[kind]}\n${[ARGUMENTS, ...parts].join('\n')}`;
-  return { name, text, sha: createHash('sha1').update(text).digest('hex') };
+export interface ScriptSpec<P extends Parameters> {
+  readonly effect: Effect;
+  /** Lua code in front of everything else: names for the keys. */
+  readonly keys?: string;
+  readonly parameters: P;
+  /** Lua functions that the body calls. They may use the keys and the parameters. */
+  readonly uses?: readonly string[];
+  readonly body: string;
 }
 
-export function placeScript(
-  name: string,
-  kind: Kind,
-  keys: { readonly place: readonly PlaceKeyName[]; readonly more?: string },
-  ...parts: readonly string[]
-): PlaceScript {
-  const registry = kind === 'reads' ? READING_KEYS : REGISTRY_KEYS;
-  const own = [...keys.place, ...(keys.more === undefined ? [] : [keys.more])];
-  const prelude = lua`
-local ${namesOf(own)} = unpack(KEYS, 1, ${own.length})
--- Whether the registry lies on the same node, and its keys follow: then one script is enough.
-local IS_ONE_NODE = #KEYS > ${own.length}
-local ${namesOf(registry)} = unpack(KEYS, ${own.length + 1}, ${own.length + registry.length})`;
-  return { ...script(name, kind, prelude, ...parts), keys: keys.place, registry };
+export function script<const P extends Parameters>(name: string, spec: ScriptSpec<P>): Script<P> {
+  const { effect, keys = '', parameters, uses = [], body } = spec;
+  const text = [`#!lua${FLAGS[effect]}`, BASICS, keys, readArguments('local ', parameters), ...uses, body].join('\n');
+  return {
+    name,
+    text,
+    sha: createHash('sha1').update(text).digest('hex'),
+    args: (values) => encodeArguments(parameters, values),
+  };
 }
 
-/** What says whether a place may be read. */
-const READING_KEYS: readonly RegistryKeyName[] = ['facts', 'doomed'];
-
-function namesOf(keys: readonly string[]): string {
-  return keys.map((key) => key.toUpperCase()).join(', ');
+/** A script that uses the keys of the registry. */
+export function registryScript<const P extends Parameters>(name: string, spec: Omit<ScriptSpec<P>, 'keys'>): Script<P> {
+  return script(name, { ...spec, keys: nameKeys(REGISTRY_KEYS) });
 }
 
-/** Marks a template as Lua for editors, and takes numbers and names into it. */
+/** Lua names for keys: `scopes_by_source` is called `SCOPES_BY_SOURCE`. */
+export function nameKeys(keys: readonly string[], first = 1): string {
+  const names = keys.map((key) => key.toUpperCase()).join(', ');
+  return lua`local ${names} = unpack(KEYS, ${first}, ${first + keys.length - 1})`;
+}
+
+export function encodeArguments<P extends Parameters>(parameters: P, values: ValuesOf<P>): Argument[] {
+  return Object.entries(parameters).flatMap(([name, kind]) => encodeArgument(kind, values[name] as never));
+}
+
+function encodeArgument(kind: Kind, value: never): readonly Argument[] {
+  if (Array.isArray(kind)) {
+    const rows: readonly Readonly<Record<string, string | number>>[] = value;
+    return encodeList(rows.flatMap((row) => kind.map((column) => row[column] ?? '')));
+  }
+  if (kind === 'list') return encodeList(value);
+  if (kind === 'flag') return [value ? '1' : ''];
+  if (kind === 'optional_number') return [value ?? ''];
+  return typeof kind === 'object' ? encodeArguments(kind as Parameters, value) : [value];
+}
+
+/** Lua code that reads arguments: into local variables, or, with the target `permit.`, into a table. */
+export function readArguments(target: string, parameters: Parameters): string {
+  return Object.entries(parameters)
+    .map(([name, kind]) => readArgument(target + luaName(name), kind))
+    .join('\n');
+}
+
+function luaName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function readArgument(variable: string, kind: Kind): string {
+  if (Array.isArray(kind)) return lua`${variable} = take_rows({ '${kind.map(luaName).join("', '")}' })`;
+  if (typeof kind === 'object') {
+    return [`${variable} = {}`, readArguments(`${variable.replace('local ', '')}.`, kind as Parameters)].join('\n');
+  }
+  return `${variable} = ${READERS[kind as keyof typeof READERS]}`;
+}
+
+const READERS = {
+  text: 'take()',
+  number: 'take_number()',
+  flag: "take() == '1'",
+  optional_number: 'take_number()',
+  list: 'take_list()',
+};
+
+/** Marks a template as Lua for editors, and inserts numbers and names. */
 export function lua(strings: TemplateStringsArray, ...values: readonly (string | number)[]): string {
   return String.raw({ raw: strings.raw }, ...values);
 }
 
-/** How many members one call may take: Lua can hand over some 8,000 values at once. */
+/** Members passed to one command: Lua can unpack about 8,000 values at once. */
 export const CHUNK = 1_000;
 
-/**
- * Arguments are taken one after the other. A list comes with its length in front, or, when it is long, as a number of
- * packs below zero and then the packs: so many arguments would cost more than all the rest.
- */
-const ARGUMENTS = lua`
+/** Functions for reading arguments, which are taken one after the other, and for numbers and time. */
+const BASICS = lua`
 local taken = 0
 local function take() taken = taken + 1; return ARGV[taken] end
 local function take_number() return tonumber(take()) end
+-- A list is its length and its members or, if it is long, the negated number of packs and the packs: thousands of
+-- arguments would cost more than all the rest.
 local function take_list()
   local list, count = {}, take_number()
   for index = 1, count do list[index] = take() end
@@ -71,16 +148,21 @@ local function take_list()
   end
   return list
 end
+local function take_rows(columns)
+  local flat, rows = take_list(), {}
+  for first = 0, #flat - 1, #columns do
+    local row = {}
+    for index, column in ipairs(columns) do row[column] = flat[first + index] end
+    rows[#rows + 1] = row
+  end
+  return rows
+end
 local function whole(number) return string.format('%.0f', number) end
 local function now_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
--- Calls a command that takes a list, a bounded piece of it at a time.
+-- Calls back for one bounded part of a list after the other, as commands take them.
 local function in_chunks(list, size, call)
   for first = 1, #list, size do call(first, math.min(first + size - 1, #list)) end
 end`;
-
-/** Names for the keys of the registry alone. */
-export const REGISTRY = lua`
-local ${namesOf(REGISTRY_KEYS)} = unpack(KEYS, 1, ${REGISTRY_KEYS.length})`;

@@ -7,7 +7,7 @@ import {
   startValkeyCluster,
 } from '@tidemark/testing';
 import { afterAll, beforeAll, describe } from 'vitest';
-import { openValkeyStore } from '../open-valkey-store.ts';
+import { openValkeyStore } from '../open-store.ts';
 
 describe.each(['one node', 'a cluster'])('on %s', (where) => {
   const prefixes = new Map<OpenJobs, string>();

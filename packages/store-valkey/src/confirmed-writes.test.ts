@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { openValkeyStore } from './open-store.ts';
 
 /** Long enough for a busy machine: what does not come at all is not waited for in these tests. */
 const PATIENCE_MS = 300_000;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => server.remove());
 
 describe('writes confirmed on disk', () => {
-  it('[VALKEY-21] a server without WAITAOF is refused at start, in a sentence', async () => {
+  it('[VALKEY-21] a server without WAITAOF is refused at start with a reason', async () => {
     const version = /redis_version:(\S+)/.exec(String(await server.call('INFO', 'server')))?.[1] ?? '';
     const [known] = (await server.call('COMMAND', 'INFO', 'WAITAOF')) as readonly unknown[];
     const opening = openValkeyStore({ address: server.address, prefix: 'a:', isConfirmedOnDisk: true });
@@ -30,7 +30,7 @@ describe('writes confirmed on disk', () => {
     expect(await commit(store, '1')).toMatchObject({ status: 'committed' });
   });
 
-  it('[VALKEY-21] each write is waited for, those that come meanwhile together, and reads not at all', async () => {
+  it('[VALKEY-21] each write waits for the disk, concurrent writes share a wait, and reads do not wait', async () => {
     const door = await openDoor(() => [1, 0]);
     const store = await openValkeyStore({
       address: door.address,
@@ -53,7 +53,7 @@ describe('writes confirmed on disk', () => {
     expect((await store.partition(partition)).size).toBe(6);
   });
 
-  it('[VALKEY-21] a write that is not on the disk in time is not acknowledged, nor one that too few replicas have', async () => {
+  it('[VALKEY-21] a write is not acknowledged when it is not on the disk in time or too few replicas have it', async () => {
     let answer: readonly [number, number] = [1, 2];
     const door = await openDoor(() => answer);
     const store = await openValkeyStore({

@@ -1,11 +1,11 @@
 import { startValkey, startValkeyCluster, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openValkeyStore } from './open-valkey-store.ts';
+import { openValkeyStore } from './open-store.ts';
 
 const PATIENCE_MS = 300_000;
 const reader = (record: string) => ({ id: record, checksum: 1 });
 
-describe.each(['one node', 'a cluster'])('stray keys on %s', (where) => {
+describe.each(['one node', 'a cluster'])('orphan keys on %s', (where) => {
   let servers: ValkeyServer | ValkeyCluster;
   let stores = 0;
 
@@ -27,7 +27,7 @@ describe.each(['one node', 'a cluster'])('stray keys on %s', (where) => {
     await ('ownerOf' in servers ? await servers.ownerOf(key) : servers).call('SET', key, '1');
   }
 
-  async function furnished() {
+  async function openWithData() {
     const prefix = `[${++stores}]*:`;
     const store = await open(prefix);
     const partition = { source: 'A:{b}', user: 'é*' };
@@ -53,8 +53,8 @@ describe.each(['one node', 'a cluster'])('stray keys on %s', (where) => {
     return found.sort();
   }
 
-  it('[VALKEY-20] nothing that belongs to the store, or to another prefix, is taken for one', async () => {
-    const { prefix, store } = await furnished();
+  it('[VALKEY-20] verify reports no key that belongs to the store or to another prefix', async () => {
+    const { prefix, store } = await openWithData();
     await (await open(`${prefix}more:`)).commit({
       ...{ partition: { source: 'A', user: null }, guards: [] },
       changes: [{ id: '1', record: '1', checksum: 1 }],
@@ -62,9 +62,9 @@ describe.each(['one node', 'a cluster'])('stray keys on %s', (where) => {
     expect(await details(store)).toEqual([]);
   });
 
-  it('[VALKEY-20] keys under the prefix that belong to nothing are named', async () => {
-    const { prefix, store } = await furnished();
-    const strays = [
+  it('[VALKEY-20] verify names keys under the prefix that belong to nothing', async () => {
+    const { prefix, store } = await openWithData();
+    const orphans = [
       'free',
       '{registry}:old',
       '{user:ghost:A}:records',
@@ -73,16 +73,16 @@ describe.each(['one node', 'a cluster'])('stray keys on %s', (where) => {
       '{x%}:state',
     ];
     const lost = `${prefix}{client:c:A}:parts:lost`;
-    for (const key of [...strays.map((name) => prefix + name), lost]) await put(key);
+    for (const key of [...orphans.map((name) => prefix + name), lost]) await put(key);
     expect(await details(store)).toEqual(
-      [...strays.map((name) => prefix + name), lost]
+      [...orphans.map((name) => prefix + name), lost]
         .map((key) => `orphan: the key ${JSON.stringify(key)} belongs to nothing`)
         .sort(),
     );
   });
 
-  it('[VALKEY-20] many are counted, and the first of them named', async () => {
-    const { prefix, store } = await furnished();
+  it('[VALKEY-20] verify names the first hundred orphan keys and counts the others', async () => {
+    const { prefix, store } = await openWithData();
     for (let index = 0; index < 103; index++) await put(`${prefix}${index}`);
     const found = await details(store);
     expect(found.length).toBe(101);

@@ -1,0 +1,267 @@
+import { Cluster, Redis } from 'ioredis';
+import type { Address, Node } from './address.ts';
+import { type Confirmation, ConfirmedWrites, confirmed, isRequested } from './confirmed-writes.ts';
+import { ANSWER_MS, type CreatedClient, createClient, RECONNECT_MS_MAX, silenceSentinels } from './create-client.ts';
+import { failureOf, unavailable } from './failure.ts';
+import type { Layout } from './layout.ts';
+import { OpenErrors } from './open-error.ts';
+import type { RunnableScript } from './scripts/script.ts';
+import type { Argument, Reply } from './wire.ts';
+
+export interface ConnectionOptions {
+  readonly address: Address;
+  /** The name of the connection that `CLIENT LIST` shows. */
+  readonly name?: string;
+  /** How long the server may take to reply. */
+  readonly answerMs?: number;
+  /** What must be confirmed before a write is acknowledged. Default: that the primary has applied it. */
+  readonly confirmation?: Confirmation;
+  /** Called when the connection is lost, and when it is back. */
+  readonly onEvent?: (event: ConnectionEvent) => void;
+}
+
+export interface ConnectionEvent {
+  readonly kind: 'lost' | 'ready';
+  readonly reason: string;
+}
+
+/** A connection, and the names of the keys of one store there. */
+export interface Keyspace {
+  readonly connection: Connection;
+  readonly layout: Layout;
+}
+
+/** A large command gets one more millisecond for each of these bytes. */
+const BYTES_PER_MS = 2_000;
+/** Commands that wait for a reply, and their bytes. More are refused at once. */
+const IN_FLIGHT_MAX = 20_000;
+const IN_FLIGHT_BYTES_MAX = 256 * 2 ** 20;
+/** Keys that the server looks at in one step of a scan. */
+const SCAN_COUNT = 1_000;
+
+/**
+ * The connection to a server or a cluster. It reconnects by itself for as long as it is open.
+ *
+ * No command is sent twice: when a connection breaks, the server may or may not have run the commands on their way, and
+ * only the caller knows whether to repeat them. No command waits for a lost connection either: it fails at once.
+ */
+export class Connection {
+  readonly isOneNode: boolean;
+  /** The nodes that the address names and, of a cluster, those that it reported last. */
+  readonly nodes: readonly Node[];
+  readonly #client: Redis | Cluster;
+  readonly #confirmation: Confirmation;
+  /** The connection for writes that wait for a confirmation; null in a cluster, and when none is requested. */
+  readonly #confirmed: { readonly client: Redis; readonly writes: ConfirmedWrites } | null;
+  readonly #answerMs: number;
+  readonly #name: string | undefined;
+  #inFlight = 0;
+  #inFlightBytes = 0;
+  #isCorked = false;
+  #isClosed = false;
+
+  private constructor({ client, nodes }: CreatedClient, options: ConnectionOptions) {
+    this.#client = client;
+    this.nodes = nodes;
+    this.isOneNode = client instanceof Redis;
+    this.#confirmation = options.confirmation ?? { replicas: 0, isOnDisk: false };
+    this.#answerMs = options.answerMs ?? ANSWER_MS;
+    this.#confirmed = this.#createConfirmed(client);
+    this.#name = options.name;
+    const { onEvent = () => undefined } = options;
+    client.on('error', (error: Error) => onEvent({ kind: 'lost', reason: error.message }));
+    client.on('ready', () => onEvent({ kind: 'ready', reason: '' }));
+    this.#reconnectAfterEnd(client);
+    if (this.#confirmed !== null) this.#reconnectAfterEnd(this.#confirmed.client);
+  }
+
+  static async open(options: ConnectionOptions): Promise<Connection> {
+    const created = createClient(options.address, options.name);
+    const connection = new Connection(created, options);
+    const errors = new OpenErrors(created.client);
+    try {
+      await created.client.connect();
+      await connection.#confirmed?.client.connect();
+      return connection;
+    } catch (error) {
+      connection.close();
+      // The error itself is dropped: the error of a failed login contains the password.
+      throw new Error(errors.explain(error as Error));
+    } finally {
+      errors.stop();
+    }
+  }
+
+  /** Runs a script on the node that holds the keys. */
+  run(script: RunnableScript, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
+    return this.#send(sizeOf(args), () =>
+      withScript(script, (command, text) => {
+        return this.#client.callBuffer(command, [text, keys.length, ...keys, ...args]) as Promise<Reply>;
+      }),
+    );
+  }
+
+  /** Runs a script that writes, and waits for the confirmation that was requested. */
+  write(script: RunnableScript, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
+    if (!isRequested(this.#confirmation)) return this.run(script, keys, args);
+    return this.#send(sizeOf(args), () =>
+      withScript(script, (command, text) => this.#confirm([command, text, keys.length, ...keys, ...args])),
+    );
+  }
+
+  /** Runs a command on the node that holds the key. */
+  command(name: string, key: string, ...args: readonly Argument[]): Promise<Reply> {
+    return this.#send(sizeOf(args), () => this.#client.callBuffer(name, key, ...args) as Promise<Reply>);
+  }
+
+  /** Runs a command on every primary. */
+  everywhere(name: string, ...args: readonly string[]): Promise<readonly Reply[]> {
+    return Promise.all(
+      this.#primaries().map((node) => this.#send(0, () => node.callBuffer(name, ...args) as Promise<Reply>)),
+    );
+  }
+
+  /** Iterates over the keys that begin with the prefix, on every primary. A key may come twice. */
+  async *scan(prefix: string): AsyncIterable<readonly string[]> {
+    const pattern = `${prefix.replace(/[?*[\]^\\]/g, '\\$&')}*`;
+    for (const node of this.#primaries()) {
+      let cursor = '0';
+      do {
+        const scan = () => node.callBuffer('SCAN', cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT) as Promise<Reply>;
+        const [next, keys] = (await this.#send(0, scan)) as readonly [Buffer, readonly Buffer[]];
+        cursor = next.toString('latin1');
+        yield keys.map((key) => key.toString('utf8'));
+      } while (cursor !== '0');
+    }
+  }
+
+  /** How many other connections have the same name; null when a server does not tell. */
+  async others(): Promise<number | null> {
+    let count = 0;
+    for (const node of this.#primaries()) {
+      try {
+        const mine = this.#confirmed === null ? [node] : [node, this.#confirmed.client];
+        const own = await Promise.all(mine.map(async (client) => String(await client.call('CLIENT', 'ID'))));
+        const clients = String(await node.call('CLIENT', 'LIST'))
+          .split('\n')
+          .map(clientIn);
+        count += clients.filter(({ id, name }) => name === this.#name && !own.includes(id ?? '')).length;
+      } catch {
+        return null;
+      }
+    }
+    return count;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#client.disconnect();
+    this.#confirmed?.client.disconnect();
+  }
+
+  #primaries(): readonly Redis[] {
+    return this.#client instanceof Redis ? [this.#client] : this.#client.nodes('master');
+  }
+
+  /** ioredis gives up for good when it learns of a failover while it is already looking for the new primary. */
+  #reconnectAfterEnd(client: Redis | Cluster): void {
+    client.on('end', () => {
+      const reconnect = () => {
+        if (!this.#isClosed) client.connect().catch(() => undefined);
+      };
+      setTimeout(reconnect, RECONNECT_MS_MAX).unref();
+    });
+  }
+
+  /** Sends a command within the limits on commands in flight and on time. */
+  async #send<T>(bytes: number, send: () => Promise<T>): Promise<T> {
+    if (this.#inFlight >= IN_FLIGHT_MAX || this.#inFlightBytes + bytes > IN_FLIGHT_BYTES_MAX) {
+      throw unavailable('too many commands wait for a reply');
+    }
+    this.#inFlight += 1;
+    this.#inFlightBytes += bytes;
+    this.#cork();
+    try {
+      return await this.#withTimeout(bytes, send());
+    } catch (error) {
+      throw failureOf(error);
+    } finally {
+      this.#inFlight -= 1;
+      this.#inFlightBytes -= bytes;
+    }
+  }
+
+  /** Commands of one turn of the event loop leave in one system call, which costs more than what it carries. */
+  #cork(): void {
+    if (this.#isCorked) return;
+    this.#isCorked = true;
+    // A client that was never connected has no stream yet.
+    const streams = this.#primaries().flatMap(({ stream }) => (stream as typeof stream | undefined) ?? []);
+    for (const stream of streams) stream.cork();
+    process.nextTick(() => {
+      this.#isCorked = false;
+      for (const stream of streams) stream.uncork();
+    });
+  }
+
+  /** Fails when the reply is late. The server may still run the command. A large command may take longer. */
+  async #withTimeout<T>(bytes: number, reply: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      const limitMs = this.#answerMs + bytes / BYTES_PER_MS;
+      timer = setTimeout(() => reject(unavailable('it did not answer in time')), limitMs);
+    });
+    try {
+      return await Promise.race([reply, timeout]);
+    } finally {
+      clearTimeout(timer);
+      // After a timeout nobody handles the failure of the reply.
+      reply.catch(() => undefined);
+    }
+  }
+
+  /** In a cluster the write and the wait go together to the node that holds the keys. */
+  async #confirm(write: Argument[]): Promise<Reply> {
+    if (this.#confirmed !== null) return this.#confirmed.writes.run(write);
+    const [outcome] = await confirmed(this.#client, [write], this.#confirmation, this.#confirmMs());
+    const [error, reply] = outcome ?? [unavailable('the connection was lost'), null];
+    if (error !== null) throw error;
+    return reply;
+  }
+
+  #createConfirmed(client: Redis | Cluster): { readonly client: Redis; readonly writes: ConfirmedWrites } | null {
+    if (client instanceof Cluster || !isRequested(this.#confirmation)) return null;
+    const own = silenceSentinels(client.duplicate());
+    // The other client has the same errors, and reports them.
+    own.on('error', () => undefined);
+    return { client: own, writes: new ConfirmedWrites(own, this.#confirmation, this.#confirmMs()) };
+  }
+
+  /** Less than the timeout of the call. A disk may take longer than replicas: some servers flush once a second. */
+  #confirmMs(): number {
+    return Math.ceil(this.#answerMs * (this.#confirmation.isOnDisk ? 0.9 : 0.5));
+  }
+}
+
+/** Sends the digest of a script, and its text if the server does not know it. */
+async function withScript(
+  { sha, text }: RunnableScript,
+  evaluate: (command: 'EVAL' | 'EVALSHA', script: string) => Promise<Reply>,
+): Promise<Reply> {
+  try {
+    return await evaluate('EVALSHA', sha);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    return evaluate('EVAL', text);
+  }
+}
+
+function clientIn(line: string): { readonly id: string | undefined; readonly name: string | undefined } {
+  return { id: /(?:^| )id=(\d+)/.exec(line)?.[1], name: / name=(\S*)/.exec(line)?.[1] };
+}
+
+function sizeOf(args: readonly Argument[]): number {
+  let bytes = 0;
+  for (const arg of args) bytes += typeof arg === 'number' ? 8 : arg.length;
+  return bytes;
+}
