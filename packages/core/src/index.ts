@@ -28,7 +28,6 @@ export { sha256 } from './primitives/sha256.ts';
 export { REFRESH_KIND, Refresher } from './refresh/refresher.ts';
 export type { CountedSource, SourceView } from './sources/sources.ts';
 export type { Cursor } from './sync/cursors.ts';
-export type { Acknowledged, DevicePushCall } from './sync/device-uploads.ts';
 export type { DevicePull, DevicePullCall } from './sync/pulls.ts';
 export type { NoPage, RenderedPage } from './sync/rendered-page.ts';
 export type { SnapshotCall, SnapshotPages } from './sync/snapshots.ts';
@@ -45,3 +44,4 @@ export {
   type TidemarkParts,
 } from './tidemark.ts';
 export { UPLOAD_KIND, UPLOAD_QUEUE } from './uploads/upload-job.ts';
+export type { Acknowledged, DevicePushCall } from './uploads/uploads.ts';

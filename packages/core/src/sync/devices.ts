@@ -3,6 +3,7 @@ import type { Tokens } from '../accounts/tokens.ts';
 import type { Users } from '../accounts/users.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
+import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import type { Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -11,10 +12,9 @@ import type { Log } from '../ports/log.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
+import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
 import { acknowledgedObjects } from './acknowledged-objects.ts';
 import { type Cursor, cursorsOf } from './cursors.ts';
-import { type DeviceCaller, DeviceSessions } from './device-sessions.ts';
-import { type DevicePushCall, DeviceUploads } from './device-uploads.ts';
 import { knownPartition } from './known-partition.ts';
 import { LastSeenRecorder } from './last-seen-recorder.ts';
 import { type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
@@ -46,17 +46,17 @@ export interface DevicesParts {
 export class Devices {
   readonly #parts: DevicesParts;
   readonly #store: Store;
-  readonly #uploads: DeviceUploads;
+  readonly #uploads: Uploads;
   readonly #pulls: Pulls;
   readonly #snapshots: Snapshots;
 
   constructor(parts: DevicesParts) {
     this.#parts = parts;
     this.#store = parts.store;
-    this.#uploads = new DeviceUploads(parts);
-    const given = { visits: new LastSeenRecorder(parts), sessions: new DeviceSessions(parts) };
-    this.#pulls = new Pulls({ ...parts, ...given, uploads: this.#uploads });
-    this.#snapshots = new Snapshots({ ...parts, ...given });
+    const shared = { ...parts, visits: new LastSeenRecorder(parts), sessions: new DeviceSessions(parts) };
+    this.#uploads = new Uploads(shared);
+    this.#pulls = new Pulls({ ...shared, uploads: this.#uploads });
+    this.#snapshots = new Snapshots(shared);
   }
 
   /** What the device is missing, of all sources in one answer. A source that cannot be pulled does not spoil the others. */
@@ -76,7 +76,7 @@ export class Devices {
 
   /** Runs the job of an upload that was left to a queue. */
   runUpload(job: LeasedJob): Promise<void> {
-    return this.#uploads.runUpload(job);
+    return this.#uploads.runJob(job);
   }
 
   /** The device starts over at its next pull, whatever token it presents. Answers the sources. */

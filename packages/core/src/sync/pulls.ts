@@ -1,25 +1,25 @@
 import { type Outcome, type PartialError, PULL_SOURCES_MAX, Refusal } from '@tidemark/protocol';
+import { requireCount } from '../admission/require-count.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
+import type { DeviceCaller } from '../devices/device-sessions.ts';
 import type { BuiltPage } from '../pages/built-page.ts';
 import { emptyPage, type PageBounds, type PullPosition, positionAt, pull } from '../pages/pull.ts';
 import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import type { UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/sources.ts';
-import type { DeviceCaller } from './device-sessions.ts';
-import type { Acknowledged, DeviceUploads } from './device-uploads.ts';
+import type { Acknowledged, Uploads } from '../uploads/uploads.ts';
 import { freshen } from './freshen.ts';
 import { pageBounds } from './page-bounds.ts';
 import { PageBudget } from './page-budget.ts';
 import type { PageReaderParts } from './page-reader-parts.ts';
 import { partialErrorOf } from './partial-error.ts';
 import { type NoPage, type RenderedPage, rendered } from './rendered-page.ts';
-import { requireCount } from './require-count.ts';
 
 /** What pulls need of the rest. */
 export interface PullsParts extends PageReaderParts {
-  readonly uploads: Pick<DeviceUploads, 'acknowledge' | 'waiting'>;
+  readonly uploads: Pick<Uploads, 'acknowledge' | 'waiting'>;
 }
 
 export interface DevicePull {

@@ -1,10 +1,10 @@
 import type { PartialError } from '@tidemark/protocol';
 import type { OwnDevice } from '../devices/clients.ts';
+import type { DeviceCaller } from '../devices/device-sessions.ts';
 import type { BuiltPage } from '../pages/built-page.ts';
 import { cachedPage, type PageBounds, type PullPosition, positionAt, pull } from '../pages/pull.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
-import type { DeviceCaller } from './device-sessions.ts';
 import { freshen } from './freshen.ts';
 import { pageBounds } from './page-bounds.ts';
 import type { PageReaderParts } from './page-reader-parts.ts';

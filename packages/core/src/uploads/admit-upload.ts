@@ -11,26 +11,26 @@ import { admitName } from '../admission/admit-name.ts';
 import { admitAttributes } from '../admission/admit-objects.ts';
 import type { AttributeTexts } from '../admission/admitted.ts';
 
-/** An upload whose parts are all legal; what becomes of it is another matter. */
+/** An upload whose parts are all legal. */
 export interface AdmittedUpload {
   readonly opId: string;
   readonly op: UploadOp;
   readonly id: string;
-  /** None of a deletion. */
+  /** Empty for a deletion. */
   readonly attributes: AttributeTexts;
   readonly seen: string | null;
 }
 
 const NO_ATTRIBUTES: AttributeTexts = new Map();
 
-/** The id of an upload is what its outcome is remembered by: without a good one the whole call makes no sense. */
-export function admitOpId(opId: string, at: string): string {
+/** Outcomes are found by op ids, so a call with an illegal one is refused whole. */
+export function requireOpId(opId: string, at: string): void {
   const detail = `must be a text of 1 to ${OP_ID_UNITS_MAX} characters without control characters`;
-  if (opId.length >= 1 && opId.length <= OP_ID_UNITS_MAX && characterProblem(opId) === null) return opId;
+  if (opId.length >= 1 && opId.length <= OP_ID_UNITS_MAX && characterProblem(opId) === null) return;
   throw new Refusal('invalid_value', `${at} ${detail}`, [{ pointer: at, detail }]);
 }
 
-/** Refuses what can never be applied. Places are told from the upload on: it is its own outcome that tells them. */
+/** Refuses what can never be applied. Pointers begin at the upload, because they are part of its own outcome. */
 export function admitUpload(upload: Upload, limits: Limits): AdmittedUpload {
   const { op_id: opId, op, seen = null } = upload;
   const id = admitName('object', upload.id, pointer('id'));

@@ -5,28 +5,33 @@ import { type Adapter, AdapterRefusal, LoggedFailure, type UploadCall } from '..
 import type { AdmittedUpload } from './admit-upload.ts';
 import type { UploadTarget } from './upload-target.ts';
 
-/** What the backend says to an upload. `trouble`: nothing that could be relied on, so it must be asked again. */
+/** The backend gave no answer that can be relied on, so it must be asked again. */
+export interface BackendTrouble {
+  readonly kind: 'trouble';
+  /** What the device is told. */
+  readonly error: PartialError;
+  readonly retryAfterMs: number;
+  /** What is logged. */
+  readonly reason: string;
+  /** Whether the adapter has logged it already. */
+  readonly isLogged: boolean;
+}
+
+/** What the backend says to an upload. `agreed`: it has done it, and calls the object `id`. */
 export type BackendVerdict =
   | { readonly kind: 'agreed'; readonly id: string }
   | { readonly kind: 'conflict' | 'rejected'; readonly error: PartialError }
-  | {
-      readonly kind: 'trouble';
-      readonly error: PartialError;
-      readonly retryAfterMs: number;
-      readonly reason: string;
-      /** The adapter has logged it. */
-      readonly isLogged: boolean;
-    };
+  | BackendTrouble;
 
 const MS_PER_S = 1_000;
 
-/** Asks the backend, with the same op id at every attempt. */
+/** Asks the backend, with the same op id at every attempt. Without one there is nobody to disagree. */
 export async function askBackend(
-  adapter: Adapter,
-  { source, partition, client, user }: UploadTarget,
+  { adapter, source, partition, client, user }: UploadTarget,
   upload: AdmittedUpload,
 ): Promise<BackendVerdict> {
-  // Devices choose their op ids themselves, so two may choose the same one.
+  if (adapter === null) return { kind: 'agreed', id: upload.id };
+  // Devices choose their op ids themselves, so two devices may choose the same one.
   const opId = `${client}:${upload.opId}`;
   const custom = customNameOf(partition.user);
   const call = { source, user, ...(custom === null ? {} : { partition: custom }), opId, id: upload.id };

@@ -1,5 +1,5 @@
 import {
-  type Limits,
+  type PartialError,
   parseJson,
   Refusal,
   SET_ASIDE_KEPT_MS,
@@ -9,38 +9,72 @@ import {
 } from '@tidemark/protocol';
 import { JobFailure, type Jobs, type LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
-import type { Note, NoteRef, NoteWrite } from '../ports/store.ts';
-import { askBackend, type BackendVerdict } from './ask-backend.ts';
-import { type CommitPorts, commitPlan, persistPlan } from './commit-plan.ts';
-import { linkText, readLink } from './link-note.ts';
-import { type KeptOutcome, readOutcome } from './outcome-note.ts';
-import { linkWrites, outcomeWrites, planAgreed, planRefused } from './plan-agreed.ts';
-import { planRound, type RoundPlan } from './plan-round.ts';
-import { type PreparedUpload, prepareUploads } from './prepare-uploads.ts';
-import { roundsOf } from './rounds.ts';
+import type { Note, NoteWrite, ObjectsRead } from '../ports/store.ts';
+import { askBackend, type BackendTrouble, type BackendVerdict } from './ask-backend.ts';
+import { type PreparedUpload, prepareUploads, rereadNotes } from './prepare-uploads.ts';
 import { readUploadJob, UPLOAD_QUEUE, uploadJob } from './upload-job.ts';
-import { openLane, type UploadLane } from './upload-lane.ts';
+import {
+  type KeptOutcome,
+  linkText,
+  outcomeRefs,
+  outcomeWrites,
+  readLink,
+  readOutcome,
+  uploadWrite,
+} from './upload-notes.ts';
+import { roundsOf, type UploadLane } from './upload-order.ts';
+import {
+  type CommitPorts,
+  commitPlan,
+  decide,
+  planAgreed,
+  planRefused,
+  retryOnConflict,
+  seenIn,
+} from './upload-plan.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 export interface BackendUploadsPorts extends CommitPorts {
-  readonly limits: Limits;
   readonly log: Log;
-  /** Where uploads are left for later. Absent: those that meet trouble are refused, for the device to repeat. */
+  /** Takes uploads that cannot be done now. Absent: the call is refused, and the device uploads again. */
   readonly jobs?: Pick<Jobs, 'enqueueAll'>;
-  /** Told when a job has come to an outcome, which waits for its device from now on. */
+  /** Called when a job has brought an upload to its outcome, which waits for the device from then on. */
   readonly onOutcome?: (device: { readonly user: string; readonly client: string }) => void;
-  /** Hears of every upload the backend was asked about. */
+  /** Counts a request to the backend and how long it took. */
   readonly count?: (metric: string, tookMs: number) => void;
 }
 
-/** How long an upload waits that names an object the backend has not named yet. */
-const WAIT_MS = 1_000;
+/** What came of one attempt. `postponed`: the upload has no outcome yet and must be tried again. */
+type Attempt =
+  | { readonly kind: 'done'; readonly outcome: KeptOutcome }
+  | {
+      readonly kind: 'postponed';
+      readonly error: PartialError;
+      readonly retryAfterMs: number;
+      readonly isLogged: boolean;
+    };
 
 type Outcomes = ReadonlyMap<string, KeptOutcome>;
+type Answer = Exclude<BackendVerdict, BackendTrouble>;
+
+type AppliableUpload = PreparedUpload & { readonly refusal: null };
+
+/** An upload about which the backend must be asked, with its object if that was read. */
+interface OpenUpload {
+  readonly kind: 'open';
+  readonly upload: AppliableUpload;
+  readonly read: ObjectsRead | null;
+}
+
+type Decided = OpenUpload | Extract<Attempt, { readonly kind: 'done' }>;
+
+/** How long a job waits for the backend to name an object that its upload refers to. */
+const WAIT_MS = 1_000;
 
 /**
- * Uploads to sources whose backend must agree. It is asked at least once and always with the same op id; what became of
- * the upload is written in the very step that applies it here, so whoever dies in between only asks again.
+ * Uploads to sources whose backend must agree. The backend is asked at least once, always with the same op id. The
+ * outcome is written in the commit that applies the upload here, so after a crash in between the backend is only asked
+ * again. Every commit expects the notes and objects that its plan was made from; after a conflict they are read again.
  */
 export class BackendUploads {
   readonly #ports: BackendUploadsPorts;
@@ -49,270 +83,195 @@ export class BackendUploads {
     this.#ports = ports;
   }
 
-  /** Uploads of one device, in their order: asked about now, or left to a queue. */
-  async apply(target: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
+  /** Asks the backend about uploads of one device, or leaves them to a queue. `prepared` has each upload once. */
+  async apply(target: UploadTarget, prepared: readonly PreparedUpload[], lane: UploadLane): Promise<Outcomes> {
+    if (target.queue !== null && this.#ports.jobs !== undefined) return this.#leave(target, prepared);
     const outcomes = new Map<string, KeptOutcome>();
-    const later = await this.#applyNow(target, uploads, outcomes);
-    for (const [opId, outcome] of await this.#leave(target, later)) outcomes.set(opId, outcome);
-    return outcomes;
-  }
-
-  /** Runs one job. */
-  async run(job: LeasedJob, target: UploadTarget): Promise<void> {
-    const { opId, atMs } = readUploadJob(job);
-    const { note, upload } = await this.#kept(target, opId);
-    if (note !== null && !isOpen(note) && upload !== null) await this.#tidy(target, upload);
-    if (note !== null && !mayAsk(job, note)) return;
-    const [prepared] = upload === null ? [] : await this.#prepare(target, [upload]);
-    if (prepared === undefined) {
-      this.#ports.log.warn('upload_dropped', { source: target.source, reason: 'the upload is not kept any more' });
-      return;
-    }
-    // Jobs of one object run one after the other, so its create is not before this one unless it waits in another queue.
-    const isAhead = prepared.createdIn !== null && prepared.createdIn !== job.queue;
-    const startMs = this.#ports.clock.nowMs();
-    const trouble =
-      prepared.waits || isAhead ? WAITING : await this.#decide(target, prepared, { outcomes: new Map(), job });
-    if (trouble === null)
-      this.#ports.count?.(`sources:${prepared.given.op}:${target.source}`, this.#ports.clock.nowMs() - startMs);
-    const isSpent = this.#ports.clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
-    if (trouble !== null && isSpent) await this.#setAside(target, prepared, { trouble, job });
-    if (trouble === null || isSpent) this.#ports.onOutcome?.({ user: target.user, client: target.client });
-    if (trouble === null) return;
-    throw new JobFailure(trouble.error.detail, {
-      retryAfterMs: trouble.retryAfterMs,
-      isFinal: isSpent,
-      isLogged: trouble !== WAITING,
-    });
-  }
-
-  /** Answers those that must be left for later, in their order. */
-  async #applyNow(
-    target: UploadTarget,
-    uploads: readonly Upload[],
-    outcomes: Map<string, KeptOutcome>,
-  ): Promise<readonly Upload[]> {
-    if (target.queue !== null && this.#ports.jobs !== undefined) return uploads;
-    const lane = await openLane(this.#ports.store, target.partition, target.client);
     const later: Upload[] = [];
-    // References may lead from one upload to another, so then they are asked about one by one.
-    const budget = target.references.size > 0 ? 1 : UPLOADS_AT_ONCE_MAX;
-    const inOrder = (await this.#prepare(target, firstOfEach(uploads))).map(({ opId, origin, given }) => {
-      return { opId, id: origin, given };
-    });
-    for (const round of roundsOf(inOrder)) {
-      for (let start = 0; start < round.length; start += budget) {
-        const asked = round.slice(start, start + budget).map(({ given }) => given);
-        // Prepared anew: what was done before may have given names.
-        const prepared = await this.#prepare(target, asked);
-        const left = await Promise.all(prepared.map((one) => this.#tryNow(target, one, { lane, outcomes })));
-        later.push(...left.flatMap((upload) => upload ?? []));
+    for (const [index, batch] of batchesOf(target, prepared).entries()) {
+      // The answers to the batch before may have named objects that this one refers to.
+      const current = index === 0 ? batch : await this.#prepareAgain(target, batch);
+      const attempts = await Promise.all(current.map((one) => this.#tryNow(target, one, lane)));
+      for (const [at, { opId, given }] of current.entries()) {
+        const attempt = attempts[at];
+        if (attempt?.kind === 'done') outcomes.set(opId, attempt.outcome);
+        else later.push(given);
       }
     }
-    return later;
+    if (later.length === 0) return outcomes;
+    const left = await this.#leave(target, await prepareUploads(this.#ports, target, later));
+    return new Map([...outcomes, ...left]);
   }
 
-  /** Applies the upload, or answers it when it must go to the queue. */
-  async #tryNow(
-    target: UploadTarget,
-    prepared: PreparedUpload,
-    { lane, outcomes }: { readonly lane: UploadLane; readonly outcomes: Map<string, KeptOutcome> },
-  ): Promise<Upload | null> {
-    const { origin, waits, createdIn, given } = prepared;
-    const mustWait = waits || createdIn !== null || lane.isBlocked(origin);
-    const trouble = mustWait ? null : await this.#decide(target, prepared, { outcomes, job: null });
-    if (!mustWait && trouble === null) return null;
-    lane.block(origin);
-    if (trouble !== null) lane.close();
-    return given;
+  /** Runs the job of one upload. Throws when it must be tried again, or has been given up. */
+  async run(job: LeasedJob, target: UploadTarget): Promise<void> {
+    const { clock, count, log } = this.#ports;
+    const { opId, atMs } = readUploadJob(job);
+    const { note, upload } = await this.#readKept(target, opId);
+    if (note !== null && !mayAsk(job, note)) return;
+    if (upload === null) {
+      log.warn('upload_dropped', { source: target.source, reason: 'the upload is not kept any more' });
+      return;
+    }
+    const [prepared] = (await prepareUploads(this.#ports, target, [upload])) as [PreparedUpload];
+    const startMs = clock.nowMs();
+    const attempt = mustWait(prepared, job) ? NOT_NAMED_YET : await this.#attempt(target, prepared, job);
+    if (attempt.kind === 'done') {
+      count?.(`sources:${upload.op}:${target.source}`, clock.nowMs() - startMs);
+      this.#announceOutcome(target);
+      return;
+    }
+    const isFinal = clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
+    if (isFinal) {
+      await this.#setAside(target, prepared, { error: attempt.error, job });
+      this.#announceOutcome(target);
+    }
+    const { error, retryAfterMs, isLogged } = attempt;
+    throw new JobFailure(error.detail, { retryAfterMs, isFinal, isLogged });
   }
 
-  /** Decides here, asks the backend when there is nothing against it here, and writes what came of it. */
-  async #decide(
-    target: UploadTarget,
-    prepared: PreparedUpload,
-    { outcomes, job }: { readonly outcomes: Map<string, KeptOutcome>; readonly job: LeasedJob | null },
-  ): Promise<PartialError | null> {
-    const { opId } = prepared;
-    const known = await this.#decideHere(target, prepared, job);
-    if (known !== null || prepared.refusal !== null || target.adapter === null) {
-      if (known !== null) outcomes.set(opId, known);
+  #announceOutcome({ user, client }: UploadTarget): void {
+    this.#ports.onOutcome?.({ user, client });
+  }
+
+  /** Null: the upload must go to the queue. */
+  async #tryNow(target: UploadTarget, prepared: PreparedUpload, lane: UploadLane): Promise<Attempt | null> {
+    const { origin, waits, createdIn } = prepared;
+    if (waits || createdIn !== null || lane.isBlocked(origin)) {
+      lane.block(origin);
       return null;
     }
-    const startMs = this.#ports.clock.nowMs();
-    const verdict = await askBackend(target.adapter, target, prepared.upload);
-    if (verdict.kind === 'trouble') {
-      this.#tellTrouble(target, prepared, verdict, this.#ports.clock.nowMs() - startMs);
-      return verdict;
+    const attempt = await this.#attempt(target, prepared, null);
+    if (attempt.kind === 'postponed') {
+      lane.block(origin);
+      lane.close();
     }
-    outcomes.set(opId, await this.#settle(target, prepared, verdict));
-    return null;
+    return attempt;
+  }
+
+  /** Decides here what needs no backend, asks the backend about the rest, and writes the outcome. */
+  async #attempt(target: UploadTarget, prepared: PreparedUpload, job: LeasedJob | null): Promise<Attempt> {
+    const local = await this.#decideHere(target, prepared, job);
+    if (local.kind === 'done') return local;
+    const startMs = this.#ports.clock.nowMs();
+    const verdict = await askBackend(target, local.upload.admitted);
+    if (verdict.kind !== 'trouble') {
+      return { kind: 'done', outcome: await this.#writeAnswer(target, local, verdict) };
+    }
+    this.#logTrouble(target, prepared, verdict, this.#ports.clock.nowMs() - startMs);
+    const { error, retryAfterMs } = verdict;
+    return { kind: 'postponed', error, retryAfterMs, isLogged: true };
   }
 
   /**
-   * The outcome when the backend need not be asked: it was here before, or cannot be applied as things are. Whether an id
+   * Finds the outcome if it is known already, or if the upload cannot be applied as things are. Whether the id of a create
    * is taken is for the backend to say: an object of that id may be the effect of an earlier attempt at this very create.
    */
-  #decideHere(target: UploadTarget, prepared: PreparedUpload, job: LeasedJob | null): Promise<KeptOutcome | null> {
+  #decideHere(target: UploadTarget, prepared: PreparedUpload, job: LeasedJob | null): Promise<Decided> {
     const { store, clock } = this.#ports;
-    return persistPlan(async (): Promise<{ readonly outcome: KeptOutcome | null } | null> => {
-      const before = await this.#before(target, prepared.opId);
-      if (before !== null && !mayAsk(job, before)) return { outcome: readOutcome(before) };
-      if (prepared.upload?.op === 'create') return { outcome: null };
-      const plan = await planRound(store, target, [{ ...prepared, opId: UNKNOWN_OP }], clock.nowMs());
-      const decided = plan.outcomes.get(UNKNOWN_OP);
-      if (decided === undefined || decided.status === 'applied') return { outcome: null };
-      const refused = planRefused(prepared, decided, { note: before, nowMs: clock.nowMs() });
-      return (await commitPlan(this.#ports, target, { ...refused, kept: plan.kept })) ? { outcome: decided } : null;
-    }).then(({ outcome }) => outcome);
-  }
-
-  #settle(
-    target: UploadTarget,
-    prepared: PreparedUpload,
-    verdict: Exclude<BackendVerdict, { readonly kind: 'trouble' }>,
-  ): Promise<KeptOutcome> {
-    return persistPlan(async () => {
-      const note = await this.#before(target, prepared.opId);
-      if (note !== null && !isOpen(note)) return readOutcome(note);
-      const plan = await this.#planOf(target, prepared, verdict, note);
-      return (await commitPlan(this.#ports, target, plan)) ? (plan.outcomes.get(prepared.opId) ?? null) : null;
+    return retryOnConflict(async (isRetry): Promise<Decided | null> => {
+      const upload = isRetry ? await this.#reread(target, prepared) : prepared;
+      if (upload.note !== null && !mayAsk(job, upload.note)) return { kind: 'done', outcome: readOutcome(upload.note) };
+      if (isAppliable(upload) && upload.admitted.op === 'create') return { kind: 'open', upload, read: null };
+      const read = isAppliable(upload) ? await store.readObjects(target.partition, [upload.id]) : null;
+      const { outcome, kept } = decide(target, upload, read);
+      if (isAppliable(upload) && outcome.status === 'applied') return { kind: 'open', upload, read };
+      const plan = { ...planRefused(upload, outcome, clock.nowMs()), kept, ...seenIn(read) };
+      return (await commitPlan(this.#ports, target, plan)) ? { kind: 'done', outcome } : null;
     });
   }
 
-  async #planOf(
+  /** Writes what the backend has answered, unless the upload has come to its outcome meanwhile. */
+  #writeAnswer(
     target: UploadTarget,
-    prepared: PreparedUpload,
-    verdict: Exclude<BackendVerdict, { readonly kind: 'trouble' }>,
-    note: Note | null,
-  ): Promise<RoundPlan> {
+    { upload: before, read: readBefore }: OpenUpload,
+    answer: Answer,
+  ): Promise<KeptOutcome> {
     const { store, clock } = this.#ports;
-    const nowMs = clock.nowMs();
-    if (verdict.kind === 'agreed' && prepared.refusal === null) {
-      return planAgreed(store, target, prepared, { id: verdict.id, note, nowMs });
-    }
-    const error = verdict.kind === 'agreed' ? undefined : verdict.error;
-    const status = verdict.kind === 'conflict' ? 'conflict' : 'rejected';
-    return planRefused(
-      prepared,
-      { status, id: prepared.id, ...(error === undefined ? {} : { error }) },
-      { note, nowMs },
-    );
+    return retryOnConflict(async (isRetry) => {
+      const upload = isRetry ? await this.#reread(target, before) : before;
+      if (upload.note !== null && !isOpen(upload.note)) return readOutcome(upload.note);
+      if (answer.kind !== 'agreed') {
+        const outcome: KeptOutcome = { status: answer.kind, id: upload.id, error: answer.error };
+        return (await commitPlan(this.#ports, target, planRefused(upload, outcome, clock.nowMs()))) ? outcome : null;
+      }
+      const { id } = answer;
+      const read = isRetry || readBefore === null ? await store.readObjects(target.partition, [id]) : readBefore;
+      const { outcome, plan } = planAgreed(target, upload, { id, read, nowMs: clock.nowMs() });
+      return (await commitPlan(this.#ports, target, plan)) ? outcome : null;
+    });
   }
 
-  /** Told as rejected: the device must know that it is not on its way any more. */
+  /** Gives up on an upload. The device is told that it is rejected; the upload is kept for when its job is revived. */
   async #setAside(
     target: UploadTarget,
     prepared: PreparedUpload,
-    { trouble: { error }, job }: { readonly trouble: PartialError; readonly job: LeasedJob },
+    { error, job }: { readonly error: PartialError; readonly job: LeasedJob },
   ): Promise<void> {
-    await persistPlan(async () => {
-      const note = await this.#before(target, prepared.opId);
-      if (note !== null && !isOpen(note)) return true;
-      const outcome: KeptOutcome = { status: 'rejected', id: prepared.id, error, setAsideBy: job.id };
+    await retryOnConflict(async (isRetry) => {
+      const upload = isRetry ? await this.#reread(target, prepared) : prepared;
+      if (upload.note !== null && !isOpen(upload.note)) return true;
       const nowMs = this.#ports.clock.nowMs();
-      const refused = planRefused(prepared, outcome, { note, nowMs });
-      const kept = keptUpload(prepared, nowMs + SET_ASIDE_KEPT_MS);
-      const writes = [...refused.writes.filter(({ kind }) => kind !== 'upload'), kept];
-      return (await commitPlan(this.#ports, target, { ...refused, writes })) ? true : null;
+      const { changes, writes } = planRefused(
+        upload,
+        { status: 'rejected', id: upload.id, error, setAsideBy: job.id },
+        nowMs,
+      );
+      const kept = uploadWrite(upload.given, nowMs + SET_ASIDE_KEPT_MS);
+      const plan = { changes, writes: [...writes.filter(({ kind }) => kind !== 'upload'), kept] };
+      return (await commitPlan(this.#ports, target, plan)) ? true : null;
     });
   }
 
   /**
-   * Leaves uploads to a queue. First come notes: the uploads themselves, and which ids will get another name, so that
-   * nothing that depends on them runs ahead. Then come the jobs; and only when those are safe, the outcomes. Whoever dies
-   * in between has promised nothing.
+   * Leaves uploads to a queue. First come notes: the uploads themselves, and which ids the backend will name, so that
+   * nothing that depends on them is done before them. Then come the jobs, and only when those are safe, the outcomes.
+   * After a crash in between nothing was promised to the device.
    */
-  async #leave(target: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
-    const { jobs } = this.#ports;
+  async #leave(target: UploadTarget, prepared: readonly PreparedUpload[]): Promise<Outcomes> {
+    const { jobs, clock } = this.#ports;
     const outcomes = new Map<string, KeptOutcome>();
-    if (uploads.length === 0) return outcomes;
-    const fresh: PreparedUpload[] = [];
-    for (const prepared of await this.#prepare(target, firstOfEach(uploads))) {
-      const known = await this.#decideUnlessOpen(target, prepared);
-      if (known === null) fresh.push(prepared);
-      else outcomes.set(prepared.opId, known);
-    }
+    const fresh = await retryOnConflict(async (isRetry) => {
+      const current = isRetry ? await this.#prepareAgain(target, prepared) : prepared;
+      const open: PreparedUpload[] = [];
+      for (const one of current) {
+        const known = await this.#knownOutcome(target, one);
+        if (known === null) open.push(one);
+        else outcomes.set(one.opId, known);
+      }
+      if (open.length === 0 || jobs === undefined) return open;
+      return (await commitPlan(this.#ports, target, { changes: [], writes: queuedWrites(target, open) })) ? open : null;
+    });
     if (fresh.length === 0) return outcomes;
     if (jobs === undefined) throw new Refusal('backend_unavailable', 'the backend cannot be asked now; upload again');
-    await this.#keepUploads(target, fresh);
-    await jobs.enqueueAll(
-      target.queue ?? UPLOAD_QUEUE,
-      fresh.map((prepared) => uploadJob(target, prepared, this.#ports.clock.nowMs())),
-    );
-    for (const prepared of fresh) outcomes.set(prepared.opId, await this.#noteQueued(target, prepared));
-    return outcomes;
+    const newJobs = fresh.map((one) => uploadJob(target, one, clock.nowMs()));
+    await jobs.enqueueAll(target.queue ?? UPLOAD_QUEUE, newJobs);
+    return new Map([...outcomes, ...(await this.#noteQueued(target, fresh))]);
   }
 
-  /** What is known already, or can never be applied, needs no job. */
-  async #decideUnlessOpen(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
-    const before = await this.#before(target, prepared.opId);
-    if (before !== null) return readOutcome(before);
-    return prepared.refusal === null ? null : this.#decideHere(target, prepared, null);
+  /** The outcome of an upload that needs no job: it is known, or can never be applied. Null: it needs one. */
+  async #knownOutcome(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
+    if (prepared.note !== null) return readOutcome(prepared.note);
+    if (prepared.refusal === null) return null;
+    const decided = await this.#decideHere(target, prepared, null);
+    return decided.kind === 'done' ? decided.outcome : null;
   }
 
-  /** Keeps the uploads for their jobs, and notes the ids that the backend has not named yet. */
-  async #keepUploads(target: UploadTarget, fresh: readonly PreparedUpload[]): Promise<void> {
-    const queue = target.queue ?? UPLOAD_QUEUE;
-    const creates = new Map(fresh.filter(({ given }) => given.op === 'create').map((one) => [one.origin, one.opId]));
-    await persistPlan(async () => {
-      const known = await this.#links(target, [...creates.keys()]);
-      const links = [...creates].flatMap(([key, opId]): NoteWrite[] => {
-        const link = known.get(key);
-        if (link !== undefined && readLink(link).state === 'given') return [];
-        const text = linkText({ state: 'pending', queue, opId });
-        return [{ kind: 'link', key, text, expect: link?.text ?? null }];
-      });
-      const writes = [...links, ...fresh.map((prepared) => keptUpload(prepared))];
-      return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? true : null;
+  /** Notes that uploads are queued. A job may be done before this is: then its outcome stands. */
+  #noteQueued(target: UploadTarget, fresh: readonly PreparedUpload[]): Promise<Outcomes> {
+    return retryOnConflict(async (isRetry) => {
+      const current = isRetry ? await rereadNotes(this.#ports.store, target, fresh) : fresh;
+      const outcomes = new Map(
+        current.map((one) => [one.opId, one.note === null ? queued(one) : readOutcome(one.note)]),
+      );
+      const open = current.filter(({ note }) => note === null);
+      const writes = open.flatMap((one) => outcomeWrites(one.opId, queued(one), null));
+      return open.length === 0 || (await commitPlan(this.#ports, target, { changes: [], writes })) ? outcomes : null;
     });
   }
 
-  /**
-   * Takes back what `#keepUploads` noted of an upload that had come to an outcome by then, in a request beside that one:
-   * nothing may wait for a create that is done.
-   */
-  async #tidy(target: UploadTarget, upload: Upload): Promise<void> {
-    const { op_id: opId, id } = upload;
-    await persistPlan(async () => {
-      const note = await this.#before(target, opId);
-      if (note === null || isOpen(note)) return true;
-      const link = (await this.#links(target, upload.op === 'create' ? [id] : [])).get(id);
-      const state = link === undefined ? null : readLink(link);
-      const isStale = state?.state === 'pending' && state.opId === opId;
-      const links = isStale ? linkWrites(upload, readOutcome(note), this.#ports.clock.nowMs()) : [];
-      const expected = links.map((write) => (write.key === id && link ? { ...write, expect: link.text } : write));
-      const writes = [{ kind: 'upload', key: opId, text: null } as const, ...expected];
-      return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? true : null;
-    });
-  }
-
-  async #links({ partition, client }: UploadTarget, keys: readonly string[]): Promise<ReadonlyMap<string, Note>> {
-    const refs = keys.map((key) => ({ kind: 'link', key }) as const);
-    const notes = refs.length === 0 ? [] : await this.#ports.store.readNotes(partition, client, refs);
-    return new Map(notes.map((note) => [note.key, note]));
-  }
-
-  /** The job may be done before this is: then its outcome is the one. */
-  #noteQueued(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome> {
-    return persistPlan(async () => {
-      const note = await this.#before(target, prepared.opId);
-      if (note !== null) return readOutcome(note);
-      const { id, origin } = prepared;
-      const outcome: KeptOutcome = { status: 'queued', id, ...(origin === id ? {} : { origin }) };
-      const writes = outcomeWrites(prepared.opId, outcome, null);
-      return (await commitPlan(this.#ports, target, { changes: [], kept: [], writes })) ? outcome : null;
-    });
-  }
-
-  /** What was noted of the upload, told or acknowledged. */
-  async #before({ partition, client }: UploadTarget, opId: string): Promise<Note | null> {
-    const [note] = await this.#ports.store.readNotes(partition, client, outcomeRefs(opId));
-    return note ?? null;
-  }
-
-  /** The same with the upload that was kept for its job. */
-  async #kept(
+  /** The upload that was kept for a job, and what became of it. */
+  async #readKept(
     { partition, client }: UploadTarget,
     opId: string,
   ): Promise<{ readonly note: Note | null; readonly upload: Upload | null }> {
@@ -323,73 +282,84 @@ export class BackendUploads {
     return { note, upload: kept === undefined ? null : (parseJson(kept.text) as Upload) };
   }
 
-  #prepare(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly PreparedUpload[]> {
-    return prepareUploads(this.#ports.store, target, uploads, this.#ports.limits);
+  #prepareAgain(target: UploadTarget, uploads: readonly PreparedUpload[]): Promise<readonly PreparedUpload[]> {
+    return prepareUploads(
+      this.#ports,
+      target,
+      uploads.map(({ given }) => given),
+    );
   }
 
-  /** What went well in a request is counted by whoever took the request. */
-  #tellTrouble(
-    target: UploadTarget,
-    { opId, given: { op } }: PreparedUpload,
-    trouble: PartialError,
-    tookMs: number,
-  ): void {
+  async #reread<T extends PreparedUpload>(target: UploadTarget, upload: T): Promise<T> {
+    const [current] = await rereadNotes(this.#ports.store, target, [upload]);
+    return current as T;
+  }
+
+  /** Successful requests are counted by the route or the job. */
+  #logTrouble(target: UploadTarget, { opId, given: { op } }: PreparedUpload, trouble: BackendTrouble, tookMs: number) {
     const { source, client } = target;
     this.#ports.count?.(`sources:${op}_failed:${source}`, tookMs);
-    this.#ports.log[trouble.isLogged ? 'debug' : 'warn']('upload_failed', {
-      source,
-      client,
-      op,
-      op_id: opId,
-      code: trouble.error.code,
-      reason: trouble.reason,
-    });
+    const level = trouble.isLogged ? 'debug' : 'warn';
+    const { error, reason } = trouble;
+    this.#ports.log[level]('upload_failed', { source, client, op, op_id: opId, code: error.code, reason });
   }
 }
 
-type PartialError = Extract<BackendVerdict, { readonly kind: 'trouble' }>;
-
-const WAITING: PartialError = {
-  kind: 'trouble',
+const NOT_NAMED_YET: Attempt = {
+  kind: 'postponed',
   error: { code: 'backend_unavailable', detail: 'it names an object that the backend has not named yet' },
   retryAfterMs: WAIT_MS,
-  reason: 'waiting',
   isLogged: false,
 };
 
 /**
- * Nothing is noted under it: what is noted of the upload has been looked at. No device can choose a control character,
- * and this one is allowed in the keys of every engine.
+ * Uploads that the backend is asked about at the same time. Where a source has references, an upload may refer to the one
+ * before it, so they are asked about one by one.
  */
-const UNKNOWN_OP = '\u001f';
-
-function outcomeRefs(opId: string): readonly NoteRef[] {
-  return [
-    { kind: 'outcome', key: opId },
-    { kind: 'settled', key: opId },
-  ];
+function batchesOf(target: UploadTarget, uploads: readonly PreparedUpload[]): readonly (readonly PreparedUpload[])[] {
+  const size = target.references.size > 0 ? 1 : UPLOADS_AT_ONCE_MAX;
+  return roundsOf(uploads, ({ origin }) => origin).flatMap((round) =>
+    Array.from({ length: Math.ceil(round.length / size) }, (_, index) => round.slice(index * size, (index + 1) * size)),
+  );
 }
 
-/** The note from which the job reads the upload. */
-function keptUpload({ opId, given }: PreparedUpload, endsAtMs?: number): NoteWrite {
-  const text = JSON.stringify(given);
-  return { kind: 'upload', key: opId, text, ...(endsAtMs === undefined ? {} : { endsAtMs }) };
+/**
+ * Keeps uploads for their jobs, and notes the ids that the backend has not named yet. An upload that has come to an
+ * outcome meanwhile is a conflict, because nothing may wait for a create that is done.
+ */
+function queuedWrites(target: UploadTarget, uploads: readonly PreparedUpload[]): readonly NoteWrite[] {
+  const queue = target.queue ?? UPLOAD_QUEUE;
+  const links = new Map<string, NoteWrite>();
+  for (const { given, origin, opId, link } of uploads) {
+    if (given.op !== 'create' || (link !== null && readLink(link).state === 'given')) continue;
+    const text = linkText({ state: 'pending', queue, opId });
+    links.set(origin, { kind: 'link', key: origin, text, expect: link?.text ?? null });
+  }
+  const kept = uploads.flatMap(({ opId, given }) => [...outcomeWrites(opId, null, null), uploadWrite(given)]);
+  return [...links.values(), ...kept];
 }
 
-/** Whether an answer of the backend still counts: the upload is on its way, or was set aside. */
+function queued({ id, origin }: PreparedUpload): KeptOutcome {
+  return { status: 'queued', id, ...(origin === id ? {} : { origin }) };
+}
+
+/** Jobs of one object run one after the other, so the job of its create is done unless that is in another queue. */
+function mustWait({ waits, createdIn }: PreparedUpload, job: LeasedJob): boolean {
+  return waits || (createdIn !== null && createdIn !== job.queue);
+}
+
+function isAppliable(upload: PreparedUpload): upload is AppliableUpload {
+  return upload.refusal === null;
+}
+
+/** Whether an answer of the backend still counts: the upload is queued, or was set aside. */
 function isOpen(note: Note): boolean {
   const { status, setAsideBy } = readOutcome(note);
   return status === 'queued' || setAsideBy !== undefined;
 }
 
-/** An upload that was set aside is tried again by the job that did so, once that is revived, and by nobody else. */
+/** Whether the backend may be asked: an upload that was set aside is tried again only by the job that did so. */
 function mayAsk(job: LeasedJob | null, note: Note): boolean {
   const { status, setAsideBy } = readOutcome(note);
   return status === 'queued' || (job !== null && setAsideBy === job.id);
-}
-
-/** An upload that stands twice in a call is the same upload. */
-function firstOfEach(uploads: readonly Upload[]): readonly Upload[] {
-  const seen = new Set<string>();
-  return uploads.filter(({ op_id }) => !seen.has(op_id) && seen.add(op_id));
 }

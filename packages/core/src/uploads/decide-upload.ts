@@ -6,7 +6,7 @@ import type { ObjectRecord } from '../journal/record.ts';
 import { readToken } from '../pages/token.ts';
 import type { PartitionState, StoredObject } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
-import type { Footprint } from './footprint.ts';
+import type { Footprint } from './upload-notes.ts';
 
 /** What is to become of an upload: what it makes of the object, or why it is not applied. */
 export type Decision =
@@ -23,15 +23,15 @@ export interface UploadContext {
 }
 
 /** Pure: what the upload makes of the object as it is. */
-export function decideUpload(upload: AdmittedUpload, circumstances: UploadContext): Decision {
-  const current = liveRecord(circumstances.stored);
+export function decideUpload(upload: AdmittedUpload, context: UploadContext): Decision {
+  const current = liveRecord(context.stored);
   switch (upload.op) {
     case 'create':
       return decideCreate(upload, current);
     case 'update':
-      return current === null ? MISSING : decideChange(upload, current, circumstances);
+      return current === null ? MISSING : decideChange(upload, current, context);
     case 'delete':
-      return current === null ? NOTHING_TO_DO : decideChange(upload, current, circumstances);
+      return current === null ? NOTHING_TO_DO : decideChange(upload, current, context);
   }
 }
 
@@ -46,14 +46,14 @@ function decideCreate({ attributes }: AdmittedUpload, current: ObjectRecord | nu
   return { status: 'rejected', refusal: new Refusal('object_exists', 'there is already an object of this id') };
 }
 
-function decideChange(upload: AdmittedUpload, current: ObjectRecord, circumstances: UploadContext): Decision {
+function decideChange(upload: AdmittedUpload, current: ObjectRecord, context: UploadContext): Decision {
   const verdict = upload.op === 'delete' ? 'gone' : merged(current.attributes, upload.attributes);
-  if (circumstances.conflicts === 'last_writer' || verdict === null) return { status: 'applied', verdict };
+  if (context.conflicts === 'last_writer' || verdict === null) return { status: 'applied', verdict };
   if (upload.seen === null) {
     const detail = 'this source detects conflicts: say with "seen" in which state the change was made';
     return { status: 'rejected', refusal: new Refusal('invalid_request', detail) };
   }
-  const foreign = changedByOthers(upload, current, circumstances);
+  const foreign = changedByOthers(upload, current, context);
   if (foreign === null) return { status: 'applied', verdict };
   const what = upload.op === 'delete' ? 'the object' : `the attribute ${JSON.stringify(foreign)}`;
   const detail = `${what} was changed by somebody else since the device saw it`;

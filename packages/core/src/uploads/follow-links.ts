@@ -1,60 +1,79 @@
 import { parseJson, Refusal } from '@tidemark/protocol';
 import type { AttributeTexts } from '../admission/admitted.ts';
 import { liveRecord } from '../documents/effect.ts';
-import type { NoteRef, NoteWrite, PartitionKey, Store } from '../ports/store.ts';
+import type { Note, NoteWrite, PartitionKey, Store } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
-import { type Link, linkText, readLink } from './link-note.ts';
+import { type Link, linkText, readLink } from './upload-notes.ts';
 import type { UploadTarget } from './upload-target.ts';
 
-/** An upload with the ids of the backend in it, as far as they are known. */
-export interface LinkedUpload {
-  readonly upload: AdmittedUpload;
-  /** The id under which the uploads of this object keep their order. */
-  readonly origin: string;
-  /** The queue in which the create of the object itself still waits; null: in none. */
-  readonly createdIn: string | null;
-  /** It refers to another object that the backend has not named yet. */
-  readonly waits: boolean;
-  /** It depends on something that never came to be. */
-  readonly refusal: Refusal | null;
+/** An upload with the ids that the backend gave, as far as it has named the objects. */
+export type LinkedUpload =
+  | {
+      readonly admitted: AdmittedUpload;
+      /** The id by which the uploads of this object are ordered. */
+      readonly origin: string;
+      /** The queue in which the create of the object still waits; null: in none. */
+      readonly createdIn: string | null;
+      /** Whether it refers to another object that the backend has not named yet. */
+      readonly waits: boolean;
+      readonly refusal: null;
+    }
+  /** It depends on an object whose create was rejected. */
+  | { readonly refusal: Refusal };
+
+/** The ids of one partition that uploads name. */
+export interface NamedIds {
+  readonly partition: PartitionKey;
+  readonly ids: Set<string>;
 }
 
-/** Links by the partition they stand in, then by temporary id. */
+/** Links by the partition they belong to, then by id. */
 export type Links = ReadonlyMap<string, ReadonlyMap<string, Link>>;
 
-/** All links that these uploads may have to follow: of the objects themselves, and of those their attributes name. */
+/** The ids under which there may be links: of the objects themselves, and of those their attributes refer to. */
+export function namedIds(target: UploadTarget, uploads: readonly AdmittedUpload[]): ReadonlyMap<string, NamedIds> {
+  const named = new Map([[partitionName(target.partition), { partition: target.partition, ids: new Set<string>() }]]);
+  const add = (partition: PartitionKey, id: string) => {
+    const name = partitionName(partition);
+    const known = named.get(name) ?? { partition, ids: new Set() };
+    named.set(name, known);
+    known.ids.add(id);
+  };
+  for (const upload of uploads) {
+    add(target.partition, upload.id);
+    for (const { partition, ids } of referencesIn(upload, target)) for (const id of ids) add(partition, id);
+  }
+  return named;
+}
+
+export function linkRefs(ids: Iterable<string>) {
+  return Array.from(ids, (key) => ({ kind: 'link', key }) as const);
+}
+
+/** Reads the links of all partitions but the target's own, whose notes have been read: `own`. */
 export async function readLinks(
   store: Store,
   target: UploadTarget,
-  uploads: readonly AdmittedUpload[],
+  named: ReadonlyMap<string, NamedIds>,
+  own: readonly Note[],
 ): Promise<Links> {
-  const wanted = new Map<string, { readonly partition: PartitionKey; readonly ids: Set<string> }>();
-  const want = (partition: PartitionKey, id: string) => {
-    const place = wanted.get(placeOf(partition)) ?? { partition, ids: new Set() };
-    wanted.set(placeOf(partition), place);
-    place.ids.add(id);
-  };
-  for (const upload of uploads) {
-    want(target.partition, upload.id);
-    for (const { partition, ids } of namedIn(upload, target)) for (const id of ids) want(partition, id);
-  }
   const links = new Map<string, ReadonlyMap<string, Link>>();
-  for (const [place, { partition, ids }] of wanted) {
-    const refs = [...ids].map((key): NoteRef => ({ kind: 'link', key }));
-    const notes = await store.readNotes(partition, target.client, refs);
+  for (const [name, { partition, ids }] of named) {
+    const isOwn = name === partitionName(target.partition);
+    const notes = isOwn ? own : await store.readNotes(partition, target.client, linkRefs(ids));
     const known = new Map(notes.map((note) => [note.key, readLink(note)]));
-    for (const id of await forgetObsolete(store, { ...target, partition }, known)) known.delete(id);
-    if (known.size > 0) links.set(place, known);
+    for (const id of await removeObsolete(store, { ...target, partition }, known)) known.delete(id);
+    if (known.size > 0) links.set(name, known);
   }
   return links;
 }
 
 /**
- * Forgets rejected creates under whose ids there are objects by now: somebody else's, or pushed since. Returns the ids. The
- * notes are removed before anything is asked of the backend, so that an upload that was let through once is not stopped
- * at its next attempt, when the object may be gone again, perhaps by this very upload.
+ * Removes the links of rejected creates under whose ids there are objects by now, and returns the ids. This happens before
+ * the backend is asked, so that an upload that was let through once is not stopped at its next attempt, when the object
+ * may be gone again, perhaps by this very upload.
  */
-async function forgetObsolete(
+async function removeObsolete(
   store: Store,
   { partition, client, guards }: UploadTarget,
   links: ReadonlyMap<string, Link>,
@@ -63,7 +82,7 @@ async function forgetObsolete(
   if (rejected.length === 0) return [];
   const { objects } = await store.readObjects(partition, rejected);
   const live = rejected.filter((id) => liveRecord(objects.get(id)) !== null);
-  // Where somebody was faster, the link is another one by now, or gone.
+  // After a conflict there is nothing left to do: another request has changed or removed the link.
   for (const key of live) {
     const writes: NoteWrite[] = [{ kind: 'link', key, text: null, expect: linkText({ state: 'rejected' }) }];
     await store.commit({ partition, guards, changes: [], notes: { client, writes, nowMs: NO_NOTE_ENDS } });
@@ -73,32 +92,30 @@ async function forgetObsolete(
 
 const NO_NOTE_ENDS = 0;
 
+/** Replaces temporary ids by those that the backend gave, in the upload itself and in its references. */
 export function followLinks(upload: AdmittedUpload, target: UploadTarget, links: Links): LinkedUpload {
-  const own = links.get(placeOf(target.partition))?.get(upload.id);
-  const unchanged = { upload, origin: upload.id, createdIn: null, waits: false, refusal: null };
-  if (links.size === 0) return unchanged;
-  if (own?.state === 'rejected' && upload.op !== 'create')
-    return { ...unchanged, refusal: dependsOnRejected(upload.id) };
-  const named = namedIn(upload, target).flatMap(({ partition, ids }) =>
-    ids.map((id) => ({ id, link: links.get(placeOf(partition))?.get(id) })),
+  const own = links.get(partitionName(target.partition))?.get(upload.id);
+  if (own?.state === 'rejected' && upload.op !== 'create') return { refusal: dependsOnRejected(upload.id) };
+  const referred = referencesIn(upload, target).flatMap(({ partition, ids }) =>
+    ids.map((id) => ({ id, link: links.get(partitionName(partition))?.get(id) })),
   );
-  const rejected = named.find(({ link }) => link?.state === 'rejected');
-  if (rejected !== undefined) return { ...unchanged, refusal: dependsOnRejected(rejected.id) };
+  const rejected = referred.find(({ link }) => link?.state === 'rejected');
+  if (rejected !== undefined) return { refusal: dependsOnRejected(rejected.id) };
   return {
-    upload: {
+    admitted: {
       ...upload,
       id: own?.state === 'given' ? own.id : upload.id,
       attributes: rewritten(upload.attributes, target, links),
     },
     origin: own?.state === 'given' ? own.origin : upload.id,
     createdIn: own?.state === 'pending' && upload.op !== 'create' ? own.queue : null,
-    waits: named.some(({ link }) => link?.state === 'pending'),
+    waits: referred.some(({ link }) => link?.state === 'pending'),
     refusal: null,
   };
 }
 
-/** The ids of other objects that the upload names in attributes its source declares as references. */
-function namedIn(
+/** The ids of other objects in the attributes that the source declares as references. */
+function referencesIn(
   { attributes }: AdmittedUpload,
   { references }: UploadTarget,
 ): readonly { readonly partition: PartitionKey; readonly ids: readonly string[] }[] {
@@ -108,7 +125,7 @@ function namedIn(
   });
 }
 
-/** A reference is an id, or a list of them. */
+/** A reference is an id or a list of ids. */
 function idsIn(text: string): readonly string[] {
   const value: unknown = parseJson(text);
   if (typeof value === 'string') return [value];
@@ -119,7 +136,7 @@ function rewritten(attributes: AttributeTexts, { references }: UploadTarget, lin
   const next = new Map(attributes);
   for (const [attribute, partition] of references) {
     const text = attributes.get(attribute);
-    const known = links.get(placeOf(partition));
+    const known = links.get(partitionName(partition));
     if (text === undefined || known === undefined) continue;
     const renamed = (one: unknown): unknown => {
       const link = typeof one === 'string' ? known.get(one) : undefined;
@@ -139,6 +156,7 @@ function dependsOnRejected(id: string): Refusal {
   );
 }
 
-export function placeOf({ source, user }: PartitionKey): string {
+/** Names a partition by a text, to find it in a map. */
+export function partitionName({ source, user }: PartitionKey): string {
   return JSON.stringify([source, user]);
 }

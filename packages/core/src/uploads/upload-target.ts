@@ -1,28 +1,111 @@
-import type { Conflicts, Refusal } from '@tidemark/protocol';
-import type { Adapter } from '../ports/adapter.ts';
+import { type Conflicts, Refusal } from '@tidemark/protocol';
+import { quoted } from '../admission/admit-name.ts';
+import type { Clients } from '../devices/clients.ts';
+import type { DeviceSessions, RegisteredDevice } from '../devices/device-sessions.ts';
+import type { Adapter, Adapters } from '../ports/adapter.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
+import type { UserPartition } from '../sources/memberships.ts';
+import { NO_ADAPTER } from '../sources/source-record.ts';
+import type { Sources, SourceView } from '../sources/sources.ts';
+import type { UploadJob } from './upload-job.ts';
 
 /** Where the uploads of one device to one source go. */
-export interface UploadTarget {
+export interface UploadTarget extends UserPartition, RegisteredDevice {
   readonly source: string;
-  readonly client: string;
-  /** The registration of the device, which tells it from earlier and later ones of the same id. */
-  readonly registration: number;
-  /** Whose device it is. */
-  readonly user: string;
-  readonly partition: PartitionKey;
-  /** Where the user's data was before: what was uploaded there is not done again here. */
-  readonly earlier: readonly PartitionKey[];
   readonly conflicts: Conflicts;
   readonly isReadOnly: boolean;
-  /** Attribute → the partition whose objects it names. */
+  /** Attribute → the partition of the objects that the attribute refers to. */
   readonly references: ReadonlyMap<string, PartitionKey>;
-  /** Who must agree; null: nobody. */
+  /** The backend that must agree; null: uploads need no backend. */
   readonly adapter: Adapter | null;
-  /** Where uploads are left for later; null: they are done at once. */
+  /** The queue to which all uploads are left; null: they are applied in the request. */
   readonly queue: string | null;
-  /** The partition has no room left, so what is not a deletion is rejected. */
+  /** The partition is full, so that only deletions are applied. */
   readonly isFull?: Refusal;
-  /** What must still be there when something is written: the source, the user, the device. */
+  /** What must still exist when something is written: the source and the registration of the device. */
   readonly guards: readonly Guard[];
 }
+
+export interface UploadTargetsParts {
+  readonly clients: Pick<Clients, 'userOf'>;
+  readonly sessions: DeviceSessions;
+  readonly sources: Sources;
+  /** Absent: no source has a backend, whatever it says. */
+  readonly adapters?: Adapters;
+}
+
+/** Finds out where uploads go. */
+export class UploadTargets {
+  readonly #parts: UploadTargetsParts;
+
+  constructor(parts: UploadTargetsParts) {
+    this.#parts = parts;
+  }
+
+  /** Asks the adapter which partition the user is in: uploads go nowhere else. */
+  async current(device: RegisteredDevice, name: string): Promise<UploadTarget> {
+    const source = await this.#parts.sources.view(name);
+    return this.#target(device, source, await this.#parts.sources.memberships.placeOf(source, device.user));
+  }
+
+  /** Takes the partition that the adapter named last, without asking it. */
+  async lastKnown(device: RegisteredDevice, name: string): Promise<UploadTarget> {
+    const source = await this.#parts.sources.view(name);
+    return this.#target(device, source, await this.#parts.sources.memberships.knownPlaceOf(source, device.user));
+  }
+
+  /** The partition that the job names: the user may be in another one by now. */
+  async ofJob({ source, client, registration, owner }: UploadJob): Promise<UploadTarget> {
+    const { clients, sessions, sources } = this.#parts;
+    const user = await clients.userOf(client);
+    const device = user === null ? null : await sessions.identify({ user, client });
+    if (device === null || device.registration !== registration) {
+      throw new Refusal('client_not_found', `the device of the upload, ${quoted(client)}, is gone`);
+    }
+    const partition = { source, user: owner === undefined ? device.user : owner };
+    return this.#target(device, await sources.view(source), { partition, earlier: [] });
+  }
+
+  async #target(device: RegisteredDevice, source: SourceView, place: UserPartition): Promise<UploadTarget> {
+    const { user, client, registration } = device;
+    const { name, conflicts, read_only: isReadOnly, cud_queue, queue } = source;
+    return {
+      ...device,
+      ...place,
+      source: name,
+      conflicts,
+      isReadOnly,
+      references: await this.#references(source, user),
+      adapter: adapterOf(this.#parts.adapters, source),
+      queue: cud_queue ?? queue,
+      guards: [
+        { kind: 'source', key: [name] },
+        { kind: 'user_client', key: [user, client], version: registration },
+      ],
+    };
+  }
+
+  /** References to a source that does not exist yet are left out: it has no objects. */
+  async #references({ references }: SourceView, user: string): Promise<ReadonlyMap<string, PartitionKey>> {
+    const { sources } = this.#parts;
+    const partitions = new Map<string, PartitionKey>();
+    for (const [attribute, name] of Object.entries(references)) {
+      const source = await sources.find(name);
+      if (source === null) continue;
+      partitions.set(attribute, (await sources.memberships.knownPlaceOf(source, user)).partition);
+    }
+    return partitions;
+  }
+}
+
+/** Uploads to a source whose adapter is missing wait for it, because no other backend may agree in its place. */
+function adapterOf(adapters: Adapters | undefined, { adapter }: SourceView): Adapter | null {
+  if (adapters === undefined || adapter === NO_ADAPTER) return null;
+  return adapters.find(adapter) ?? MISSING_ADAPTER;
+}
+
+function missing(): Promise<never> {
+  return Promise.reject(new Refusal('backend_unavailable', 'the source names an adapter that is not there'));
+}
+
+const MISSING_ADAPTER: Adapter = { query: missing, create: missing, update: missing, delete: missing };

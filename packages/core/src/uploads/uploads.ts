@@ -1,136 +1,217 @@
 import {
+  ACKNOWLEDGED_PER_CALL_MAX,
   nameProblem,
   OUTCOMES_PER_PULL_MAX,
   OUTCOMES_WAITING_MAX,
   type Outcome,
+  pointer,
   Refusal,
-  SETTLED_KEPT_MS,
+  UPLOADS_PER_PUSH_MAX,
   type Upload,
 } from '@tidemark/protocol';
 import { bytesMaxOf } from '../admission/quota.ts';
+import { requireCount } from '../admission/require-count.ts';
+import type { DeviceCaller, RegisteredDevice } from '../devices/device-sessions.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
-import type { Note, NoteRef, NoteWrite, PartitionKey, Store, StoredObject } from '../ports/store.ts';
+import type { Note, NoteRef, PartitionKey, Store, StoredObject } from '../ports/store.ts';
+import { NO_ADAPTER } from '../sources/source-record.ts';
+import { requireOpId } from './admit-upload.ts';
 import { BackendUploads, type BackendUploadsPorts } from './backend-uploads.ts';
-import { commitPlan, persistPlan } from './commit-plan.ts';
-import { type KeptOutcome, outcomeOf, readOutcome, tellsCurrent } from './outcome-note.ts';
-import { planRound } from './plan-round.ts';
-import { type PreparedUpload, prepareUploads } from './prepare-uploads.ts';
-import { roundsOf } from './rounds.ts';
-import type { UploadTarget } from './upload-target.ts';
+import { firstOfEach, type PreparedUpload, prepareUploads, rereadNotes } from './prepare-uploads.ts';
+import { readUploadJob } from './upload-job.ts';
+import {
+  includesCurrent,
+  type KeptOutcome,
+  outcomeOf,
+  outcomeRefs,
+  readOutcome,
+  settledWrites,
+} from './upload-notes.ts';
+import { roundsOf, UploadLane } from './upload-order.ts';
+import { commitPlan, decide, planRound, retryOnConflict, seenIn } from './upload-plan.ts';
+import { type UploadTarget, UploadTargets, type UploadTargetsParts } from './upload-target.ts';
 
-export type UploadsPorts = BackendUploadsPorts;
+export interface UploadsParts extends BackendUploadsPorts, UploadTargetsParts {}
 
-/** Where outcomes wait. */
-export type WaitingUploads = Pick<UploadTarget, 'source' | 'client' | 'partition' | 'earlier'>;
+/** Op ids by source. */
+export type Acknowledged = ReadonlyMap<string, readonly string[]>;
+
+export interface DevicePushCall {
+  readonly changes: readonly Upload[];
+  readonly acknowledged?: Acknowledged;
+}
+
+type Outcomes = ReadonlyMap<string, KeptOutcome>;
 
 /**
- * Changes made on devices, applied exactly once however often they arrive: what became of an upload is written in the
- * very step that applies it, and told to the device until it says that it knows.
+ * Changes that devices upload. Each is applied exactly once, however often it arrives, because its outcome is written in
+ * the commit that applies it. Outcomes are sent to the device until it acknowledges them.
  */
 export class Uploads {
-  readonly #ports: UploadsPorts;
+  readonly #parts: UploadsParts;
   readonly #store: Store;
-  readonly #withBackend: BackendUploads;
+  readonly #targets: UploadTargets;
+  readonly #backend: BackendUploads;
 
-  constructor(ports: UploadsPorts) {
-    this.#ports = ports;
-    this.#store = ports.store;
-    this.#withBackend = new BackendUploads(ports);
+  constructor(parts: UploadsParts) {
+    this.#parts = parts;
+    this.#store = parts.store;
+    this.#targets = new UploadTargets(parts);
+    this.#backend = new BackendUploads(parts);
   }
 
-  /** Uploads of one device to one source, in their order; the outcomes in the same order. */
-  async apply(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
-    const told = await this.#toldEarlier(target, uploads);
-    const fresh = uploads.filter(({ op_id }) => !told.has(op_id));
-    if (fresh.length > 0) for (const outcome of await this.#apply(target, fresh)) told.set(outcome.op_id, outcome);
-    return uploads.flatMap(({ op_id }) => told.get(op_id) ?? []);
-  }
-
-  /** What became of uploads that arrived while the user's data was elsewhere. They are repetitions. */
-  async #toldEarlier(target: UploadTarget, uploads: readonly Upload[]): Promise<Map<string, Outcome>> {
-    const { client, earlier } = target;
-    const refs = uploads.flatMap(({ op_id: key }): NoteRef[] => [
-      { kind: 'outcome', key },
-      { kind: 'settled', key },
-    ]);
-    const known = new Map<string, KeptOutcome>();
-    for (const partition of earlier) {
-      for (const note of await this.#store.readNotes(partition, client, refs)) known.set(note.key, readOutcome(note));
-    }
-    const told = known.size === 0 ? [] : await this.#tell(target, [...known.keys()], known);
-    return new Map(told.map((outcome) => [outcome.op_id, outcome]));
-  }
-
-  async #apply(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
-    await this.#requireRoom(target, uploads.length);
-    const outcomes = await (target.adapter === null
-      ? this.#applyHere(target, uploads)
-      : this.#withBackend.apply(target, uploads));
-    return this.#tell(
-      target,
-      uploads.map(({ op_id }) => op_id),
-      outcomes,
-    );
-  }
-
-  /** Runs the job of an upload that was left to a queue. */
-  run(job: LeasedJob, target: UploadTarget): Promise<void> {
-    return this.#withBackend.run(job, target);
-  }
-
-  async #applyHere(target: UploadTarget, uploads: readonly Upload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
-    const prepared = await prepareUploads(this.#store, target, uploads, this.#ports.limits);
-    const outcomes = new Map<string, KeptOutcome>();
-    for (const round of roundsOf(firstOfEach(prepared))) {
-      for (const [opId, outcome] of await this.#applyRound(target, round)) outcomes.set(opId, outcome);
+  /** Applies changes of a device. Returns their outcomes in the same order. */
+  async push(caller: DeviceCaller, { changes, acknowledged }: DevicePushCall): Promise<readonly Outcome[]> {
+    requireCount(changes.length, UPLOADS_PER_PUSH_MAX, 'changes');
+    for (const [index, { op_id }] of changes.entries()) requireOpId(op_id, pointer('changes', index, 'op_id'));
+    const device = await this.#parts.sessions.identify(caller);
+    await this.#acknowledge(device, acknowledged);
+    const outcomes: Outcome[] = [];
+    for (const indexes of await this.#groupsOf(changes)) {
+      const uploads = indexes.map((index) => changes[index] as Upload);
+      const applied = await this.#applyToSource(device, uploads[0]?.source ?? '', uploads);
+      for (const [at, index] of indexes.entries()) outcomes[index] = applied[at] as Outcome;
     }
     return outcomes;
   }
 
-  /** Outcomes the device has not acknowledged; those that find no room come when these are. */
-  async waiting(target: WaitingUploads): Promise<readonly Outcome[]> {
+  /** Runs the job of an upload that was left to a queue. */
+  async runJob(job: LeasedJob): Promise<void> {
+    const upload = readUploadJob(job);
+    const target = await this.#targets.ofJob(upload).catch((error: unknown) => {
+      if (!(error instanceof Refusal) || !GONE.has(error.code)) throw error;
+      this.#parts.log.warn('upload_dropped', { source: upload.source, reason: error.message });
+      return null;
+    });
+    if (target !== null) await this.#backend.run(job, target);
+  }
+
+  /** Stops sending outcomes that the device has received. */
+  async acknowledge(caller: DeviceCaller, acknowledged: Acknowledged): Promise<void> {
+    await this.#acknowledge(await this.#parts.sessions.identify(caller), acknowledged);
+  }
+
+  /** Reads the outcomes that the device has not acknowledged, a bounded number of them for each partition. */
+  async waiting(target: WaitingTarget): Promise<readonly Outcome[]> {
     if (target.earlier.length === 0) return this.#waitingIn(target, target.partition);
     const here = await this.#waitingIn(target, target.partition);
     const before = await Promise.all(target.earlier.map((partition) => this.#waitingIn(target, partition)));
     return [...here, ...before.flat()];
   }
 
-  /** The outcomes of where the user is, or was. */
-  async #waitingIn(target: WaitingUploads, partition: PartitionKey): Promise<readonly Outcome[]> {
+  async #waitingIn(target: WaitingTarget, partition: PartitionKey): Promise<readonly Outcome[]> {
     const list = { kind: 'outcome', limit: OUTCOMES_PER_PULL_MAX } as const;
     const notes = await this.#store.listNotes(partition, target.client, list);
     if (notes.length === 0) return [];
-    const outcomes = new Map(notes.map((note) => [note.key, readOutcome(note)]));
-    return this.#tell(target, [...outcomes.keys()], outcomes);
+    return this.#outcomesFor(target, new Map(notes.map((note) => [note.key, readOutcome(note)])));
   }
 
-  /** The device knows these outcomes. What is still under way, or was acknowledged before, stays as it is. */
-  async acknowledge(target: UploadTarget, opIds: readonly string[]): Promise<void> {
-    const refs = [...new Set(opIds)].map((key): NoteRef => ({ kind: 'outcome', key }));
-    for (const partition of [target.partition, ...target.earlier]) {
-      await this.#acknowledgeIn({ ...target, partition }, refs);
+  async #acknowledge(device: RegisteredDevice, acknowledged: Acknowledged = new Map()): Promise<void> {
+    requireCount([...acknowledged.values()].flat().length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
+    for (const [name, opIds] of acknowledged) {
+      for (const [index, opId] of opIds.entries()) requireOpId(opId, pointer('acknowledged', name, index));
+    }
+    for (const [name, opIds] of acknowledged) {
+      // The outcomes of a deleted source went with it.
+      if (opIds.length === 0 || !(await this.#parts.sources.has(name))) continue;
+      const target = await this.#targets.lastKnown(device, name);
+      const refs = [...new Set(opIds)].map((key): NoteRef => ({ kind: 'outcome', key }));
+      for (const partition of [target.partition, ...target.earlier]) await this.#settle({ ...target, partition }, refs);
     }
   }
 
-  async #acknowledgeIn(target: UploadTarget, refs: readonly NoteRef[]): Promise<void> {
-    await persistPlan(async () => {
+  /** Outcomes of uploads that are still queued stay as they are. */
+  async #settle(target: UploadTarget, refs: readonly NoteRef[]): Promise<void> {
+    await retryOnConflict(async () => {
       const notes = await this.#store.readNotes(target.partition, target.client, refs);
-      const known = notes.filter((note) => readOutcome(note).status !== 'queued');
-      const plan = { changes: [], kept: [], writes: known.flatMap((note) => this.#settled(note)) };
-      return plan.writes.length === 0 || (await commitPlan(this.#ports, target, plan)) ? true : null;
+      const final = notes.filter((note) => readOutcome(note).status !== 'queued');
+      const nowMs = this.#parts.clock.nowMs();
+      const plan = { changes: [], writes: final.flatMap((note) => settledWrites(note, nowMs)) };
+      return final.length === 0 || (await commitPlan(this.#parts, target, plan)) ? true : null;
     });
   }
 
-  #settled({ key, text }: Note): NoteWrite[] {
-    const endsAtMs = this.#ports.clock.nowMs() + SETTLED_KEPT_MS;
-    return [
-      { kind: 'outcome', key, text: null, expect: text },
-      { kind: 'settled', key, text, endsAtMs },
-    ];
+  /**
+   * The indexes of changes that are applied together: all of one source. Where a backend may name objects, changes of
+   * different sources keep their order, so that a reference comes after the create it refers to.
+   */
+  async #groupsOf(changes: readonly Upload[]): Promise<readonly (readonly number[])[]> {
+    const bySource = new Map<string, number[]>();
+    const inOrder: number[][] = [];
+    for (const [index, { source }] of changes.entries()) {
+      bySource.set(source, [...(bySource.get(source) ?? []), index]);
+      const last = inOrder.at(-1);
+      if (last !== undefined && changes[last[0] ?? 0]?.source === source) last.push(index);
+      else inOrder.push([index]);
+    }
+    const { sources, adapters } = this.#parts;
+    if (bySource.size === 1 || adapters === undefined) return [...bySource.values()];
+    const hasBackend = (await sources.list()).some(({ adapter }) => adapter !== NO_ADAPTER);
+    return hasBackend ? inOrder : [...bySource.values()];
   }
 
-  /** Beyond the quota of the partition only deletions are done: a device that waits for room must not wait with these. */
-  async #applyRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
+  /** An unknown source rejects its own uploads; every other refusal is one of the whole call. */
+  async #applyToSource(
+    device: RegisteredDevice,
+    source: string,
+    uploads: readonly Upload[],
+  ): Promise<readonly Outcome[]> {
+    try {
+      return await this.#apply(await this.#targets.current(device, source), uploads);
+    } catch (error) {
+      if (!(error instanceof Refusal) || !REFUSED_BY_SOURCE.has(error.code)) throw error;
+      const { code, message: detail } = error;
+      return uploads.map(({ op_id, id }) => {
+        return { op_id, source, status: 'rejected', id, error: { code, detail }, current: null };
+      });
+    }
+  }
+
+  async #apply(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
+    const known = await this.#knownEarlier(target, uploads);
+    const fresh = firstOfEach(uploads.filter(({ op_id }) => !known.has(op_id)));
+    const applied = fresh.length === 0 ? known : new Map([...known, ...(await this.#applyFresh(target, fresh))]);
+    const outcomes = new Map((await this.#outcomesFor(target, applied)).map((outcome) => [outcome.op_id, outcome]));
+    return uploads.flatMap(({ op_id }) => outcomes.get(op_id) ?? []);
+  }
+
+  /** The outcomes of uploads that arrived while the user's data was in another partition. */
+  async #knownEarlier({ client, earlier }: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
+    const refs = uploads.flatMap(({ op_id }) => outcomeRefs(op_id));
+    const known = new Map<string, KeptOutcome>();
+    for (const partition of earlier) {
+      for (const note of await this.#store.readNotes(partition, client, refs)) known.set(note.key, readOutcome(note));
+    }
+    return known;
+  }
+
+  async #applyFresh(target: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
+    const waiting = await this.#requireRoom(target, uploads.length);
+    const prepared = await prepareUploads(this.#parts, target, uploads);
+    if (target.adapter !== null) return this.#backend.apply(target, prepared, new UploadLane(waiting));
+    const outcomes = new Map<string, KeptOutcome>();
+    for (const [index, round] of roundsOf(prepared, ({ id }) => id).entries()) {
+      // The round before has changed the notes of the same objects.
+      const current = index === 0 ? round : await rereadNotes(this.#store, target, round);
+      for (const [opId, outcome] of await this.#applyRound(target, current)) outcomes.set(opId, outcome);
+    }
+    return outcomes;
+  }
+
+  /**
+   * Refuses uploads of a device that acknowledges nothing, so that outcomes cannot fill the store. Returns all outcomes
+   * that wait.
+   */
+  async #requireRoom({ partition, client, source }: UploadTarget, more: number): Promise<readonly Note[]> {
+    const limit = OUTCOMES_WAITING_MAX - more + 1;
+    const waiting = await this.#store.listNotes(partition, client, { kind: 'outcome', limit });
+    if (waiting.length < limit) return waiting;
+    const detail = `more than ${OUTCOMES_WAITING_MAX} outcomes of ${JSON.stringify(source)} would wait to be acknowledged`;
+    throw new Refusal('limit_exceeded', detail);
+  }
+
+  /** Beyond the quota of the partition, the deletions of a round are still applied, since they make room. */
+  async #applyRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<Outcomes> {
     try {
       return await this.#tryRound(target, round);
     } catch (error) {
@@ -139,45 +220,36 @@ export class Uploads {
     }
   }
 
-  /** One step for the whole round; again when somebody else was faster. */
-  #tryRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<ReadonlyMap<string, KeptOutcome>> {
-    const bytesMax = bytesMaxOf(this.#ports.limits, target.partition);
-    return persistPlan(async () => {
-      const plan = await planRound(this.#store, target, round, this.#ports.clock.nowMs());
-      if (plan.writes.length === 0) return plan.outcomes;
-      return (await commitPlan(this.#ports, target, { ...plan, bytesMax })) ? plan.outcomes : null;
+  /** Applies a round in one commit. */
+  #tryRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<Outcomes> {
+    const bytesMax = bytesMaxOf(this.#parts.limits, target.partition);
+    return retryOnConflict(async (isRetry) => {
+      const current = isRetry ? await rereadNotes(this.#store, target, round) : round;
+      const known = current.flatMap(({ opId, note }) => (note === null ? [] : [[opId, readOutcome(note)] as const]));
+      const fresh = current.filter(({ note }) => note === null);
+      if (fresh.length === 0) return new Map(known);
+      const ids = fresh.filter(({ refusal }) => refusal === null).map(({ id }) => id);
+      const read = ids.length === 0 ? null : await this.#store.readObjects(target.partition, ids);
+      const decided = fresh.map((prepared) => decide(target, prepared, read));
+      const plan = planRound(target, decided, this.#parts.clock.nowMs());
+      if (!(await commitPlan(this.#parts, target, { ...plan, ...seenIn(read), bytesMax }))) return null;
+      return new Map([...known, ...decided.map(({ prepared, outcome }) => [prepared.opId, outcome] as const)]);
     });
   }
 
-  /** A device that never says what it knows must not fill the store. */
-  async #requireRoom({ partition, client, source }: UploadTarget, more: number): Promise<void> {
-    const limit = OUTCOMES_WAITING_MAX - more + 1;
-    const waiting = await this.#store.listNotes(partition, client, { kind: 'outcome', limit });
-    if (waiting.length < limit) return;
-    const detail = `more than ${OUTCOMES_WAITING_MAX} outcomes of ${JSON.stringify(source)} would wait to be acknowledged`;
-    throw new Refusal('limit_exceeded', detail);
-  }
-
-  /** Who is told that an upload was not applied is also told how the object is, where the user's data is now. */
-  async #tell(
-    { partition, source }: WaitingUploads,
-    opIds: readonly string[],
-    outcomes: ReadonlyMap<string, KeptOutcome>,
-  ): Promise<readonly Outcome[]> {
-    const ids = [...outcomes.values()].filter(tellsCurrent).map(({ id }) => id);
-    const legal = [...new Set(ids)].filter((id) => nameProblem('object', id) === null);
+  /** The outcomes as devices get them: one that was not applied comes with the object as it is in the current partition. */
+  async #outcomesFor({ partition, source }: WaitingTarget, outcomes: Outcomes): Promise<readonly Outcome[]> {
+    const ids = new Set([...outcomes.values()].filter(includesCurrent).map(({ id }) => id));
+    const legal = [...ids].filter((id) => nameProblem('object', id) === null);
     const objects = legal.length === 0 ? NO_OBJECTS : (await this.#store.readObjects(partition, legal)).objects;
-    return opIds.flatMap((opId) => {
-      const outcome = outcomes.get(opId);
-      return outcome === undefined ? [] : [outcomeOf(opId, source, outcome, objects.get(outcome.id))];
-    });
+    return Array.from(outcomes, ([opId, outcome]) => outcomeOf(opId, source, outcome, objects.get(outcome.id)));
   }
 }
+
+/** The partitions in which outcomes of a device wait. */
+type WaitingTarget = Pick<UploadTarget, 'source' | 'client' | 'partition' | 'earlier'>;
 
 const NO_OBJECTS: ReadonlyMap<string, StoredObject> = new Map();
-
-/** An upload that stands twice in a call is the same upload. */
-function firstOfEach(uploads: readonly PreparedUpload[]): readonly PreparedUpload[] {
-  const seen = new Set<string>();
-  return uploads.filter(({ opId }) => !seen.has(opId) && seen.add(opId));
-}
+/** A job whose source, user or device does not exist any more is dropped. */
+const GONE: ReadonlySet<string> = new Set(['source_not_found', 'user_not_found', 'client_not_found']);
+const REFUSED_BY_SOURCE: ReadonlySet<string> = new Set(['source_not_found', 'invalid_name']);

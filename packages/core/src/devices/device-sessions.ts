@@ -1,13 +1,18 @@
 import { Refusal } from '@tidemark/protocol';
 import type { Tokens } from '../accounts/tokens.ts';
-import type { Clients, OwnDevice } from '../devices/clients.ts';
-import type { DeviceId } from '../devices/device-id.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Clients, OwnDevice } from './clients.ts';
+import type { DeviceId } from './device-id.ts';
 
 export interface DeviceSessionsParts {
   readonly clock: Clock;
   readonly clients: Pick<Clients, 'own'>;
   readonly tokens: Pick<Tokens, 'isGood'>;
+}
+
+/** A device with its registration, which tells it from earlier and later devices of the same id. */
+export interface RegisteredDevice extends DeviceId {
+  readonly registration: number;
 }
 
 /** The device that calls, and the token it calls with. Without a token, only its registration is checked. */
@@ -34,6 +39,18 @@ export class DeviceSessions {
   }
 
   /**
+   * Looks up the registration of the device that calls. Every write of the call is guarded by it, so that a call is not
+   * finished for a later user of the same login and device id. A token goes with its user: one that is still good after
+   * the registration was read belongs to the same user.
+   */
+  async identify({ user, client, tokenId }: DeviceCaller): Promise<RegisteredDevice> {
+    const { clients, tokens, clock } = this.#parts;
+    const { registration } = await clients.own(user, client);
+    if (tokenId !== undefined && !(await tokens.isGood(tokenId, clock.nowMs()))) throw tokenInvalid();
+    return { user, client, registration };
+  }
+
+  /**
    * Rejects unless the device has been registered all the time since `opened`, and its token is still good. Called after
    * data was read for the device and before any of it is delivered. Returns what is known of the device now.
    */
@@ -44,10 +61,14 @@ export class DeviceSessions {
       clients.own(user, client),
       tokenId === undefined ? true : tokens.isGood(tokenId, clock.nowMs()),
     ]);
-    if (!isGood) throw new Refusal('token_invalid', 'the token has expired or was revoked meanwhile');
+    if (!isGood) throw tokenInvalid();
     if (now.registration !== opened.registration) {
       throw new Refusal('client_not_found', 'the device was deleted meanwhile, and registered again');
     }
     return now;
   }
+}
+
+function tokenInvalid(): Refusal {
+  return new Refusal('token_invalid', 'the token has expired or was revoked meanwhile');
 }

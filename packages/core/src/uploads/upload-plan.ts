@@ -1,0 +1,176 @@
+import { COMMIT_ATTEMPTS_MAX, type Limits, Refusal, SETTLED_KEPT_MS } from '@tidemark/protocol';
+import { quotaExceeded } from '../admission/quota.ts';
+import { refuseGone } from '../admission/refuse-gone.ts';
+import { changeOf, liveRecord } from '../documents/effect.ts';
+import { deleted, merged, type Verdict } from '../documents/verdicts.ts';
+import type { ObjectRecord } from '../journal/record.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Change, Commit, Kept, NoteWrite, ObjectsRead, PartitionKey, Store } from '../ports/store.ts';
+import type { AdmittedUpload } from './admit-upload.ts';
+import { type Decision, decideUpload } from './decide-upload.ts';
+import type { PreparedUpload } from './prepare-uploads.ts';
+import {
+  footprintText,
+  type KeptOutcome,
+  linkWrites,
+  NO_FOOTPRINT,
+  outcomeWrites,
+  readFootprint,
+  uploadRemoval,
+} from './upload-notes.ts';
+import type { UploadTarget } from './upload-target.ts';
+
+/** What one commit writes for uploads, given how things were when they were read. */
+export type UploadPlan = Pick<Commit, 'changes' | 'kept' | 'seen' | 'bytesMax'> & {
+  readonly writes: readonly NoteWrite[];
+};
+
+export interface CommitPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  /** Called after a commit that changed something, when it is durable. */
+  readonly onCommitted: (partition: PartitionKey) => void;
+}
+
+/** Writes what was planned, in one step. False: something is not as it was read. */
+export async function commitPlan(
+  { store, clock, onCommitted }: CommitPorts,
+  { partition, guards, client }: UploadTarget,
+  { writes, ...effect }: UploadPlan,
+): Promise<boolean> {
+  const notes = { client, writes, nowMs: clock.nowMs() };
+  const result = await store.commit({ partition, guards, notes, ...effect });
+  if (result.status === 'gone') throw refuseGone(result.guard);
+  if (result.status === 'too_large') throw quotaExceeded(partition, effect.bytesMax ?? 0);
+  if (result.status === 'conflict') return false;
+  if (effect.changes.length > 0) onCommitted(partition);
+  return true;
+}
+
+/**
+ * Tries until an attempt returns something. Null means that another writer was faster: the next attempt, told so by
+ * `isRetry`, must read again what it depends on.
+ */
+export async function retryOnConflict<T>(attempt: (isRetry: boolean) => Promise<T | null>): Promise<T> {
+  for (let count = 0; count < COMMIT_ATTEMPTS_MAX; count++) {
+    const result = await attempt(count > 0);
+    if (result !== null) return result;
+  }
+  throw new Refusal('write_conflict', `other writers changed the same objects ${COMMIT_ATTEMPTS_MAX} times in a row`);
+}
+
+/** An upload as it was decided here, without a backend. */
+export interface DecidedUpload {
+  readonly prepared: PreparedUpload;
+  readonly outcome: KeptOutcome;
+  readonly change: Change | null;
+  /** The object, when the outcome depends on it and leaves it as it is. */
+  readonly kept: readonly Kept[];
+}
+
+/** `read` has the object; null when the upload is refused whatever the object is. */
+export function decide(
+  { conflicts, isFull }: UploadTarget,
+  prepared: PreparedUpload,
+  read: ObjectsRead | null,
+): DecidedUpload {
+  const { id, admitted, refusal } = prepared;
+  if (refusal !== null) return { prepared, outcome: refusedOutcome(id, refusal), change: null, kept: [] };
+  if (read === null) throw new Error('the object of an upload that may be applied was not read');
+  const stored = read.objects.get(id);
+  const { state } = read;
+  const kept = [{ id, expect: stored?.seq ?? 0 }];
+  if (isFull !== undefined && admitted.op !== 'delete') {
+    return { prepared, outcome: refusedOutcome(id, isFull), change: null, kept };
+  }
+  const footprint = prepared.footprint === null ? NO_FOOTPRINT : readFootprint(prepared.footprint);
+  const decision = decideUpload(admitted, { stored, state, conflicts, footprint });
+  const outcome = outcomeOfDecision(id, decision);
+  const verdict = decision.status === 'applied' ? decision.verdict : null;
+  const change = changeOf(id, stored, liveRecord(stored), verdict, state.floor);
+  return { prepared, outcome, change, kept: change === null ? kept : [] };
+}
+
+/** The state in which the expectations of a plan were read; nothing when no object was read. */
+export function seenIn(read: ObjectsRead | null): Pick<UploadPlan, 'seen'> {
+  return read === null ? {} : { seen: read.state };
+}
+
+/** What is written for a round of uploads that need no backend. */
+export function planRound(target: UploadTarget, decided: readonly DecidedUpload[], nowMs: number): UploadPlan {
+  return {
+    changes: decided.flatMap(({ change }) => change ?? []),
+    kept: decided.flatMap(({ kept }) => kept),
+    writes: decided.flatMap(({ prepared, outcome, change }) => [
+      ...outcomeWrites(prepared.opId, outcome, prepared.note),
+      ...(change === null ? [] : footprintWrites(target, prepared, nowMs)),
+    ]),
+  };
+}
+
+/**
+ * What is written once the backend has agreed to an upload. The backend is the authority: what it agreed to holds,
+ * whatever others have written meanwhile. `id` is its name of the object, `read` has that object.
+ */
+export function planAgreed(
+  target: UploadTarget,
+  prepared: PreparedUpload & { readonly refusal: null },
+  { id, read, nowMs }: { readonly id: string; readonly read: ObjectsRead; readonly nowMs: number },
+): { readonly outcome: KeptOutcome; readonly plan: UploadPlan } {
+  const stored = read.objects.get(id);
+  const current = liveRecord(stored);
+  const change = changeOf(id, stored, current, agreedVerdict(prepared.admitted, current), read.state.floor);
+  const outcome: KeptOutcome = { status: 'applied', id };
+  const footprint = change === null ? [] : footprintWrites(target, { ...prepared, id }, nowMs);
+  const plan = {
+    changes: change === null ? [] : [change],
+    kept: change === null ? [{ id, expect: stored?.seq ?? 0 }] : [],
+    seen: read.state,
+    writes: [...finalWrites(prepared, outcome, nowMs), ...footprint],
+  };
+  return { outcome, plan };
+}
+
+/** What is written when an upload to a backend is not applied. */
+export function planRefused(prepared: PreparedUpload, outcome: KeptOutcome, nowMs: number): UploadPlan {
+  return { changes: [], writes: finalWrites(prepared, outcome, nowMs) };
+}
+
+/** An update does not bring back an object that was deleted here while the backend was asked. */
+function agreedVerdict({ op, attributes }: AdmittedUpload, current: ObjectRecord | null): Verdict {
+  const before = current?.attributes ?? null;
+  if (op === 'delete') return deleted(before);
+  return op === 'update' && before === null ? null : merged(before, attributes);
+}
+
+/** Writes the outcome and the links that follow from it; the upload need not be kept for its job any more. */
+function finalWrites({ opId, given, note }: PreparedUpload, outcome: KeptOutcome, nowMs: number): NoteWrite[] {
+  return [...outcomeWrites(opId, outcome, note), uploadRemoval(opId), ...linkWrites(given, outcome, nowMs)];
+}
+
+function footprintWrites(
+  target: UploadTarget,
+  { admitted, id, footprint }: PreparedUpload,
+  nowMs: number,
+): NoteWrite[] {
+  if (target.conflicts !== 'detect' || admitted === null) return [];
+  const endsAtMs = nowMs + SETTLED_KEPT_MS;
+  if (admitted.op !== 'update') {
+    const text = admitted.op === 'delete' ? null : footprintText(NO_FOOTPRINT, admitted.attributes);
+    return [{ kind: 'footprint', key: id, text, endsAtMs }];
+  }
+  const before = footprint === null ? NO_FOOTPRINT : readFootprint(footprint);
+  const text = footprintText(before, admitted.attributes);
+  return [{ kind: 'footprint', key: id, text, expect: footprint?.text ?? null, endsAtMs }];
+}
+
+function refusedOutcome(id: string, { code, message }: Refusal): KeptOutcome {
+  return { status: 'rejected', id, error: { code, detail: message } };
+}
+
+function outcomeOfDecision(id: string, decision: Decision): KeptOutcome {
+  if (decision.status === 'applied') return { status: 'applied', id };
+  const { code, message } = decision.refusal;
+  return { status: decision.status, id, error: { code, detail: message } };
+}
