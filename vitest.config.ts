@@ -4,7 +4,17 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const source = (file: string) => fileURLToPath(new URL(`./packages/${file}.ts`, import.meta.url));
-const packages = ['protocol', 'core', 'store-embedded', 'store-valkey', 'server', 'client', 'backend', 'testing'];
+const packages = [
+  'protocol',
+  'core',
+  'store-embedded',
+  'store-valkey',
+  'server',
+  'cli',
+  'client',
+  'backend',
+  'testing',
+];
 
 /** Simulated histories take minutes: begun last, one core would be left waiting for them. */
 class HistoriesFirst extends BaseSequencer {
@@ -25,8 +35,13 @@ export default defineConfig({
         replacement: source('protocol/src/$1'),
       },
       { find: /^@tidemark\/core\/(ports|verify)$/, replacement: source('core/src/$1') },
-      { find: /^@tidemark\/testing\/kit$/, replacement: source('testing/src/kit') },
+      { find: /^@tidemark\/testing\/(kit|server)$/, replacement: source('testing/src/$1') },
       { find: /^@tidemark\/server\/app$/, replacement: source('server/src/app/app-kit') },
+      { find: /^@tidemark\/server\/(config\/.*)$/, replacement: source('server/src/$1') },
+      { find: /^@tidemark\/server\/(workers\/.*)$/, replacement: source('server/src/cluster/$1') },
+      { find: /^@tidemark\/server\/(open-engines|open-tidemark|version)$/, replacement: source('server/src/$1') },
+      { find: /^@tidemark\/server\/open-log$/, replacement: source('server/src/logging/open-log') },
+      { find: /^@tidemark\/server\/dry-call$/, replacement: source('server/src/pings/notifiers/dry-call') },
       {
         find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,
         replacement: source('client/src/stores/$1'),

@@ -24,7 +24,7 @@ function timeless(text) {
 
 async function startServer(folder) {
   const env = { ...process.env, TIDEMARK_ADMIN_PASSWORD: 'correct-horse', TIDEMARK_PORT: '0', TIDEMARK_DATA: folder };
-  const server = spawn(process.execPath, [join(root, 'packages/server/dist/main.js')], { env, cwd: root });
+  const server = spawn(process.execPath, [join(root, 'packages/cli/dist/main.js'), 'serve'], { env, cwd: root });
   onTestFinished(async () => {
     server.kill('SIGTERM');
     if (server.exitCode === null) await once(server, 'exit');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const MAIN = fileURLToPath(new URL('../../../packages/server/dist/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../packages/cli/dist/main.js', import.meta.url));
 
 export interface TidemarkProcess {
   readonly url: string;
@@ -13,7 +13,7 @@ export interface TidemarkProcess {
 
 /** Starts Tidemark beside us; what it logs goes where ours goes. */
 export async function startTidemark(env: Readonly<Record<string, string>>): Promise<TidemarkProcess> {
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { startTestServer } from '@tidemark/testing/server';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { FAILED_LOGINS_PER_ADDRESS_MAX, FAILED_LOGINS_WINDOW_MS } from './limits.ts';
-import { startTestServer } from './test-server.ts';
 
 it('names the address it really has', async () => {
   const running = await startTestServer();

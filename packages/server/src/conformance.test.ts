@@ -13,9 +13,9 @@ import {
   startValkey,
   startValkeyCluster,
 } from '@tidemark/testing';
+import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from './open-engines.ts';
-import { ADMIN_PASSWORD, startTestServer, type TestServer } from './test-server.ts';
 
 /** The rules that the cases hold; `npm run rules` reads them here. */
 const RULES = [

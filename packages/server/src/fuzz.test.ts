@@ -15,8 +15,8 @@ import {
   seededRandom,
   spoilWire,
 } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from './test-server.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3_000);

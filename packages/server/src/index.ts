@@ -6,3 +6,4 @@ export { readConfig } from './config/read-config.ts';
 export { buildHttp } from './http/app.ts';
 export { JsonLines, JsonParts, type Route, route } from './http/route.ts';
 export * as serverLimits from './limits.ts';
+export { Metrics } from './telemetry/metrics.ts';

@@ -9,10 +9,10 @@ import {
   uncataloguedCodes,
   undescribed,
 } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { backendDescription } from './backend/backend-description.ts';
-import { startTestServer, type TestServer } from './test-server.ts';
 
 interface CodeRoute {
   readonly method: string;

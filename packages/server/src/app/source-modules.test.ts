@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeApp } from '@tidemark/cli';
 import type { Page, PullAnswer } from '@tidemark/protocol';
 import { Caller, collectingLog, makeUser, openDevice, temporaryFolder } from '@tidemark/testing';
+import { startTestServer } from '@tidemark/testing/server';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { makeApp } from '../cli/commands/init.ts';
-import { startTestServer } from '../test-server.ts';
 import { loadSources } from './load-sources.ts';
 import { SourceModules } from './source-modules.ts';
 

@@ -1,8 +1,8 @@
 import { answerJson, Caller, openDevice, openFakeBackend } from '@tidemark/testing';
+import { startTestServer, testConfig } from '@tidemark/testing/server';
 import { expect, it, onTestFinished } from 'vitest';
 import { SEARCHES_PER_DEVICE_MAX } from '../limits.ts';
 import { FAILURES_MAX } from '../outbound/circuit-breaker.ts';
-import { startTestServer, testConfig } from '../test-server.ts';
 
 const SECRET = 'shared with the backend';
 

@@ -1,7 +1,6 @@
 import { answerJson, type BackendAnswer, Caller, type FakeBackend, openFakeBackend } from '@tidemark/testing';
+import { type Outcome, runInProcess, startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Outcome, runInProcess } from '../cli/test-cli.ts';
-import { startTestServer, type TestServer, testConfig } from '../test-server.ts';
 
 const SECRET = 'shared with the backend';
 

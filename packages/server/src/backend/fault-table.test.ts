@@ -9,8 +9,8 @@ import {
   openDevice,
   openFakeBackend,
 } from '@tidemark/testing';
+import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
 import { describe, it } from 'vitest';
-import { startTestServer, type TestServer, testConfig } from '../test-server.ts';
 
 const SECRET = 'shared with the backend';
 /** Short where the backend is waited for in vain, and long enough elsewhere that a busy machine does not matter. */

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { EventReader } from '@tidemark/testing';
+import { quietLog } from '@tidemark/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { quietLog } from '../test-server.ts';
 import { EventHub, type EventHubParts } from './event-hub.ts';
 import { SOURCES_TOLD_MAX } from './pending-changes.ts';
 

@@ -1,6 +1,6 @@
 import { Caller } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../test-server.ts';
 
 let server: TestServer;
 let admin: Caller;

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { ADMIN_PASSWORD, startTestServer } from '@tidemark/testing/server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ADMIN_PASSWORD, startTestServer } from '../test-server.ts';
 
 // The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../cli/dist/main.js', import.meta.url));
 /** Long enough for any machine; a test that needs the end of it kills the server instead. */
 const LONG_MS = '600000';
 

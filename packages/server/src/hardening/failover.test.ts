@@ -1,6 +1,6 @@
 import { Caller, startValkeySentinel } from '@tidemark/testing';
+import { startTestServer, testConfig } from '@tidemark/testing/server';
 import { expect, it, onTestFinished } from 'vitest';
-import { startTestServer, testConfig } from '../test-server.ts';
 
 const ASKED_MAX = 1_000;
 const PASSWORD = 'barnacle';

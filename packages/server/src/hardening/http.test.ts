@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { Caller, type Library, openLibrary, sendRaw } from '@tidemark/testing';
+import { quietLog, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { quietLog, startTestServer, type TestServer } from '../test-server.ts';
 
 let server: TestServer;
 let admin: Caller;

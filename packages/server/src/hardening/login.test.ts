@@ -1,8 +1,8 @@
 import { Caller, settableClock } from '@tidemark/testing';
+import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { LoginLimiter, networkOf } from '../auth/login-limiter.ts';
 import { FAILED_LOGINS_PER_ACCOUNT_MAX, FAILED_LOGINS_PER_ADDRESS_MAX, LOGIN_KEYS_MAX } from '../limits.ts';
-import { ADMIN_PASSWORD, startTestServer, type TestServer } from '../test-server.ts';
 
 const LOGIN = '/rc/v1/system/login';
 const RIGHT = { login: 'admin', password: ADMIN_PASSWORD };

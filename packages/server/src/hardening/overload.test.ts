@@ -1,6 +1,6 @@
 import { Caller, sendRaw } from '@tidemark/testing';
+import { startTestServer } from '@tidemark/testing/server';
 import { expect, it, onTestFinished } from 'vitest';
-import { startTestServer } from '../test-server.ts';
 
 const BLOCK_MS = 100;
 

@@ -1,6 +1,6 @@
 import { Caller, type Library, openLibrary } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../test-server.ts';
 
 const RESETS = 5;
 const WRITERS = 6;

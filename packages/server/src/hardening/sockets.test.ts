@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Caller, openRaw, readToEnd, readUntil, sendRaw } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildHttp } from '../http/app.ts';
-import { startTestServer, type TestServer } from '../test-server.ts';
 
 /** Both ends are in this process: twice as many files are open, which most systems allow. */
 const IDLE_SOCKETS = 5_000;

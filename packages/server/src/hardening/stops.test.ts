@@ -4,8 +4,8 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Dice, type Library, openLibrary, seededRandom, temporaryFolder } from '@tidemark/testing';
+import { ADMIN_PASSWORD, logIn } from '@tidemark/testing/server';
 import { afterAll, expect, it } from 'vitest';
-import { ADMIN_PASSWORD, logIn } from '../test-server.ts';
 
 /** Each starts a server. As many as one likes by hand: `STOP_ROUNDS=20 npm test -- stops.test.ts`. */
 const ROUNDS = Number(process.env.STOP_ROUNDS ?? 5);
@@ -17,7 +17,7 @@ const ANSWERS_MAX = 150;
 const OBJECTS_PER_PUSH = 3;
 
 // The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
-const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../cli/dist/main.js', import.meta.url));
 
 const children: ChildProcess[] = [];
 
@@ -27,7 +27,7 @@ afterAll(() => {
 
 async function startServer(folder: string): Promise<{ readonly child: ChildProcess; readonly url: string }> {
   const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD };
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'ignore'],
   });

@@ -1,6 +1,6 @@
 import { Caller, startValkey, type ValkeyServer } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../test-server.ts';
 
 let valkey: ValkeyServer;
 let server: TestServer;

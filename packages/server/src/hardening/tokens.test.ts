@@ -1,6 +1,6 @@
 import { Caller, sendRaw } from '@tidemark/testing';
+import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ADMIN_PASSWORD, startTestServer, type TestServer } from '../test-server.ts';
 
 let server: TestServer;
 let admin: Caller;

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '@tidemark/core';
 import { Caller, makeUser, openDevice, openRaw, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
+import { ADMIN_PASSWORD, logIn, quietLog, testConfig } from '@tidemark/testing/server';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -12,7 +13,6 @@ import { compose, type Running } from '../compose.ts';
 import { type RouteContext, route } from '../http/route.ts';
 import { PIPELINED_WAITING_MAX } from '../limits.ts';
 import { allRoutes } from '../routes/all-routes.ts';
-import { ADMIN_PASSWORD, logIn, quietLog, testConfig } from '../test-server.ts';
 
 const SOURCE = 'Order';
 /** Bodies are padded beyond the size from which they are counted. */

@@ -4,10 +4,10 @@ import { type IncomingMessage, request } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { temporaryFolder } from '@tidemark/testing';
+import { quietLog, testConfig } from '@tidemark/testing/server';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compose, type Running } from '../compose.ts';
-import { quietLog, testConfig } from '../test-server.ts';
 import type { TextPart } from './coding/text-parts.ts';
 import { JsonLines, JsonParts, route } from './route.ts';
 

@@ -1,6 +1,6 @@
 import { Caller, makeUser, openDevice } from '@tidemark/testing';
+import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer, testConfig } from '../test-server.ts';
 
 const APP = 'https://app.example';
 let server: TestServer;

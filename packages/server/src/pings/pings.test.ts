@@ -12,11 +12,18 @@ import {
   TEST_ONLY_CERTIFICATE,
   temporaryFolder,
 } from '@tidemark/testing';
+import {
+  logIn,
+  type Outcome,
+  quietLog,
+  runInProcess,
+  startTestServer,
+  type TestServer,
+  testConfig,
+} from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type Outcome, runInProcess } from '../cli/test-cli.ts';
 import { compose } from '../compose.ts';
 import { readConfig } from '../config/read-config.ts';
-import { logIn, quietLog, startTestServer, type TestServer, testConfig } from '../test-server.ts';
 
 const PING = '/rc/v1/users/ping';
 const IDENTITY = { key: newApnsKey(), keyId: 'ABC123DEFG', teamId: 'TEAM000001' };

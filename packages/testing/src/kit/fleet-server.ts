@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /** Sources and build lie side by side, so this finds the built program from either. */
-const MAIN = fileURLToPath(new URL('../../../server/dist/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../cli/dist/main.js', import.meta.url));
 const READY = /is ready at (http:\/\/127\.0\.0\.1:[0-9]+)$/;
 export const FLEET_PASSWORD = 'a lighthouse in fog';
 

@@ -12,7 +12,7 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL('../../../server/dist/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../cli/dist/main.js', import.meta.url));
 const ADMIN_PASSWORD = 'kelp-forest-9341';
 
 /** Starts a server on a free port with a folder of its own. It is what was last built. */
@@ -25,7 +25,7 @@ export async function startServerProcess(env: Readonly<Record<string, string>> =
     TIDEMARK_LOG_LEVEL: 'error',
     ...env,
   };
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,5 +1,4 @@
 import cluster, { type Worker } from 'node:cluster';
-import { fileURLToPath } from 'node:url';
 import type { Log } from '@tidemark/core';
 import type { Timers } from '../../jobs/timers.ts';
 import { steadyClock as clock } from '../../primitives/clocks.ts';
@@ -8,7 +7,9 @@ import type { FromWorker, WorkerReady } from './worker-message.ts';
 
 export interface WorkersParts {
   readonly count: number;
-  /** The command line that each of them runs. */
+  /** The file that each of them runs. */
+  readonly main: string;
+  /** Its arguments. */
   readonly args: readonly string[];
   readonly shutdownGraceMs: number;
   readonly shutdownDrainMs: number;
@@ -16,7 +17,6 @@ export interface WorkersParts {
   readonly onReady: (ready: WorkerReady) => void;
 }
 
-const MAIN = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
 /** They keep the process alive: while all workers are down, nothing else does. */
 const timers: Timers = {
   after(delayMs, callback) {
@@ -29,8 +29,8 @@ const STOP_MS = 5_000;
 
 /** Runs workers that share one port, until a signal ends them or they do not stay. */
 export async function runWorkers(parts: WorkersParts): Promise<void> {
-  const { count, args, shutdownGraceMs, shutdownDrainMs, log, onReady } = parts;
-  cluster.setupPrimary({ exec: MAIN, args: [...args] });
+  const { count, main, args, shutdownGraceMs, shutdownDrainMs, log, onReady } = parts;
+  cluster.setupPrimary({ exec: main, args: [...args] });
   const stopMsMax = shutdownDrainMs + 2 * shutdownGraceMs + STOP_MS;
   const fork = () => processOf(cluster.fork());
   const supervisor = new Supervisor({ count, fork, clock, timers, log, stopMsMax });

@@ -13,10 +13,10 @@ import {
   USER_PASSWORD,
   useBrowser,
 } from '@tidemark/testing';
+import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newVapidKeys } from '../../pings/notifiers/vapid.ts';
 import { webPushNotifier } from '../../pings/notifiers/web-push-notifier.ts';
-import { startTestServer, type TestServer, testConfig } from '../../test-server.ts';
 
 /** What an app without any build step would serve: a page that says where modules are, and the modules as npm brings them. */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>App</title>

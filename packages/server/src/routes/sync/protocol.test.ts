@@ -1,7 +1,7 @@
 import type { Outcome, Page, PullAnswer } from '@tidemark/protocol';
 import { Caller, HeldObjects, makeUser, openDevice, openLibrary, type TestDevice } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../../test-server.ts';
 
 let server: TestServer;
 let admin: Caller;

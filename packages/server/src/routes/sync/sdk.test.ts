@@ -1,7 +1,7 @@
 import { type Device, openDevice } from '@tidemark/client';
 import { Caller, makeUser, USER_PASSWORD } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTestServer, type TestServer } from '../../test-server.ts';
 
 let server: TestServer;
 let admin: Caller;

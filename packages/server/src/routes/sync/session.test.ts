@@ -1,7 +1,7 @@
 import type { DeviceSession } from '@tidemark/protocol';
 import { Caller, deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../../test-server.ts';
 
 let server: TestServer;
 let admin: Caller;

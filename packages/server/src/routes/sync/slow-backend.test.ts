@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { answerJson, Caller, EventReader, makeUser, openDevice, openFakeBackend } from '@tidemark/testing';
+import { startTestServer, testConfig } from '@tidemark/testing/server';
 import { expect, it } from 'vitest';
-import { startTestServer, testConfig } from '../../test-server.ts';
 
 it('[FRESH-14] [FRESH-15] a pull does not wait for a slow backend, and an event tells the device when its data is there', async () => {
   const backendSettings = { ...testConfig('.').backend, secret: 'a secret of the test', pullWaitMs: 1 };

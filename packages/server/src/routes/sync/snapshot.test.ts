@@ -5,9 +5,9 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { DEFAULT_LIMITS, type Page } from '@tidemark/protocol';
 import { Caller, CONTENT_CODINGS, HeldObjects, makeUser, openDevice, type TestDevice } from '@tidemark/testing';
+import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SNAPSHOT_RETRY_AFTER_S, SNAPSHOTS_PER_DEVICE_MAX } from '../../limits.ts';
-import { startTestServer, type TestServer } from '../../test-server.ts';
 
 const PAGE_OBJECTS = 50;
 let server: TestServer;

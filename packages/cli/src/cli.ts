@@ -1,0 +1,96 @@
+import type { Environment } from '@tidemark/server/config/read-environment';
+import type { Command } from 'commander';
+import { ApiClient } from './api-client.ts';
+import { CliFailure, usageFailure } from './cli-failure.ts';
+import { Credentials } from './credentials.ts';
+import { EXIT } from './exit-codes.ts';
+import { Printer } from './printer.ts';
+import { DEFAULT_URL, isExposed, serverUrl } from './server-url.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The options every command knows. */
+export interface GlobalOptions {
+  readonly url?: string;
+  readonly json?: boolean;
+  readonly timeout?: string;
+}
+
+/** What a command that talks to a server works with. */
+export interface Session {
+  readonly url: string;
+  readonly api: ApiClient;
+  readonly print: Printer;
+}
+
+export type CommandAction<A extends unknown[]> = (session: Session, ...args: A) => Promise<void>;
+
+const TIMEOUT_S = 60;
+const TIMEOUT_S_MAX = 86_400;
+
+/** What all commands share: the terminal, the environment, the tokens kept. */
+export class Cli {
+  readonly terminal: Terminal;
+  readonly env: Environment;
+  /** The working folder. */
+  readonly folder: string;
+  readonly credentials: Credentials;
+
+  constructor(terminal: Terminal, env: Environment, folder: string) {
+    this.terminal = terminal;
+    this.env = env;
+    this.folder = folder;
+    this.credentials = new Credentials(env);
+  }
+
+  printer(command: Command): Printer {
+    return new Printer(this.terminal, command.optsWithGlobals<GlobalOptions>().json === true);
+  }
+
+  url(command: Command): string {
+    return serverUrl(command.optsWithGlobals<GlobalOptions>().url ?? (this.env.TIDEMARK_URL || DEFAULT_URL));
+  }
+
+  /** Without a token: for logging in, and for routes that need none. */
+  stranger(command: Command): Session {
+    return this.bearer(command, null);
+  }
+
+  bearer(command: Command, token: string | null): Session {
+    const url = this.url(command);
+    return { url, api: new ApiClient({ url, token, timeoutMs: timeoutMs(command) }), print: this.printer(command) };
+  }
+
+  /** With the token of the environment, or the one that login has kept for this server. */
+  session(command: Command): Session {
+    const url = this.url(command);
+    const token = this.token(url);
+    if (token === null) {
+      throw new CliFailure(`there is no token for ${url}`, {
+        exitCode: EXIT.notAllowed,
+        hint: `log in with tidemark login --url ${url}, or set TIDEMARK_TOKEN`,
+      });
+    }
+    if (isExposed(url)) this.terminal.say(`warning: the token travels to ${url} unprotected; use https`);
+    return this.bearer(command, token);
+  }
+
+  token(url: string): string | null {
+    return this.env.TIDEMARK_TOKEN || (this.credentials.find(url)?.token ?? null);
+  }
+
+  /** An action of a command that talks to a server. */
+  remote<A extends unknown[]>(act: CommandAction<A>): (...args: [...A, Command]) => Promise<void> {
+    return async (...args) => {
+      const command = args.at(-1) as Command;
+      await act(this.session(command), ...(args.slice(0, -1) as A));
+    };
+  }
+}
+
+export function timeoutMs(command: Command): number {
+  const { timeout } = command.optsWithGlobals<GlobalOptions>();
+  if (timeout === undefined) return TIMEOUT_S * 1_000;
+  const seconds = Number(timeout);
+  if (seconds > 0 && seconds <= TIMEOUT_S_MAX) return seconds * 1_000;
+  throw usageFailure(`--timeout must be a number of seconds up to ${TIMEOUT_S_MAX}, not ${JSON.stringify(timeout)}`);
+}

@@ -1,0 +1,71 @@
+import { ConfigProblem } from '@tidemark/server/config/config-problem';
+import type { LoadedConfig, SettledValue } from '@tidemark/server/config/load-config';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
+import { configOf, withConfigFlags } from '../config-flags.ts';
+import { commandGroup, examples } from '../examples.ts';
+import { EXIT } from '../exit-codes.ts';
+
+const MASK = '***';
+
+export function addConfig(program: Command, cli: Cli): void {
+  const config = commandGroup(
+    program,
+    'config',
+    'The configuration a server would start with here',
+    'tidemark config check',
+    'tidemark config print',
+    'TIDEMARK_PORT=8080 tidemark config print --json',
+  );
+  withConfigFlags(
+    config
+      .command('check')
+      .description('Say what is wrong with the configuration')
+      .addHelpText('before', examples('tidemark config check', 'tidemark config check --config /etc/tidemark.json')),
+  ).action(async (_options: object, self: Command) => check(cli, self));
+  withConfigFlags(
+    config
+      .command('print')
+      .description('Every setting with its value and where that comes from')
+      .addHelpText('before', examples('tidemark config print', 'TIDEMARK_PORT=8080 tidemark config print --json')),
+  ).action(async (_options: object, self: Command) => {
+    const { values } = configOf(self, cli);
+    const print = cli.printer(self);
+    const rows = values.map(rowOf);
+    print.table(print.isJson ? rows : rows.map((row) => ({ ...row, value: shown(row.value) })), [
+      'name',
+      'value',
+      'origin',
+    ]);
+  });
+}
+
+async function check(cli: Cli, command: Command): Promise<void> {
+  const print = cli.printer(command);
+  const found = attempt(() => configOf(command, cli));
+  const problems = found instanceof ConfigProblem ? found.problems : [];
+  const warnings = found instanceof ConfigProblem ? [] : found.warnings;
+  if (print.isJson) print.json({ ok: problems.length === 0, problems, warnings });
+  else for (const { detail } of warnings) cli.terminal.say(`warning: ${detail}`);
+  if (found instanceof ConfigProblem) throw new CliFailure(found.message, { exitCode: EXIT.config });
+  if (!print.isJson) cli.terminal.say('The configuration is sound.');
+}
+
+function attempt(load: () => LoadedConfig): LoadedConfig | ConfigProblem {
+  try {
+    return load();
+  } catch (error) {
+    if (error instanceof ConfigProblem) return error;
+    throw error;
+  }
+}
+
+function rowOf({ setting, value, origin }: SettledValue) {
+  const isHidden = setting.secret === true && value !== null;
+  return { name: setting.name, value: isHidden ? MASK : value, origin: origin.name, kind: origin.kind };
+}
+
+function shown(value: unknown): unknown {
+  return Array.isArray(value) && value.length === 0 ? '[]' : value;
+}

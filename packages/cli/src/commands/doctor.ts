@@ -1,0 +1,105 @@
+import type { AppserverChecks } from '@tidemark/protocol';
+import type { Config } from '@tidemark/server/config/config';
+import { ConfigProblem } from '@tidemark/server/config/config-problem';
+import { readVersion } from '@tidemark/server/version';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
+import { configOf, withDataFlags } from '../config-flags.ts';
+import { withExamples } from '../examples.ts';
+import {
+  type Check,
+  checkDisk,
+  checkDurability,
+  checkFolder,
+  checkNode,
+  checkOccupants,
+  checkOwner,
+} from '../local/checks.ts';
+import { tellChecks } from '../tell-checks.ts';
+
+const CHECK = '/rc/v1/system/appserver/check';
+
+export function addDoctor(program: Command, cli: Cli): void {
+  const command = withDataFlags(program.command('doctor'))
+    .description('Look for what would keep a server from running well here')
+    .option('--dry-run-push', 'ask the push services whether they take the keys; no device hears of it')
+    .action(async ({ dryRunPush }: { readonly dryRunPush?: boolean }, self: Command) => {
+      tellChecks(cli, self, await examine(cli, self, dryRunPush === true));
+    });
+  withExamples(
+    command,
+    'tidemark doctor',
+    'tidemark doctor --data /var/lib/tidemark --json',
+    'tidemark doctor --dry-run-push',
+  );
+}
+
+async function examine(cli: Cli, command: Command, isPushAsked: boolean): Promise<readonly Check[]> {
+  // The push services bring their own dependencies, which the help of this program must not wait for.
+  const { checkPush } = await import('../local/check-push.ts');
+  const { checks, config } = checkConfig(cli, command);
+  return [
+    checkNode(),
+    ...checks,
+    ...(config === null ? [] : await folderChecks(config.dataFolder)),
+    ...(config === null ? [] : await checkPush(config.ping, isPushAsked)),
+    ...(await checkServer(cli, command)),
+  ];
+}
+
+function checkConfig(
+  cli: Cli,
+  command: Command,
+): { readonly checks: readonly Check[]; readonly config: Config | null } {
+  const name = 'configuration';
+  try {
+    const { config, warnings } = configOf(command, cli);
+    const told = warnings.map(({ detail }): Check => ({ name, status: 'warning', detail }));
+    const sound: Check = { name, status: 'ok', detail: 'is sound' };
+    return { checks: told.length === 0 ? [sound] : told, config };
+  } catch (error) {
+    if (!(error instanceof ConfigProblem)) throw error;
+    const checks = error.problems.map(({ detail }): Check => ({ name, status: 'failed', detail }));
+    return { checks, config: null };
+  }
+}
+
+async function folderChecks(folder: string): Promise<readonly Check[]> {
+  const data = await checkFolder(folder);
+  const disk = await checkDisk(folder);
+  // A folder that cannot be written to cannot be measured either.
+  if (data.status === 'failed') return [data, disk];
+  return [data, ...checkOwner(folder), disk, await checkDurability(folder), await checkOccupants(folder)];
+}
+
+/** Nothing is wrong when no server runs; a server of another version is worth knowing. */
+async function checkServer(cli: Cli, command: Command): Promise<readonly Check[]> {
+  const { api, url } = cli.stranger(command);
+  const name = 'server';
+  try {
+    const { version } = await api.get<{ readonly version: string }>('/version');
+    const isSame = version === readVersion();
+    const detail = `version ${version} answers at ${url}${isSame ? '' : `; this program is ${readVersion()}`}`;
+    return [{ name, status: isSame ? 'ok' : 'warning', detail }, ...(await checkBackend(cli, command))];
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    return [{ name, status: 'ok', detail: `none answers at ${url}` }];
+  }
+}
+
+/** What the server finds out about its backend, where there is a token that may ask. */
+async function checkBackend(cli: Cli, command: Command): Promise<readonly Check[]> {
+  const name = 'backend';
+  const url = cli.url(command);
+  if (cli.token(url) === null) {
+    return [{ name, status: 'ok', detail: `not looked at; tidemark login --url ${url} lets doctor do so` }];
+  }
+  try {
+    const { checks } = await cli.session(command).api.send<AppserverChecks>('POST', CHECK, {});
+    return checks.map((check) => ({ ...check, name: `${name} ${check.name}` }));
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    return [{ name, status: 'warning', detail: `could not be looked at: ${error.message}` }];
+  }
+}

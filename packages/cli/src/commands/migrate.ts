@@ -1,0 +1,175 @@
+import { resolve } from 'node:path';
+import type { Difference, MovableStore, MoveCounts } from '@tidemark/core';
+import type { Config } from '@tidemark/server/config/config';
+import { loadConfig } from '@tidemark/server/config/load-config';
+import type { Opening } from '@tidemark/server/open-engines';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { CliFailure, usageFailure } from '../cli-failure.ts';
+import { withExamples } from '../examples.ts';
+import { MoveMeter } from '../local/move-meter.ts';
+import { occupantsOf } from '../local/occupants.ts';
+import { storeFailure } from '../local/with-store.ts';
+
+interface MigrateOptions {
+  readonly from?: string;
+  readonly to?: string;
+  readonly fromConfig?: string;
+  readonly toConfig?: string;
+  readonly fromPrefix?: string;
+  readonly toPrefix?: string;
+  readonly clean?: boolean;
+  readonly stopped?: boolean;
+  readonly release?: string;
+}
+
+/** One side of a migration. */
+interface End {
+  readonly config: Config;
+  /** For people: never with a secret. */
+  readonly name: string;
+}
+
+type Opened = MovableStore & { others?(): Promise<number | null> };
+
+export function addMigrate(program: Command, cli: Cli): void {
+  const command = program
+    .command('migrate')
+    .description(
+      'Move all data to another engine, folder or prefix while no server runs; devices go on as if nothing happened',
+    )
+    .option('--from <place>', 'a data folder, or an address such as valkey://host:6379')
+    .option('--to <place>', 'a folder or address that holds nothing yet')
+    .option('--from-config <file>', 'the configuration file for the source, where it needs one of its own')
+    .option('--to-config <file>', 'the configuration file for the target, where it needs one of its own')
+    .option('--from-prefix <text>', 'what the keys of the source begin with, on Valkey')
+    .option('--to-prefix <text>', 'what the keys of the target begin with, on Valkey')
+    .option('--clean', 'empty a target in which a migration was broken off, or whose data was moved away')
+    .option('--stopped', 'go on where it cannot be told whether a server still uses the source')
+    .option('--release <place>', 'let servers open a source again whose migration was broken off')
+    .action(async (options: MigrateOptions, self: Command) => {
+      if (options.release === undefined) await migrate(cli, self, options);
+      else await release(cli, endOf(cli, options.release, options.fromConfig, options.fromPrefix));
+    });
+  withExamples(
+    command,
+    'tidemark migrate --from /var/lib/tidemark --to valkey://10.0.0.5:6379',
+    'tidemark migrate --from valkey://10.0.0.5:6379 --to /var/lib/tidemark --clean',
+    'tidemark migrate --release /var/lib/tidemark',
+  );
+}
+
+async function migrate(cli: Cli, command: Command, options: MigrateOptions): Promise<void> {
+  if (options.from === undefined || options.to === undefined) throw usageFailure('both --from and --to are needed');
+  const isCleaned = options.clean === true;
+  const source = endOf(cli, options.from, options.fromConfig, options.fromPrefix);
+  const target = endOf(cli, options.to, options.toConfig, options.toPrefix);
+  if (source.name === target.name) throw usageFailure(`${source.name} is both source and target`);
+  const from = await open(source, { as: 'source', isMovedAllowed: isCleaned });
+  try {
+    await requireAlone(source, from, options.stopped === true);
+    const to = await open(target, { as: 'target', isCleaned });
+    try {
+      await move(cli, command, { source, target, from, to });
+    } finally {
+      await to.close();
+    }
+  } finally {
+    await from.close();
+  }
+}
+
+interface Both {
+  readonly source: End;
+  readonly target: End;
+  readonly from: Opened;
+  readonly to: Opened;
+}
+
+async function move(cli: Cli, command: Command, { source, target, from, to }: Both): Promise<void> {
+  const { moveStore } = await import('@tidemark/core');
+  const meter = new MoveMeter(cli.terminal);
+  const report = await moveStore({
+    from,
+    to,
+    toName: target.name,
+    onProgress: (progress) => meter.show(progress),
+  }).catch((error: unknown) => {
+    throw storeFailure(error);
+  });
+  meter.end();
+  if (report.status === 'differs') throw differsFailure(target, report.differences, report.isMore);
+  const print = cli.printer(command);
+  const counts = Object.fromEntries(report.census);
+  if (print.isJson) return print.json({ from: source.name, to: target.name, counts });
+  print.table(rowsOf(report.census), ['what', 'count']);
+  cli.terminal.say(
+    `Moved ${source.name} to ${target.name}: every piece was read again on both sides, and is the same.`,
+  );
+  cli.terminal.say(`${source.name} is closed to servers; delete it when you need it no more.`);
+}
+
+function rowsOf(census: MoveCounts): readonly object[] {
+  return [...census].sort(([left], [right]) => (left < right ? -1 : 1)).map(([what, count]) => ({ what, count }));
+}
+
+function differsFailure({ name }: End, differences: readonly Difference[], isMore: boolean): CliFailure {
+  const count = `${differences.length}${isMore ? ' or more' : ''}`;
+  return new CliFailure(`${name} is not the same as the source in ${count} places, and stays closed to servers`, {
+    places: differences.map(({ problem, where, detail }) => `${problem}: ${detail} (${where.slice(1).join(', ')})`),
+    hint: 'if a server wrote to the source meanwhile, stop it; then run this again with --clean',
+  });
+}
+
+async function release(cli: Cli, end: End): Promise<void> {
+  const store = await open(end, { as: 'source', isMovedAllowed: false });
+  try {
+    const seal = await store.seal();
+    if (seal !== null) await store.setSeal(null);
+    cli.terminal.say(seal === null ? `${end.name} was not closed.` : `Servers may open ${end.name} again.`);
+  } finally {
+    await store.close();
+  }
+}
+
+const ADDRESS = /^[a-z+]+:\/\//;
+
+function endOf(cli: Cli, place: string, file: string | undefined, prefix: string | undefined): End {
+  const isAddress = ADDRESS.test(place);
+  const flags = new Map<string, string>([
+    ['store', isAddress ? place : 'embedded'],
+    ...(isAddress ? [] : [['data', resolve(cli.folder, place)] as const]),
+    ...(prefix === undefined ? [] : [['valkey.prefix', prefix] as const]),
+  ]);
+  const { config } = loadConfig({ env: cli.env, folder: cli.folder, flags, ...(file === undefined ? {} : { file }) });
+  const name = isAddress ? `${place} (prefix ${config.valkey.prefix})` : config.dataFolder;
+  return { config, name };
+}
+
+async function open({ config }: End, opening: Opening): Promise<Opened> {
+  const { openMovable } = await import('@tidemark/server/open-engines');
+  try {
+    return await openMovable(config, opening);
+  } catch (error) {
+    throw storeFailure(error);
+  }
+}
+
+/** What a server writes after the copy would be lost with the source. */
+async function requireAlone({ config, name }: End, store: Opened, isSaidToBeStopped: boolean): Promise<void> {
+  const others =
+    config.store === 'embedded' ? await occupantCount(config.dataFolder) : ((await store.others?.()) ?? null);
+  if (others !== null && others > 0) {
+    throw new CliFailure(`a server uses ${name}`, {
+      hint: 'stop all servers first: what they write meanwhile would be lost',
+    });
+  }
+  if (others !== null || isSaidToBeStopped) return;
+  throw new CliFailure(`it cannot be told whether a server uses ${name}`, {
+    hint: 'stop all servers, then add --stopped',
+  });
+}
+
+async function occupantCount(folder: string): Promise<number | null> {
+  return (await occupantsOf(folder))?.length ?? null;
+}

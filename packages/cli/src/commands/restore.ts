@@ -1,0 +1,102 @@
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '@tidemark/server/config/config';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
+import { configOf, withDataFlags } from '../config-flags.ts';
+import { confirm } from '../confirm.ts';
+import { withExamples } from '../examples.ts';
+import { markOf, requireEmbedded } from '../local/data-folder.ts';
+import { findDamage } from '../local/find-damage.ts';
+import { occupantsOf } from '../local/occupants.ts';
+import { exchange, isInterrupted, isOccupied, stage, unstage } from '../local/replace-data.ts';
+
+interface Restore {
+  readonly backup: string;
+  readonly folder: string;
+  readonly isConfirmed: boolean;
+}
+
+export function addRestore(program: Command, cli: Cli): void {
+  const command = withDataFlags(program.command('restore'))
+    .description('Put a backup into a data folder that no server uses; devices then start over')
+    .argument('<backup>', 'a folder that tidemark backup has made')
+    .option('--yes', 'do not ask before existing data is replaced')
+    .action(async (backup: string, { yes }: { readonly yes?: boolean }, self: Command) => {
+      const { config } = configOf(self, cli);
+      requireEmbedded(config);
+      const wish = { backup: resolve(cli.folder, backup), folder: config.dataFolder, isConfirmed: yes === true };
+      await restore(cli, self, config, wish);
+    });
+  withExamples(
+    command,
+    'tidemark restore /backups/monday',
+    'tidemark restore /backups/monday --data /var/lib/tidemark --yes',
+  );
+}
+
+async function restore(cli: Cli, command: Command, config: Config, wish: Restore): Promise<void> {
+  const { backup, folder } = wish;
+  requireBackup(backup);
+  await requireReplaceable(cli, wish);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const staging = await stage(backup, folder);
+  try {
+    await requireSound(config, staging, backup);
+    const replaced = await exchange(folder, staging, async () => (await occupantsOf(folder))?.length === 0);
+    if (replaced === 'not_alone')
+      throw new CliFailure(`another process has just opened ${folder}; nothing was changed`);
+    tell(cli, command, wish, replaced);
+  } finally {
+    unstage(staging);
+  }
+}
+
+function requireBackup(backup: string): void {
+  const mark = markOf(backup);
+  if (mark?.state === 'backup') return;
+  if (mark === null) throw new CliFailure(`${backup} is not a backup`, { hint: 'tidemark backup makes one' });
+  throw new CliFailure(`${backup} is a data folder that was opened, not a backup`, {
+    hint: `make one with tidemark backup --data ${backup} <folder>`,
+  });
+}
+
+async function requireReplaceable(cli: Cli, { folder, isConfirmed }: Restore): Promise<void> {
+  if (!isOccupied(folder) && !isInterrupted(folder)) return;
+  if (markOf(folder) === null && !isInterrupted(folder)) {
+    throw new CliFailure(`${folder} holds something that is not Tidemark's; choose another folder`);
+  }
+  const occupants = await occupantsOf(folder);
+  if (occupants === null) {
+    throw new CliFailure(`it cannot be told whether another process uses ${folder}`, {
+      hint: 'restore into a new folder instead',
+    });
+  }
+  if (occupants.length > 0) {
+    throw new CliFailure(`${folder} is open in process ${occupants.join(', ')}`, { hint: 'stop the server first' });
+  }
+  const warning = `The data in ${folder} is replaced. What is there now is moved aside, not deleted.`;
+  await confirm(cli, { warning, word: folder, isConfirmed });
+}
+
+/** A backup that is damaged must not take the place of anything. Opening it begins the new life of the data. */
+async function requireSound(config: Config, staging: string, backup: string): Promise<void> {
+  const findings = await findDamage(config, staging);
+  if (findings.length === 0) return;
+  throw new CliFailure(`${backup} is damaged in ${findings.length} places; nothing was changed`, {
+    hint: `tidemark verify --data ${backup} names them`,
+  });
+}
+
+function tell(cli: Cli, command: Command, { backup, folder }: Restore, replaced: string | null): void {
+  const print = cli.printer(command);
+  if (print.isJson) {
+    print.json({ data: folder, backup, replaced });
+    return;
+  }
+  cli.terminal.say(`Restored ${backup}. Devices that come back start over.`);
+  if (replaced !== null)
+    cli.terminal.say(`What was there before is in ${replaced}; delete it when you need it no more.`);
+  cli.terminal.out(`${folder}\n`);
+}

@@ -1,0 +1,61 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Finding } from '@tidemark/core';
+import { customNameOf } from '@tidemark/core/verify';
+import type { Config } from '@tidemark/server/config/config';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
+import { configOf, withDataFlags } from '../config-flags.ts';
+import { withExamples } from '../examples.ts';
+import { MARK_FILE, requireDataFolder } from '../local/data-folder.ts';
+import { findDamage } from '../local/find-damage.ts';
+
+export function addVerify(program: Command, cli: Cli): void {
+  const command = withDataFlags(program.command('verify'))
+    .description('Recompute a data folder or a backup from its records, and name every difference')
+    .action(async (_options: object, self: Command) => verify(cli, self));
+  withExamples(command, 'tidemark verify', 'tidemark verify --data /backups/monday');
+}
+
+async function verify(cli: Cli, command: Command): Promise<void> {
+  const { config } = configOf(command, cli);
+  const where = config.store === 'embedded' ? config.dataFolder : config.store;
+  const findings = await findingsOf(config);
+  const print = cli.printer(command);
+  if (print.isJson) print.json({ data: where, findings: findings.map(shown) });
+  else print.table(findings.map(rowOf), ['source', 'user', 'partition', 'problem', 'detail']);
+  if (findings.length > 0) throw new CliFailure(`${where} is damaged in ${findings.length} places`);
+  if (!print.isJson) cli.terminal.say(`${where} is sound.`);
+}
+
+function findingsOf(config: Config): Promise<readonly Finding[]> {
+  const look = () => findDamage(config, config.dataFolder);
+  return config.store === 'embedded' ? keepingMark(config.dataFolder, look) : look();
+}
+
+/** Opening a backup makes it a store with a life of its own. Looking at one must not: it stays a backup. */
+async function keepingMark<T>(folder: string, look: () => Promise<T>): Promise<T> {
+  if (requireDataFolder(folder).state !== 'backup') return look();
+  const file = join(folder, MARK_FILE);
+  const mark = readFileSync(file);
+  try {
+    return await look();
+  } finally {
+    writeFileSync(`${file}.${process.pid}`, mark, { mode: 0o600 });
+    renameSync(`${file}.${process.pid}`, file);
+  }
+}
+
+/** A partition with a name of its own belongs to no user: what stands for its owner in the store is nothing to read. */
+export function shown({ partition, ...rest }: Finding) {
+  if (partition === null) return { partition, ...rest };
+  const name = customNameOf(partition.user);
+  return { partition: name === null ? partition : { source: partition.source, user: null, name }, ...rest };
+}
+
+export function rowOf(finding: Finding): object {
+  const { partition, problem, detail } = shown(finding);
+  const name = partition !== null && 'name' in partition ? partition.name : null;
+  return { source: partition?.source ?? null, user: partition?.user ?? null, partition: name, problem, detail };
+}

@@ -1,0 +1,28 @@
+import { readVersion } from '@tidemark/server/version';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { withExamples } from '../examples.ts';
+
+export function addVersion(program: Command, cli: Cli): void {
+  const command = program
+    .command('version')
+    .description('The version of this program')
+    .action(async (_options: object, self: Command) => {
+      const print = cli.printer(self);
+      if (print.isJson) print.json({ name: 'tidemark', version: readVersion(), node: process.versions.node });
+      else cli.terminal.out(`${readVersion()}\n`);
+    });
+  withExamples(command, 'tidemark version', 'tidemark version --json');
+}
+
+/** The benchmarks are no part of what is shipped. */
+export function addBench(program: Command, cli: Cli): void {
+  const command = program
+    .command('bench')
+    .description('How to measure this version')
+    .action(async () => {
+      cli.terminal.say('The benchmarks belong to the sources of Tidemark. In a checkout of them:');
+      cli.terminal.out('npm run bench\n');
+    });
+  withExamples(command, 'tidemark bench');
+}

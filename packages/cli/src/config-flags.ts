@@ -1,0 +1,57 @@
+import { type LoadedConfig, loadConfig } from '@tidemark/server/config/load-config';
+import type { Flags } from '@tidemark/server/config/read-flags';
+import { SETTINGS, type Setting } from '@tidemark/server/config/settings';
+import { type Command, Option } from 'commander';
+import type { Cli } from './cli.ts';
+
+/** Every setting that may be a flag as an option of the command, and `--config`. */
+export function withConfigFlags(command: Command, settings: readonly Setting[] = SETTINGS): Command {
+  command.option('--config <file>', 'the configuration file');
+  for (const setting of settings) {
+    for (const option of optionsOf(setting)) command.addOption(option);
+  }
+  return command;
+}
+
+/** The settings that commands on a data folder need. */
+export function withDataFlags(command: Command): Command {
+  return withConfigFlags(
+    command,
+    SETTINGS.filter(({ name }) => name === 'data'),
+  );
+}
+
+/** What the flags of this command, the environment and the file say together. */
+export function configOf(command: Command, { env, folder }: Cli): LoadedConfig {
+  const { config: file } = command.opts<{ readonly config?: string }>();
+  return loadConfig({ env, folder, flags: flagsOf(command), ...(file === undefined ? {} : { file }) });
+}
+
+function flagsOf(command: Command): Flags {
+  const values = command.opts<Record<string, unknown>>();
+  const flags = new Map<string, string>();
+  for (const setting of SETTINGS) {
+    for (const option of optionsOf(setting)) {
+      const value = values[option.attributeName()];
+      if (value !== undefined) flags.set(setting.name, String(value));
+    }
+  }
+  return flags;
+}
+
+function optionsOf({ flag, kind, name, description, default: value }: Setting): readonly Option[] {
+  if (flag === null) return [];
+  const group = name.startsWith('limits.') ? 'Limits:' : 'Settings:';
+  const told = `${sentence(description)}${value === null ? '' : ` (${JSON.stringify(value)})`}`;
+  if (kind !== 'boolean')
+    return [new Option(`${flag} <${kind === 'integer' ? 'number' : 'text'}>`, told).helpGroup(group)];
+  return [
+    new Option(flag, told).helpGroup(group),
+    new Option(flag.replace('--', '--no-'), `the opposite of ${flag}`).helpGroup(group),
+  ];
+}
+
+/** As commander writes its own: no capital, no full stop. */
+function sentence(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
+}

@@ -1,0 +1,262 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Metrics } from '@tidemark/server';
+import { loadConfig } from '@tidemark/server/config/load-config';
+import { SETTINGS } from '@tidemark/server/config/settings';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { Cli } from './cli.ts';
+import { buildProgram } from './program.ts';
+import { Terminal } from './terminal.ts';
+
+const folder = new URL('../../../deploy/', import.meta.url);
+const read = (name: string) => readFileSync(fileURLToPath(new URL(name, folder)), 'utf8');
+const filesIn = (name: string) => readdirSync(fileURLToPath(new URL(name, folder)));
+
+/** Variables that are no setting of ours. */
+const FOREIGN = new Set(['NODE_ENV']);
+
+/** A setting may come from its variable, or, when it is a secret, from a file that another one names. */
+function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
+  const known = new Map(
+    SETTINGS.flatMap(
+      ({ env: name, secret }) =>
+        [[name, ''], ...(secret === true ? [[`${name}_FILE`, 'file']] : [])] as [string, string][],
+    ),
+  );
+  const unknown = Object.keys(env).filter((name) => !known.has(name) && !FOREIGN.has(name));
+  const values = Object.fromEntries(
+    Object.entries(env).filter(([name]) => known.get(name) === '' && name !== 'TIDEMARK_PORT'),
+  );
+  try {
+    loadConfig({ env: values, userId: 1_000 });
+    return unknown;
+  } catch (error) {
+    return [...unknown, (error as Error).message];
+  }
+}
+
+describe('units', () => {
+  const units = filesIn('systemd/');
+
+  it('[DEPLOY-1] are what they are called', () => {
+    expect(units.sort()).toEqual([
+      ...['tidemark-backup.service', 'tidemark-backup.timer', 'tidemark-on-valkey@.service', 'tidemark.service'],
+    ]);
+  });
+
+  it.each(units)('[DEPLOY-1] %s has sections and settings, and names only what there is', async (name) => {
+    const lines = read(`systemd/${name}`)
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
+    const odd = lines.filter((line) => !/^\[(?:Unit|Service|Timer|Install)\]$|^[A-Z][A-Za-z]*=.+$/.test(line));
+    expect(odd).toEqual([]);
+    const env = lines.flatMap((line) => /^Environment=([A-Z_]+)=(.*)$/.exec(line)?.slice(1) ?? []);
+    const pairs = Object.fromEntries(
+      env.flatMap((part, index) => (index % 2 === 0 ? [[part, env[index + 1] ?? '']] : [])),
+    );
+    expect(problemsOf(pairs)).toEqual([]);
+    for (const line of lines) {
+      const [, credential] = /%d\/(\w+)/.exec(line) ?? [];
+      if (credential !== undefined)
+        expect(lines).toContainEqual(expect.stringContaining(`LoadCredential=${credential}:`));
+      const [, words] = /\/cli\/main\.js ([^"']*)/.exec(line) ?? [];
+      if (words !== undefined) expect(await commandProblem(words)).toBeNull();
+    }
+  });
+});
+
+/** Whether a command line names a command and flags that exist. */
+async function commandProblem(words: string): Promise<string | null> {
+  const [name = '', ...rest] = words.trim().split(/\s+/);
+  const program = await buildProgram(new Cli(new Terminal(process, {}), {}, '.'));
+  const command = program.commands.find((one) => one.name() === name);
+  if (command === undefined) return `there is no command ${name}`;
+  const unknown = rest.filter((word) => word.startsWith('--') && !command.options.some(({ long }) => long === word));
+  return unknown.length === 0 ? null : `${name} has no ${unknown.join(', ')}`;
+}
+
+interface Service {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly secrets?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly depends_on?: readonly string[];
+}
+
+describe('the container image', () => {
+  const ignored = new Set(read('../.dockerignore').split('\n'));
+  const image = read('Dockerfile');
+
+  it('[DEPLOY-4] the builder is given no history, data, secrets or outputs of this machine', () => {
+    for (const pattern of ['.git', '**/node_modules', '**/data', '**/secrets', '**/secrets.json', '**/.env*']) {
+      expect(ignored).toContain(pattern);
+    }
+  });
+
+  it('[DEPLOY-4] the image holds what was built for running, and runs as an ordinary user', () => {
+    const [, run = ''] = image.split(/^FROM .*$/m).slice(1);
+    const copied = [...run.matchAll(/^COPY --from=build (.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '));
+    expect(copied.map((path) => path.replace('/opt/tidemark/', ''))).toEqual([
+      ...['package.json', 'LICENSE', 'node_modules', 'packages'],
+    ]);
+    expect(run).not.toMatch(/^COPY (?!--from=build)/m);
+    expect(run).toMatch(/^USER node$/m);
+  });
+
+  it('[DEPLOY-4] secrets of the compose file are made for the user that reads them', () => {
+    const text = read('compose.yaml');
+    const { services, secrets } = parse(text) as {
+      readonly services: { readonly tidemark: { readonly user: string } };
+      readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+    };
+    const [uid, gid] = services.tidemark.user.split(':');
+    for (const { file } of Object.values(secrets)) {
+      const made = `install -m 0400 -o ${uid} -g ${gid} /dev/stdin ${file.replace('./', 'deploy/')}`;
+      expect(text).toContain(made);
+    }
+  });
+});
+
+it('[DEPLOY-2] the compose file names only services, secrets, settings and ports there are', () => {
+  const file = parse(read('compose.yaml')) as {
+    readonly services: Readonly<Record<string, Service>>;
+    readonly secrets: Readonly<Record<string, unknown>>;
+    readonly volumes: Readonly<Record<string, unknown>>;
+  };
+  const { tidemark, valkey } = file.services;
+  const env = tidemark?.environment ?? {};
+  expect(problemsOf(env)).toEqual([]);
+  expect(tidemark?.ports).toEqual([`127.0.0.1:${env.TIDEMARK_PORT}:${env.TIDEMARK_PORT}`]);
+  const named = Object.values(env).flatMap((value) => /^\/run\/secrets\/(\w+)$/.exec(value)?.slice(1) ?? []);
+  expect([...named].sort()).toEqual([...(tidemark?.secrets ?? [])].sort());
+  expect(Object.keys(file.secrets).sort()).toEqual([...new Set([...named, ...(valkey?.secrets ?? [])])].sort());
+  for (const { depends_on = [] } of Object.values(file.services)) {
+    for (const name of depends_on) expect(Object.keys(file.services)).toContain(name);
+  }
+  expect(new URL(env.TIDEMARK_STORE ?? '').hostname).toBe('valkey');
+  const image = read('Dockerfile');
+  const [, own] = /^ENV (.*)$/m.exec(image) ?? [];
+  const variables = Object.fromEntries((own ?? '').split(' ').map((pair) => pair.split('=') as [string, string]));
+  expect(problemsOf(variables)).toEqual([]);
+  expect(image).toContain(`EXPOSE ${env.TIDEMARK_PORT}`);
+});
+
+describe('what is watched', () => {
+  let exported: Map<string, Set<string>>;
+
+  beforeAll(async () => {
+    // What a server sends as /metrics, once it has had a request.
+    const metrics = new Metrics();
+    metrics.watchListeners(() => 0);
+    metrics.requestTally({ method: 'POST', route: '/sync/v1/pull', status: '2xx' }).observe(0.01);
+    exported = seriesIn(await metrics.text());
+  });
+
+  const alerts = () => (parse(read('prometheus/alerts.yaml')) as Alerts).groups.flatMap(({ rules }) => rules);
+  const dashboard = () => JSON.parse(read('grafana/tidemark.json')) as Dashboard;
+
+  it('[DEPLOY-3] every alert asks for metrics and labels that are exported, and says what to do', () => {
+    expect(alerts().length).toBeGreaterThan(5);
+    for (const { alert, expr, labels, annotations } of alerts()) {
+      expect({ alert, problems: promProblems(expr, exported) }).toEqual({ alert, problems: [] });
+      expect([labels.severity, typeof annotations.summary, typeof annotations.description]).toEqual([
+        expect.stringMatching(/^(?:page|ticket)$/),
+        ...['string', 'string'],
+      ]);
+    }
+  });
+
+  it('[DEPLOY-3] every panel asks for metrics and labels that are exported', () => {
+    const { panels, templating } = dashboard();
+    const asked = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    expect(asked.length).toBeGreaterThan(10);
+    for (const expr of asked) expect({ expr, problems: promProblems(expr, exported) }).toEqual({ expr, problems: [] });
+    const names = templating.list.map(({ name }) => `$${name}`);
+    for (const expr of asked) {
+      const variables = [...expr.matchAll(/\$(?!__)\w+/g)].map(([variable]) => variable);
+      for (const variable of variables) expect(names).toContain(variable);
+    }
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  });
+
+  it('[DEPLOY-3] a metric or a label that is not exported would be noticed', () => {
+    expect(promProblems('rate(tidemark_gone_total[5m])', exported)).toEqual(['tidemark_gone_total is not exported']);
+    expect(promProblems('tidemark_event_streams{colour="red"}', exported)).toEqual([
+      'tidemark_event_streams has no colour',
+    ]);
+    expect(promProblems('sum by (colour) (tidemark_event_streams)', exported)).toEqual([
+      'nothing asked for has colour',
+    ]);
+  });
+
+  it('[DEPLOY-3] what is scraped is what is served', () => {
+    const { scrape_configs: jobs, rule_files } = parse(read('prometheus/prometheus.yaml')) as {
+      readonly scrape_configs: readonly { readonly job_name: string; readonly metrics_path: string }[];
+      readonly rule_files: readonly string[];
+    };
+    expect(jobs.map(({ job_name, metrics_path }) => [job_name, metrics_path])).toEqual([['tidemark', '/metrics']]);
+    for (const file of rule_files) expect(filesIn('prometheus/')).toContain(file);
+  });
+});
+
+interface Alerts {
+  readonly groups: readonly { readonly rules: readonly Alert[] }[];
+}
+
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity?: string };
+  readonly annotations: { readonly summary?: string; readonly description?: string };
+}
+
+interface Dashboard {
+  readonly panels: readonly { readonly id: number; readonly targets: readonly { readonly expr: string }[] }[];
+  readonly templating: { readonly list: readonly { readonly name: string }[] };
+}
+
+/** Labels that Prometheus adds to what it scrapes. */
+const ADDED = ['job', 'instance'];
+const FUNCTIONS = new Set(['sum', 'rate', 'increase', 'topk', 'histogram_quantile', 'time', 'and']);
+
+/** Series and their labels, as they were scraped; those of a metric without samples by its type alone. */
+function seriesIn(text: string): Map<string, Set<string>> {
+  const series = new Map<string, Set<string>>([['up', new Set(ADDED)]]);
+  for (const line of text.split('\n')) {
+    const [, name = '', labels = ''] = /^([a-z_]\w*)(?:\{(.*)\})? /.exec(line) ?? [];
+    if (name === '') continue;
+    const known = series.get(name) ?? new Set(ADDED);
+    for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) known.add(label);
+    series.set(name, known);
+  }
+  return series;
+}
+
+/** What a query names that nobody exports. It reads names, labels in braces and groupings, which is all ours use. */
+function promProblems(expr: string, series: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] {
+  const problems: string[] = [];
+  const plain = expr.replaceAll(/"[^"]*"/g, '""').replaceAll(/\[[^\]]*\]/g, '');
+  const asked = new Set<string>();
+  const rest = plain.replaceAll(/\b(?:by|on|without)\s*\(([^)]*)\)/g, '');
+  for (const [, name = '', labels = ''] of rest.matchAll(/\b([a-z]\w*)\b(?:\{([^}]*)\})?(?!\s*\()/gi)) {
+    if (!series.has(name)) {
+      if (!FUNCTIONS.has(name) && !isLabel(rest, name)) problems.push(`${name} is not exported`);
+      continue;
+    }
+    for (const label of series.get(name) ?? []) asked.add(label);
+    for (const [, label = ''] of labels.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)) {
+      if (series.get(name)?.has(label) !== true) problems.push(`${name} has no ${label}`);
+    }
+  }
+  for (const [, grouped = ''] of plain.matchAll(/\b(?:by|on|without)\s*\(([^)]*)\)/g)) {
+    for (const label of grouped.split(',').map((one) => one.trim())) {
+      if (!asked.has(label)) problems.push(`nothing asked for has ${label}`);
+    }
+  }
+  return problems;
+}
+
+function isLabel(text: string, name: string): boolean {
+  return new RegExp(`[{,]\\s*${name}\\s*(?:=~|!~|!=|=)`).test(text);
+}

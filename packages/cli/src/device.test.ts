@@ -1,0 +1,158 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { Caller, makeUser, type TemporaryFolder, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
+import { runInProcess, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+// The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+
+let server: TestServer;
+let folder: TemporaryFolder;
+let admin: Caller;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  folder = await temporaryFolder();
+  admin = new Caller(server.url, server.token);
+  await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user' });
+  await makeUser(server, 'ada');
+});
+
+afterAll(async () => {
+  admin.close();
+  await server.close();
+  await folder.remove();
+});
+
+function environment(env: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { PATH = '' } = process.env;
+  return { PATH, HOME: folder.path, TIDEMARK_URL: server.url, TIDEMARK_PASSWORD: USER_PASSWORD, ...env };
+}
+
+function start(args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [MAIN, 'device', ...args], { env: environment(), cwd: folder.path });
+}
+
+const device = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  runInProcess(['device', ...args], { env: environment(env), folder: folder.path });
+
+const push = (objects: object) => admin.post('/app/v1/Order/push_objects', { user_id: 'ada', objects });
+const md = async () => (await admin.get('/rc/v1/users/ada/sources/Order/docs/md')).body;
+const listed = async (...args: readonly string[]) => {
+  const { out } = await device(['list', 'Order', '--json', ...args]);
+  return JSON.parse(out) as readonly { readonly id: string; readonly pending: boolean; readonly attributes: object }[];
+};
+
+it('[CLI-27] device pull names every source that could not be refreshed, and why', async () => {
+  await admin.post('/rc/v1/sources', { name: 'Stock', partition_type: 'app', adapter: 'backend', poll_interval: 0 });
+  await makeUser(server, 'eve');
+  const at = ['--folder', 'failing-source'];
+  await device(['login', 'eve', ...at]);
+  const why = 'no address is set for the backend';
+  const pulled = await device(['pull', ...at]);
+  expect([pulled.code, pulled.out]).toEqual([0, 'SOURCE  OBJECTS\nOrder   0\nStock   0\n']);
+  expect(pulled.err).toContain(`! Stock could not be refreshed: ${why} (backend_unavailable)\n`);
+  expect(JSON.parse((await device(['pull', '--json', ...at])).out)).toMatchObject({
+    sources: [
+      { source: 'Order', error: null },
+      { source: 'Stock', error: { code: 'backend_unavailable', detail: why } },
+    ],
+  });
+  await admin.delete('/rc/v1/sources/Stock');
+});
+
+describe('a simulated device', () => {
+  it('[CLI-18] signs in, pulls, changes, works offline and catches up, from its folder alone', async () => {
+    await push({ 1: { total: 12 } });
+    const signedIn = await device(['login', 'ada']);
+    expect([signedIn.code, signedIn.out]).toEqual([0, 'SOURCE  OBJECTS\nOrder   1\n']);
+    expect(await listed()).toEqual([{ id: '1', pending: false, attributes: { total: 12 } }]);
+
+    const made = await device(['create', 'Order', 'customer=Ada', 'total=3', '--id', 'o']);
+    expect([made.code, made.out]).toEqual([
+      0,
+      'source      Order\nid          o\npending     false\nattributes  {"customer":"Ada","total":3}\n',
+    ]);
+    expect(await md()).toEqual({ 1: { total: 12 }, o: { customer: 'Ada', total: 3 } });
+
+    await device(['offline']);
+    const edited = await device(['edit', 'Order', 'o', 'total=4', 'paid=true']);
+    expect([edited.code, edited.err]).toEqual([0, expect.stringContaining('Kept on the device')]);
+    await device(['delete', 'Order', '1']);
+    expect(await listed()).toEqual([{ id: 'o', pending: true, attributes: { customer: 'Ada', total: 4, paid: true } }]);
+    expect((await device(['queue'])).out.split('\n').map((line) => line.split(/\s+/).slice(0, 4))).toEqual([
+      ['STATE', 'OP', 'SOURCE', 'ID'],
+      ['waiting', 'update', 'Order', 'o'],
+      ['waiting', 'delete', 'Order', '1'],
+      [''],
+    ]);
+    expect((await device(['pull'])).code).toBe(69);
+
+    await push({ 2: { total: 1 } });
+    expect((await device(['online'])).code).toBe(0);
+    expect(await md()).toEqual({ o: { customer: 'Ada', total: 4, paid: true }, 2: { total: 1 } });
+    expect((await listed()).map(({ id }) => id)).toEqual(['2', 'o']);
+    expect((await device(['logout'])).code).toBe(0);
+    expect((await device(['pull'])).code).toBe(77);
+  });
+
+  it('[CLI-18] tells every change as it comes until it is told to stop', async () => {
+    await device(['login', 'ada', '--folder', 'watcher']);
+    const child = start(['watch', 'Order', '--json', '--folder', 'watcher']);
+    const { stdout, stderr } = child;
+    if (stdout === null || stderr === null) throw new Error('the program has no output');
+    const lines = createInterface({ input: stdout });
+    await once(createInterface({ input: stderr }), 'line');
+    const next = async () => JSON.parse(((await once(lines, 'line')) as [string])[0]) as unknown;
+    const added = next();
+    await push({ w: { n: 1 } });
+    expect(await added).toEqual({ change: '+', source: 'Order', id: 'w', pending: false, attributes: { n: 1 } });
+    const changed = next();
+    await push({ w: { n: 2 } });
+    expect(await changed).toMatchObject({ change: '~', attributes: { n: 2 } });
+    const gone = next();
+    await admin.post('/app/v1/Order/push_deletes', { user_id: 'ada', objects: ['w'] });
+    expect(await gone).toMatchObject({ change: '-', id: 'w', attributes: null });
+    child.kill('SIGINT');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+
+  it('[CLI-19] says what is wrong in one line', async () => {
+    expect(await device(['list', '--folder', 'nowhere'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('there is no device in'),
+    });
+    expect(await device(['login', 'ada', '--folder', 'wrong'], { TIDEMARK_PASSWORD: 'wrong' })).toMatchObject({
+      code: 77,
+      err: expect.stringContaining('(invalid_credentials)'),
+    });
+    await device(['login', 'ada', '--folder', 'mine']);
+    const elsewhere = { TIDEMARK_URL: 'http://127.0.0.1:1' };
+    expect(await device(['login', 'ada', '--folder', 'mine'], elsewhere)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(`belongs to ${server.url}`),
+    });
+    expect(await device(['login', 'ada', '--folder', 'far'], elsewhere)).toMatchObject({ code: 69 });
+    expect(await device(['edit', 'Order', 'nobody', 'a=1', '--folder', 'mine'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('(object_not_found)'),
+    });
+    expect(await device(['edit', 'Order', 'nobody', 'a', '--folder', 'mine'])).toMatchObject({ code: 2 });
+  });
+
+  it('[CLI-19] a change the server refuses is told with what the server has', async () => {
+    await push({ taken: { n: 1 } });
+    await device(['login', 'ada', '--folder', 'late']);
+    await device(['offline', '--folder', 'late']);
+    await admin.post('/app/v1/Order/push_deletes', { user_id: 'ada', objects: ['taken'] });
+    await device(['edit', 'Order', 'taken', 'n=2', '--folder', 'late']);
+    await device(['online', '--folder', 'late']);
+    const { out } = await device(['queue', '--json', '--folder', 'late']);
+    expect(JSON.parse(out)).toMatchObject([
+      { state: 'conflict', id: 'taken', reason: expect.stringContaining('object_not_found') },
+    ]);
+  });
+});

@@ -1,0 +1,2 @@
+export { makeApp } from './commands/init.ts';
+export { run } from './run.ts';

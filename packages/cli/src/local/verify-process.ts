@@ -1,0 +1,38 @@
+import { inspectRecord } from '@tidemark/core/verify';
+import type { Config } from '@tidemark/server/config/config';
+import { openStore } from '@tidemark/server/open-engines';
+import { permissionFailure } from '../permission-failure.ts';
+
+// Recomputes the embedded store in the folder named on the command line, and writes every finding as a line of JSON. A
+// damaged file can take the process that reads it down with it, so `find-damage.ts` starts this one for the purpose.
+const [, , dataFolder] = process.argv;
+if (dataFolder === undefined) throw new Error('which folder?');
+
+const store = await openStore({ store: 'embedded', dataFolder } as Config).catch((error: Error) => {
+  // A file that this user may not open is not damaged.
+  const denied = permissionFailure(error, dataFolder);
+  if (denied !== null) say({ failure: denied.message, hint: denied.particulars.hint });
+  else if (error.name === 'UnusableFolder') say({ failure: error.message });
+  else tellUnreadable(error);
+  return null;
+});
+if (store !== null) {
+  try {
+    for await (const finding of store.verify(inspectRecord)) say({ finding });
+    say({ isDone: true });
+  } catch (error) {
+    tellUnreadable(error);
+  }
+  await store.close();
+}
+
+function tellUnreadable(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  const detail = `the file cannot be read to its end: ${reason}; restore a backup`;
+  say({ finding: { partition: null, problem: 'unreadable', detail } });
+  say({ isDone: true });
+}
+
+function say(line: object): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+// The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+
+const children: ChildProcess[] = [];
+let folder: TemporaryFolder;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await folder.remove();
+});
+
+function start(env: Record<string, string>) {
+  // Whether the tests run as root, which is warned about, must not matter to them.
+  const quiet = { TIDEMARK_LOG_LEVEL: 'error' };
+  const settings = { TIDEMARK_DATA: folder.path, TIDEMARK_ADMIN_PASSWORD: 'kelp-forest-9341', ...quiet, ...env };
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const lines = createInterface({ input: child.stdout });
+  return {
+    firstLine: async () => String((await once(lines, 'line'))[0]),
+    end: async (signal?: NodeJS.Signals) => {
+      if (signal !== undefined) child.kill(signal);
+      const [code, killedBy] = (await once(child, 'close')) as [number | null, string | null];
+      return { code, killedBy, stderr };
+    },
+  };
+}
+
+it.each(['SIGTERM', 'SIGINT'] as const)('says where it is ready, answers, and ends well on %s', async (signal) => {
+  const server = start({ TIDEMARK_HOST: '127.0.0.1', TIDEMARK_PORT: '0' });
+  const line = await server.firstLine();
+  const [, url] = /^Tidemark 0\.1\.0 is ready at (http:\/\/127\.0\.0\.1:[0-9]+)$/.exec(line) ?? [];
+  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
+  expect(await server.end(signal)).toEqual({ code: 0, killedBy: null, stderr: '' });
+});
+
+it('a port that is none is told in one line, and as a fault of the configuration', async () => {
+  expect(await start({ TIDEMARK_PORT: 'many' }).end()).toEqual({
+    code: 78,
+    killedBy: null,
+    stderr: 'tidemark: TIDEMARK_PORT must be a whole number from 0 to 65535, not "many"\n',
+  });
+});

@@ -1,0 +1,114 @@
+import { readVersion } from '@tidemark/server/version';
+import { Command } from 'commander';
+import type { Cli } from './cli.ts';
+import { addClients } from './commands/clients.ts';
+import { addDevice } from './commands/device.ts';
+import { addDocs } from './commands/docs.ts';
+import { addInit } from './commands/init.ts';
+import { addJobs } from './commands/jobs.ts';
+import { addLogin } from './commands/login.ts';
+import { addPing } from './commands/ping.ts';
+import { addPings } from './commands/pings.ts';
+import { addPush } from './commands/push.ts';
+import { addReadState } from './commands/read-state.ts';
+import { addSources } from './commands/sources.ts';
+import { addStats } from './commands/stats.ts';
+import { addSystem } from './commands/system.ts';
+import { addTokens } from './commands/tokens.ts';
+import { addUsers } from './commands/users.ts';
+import { addBench, addVersion } from './commands/version.ts';
+import { withExamples } from './examples.ts';
+import { DEFAULT_URL } from './server-url.ts';
+
+type Add = (program: Command, cli: Cli) => void;
+
+/** A command that knows all settings, or the engines. Loading these takes longer than most other commands take altogether. */
+interface Heavy {
+  readonly name: string;
+  readonly load: () => Promise<Add>;
+}
+
+const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Heavy)[]])[] = [
+  [
+    'The server:',
+    [
+      { name: 'serve', load: async () => (await import('./commands/serve.ts')).addServe },
+      { name: 'dev', load: async () => (await import('./commands/serve.ts')).addDev },
+      addInit,
+      { name: 'config', load: async () => (await import('./commands/config.ts')).addConfig },
+    ],
+  ],
+  ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
+  ['Looking after a server:', [addStats, addPings, addJobs, addTokens, addSystem]],
+  ['Being a device:', [addDevice]],
+  [
+    'On the data:',
+    [
+      { name: 'backup', load: async () => (await import('./commands/backup.ts')).addBackup },
+      { name: 'restore', load: async () => (await import('./commands/restore.ts')).addRestore },
+      { name: 'migrate', load: async () => (await import('./commands/migrate.ts')).addMigrate },
+      { name: 'verify', load: async () => (await import('./commands/verify.ts')).addVerify },
+      { name: 'admin', load: async () => (await import('./commands/admin.ts')).addAdmin },
+      { name: 'doctor', load: async () => (await import('./commands/doctor.ts')).addDoctor },
+    ],
+  ],
+  ['This program:', [addBench, addVersion]],
+];
+
+/** All commands there are; with a command line, those that are heavy to load only as far as it may mean them. */
+export async function buildProgram(cli: Cli, args: readonly string[] = []): Promise<Command> {
+  const program = emptyProgram(cli);
+  const wanted = commandIn(args);
+  const left: Heavy[] = [];
+  for (const [heading, commands] of GROUPS) {
+    program.commandsGroup(heading);
+    for (const one of commands) {
+      if (typeof one === 'function') one(program, cli);
+      else if (wanted === null || wanted === one.name) (await one.load())(program, cli);
+      else left.push(one);
+    }
+  }
+  // Whoever means none of those that are there is told which there are.
+  if (wanted !== null && program.commands.every((command) => command.name() !== wanted)) {
+    for (const { load } of left) (await load())(program, cli);
+  }
+  return program;
+}
+
+/** The first word that is neither an option nor the value of one; null: there is none, or help is wanted. */
+function commandIn(args: readonly string[]): string | null {
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index] ?? '';
+    if (!arg.startsWith('-')) return arg;
+    if (OPTIONS_WITH_VALUES.has(arg)) index++;
+  }
+  return null;
+}
+
+const OPTIONS_WITH_VALUES: ReadonlySet<string> = new Set(['--url', '--timeout']);
+
+function emptyProgram(cli: Cli): Command {
+  const program = new Command('tidemark')
+    .description('Runs a Tidemark server, and speaks to one')
+    .version(readVersion(), '-V, --version', 'show the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
+    .option('--url <url>', `the server to speak to; TIDEMARK_URL, or ${DEFAULT_URL}`)
+    .option('--json', 'answers as JSON')
+    .option('--timeout <seconds>', 'how long to wait for an answer (60)')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => cli.terminal.out(text),
+      writeErr: (text) => cli.terminal.err(text),
+    })
+    .showHelpAfterError('(add --help to see how it is used)')
+    .exitOverride();
+  return withExamples(
+    program,
+    'tidemark serve',
+    'tidemark login',
+    'tidemark sources declare Product --partition-type app',
+    'tidemark push objects Product products.json',
+    'tidemark backup /backups/monday',
+  );
+}

@@ -1,0 +1,279 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { type Outcome, runInProcess } from '@tidemark/testing/server';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+// The server, and the commands run by `runBuilt`: what was built, in processes of their own. `npm test` builds before it runs this.
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const PASSWORD = 'a harbour at dawn';
+
+let folder: TemporaryFolder;
+let server: { readonly process: ChildProcess; readonly url: string };
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  server = await serve('data');
+});
+
+afterAll(async () => {
+  server.process.kill('SIGKILL');
+  await folder.remove();
+});
+
+function at(name: string): string {
+  return join(folder.path, name);
+}
+
+function environment(): Record<string, string> {
+  const { PATH = '' } = process.env;
+  return { PATH, HOME: folder.path };
+}
+
+function start(args: readonly string[], env: Readonly<Record<string, string>>) {
+  return spawn(process.execPath, [MAIN, ...args], { env: { ...environment(), ...env }, cwd: folder.path });
+}
+
+async function serve(data: string) {
+  const child = start(['serve', '--port', '0', '--data', data], { TIDEMARK_ADMIN_PASSWORD: PASSWORD });
+  const errors = text(child.stderr);
+  const [line] = (await Promise.race([once(createInterface({ input: child.stdout }), 'line'), errors])) as string[];
+  const [, url] = /^Tidemark 0\.1\.0 is ready at (http:\/\/127\.0\.0\.1:[0-9]+)$/.exec(line ?? '') ?? [];
+  if (url === undefined) throw new Error(`the server did not start: ${line} ${await errors}`);
+  return { process: child, url };
+}
+
+async function stop({ process: child }: { readonly process: ChildProcess }) {
+  child.kill('SIGTERM');
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  return { code, signal };
+}
+
+function runCli(args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+  const all = { ...environment(), TIDEMARK_URL: server.url, ...env };
+  return runInProcess(args, { env: all, folder: folder.path, input });
+}
+
+/** Runs the program as it is shipped. */
+async function runBuilt(args: readonly string[], input = ''): Promise<Outcome> {
+  const child = start(args, { TIDEMARK_URL: server.url });
+  child.stdin.end(input);
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { code: code as number | null, out, err };
+}
+
+/** What a command answers as JSON; anything but a success is a failure of the test. */
+async function answer(
+  args: readonly string[],
+  input = '',
+  env: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  const { code, out, err } = await runCli([...args, '--json'], input, env);
+  if (code !== 0) throw new Error(`tidemark ${args.join(' ')}: ${err}`);
+  return JSON.parse(out);
+}
+
+describe('a real server', () => {
+  it('[CLI-17] lets the administrator in, and nobody else', async () => {
+    expect(await runCli(['users', 'list'])).toMatchObject({ code: 77 });
+    expect(await runCli(['login', '--password-stdin'], 'wrong')).toMatchObject({
+      code: 77,
+      err: expect.stringMatching(/\(invalid_credentials\)\n(.*\n)* {2}request: \S+\n$/),
+    });
+    expect(await answer(['login', '--password-stdin'], PASSWORD)).toMatchObject({ url: server.url, login: 'admin' });
+    expect(await runBuilt(['users', 'list'])).toEqual({ code: 0, out: 'admin\n', err: '' });
+    expect(await answer(['whoami'])).toMatchObject({ user: 'admin', scopes: ['admin', 'admin:reset'] });
+  });
+
+  it('[CLI-17] takes sources, users, objects and documents, and gives them back', async () => {
+    await answer(['sources', 'declare', 'Product', '--partition-type', 'app']);
+    await answer(['sources', 'declare', 'Order', '--queue', 'orders']);
+    expect(await answer(['sources', 'set', 'Order', '--poll-interval', '60'])).toMatchObject({ poll_interval: 60 });
+    expect(await answer(['sources', 'list', '--type', 'user'])).toEqual(['Order']);
+    await answer(['users', 'create', 'ada', '--attribute', 'team=north', '--password-stdin'], 'open sesame');
+    expect(await answer(['users', 'set', 'ada', '--attribute', 'level=3'])).toMatchObject({
+      login: 'ada',
+      attributes: { team: 'north', level: 3 },
+    });
+    expect(await answer(['users', 'list'])).toEqual(['ada', 'admin']);
+    expect(await answer(['users', 'clients', 'ada'])).toEqual([]);
+    const objects = '{"1":{"name":"Compass","price":12.50},"2":{"name":"Chart"}}';
+    expect(await answer(['push', 'objects', 'Product'], objects)).toMatchObject({ source: 'Product', changed: 2 });
+    expect(await answer(['push', 'deletes', 'Product'], '["2"]')).toMatchObject({ changed: 1 });
+    await answer(['push', 'fast-insert', 'Order', '--user', 'ada'], '{"7":{"state":"new","n":1}}');
+    const update = '{"delete_data":{"7":{"state":"new"}},"data":{"7":{"state":"sent"}}}';
+    await answer(['push', 'fast-update', 'Order', '--user', 'ada'], update);
+    await answer(['push', 'fast-delete', 'Order', '--user', 'ada'], '{"7":{"n":1}}');
+    expect(await answer(['docs', 'get', 'md', '--source', 'Product', '--shared'])).toEqual({
+      1: { name: 'Compass', price: 12.5 },
+    });
+    expect(await answer(['docs', 'get', 'md', '--source', 'Order', '--user', 'ada'])).toEqual({ 7: { state: 'sent' } });
+    expect(await answer(['docs', 'set', 'motd', '--text'], 'ahoy\n')).toEqual({ doc: 'motd', type: 'text', size: 5 });
+    await answer(['docs', 'append', 'motd', '--text'], 'sailor');
+    expect(await runCli(['docs', 'get', 'motd'])).toEqual({ code: 0, out: 'ahoy\nsailor', err: '' });
+    await answer(['docs', 'set', 'x', '--source', 'Order', '--user', 'ada'], '{"a":{"b":1}}');
+    expect(await answer(['docs', 'list', '--source', 'Order', '--user', 'ada'])).toContain('x');
+  });
+
+  it('[CLI-17] shows licence, backend, statistics, audit trail, and when a source is due', async () => {
+    expect(await answer(['license'])).toMatchObject({ license: 'Apache-2.0', seats: null });
+    expect(await answer(['appserver', 'set', 'http://127.0.0.1:1/b'])).toEqual({ adapter_url: 'http://127.0.0.1:1/b' });
+    expect(await answer(['appserver', 'set', '--none'])).toEqual({ adapter_url: null });
+    expect(await answer(['read-state', 'Order', 'ada', '--in', '60'])).toEqual({ refresh_at: expect.any(String) });
+    const names = (await answer(['stats', 'names', 'http:*'])) as string[];
+    expect(names).toContain('http:GET:/rc/v1/system/license');
+    expect(await answer(['stats', 'read', names[0] ?? ''])).toEqual([
+      expect.objectContaining({ count: expect.any(Number) }),
+    ]);
+    const audit = (await answer(['audit', '--limit', '3'])) as { action: string }[];
+    expect(audit.map(({ action }) => action)).toEqual(['read_state.set', 'appserver.set', 'appserver.set']);
+  });
+
+  it('[CLI-17] issues and revokes tokens, and tells what went wrong', async () => {
+    const issued = (await answer(['tokens', 'create', '--name', 'r', '--scope', 'read', '--expires', '1h'])) as {
+      id: string;
+      token: string;
+    };
+    const env = { TIDEMARK_TOKEN: issued.token };
+    expect(await answer(['users', 'list'], '', env)).toEqual(['ada', 'admin']);
+    expect(await runCli(['users', 'delete', 'ada', '--yes'], '', env)).toMatchObject({ code: 77 });
+    expect(await answer(['tokens', 'revoke', issued.id, '--yes'])).toEqual({ revoked: issued.id });
+    expect(await runCli(['users', 'list'], '', env)).toMatchObject({ code: 77 });
+    expect(await runCli(['users', 'show', 'anna'])).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^tidemark: .*"anna".* \(user_not_found\)\n(.*\n)* {2}request: \S+\n$/),
+    });
+    expect(await runCli(['clients', 'show', 'none'])).toMatchObject({ code: 1 });
+  });
+
+  it('[CLI-16] doctor sees the server and its process', async () => {
+    const checks = (await answer(['doctor', '--data', 'data'])) as { name: string; status: string; detail: string }[];
+    const detailOf = (name: string) => checks.find((check) => check.name === name)?.detail;
+    expect(detailOf('server')).toBe(`version 0.1.0 answers at ${server.url}`);
+    if (process.platform === 'linux') expect(detailOf('processes')).toBe(`process ${server.process.pid} uses it`);
+    expect(detailOf('durability')).toMatch(/flush takes|in memory/);
+  });
+});
+
+describe('backup and restore', () => {
+  const objects = () => answer(['docs', 'get', 'md', '--source', 'Product', '--shared']);
+  const markOf = (name: string) =>
+    JSON.parse(readFileSync(join(at(name), 'tidemark.json'), 'utf8')) as { state: string };
+
+  it('[CLI-14] a backup is made and checked while the server works, and stays a backup', async () => {
+    expect(await answer(['backup', 'monday', '--data', 'data'])).toEqual({
+      data: at('data'),
+      backup: at('monday'),
+      bytes: expect.any(Number),
+      deleted: [],
+    });
+    expect(statSync(at('monday')).mode & 0o777).toBe(0o700);
+    expect(await answer(['verify', '--data', 'data'])).toEqual({ data: at('data'), findings: [] });
+    expect(await runBuilt(['verify', '--data', 'monday'])).toMatchObject({
+      code: 0,
+      err: `${at('monday')} is sound.\n`,
+    });
+    expect(markOf('monday').state).toBe('backup');
+    expect(await runCli(['backup', 'monday', '--data', 'data'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('is not empty'),
+    });
+    await answer(['push', 'objects', 'Product'], '{"3":{"name":"Anchor"}}');
+  });
+
+  it('[CLI-26] a backup with --keep deletes the older ones beside it, and says so', async () => {
+    await answer(['backup', 'weekly/first', '--data', 'data']);
+    const { deleted } = (await answer(['backup', 'weekly/second', '--data', 'data', '--keep', '1'])) as {
+      deleted: string[];
+    };
+    expect([deleted, readdirSync(at('weekly'))]).toEqual([[at('weekly/first')], ['second']]);
+    expect(await runCli(['backup', 'weekly/third', '--data', 'data', '--keep', '0'])).toMatchObject({ code: 2 });
+  });
+
+  it('[CLI-15] nothing is restored into a folder that is open', async () => {
+    const refused = await runCli(['restore', 'monday', '--data', 'data', '--yes']);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining(`open in process ${server.process.pid}`) });
+    expect(Object.keys((await objects()) as object)).toEqual(['1', '3']);
+  });
+
+  it('[CLI-17] the server stops when it is told to', async () => {
+    expect(await stop(server)).toEqual({ code: 0, signal: null });
+  });
+
+  it('[CLI-6] nothing is replaced where nobody can be asked', async () => {
+    const before = readdirSync(at('data'));
+    const refused = await runCli(['restore', 'monday', '--data', 'data']);
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('confirm with --yes') });
+    expect(readdirSync(at('data'))).toEqual(before);
+  });
+
+  it('[CLI-15] a damaged backup takes the place of nothing', async () => {
+    cpSync(at('monday'), at('torn'), { recursive: true });
+    truncateSync(join(at('torn'), 'store.mdb'), Math.floor(statSync(join(at('torn'), 'store.mdb')).size / 3));
+    const before = readdirSync(at('data'));
+    const refused = await runCli(['restore', 'torn', '--data', 'data', '--yes']);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('damaged') });
+    expect(readdirSync(at('data'))).toEqual(before);
+    expect(await runCli(['verify', '--data', 'data'])).toMatchObject({ code: 0 });
+  });
+
+  it('[CLI-15] a restore replaces the data, keeps what was there aside, and begins a new life', async () => {
+    const { replaced } = (await answer(['restore', 'monday', '--data', 'data', '--yes'])) as { replaced: string };
+    expect(readdirSync(replaced)).toEqual(expect.arrayContaining(['store.mdb', 'tidemark.json']));
+    expect(readdirSync(at('data')).some((name) => name.startsWith('restoring-'))).toBe(false);
+    expect(markOf('monday').state).toBe('backup');
+    server = await serve('data');
+    await answer(['login', '--password-stdin'], PASSWORD);
+    expect(Object.keys((await objects()) as object)).toEqual(['1']);
+    await stop(server);
+    expect(await runCli(['verify', '--data', replaced])).toMatchObject({ code: 0 });
+  });
+
+  it('[CLI-15] a folder that is new or empty needs no confirmation', async () => {
+    mkdirSync(at('empty'));
+    for (const target of ['fresh', 'empty']) {
+      expect(await runCli(['restore', 'monday', '--data', target])).toMatchObject({ code: 0, out: `${at(target)}\n` });
+      expect(await runCli(['verify', '--data', target])).toMatchObject({ code: 0 });
+    }
+  });
+
+  it('[CLI-15] a restore that was cut off leaves no data to start with, and the same restore mends it', async () => {
+    const folderOf = (name: string, moved: readonly string[]) => {
+      cpSync(at('fresh'), at(name), { recursive: true });
+      const aside = join(at(name), 'replaced-2026-01-01T00-00-00-000Z');
+      mkdirSync(aside);
+      for (const file of moved) renameSync(join(at(name), file), join(aside, file));
+      mkdirSync(join(at(name), 'restoring-1'));
+      writeFileSync(join(at(name), 'restoring-1', 'store.mdb'), 'half');
+    };
+    for (const [name, moved] of [
+      ['cut-1', ['tidemark.json']],
+      ['cut-2', ['tidemark.json', 'store.mdb']],
+    ] as const) {
+      folderOf(name, moved);
+      const started = await runBuilt(['serve', '--data', name, '--port', '0', '--log-level', 'error']);
+      expect(started).toMatchObject({ code: 1, err: expect.stringContaining('is not a Tidemark data folder') });
+      await answer(['restore', 'monday', '--data', name, '--yes']);
+      expect(await runCli(['verify', '--data', name])).toMatchObject({ code: 0 });
+      expect(existsSync(join(at(name), 'restoring-1'))).toBe(false);
+      rmSync(at(name), { recursive: true });
+    }
+  });
+});

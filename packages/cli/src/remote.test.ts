@@ -1,0 +1,695 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { SourceAttributes } from '@tidemark/protocol';
+import { temporaryFolder } from '@tidemark/testing';
+import { type Outcome, runInProcess } from '@tidemark/testing/server';
+import { afterAll, describe, expect, it } from 'vitest';
+import { tokenIdOf } from './token-id.ts';
+
+/** A value for every attribute a source has: one that is added must get an option of the command line, too. */
+const EVERY_ATTRIBUTE: SourceAttributes = {
+  name: 'P',
+  partition_type: 'user',
+  adapter: 'backend',
+  poll_interval: 60,
+  sync_type: 'incremental',
+  queue: 'q',
+  query_queue: 'r',
+  cud_queue: 's',
+  conflicts: 'detect',
+  read_only: false,
+  push_notify: true,
+  references: { order: 'Order', part: 'Part' },
+};
+
+const TOKEN = 'tmk_0123456789';
+
+// Tests run side by side here, so what they leave behind is cleared away together.
+const leftovers: (() => unknown)[] = [];
+
+afterAll(async () => {
+  for (const clear of leftovers) await clear();
+});
+
+interface Answer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A text is sent as text, anything else as JSON. */
+  readonly body?: unknown;
+}
+
+interface Seen {
+  readonly call: string;
+  readonly body: unknown;
+  readonly token: string | undefined;
+}
+
+interface FakeServer {
+  readonly url: string;
+  readonly seen: Seen[];
+}
+
+/** A server that gives the scripted answers, by method and URL; whatever else is asked for is a problem of the test. */
+async function fakeServer(answers: Readonly<Record<string, Answer>>): Promise<FakeServer> {
+  const seen: Seen[] = [];
+  const server = createServer(async (request, response) => {
+    const call = `${request.method} ${request.url}`;
+    seen.push({ call, body: await bodyOf(request), token: request.headers['x-sync-api-token'] as string | undefined });
+    const { status = 200, headers = {}, body = {} } = answers[call] ?? { status: 599, body: `no answer to ${call}` };
+    const isText = typeof body === 'string';
+    response.writeHead(status, { 'content-type': isText ? 'text/plain' : 'application/json', ...headers });
+    response.end(isText ? body : JSON.stringify(body));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  leftovers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const body = await text(request);
+  return body === '' ? undefined : JSON.parse(body);
+}
+
+interface Surroundings {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly folder?: string;
+}
+
+function runCli(args: readonly string[], { env = {}, input = '', folder }: Surroundings = {}): Promise<Outcome> {
+  return runInProcess(args, { env: { HOME: '/nonexistent', ...env }, folder: folder ?? process.cwd(), input });
+}
+
+/** One command against one scripted answer. */
+async function speak(args: readonly string[], call: string, answer: Answer, surroundings: Surroundings = {}) {
+  const server = await fakeServer({ [call]: answer });
+  const env = { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN, ...surroundings.env };
+  const outcome = await runCli(args, { ...surroundings, env });
+  return { ...outcome, seen: server.seen, url: server.url };
+}
+
+async function newFolder(): Promise<string> {
+  const folder = await temporaryFolder();
+  leftovers.push(folder.remove);
+  return folder.path;
+}
+
+const USER = { login: 'ada', attributes: { team: 'north' }, clients: 2, created_at: 'T1', updated_at: 'T2' };
+const REPORT = { source: 'Order', user_id: 'ada', changed: 1, unchanged: 0, seq: 7 };
+const DOC = { doc: 'motd', type: 'text', size: 5 };
+const SOURCE = { name: 'Order', poll_interval: -1, partition_type: 'user', sync_type: 'incremental', adapter: 'none' };
+
+interface Row {
+  readonly args: readonly string[];
+  readonly call: string;
+  readonly body?: unknown;
+  readonly answer: unknown;
+  readonly out: string;
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const REPORT_LINES = 'source     Order\nuser_id    ada\nchanged    1\nunchanged  0\nseq        7\n';
+const DOC_LINES = 'doc   motd\ntype  text\nsize  5\n';
+
+const ROWS: readonly Row[] = [
+  { args: ['users', 'list'], call: 'GET /rc/v1/users?limit=10000', answer: ['ada', 'bob'], out: 'ada\nbob\n' },
+  {
+    args: ['users', 'show', 'a/d a?'],
+    call: 'GET /rc/v1/users/a%2Fd%20a%3F',
+    answer: USER,
+    out: 'login       ada\nattributes  {"team":"north"}\nclients     2\ncreated_at  T1\nupdated_at  T2\n',
+  },
+  {
+    args: ['users', 'create', 'ada', '--attribute', 'team=north', 'level=3', 'on=true', 'zip=00420', '--json'],
+    call: 'POST /rc/v1/users',
+    body: { attributes: { team: 'north', level: 3, on: true, zip: '00420', login: 'ada', password: 'open sesame' } },
+    answer: USER,
+    out: `${JSON.stringify(USER, null, 2)}\n`,
+    env: { TIDEMARK_NEW_PASSWORD: 'open sesame', TIDEMARK_PASSWORD: 'of the administrator' },
+  },
+  {
+    args: ['users', 'set', 'ada', '--attributes', '-', '--attribute', 'b=2'],
+    call: 'PUT /rc/v1/users/ada',
+    body: { attributes: { a: [1], b: 2 } },
+    answer: { login: 'ada' },
+    out: 'login  ada\n',
+    input: '{"a":[1],"b":1}',
+  },
+  {
+    args: ['users', 'set', 'ada', '--password-stdin'],
+    call: 'PUT /rc/v1/users/ada',
+    body: { attributes: { password: 'new one' } },
+    answer: { login: 'ada' },
+    out: 'login  ada\n',
+    input: 'new one\n',
+  },
+  {
+    args: ['users', 'delete', 'ada', '--yes'],
+    call: 'DELETE /rc/v1/users/ada',
+    answer: { deleted: 'ada' },
+    out: 'deleted  ada\n',
+  },
+  { args: ['users', 'clients', 'ada'], call: 'GET /rc/v1/users/ada/clients', answer: ['c1'], out: 'c1\n' },
+  {
+    args: ['clients', 'show', 'c1'],
+    call: 'GET /rc/v1/clients/c1',
+    answer: { client_id: 'c1', device_pin: null },
+    out: 'client_id   c1\ndevice_pin  -\n',
+  },
+  {
+    args: ['clients', 'delete', 'c1', '--user', 'ada', '--yes'],
+    call: 'DELETE /rc/v1/users/ada/clients/c1',
+    answer: { deleted: 'c1' },
+    out: 'deleted  c1\n',
+  },
+  {
+    args: ['sources', 'list'],
+    call: 'GET /rc/v1/sources',
+    answer: [SOURCE],
+    out:
+      'NAME   PARTITION_TYPE  SYNC_TYPE    POLL_INTERVAL  ADAPTER  CONFIGURED\n' +
+      'Order  user            incremental  -1             none     -\n',
+  },
+  { args: ['sources', 'list', '--type', 'app'], call: 'GET /rc/v1/sources/type/app', answer: ['P'], out: 'P\n' },
+  { args: ['sources', 'show', 'P'], call: 'GET /rc/v1/sources/P', answer: { name: 'P' }, out: 'name  P\n' },
+  {
+    args: ['sources', 'declare', 'P', '--partition-type', 'app', '--adapter', 'backend', '--poll-interval', '-1'],
+    call: 'POST /rc/v1/sources',
+    body: { name: 'P', partition_type: 'app', adapter: 'backend', poll_interval: -1 },
+    answer: { name: 'P' },
+    out: 'name  P\n',
+  },
+  {
+    args: ['sources', 'set', 'P', '--queue', '', '--sync-type', 'bulk_only', '--user-name', 'eve'],
+    call: 'PUT /rc/v1/sources/P',
+    body: { data: { queue: null, sync_type: 'bulk_only' }, user_name: 'eve' },
+    answer: { name: 'P' },
+    out: 'name  P\n',
+  },
+  {
+    args: [
+      ...['sources', 'declare', 'P', '--partition-type', 'user', '--adapter', 'backend', '--poll-interval', '60'],
+      ...['--sync-type', 'incremental', '--queue', 'q', '--query-queue', 'r', '--cud-queue', 's'],
+      ...['--conflicts', 'detect', '--read-only', 'false', '--push-notify', 'true'],
+      ...['--reference', 'order=Order', 'part=Part'],
+    ],
+    call: 'POST /rc/v1/sources',
+    body: EVERY_ATTRIBUTE,
+    answer: { name: 'P' },
+    out: 'name  P\n',
+  },
+  {
+    args: ['sources', 'set', 'P', '--read-only', 'true', '--reference', ''],
+    call: 'PUT /rc/v1/sources/P',
+    body: { data: { read_only: true, references: {} } },
+    answer: { name: 'P' },
+    out: 'name  P\n',
+  },
+  {
+    args: ['sources', 'drop', 'P', '--yes'],
+    call: 'DELETE /rc/v1/sources/P',
+    answer: { deleted: 'P' },
+    out: 'deleted  P\n',
+  },
+  { args: ['docs', 'get', 'motd'], call: 'GET /rc/v1/store/motd', answer: 'hello', out: 'hello' },
+  {
+    args: ['docs', 'get', 'md', '--source', 'Order', '--user', 'ada'],
+    call: 'GET /rc/v1/users/ada/sources/Order/docs/md',
+    answer: { 1: { n: 2 } },
+    out: '{"1":{"n":2}}\n',
+  },
+  {
+    args: ['docs', 'list', '--source', 'P', '--shared'],
+    call: 'GET /rc/v1/users/*/sources/P/docnames',
+    answer: ['md', 'x'],
+    out: 'md\nx\n',
+  },
+  {
+    args: ['docs', 'list', '--source', 'P', '--client', 'c1'],
+    call: 'GET /rc/v1/clients/c1/sources/P/docnames',
+    answer: ['cd'],
+    out: 'cd\n',
+  },
+  {
+    args: ['docs', 'set', 'motd', '--text'],
+    call: 'POST /rc/v1/store/motd',
+    body: { data: '{"not": json}\n', append: false },
+    answer: DOC,
+    out: DOC_LINES,
+    input: '{"not": json}\n',
+  },
+  {
+    args: ['docs', 'append', 'md', '-', '--source', 'P', '--shared'],
+    call: 'POST /rc/v1/users/*/sources/P/docs/md',
+    body: { data: { 1: { n: 2 } }, append: true },
+    answer: DOC,
+    out: DOC_LINES,
+    input: ' {"1":{"n":2}}\n',
+  },
+  {
+    args: ['docs', 'set', 'x', '--source', 'P', '--client', 'c1'],
+    call: 'POST /rc/v1/clients/c1/sources/P/docs/x',
+    body: { data: 'text', append: false },
+    answer: DOC,
+    out: DOC_LINES,
+    input: '"text"',
+  },
+  {
+    args: ['push', 'objects', 'Order', '--user', 'ada', '--no-rebuild-md'],
+    call: 'POST /app/v1/Order/push_objects',
+    body: { user_id: 'ada', rebuild_md: false, objects: { 1: { name: 'Compass' } } },
+    answer: REPORT,
+    out: REPORT_LINES,
+    input: '{"1":{"name":"Compass"}}',
+  },
+  {
+    args: ['push', 'deletes', 'Order', '-', '--user', 'ada'],
+    call: 'POST /app/v1/Order/push_deletes',
+    body: { user_id: 'ada', objects: ['1'] },
+    answer: REPORT,
+    out: REPORT_LINES,
+    input: '["1"]',
+  },
+  {
+    args: ['push', 'fast-insert', 'Product'],
+    call: 'POST /app/v1/Product/fast_insert',
+    body: { objects: { 1: { a: 1 } } },
+    answer: REPORT,
+    out: REPORT_LINES,
+    input: '{"1":{"a":1}}',
+  },
+  {
+    args: ['push', 'fast-update', 'Product'],
+    call: 'POST /app/v1/Product/fast_update',
+    body: { delete_data: { 1: { a: 1 } }, data: { 1: { a: 2 } } },
+    answer: REPORT,
+    out: REPORT_LINES,
+    input: '{"delete_data":{"1":{"a":1}},"data":{"1":{"a":2}}}',
+  },
+  {
+    args: ['push', 'fast-delete', 'Product'],
+    call: 'POST /app/v1/Product/fast_delete',
+    body: { data: { 1: { a: 1 } } },
+    answer: REPORT,
+    out: REPORT_LINES,
+    input: '{"1":{"a":1}}',
+  },
+  {
+    args: ['ping', 'ada', 'bob', '--source', 'A', 'B', '--message', 'hi', '--badge', '3', '--vibrate', '2'],
+    call: 'POST /rc/v1/users/ping',
+    body: { user_id: ['ada', 'bob'], sources: ['A', 'B'], message: 'hi', badge: 3, vibrate: 2 },
+    answer: { ping_id: 'p', users: 2, devices: 1, skipped: [], unknown_users: ['bob'] },
+    out: 'ping_id        p\nusers          2\ndevices        1\nskipped\nunknown_users  bob\n',
+  },
+  {
+    args: ['read-state', 'Order', 'ada', '--in', '60'],
+    call: 'POST /rc/v1/read_state/users/ada/sources/Order',
+    body: { refresh_time: 60 },
+    answer: { refresh_at: 'T' },
+    out: 'refresh_at  T\n',
+  },
+  {
+    args: ['stats', 'names', 'sources:*:P'],
+    call: 'GET /rc/v1/system/stats?names=sources%3A*%3AP',
+    answer: ['sources:query:P'],
+    out: 'sources:query:P\n',
+  },
+  {
+    args: ['stats', 'read', 'users', '--start', '-2', '--finish', '-1'],
+    call: 'GET /rc/v1/system/stats?metric=users&start=-2&finish=-1',
+    answer: [{ at: 0, count: 1, sum: 2, min: 2, max: 2 }],
+    out: 'AT                        COUNT  SUM  MIN  MAX\n1970-01-01T00:00:00.000Z  1      2    2    2\n',
+  },
+  {
+    args: ['tokens', 'list', '--user', 'bob'],
+    call: 'GET /rc/v1/tokens?limit=10000',
+    answer: [
+      { id: '1', user: 'ada', name: null, scopes: ['admin'], client: null, created_at: 'T', expires_at: null },
+      { id: '2', user: 'bob', name: 'x', scopes: ['read', 'push'], client: null, created_at: 'T', expires_at: null },
+    ],
+    out: 'ID  USER  NAME  SCOPES      CLIENT  CREATED_AT  EXPIRES_AT\n2   bob   x     read, push  -       T           -\n',
+  },
+  {
+    args: ['tokens', 'create', '--name', 'backend', '--scope', 'push', 'read', '--expires', '2030-01-01T00:00:00Z'],
+    call: 'POST /rc/v1/tokens',
+    body: { name: 'backend', scopes: ['push', 'read'], expires_at: '2030-01-01T00:00:00Z' },
+    answer: { token: 'tmk_new', id: '0a', user: 'admin' },
+    out: 'tmk_new\n',
+  },
+  {
+    args: ['tokens', 'revoke', '0a', '--yes'],
+    call: 'DELETE /rc/v1/tokens/0a',
+    answer: { revoked: '0a' },
+    out: 'revoked  0a\n',
+  },
+  {
+    args: ['license'],
+    call: 'GET /rc/v1/system/license',
+    answer: { license: 'Apache-2.0', seats: null },
+    out: 'license  Apache-2.0\nseats    -\n',
+  },
+  {
+    args: ['appserver', 'get'],
+    call: 'GET /rc/v1/system/appserver',
+    answer: { adapter_url: null },
+    out: 'adapter_url  -\n',
+  },
+  {
+    args: ['appserver', 'set', 'http://127.0.0.1:8080'],
+    call: 'POST /rc/v1/system/appserver',
+    body: { adapter_url: 'http://127.0.0.1:8080' },
+    answer: { adapter_url: 'http://127.0.0.1:8080' },
+    out: 'adapter_url  http://127.0.0.1:8080\n',
+  },
+  {
+    args: ['appserver', 'set', '--none', '--json'],
+    call: 'POST /rc/v1/system/appserver',
+    body: { adapter_url: null },
+    answer: { adapter_url: null },
+    out: '{\n  "adapter_url": null\n}\n',
+  },
+  {
+    args: ['users', 'set', 'root', '--password', '--revoke-tokens', '--json'],
+    env: { TIDEMARK_NEW_PASSWORD: 'a new one' },
+    call: 'PUT /rc/v1/users/root',
+    body: { attributes: { password: 'a new one' }, revoke_tokens: true },
+    answer: { login: 'root' },
+    out: '{\n  "login": "root"\n}\n',
+  },
+  {
+    args: ['appserver', 'check', '--user', 'ada'],
+    call: 'POST /rc/v1/system/appserver/check',
+    body: { user_id: 'ada' },
+    answer: { checks: [{ name: 'reachable', status: 'ok', detail: 'http://127.0.0.1:8080 answers' }] },
+    out: 'ok       reachable: http://127.0.0.1:8080 answers\n',
+  },
+  {
+    args: ['audit', '--limit', '1', '--after', 'z'],
+    call: 'GET /rc/v1/audit?limit=1&after=z',
+    answer: [{ id: 'a', at: 'T', actor: 'ada', action: 'login', target: '/x', result: 'ok', address: '::1' }],
+    out: 'AT  ACTOR  ACTION  TARGET  RESULT  ADDRESS  ID\nT   ada    login   /x      ok      ::1      a\n',
+  },
+  {
+    args: ['reset', '--yes'],
+    call: 'POST /rc/v1/system/reset',
+    body: {},
+    answer: { epoch: 'e2' },
+    out: 'epoch  e2\n',
+  },
+];
+
+describe.concurrent('commands that speak to a server', () => {
+  it.each(ROWS.map((row) => [row.args.join(' '), row] as const))('[CLI-1] %s', async (_, row) => {
+    const { args, call, body, answer, out, input, env } = row;
+    const surroundings = { ...(input === undefined ? {} : { input }), ...(env === undefined ? {} : { env }) };
+    const result = await speak(args, call, { body: answer }, surroundings);
+    expect(result.seen).toEqual([{ call, body, token: TOKEN }]);
+    expect({ code: result.code, out: result.out, err: result.err }).toEqual({ code: 0, out, err: expect.any(String) });
+    if (!args.includes('create')) expect(result.err).toBe('');
+  });
+
+  it('[CLI-1] numbers in a file keep all their digits', async () => {
+    const folder = await newFolder();
+    const raw: string[] = [];
+    const server = createServer(async (request, response) => {
+      raw.push(await text(request));
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    leftovers.push(() => void server.close());
+    const env = { TIDEMARK_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, TIDEMARK_TOKEN: TOKEN };
+    const input = '{"1":{"n":0.1234567890123456789,"m":12345678901234567890}}';
+    await runCli(['push', 'objects', 'P'], { env, input, folder });
+    expect(raw).toEqual([`{"objects":${input}}`]);
+  });
+});
+
+describe.concurrent('data and talk', () => {
+  it('[CLI-2] `--json` gives documents as the server sends them, also texts', async () => {
+    const answer = { body: 'hello', headers: { 'content-type': 'application/json' } };
+    const { out } = await speak(['docs', 'get', 'motd', '--json'], 'GET /rc/v1/store/motd', {
+      ...answer,
+      body: '"hello"',
+    });
+    expect(out).toBe('"hello"\n');
+  });
+
+  it('[CLI-2] what a server sends cannot command the terminal', async () => {
+    const name = 'a\u001b[31m\u202eb\nc';
+    const { out } = await speak(['users', 'list'], 'GET /rc/v1/users?limit=10000', { body: [name] });
+    expect(out).toBe('a\\u001b[31m\\u202eb\\u000ac\n');
+    const json = await speak(['users', 'list', '--json'], 'GET /rc/v1/users?limit=10000', { body: [name] });
+    expect(JSON.parse(json.out)).toEqual([name]);
+  });
+
+  it('[CLI-2] options of the program stand before or after the command', async () => {
+    const server = await fakeServer({ 'GET /rc/v1/users?limit=10000': { body: [] } });
+    const env = { TIDEMARK_TOKEN: TOKEN };
+    expect(await runCli(['--url', server.url, 'users', 'list', '--json'], { env })).toMatchObject({
+      code: 0,
+      out: '[]\n',
+    });
+    expect(await runCli(['users', 'list', `--url=${server.url}/`], { env })).toMatchObject({ code: 0, out: '' });
+    expect(server.seen).toHaveLength(2);
+  });
+
+  it('[CLI-2] a listing in pages is given whole', async () => {
+    const first = Array.from({ length: 10_000 }, (_, index) => `u${String(index).padStart(5, '0')}`);
+    const server = await fakeServer({
+      'GET /rc/v1/users?limit=10000': { body: first },
+      'GET /rc/v1/users?limit=10000&after=u09999': { body: ['zoe'] },
+    });
+    const { out } = await runCli(['users', 'list'], { env: { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN } });
+    expect(out.split('\n')).toHaveLength(10_002);
+  });
+});
+
+describe.concurrent('refusals', () => {
+  const PROBLEM = {
+    title: 'No such user',
+    status: 404,
+    detail: 'there is no user "anna"',
+    code: 'user_not_found',
+    hint: 'create the user first',
+    request_id: 'r-1',
+    errors: [{ pointer: '/attributes', detail: 'is odd' }],
+  };
+  const show = ['users', 'show', 'anna'];
+  const call = 'GET /rc/v1/users/anna';
+
+  it('[CLI-3] show detail, code, places, hint and request id', async () => {
+    const { code, out, err } = await speak(show, call, { status: 404, body: PROBLEM });
+    expect({ code, out, err }).toEqual({
+      code: 1,
+      out: '',
+      err:
+        'tidemark: there is no user "anna" (user_not_found)\n  /attributes: is odd\n' +
+        '  hint: create the user first\n  request: r-1\n',
+    });
+  });
+
+  it('[CLI-3] are JSON for programs', async () => {
+    const { code, err } = await speak([...show, '--json'], call, { status: 404, body: PROBLEM });
+    expect({ code, ...JSON.parse(err) }).toEqual({
+      code: 1,
+      error: {
+        message: 'there is no user "anna"',
+        code: 'user_not_found',
+        hint: 'create the user first',
+        request_id: 'r-1',
+        places: ['/attributes: is odd'],
+        exit_code: 1,
+      },
+    });
+  });
+
+  it.each([
+    [401, 77],
+    [403, 77],
+    [409, 1],
+    [422, 1],
+    [429, 1],
+    [500, 1],
+    [502, 69],
+    [503, 69],
+    [504, 69],
+  ])('[CLI-4] status %i ends with %i, also without a body', async (status, code) => {
+    const result = await speak(show, call, {
+      status,
+      body: '',
+      headers: { 'x-request-id': 'r-2', 'retry-after': '7' },
+    });
+    expect(result).toMatchObject({ code, out: '' });
+    expect(result.err).toMatch(
+      new RegExp(`^tidemark: the server answered ${status} .*\n(  hint: .*\n)?  request: r-2\n$`),
+    );
+  });
+
+  it('[CLI-4] no server is 69, and so is one that does not answer in time', async () => {
+    const env = { TIDEMARK_TOKEN: TOKEN };
+    const nobody = await runCli([...show, '--url', 'http://127.0.0.1:1'], { env });
+    expect(nobody.code).toBe(69);
+    expect(nobody.err).toMatch(
+      /^tidemark: no server answers at http:\/\/127\.0\.0\.1:1 \(.+\)\n {2}hint: start one with/,
+    );
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    leftovers.push(() => {
+      silent.closeAllConnections();
+      silent.close();
+    });
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const late = await runCli([...show, '--url', url, '--timeout', '0.2'], { env });
+    expect(late).toMatchObject({ code: 69, err: expect.stringContaining('has not answered within 0.2 s') });
+  });
+
+  it('[CLI-4] a redirect is not followed, since it would carry the token away', async () => {
+    const elsewhere = await fakeServer({});
+    const headers = { location: `${elsewhere.url}/rc/v1/users/anna` };
+    const result = await speak(show, call, { status: 307, headers, body: '' });
+    expect(result).toMatchObject({ code: 1, err: expect.stringContaining('use that as --url') });
+    expect(elsewhere.seen).toEqual([]);
+  });
+
+  it('[CLI-4] an answer that is no JSON is told as that', async () => {
+    const { code, err } = await speak(show, call, { body: '<html>' });
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: 'tidemark: the answer to /rc/v1/users/anna is not JSON; is this a Tidemark server?\n',
+    });
+  });
+});
+
+describe.concurrent('usage', () => {
+  it.each([
+    [['users', 'lst'], /unknown command 'lst'[\s\S]*Did you mean list/],
+    [['user'], /Did you mean users/],
+    [['users'], /Examples:/],
+    [['users', 'show'], /missing required argument 'login'/],
+    [['users', 'list', '--jsn'], /Did you mean --json/],
+    [['users', 'show', '..'], /cannot be part of a URL/],
+    [['users', 'set', 'ada'], /nothing to set/],
+    [['users', 'set', 'ada', '--attribute', 'x'], /not of the form name=value/],
+    [['users', 'create', 'ada'], /nobody to ask for the password[\s\S]*--password-stdin/],
+    [['users', 'create', 'ada', '--password-stdin', '--attributes', '-'], /cannot be both/],
+    [['users', 'list', '--url', 'ftp://x'], /is not the URL of a server/],
+    [['users', 'list', '--url', 'http://u:geheim@x'], /must not carry a login or password/],
+    [['users', 'list', '--timeout', 'soon'], /--timeout must be a number/],
+    [['docs', 'list'], /documents of the server are not listed/],
+    [['docs', 'get', 'x', '--user', 'ada'], /need a --source/],
+    [['docs', 'get', 'x', '--source', 'P'], /needs one of --user, --shared and --client/],
+    [['docs', 'get', 'x', '--source', 'P', '--user', 'a', '--shared'], /needs one of/],
+    [['docs', 'set', 'x', 'gone.json'], /gone.json cannot be read \(ENOENT\)/],
+    [['push', 'objects', 'P'], /the standard input is not JSON/],
+    [['push', 'fast-update', 'P', '-'], /the standard input is not JSON/],
+    [['appserver', 'set'], /either a URL or --none/],
+    [['tokens', 'create', '--name', 'x'], /required option '--scope/],
+    [['tokens', 'create', '--name', 'x', '--scope', 'read', '--expires', 'soon'], /neither a time/],
+    [['read-state', 'P', 'ada', '--in', 'x'], /must be a whole number/],
+  ])('[CLI-5] %j is refused with 2', async (args, told) => {
+    const env = { TIDEMARK_TOKEN: TOKEN, TIDEMARK_URL: 'http://127.0.0.1:1' };
+    const { code, out, err } = await runCli(args, { env });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(told);
+    expect(err).not.toContain('geheim');
+  });
+
+  it.each([
+    ['reset', []],
+    ['users', ['delete', 'ada']],
+    ['clients', ['delete', 'c1', '--user', 'ada']],
+    ['sources', ['drop', 'P']],
+    ['tokens', ['revoke', '0a']],
+  ])('[CLI-6] %s does nothing irreversible where nobody can be asked', async (name, rest) => {
+    const server = await fakeServer({});
+    const env = { TIDEMARK_TOKEN: TOKEN, TIDEMARK_URL: server.url };
+    const { code, err } = await runCli([name, ...rest], { env });
+    expect({ code, seen: server.seen }).toEqual({ code: 2, seen: [] });
+    expect(err).toContain('confirm with --yes');
+  });
+});
+
+describe.concurrent('logging in', () => {
+  const LOGIN = 'POST /rc/v1/system/login';
+  const kept = (folder: string) => join(folder, 'tidemark', 'credentials.json');
+
+  async function logIn(answers: Readonly<Record<string, Answer>> = {}) {
+    const folder = await newFolder();
+    const body = { token: TOKEN, expires_at: '2030-01-01T00:00:00.000Z' };
+    const server = await fakeServer({ [LOGIN]: { body }, ...answers });
+    const env = { XDG_CONFIG_HOME: folder, TIDEMARK_URL: server.url };
+    const outcome = await runCli(['login', 'boss', '--password-stdin'], { env, input: 'open sesame\n' });
+    return { folder, server, env, outcome };
+  }
+
+  it('[CLI-7] keeps the token for this server where only its owner can read it, and later commands use it', async () => {
+    const { folder, server, env, outcome } = await logIn({ 'GET /rc/v1/users?limit=10000': { body: ['ada'] } });
+    const err = `Logged in to ${server.url} as boss until 2030-01-01T00:00:00.000Z.\n`;
+    expect(outcome).toEqual({ code: 0, out: '', err });
+    expect(server.seen).toEqual([{ call: LOGIN, body: { login: 'boss', password: 'open sesame' }, token: undefined }]);
+    expect(statSync(kept(folder)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(kept(folder), 'utf8'))).toEqual({
+      [server.url]: { login: 'boss', token: TOKEN, expires_at: '2030-01-01T00:00:00.000Z' },
+    });
+    expect(await runCli(['users', 'list'], { env })).toMatchObject({ code: 0, out: 'ada\n' });
+    expect(server.seen.at(-1)?.token).toBe(TOKEN);
+    const other = await runCli(['users', 'list', '--url', 'http://127.0.0.1:1'], { env });
+    expect(other).toMatchObject({ code: 77, err: expect.stringContaining('there is no token for http://127.0.0.1:1') });
+  });
+
+  it('[CLI-7] a wrong password is 77, and nothing is kept', async () => {
+    const problem = { detail: 'login or password is wrong', code: 'invalid_credentials' };
+    const { folder, outcome } = await logIn({ [LOGIN]: { status: 401, body: problem } });
+    expect(outcome.code).toBe(77);
+    expect(outcome.err).toContain('tidemark: login or password is wrong (invalid_credentials)');
+    expect(outcome.err).not.toContain('sesame');
+    expect(existsSync(kept(folder))).toBe(false);
+  });
+
+  it('[CLI-7] logging out revokes the token and forgets it', async () => {
+    const revoke = `DELETE /rc/v1/tokens/${tokenIdOf(TOKEN)}`;
+    const { folder, server, env } = await logIn({ [revoke]: { body: { revoked: tokenIdOf(TOKEN) } } });
+    expect(await runCli(['logout'], { env })).toEqual({ code: 0, out: '', err: `Logged out of ${server.url}.\n` });
+    expect(server.seen.at(-1)).toEqual({ call: revoke, body: undefined, token: TOKEN });
+    expect(JSON.parse(readFileSync(kept(folder), 'utf8'))).toEqual({});
+    expect(await runCli(['logout'], { env })).toEqual({
+      code: 0,
+      out: '',
+      err: `There is no token for ${server.url}.\n`,
+    });
+  });
+
+  it('[CLI-7] a token that cannot be revoked is forgotten all the same, and that is told', async () => {
+    const revoke = `DELETE /rc/v1/tokens/${tokenIdOf(TOKEN)}`;
+    const { folder, env } = await logIn({ [revoke]: { status: 503, body: { detail: 'busy' } } });
+    const { code, err } = await runCli(['logout'], { env });
+    expect(code).toBe(69);
+    expect(err).toContain('forgotten here but not revoked');
+    expect(JSON.parse(readFileSync(kept(folder), 'utf8'))).toEqual({});
+  });
+
+  it('[CLI-7] whoami tells whose token is used', async () => {
+    const mine = { id: tokenIdOf(TOKEN), user: 'boss', name: null, scopes: ['admin'], expires_at: 'T' };
+    const list = 'GET /rc/v1/tokens?limit=10000';
+    const { server, env, folder } = await logIn({ [list]: { body: [{ id: '0', user: 'x' }, mine] } });
+    const { out } = await runCli(['whoami', '--json'], { env });
+    const { user, name, scopes, expires_at } = mine;
+    expect(JSON.parse(out)).toEqual({ url: server.url, user, name, scopes, expires_at, from: kept(folder) });
+    const push = await speak(['whoami'], list, { status: 403, body: { code: 'forbidden', detail: 'no' } });
+    expect(push).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/scopes +not admin\n.*\nfrom +TIDEMARK_TOKEN\n$/),
+    });
+    const bad = await speak(['whoami'], list, { status: 401, body: { code: 'token_invalid', detail: 'no' } });
+    expect(bad).toMatchObject({ code: 77, err: expect.stringContaining('log in with tidemark login --url') });
+  });
+});

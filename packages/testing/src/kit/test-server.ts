@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { compose, type Running } from '@tidemark/server';
+import type { Config } from '@tidemark/server/config/config';
+import { readConfig } from '@tidemark/server/config/read-config';
+import { openLog, type ServerLog } from '@tidemark/server/open-log';
+
+/** Not one that is guessed first, and nothing that may occur in an answer by chance. */
+export const ADMIN_PASSWORD = 'kelp-forest-9341';
+
+export interface TestServer extends Running {
+  readonly folder: string;
+  readonly config: Config;
+  readonly port: number;
+  /** Of the administrator, with all scopes. */
+  readonly token: string;
+  /** Ends the server and takes its folder away. */
+  close(): Promise<void>;
+}
+
+const silent = () => undefined;
+
+/** A log that nobody sees, except whoever wants the lines about faults. */
+export function quietLog(onFault: (line: string) => void = silent): ServerLog {
+  return openLog({ level: 'error', format: 'json', stream: { write: onFault } });
+}
+
+/** A server for a test: in this process, on a socket of its own, with a folder of its own. */
+export async function startTestServer(changes: Partial<Config> = {}, log: ServerLog = quietLog()): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
+  const config = { ...testConfig(folder), ...changes };
+  const running = await compose(config, log);
+  const close = async () => {
+    await running.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const port = Number(new URL(running.url).port);
+  return { ...running, folder, config, port, token: await logIn(running.url), close };
+}
+
+export function testConfig(folder: string): Config {
+  const env = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD };
+  // On a busy machine, what a test expects must depend neither on how long a pull waits for a backend nor on how late the
+  // event loop is.
+  const patience = { TIDEMARK_BACKEND_PULL_WAIT_MS: '60000', TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: '600000' };
+  return readConfig({ ...env, ...patience });
+}
+
+/** A token of the administrator. */
+export async function logIn(url: string): Promise<string> {
+  const response = await fetch(`${url}/rc/v1/system/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ login: 'admin', password: ADMIN_PASSWORD }),
+  });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`the login was answered ${response.status}: ${text}`);
+  return text;
+}

@@ -1,0 +1,9 @@
+export { type Outcome, runInProcess } from './kit/run-cli.ts';
+export {
+  ADMIN_PASSWORD,
+  logIn,
+  quietLog,
+  startTestServer,
+  type TestServer,
+  testConfig,
+} from './kit/test-server.ts';
