@@ -9,7 +9,7 @@ import { openValkeyStore } from './open-store.ts';
 import { admissionOf } from './scope-access.ts';
 import { admitScript, PERMIT } from './scripts/admission.ts';
 import { writeDocumentScript } from './scripts/documents.ts';
-import { encodeArguments, type ValuesOf } from './scripts/script.ts';
+import { encoderOf, type ValuesOf } from './scripts/script.ts';
 import { listOf, textListOf, textOf } from './wire.ts';
 
 const PREFIX = 'tidemark:';
@@ -119,7 +119,7 @@ describe('scopes that the registry does not know', () => {
     const values = { name: 'note', type: 'text', replaces: true, expectedVersion: null };
     const args = writeDocumentScript.args({ ...values, keys: ['0'], parts: ['00001x'] });
     const all = [...keys.all(writeDocumentScript.keys), keys.parts('note')];
-    const reply = await connection.run(writeDocumentScript, all, [...encodeArguments(PERMIT, permit), ...args]);
+    const reply = await connection.run(writeDocumentScript, all, [...encoderOf(PERMIT)(permit), ...args]);
     return textOf(listOf(reply)[0]);
   }
 

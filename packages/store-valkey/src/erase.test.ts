@@ -22,7 +22,7 @@ import { documentNamesScript, writeDocumentScript } from './scripts/documents.ts
 import { eraseScopeScript, nextScopesScript, removeScopesScript } from './scripts/erase.ts';
 import { writeEntriesScript } from './scripts/registry.ts';
 import { READ_IN_CLUSTER } from './scripts/scope.ts';
-import { encodeArguments, type ValuesOf } from './scripts/script.ts';
+import { encoderOf, type ValuesOf } from './scripts/script.ts';
 import { tidemarkMember } from './tidemarks.ts';
 import { listOf, textListOf, textOf } from './wire.ts';
 
@@ -175,7 +175,7 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
       const values = { name: 'note', type: 'text', replaces: true, expectedVersion: null };
       const args = writeDocumentScript.args({ ...values, keys: ['0'], parts: ['00001x'] });
       const all = [...keys.all(writeDocumentScript.keys), keys.parts('note')];
-      const reply = await connection.run(writeDocumentScript, all, [...encodeArguments(PERMIT, permit), ...args]);
+      const reply = await connection.run(writeDocumentScript, all, [...encoderOf(PERMIT)(permit), ...args]);
       return textOf(listOf(reply)[0]);
     }
 
@@ -187,7 +187,7 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
       await store.writeEntries({ writes: [{ ...ANN, value: 'another' }], guards: [] });
       expect(await writeDocument(connection, layout, permit)).toBe('stale');
       expect(await writeDocument(connection, layout, await permitFor(connection, layout))).toBe('written');
-      const reading = encodeArguments(READ_IN_CLUSTER, { epoch: await store.epoch(), isConfirmed: true });
+      const reading = encoderOf(READ_IN_CLUSTER)({ epoch: await store.epoch(), isConfirmed: true });
       const keys = layout.scope(scope).all(documentNamesScript.keys);
       expect(listOf(await connection.run(documentNamesScript, keys, reading))).toHaveLength(2);
     });
@@ -199,7 +199,7 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
         const member = tidemarkMember({ ...MARK, client });
         const args = noteTidemarkScript.args({ ...tidemarkRange(client), member });
         const all = [...keys.all(noteTidemarkScript.keys), keys.clientFence(client)];
-        const reply = await connection.run(noteTidemarkScript, all, [...encodeArguments(PERMIT, permit), ...args]);
+        const reply = await connection.run(noteTidemarkScript, all, [...encoderOf(PERMIT)(permit), ...args]);
         return textOf(listOf(reply)[0]);
       };
       const [mine, other] = [await permitFor(connection, layout, 'c1'), await permitFor(connection, layout, 'c2')];

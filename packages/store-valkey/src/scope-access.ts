@@ -7,7 +7,7 @@ import type { ScopeKeys } from './layout.ts';
 import { beginEpoch, readEpoch } from './meta.ts';
 import { ADMISSION, admitScript, PERMIT } from './scripts/admission.ts';
 import { READ_IN_CLUSTER, READ_ON_ONE_NODE, type ScopeScript } from './scripts/scope.ts';
-import { encodeArguments, type Parameters, type ValuesOf } from './scripts/script.ts';
+import { encoderOf, type Parameters, type ValuesOf } from './scripts/script.ts';
 import { type Argument, listOf, numberOf, type Reply, textListOf, textOf } from './wire.ts';
 
 /** One call of a script at a scope. */
@@ -29,6 +29,11 @@ export type Written = { readonly gone: Guard } | { readonly gone: null; readonly
 
 /** An attempt fails when an erasure, a reset or a loss of data came in between, or when clocks differ. */
 const ATTEMPTS_MAX = 20;
+
+const encodeAdmission = encoderOf(ADMISSION);
+const encodePermit = encoderOf(PERMIT);
+const encodeReadOnOneNode = encoderOf(READ_ON_ONE_NODE);
+const encodeReadInCluster = encoderOf(READ_IN_CLUSTER);
 
 /** Why a scope refused a permit: the time by its own clock, and the version of its fence. */
 interface StalePermit {
@@ -59,7 +64,7 @@ export class ScopeAccess {
     let epoch = this.#epoch;
     let isConfirmed = false;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const args = [...this.#readArgs(read, epoch, isConfirmed), ...read.script.args(read.values)];
+      const args = read.script.args(read.values, this.#readArgs(read, epoch, isConfirmed));
       const reply = listOf(await this.#keyspace.connection.run(read.script, this.#keys(read), args));
       const kind = textOf(reply[0]);
       if (kind === 'no_epoch') await beginEpoch(this.#keyspace);
@@ -104,22 +109,22 @@ export class ScopeAccess {
     const { connection, layout } = this.#keyspace;
     const { script, values } = write;
     const admission = admissionOf(write);
-    const run = async (args: readonly Argument[]) =>
-      listOf(await connection.write(script, this.#keys(write), [...args, ...script.args(values)]));
-    if (connection.isOneNode) return run(encodeArguments(ADMISSION, admission));
+    const run = async (args: Argument[]) =>
+      listOf(await connection.write(script, this.#keys(write), script.args(values, args)));
+    if (connection.isOneNode) return run(encodeAdmission(admission));
     const request = admitScript.args({ fence: Number(stale?.fence ?? 0), admission });
     const reply = listOf(await connection.write(admitScript, layout.registry, request));
     if (textOf(reply[0]) !== 'admitted') return reply;
     const [, version = '', atUs = '', epoch = '', lastErasure = ''] = textListOf(reply);
     this.#epoch = epoch;
     const issuedAtUs = Number(stale?.atUs ?? atUs);
-    return run(encodeArguments(PERMIT, { version, issuedAtUs, epoch, lastErasure }));
+    return run(encodePermit({ version, issuedAtUs, epoch, lastErasure }));
   }
 
   #readArgs<P extends Parameters>({ scope, client }: ScopeRead<P>, epoch: string, isConfirmed: boolean): Argument[] {
     return this.#keyspace.connection.isOneNode
-      ? encodeArguments(READ_ON_ONE_NODE, { erasures: erasuresCovering(scope, client) })
-      : encodeArguments(READ_IN_CLUSTER, { epoch, isConfirmed });
+      ? encodeReadOnOneNode({ erasures: erasuresCovering(scope, client) })
+      : encodeReadInCluster({ epoch, isConfirmed });
   }
 
   #keys<P extends Parameters>({ scope, script, extraKey }: ScopeRead<P>): readonly string[] {

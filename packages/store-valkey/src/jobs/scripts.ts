@@ -4,7 +4,7 @@ import { DIGITS } from '../keys.ts';
 import { QUEUE_KEYS } from '../layout.ts';
 import {
   type Effect,
-  encodeArguments,
+  encoderOf,
   lua,
   nameKeys,
   type Parameters,
@@ -192,14 +192,10 @@ function queueScript<const P extends Parameters>(
   name: string,
   { effect, parameters, body }: { readonly effect: Effect; readonly parameters: P; readonly body: string },
 ): QueueScript<P> {
-  const all = { ...TIMES, ...parameters };
-  const { args: _, ...made } = script(name, {
-    ...{ effect, keys: nameKeys(QUEUE_KEYS), parameters: all, uses: [QUEUE_FUNCTIONS], body },
-  });
-  return {
-    ...made,
-    args: (times, values) => [...encodeArguments(TIMES, times), ...encodeArguments(parameters, values)],
-  };
+  const spec = { effect, keys: nameKeys(QUEUE_KEYS), uses: [QUEUE_FUNCTIONS], body };
+  const { args: _, ...made } = script(name, { ...spec, parameters: { ...TIMES, ...parameters } });
+  const [encodeTimes, encodeOwn] = [encoderOf(TIMES), encoderOf(parameters)];
+  return { ...made, args: (times, values) => encodeOwn(values, encodeTimes(times)) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { REGISTRY_KEYS } from '../layout.ts';
 import { type Argument, encodeList, type List } from '../wire.ts';
 
 /**
- * The arguments of a script, in the order in which they are sent. `encodeArguments` writes them and `readArguments`
+ * The arguments of a script, in the order in which they are sent. `encoderOf` writes them and `readArguments`
  * generates the Lua code that reads them, so the two sides cannot disagree. An `upTo` here is called `up_to` in Lua.
  *
  * - `text`, `number`; `flag`: a boolean; `optional_number`: nil in Lua when it is null here
@@ -43,7 +43,7 @@ export interface RunnableScript {
 }
 
 export interface Script<P extends Parameters = Parameters> extends RunnableScript {
-  args(values: ValuesOf<P>): Argument[];
+  args(values: ValuesOf<P>, into?: Argument[]): Argument[];
 }
 
 /** Scripts that only read or free memory say so in a flag: the server then runs them while its memory is exhausted. */
@@ -68,7 +68,7 @@ export function script<const P extends Parameters>(name: string, spec: ScriptSpe
     name,
     text,
     sha: createHash('sha1').update(text).digest('hex'),
-    args: (values) => encodeArguments(parameters, values),
+    args: encoderOf(parameters),
   };
 }
 
@@ -83,19 +83,34 @@ export function nameKeys(keys: readonly string[], first = 1): string {
   return lua`local ${names} = unpack(KEYS, ${first}, ${first + keys.length - 1})`;
 }
 
-export function encodeArguments<P extends Parameters>(parameters: P, values: ValuesOf<P>): Argument[] {
-  return Object.entries(parameters).flatMap(([name, kind]) => encodeArgument(kind, values[name] as never));
+/** Returns the function that writes arguments. It is made once for each script: writing happens with every call. */
+export function encoderOf<P extends Parameters>(parameters: P): Encoder<P> {
+  const writers = Object.entries(parameters).map(([name, kind]) => ({ name, write: writerOf(kind) }));
+  return (values, into = []) => {
+    for (const { name, write } of writers) write(values[name] as never, into);
+    return into;
+  };
 }
 
-function encodeArgument(kind: Kind, value: never): readonly Argument[] {
-  if (Array.isArray(kind)) {
-    const rows: readonly Readonly<Record<string, string | number>>[] = value;
-    return encodeList(rows.flatMap((row) => kind.map((column) => row[column] ?? '')));
-  }
-  if (kind === 'list') return encodeList(value);
-  if (kind === 'flag') return [value ? '1' : ''];
-  if (kind === 'optional_number') return [value ?? ''];
-  return typeof kind === 'object' ? encodeArguments(kind as Parameters, value) : [value];
+/** Appends the arguments to `into`, which is a new array by default, and returns it. */
+export type Encoder<P extends Parameters> = (values: ValuesOf<P>, into?: Argument[]) => Argument[];
+
+function writerOf(kind: Kind): (value: never, into: Argument[]) => void {
+  if (Array.isArray(kind)) return (rows, into) => writeRows(kind, rows, into);
+  if (typeof kind === 'object') return encoderOf(kind as Parameters);
+  if (kind === 'list') return (list, into) => into.push(...encodeList(list));
+  if (kind === 'flag') return (value, into) => into.push(value ? '1' : '');
+  return (value: Argument | null, into) => into.push(value ?? '');
+}
+
+function writeRows(
+  columns: readonly string[],
+  rows: readonly Readonly<Record<string, string | number>>[],
+  into: Argument[],
+): void {
+  const flat: (string | number)[] = [];
+  for (const row of rows) for (const column of columns) flat.push(row[column] ?? '');
+  into.push(...encodeList(flat));
 }
 
 /** Lua code that reads arguments: into local variables, or, with the target `permit.`, into a table. */
