@@ -10,7 +10,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { openValkeyBus, type ValkeyBusOptions } from './bus.ts';
 import { openValkeyStore } from './open-store.ts';
 
-/** One who listens at an address, and can wait for what comes. */
+/** Opens a bus, and lets a test wait for a message or a gap. */
 async function joinAt(address: string, { echoMsMax = 60_000, ...login }: Partial<ValkeyBusOptions> = {}) {
   const heard: string[] = [];
   let gaps = 0;
@@ -60,10 +60,10 @@ it('[MANY-16] servers on one Valkey receive messages of each other, and a lost c
 it('[MANY-16] a server that does not receive its own messages subscribes again', async () => {
   const server = await startValkey();
   onTestFinished(() => server.remove());
-  const way = await openDeafWay(server.port);
-  const [one, two] = [await joinAt(way.address, { echoMsMax: 1_000 }), await joinAt(server.address)];
+  const proxy = await openLossyProxy(server.port);
+  const [one, two] = [await joinAt(proxy.address, { echoMsMax: 1_000 }), await joinAt(server.address)];
   expect(one.gaps()).toBe(1);
-  way.deafen();
+  proxy.dropMessages();
   one.bus.publish('is anybody there?');
   await two.hears('is anybody there?');
   await one.gap(2);
@@ -97,7 +97,7 @@ it('[MANY-16] in a cluster messages arrive after a primary was replaced by its r
   await replica.call('CLUSTER', 'FAILOVER');
   await untilHeard(one.bus, two, 'by the new primary');
   await untilHeard(two.bus, one, 'and back');
-  // Both listen at the first of the nodes, which dies for good; what is lost meanwhile is a gap to both of them.
+  // Both subscribe at the first node, which dies for good. Both report a gap for the messages lost meanwhile.
   const gaps = [one.gaps(), two.gaps()] as const;
   await listening.kill();
   await Promise.all([one.gap(gaps[0] + 1), two.gap(gaps[1] + 1)]);
@@ -111,7 +111,7 @@ it('[MANY-16] [VALKEY-25] in a cluster messages arrive through the replica of th
   const named = await cluster.ownerOf('tidemark:bus');
   const others = cluster.servers.filter((server) => server !== named);
   const replica = await cluster.addReplica(named);
-  // One that is not even known by name keeps nobody from finding the other.
+  // A node with an unknown host name does not keep the bus from finding the other.
   const address = `valkey+cluster://nowhere.invalid:1,127.0.0.1:${named.port}`;
   const [one, two] = [await joinAt(address), await joinAt(address)];
   const store = await openValkeyStore({ address });
@@ -121,7 +121,7 @@ it('[MANY-16] [VALKEY-25] in a cluster messages arrive through the replica of th
   await untilHeard(two.bus, one, 'and back');
   const count = () => store.countEntries('user');
   await untilServed(count);
-  // When all connections of a store are lost at once it has to find the cluster anew.
+  // A store that loses all connections at once must find the cluster again.
   const hangUp = async (server: ValkeyServer) => {
     for (const kind of ['pubsub', 'normal']) await server.call('CLIENT', 'KILL', 'TYPE', kind);
   };
@@ -142,9 +142,9 @@ it('[MANY-16] [VALKEY-24] behind sentinels with a password the bus follows a pri
   await untilHeard(one.bus, two, 'and back');
   await sentinel.stopSentinel();
   const gaps = [one.gaps(), two.gaps()] as const;
-  const inItsPlace = await hangUpOnAll(Number(/:(\d+)\//.exec(sentinel.address)?.[1]));
+  const closedPort = await resetConnectionsAt(Number(/:(\d+)\//.exec(sentinel.address)?.[1]));
   await sentinel.replicas[0]?.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-  await inItsPlace.called(2);
+  await closedPort.called(2);
   await sentinel.startSentinel();
   await Promise.all([one.gap(gaps[0] + 1), two.gap(gaps[1] + 1)]);
   await untilHeard(one.bus, two, 'again');
@@ -156,7 +156,7 @@ it('[VALKEY-27] connections to sentinels do not pile up when others reconnect, p
   const sentinel = await startValkeySentinel(0);
   onTestFinished(() => sentinel.remove());
   const one = await joinAt(sentinel.address);
-  // For the connection that speaks, and for the one that hears.
+  // One for the connection that publishes, and one for the subscriber.
   await sentinel.untilWatched(2);
   for (let gap = 2; gap <= 4; gap++) {
     await sentinel.primary.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
@@ -164,8 +164,8 @@ it('[VALKEY-27] connections to sentinels do not pile up when others reconnect, p
   }
   await sentinel.untilWatched(2);
   await sentinel.stopSentinel();
-  const inItsPlace = await hangUpOnAll(Number(/:(\d+)\//.exec(sentinel.address)?.[1]));
-  await inItsPlace.called(6);
+  const closedPort = await resetConnectionsAt(Number(/:(\d+)\//.exec(sentinel.address)?.[1]));
+  await closedPort.called(6);
   await sentinel.startSentinel();
   await sentinel.untilWatched(2);
   await one.bus.close();
@@ -173,7 +173,7 @@ it('[VALKEY-27] connections to sentinels do not pile up when others reconnect, p
   expect(said).not.toHaveBeenCalled();
 });
 
-/** What is published while a connection is being made is lost, as it may be: so it is repeated. */
+/** Publishes again and again, because a message that is published during a reconnection may be lost. */
 async function untilHeard(
   bus: { publish(text: string): void },
   { hears }: { hears(text: string): Promise<void> },
@@ -187,8 +187,8 @@ async function untilHeard(
   }
 }
 
-/** Somebody at a port who answers nothing. */
-async function hangUpOnAll(port: number) {
+/** Listens at a port and resets every connection. */
+async function resetConnectionsAt(port: number) {
   let calls = 0;
   let wake = () => {};
   const server = createServer((socket) => {
@@ -197,7 +197,7 @@ async function hangUpOnAll(port: number) {
     wake();
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  /** Waits for so many calls, and leaves. */
+  /** Waits for the given number of connections, then stops listening. */
   const called = async (count: number) => {
     while (calls < count) await new Promise<void>((resolve) => (wake = resolve));
     await new Promise((resolve) => server.close(resolve));
@@ -205,20 +205,20 @@ async function hangUpOnAll(port: number) {
   return { called };
 }
 
-/** A way to a server on which those who listen can be made deaf without losing their connections. */
-async function openDeafWay(port: number) {
-  const listening = new Set<Socket>();
-  const deaf = new Set<Socket>();
+/** A proxy to a server that can drop all messages to subscribers and keep their connections open. */
+async function openLossyProxy(port: number) {
+  const subscribers = new Set<Socket>();
+  const dropped = new Set<Socket>();
   const sockets = new Set<Socket>();
   const proxy = createServer((near) => {
     const far = createConnection(port, '127.0.0.1');
     for (const socket of [near, far]) sockets.add(socket.on('error', () => undefined));
     near.on('data', (bytes) => {
-      if (/subscribe/i.test(bytes.toString())) listening.add(near);
+      if (/subscribe/i.test(bytes.toString())) subscribers.add(near);
       far.write(bytes);
     });
     far.on('data', (bytes) => {
-      if (!deaf.has(near)) near.write(bytes);
+      if (!dropped.has(near)) near.write(bytes);
     });
     near.on('close', () => far.destroy());
     far.on('close', () => near.destroy());
@@ -229,8 +229,8 @@ async function openDeafWay(port: number) {
     proxy.close();
   });
   const address = `valkey://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const deafen = () => {
-    for (const socket of listening) deaf.add(socket);
+  const dropMessages = () => {
+    for (const socket of subscribers) dropped.add(socket);
   };
-  return { address, deafen };
+  return { address, dropMessages };
 }

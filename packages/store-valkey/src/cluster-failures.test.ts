@@ -78,7 +78,7 @@ describe('a cluster', () => {
     const keys = (await owner.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
     const [first = '', ...rest] = keys;
     await owner.call('MIGRATE', '127.0.0.1', target.port, first, 0, 5_000);
-    // Some of the keys here, some there: no script can run on all of them.
+    // The keys of the scope are on two nodes now, so no script can use all of them.
     expect(await refusalOf(commit(store, partition, put('3')))).toBe('store_unavailable');
     await owner.call('MIGRATE', '127.0.0.1', target.port, '', 0, 5_000, 'KEYS', ...rest);
     for (const server of cluster.servers) await server.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(targetId));
@@ -109,7 +109,7 @@ describe('a cluster', () => {
     expect(await refusalOf(commit(store, partition, put('lost')))).toBe('store_unavailable');
     expect(await untilServed(() => commit(store, partition, put('2')))).toMatchObject({ head: 2 });
     process.kill(owner.pid, 'SIGCONT');
-    // Now the other way round.
+    // The same in the other direction.
     await untilReplica(owner, replica);
     await untilCopied(replica, owner);
     await replica.kill();
@@ -119,7 +119,7 @@ describe('a cluster', () => {
   });
 });
 
-/** Copying does not wait for anybody: what was acknowledged just before a death may be lost. */
+/** Replication is asynchronous: without this, writes acknowledged just before a crash may be lost. */
 async function untilCopied(primary: ValkeyServer, replica: ValkeyServer): Promise<void> {
   const offset = async (server: ValkeyServer, name: string) =>
     new RegExp(`${name}:(\\d+)`).exec(String(await server.call('INFO', 'replication')))?.[1];
@@ -131,7 +131,7 @@ async function untilCopied(primary: ValkeyServer, replica: ValkeyServer): Promis
   throw new Error(`the server at ${replica.port} did not catch up`);
 }
 
-/** A primary that comes back late finds itself replaced, and makes itself a copy of the one in its place. */
+/** Waits until a primary that came back late has become a replica of the promoted one. */
 async function untilReplica(server: ValkeyServer, primary: ValkeyServer): Promise<void> {
   for (let look = 0; look < 1_000; look++) {
     if (/state=online/.test(String(await primary.call('INFO', 'replication')))) return;

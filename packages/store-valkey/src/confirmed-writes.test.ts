@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openValkeyStore } from './open-store.ts';
 
-/** Long enough for a busy machine: what does not come at all is not waited for in these tests. */
+/** Long enough for a busy machine. No test here waits for this to pass. */
 const PATIENCE_MS = 300_000;
 const partition = { source: 'A', user: null };
 
@@ -31,9 +31,9 @@ describe('writes confirmed on disk', () => {
   });
 
   it('[VALKEY-21] each write waits for the disk, concurrent writes share a wait, and reads do not wait', async () => {
-    const door = await openDoor(() => [1, 0]);
+    const proxy = await openWaitAofProxy(() => [1, 0]);
     const store = await openValkeyStore({
-      address: door.address,
+      address: proxy.address,
       prefix: 'b:',
       isConfirmedOnDisk: true,
       answerMs: PATIENCE_MS,
@@ -41,12 +41,12 @@ describe('writes confirmed on disk', () => {
     onTestFinished(() => store.close());
     expect(store.engine).toMatchObject({ durability: 'durable', details: { confirm_on_disk: true } });
     expect(await commit(store, '1')).toMatchObject({ status: 'committed' });
-    door.waits.length = 0;
+    proxy.waits.length = 0;
     expect((await store.partition(partition)).head).toBe(1);
-    expect(door.waits).toEqual([]);
+    expect(proxy.waits).toEqual([]);
     await Promise.all(['2', '3', '4', '5', '6'].map((id) => commit(store, id)));
-    // The first goes alone, the others gather behind it.
-    expect(door.waits).toEqual([
+    // The first write is sent alone, the others wait and form one batch.
+    expect(proxy.waits).toEqual([
       ['1', '0'],
       ['1', '0'],
     ]);
@@ -55,9 +55,9 @@ describe('writes confirmed on disk', () => {
 
   it('[VALKEY-21] a write is not acknowledged when it is not on the disk in time or too few replicas have it', async () => {
     let answer: readonly [number, number] = [1, 2];
-    const door = await openDoor(() => answer);
+    const proxy = await openWaitAofProxy(() => answer);
     const store = await openValkeyStore({
-      ...{ address: door.address, prefix: 'c:', isConfirmedOnDisk: true, confirmReplicas: 2, answerMs: PATIENCE_MS },
+      ...{ address: proxy.address, prefix: 'c:', isConfirmedOnDisk: true, confirmReplicas: 2, answerMs: PATIENCE_MS },
     });
     onTestFinished(() => store.close());
     expect(await commit(store, '1')).toMatchObject({ status: 'committed' });
@@ -79,19 +79,19 @@ function commit(store: Awaited<ReturnType<typeof openValkeyStore>>, id: string) 
 }
 
 /**
- * The real server behind a door that also knows WAITAOF, which answers as told. What a server does with it is not tried
- * here where it has none; what Tidemark sends, and makes of the answers, is.
+ * A proxy to the real server that adds WAITAOF with given replies. It tests what Tidemark sends and how it treats the
+ * replies, on servers that do not have the command.
  */
-async function openDoor(answer: () => readonly [number, number]) {
+async function openWaitAofProxy(answer: () => readonly [number, number]) {
   const waits: string[][] = [];
-  const door = createServer((socket) => void attend(socket, answer, waits));
-  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void door.close());
-  const { port } = door.address() as { port: number };
+  const proxy = createServer((socket) => void forward(socket, answer, waits));
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void proxy.close());
+  const { port } = proxy.address() as { port: number };
   return { address: `valkey://127.0.0.1:${port}`, waits };
 }
 
-async function attend(socket: Socket, answer: () => readonly [number, number], waits: string[][]): Promise<void> {
+async function forward(socket: Socket, answer: () => readonly [number, number], waits: string[][]): Promise<void> {
   const behind = new Redis({ host: '127.0.0.1', port: server.port, protocol: 2 });
   behind.on('error', () => undefined);
   socket.on('error', () => undefined).on('close', () => behind.disconnect());
@@ -113,7 +113,7 @@ async function attend(socket: Socket, answer: () => readonly [number, number], w
   }
 }
 
-/** One command out of what has come: a list of texts, each behind its length. */
+/** Reads one command from the bytes received; null: it is incomplete. */
 function readCommand(bytes: Buffer): { readonly words: readonly Buffer[]; readonly end: number } | null {
   const words: Buffer[] = [];
   let at = bytes.indexOf('\r\n');

@@ -14,7 +14,7 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<V
   return server;
 }
 
-/** A store, and a way to wait until it has found its server again. */
+/** Opens a store, and lets a test wait until it has reconnected. */
 async function open(server: ValkeyServer, options: Partial<ValkeyOptions> = {}) {
   const waiting: (() => void)[] = [];
   const onEvent = ({ kind }: ConnectionEvent) => {
@@ -44,7 +44,7 @@ describe('a server that is away', () => {
     expect(await refusalOf(commit(store, put('3')))).toBe('store_unavailable');
     const refusal: unknown = await store.partition(ORDERS).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: 'store_unavailable', retryAfterS: 1 });
-    // Nothing in it says where the server is.
+    // The refusal does not contain the address of the server.
     expect(String(refusal)).not.toMatch(/127|\d{4}/);
     const again = ready();
     await server.restart();
@@ -59,11 +59,11 @@ describe('a server that is away', () => {
     const { store } = await open(server);
     await commit(store, put('1'));
     process.kill(server.pid, 'SIGSTOP');
-    const asked = [commit(store, put('2'), put('3')), store.partition(ORDERS), store.epoch(), recordsOf(store)];
-    const codes = await Promise.all(asked.map(refusalOf));
+    const calls = [commit(store, put('2'), put('3')), store.partition(ORDERS), store.epoch(), recordsOf(store)];
+    const codes = await Promise.all(calls.map(refusalOf));
     expect(new Set(codes)).toEqual(new Set(['store_unavailable']));
     process.kill(server.pid, 'SIGCONT');
-    // What was sent may be done by now, or not: but whole.
+    // The server may or may not have run the commands, but none of them halfway.
     expect([['1'], ['1', '2', '3']]).toContainEqual(await recordsOf(store));
     expect(await commit(store, put('4'))).toMatchObject({ status: 'committed' });
   });
@@ -132,7 +132,7 @@ describe('stores that share a connection', () => {
   });
 });
 
-/** Connections that bear the name of a store. */
+/** Counts the connections with the name of a store. */
 async function clientsOf(server: ValkeyServer): Promise<number> {
   return String(await server.call('CLIENT', 'LIST')).split('name=tidemark-').length - 1;
 }
@@ -221,7 +221,7 @@ describe('a store that lost something', () => {
     const again = ready();
     await server.restart();
     await again;
-    // Three acknowledged writes are lost. Until something is written, whoever has them is ahead of the head.
+    // Three acknowledged writes are lost. Until the next write, devices that have them are ahead of the head.
     expect(await store.partition(ORDERS)).toEqual(kept);
     const other = [put('a'), put('b'), put('c'), put('d')];
     const result = await commit(store, ...other);
@@ -238,7 +238,7 @@ describe('a store that lost something', () => {
     for (let life = 0; life < 12; life++) {
       const result = await commit(store, put(`${life}`));
       if (result.status === 'committed') epochs.push(result.state.epoch);
-      // The last life but one is lost.
+      // The writes since the last but one restart are lost.
       if (life !== 10) await server.call('SAVE');
       await server.kill();
       const again = ready();
@@ -298,7 +298,7 @@ describe('durability of a server', () => {
   });
 });
 
-/** A primary tells only when asked whether its replica has caught up. */
+/** Polls the primary until its replica has caught up. */
 async function untilReplicated(primary: ValkeyServer): Promise<void> {
   for (let look = 0; look < 10_000; look++) {
     if (/state=online/.test(String(await primary.call('INFO', 'replication')))) return;

@@ -40,7 +40,7 @@ it('[VALKEY-5] after a loss of writes the devices that had seen them start over,
   });
   await server.restart();
   await again;
-  // The lost seq is given to another change, and the head passes what the late device has seen.
+  // Another change gets the lost seq, and the head passes what the device with the lost write has seen.
   await push({ 3: { a: 1 }, 4: { a: 1 } });
   expect(readToken(late.token)?.seq).toBe(2);
 

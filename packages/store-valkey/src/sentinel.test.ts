@@ -11,7 +11,7 @@ interface Page {
   readonly put?: Readonly<Record<string, unknown>>;
 }
 
-/** One who may ask the sentinel where the primary is, and nothing else. */
+/** A login that may only ask the sentinel for the primary. */
 const SEEKER = { username: 'seeker', password: 'barnacle' };
 
 async function start(replicas: number, options: Partial<ValkeyOptions> = {}) {
@@ -24,7 +24,7 @@ async function start(replicas: number, options: Partial<ValkeyOptions> = {}) {
   const { tidemark } = await newTidemark({ store });
   const push = (objects: object) => tidemark.pushObjects({ source: 'Product', objects });
   const pull = async (client: string, token: string | null): Promise<Page> => {
-    // The promoted primary is served by before the sentinel has told everybody, and then left and found once more.
+    // The store uses the promoted primary before the sentinel has announced it, then reconnects once more.
     const ask = () => tidemark.pull({ source: 'Product', user_id: 'ada', client, token });
     const answer: PullAnswer = await untilServed(ask);
     await answer.noted;
@@ -69,7 +69,7 @@ describe('a primary under a sentinel', () => {
     await push({ 2: { a: 1 } });
     const late = await pull('late', null);
     await sentinel.primary.kill();
-    // The lost seq is given to another change, and the head passes what the late device has seen.
+    // Another change gets the lost seq, and the head passes what the device with the lost write has seen.
     await untilServed(() => push({ 3: { a: 1 }, 4: { a: 1 } }));
     expect(readToken(late.token)?.seq).toBe(2);
 
@@ -110,7 +110,7 @@ describe('a primary under a sentinel', () => {
     for (const address of [beside, inOtherOrder(beside)]) {
       expect(await problemOf(address)).toContain('the sentinels refuse');
     }
-    // Those of the sentinels are not for the servers they name.
+    // The login at the sentinels is not valid at the servers.
     const login = { sentinelPassword: 'barnacle', login: 'replica', password: 'limpet' };
     expect(await problemOf(sentinel.address, login)).toBe(
       `the store at ${sentinel.address} cannot be used: the server refuses valkey.login and valkey.password: WRONGPASS invalid username-password pair or user is disabled`,
@@ -152,7 +152,7 @@ describe('a primary under a sentinel', () => {
   });
 });
 
-/** Why it cannot be opened; nothing where it can. */
+/** Returns why a store cannot be opened; '' when it can. */
 async function problemOf(address: string, options: Partial<ValkeyOptions> = {}): Promise<string> {
   return opened(address, options).then(
     () => '',
@@ -163,12 +163,12 @@ async function problemOf(address: string, options: Partial<ValkeyOptions> = {}):
   );
 }
 
-/** The two sentinels of an address the other way round: it does not matter which of them is asked last. */
+/** Swaps the two sentinels of an address: the result must not depend on which of them is asked last. */
 function inOtherOrder(address: string): string {
   return address.replace(/\/\/(.*),(.*)\/(.*)$/, '//$2,$1/$3');
 }
 
-/** One that is opened though it should not is closed, so that nothing is left of a test that fails. */
+/** Opens a store and closes it, so that a failing test leaves nothing behind. */
 async function opened(address: string, options: Partial<ValkeyOptions> = {}): Promise<void> {
   const store = await openValkeyStore({ address, ...options });
   await store.close();

@@ -4,7 +4,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { openValkeyStore } from './open-store.ts';
 
 const trimStepMax = 7;
-/** How promptly a server answers on a busy machine is no matter of these tests. */
+/** The machine may be busy with other tests, and the time of a reply is not what is tested here. */
 const PATIENCE_MS = 300_000;
 const prefixes = new Map<Store, string>();
 let cluster: ValkeyCluster;

@@ -109,7 +109,7 @@ class ValkeyJobEngine implements JobEngine {
     { after = '', limit }: { readonly after?: string; readonly limit: number },
   ): Promise<JobPage> {
     if (after !== '' && !CURSOR.test(after)) {
-      throw new Refusal('invalid_value', 'that is no place in this listing of jobs');
+      throw new Refusal('invalid_value', 'after: expected the `next` of an earlier page of these jobs');
     }
     const [next, ...views] = listOf(await this.#run(queue, inspectScript, { state, after, limit }));
     return { jobs: views.map(viewFrom), next: textOf(next) === '' ? null : textOf(next) };
