@@ -75,7 +75,7 @@ class Neighbour {
     this.name = name;
     this.lanes = { merge: record(), swap: record(), append: record(), batch: record() };
     const orders = { folder, name, lanes: LANES, batchObjects: BATCH_OBJECTS };
-    this.child = new Child('neighbour', orders, (line: NeighbourLine) => {
+    this.child = new Child('concurrent-writer', orders, (line: NeighbourLine) => {
       this.#note(line);
       onLine(this, line);
     });
@@ -397,7 +397,7 @@ describe('a process that is killed while all others wait for it', () => {
     onTestFinished(() => tidemark.store.close());
     const orders = { folder: folder.path, name: 'holder', lanes: ['batch'], batchObjects: HUGE_BATCH_OBJECTS };
     const begun: number[] = [];
-    const holder = new Child<NeighbourLine>('neighbour', orders, ({ number }) => begun.push(number));
+    const holder = new Child<NeighbourLine>('concurrent-writer', orders, ({ number }) => begun.push(number));
     onTestFinished(() => holder.kill());
     const write = (number: number) => tidemark.pushObjects({ source: SHARED.source, objects: { small: { number } } });
     let stuck: ReturnType<typeof write> | null = null;
@@ -421,7 +421,7 @@ type NewcomerLine = { readonly say: 'open'; readonly epoch: string } | { readonl
 
 /** A process that can be told which folder to open, and when. */
 class Newcomer {
-  readonly child = new Child<NewcomerLine>('newcomer', {}, (line) => this.#onLine(line));
+  readonly child = new Child<NewcomerLine>('concurrent-opener', {}, (line) => this.#onLine(line));
   #onLine: (line: NewcomerLine) => void = () => undefined;
 
   ask(order: object): Promise<NewcomerLine> {

@@ -33,12 +33,11 @@ export {
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
 export { Dice } from './kit/dice.ts';
-export { FLEET_PASSWORD, FleetServer, type FleetStore } from './kit/fleet-server.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { PING_TARGET } from './kit/ping-target.ts';
 export { refusalOf } from './kit/refusal-of.ts';
 export { seededRandom } from './kit/seeded-random.ts';
-export { type ServerProcess, startServerProcess } from './kit/server-process.ts';
+export { ServerProcess, type ServerProcessOptions, startServerProcess } from './kit/server-process.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
 export { untilServed } from './kit/until-served.ts';

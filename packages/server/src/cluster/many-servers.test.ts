@@ -7,10 +7,10 @@ import {
   Caller,
   deviceOf,
   type FakeBackend,
-  FleetServer,
   makeUser,
   openDevice,
   openFakeBackend,
+  ServerProcess,
   startValkey,
   type TestDevice,
   temporaryFolder,
@@ -23,8 +23,8 @@ const PINGS_PER_MINUTE = 30;
 
 /** Two servers on one store, each in a process of its own, or in several. */
 interface Fleet {
-  readonly first: FleetServer;
-  readonly second: FleetServer;
+  readonly first: ServerProcess;
+  readonly second: ServerProcess;
   readonly backend: FakeBackend;
   readonly token: string;
   close(): Promise<void>;
@@ -45,8 +45,8 @@ async function openFleet(engine: string): Promise<Fleet> {
   };
   // On one machine the usual way to have several. The first to start makes the administrator, with a password of its own.
   const args = engine === 'embedded' ? ['--workers', '2'] : [];
-  const second = await new FleetServer(store, args, { ...env, TIDEMARK_ADMIN_PASSWORD: '' }).start();
-  const first = await new FleetServer(store, [], env).start();
+  const second = await new ServerProcess({ ...store, args, env: { ...env, TIDEMARK_ADMIN_PASSWORD: '' } }).start();
+  const first = await new ServerProcess({ ...store, env }).start();
   const close = async () => {
     await Promise.all([first.stop(), second.stop(), backend.close()]);
     await valkey?.remove();
@@ -93,8 +93,8 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
   });
   afterAll(() => fleet.close());
 
-  const at = (server: FleetServer) => ({ url: server.url, token: fleet.token });
-  const adminAt = (server: FleetServer) => {
+  const at = (server: ServerProcess) => ({ url: server.url, token: fleet.token });
+  const adminAt = (server: ServerProcess) => {
     const admin = new Caller(server.url, fleet.token);
     onTestFinished(() => admin.close());
     return admin;
@@ -105,8 +105,8 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     return login;
   };
   /** The same device, as it would be at the other server. */
-  const movedTo = (server: FleetServer, device: TestDevice) => deviceOf(at(server), device.session);
-  const listenAt = async (server: FleetServer, device: TestDevice) => {
+  const movedTo = (server: ServerProcess, device: TestDevice) => deviceOf(at(server), device.session);
+  const listenAt = async (server: ServerProcess, device: TestDevice) => {
     const events = await movedTo(server, device).listen();
     onTestFinished(() => events.close());
     return events;
@@ -240,7 +240,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
 
   it('[MANY-6] failed logins count wherever they were tried', async () => {
     const login = await newUser();
-    const tryAt = async ({ url }: FleetServer, password: string) => {
+    const tryAt = async ({ url }: ServerProcess, password: string) => {
       const door = new Caller(url, null);
       onTestFinished(() => door.close());
       return (await door.post('/rc/v1/system/login', { login, password }, { 'x-forwarded-for': '203.0.113.7' })).code;
@@ -256,7 +256,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
 
   it('[MANY-22] pings of one caller count wherever they were sent', async () => {
     const login = await newUser();
-    const pingAt = async (server: FleetServer) =>
+    const pingAt = async (server: ServerProcess) =>
       (await adminAt(server).post('/rc/v1/users/ping', { user_id: [login] })).code;
     const codes: (string | null)[] = [];
     // As many as each server would let through by itself, and hints may still be under way.
@@ -273,7 +273,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     await admin.post('/rc/v1/sources', { name: 'Left', partition_type: 'app', adapter: 'backend' });
     const device = await openDevice(at(fleet.first), await newUser());
     const events = await listenAt(fleet.second, device);
-    const pullAt = (server: FleetServer) =>
+    const pullAt = (server: ServerProcess) =>
       movedTo(server, device).api.post('/sync/v1/pull', { client_id: device.id, sources: { Left: {} } });
     let queries = 0;
     const asked = new Promise<void>((resolve) => {
@@ -308,7 +308,7 @@ describe('two servers on one embedded store, of which one has several workers', 
       const now = await childrenOf(server.pid);
       return now.length === 2 && now.some((pid) => !before.includes(pid));
     });
-    expect(server.said).toMatch(/"signal":"SIGKILL","restart_in_ms":100,"event":"worker_ended"/);
+    expect(server.stderr).toMatch(/"signal":"SIGKILL","restart_in_ms":100,"event":"worker_ended"/);
     expect(await (await fetch(`${server.url}/healthz`)).json()).toEqual({ status: 'ok' });
     const children = await childrenOf(server.pid);
     expect((await server.stop()).code).toBe(0);

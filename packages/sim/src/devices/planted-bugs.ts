@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Table } from '@tidemark/client';
 import type { PushRequest } from '@tidemark/protocol';
-import type { Corrupt, Flaws } from './stage.ts';
+import type { Corrupt } from '../faults/fault-proxy.ts';
+import type { Plant } from './environment.ts';
 
-/** Something wrong with the network or a device. A simulation that does not notice is not worth running. */
+/** A bug in the network or in a device. It shows that the simulation would notice a bug of that kind. */
 export interface PlantedBug {
   readonly name: string;
-  /** A new one for each history, since it may remember. */
-  readonly plant: () => Flaws;
+  /** Returns a new plant for each history, because it may keep state. */
+  readonly plant: () => Plant;
 }
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -22,7 +23,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     }),
   },
   {
-    name: 'a value is changed on its way',
+    name: 'a value is changed in transit',
     plant: onPush((push) => ({
       ...push,
       changes: push.changes.map((upload) =>
@@ -34,13 +35,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   { name: 'a store loses an object when the process dies', plant: losing('objects') },
 ];
 
-/** One row of a table is gone when the device comes up again. */
-function losing(table: Table): () => Flaws {
+/** Removes one row of a table before the device starts again. */
+function losing(table: Table): () => Plant {
   return () => ({ damage: (rows) => rows.filter((row) => row !== rows.find((other) => other.table === table)) });
 }
 
-/** `isFirst`: whether nothing in the push was sent before. */
-function onPush(change: (push: PushRequest, isFirst: boolean) => PushRequest): () => Flaws {
+/** Changes pushes; `isFirst` is true when nothing in the push was sent before. */
+function onPush(change: (push: PushRequest, isFirst: boolean) => PushRequest): () => Plant {
   return () => {
     const seen = new Set<string>();
     const corrupt: Corrupt = (path, body) => {

@@ -1,51 +1,53 @@
+import type { PartitionKey } from '@tidemark/core';
 import { canonicalJson } from '@tidemark/protocol';
-import { PLACES, type Place, placeKey } from './place.ts';
-import { difference, takeSnapshot } from './snapshot.ts';
-import { demand } from './violation.ts';
+import { difference, takeSnapshot } from '../model/objects.ts';
+import { partitionText } from '../model/partition.ts';
+import { demand } from '../runner/violation.ts';
+import { PARTITIONS } from './partitions.ts';
 import type { World } from './world.ts';
 
-/** md of the partitions just written to is what the oracle says, object by object. */
+/** Checks that md of the partitions written since the last check is what the oracle says, object by object. */
 export async function checkWritten(world: World): Promise<void> {
-  for (const place of world.takeWritten()) {
-    await checkDocument(world, place);
-    await checkState(world, place);
+  for (const partition of world.takeWritten()) {
+    await checkDocument(world, partition);
+    await checkStatus(world, partition);
   }
 }
 
-/** Size and checksum of every partition are what the oracle says, also where nobody has written. */
+/** Checks that size and checksum of every partition are what the oracle says, even where nobody wrote. */
 export async function checkEverywhere(world: World): Promise<void> {
-  for (const place of PLACES) world.doubtState(place);
-  await Promise.all(PLACES.map((place) => checkState(world, place)));
+  for (const partition of PARTITIONS) world.forgetStatus(partition);
+  await Promise.all(PARTITIONS.map((partition) => checkStatus(world, partition)));
 }
 
 export async function checkAllDocuments(world: World): Promise<void> {
-  for (const place of PLACES) world.noteWrite(place);
+  for (const partition of PARTITIONS) world.markWritten(partition);
   await checkWritten(world);
 }
 
-async function checkState(world: World, place: Place): Promise<void> {
-  const state = await world.state(place);
-  const expected = world.oracle.snapshot(place);
+async function checkStatus(world: World, partition: PartitionKey): Promise<void> {
+  const status = await world.status(partition);
+  const expected = world.oracle.snapshot(partition);
   demand(
-    state.size === expected.size && state.checksum === expected.checksum,
+    status.size === expected.size && status.checksum === expected.checksum,
     'SIM-1',
     () =>
-      `${placeKey(place)} says size ${state.size}, checksum ${state.checksum}; ` +
-      `counted and computed: ${expected.size}, ${expected.checksum}`,
+      `${partitionText(partition)} reports size ${status.size}, checksum ${status.checksum}; ` +
+      `the oracle has ${expected.size}, ${expected.checksum}`,
   );
-  demand(state.floor <= state.head, 'SIM-1', () => `floor ${state.floor} above head ${state.head}`);
+  demand(status.floor <= status.head, 'SIM-1', () => `floor ${status.floor} above head ${status.head}`);
 }
 
-async function checkDocument(world: World, place: Place): Promise<void> {
-  const texts = await readTexts(world, place);
-  const words = { actual: 'md', expected: 'the oracle' };
-  const found = difference(texts, world.oracle.snapshot(place).texts, words);
-  demand(found === null, 'SIM-1', () => `${placeKey(place)}: ${found}`);
+async function checkDocument(world: World, partition: PartitionKey): Promise<void> {
+  const texts = await readTexts(world, partition);
+  const names = { actual: 'md', expected: 'the oracle' };
+  const found = difference(texts, world.oracle.snapshot(partition).texts, names);
+  demand(found === null, 'SIM-1', () => `${partitionText(partition)}: ${found}`);
 }
 
-/** md as the server tells it, in comparable form. */
-export async function readTexts(world: World, place: Place): Promise<ReadonlyMap<string, string>> {
-  const read = await world.subject.readObjects(place);
+/** Returns md as the server reads it, in comparable form. */
+export async function readTexts(world: World, partition: PartitionKey): Promise<ReadonlyMap<string, string>> {
+  const read = await world.server.readObjects(partition);
   const objects = [...read].map(([id, object]): [string, Map<string, string>] => [
     id,
     new Map(Object.entries(object).map(([name, value]) => [name, canonicalJson(value)])),

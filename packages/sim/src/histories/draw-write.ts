@@ -1,11 +1,12 @@
+import type { PartitionKey } from '@tidemark/core';
 import type { Dice } from '@tidemark/testing/kit';
-import type { Place } from './place.ts';
-import type { Pools } from './pools.ts';
-import type { Attributes, ObjectsGiven, PlannedWrite } from './step.ts';
+import type { Attributes, ObjectsGiven } from '../model/write.ts';
+import type { PlannedWrite } from './step.ts';
+import type { ValuePools } from './value-pools.ts';
 
 export interface Drawer {
   readonly dice: Dice;
-  readonly pools: Pools;
+  readonly values: ValuePools;
 }
 
 const OBJECTS_MAX = 4;
@@ -22,54 +23,60 @@ const KINDS: readonly PlannedWrite['kind'][] = [
   'replace',
 ];
 
-export function drawWrite(drawer: Drawer, place: Place): PlannedWrite {
-  const { dice, pools } = drawer;
+export function drawWrite(drawer: Drawer, partition: PartitionKey): PlannedWrite {
+  const { dice, values } = drawer;
   const kind = dice.pick(KINDS);
   switch (kind) {
     case 'push_objects':
     case 'fast_insert':
-      return { kind, place, objects: drawObjects(drawer, place) };
+      return { kind, partition, objects: drawObjects(drawer, partition) };
     case 'push_deletes':
-      return { kind, place, ids: pools.ids(OBJECTS_MAX) };
+      return { kind, partition, ids: values.ids(OBJECTS_MAX) };
     case 'fast_update': {
-      const asStored = dice.chance(40) ? pools.ids(2) : [];
-      return { kind, place, deleteData: drawObjects(drawer, place), data: drawObjects(drawer, place), asStored };
+      const asStored = dice.chance(40) ? values.ids(2) : [];
+      return {
+        kind,
+        partition,
+        deleteData: drawObjects(drawer, partition),
+        data: drawObjects(drawer, partition),
+        asStored,
+      };
     }
     case 'fast_delete':
-      return { kind, place, data: drawObjects(drawer, place), asStored: dice.chance(50) ? pools.ids(2) : [] };
+      return { kind, partition, data: drawObjects(drawer, partition), asStored: dice.chance(50) ? values.ids(2) : [] };
     case 'replace':
-      return drawReplace(drawer, place);
+      return drawReplace(drawer, partition);
   }
 }
 
-function drawReplace(drawer: Drawer, place: Place): PlannedWrite {
-  const { dice, pools } = drawer;
+function drawReplace(drawer: Drawer, partition: PartitionKey): PlannedWrite {
+  const { dice, values } = drawer;
   return {
     kind: 'replace',
-    place,
+    partition,
     query: dice.chance(80) ? dice.below(100) : null,
-    without: dice.chance(50) ? pools.ids(2) : [],
-    objects: dice.chance(70) ? drawObjects(drawer, place) : {},
+    without: dice.chance(50) ? values.ids(2) : [],
+    objects: dice.chance(70) ? drawObjects(drawer, partition) : {},
   };
 }
 
-/** Racing with the end of a life, a refresh could not say which life its query began in. */
-export function drawRacingWrite(drawer: Drawer, place: Place): PlannedWrite {
-  const write = drawWrite(drawer, place);
+/** Draws a write that races with the end of a generation: no refresh, whose query could belong to either one. */
+export function drawRacingWrite(drawer: Drawer, partition: PartitionKey): PlannedWrite {
+  const write = drawWrite(drawer, partition);
   return write.kind === 'replace' ? { ...write, query: null } : write;
 }
 
-export function drawObjects(drawer: Drawer, place: Place): ObjectsGiven {
-  const ids = drawer.pools.ids(drawer.dice.chance(60) ? 1 : OBJECTS_MAX);
-  return Object.fromEntries(ids.map((id) => [id, drawAttributes(drawer, place)]));
+export function drawObjects(drawer: Drawer, partition: PartitionKey): ObjectsGiven {
+  const ids = drawer.values.ids(drawer.dice.chance(60) ? 1 : OBJECTS_MAX);
+  return Object.fromEntries(ids.map((id) => [id, drawAttributes(drawer, partition)]));
 }
 
-function drawAttributes({ dice, pools }: Drawer, place: Place): Attributes {
-  const names = pools.attributes(dice.chance(8) ? 0 : 1);
-  return Object.fromEntries(names.map((name) => [name, pools.value(place)]));
+function drawAttributes({ dice, values }: Drawer, partition: PartitionKey): Attributes {
+  const names = values.attributes(dice.chance(8) ? 0 : 1);
+  return Object.fromEntries(names.map((name) => [name, values.value(partition)]));
 }
 
-/** Each of these refuses the call it stands in. */
+/** The server refuses every call that contains one of these. */
 const ILLEGAL: readonly (() => ObjectsGiven)[] = [
   () => ({ '*': { name: 1 } }),
   () => ({ '': { name: 1 } }),
@@ -83,12 +90,12 @@ const ILLEGAL: readonly (() => ObjectsGiven)[] = [
   () => JSON.parse(`{"fine": {"name": ${'['.repeat(40)}${']'.repeat(40)}}}`),
 ];
 
-/** A push that must be refused, whatever else is in it. */
-export function drawBadWrite(drawer: Drawer, place: Place): Extract<PlannedWrite, { kind: 'push_objects' }> {
+/** Draws a push that the server must refuse. */
+export function drawBadWrite(drawer: Drawer, partition: PartitionKey): Extract<PlannedWrite, { kind: 'push_objects' }> {
   const illegal = drawer.dice.pick(ILLEGAL)();
-  const objects: Record<string, Attributes> = { ...drawObjects(drawer, place) };
+  const objects: Record<string, Attributes> = { ...drawObjects(drawer, partition) };
   for (const [id, attributes] of Object.entries(illegal)) {
     Object.defineProperty(objects, id, { value: attributes, enumerable: true, configurable: true, writable: true });
   }
-  return { kind: 'push_objects', place, objects };
+  return { kind: 'push_objects', partition, objects };
 }

@@ -2,61 +2,58 @@ import type { Store } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStores } from '@tidemark/store-valkey';
 import { openMemoryStore, seededRandom, startValkey, startValkeyCluster, temporaryFolder } from '@tidemark/testing/kit';
-import { BY_SERVER, jitterStore, type Tempo } from './jitter-store.ts';
-import { narrowSlices } from './narrow-slices.ts';
-import type { MakeSubject } from './subject.ts';
-import { tidemarkSubject } from './tidemark-subject.ts';
+import { type Delays, delayedStore, TIMER_DELAYS } from '../faults/delayed-store.ts';
+import { smallSlices } from '../faults/small-slices.ts';
+import type { MakeServer } from './server-under-test.ts';
+import { tidemarkServer } from './tidemark-server.ts';
 
-export type Engine = 'memory' | 'embedded' | 'valkey' | 'valkey-cluster';
+export const ENGINES = ['memory', 'embedded', 'valkey', 'valkey-cluster'] as const;
 
-export const ENGINES: readonly Engine[] = ['memory', 'embedded', 'valkey', 'valkey-cluster'];
+export type Engine = (typeof ENGINES)[number];
 
-/** Servers on an engine, one history at a time. */
-export interface Bench {
-  readonly makeSubject: MakeSubject;
+/** An open store on an engine. It serves one history at a time. */
+export interface OpenEngine {
+  readonly makeServer: MakeServer;
   readonly close: () => Promise<void>;
 }
 
-/** So many of them, each with a store of its own, for histories side by side. */
-export async function openBenches(engine: Engine, count: number): Promise<readonly Bench[]> {
-  if (engine === 'memory' || engine === 'embedded') {
-    return Promise.all(Array.from({ length: count }, () => openBench(engine)));
-  }
-  return openValkeyBenches(engine, count);
+/**
+ * How many histories run side by side on an engine, each on a store of its own: stores wait for their disk or server most
+ * of the time. Stores on one Valkey server share a connection, which sends their requests together.
+ */
+const STORES: Readonly<Record<Engine, number>> = { memory: 1, embedded: 4, valkey: 96, 'valkey-cluster': 96 };
+
+export async function openEngines(engine: Engine): Promise<readonly OpenEngine[]> {
+  const count = STORES[engine];
+  if (engine === 'memory') return [{ makeServer: memoryServer(), close: async () => undefined }];
+  if (engine === 'embedded') return Promise.all(Array.from({ length: count }, openEmbedded));
+  return openValkeys(engine, count);
 }
 
-export async function openBench(engine: Engine): Promise<Bench> {
-  if (engine === 'memory') return { makeSubject: memorySubject(), close: async () => undefined };
-  if (engine === 'embedded') return openEmbeddedBench();
-  const [bench] = await openValkeyBenches(engine, 1);
-  if (bench === undefined) throw new Error('no bench was opened');
-  return bench;
-}
-
-/** A new store for every history. `between` stands between server and store: the place for bugs of an engine. */
-export function memorySubject(between: (store: Store) => Store = (store) => store): MakeSubject {
-  return (surroundings) => {
-    const store = narrowSlices(openMemoryStore({ random: seededRandom(surroundings.seed + 2) }));
-    return tidemarkSubject(jitterStore(between(store), surroundings.weather), surroundings);
+/** Makes a server on a new memory store for every history. `plant` may put a bug between the server and its store. */
+export function memoryServer(plant: (store: Store) => Store = (store) => store): MakeServer {
+  return (options) => {
+    const store = smallSlices(openMemoryStore({ random: seededRandom(options.seed + 2) }));
+    return tidemarkServer(delayedStore(plant(store), options.delaySeed), options);
   };
 }
 
 /**
- * One store for many histories, emptied before each, because opening one takes as long as twenty of them. A store that
- * was emptied must be as good as a new one, so this hides nothing; it may only show more.
+ * Opens one store for many histories and empties it before each, because opening a store takes as long as twenty
+ * histories. An emptied store must be as good as a new one, so this hides nothing.
  */
-async function openEmbeddedBench(): Promise<Bench> {
+async function openEmbedded(): Promise<OpenEngine> {
   const folder = await temporaryFolder();
   const store = await openEmbeddedStore({ folder: folder.path });
-  return storeBench(store, folder.remove);
+  return engineOn(store, folder.remove);
 }
 
-/** How promptly a server answers on a busy machine is no matter of these histories. */
-const PATIENCE_MS = 300_000;
+/** These histories do not test how promptly a server answers on a busy machine. */
+const ANSWER_MS_MAX = 300_000;
 
-/** Stores that share a server or a cluster, and the way to it; it ends with the last of them. */
-async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: number): Promise<readonly Bench[]> {
-  // What survives a crash is no concern of these histories.
+/** Opens stores that share a server or a cluster. It ends with the last of them. */
+async function openValkeys(engine: 'valkey' | 'valkey-cluster', count: number): Promise<readonly OpenEngine[]> {
+  // These histories do not test what survives a crash.
   const settings = { appendonly: 'no' };
   const servers = engine === 'valkey' ? await startValkey({ settings }) : await startValkeyCluster(settings);
   let open = count;
@@ -65,18 +62,17 @@ async function openValkeyBenches(engine: 'valkey' | 'valkey-cluster', count: num
     if (open === 0) await servers.remove();
   };
   const prefixes = Array.from({ length: count }, (_, index) => `lane ${index}:`);
-  const stores = await openValkeyStores({ address: servers.address, answerMs: PATIENCE_MS }, prefixes);
-  return stores.map((store) => storeBench(store, release, BY_SERVER));
+  const stores = await openValkeyStores({ address: servers.address, answerMs: ANSWER_MS_MAX }, prefixes);
+  return stores.map((store) => engineOn(store, release, TIMER_DELAYS));
 }
 
-/** Without a tempo, as promptly as the engine is. */
-function storeBench(store: Store, release: () => Promise<void>, tempo?: Tempo): Bench {
+function engineOn(store: Store, release: () => Promise<void>, delays?: Delays): OpenEngine {
   return {
-    makeSubject: async (surroundings) => {
+    makeServer: async (options) => {
       await store.reset([]);
-      const narrow = narrowSlices(store);
-      const slowed = tempo === undefined ? narrow : jitterStore(narrow, surroundings.weather, tempo);
-      return tidemarkSubject(slowed, surroundings);
+      const sliced = smallSlices(store);
+      const slowed = delays === undefined ? sliced : delayedStore(sliced, options.delaySeed, delays);
+      return tidemarkServer(slowed, options);
     },
     close: async () => {
       await store.close();

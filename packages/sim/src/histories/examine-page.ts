@@ -1,18 +1,19 @@
 import { canonicalJson, type JsonValue } from '@tidemark/protocol';
+import { type Snapshot, snapshotOf } from '../model/objects.ts';
+import type { OracleState } from '../model/oracle-state.ts';
+import { mentions, type PageRead, readPage } from '../model/page.ts';
+import { partitionText } from '../model/partition.ts';
+import { demand, type Rule, Violation } from '../runner/violation.ts';
 import type { AnswerInFlight } from './network.ts';
-import type { OracleState } from './oracle-write.ts';
-import { ownerMark, PLACES, placeKey } from './place.ts';
-import { mentions, type PageRead, readPage } from './read-page.ts';
-import { type Snapshot, snapshotOf } from './snapshot.ts';
+import { ownerMark, PARTITIONS } from './partitions.ts';
 import type { PageSize } from './step.ts';
 import type { TokenIssue } from './token-ledger.ts';
-import { demand, type Rule, Violation } from './violation.ts';
-import type { Station, World } from './world.ts';
+import type { SimulatedDevice, World } from './world.ts';
 
 export interface ServedPage {
-  readonly station: Station;
+  readonly device: SimulatedDevice;
   readonly asked: string | null;
-  /** What was known of the token when it was presented. */
+  /** What was known of the token when the device sent it. */
   readonly issue: TokenIssue | undefined;
   readonly size: PageSize;
   readonly text: string;
@@ -20,29 +21,33 @@ export interface ServedPage {
   readonly states: readonly OracleState[];
   /** The head of the partition in the oldest of these states. */
   readonly head: number;
-  /** Its floor when the page was made, or later. */
+  /** The floor of the partition when the page was made, or later. */
   readonly floor: number;
-  /** A trim ran at the same time, so nobody can say which of the two came first. */
+  /** True: a trim ran at the same time, and either may have come first. */
   readonly trimmedMeanwhile: boolean;
 }
 
-/** Checks all that can be checked of a page the moment it leaves the server, whether or not it ever arrives. */
+/** Checks everything about a page that can be checked when it leaves the server. */
 export function examinePage(world: World, served: ServedPage): AnswerInFlight {
   const page = readPage(served.text);
   checkOwner(served);
   checkBounds(page, served.size);
   checkReset(world, served, page);
   const expected = checkContent(served, page);
-  checkThrift(served, page);
+  checkOnlyChanges(served, page);
   learnToken(world, served, page);
-  return { asked: served.asked, page, life: world.oracle.life(served.station.place), expected };
+  return { asked: served.asked, page, generation: world.oracle.generation(served.device.partition), expected };
 }
 
-export function checkOwner({ station, text }: Pick<ServedPage, 'station' | 'text'>): void {
-  const own = placeKey(station.place);
-  for (const place of PLACES) {
-    if (placeKey(place) === own) continue;
-    demand(!text.includes(ownerMark(place)), 'SIM-5', () => `${own} was sent data of ${placeKey(place)}: ${text}`);
+export function checkOwner({ device, text }: Pick<ServedPage, 'device' | 'text'>): void {
+  const own = partitionText(device.partition);
+  for (const partition of PARTITIONS) {
+    if (partitionText(partition) === own) continue;
+    demand(
+      !text.includes(ownerMark(partition)),
+      'SIM-5',
+      () => `${own} got data of ${partitionText(partition)}: ${text}`,
+    );
   }
 }
 
@@ -64,21 +69,22 @@ function checkBounds(page: PageRead, size: PageSize): void {
 }
 
 function checkReset(world: World, served: ServedPage, page: PageRead): void {
-  const { asked, issue, station } = served;
-  const life = world.oracle.life(station.place);
+  const { asked, issue, device } = served;
+  const generation = world.oracle.generation(device.partition);
   const isReset = page.reset === true;
-  if (asked === null) demand(isReset, 'SIM-7', () => 'a device without a token was not told to start over');
-  else if (issue === undefined) demand(isReset, 'SIM-7', () => `${asked}, which nobody gave out, passed for a token`);
+  if (asked === null) demand(isReset, 'SIM-7', () => 'a device without a token got a page without reset');
+  else if (issue === undefined) demand(isReset, 'SIM-7', () => `the server accepted ${asked}, which it never issued`);
   if (issue === undefined) return;
-  // A token given out before anything was ever written stands for nothing, in whatever life.
+  // A token issued before anything was ever written is good in every generation.
   if (!issue.written) return;
-  if (issue.life !== life) demand(isReset, 'SIM-7', () => 'a token of another life was taken for a good one');
-  else if (!issue.endangered && !served.trimmedMeanwhile) {
-    demand(!isReset, 'SIM-7', () => 'a device with a good token was made to start over');
+  if (issue.generation !== generation)
+    demand(isReset, 'SIM-7', () => 'the server accepted a token of another generation');
+  else if (!issue.isAtRisk && !served.trimmedMeanwhile) {
+    demand(!isReset, 'SIM-7', () => 'a device with a good token had to start over');
   }
 }
 
-/** Answers the states the page agrees with; at least one must be left. */
+/** Returns the states that the page agrees with. Throws when there is none. */
 function checkContent(served: ServedPage, page: PageRead): Snapshot[] {
   const problems: Violation[] = [];
   const agreeing: Snapshot[] = [];
@@ -92,13 +98,14 @@ function checkContent(served: ServedPage, page: PageRead): Snapshot[] {
   return agreeing;
 }
 
-/** How a page contradicts a state of md; null when it does not. */
+/** Returns how a page contradicts a state of md; null: it does not. */
 function contradiction(page: PageRead, state: OracleState): Violation | null {
   const { size, checksum, texts } = snapshotOf(state.objects);
   const wrong = (rule: Rule, detail: string) => new Violation(rule, `${detail} on the page ${JSON.stringify(page)}`);
   if (page.size !== size) return wrong('SIM-3', `size ${page.size} where md has ${size}`);
   if (!page.more && page.checksum !== checksum) return wrong('SIM-3', `checksum ${page.checksum}, not ${checksum},`);
-  for (const id of page.delete ?? []) if (texts.has(id)) return wrong('SIM-4', `living ${JSON.stringify(id)} deleted`);
+  for (const id of page.delete ?? [])
+    if (texts.has(id)) return wrong('SIM-4', `delete of ${JSON.stringify(id)}, which exists,`);
   for (const [id, given] of Object.entries(page.put ?? {})) {
     const attributes = state.objects.get(id);
     if (attributes === undefined || attributes.size !== Object.keys(given).length || !agrees(attributes, given)) {
@@ -123,8 +130,8 @@ function agrees(
   return Object.entries(given).every(([name, value]) => attributes?.get(name) === canonicalJson(value));
 }
 
-/** A page carries only what changed since the device last had everything. */
-function checkThrift({ issue, states, floor }: ServedPage, page: PageRead): void {
+/** Checks that a page carries only what changed since the device's last complete catch-up. */
+function checkOnlyChanges({ issue, states, floor }: ServedPage, page: PageRead): void {
   const base = issue?.base;
   const state = states.at(-1);
   if (page.reset === true || base === undefined || base === null || state === undefined) return;
@@ -136,19 +143,19 @@ function checkThrift({ issue, states, floor }: ServedPage, page: PageRead): void
     demand(same === undefined, 'SIM-8', () => `${JSON.stringify(same)} of ${id} was sent though it had not changed`);
   }
   if (base.head < floor) return;
-  const whole = Object.keys(page.put ?? {}).find((id) => (state.born.get(id) ?? 0) <= base.time);
-  demand(whole === undefined, 'SIM-8', () => `${JSON.stringify(whole)} was sent whole though the device holds it`);
+  const whole = Object.keys(page.put ?? {}).find((id) => (state.created.get(id) ?? 0) <= base.time);
+  demand(whole === undefined, 'SIM-8', () => `${JSON.stringify(whole)} was sent as a whole though the device holds it`);
 }
 
 function learnToken(world: World, served: ServedPage, page: PageRead): void {
-  const { station, asked, issue, head } = served;
+  const { device, asked, issue, head } = served;
   const time = served.states[0]?.time ?? 0;
   const pending = page.reset === true ? null : (issue?.base ?? null);
-  world.tokens.issue(station.place, page.token, {
-    life: world.oracle.life(station.place),
+  world.tokens.issue(device.partition, page.token, {
+    generation: world.oracle.generation(device.partition),
     written: time > 0,
     askedWith: asked,
     base: page.more ? pending : { time, head },
-    endangered: served.trimmedMeanwhile,
+    isAtRisk: served.trimmedMeanwhile,
   });
 }

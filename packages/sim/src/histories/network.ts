@@ -1,37 +1,36 @@
-import type { DeliveredPage } from './device.ts';
-import type { Snapshot } from './snapshot.ts';
-import type { PageSize, RequestFate } from './step.ts';
+import type { DeliveredPage } from '../model/device.ts';
+import type { Snapshot } from '../model/objects.ts';
+import type { Delivery, PageSize } from './step.ts';
 
-/** What is on its way from a device to the server. */
+/** A request between a device and the server. */
 export interface RequestInFlight {
   readonly token: string | null;
   readonly size: PageSize;
 }
 
-/** What is on its way back. */
+/** An answer between the server and a device. */
 export interface AnswerInFlight extends DeliveredPage {
-  /** What md may have been when the page was made; more than one state only where writers were at work meanwhile. */
+  /** The states of md that the page fits; more than one only where writes ran at the same time. */
   readonly expected: readonly Snapshot[];
 }
 
-/** Per direction; whatever would exceed it is lost, the oldest first. */
+/** Per direction. When there are more, the oldest are lost. */
 const IN_FLIGHT_MAX = 8;
 
 /**
- * The way between one device and the server, where everything bad happens: what is sent may be lost or doubled, and
- * what arrives may be any of the things under way, however old. Which of these happens is decided by the history, and
- * so by its seed.
+ * The network between one device and the server. It loses, doubles and reorders messages as the history says, and so as
+ * its seed says.
  */
 export class Network {
   readonly #requests: RequestInFlight[] = [];
   readonly #answers: AnswerInFlight[] = [];
 
-  send(request: RequestInFlight, fate: RequestFate): void {
-    enqueue(this.#requests, request, fate);
+  send(request: RequestInFlight, delivery: Delivery): void {
+    enqueue(this.#requests, request, delivery);
   }
 
-  answer(answer: AnswerInFlight, fate: RequestFate): void {
-    enqueue(this.#answers, answer, fate);
+  answer(answer: AnswerInFlight, delivery: Delivery): void {
+    enqueue(this.#answers, answer, delivery);
   }
 
   nextRequest(pick: number): RequestInFlight | undefined {
@@ -43,8 +42,8 @@ export class Network {
   }
 }
 
-function enqueue<T>(queue: T[], item: T, fate: RequestFate): void {
-  const copies = { lost: 0, arrives: 1, doubled: 2 }[fate];
+function enqueue<T>(queue: T[], item: T, delivery: Delivery): void {
+  const copies = { lost: 0, arrives: 1, doubled: 2 }[delivery];
   for (let copy = 0; copy < copies; copy++) queue.push(item);
   queue.splice(0, Math.max(0, queue.length - IN_FLIGHT_MAX));
 }

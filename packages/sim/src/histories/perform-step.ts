@@ -1,108 +1,115 @@
+import { partitionText } from '../model/partition.ts';
+import { performConcurrent } from './perform-concurrent.ts';
 import { deliver, performPull, serve } from './perform-pull.ts';
-import { recreateUser, resetStore } from './perform-rebirth.ts';
-import { performTogether } from './perform-together.ts';
+import { recreateUser, resetStore } from './perform-recreation.ts';
 import { performBadWrite, performWrite } from './perform-write.ts';
-import { placeKey } from './place.ts';
 import { beginQuery } from './resolve-write.ts';
 import type { Step, TokenDamage } from './step.ts';
-import type { Station, World } from './world.ts';
+import type { SimulatedDevice, World } from './world.ts';
 
-/** Copies of itself a device keeps; an older one makes room. */
+/** Backups per device; a new one replaces the oldest. */
 const COPIES_MAX = 4;
 
 export async function performStep(world: World, step: Step): Promise<void> {
   switch (step.kind) {
     case 'write':
       return performWrite(world, step.write);
-    case 'together':
-      return performTogether(world, step);
+    case 'concurrent':
+      return performConcurrent(world, step);
     case 'bad_write':
       return performBadWrite(world, step.write);
     case 'begin_query':
-      return world.addQuery(await beginQuery(world, step.place));
+      return world.addQuery(await beginQuery(world, step.partition));
     case 'recreate_user':
       return recreateUser(world, step);
     case 'reset_store':
       return resetStore(world, step);
     case 'trim':
       return trimByTidemarks(world, step);
-    case 'brutal_trim':
-      return trimBrutally(world, step);
+    case 'force_trim':
+      return forceTrim(world, step);
     case 'time_passes':
       world.clock.nowMs += step.ms;
       return;
     default:
-      return performAtDevice(world, world.station(step.device), step);
+      return performAtDevice(world, world.device(step.device), step);
   }
 }
 
-async function trimByTidemarks(world: World, { place, retentionMs }: Extract<Step, { kind: 'trim' }>): Promise<void> {
-  await world.subject.trim(place, retentionMs);
-  world.doubtState(place);
-  world.tokens.endangerUnseen(place, world.clock.nowMs, retentionMs);
+async function trimByTidemarks(
+  world: World,
+  { partition, retentionMs }: Extract<Step, { kind: 'trim' }>,
+): Promise<void> {
+  await world.server.trim(partition, retentionMs);
+  world.forgetStatus(partition);
+  world.tokens.putUnseenAtRisk(partition, world.clock.nowMs, retentionMs);
 }
 
-async function trimBrutally(world: World, { place, part }: Extract<Step, { kind: 'brutal_trim' }>): Promise<void> {
-  const { head } = await world.state(place);
-  await world.subject.trimBrutally(place, Math.floor(part * head));
-  world.doubtState(place);
-  world.tokens.endangerAll(place);
+async function forceTrim(world: World, { partition, part }: Extract<Step, { kind: 'force_trim' }>): Promise<void> {
+  const { head } = await world.status(partition);
+  await world.server.forceTrim(partition, Math.floor(part * head));
+  world.forgetStatus(partition);
+  world.tokens.putAllAtRisk(partition);
 }
 
-async function performAtDevice(world: World, station: Station, step: Extract<Step, { device: number }>): Promise<void> {
-  const { device, network, copies } = station;
+async function performAtDevice(
+  world: World,
+  device: SimulatedDevice,
+  step: Extract<Step, { device: number }>,
+): Promise<void> {
+  const { model, network, copies } = device;
   switch (step.kind) {
     case 'pull':
-      return performPull(world, station, step.sizes);
+      return performPull(world, device, step.sizes);
     case 'send':
-      return network.send({ token: device.token, size: step.size }, step.fate);
+      return network.send({ token: model.token, size: step.size }, step.delivery);
     case 'serve': {
       const request = network.nextRequest(step.pick);
-      if (request !== undefined) network.answer(await serve(world, station, request), step.fate);
+      if (request !== undefined) network.answer(await serve(world, device, request), step.delivery);
       return;
     }
     case 'deliver': {
       const answer = network.nextAnswer(step.pick);
-      if (answer !== undefined) deliver(world, station, answer);
+      if (answer !== undefined) deliver(world, device, answer);
       return;
     }
     case 'forget_device':
-      return forgetDevice(world, station);
+      return forgetDevice(world, device);
     case 'reinstall':
-      return device.reinstall();
+      return model.reinstall();
     case 'start_over':
-      return device.startOver();
+      return model.startOver();
     case 'keep_copy':
-      copies.push(device.copy());
+      copies.push(model.copy());
       copies.splice(0, copies.length - COPIES_MAX);
       return;
     case 'restore_copy': {
       const copy = copies[step.pick % Math.max(1, copies.length)];
-      if (copy !== undefined) device.restore(copy);
+      if (copy !== undefined) model.restore(copy);
       return;
     }
     case 'clone':
-      return clone(station, world.station(step.from));
+      return clone(device, world.device(step.from));
     case 'damage_token':
-      return device.damageToken(damaged(world, station, step.damage));
+      return model.setToken(damaged(world, device, step.damage));
   }
 }
 
-/** The server loses sight of a device, wherever it syncs; the device itself does not notice. */
-async function forgetDevice(world: World, { spec }: Station): Promise<void> {
-  await world.subject.forgetClient(spec.user, spec.client);
-  for (const other of world.stations) {
-    if (other.spec.client === spec.client) world.tokens.forgetClient(other.place, spec.client);
+/** The server deletes and registers a device again; the device itself does not notice. */
+async function forgetDevice(world: World, { spec }: SimulatedDevice): Promise<void> {
+  await world.server.recreateClient(spec.user, spec.client);
+  for (const other of world.devices) {
+    if (other.spec.client === spec.client) world.tokens.forgetClient(other.partition, spec.client);
   }
 }
 
-/** A device set up from the backup of another one that syncs the same data. */
-function clone(station: Station, from: Station): void {
-  if (placeKey(station.place) === placeKey(from.place)) station.device.restore(from.device.copy());
+/** Restores a device from the backup of another one that syncs the same data. */
+function clone(device: SimulatedDevice, from: SimulatedDevice): void {
+  if (partitionText(device.partition) === partitionText(from.partition)) device.model.restore(from.model.copy());
 }
 
-function damaged(world: World, { device, place }: Station, damage: TokenDamage): string {
-  const token = device.token ?? '';
+function damaged(world: World, { model, partition }: SimulatedDevice, damage: TokenDamage): string {
+  const token = model.token ?? '';
   switch (damage.kind) {
     case 'flip': {
       const at = damage.at % Math.max(1, token.length);
@@ -115,8 +122,8 @@ function damaged(world: World, { device, place }: Station, damage: TokenDamage):
     case 'garbage':
       return damage.text;
     case 'foreign': {
-      const tokens = world.tokens.foreign(place);
-      return tokens[damage.pick % Math.max(1, tokens.length)] ?? 'nothing foreign at hand';
+      const tokens = world.tokens.foreign(partition);
+      return tokens[damage.pick % Math.max(1, tokens.length)] ?? 'no foreign token';
     }
   }
 }

@@ -1,17 +1,18 @@
-import type { OracleObject } from './oracle-write.ts';
-import type { Place } from './place.ts';
-import type { Attributes, ObjectsGiven, PlannedWrite, Write } from './step.ts';
+import type { PartitionKey } from '@tidemark/core';
+import type { ModelObject } from '../model/objects.ts';
+import type { Attributes, ObjectsGiven, Write } from '../model/write.ts';
+import type { PlannedWrite } from './step.ts';
 import type { QueryInFlight, World } from './world.ts';
 
-/** All there is came after a query that began in an earlier life, so its answer may not touch any of it. */
-const BEFORE_THIS_LIFE = -1;
+/** Everything is newer than a query of an earlier generation, so its answer may not change anything. */
+const BEFORE_THIS_GENERATION = -1;
 
 export interface ResolvedWrite {
   readonly write: Write;
   readonly query: QueryInFlight | null;
 }
 
-/** Makes a planned write definite: fills in what it takes from md and which query it answers. */
+/** Fills in what a planned write takes from md, and the query that it answers. */
 export async function resolveWrite(world: World, planned: PlannedWrite): Promise<ResolvedWrite> {
   switch (planned.kind) {
     case 'fast_update':
@@ -25,24 +26,24 @@ export async function resolveWrite(world: World, planned: PlannedWrite): Promise
   }
 }
 
-export async function beginQuery(world: World, place: Place): Promise<QueryInFlight> {
-  const { floor } = await world.state(place);
-  const since = await world.subject.beginQuery(place);
-  const { time, objects } = world.oracle.state(place);
-  return { place, since, time, seen: objects, floor, life: world.oracle.life(place) };
+export async function beginQuery(world: World, partition: PartitionKey): Promise<QueryInFlight> {
+  const { floor } = await world.status(partition);
+  const since = await world.server.beginQuery(partition);
+  const { time, objects } = world.oracle.state(partition);
+  return { partition, since, time, seen: objects, floor, generation: world.oracle.generation(partition) };
 }
 
 async function answerOf(world: World, planned: Extract<PlannedWrite, { kind: 'replace' }>): Promise<ResolvedWrite> {
-  const { place, without, objects } = planned;
-  const query = planned.query === null ? null : await queryFor(world, place, planned.query);
-  const seen = query?.seen ?? world.oracle.state(place).objects;
+  const { partition, without, objects } = planned;
+  const query = planned.query === null ? null : await queryFor(world, partition, planned.query);
+  const seen = query?.seen ?? world.oracle.state(partition).objects;
   const kept = [...seen].filter(([id]) => !without.includes(id)).map(([id, object]) => [id, given(object)]);
-  return { write: { kind: 'replace', place, objects: { ...Object.fromEntries(kept), ...objects }, query }, query };
+  return { write: { kind: 'replace', partition, objects: { ...Object.fromEntries(kept), ...objects }, query }, query };
 }
 
-async function queryFor(world: World, place: Place, pick: number): Promise<QueryInFlight> {
-  const query = world.takeQuery(place, pick) ?? (await beginQuery(world, place));
-  return query.life === world.oracle.life(place) ? query : { ...query, time: BEFORE_THIS_LIFE };
+async function queryFor(world: World, partition: PartitionKey, pick: number): Promise<QueryInFlight> {
+  const query = world.takeQuery(partition, pick) ?? (await beginQuery(world, partition));
+  return query.generation === world.oracle.generation(partition) ? query : { ...query, time: BEFORE_THIS_GENERATION };
 }
 
 function withStored(
@@ -50,11 +51,11 @@ function withStored(
   planned: Extract<PlannedWrite, { kind: 'fast_delete' | 'fast_update' }>,
   data: ObjectsGiven,
 ): ObjectsGiven {
-  const { objects } = world.oracle.state(planned.place);
+  const { objects } = world.oracle.state(planned.partition);
   const stored = planned.asStored.map((id) => [id, given(objects.get(id) ?? new Map())]);
   return { ...data, ...Object.fromEntries(stored) };
 }
 
-function given(object: OracleObject): Attributes {
+function given(object: ModelObject): Attributes {
   return Object.fromEntries([...object].map(([name, text]) => [name, JSON.parse(text)]));
 }

@@ -1,18 +1,18 @@
 import type { WriteReport } from '@tidemark/protocol';
-import { type OracleState, oracleWrite } from './oracle-write.ts';
-import type { Write } from './step.ts';
+import { type OracleState, oracleWrite } from '../model/oracle-state.ts';
+import type { Write } from '../model/write.ts';
 
 export interface AcknowledgedWrite {
   readonly write: Write;
   readonly report: WriteReport;
 }
 
-/** The states md went through if the writes were made in one particular order; the first is the one before them all. */
+/** The states of md for one order of the writes; the first is the state before all of them. */
 export type Trace = readonly [OracleState, ...OracleState[]];
 
 /**
- * Every order in which writes made side by side may have happened, given what each was told: the seqs they report must
- * ascend, and each must have changed as many objects as it says.
+ * Returns every order in which concurrent writes may have happened, given their reports: the reported seqs ascend, and
+ * each write changed as many objects as it reports.
  */
 export function possibleTraces(before: OracleState, writes: readonly AcknowledgedWrite[]): Trace[] {
   return extend([before], before, writes, -1);
@@ -34,8 +34,8 @@ export function lastOf(trace: Trace): OracleState {
 }
 
 /**
- * Every state that may come of writes that raced with the end of a life: each of `racing` was either made before it and
- * is forgotten, or came late; those of `first` were surely made in the new life, in that order.
+ * Returns every trace of a new generation that raced with writes: each write of `racing` either came before its begin and
+ * is gone, or came late; those of `first` were made in the new generation, in that order.
  */
 export function possibleBeginnings(
   empty: OracleState,

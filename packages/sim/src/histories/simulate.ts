@@ -1,88 +1,93 @@
+import { failedSeedsOf } from '../runner/failed-seeds.ts';
+import { failureOf, runCampaign, type Simulation, type SimulationFailure, seedsFrom } from '../runner/simulation.ts';
+import { demand } from '../runner/violation.ts';
 import { checkAllDocuments, checkEverywhere, checkWritten } from './check-documents.ts';
 import { converge } from './converge.ts';
+import { drawHistory } from './draw-history.ts';
+import { type Engine, openEngines } from './engines.ts';
+import { USERS } from './partitions.ts';
 import { performStep } from './perform-step.ts';
-import { USERS } from './place.ts';
-import type { History } from './step.ts';
-import type { MakeSubject } from './subject.ts';
-import { demand, type Rule, Violation } from './violation.ts';
+import type { MakeServer } from './server-under-test.ts';
+import { simplifyStep } from './simplify-step.ts';
+import type { SyncHistory } from './step.ts';
 import { World } from './world.ts';
 
 const FIRST_DAY_MS = 1_700_000_000_000;
-/** What a step takes, so that no two of them happen at one moment. */
+/** The time that passes between two steps. */
 const STEP_MS = 1_000;
-/** What a step has done to partitions it had no business with is still there some steps later, and at the end. */
+/** Damage to partitions that a step did not touch is still there some steps later, and at the end. */
 const CHECK_EVERYWHERE_EVERY_STEPS = 10;
 
-/** A history the server did not survive: what to look for, where, and how to see it again. */
-export class SimulationFailure extends Error {
-  override readonly name = 'SimulationFailure';
-  readonly seed: number;
-  /** Counted from 1; one more than there are steps: the devices did not converge at the end. */
-  readonly stepNumber: number;
-  /** Null: not a broken rule but an error nobody expected. */
-  readonly rule: Rule | null;
-
-  constructor(history: History, stepNumber: number, engine: string, cause: unknown) {
-    const what = history.steps[stepNumber - 1]?.kind ?? 'the end';
-    const detail = cause instanceof Violation ? cause.message : cause instanceof Error ? cause.stack : String(cause);
-    super(
-      `seed ${history.seed}, step ${stepNumber} of ${history.steps.length} (${what}): ${detail}\n` +
-        `  replay: ${replayCommand(history.seed, engine)}`,
-      { cause },
-    );
-    this.seed = history.seed;
-    this.stepNumber = stepNumber;
-    this.rule = cause instanceof Violation ? cause.rule : null;
-  }
+/** Random histories of writes, trims, resets and pulling devices, compared with an oracle. */
+export function syncSimulation(engine: Engine): Simulation<SyncHistory> {
+  return {
+    name: `histories on ${engine}`,
+    drawHistory,
+    simplifyStep,
+    openRunners: async () => {
+      const engines = await openEngines(engine);
+      return engines.map(({ makeServer, close }) => ({
+        run: (history) => runHistory(history, makeServer, engine),
+        close,
+      }));
+    },
+  };
 }
 
-export function replayCommand(seed: number, engine: string): string {
-  return `npm run sim -- --seed ${seed} --engine ${engine}`;
-}
-
-/** Runs one history against a new subject; throws a `SimulationFailure` at the first thing that is wrong. */
-export async function simulate(history: History, makeSubject: MakeSubject, engine: string): Promise<void> {
+/** Runs one history on a new server. Returns the first failure; null: the history passed. */
+export async function runHistory(
+  history: SyncHistory,
+  makeServer: MakeServer,
+  engine: Engine = 'memory',
+): Promise<SimulationFailure | null> {
   const clock = { nowMs: FIRST_DAY_MS };
-  let stepNumber = 0;
-  const weather = () => history.steps[stepNumber - 1]?.weather ?? 0;
-  const subject = await makeSubject({ seed: history.seed, nowMs: () => clock.nowMs, weather });
-  try {
-    const world = new World(subject, clock, history);
+  let delaySeed = 0;
+  const server = await makeServer({ seed: history.seed, nowMs: () => clock.nowMs, delaySeed: () => delaySeed });
+  const replay = `npm run sim -- histories --seed ${history.seed} --engine ${engine}`;
+  return failureOf(history, replay, async (progress) => {
+    const world = new World(server, clock, history);
     for (const user of USERS) await world.createUser(user);
     for (const step of history.steps) {
-      stepNumber++;
+      progress.step++;
+      delaySeed = step.delaySeed;
       clock.nowMs += STEP_MS;
       await performStep(world, step);
       await checkWritten(world);
-      if (stepNumber % CHECK_EVERYWHERE_EVERY_STEPS === 0) await checkEverywhere(world);
+      if (progress.step % CHECK_EVERYWHERE_EVERY_STEPS === 0) await checkEverywhere(world);
     }
-    stepNumber++;
+    progress.step++;
+    delaySeed = 0;
     await finish(world, history);
-  } catch (error) {
-    throw new SimulationFailure(history, stepNumber, engine, error);
-  }
+  });
 }
 
-async function finish(world: World, history: History): Promise<void> {
-  for (const [index, station] of world.stations.entries()) {
-    await converge(world, station, history.lastPages[index] ?? 1);
-  }
+async function finish(world: World, history: SyncHistory): Promise<void> {
+  for (const [index, device] of world.devices.entries()) await converge(world, device, history.lastPages[index] ?? 1);
   await checkAllDocuments(world);
-  const findings = await world.subject.verify();
-  demand(findings.length === 0, 'SIM-1', () => `the store finds fault with itself: ${findings.join(' ')}`);
+  const findings = await world.server.verify();
+  demand(findings.length === 0, 'SIM-1', () => `verify found: ${findings.join(' ')}`);
 }
 
-/** The same, with the failure as a value; null: the history held. */
-export async function findFailure(
-  history: History,
-  makeSubject: MakeSubject,
-  engine: string,
-): Promise<SimulationFailure | null> {
-  try {
-    await simulate(history, makeSubject, engine);
-    return null;
-  } catch (error) {
-    if (error instanceof SimulationFailure) return error;
-    throw error;
-  }
+export interface HistoryCounts {
+  /** How many random histories `npm test` runs. */
+  readonly everyday: number;
+  /** How many `npm run test:long` runs; the everyday ones are among them. */
+  readonly long: number;
+  readonly firstSeed: number;
+}
+
+/** Ends a test that hangs. Histories take as long as the machine needs, so this is far beyond every run seen. */
+export const HISTORIES_TIMEOUT_MS = 3_600_000;
+
+/** Runs the failed seeds of an engine, then random histories. Throws the first failure. */
+export async function testHistories(
+  engine: Engine,
+  { everyday, long, firstSeed }: HistoryCounts,
+): Promise<{ readonly ran: number; readonly planned: number }> {
+  const count = process.env.TIDEMARK_LONG_TESTS === '1' ? long : everyday;
+  const simulation = syncSimulation(engine);
+  const seeds = [...(await failedSeedsOf(simulation.name)), ...seedsFrom(firstSeed, count)];
+  const { histories, failure } = await runCampaign(simulation, { seeds });
+  if (failure !== null) throw failure;
+  return { ran: histories, planned: seeds.length };
 }

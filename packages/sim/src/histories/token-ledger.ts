@@ -1,85 +1,89 @@
-import type { Place } from './place.ts';
-import { placeKey } from './place.ts';
+import type { PartitionKey } from '@tidemark/core';
+import { partitionText } from '../model/partition.ts';
 
-/** What the simulation knows about a token the server gave out. Tokens are opaque, so it is learned by watching. */
+/** What the simulation knows about a token of the server. Tokens are opaque, so it learns by watching pulls. */
 export interface TokenIssue {
-  readonly life: string;
-  /** Whether the partition had ever been written to; if not, the first write begins its life. */
+  readonly generation: string;
+  /** False: nothing had ever been written to the partition, and the first write begins its epoch. */
   readonly written: boolean;
-  /** The token this one was given in exchange for. */
+  /** The token that the device sent to get this one. */
   readonly askedWith: string | null;
-  /** Oracle time and head of the last `more: false` on the way to this token; null while starting over. */
+  /** Oracle time and head of the last `more: false` before this token; null while the device starts over. */
   readonly base: { readonly time: number; readonly head: number } | null;
-  /** Something has been trimmed since, so the server may have to start this device over. */
-  readonly endangered: boolean;
+  /** A trim since then may force the server to start this device over. */
+  readonly isAtRisk: boolean;
 }
 
-interface Presented {
+interface SeenToken {
   readonly token: string;
   readonly atMs: number;
 }
 
-/** All tokens given out and all tokens presented, by partition. */
+/** All tokens that the server issued and all tokens that devices sent, by partition. */
 export class TokenLedger {
   readonly #issues = new Map<string, Map<string, TokenIssue>>();
-  readonly #presented = new Map<string, Map<string, Presented>>();
+  readonly #seen = new Map<string, Map<string, SeenToken>>();
 
-  issue(place: Place, token: string, issue: TokenIssue): void {
-    within(this.#issues, place).set(token, issue);
+  issue(partition: PartitionKey, token: string, issue: TokenIssue): void {
+    within(this.#issues, partition).set(token, issue);
   }
 
-  find(place: Place, token: string | null): TokenIssue | undefined {
-    return token === null ? undefined : within(this.#issues, place).get(token);
+  find(partition: PartitionKey, token: string | null): TokenIssue | undefined {
+    return token === null ? undefined : within(this.#issues, partition).get(token);
   }
 
-  /** The server has seen this device with this token. */
-  present(place: Place, client: string, presented: Presented): void {
-    within(this.#presented, place).set(client, presented);
+  /** Records that the server saw this device with this token. */
+  recordSeen(partition: PartitionKey, client: string, seenToken: SeenToken): void {
+    within(this.#seen, partition).set(client, seenToken);
   }
 
-  /** The server no longer knows how far this device came. */
-  forgetClient(place: Place, client: string): void {
-    within(this.#presented, place).delete(client);
+  /** Records that the server no longer knows the position of this device. */
+  forgetClient(partition: PartitionKey, client: string): void {
+    within(this.#seen, partition).delete(client);
   }
 
-  forgetPlace(place: Place): void {
-    this.#presented.delete(placeKey(place));
+  forgetPartition(partition: PartitionKey): void {
+    this.#seen.delete(partitionText(partition));
   }
 
-  /** After a trim nobody asked the devices about. */
-  endangerAll(place: Place): void {
-    this.#endanger(place, () => false);
+  /** Call it after a trim that ignored the positions of devices. */
+  putAllAtRisk(partition: PartitionKey): void {
+    this.#putAtRisk(partition, () => false);
   }
 
   /**
-   * After a trim by tidemarks. It must not hurt a device seen recently: the token it presented last, and those it was
-   * given in exchange, stay good. One seen ahead of now, before the clock was set back, was seen recently as well.
+   * Call it after a trim by tidemarks. Such a trim spares devices seen within the retention: the token that the device
+   * sent last, and the tokens that it got in return, stay good. A time in the future, seen before the clock was set back,
+   * counts as recent as well.
    */
-  endangerUnseen(place: Place, nowMs: number, retentionMs: number): void {
-    const seen = new Set<string>();
-    for (const { token, atMs } of within(this.#presented, place).values()) {
-      if (Math.abs(nowMs - atMs) < retentionMs) seen.add(token);
+  putUnseenAtRisk(partition: PartitionKey, nowMs: number, retentionMs: number): void {
+    const recent = new Set<string>();
+    for (const { token, atMs } of within(this.#seen, partition).values()) {
+      if (Math.abs(nowMs - atMs) < retentionMs) recent.add(token);
     }
-    this.#endanger(place, (token, { askedWith }) => seen.has(token) || (askedWith !== null && seen.has(askedWith)));
+    this.#putAtRisk(
+      partition,
+      (token, { askedWith }) => recent.has(token) || (askedWith !== null && recent.has(askedWith)),
+    );
   }
 
-  /** Tokens of other partitions that would do harm if this one took them for its own. */
-  foreign(place: Place): string[] {
-    const others = [...this.#issues].filter(([key]) => key !== placeKey(place));
+  /** Returns tokens of other partitions, which this one must not accept. */
+  foreign(partition: PartitionKey): string[] {
+    const others = [...this.#issues].filter(([key]) => key !== partitionText(partition));
     return others.flatMap(([, issues]) => [...issues].filter(([, { written }]) => written).map(([token]) => token));
   }
 
-  #endanger(place: Place, isSafe: (token: string, issue: TokenIssue) => boolean): void {
-    const issues = within(this.#issues, place);
+  #putAtRisk(partition: PartitionKey, isSafe: (token: string, issue: TokenIssue) => boolean): void {
+    const issues = within(this.#issues, partition);
     for (const [token, issue] of issues) {
-      if (!isSafe(token, issue)) issues.set(token, { ...issue, endangered: true });
+      if (!isSafe(token, issue)) issues.set(token, { ...issue, isAtRisk: true });
     }
   }
 }
 
-function within<T>(byPlace: Map<string, Map<string, T>>, place: Place): Map<string, T> {
-  const key = placeKey(place);
-  const known = byPlace.get(key) ?? new Map<string, T>();
-  byPlace.set(key, known);
+function within<T>(byPartition: Map<string, Map<string, T>>, partition: PartitionKey): Map<string, T> {
+  const key = partitionText(partition);
+  const known = byPartition.get(key) ?? new Map<string, T>();
+  byPartition.set(key, known);
   return known;
 }

@@ -1,28 +1,31 @@
-import { Device, type DeviceCopy } from './device.ts';
+import type { PartitionKey } from '@tidemark/core';
+import { type DeviceCopy, ModelDevice } from '../model/device.ts';
+import { Oracle } from '../model/oracle.ts';
+import type { OracleState } from '../model/oracle-state.ts';
+import { partitionText } from '../model/partition.ts';
+import type { Query } from '../model/write.ts';
 import { Network } from './network.ts';
-import { Oracle } from './oracle.ts';
-import type { OracleState } from './oracle-write.ts';
-import { PLACES, type Place, placeKey, SHARED_SOURCE } from './place.ts';
-import type { DeviceSpec, History, Query } from './step.ts';
-import type { Subject, SubjectState } from './subject.ts';
+import { PARTITIONS, SHARED_SOURCE } from './partitions.ts';
+import type { PartitionStatus, ServerUnderTest } from './server-under-test.ts';
+import type { DeviceSpec, SyncHistory } from './step.ts';
 import { TokenLedger } from './token-ledger.ts';
 
-/** A query under way to the backend. */
+/** A query that the backend is answering. */
 export interface QueryInFlight extends Query {
-  readonly place: Place;
-  /** What the backend saw: it knows nothing of what is written while it answers. */
+  readonly partition: PartitionKey;
+  /** md as the backend saw it when the query began; writes since then are not in its answer. */
   readonly seen: OracleState['objects'];
   readonly floor: number;
-  readonly life: string;
+  readonly generation: string;
 }
 
-/** A device with everything around it. */
-export interface Station {
+/** A device with its network and its backups. */
+export interface SimulatedDevice {
   readonly spec: DeviceSpec;
-  readonly place: Place;
-  readonly device: Device;
+  readonly partition: PartitionKey;
+  readonly model: ModelDevice;
   readonly network: Network;
-  /** Older copies of the device, to be restored one day. */
+  /** Backups of the device that a later step may restore. */
   readonly copies: DeviceCopy[];
 }
 
@@ -30,97 +33,97 @@ export interface SimulatedClock {
   nowMs: number;
 }
 
-/** Everything one run of a history works on. */
+/** Everything that one run of a history works on. */
 export class World {
-  readonly subject: Subject;
+  readonly server: ServerUnderTest;
   readonly clock: SimulatedClock;
   readonly oracle = new Oracle();
   readonly tokens = new TokenLedger();
-  readonly stations: readonly Station[];
-  readonly #written = new Map<string, Place>();
-  readonly #states = new Map<string, SubjectState>();
+  readonly devices: readonly SimulatedDevice[];
+  readonly #written = new Map<string, PartitionKey>();
+  readonly #statuses = new Map<string, PartitionStatus>();
   #queries: QueryInFlight[] = [];
 
-  constructor(subject: Subject, clock: SimulatedClock, history: History) {
-    this.subject = subject;
+  constructor(server: ServerUnderTest, clock: SimulatedClock, history: SyncHistory) {
+    this.server = server;
     this.clock = clock;
-    this.stations = history.devices.map((spec) => ({
+    this.devices = history.devices.map((spec) => ({
       spec,
-      place: placeOf(spec),
-      device: new Device(),
+      partition: partitionOf(spec),
+      model: new ModelDevice(),
       network: new Network(),
       copies: [],
     }));
   }
 
-  station(index: number): Station {
-    const station = this.stations[index % this.stations.length];
-    if (station === undefined) throw new Error('a history needs at least one device');
-    return station;
+  device(index: number): SimulatedDevice {
+    const device = this.devices[index % this.devices.length];
+    if (device === undefined) throw new Error('a history needs at least one device');
+    return device;
   }
 
-  /** Makes a user and the devices that belong to it. */
+  /** Creates a user and registers the user's devices. */
   async createUser(login: string): Promise<void> {
-    const clients = this.stations.filter(({ spec }) => spec.user === login).map(({ spec }) => spec.client);
-    await this.subject.createUser(login, [...new Set(clients)]);
+    const clients = this.devices.filter(({ spec }) => spec.user === login).map(({ spec }) => spec.client);
+    await this.server.createUser(login, [...new Set(clients)]);
   }
 
-  noteWrite(place: Place): void {
-    this.#written.set(placeKey(place), place);
-    this.doubtState(place);
+  markWritten(partition: PartitionKey): void {
+    this.#written.set(partitionText(partition), partition);
+    this.forgetStatus(partition);
   }
 
-  /** How a partition stands. It is asked for only when something has happened there since. */
-  async state(place: Place): Promise<SubjectState> {
-    const known = this.#states.get(placeKey(place));
+  /** Returns the status of a partition. The server is asked only when something happened there since the last time. */
+  async status(partition: PartitionKey): Promise<PartitionStatus> {
+    const known = this.#statuses.get(partitionText(partition));
     if (known !== undefined) return known;
-    const state = await this.subject.state(place);
-    this.#states.set(placeKey(place), state);
-    return state;
+    const status = await this.server.status(partition);
+    this.#statuses.set(partitionText(partition), status);
+    return status;
   }
 
-  doubtState(place: Place): void {
-    this.#states.delete(placeKey(place));
+  forgetStatus(partition: PartitionKey): void {
+    this.#statuses.delete(partitionText(partition));
   }
 
-  /** The places whose md may have changed since this was last asked. */
-  takeWritten(): Place[] {
-    const places = [...this.#written.values()];
+  /** Returns the partitions whose md may have changed since the last call. */
+  takeWritten(): PartitionKey[] {
+    const partitions = [...this.#written.values()];
     this.#written.clear();
-    return places;
+    return partitions;
   }
 
   addQuery(query: QueryInFlight): void {
     this.#queries.push(query);
   }
 
-  /** Takes one of the queries under way for a place. */
-  takeQuery(place: Place, pick: number): QueryInFlight | undefined {
-    const candidates = this.#queries.filter((query) => samePlace(query.place, place));
+  /** Removes one of the open queries of a partition and returns it. */
+  takeQuery(partition: PartitionKey, pick: number): QueryInFlight | undefined {
+    const candidates = this.#queries.filter((query) => isSamePartition(query.partition, partition));
     const query = candidates[pick % Math.max(1, candidates.length)];
     this.#queries = this.#queries.filter((other) => other !== query);
     return query;
   }
 
-  dropQueries(place: Place): void {
-    this.#queries = this.#queries.filter((query) => !samePlace(query.place, place));
+  dropQueries(partition: PartitionKey): void {
+    this.#queries = this.#queries.filter((query) => !isSamePartition(query.partition, partition));
   }
 
-  /** The partition is gone, and with it everything known about it. Queries about it are still under way. */
-  beginLife(place: Place): void {
-    this.oracle.beginLife(place);
-    this.tokens.forgetPlace(place);
-    this.noteWrite(place);
+  /** Records that the partition was deleted. Its queries stay open. */
+  beginGeneration(partition: PartitionKey): void {
+    this.oracle.beginGeneration(partition);
+    this.tokens.forgetPartition(partition);
+    this.markWritten(partition);
   }
 }
 
-function samePlace(left: Place, right: Place): boolean {
-  return placeKey(left) === placeKey(right);
+function isSamePartition(left: PartitionKey, right: PartitionKey): boolean {
+  return partitionText(left) === partitionText(right);
 }
 
-function placeOf({ source, user }: DeviceSpec): Place {
-  const wanted = placeKey({ source, user: source === SHARED_SOURCE ? null : user });
-  const place = PLACES.find((candidate) => placeKey(candidate) === wanted);
-  if (place === undefined) throw new Error(`no such place: ${wanted}`);
-  return place;
+function partitionOf({ source, user }: DeviceSpec): PartitionKey {
+  const wanted = partitionText({ source, user: source === SHARED_SOURCE ? null : user });
+  const partition = PARTITIONS.find((candidate) => partitionText(candidate) === wanted);
+  if (partition === undefined) throw new Error(`no such partition: ${wanted}`);
+  return partition;
 }

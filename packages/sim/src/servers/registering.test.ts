@@ -15,7 +15,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 const LEFT = 60;
 const AT_ONCE = 500;
 
-/** What two servers open that share a store. */
+/** Opens the stores of two servers that share their data. */
 const ENGINES: Readonly<Record<string, () => Promise<readonly [Store, Store]>>> = {
   async embedded() {
     const folder = await temporaryFolder();
@@ -49,7 +49,7 @@ function serverOn(store: Store): Tidemark {
   });
 }
 
-/** Registers all of them, so many at once, by the servers in turn; answers the codes of refusals. */
+/** Registers all devices, `atOnce` at a time and at the servers in turn. Returns the codes of refusals. */
 async function registerAll(servers: readonly Tidemark[], ids: readonly string[], atOnce: number): Promise<string[]> {
   const refusals: string[] = [];
   const left = ids.entries();
@@ -66,7 +66,7 @@ async function registerAll(servers: readonly Tidemark[], ids: readonly string[],
 }
 
 describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
-  it('[CLIENT-9] give a user exactly as many devices as allowed, however many register at the same moment', async () => {
+  it('[CLIENT-9] two servers give a user exactly as many devices as allowed, however many register at the same moment', async () => {
     const servers = (await ENGINES[engine]?.())?.map(serverOn) ?? [];
     const [first] = servers;
     await first?.users.create({ attributes: { login: 'ada', password: 'long enough' } });

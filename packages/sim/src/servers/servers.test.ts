@@ -2,7 +2,7 @@ import { temporaryFolder } from '@tidemark/testing/kit';
 import { expect, it, onTestFinished } from 'vitest';
 import { runServers } from './run-servers.ts';
 
-it('[MANY-19] servers killed under load lose nothing acknowledged, all devices converge, one query at a time', async () => {
+it('[MANY-19] servers killed under load lose no acknowledged write, all devices converge, and a partition has one query at a time', async () => {
   const folder = await temporaryFolder();
   onTestFinished(folder.remove);
   const options = { rounds: 1, servers: 2, store: 'embedded', seed: 1, folder: folder.path } as const;

@@ -1,4 +1,4 @@
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ApiDocument,
   Caller,
@@ -14,20 +14,20 @@ import {
   startValkey,
   type TestDevice,
 } from '@tidemark/testing/kit';
-import { type Holdings, holdingProblems, leastHoldings } from './holdings.ts';
+import { leastUsage, type ResourceUsage, usageProblems } from './resource-usage.ts';
 import { drawTornBytes, LARGE_SOURCE, type TornTarget } from './torn-request.ts';
 
 export interface TornOptions {
   readonly store: 'embedded' | 'valkey';
   readonly seed: number;
-  /** True: no more sockets are torn. Asked before each. */
+  /** Asked before each socket; true ends the run. */
   readonly isEnough: (torn: number) => boolean;
 }
 
 export interface TornReport {
   readonly torn: number;
-  readonly before: Holdings;
-  readonly after: Holdings;
+  readonly before: ResourceUsage;
+  readonly after: ResourceUsage;
   readonly problems: readonly string[];
 }
 
@@ -38,21 +38,21 @@ const WORKERS = 24;
 const WARM_UP = 200;
 const STAY_MS_MAX = 40;
 const FIRST_BYTE_MS_MAX = 500;
-/** Streams and lingering sockets end by themselves within this time. */
+/** Streams and open sockets end by themselves within this time. */
 const SETTLE_MS = 2_500;
 const SETTLE_ATTEMPTS_MAX = 20;
-/** Those that would take the rest of the test away, or call somebody else. */
+/** Routes that would delete the data of the test, or call another host. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['/rc/v1/system/reset', '/rc/v1/system/appserver']);
 
-/** Tears sockets of a server in a process of its own, and compares what it holds before and after. */
+/** Closes sockets of a server process at any moment, and compares its resource usage before and after. */
 export async function runTornSockets({ store, seed, isEnough }: TornOptions): Promise<TornReport> {
   const valkey = store === 'valkey' ? await startValkey() : null;
-  const place: Record<string, string> = valkey === null ? {} : { TIDEMARK_STORE: valkey.address };
-  // A dead stream is noticed at its next heartbeat, so a short one lets the server settle soon.
+  const storeSetting: Record<string, string> = valkey === null ? {} : { TIDEMARK_STORE: valkey.address };
+  // The server notices a dead stream at its next heartbeat, so a short one lets it settle soon.
   const server = await startServerProcess({
     TIDEMARK_LOG_LEVEL: 'silent',
     TIDEMARK_DEVICES_HEARTBEAT_S: '1',
-    ...place,
+    ...storeSetting,
   });
   try {
     return await tearAndCompare(server, new Dice(seededRandom(seed)), isEnough);
@@ -70,24 +70,24 @@ async function tearAndCompare(
   const { admin, devices, target } = await populate(server);
   const [listener] = devices;
   if (listener === undefined) throw new Error('there is no device');
-  const calm = () => pullAll(listener);
-  const measure = () => leastHoldings(admin, calm);
+  const ordinaryRequest = () => pullAll(listener);
+  const measure = () => leastUsage(admin, ordinaryRequest);
   await tearSockets(server, target, dice, (torn) => torn >= WARM_UP);
   const before = await settled(measure);
   const torn = await tearSockets(server, target, dice, isEnough);
   const after = await settled(measure, before);
-  const problems = [...holdingProblems(before, after), ...(await serviceProblems(admin, listener))];
+  const problems = [...usageProblems(before, after), ...(await serviceProblems(admin, listener))];
   admin.close();
   for (const { api } of devices) api.close();
   return { torn, before, after, problems };
 }
 
-/** Measures until nothing is wrong, but not for ever. */
-async function settled(measure: () => Promise<Holdings>, before?: Holdings): Promise<Holdings> {
+/** Measures until there are no problems, a bounded number of times. */
+async function settled(measure: () => Promise<ResourceUsage>, before?: ResourceUsage): Promise<ResourceUsage> {
   for (let attempt = 1; ; attempt++) {
-    await passed(SETTLE_MS);
-    const holdings = await measure();
-    if (attempt === SETTLE_ATTEMPTS_MAX || holdingProblems(before ?? holdings, holdings).length === 0) return holdings;
+    await sleep(SETTLE_MS);
+    const usage = await measure();
+    if (attempt === SETTLE_ATTEMPTS_MAX || usageProblems(before ?? usage, usage).length === 0) return usage;
   }
 }
 
@@ -107,7 +107,7 @@ async function populate({ url, adminPassword }: ServerProcess) {
   if (pushed.status !== 200) throw new Error(`the objects were not pushed: ${pushed.text}`);
   const devices: TestDevice[] = [];
   for (let count = 0; count < DEVICES; count++) devices.push(await openDevice({ url }, 'torn'));
-  // The first one is left in peace.
+  // The first device sends ordinary requests only.
   const target: TornTarget = { endpoints, adminToken, devices: devices.slice(1).map(({ session }) => session) };
   return { admin, devices, target };
 }
@@ -132,21 +132,21 @@ async function tearSockets(
 
 async function tearOne(port: number, bytes: string, dice: Dice): Promise<void> {
   const socket = openRaw(port);
-  // From the start: the server may close the socket before it is torn.
+  // Registered at once: the server may close the socket first.
   const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.write(bytes);
   if (dice.chance(50)) socket.resume();
   if (dice.chance(30)) {
     const firstByte = new Promise((resolve) => socket.once('readable', resolve).once('close', resolve));
-    await Promise.race([firstByte, passed(FIRST_BYTE_MS_MAX)]);
-  } else await passed(dice.below(STAY_MS_MAX));
+    await Promise.race([firstByte, sleep(FIRST_BYTE_MS_MAX)]);
+  } else await sleep(dice.below(STAY_MS_MAX));
   const isReset = dice.chance(50);
   if (isReset) socket.resetAndDestroy();
   else socket.destroy();
   await closed;
 }
 
-/** Afterwards everybody is served as before. */
+/** Checks that the server still answers ordinary requests. */
 async function serviceProblems(admin: Caller, device: TestDevice): Promise<readonly string[]> {
   const large = await admin.post('/rc/v1/store/large', { data: 'x'.repeat(9_000_000) });
   const events = await device.api.get('/sync/v1/events');

@@ -1,7 +1,7 @@
 import type { DeviceSession } from '@tidemark/protocol';
 import { type Dice, drawRequest, type Endpoint } from '@tidemark/testing/kit';
 
-/** The source whose pages are larger than what sockets take while nobody reads. */
+/** A source whose pages are larger than the buffers of a socket. */
 export const LARGE_SOURCE = 'Large';
 
 export interface TornTarget {
@@ -15,7 +15,7 @@ const PADDING_BYTES_MAX = 200_000;
 const AHEAD_MAX = 4;
 const AHEAD_TOO_MANY = 40;
 
-/** Bytes of one connection: some requests ahead, and one that may end anywhere. */
+/** Draws the bytes of one connection: some pipelined requests, and a last one that may be cut anywhere. */
 export function drawTornBytes(target: TornTarget, dice: Dice): string {
   const ahead = dice.chance(2) ? AHEAD_TOO_MANY : dice.chance(40) ? dice.between(1, AHEAD_MAX) : 0;
   const before = Array.from({ length: ahead }, () => drawHeavy(target, dice)).join('');
@@ -23,7 +23,7 @@ export function drawTornBytes(target: TornTarget, dice: Dice): string {
   return before + (dice.chance(40) ? last.slice(0, dice.below(last.length)) : last);
 }
 
-/** A request that takes much: a file, a stream, a large answer or a large body. */
+/** Draws an expensive request: a file, a stream, a large answer or a large body. */
 function drawHeavy({ devices, adminToken }: TornTarget, dice: Dice): string {
   const { token, client_id } = dice.pick(devices);
   const pull = JSON.stringify({ client_id, sources: { [LARGE_SOURCE]: {} } });
@@ -45,7 +45,7 @@ function drawHeavy({ devices, adminToken }: TornTarget, dice: Dice): string {
   return dice.pick(drawn)();
 }
 
-/** Any request that the description of the API allows, right or nearly right. */
+/** Draws a valid or nearly valid request of any route in the API description. */
 function drawAny({ endpoints, devices, adminToken }: TornTarget, dice: Dice): string {
   const endpoint = dice.pick(endpoints);
   const token = endpoint.template.startsWith('/sync/') ? dice.pick(devices).token : adminToken;
@@ -54,7 +54,7 @@ function drawAny({ endpoints, devices, adminToken }: TornTarget, dice: Dice): st
   return bytesOf({ method, path, headers: lines, ...(body === null ? {} : { body: body.toString() }) });
 }
 
-interface Drawn {
+interface RawRequest {
   readonly method: string;
   readonly path: string;
   readonly token?: string;
@@ -62,10 +62,10 @@ interface Drawn {
   readonly headers?: readonly string[];
 }
 
-/** Announces a large body of which nothing comes. */
+/** Announces a large body that never arrives. */
 const BODY_TO_COME = 'content-length: 9900000';
 
-function bytesOf({ method, path, token, body, headers = [] }: Drawn): string {
+function bytesOf({ method, path, token, body, headers = [] }: RawRequest): string {
   const lines = [`${method} ${path} HTTP/1.1`, 'host: x', ...headers];
   if (token !== undefined) lines.push(`authorization: Bearer ${token}`);
   if (!headers.some((line) => line.startsWith('content-type'))) lines.push('content-type: application/json');

@@ -1,54 +1,54 @@
 import { Dice, seededRandom } from '@tidemark/testing/kit';
-import { type BackendPolicy, SOURCES, type UploadDeed, type UploadHistory, USERS, type Weather } from './step.ts';
+import { type Action, type BackendPolicy, type FaultRates, SOURCES, type UploadsHistory, USERS } from './step.ts';
 
 const STEPS_MIN = 15;
 const STEPS_MAX = 60;
 const DEVICES_MAX = 3;
 const NATURAL_KEYS = 2;
 const PICKS = 1_000;
-const JITTERS = 2 ** 31;
+const DELAY_SEEDS = 2 ** 31;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** A settled upload is remembered for a week, so the long waits of one history must stay below that. */
+/** The server remembers a finished upload for a week, so the long waits of one history must stay below that. */
 const LONG_WAITS_MAX = 3;
 
-const WEIGHTS: Readonly<Record<UploadDeed['kind'], number>> = {
+const WEIGHTS: Readonly<Record<Action['kind'], number>> = {
   edit: 40,
   push: 30,
   pull: 14,
-  weather: 14,
+  set_faults: 14,
   release: 20,
   run_jobs: 20,
   time_passes: 10,
-  office_edit: 8,
+  backend_edit: 8,
   replace_user: 4,
   crash: 2,
 };
 
-const CALM: Weather = { down: 0, lost: 0, heldBefore: 0, heldAfter: 0 };
-const WEATHERS: readonly Weather[] = [
-  CALM,
-  CALM,
-  { ...CALM, down: 100 },
-  { ...CALM, lost: 100 },
-  { ...CALM, lost: 50 },
-  { ...CALM, heldAfter: 60 },
-  { ...CALM, heldBefore: 60 },
+const NO_FAULTS: FaultRates = { down: 0, lost: 0, heldBefore: 0, heldAfter: 0 };
+const FAULT_RATES: readonly FaultRates[] = [
+  NO_FAULTS,
+  NO_FAULTS,
+  { ...NO_FAULTS, down: 100 },
+  { ...NO_FAULTS, lost: 100 },
+  { ...NO_FAULTS, lost: 50 },
+  { ...NO_FAULTS, heldAfter: 60 },
+  { ...NO_FAULTS, heldBefore: 60 },
   { down: 20, lost: 20, heldBefore: 20, heldAfter: 20 },
 ];
 
-/** Everything the drawing of one history has at hand. */
+/** What the functions that draw one history share. */
 interface Draft {
   readonly dice: Dice;
   readonly devices: number;
-  readonly kinds: readonly UploadDeed['kind'][];
+  readonly kinds: readonly Action['kind'][];
   /** A few sources, so that uploads meet. */
   readonly sources: readonly number[];
   longWaits: number;
 }
 
-/** The history of a seed: always the same one. */
-export function drawUploadHistory(seed: number): UploadHistory {
+/** Returns the history of a seed, always the same one. */
+export function drawHistory(seed: number): UploadsHistory {
   const dice = new Dice(seededRandom(seed));
   const devices = Array.from({ length: dice.between(1, DEVICES_MAX) }, () => dice.pick([USERS[0], USERS[0], USERS[1]]));
   const backend: BackendPolicy = {
@@ -62,21 +62,21 @@ export function drawUploadHistory(seed: number): UploadHistory {
   }
   const draft: Draft = { dice, devices: devices.length, kinds: drawKinds(dice), sources, longWaits: 0 };
   const steps = Array.from({ length: dice.between(STEPS_MIN, STEPS_MAX) }, () => {
-    return { ...drawDeed(draft, dice.pick(draft.kinds)), jitter: dice.below(JITTERS) };
+    return { ...drawAction(draft, dice.pick(draft.kinds)), delaySeed: dice.below(DELAY_SEEDS) };
   });
   return { seed, devices, sources, backend, steps };
 }
 
-/** Histories that do a few things a lot find what histories that do everything a little do not. */
-function drawKinds(dice: Dice): UploadDeed['kind'][] {
-  const kinds = Object.keys(WEIGHTS) as UploadDeed['kind'][];
+/** Histories that do a few things a lot find bugs that histories that do a little of everything do not. */
+function drawKinds(dice: Dice): Action['kind'][] {
+  const kinds = Object.keys(WEIGHTS) as Action['kind'][];
   return kinds.flatMap((kind) => {
     const factor = kind === 'edit' || kind === 'push' ? dice.pick([1, 2]) : dice.pick([0, 1, 1, 2]);
     return Array.from({ length: WEIGHTS[kind] * factor }, () => kind);
   });
 }
 
-function drawDeed(draft: Draft, kind: UploadDeed['kind']): UploadDeed {
+function drawAction(draft: Draft, kind: Action['kind']): Action {
   const { dice } = draft;
   const device = dice.below(draft.devices);
   switch (kind) {
@@ -86,16 +86,16 @@ function drawDeed(draft: Draft, kind: UploadDeed['kind']): UploadDeed {
       return { kind, device, times: dice.pick([1, 1, 1, 2]), acknowledges: dice.chance(30) };
     case 'pull':
       return { kind, device, acknowledges: dice.chance(70) };
-    case 'weather':
-      return { kind, weather: dice.pick(WEATHERS) };
+    case 'set_faults':
+      return { kind, faults: dice.pick(FAULT_RATES) };
     case 'release':
       return { kind, pick: dice.below(PICKS), isAnswered: dice.chance(60) };
     case 'run_jobs':
       return { kind, count: dice.between(1, 3) };
     case 'time_passes':
       return { kind, ms: drawWait(draft) };
-    case 'office_edit':
-      return drawOfficeEdit(draft);
+    case 'backend_edit':
+      return drawBackendEdit(draft);
     case 'replace_user':
       return { kind, user: dice.below(USERS.length) };
     case 'crash':
@@ -103,7 +103,7 @@ function drawDeed(draft: Draft, kind: UploadDeed['kind']): UploadDeed {
   }
 }
 
-function drawEdit({ dice, sources }: Draft, device: number): UploadDeed {
+function drawEdit({ dice, sources }: Draft, device: number): Action {
   return {
     kind: 'edit',
     device,
@@ -117,9 +117,9 @@ function drawEdit({ dice, sources }: Draft, device: number): UploadDeed {
   };
 }
 
-function drawOfficeEdit({ dice, sources }: Draft): UploadDeed {
+function drawBackendEdit({ dice, sources }: Draft): Action {
   return {
-    kind: 'office_edit',
+    kind: 'backend_edit',
     source: dice.pick(sources),
     user: dice.below(USERS.length),
     pick: dice.below(PICKS),

@@ -1,16 +1,16 @@
 import type { Upload } from '@tidemark/protocol';
-import { type UploadRule, UploadViolation } from './violation.ts';
+import { type UploadRule, Violation } from '../runner/violation.ts';
 
-/** An upload as the device that made it knows it. */
+/** An upload as the model knows it. */
 export interface ModelUpload {
   readonly upload: Upload;
-  /** Grows with every upload and every edit of the office. */
+  /** Increases with every upload and every edit in the backend. */
   readonly number: number;
-  /** Who made it: a login and which of its owners. */
+  /** The person who made it: a login, and which of its successive owners. */
   readonly person: string;
   readonly user: string;
   readonly client: string;
-  /** The create that made the object, when this device did; null: somebody else's object, or the create itself. */
+  /** The create that made the object, if this device made it; null: another's object, or the create itself. */
   readonly creation: ModelUpload | null;
   /** The create of the object it refers to. */
   readonly reference: ModelUpload | null;
@@ -19,11 +19,11 @@ export interface ModelUpload {
   readonly step: number;
 }
 
-/** What the simulation knows, independently of the server: who is who, who made what, and what went wrong. */
+/** What the simulation knows independently of the server: people, uploads and violations. */
 export class Ledger {
   readonly #uploads = new Map<string, ModelUpload>();
   readonly #owners = new Map<string, number>();
-  readonly violations: UploadViolation[] = [];
+  readonly violations: Violation[] = [];
   #number = 0;
   step = 0;
 
@@ -47,14 +47,14 @@ export class Ledger {
     this.#owners.set(user, (this.#owners.get(user) ?? 0) + 1);
   }
 
-  /** Values say whose they are and how old. */
+  /** Returns an attribute value that contains its owner and its number. */
   value(user: string | null, number: number): string {
     return `${user === null ? 'all' : this.personOf(user)}|${number}`;
   }
 
-  /** Calls come from within the server, which would take what is thrown for trouble of the backend. */
+  /** Records a violation instead of throwing it: the server would take an error for a failure of the backend. */
   demand(holds: boolean, rule: UploadRule, detail: () => string): void {
-    if (!holds) this.violations.push(new UploadViolation(rule, detail()));
+    if (!holds) this.violations.push(new Violation(rule, detail()));
   }
 }
 

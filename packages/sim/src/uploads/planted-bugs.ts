@@ -7,43 +7,44 @@ import {
   type Store,
   type Tidemark,
 } from '@tidemark/core';
-import type { UploadRule } from './violation.ts';
+import { replaced } from '../faults/replaced.ts';
+import type { UploadRule } from '../runner/violation.ts';
 
-/** Ways to put a mistake into the server. */
-export interface UploadPlant {
+/** Where a bug can be planted. */
+export interface Plant {
   readonly store?: (store: Store) => Store;
-  /** The store is the one without mistakes. */
+  /** `store` is the one without the bug. */
   readonly jobs?: (jobs: Jobs, store: Store) => Jobs;
-  /** The Tidemark sees the store without mistakes. */
+  /** `tidemark` runs on the store without the bug. */
   readonly adapter?: (adapter: Adapter, tidemark: Tidemark) => Adapter;
   readonly pull?: (pull: () => Promise<DevicePull>) => Promise<DevicePull>;
 }
 
-/** A server with one mistake in it. A simulation that does not notice is not worth running. */
-export interface PlantedUploadBug extends UploadPlant {
+/** A server with one bug. It shows that the simulation would notice a bug of that kind. */
+export interface PlantedBug extends Plant {
   readonly name: string;
-  /** The rule it must be seen to break; some histories may show it in another way. */
+  /** The rule that the bug must break; some histories may show it in another way. */
   readonly breaks: UploadRule;
 }
 
-export const PLANTED_UPLOAD_BUGS: readonly PlantedUploadBug[] = [
+export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'an update under the new id overtakes a queued one under the temporary id',
     breaks: 'UPSIM-2',
     store: (store) =>
-      altered(store, { listNotes: async (...list) => (await store.listNotes(...list)).map(withoutOrigin) }),
+      replaced(store, { listNotes: async (...list) => (await store.listNotes(...list)).map(withoutOrigin) }),
   },
   {
     name: 'an update overtakes a queued one of the same object',
     breaks: 'UPSIM-2',
     store: (store) =>
-      altered(store, {
+      replaced(store, {
         listNotes: async (...list) =>
           (await store.listNotes(...list)).filter(({ text }) => statusIn(text) !== 'queued'),
       }),
   },
   {
-    name: 'a create is rejected because its own object is there',
+    name: 'a create is rejected because its own object exists',
     breaks: 'UPSIM-1',
     adapter: (adapter, tidemark) => ({
       ...methodsOf(adapter),
@@ -59,27 +60,27 @@ export const PLANTED_UPLOAD_BUGS: readonly PlantedUploadBug[] = [
     }),
   },
   {
-    name: 'a rejected create bars its id although there is an object',
+    name: 'a rejected create blocks its id although an object exists',
     breaks: 'UPSIM-4',
-    store: barringIds,
+    store: blockingIds,
   },
   {
-    name: 'a job is done for the next user of the login',
+    name: 'a job runs for the next user of the login',
     breaks: 'UPSIM-3',
     store: keepingUploads,
     jobs: withCurrentRegistration,
   },
   {
-    name: 'a push under way is finished for the next user of the login',
+    name: 'a push in progress is finished for the next user of the login',
     breaks: 'UPSIM-3',
     store: (store) =>
-      altered(store, {
+      replaced(store, {
         commit: ({ guards, ...commit }) =>
           store.commit({ ...commit, guards: guards.map(({ kind, key }) => ({ kind, key })) }),
       }),
   },
   {
-    name: 'a pull under way is answered with the data of the next user of the login',
+    name: 'a pull in progress is answered with the data of the next user of the login',
     breaks: 'UPSIM-3',
     pull: (pull) => pull().catch(() => pull()),
   },
@@ -87,27 +88,17 @@ export const PLANTED_UPLOAD_BUGS: readonly PlantedUploadBug[] = [
     name: 'a queued upload waits for a later create of the same id',
     breaks: 'UPSIM-1',
     store: (store) =>
-      altered(store, { readNotes: async (...asked) => (await store.readNotes(...asked)).map(pendingElsewhere) }),
+      replaced(store, { readNotes: async (...asked) => (await store.readNotes(...asked)).map(pendingElsewhere) }),
   },
   {
-    name: 'what the backend agrees to is told and not committed',
+    name: 'what the backend accepted is reported and not committed',
     breaks: 'UPSIM-5',
     store: (store) =>
-      altered(store, {
+      replaced(store, {
         commit: (commit) => store.commit(commit.notes === undefined ? commit : { ...commit, changes: [] }),
       }),
   },
 ];
-
-/** The same object with some members exchanged. */
-function altered<T extends object>(target: T, changes: Partial<T>): T {
-  return new Proxy(target, {
-    get(_, name) {
-      const member: unknown = Reflect.get(Object.hasOwn(changes, name) ? changes : target, name);
-      return typeof member === 'function' ? member.bind(target) : member;
-    },
-  });
-}
 
 function methodsOf({ query, create, update, delete: remove }: Adapter): Adapter {
   return { query, create, update, delete: remove };
@@ -128,10 +119,10 @@ function pendingElsewhere(note: Note): Note {
   return link.state === 'pending' ? { ...note, text: JSON.stringify({ ...link, queue: 'elsewhere' }) } : note;
 }
 
-/** Whoever asks for the objects under the ids of rejected creates is told that there are none. */
-function barringIds(store: Store): Store {
+/** Returns a store that hides the objects under the ids of rejected creates. */
+function blockingIds(store: Store): Store {
   let rejected: readonly string[] = [];
-  return altered(store, {
+  return replaced(store, {
     readNotes: async (...asked) => {
       const notes = await store.readNotes(...asked);
       const links = notes.filter(({ kind, text }) => kind === 'link' && text.includes('rejected'));
@@ -147,10 +138,10 @@ function barringIds(store: Store): Store {
   });
 }
 
-/** Uploads outlive their device, as they did when jobs carried them. */
+/** Returns a store that keeps the uploads of deleted devices. */
 function keepingUploads(store: Store): Store {
   const kept = new Map<string, Note>();
-  return altered(store, {
+  return replaced(store, {
     commit: (commit) => {
       for (const { kind, key, text } of commit.notes?.writes ?? []) {
         if (kind === 'upload' && text !== null) kept.set(key, { kind, key, text });
@@ -166,9 +157,9 @@ function keepingUploads(store: Store): Store {
   });
 }
 
-/** A job is taken for one of whatever device has the id by now. */
+/** Returns jobs that carry the registration of the device that has the id now. */
 function withCurrentRegistration(jobs: Jobs, store: Store): Jobs {
-  return altered(jobs, {
+  return replaced(jobs, {
     leaseMany: async (...asked) => {
       const leased = await jobs.leaseMany(...asked);
       return Promise.all(

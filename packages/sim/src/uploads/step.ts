@@ -1,16 +1,13 @@
-/**
- * A history is data: everything that will be tried, decided in advance from the seed. Where a step depends on what there
- * is when it runs (which object, which held call), it carries a number that chooses. So any step can be left out and the
- * rest still means something, which is what shrinking needs.
- */
-export interface UploadHistory {
-  readonly seed: number;
+import type { PartitionKey } from '@tidemark/core';
+import type { History } from '../runner/simulation.ts';
+
+/** A history of devices that upload to a backend, of the jobs that carry the uploads, and of faults on the way. */
+export interface UploadsHistory extends History<Step> {
   /** The users of the devices. */
   readonly devices: readonly string[];
-  /** Places in `SOURCES`: those that anything happens to. */
+  /** Indexes in `SOURCES`: the sources that this history uses. */
   readonly sources: readonly number[];
   readonly backend: BackendPolicy;
-  readonly steps: readonly UploadStep[];
 }
 
 export interface BackendPolicy {
@@ -20,44 +17,44 @@ export interface BackendPolicy {
   readonly pushPercent: number;
 }
 
-/** What may happen to calls of the backend, in percent; the others are answered at once. */
-export interface Weather {
-  /** Refused without an effect. */
+/** What goes wrong with calls to the backend, in percent; the others are answered at once. */
+export interface FaultRates {
+  /** The call fails without an effect. */
   readonly down: number;
-  /** Done, and the answer is lost. */
+  /** The call succeeds, and the answer is lost. */
   readonly lost: number;
-  /** Held back before it is done. */
+  /** The call is held before the backend performs it. */
   readonly heldBefore: number;
-  /** Done, and the answer is held back. */
+  /** The call succeeds, and its answer is held. */
   readonly heldAfter: number;
 }
 
-export type UploadStep = UploadDeed & {
-  /** Decides how promptly the store answers during the step. */
-  readonly jitter: number;
+export type Step = Action & {
+  /** Decides how long each call of the store takes during the step. */
+  readonly delaySeed: number;
 };
 
-export type UploadDeed =
+export type Action =
   | ({ readonly kind: 'edit'; readonly device: number } & Edit)
-  /** Sends all that has no answer yet; the device stops waiting for earlier pushes. */
+  /** Sends all uploads without an answer; the device stops waiting for earlier pushes. */
   | { readonly kind: 'push'; readonly device: number; readonly times: number; readonly acknowledges: boolean }
   | { readonly kind: 'pull'; readonly device: number; readonly acknowledges: boolean }
-  | { readonly kind: 'weather'; readonly weather: Weather }
-  /** Lets go of one held call. */
+  | { readonly kind: 'set_faults'; readonly faults: FaultRates }
+  /** Releases one held call. */
   | { readonly kind: 'release'; readonly pick: number; readonly isAnswered: boolean }
   | { readonly kind: 'run_jobs'; readonly count: number }
   | { readonly kind: 'time_passes'; readonly ms: number }
   | {
-      readonly kind: 'office_edit';
+      readonly kind: 'backend_edit';
       readonly source: number;
       readonly user: number;
       readonly pick: number;
       readonly op: 'make' | 'change' | 'delete';
       readonly isPushed: boolean;
     }
-  /** Somebody else gets the login, and registers devices of the same ids. */
+  /** Another person gets the login and registers devices with the same ids. */
   | { readonly kind: 'replace_user'; readonly user: number }
-  /** The server dies with everything that was under way, and another one starts on the same store. */
+  /** The server is killed with everything it was doing, and another one starts on the same store. */
   | { readonly kind: 'crash' };
 
 export interface Edit {
@@ -65,13 +62,13 @@ export interface Edit {
   readonly source: number;
   /** Chooses the object to change. */
   readonly pick: number;
-  /** Whether an object that the backend has renamed is still called by its temporary id. */
+  /** True: the device uses the temporary id of an object that the backend has renamed. */
   readonly usesOldId: boolean;
-  /** Of a create: a natural key, which others may have taken; null: an id of its own. */
+  /** Of a create: a natural key that others may use too; null: a temporary id. */
   readonly key: number | null;
   /** Chooses an object to refer to; null: none. */
   readonly reference: number | null;
-  /** The backend will refuse it. */
+  /** True: the backend refuses it. */
   readonly isBad: boolean;
 }
 
@@ -84,7 +81,7 @@ export interface SourceSpec {
   readonly refersTo: string | null;
 }
 
-export const QUEUE = 'office';
+export const QUEUE = 'backend';
 
 export const SOURCES: readonly SourceSpec[] = [
   { name: 'Plain', isShared: false, queue: null, refersTo: null },
@@ -99,21 +96,11 @@ export function sourceAt(pick: number): SourceSpec {
   return source;
 }
 
-/** One set of objects: those of a source and, unless it is shared, of a user. */
-export interface Space {
-  readonly source: string;
-  readonly user: string | null;
-}
-
-export const SPACES: readonly Space[] = SOURCES.flatMap(({ name: source, isShared }): Space[] =>
+export const PARTITIONS: readonly PartitionKey[] = SOURCES.flatMap(({ name: source, isShared }): PartitionKey[] =>
   isShared ? [{ source, user: null }] : USERS.map((user) => ({ source, user })),
 );
 
-export function spaceOf(source: string, user: string): Space {
+export function partitionOf(source: string, user: string): PartitionKey {
   const isShared = SOURCES.some(({ name, isShared: shared }) => name === source && shared);
   return { source, user: isShared ? null : user };
-}
-
-export function spaceKey({ source, user }: Space): string {
-  return `${source}/${user ?? '*'}`;
 }

@@ -4,60 +4,62 @@ import {
   JobFailure,
   type Jobs,
   type LeasedJob,
+  type PartitionKey,
   pageJson,
   type Store,
   UPLOAD_QUEUE,
 } from '@tidemark/core';
 import { type Page, Refusal } from '@tidemark/protocol';
 import { Dice, openMemoryJobs, openMemoryStore, seededRandom } from '@tidemark/testing/kit';
-import { jitterStore } from '../histories/jitter-store.ts';
+import { delayedStore } from '../faults/delayed-store.ts';
+import { callOf } from '../model/partition.ts';
+import { KillableServer } from './killable-server.ts';
 import { Ledger, personIn } from './ledger.ts';
-import { ModelDevice } from './model-device.ts';
-import { Office } from './office.ts';
-import type { UploadPlant } from './planted-bugs.ts';
-import { ServerLife } from './server-life.ts';
-import { QUEUE, SOURCES, SPACES, type Space, sourceAt, type UploadHistory, USERS } from './step.ts';
+import { ModelBackend } from './model-backend.ts';
+import type { Plant } from './planted-bugs.ts';
+import { PARTITIONS, QUEUE, SOURCES, sourceAt, type UploadsHistory, USERS } from './step.ts';
+import { UploadingDevice } from './uploading-device.ts';
 
 export const LEASE_MS = 60_000;
 const RETRY_MS = 2_000;
 const FIRST_DAY_MS = 1_700_000_000_000;
 const QUEUES = [QUEUE, UPLOAD_QUEUE];
 
-/** Everything one run of a history works on. */
+/** Everything that one run of a history works on. */
 export class World {
-  readonly history: UploadHistory;
+  readonly history: UploadsHistory;
   readonly ledger = new Ledger();
   readonly clock = { ms: FIRST_DAY_MS, nowMs: () => this.clock.ms };
-  readonly office: Office;
-  readonly devices: ModelDevice[] = [];
-  /** Sees the store as it is, at once and without bugs. */
-  readonly observer: ServerLife;
-  readonly #plant: UploadPlant;
+  readonly backend: ModelBackend;
+  readonly devices: UploadingDevice[] = [];
+  /** A server on the same store without delays and without the planted bug. */
+  readonly observer: KillableServer;
+  readonly #plant: Plant;
   readonly #store: Store;
   readonly #jobs: Jobs;
   /** Errors that are neither a refusal nor a broken rule. */
   readonly #errors: unknown[] = [];
-  #server: ServerLife;
-  #jitter = 0;
+  #server: KillableServer;
+  #delaySeed = 0;
 
-  constructor(history: UploadHistory, plant: UploadPlant) {
+  constructor(history: UploadsHistory, plant: Plant) {
     const random = seededRandom(history.seed + 1);
     this.history = history;
     this.#plant = plant;
-    this.office = new Office(this.ledger, history.backend, new Dice(seededRandom(history.seed + 2)));
+    this.backend = new ModelBackend(this.ledger, history.backend, new Dice(seededRandom(history.seed + 2)));
     const store = openMemoryStore({ random });
     const jobs = openMemoryJobs({ clock: this.clock });
-    this.observer = new ServerLife({ store, jobs, adapter: this.office, clock: this.clock, random });
-    this.#store = jitterStore(plant.store?.(store) ?? store, () => this.#jitter);
+    this.observer = new KillableServer({ store, jobs, adapter: this.backend, clock: this.clock, random });
+    this.#store = delayedStore(plant.store?.(store) ?? store, () => this.#delaySeed);
     this.#jobs = plant.jobs?.(jobs, store) ?? jobs;
     this.#server = this.#startServer();
-    this.office.push = async ({ source, user }, id, attributes) => {
-      const call = { source, ...(user === null ? {} : { user_id: user }) };
+    this.backend.push = async ({ source, user }, id, attributes) => {
+      const call = callOf({ source, user });
       const { tidemark } = this.#server;
       await (attributes === null
         ? tidemark.pushDeletes({ ...call, objects: [id] })
         : tidemark.pushObjects({ ...call, objects: { [id]: attributes } })
-      ).catch(refusalIsFine);
+      ).catch(ignoreRefusal);
     };
   }
 
@@ -68,7 +70,7 @@ export class World {
       const references = refersTo === null ? {} : { references: { parent: refersTo } };
       const cud_queue = queue === null ? {} : { cud_queue: queue };
       await tidemark.sources.declare({
-        ...{ name, partition_type, adapter: 'office', poll_interval: 0 },
+        ...{ name, partition_type, adapter: 'backend', poll_interval: 0 },
         ...references,
         ...cud_queue,
       });
@@ -76,23 +78,23 @@ export class World {
     for (const user of USERS) await this.#makeUser(user);
   }
 
-  /** The sets of objects that anything happens to. */
-  get spaces(): readonly Space[] {
+  /** The partitions that this history uses. */
+  get partitions(): readonly PartitionKey[] {
     const names = new Set(this.history.sources.map((at) => sourceAt(at).name));
-    return SPACES.filter(({ source }) => names.has(source));
+    return PARTITIONS.filter(({ source }) => names.has(source));
   }
 
-  /** Does something and waits until nothing moves any more, but what waits for the office. */
-  async during(jitter: number, act: () => Promise<void> | void): Promise<void> {
-    this.#jitter = jitter;
+  /** Performs a step and waits until only calls held by the backend are still open. */
+  async during(delaySeed: number, act: () => Promise<void> | void): Promise<void> {
+    this.#delaySeed = delaySeed;
     await act();
-    // Everything here lives in microtasks, so the next turn of the event loop finds it at rest.
+    // Everything runs in microtasks, so all of it is done by the next turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     if (this.#errors.length > 0) throw this.#errors[0];
   }
 
-  /** Sends all that has no answer yet. It is not waited for. */
-  push(device: ModelDevice, times: number, acknowledges: boolean): void {
+  /** Sends all uploads without an answer. Returns at once. */
+  push(device: UploadingDevice, times: number, acknowledges: boolean): void {
     const changes = device.outbox;
     const acknowledged = acknowledges ? device.acknowledged() : new Map<string, readonly string[]>();
     device.pushes++;
@@ -100,13 +102,13 @@ export class World {
     for (let count = 0; count < times; count++) {
       this.#begin(async () => {
         const outcomes = await this.#server.tidemark.devices.push(device, { changes, acknowledged });
-        if (device.pushes === current) for (const outcome of outcomes) device.tell(outcome);
+        if (device.pushes === current) for (const outcome of outcomes) device.receiveOutcome(outcome);
       });
     }
   }
 
-  /** Pulls everything from the beginning. It is not waited for. */
-  pull(device: ModelDevice, acknowledges: boolean): void {
+  /** Pulls everything from the beginning. Returns at once. */
+  pull(device: UploadingDevice, acknowledges: boolean): void {
     const acknowledged = acknowledges ? device.acknowledged() : new Map<string, readonly string[]>();
     const call = { sources: new Map(this.history.sources.map((at) => [sourceAt(at).name, null])), acknowledged };
     this.#begin(async () => this.#receive(device, await this.#pulled(device, call)));
@@ -125,17 +127,17 @@ export class World {
   async replaceUser(user: string): Promise<void> {
     await this.#server.tidemark.users.delete(user);
     this.ledger.replacePerson(user);
-    this.office.forget(user);
+    this.backend.forget(user);
     await this.#makeUser(user);
   }
 
   crash(): void {
     this.#server.kill();
-    this.office.dropHeld();
+    this.backend.dropHeld();
     this.#server = this.#startServer();
   }
 
-  /** Jobs that will still run. */
+  /** Counts the jobs that will still run. */
   async jobsLeft(): Promise<number> {
     let left = 0;
     for (const queue of QUEUES) {
@@ -145,13 +147,13 @@ export class World {
     return left;
   }
 
-  #startServer(): ServerLife {
-    const adapter = this.#plant.adapter?.(this.office, this.observer.tidemark) ?? this.office;
+  #startServer(): KillableServer {
+    const adapter = this.#plant.adapter?.(this.backend, this.observer.tidemark) ?? this.backend;
     const random = seededRandom(this.history.seed + 3);
-    return new ServerLife({ store: this.#store, jobs: this.#jobs, adapter, clock: this.clock, random });
+    return new KillableServer({ store: this.#store, jobs: this.#jobs, adapter, clock: this.clock, random });
   }
 
-  /** A person with devices, under the same ids as those of whoever had the login before. */
+  /** Creates a user with devices, under the same ids as those of the previous user of the login. */
   async #makeUser(user: string): Promise<void> {
     const { tidemark } = this.observer;
     await tidemark.users.create({ attributes: { login: user, password: 'open sesame' } });
@@ -159,31 +161,31 @@ export class World {
       if (owner !== user) continue;
       const client = `client${index}`;
       await tidemark.clients.register(user, { client_id: client });
-      this.devices[index] = new ModelDevice({ user, client, index }, this.ledger, this.office);
+      this.devices[index] = new UploadingDevice({ user, client, index }, this.ledger, this.backend);
     }
   }
 
-  #pulled(device: ModelDevice, call: DevicePullCall): Promise<DevicePull> {
+  #pulled(device: UploadingDevice, call: DevicePullCall): Promise<DevicePull> {
     const { user, client } = device;
     const pull = () => this.#server.tidemark.devices.pull({ user, client }, call);
     return this.#plant.pull?.(pull) ?? pull();
   }
 
-  #receive(device: ModelDevice, { pages, outcomes }: DevicePull): void {
+  #receive(device: UploadingDevice, { pages, outcomes }: DevicePull): void {
     for (const { source, page } of pages) {
       if ('error' in page) continue;
       const { put = {} } = JSON.parse(pageJson(page.token, page.body)) as Page;
       for (const [id, attributes] of Object.entries(put)) this.#checkOwner(device, `${source} ${id}`, attributes);
       device.holds(source, new Set(Object.keys(put)));
     }
-    for (const outcome of outcomes) device.tell(outcome);
+    for (const outcome of outcomes) device.receiveOutcome(outcome);
   }
 
-  #checkOwner(device: ModelDevice, what: string, attributes: Readonly<Record<string, unknown>>): void {
+  #checkOwner(device: UploadingDevice, what: string, attributes: Readonly<Record<string, unknown>>): void {
     for (const value of Object.values(attributes)) {
       const person = personIn(value);
       const isOwn = person === null || person === 'all' || person === device.person;
-      this.ledger.demand(isOwn, 'UPSIM-3', () => `a device of ${device.person} was given ${what} of ${person}`);
+      this.ledger.demand(isOwn, 'UPSIM-3', () => `a device of ${device.person} got ${what} of ${person}`);
     }
   }
 
@@ -194,7 +196,7 @@ export class World {
   }
 }
 
-async function runJob({ tidemark, jobs }: ServerLife, job: LeasedJob, nowMs: number): Promise<void> {
+async function runJob({ tidemark, jobs }: KillableServer, job: LeasedJob, nowMs: number): Promise<void> {
   try {
     await tidemark.devices.runUpload(job);
     await jobs.acknowledge(job);
@@ -205,6 +207,6 @@ async function runJob({ tidemark, jobs }: ServerLife, job: LeasedJob, nowMs: num
   }
 }
 
-function refusalIsFine(error: unknown): void {
+function ignoreRefusal(error: unknown): void {
   if (!(error instanceof Refusal)) throw error;
 }

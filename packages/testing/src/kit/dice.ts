@@ -1,6 +1,6 @@
 import type { Random } from '@tidemark/core';
 
-/** What random tests ask of a `Random`: whole numbers, choices and chances. */
+/** Draws whole numbers, choices and chances from a `Random`. */
 export class Dice {
   readonly #random: Random;
 
@@ -8,13 +8,13 @@ export class Dice {
     this.#random = random;
   }
 
-  /** A whole number from 0 to `below` − 1. The slight unevenness of the remainder does not matter to a test. */
+  /** Returns a whole number from 0 to `below` − 1. The remainder makes them slightly uneven, which no test minds. */
   below(below: number): number {
     const [a = 0, b = 0, c = 0, d = 0] = this.#random.bytes(4);
     return (((a << 24) | (b << 16) | (c << 8) | d) >>> 0) % below;
   }
 
-  /** A whole number from `least` to `most`, both included. */
+  /** Returns a whole number from `least` to `most`, both included. */
   between(least: number, most: number): number {
     return least + this.below(most - least + 1);
   }
@@ -29,7 +29,17 @@ export class Dice {
     return choice;
   }
 
-  /** The same items in another order. */
+  /** Picks one of the choices; each is as likely as its weight says. */
+  weighted<T>(choices: readonly (readonly [choice: T, weight: number])[]): T {
+    let left = this.below(choices.reduce((sum, [, weight]) => sum + weight, 0));
+    for (const [choice, weight] of choices) {
+      left -= weight;
+      if (left < 0) return choice;
+    }
+    throw new Error('there is nothing to pick from');
+  }
+
+  /** Returns the same items in another order. */
   shuffle<T>(items: readonly T[]): T[] {
     return items
       .map((item) => ({ item, rank: this.below(2 ** 32) }))

@@ -15,25 +15,25 @@ describe(`${ROUNDS} kills of a process that enqueues and runs jobs, in one folde
     return folder.remove;
   });
 
-  it('[JOB-28] nothing enqueued is lost, nothing done runs again, orders are kept, batches are whole', () => {
+  it('[JOB-28] no enqueued job is lost, no finished job runs again, the order is kept, and batches are whole', () => {
     expect(history.problems).toEqual([]);
   });
 
-  it('the kills hit: much was done, and some of it had to be begun again', () => {
+  it('the kills of a process with jobs hit running jobs, which run again', () => {
     expect(history.count('enqueued')).toBeGreaterThan(ROUNDS);
     expect(history.count('acked')).toBeGreaterThan(ROUNDS);
     expect(history.repeated).toBeGreaterThan(0);
   });
 });
 
-it('a process that confirms before it has done anything does not survive a few kills', async () => {
+it('a process that confirms its steps before it performs them fails within a few kills', async () => {
   const folder = await temporaryFolder();
   onTestFinished(folder.remove);
-  const { problems } = await runJobsCrashes({ rounds: 40, seed: 2, folder: folder.path, isLiar: true });
+  const { problems } = await runJobsCrashes({ rounds: 40, seed: 2, folder: folder.path, confirmsEarly: true });
   expect(problems).not.toEqual([]);
 });
 
-describe('what the checker reports', () => {
+describe('what the check of jobs reports', () => {
   const ENQUEUED: readonly Line[] = [
     { say: 'enqueue', names: ['a 0', 'a 1'] },
     { say: 'enqueued', names: ['a 0', 'a 1'] },
@@ -45,8 +45,8 @@ describe('what the checker reports', () => {
   ];
 
   it.each<[what: string, lines: readonly Line[], left: readonly string[], problems: readonly unknown[]]>([
-    ['nothing, when all is well', [...ENQUEUED, ...done('a 0')], ['a 1'], []],
-    ['nothing about what nobody was promised', [{ say: 'enqueue', names: ['a 0', 'a 1'] }], [], []],
+    ['nothing when all is well', [...ENQUEUED, ...done('a 0')], ['a 1'], []],
+    ['nothing about jobs that were not confirmed', [{ say: 'enqueue', names: ['a 0', 'a 1'] }], [], []],
     [
       'a job that is gone',
       [...ENQUEUED, ...done('a 0')],
@@ -59,16 +59,21 @@ describe('what the checker reports', () => {
     ],
     ['a job that ran again', [...ENQUEUED, ...done('a 0')], ['a 0', 'a 1'], [expect.stringContaining('ran again')]],
     [
-      'an order that was not kept',
+      'jobs that ran in the wrong order',
       ENQUEUED,
       ['a 1', 'a 0'],
       [expect.stringContaining('ran before'), expect.stringContaining('had run already')],
     ],
-    ['a torn batch', [{ say: 'enqueue', names: ['a 0', 'a 1'] }], ['a 0'], [expect.stringContaining('only a 0')]],
+    [
+      'a batch of which only a part was enqueued',
+      [{ say: 'enqueue', names: ['a 0', 'a 1'] }],
+      ['a 0'],
+      [expect.stringContaining('only a 0')],
+    ],
   ])('%s', (_what, lines, left, problems) => {
     const history = new JobsHistory();
-    for (const line of lines) history.hear(line);
-    history.close(left);
+    for (const line of lines) history.add(line);
+    history.finish(left);
     expect(history.problems).toEqual(problems);
   });
 });

@@ -1,84 +1,85 @@
-import { type Line, nameOf, ORDERS, placeOf } from './line.ts';
+import { type Line, nameOf, ORDERS, positionOf } from './line.ts';
 
-/** What is known of a job from what the workers said. */
-interface Fate {
+/** What is known of a job from the lines of the workers. */
+interface JobRecord {
   enqueued: boolean;
   runs: number;
-  /** An acknowledgement was begun; it may have been taken or not. */
+  /** The worker began to acknowledge the job; the store may have taken it or not. */
   ackBegun: boolean;
   acked: boolean;
 }
 
-/** Everything the workers said, over all their lives, and what of it cannot be. */
+/** Collects the lines of all workers, and the problems in them. */
 export class JobsHistory {
   readonly problems: string[] = [];
-  readonly #fates = new Map<string, Fate>();
-  /** Enqueued together: all of them are there or none is. */
+  readonly #jobs = new Map<string, JobRecord>();
+  /** Jobs enqueued together: the store has all of them or none. */
   readonly #batches: (readonly string[])[] = [];
 
-  /** The number of the next job of each order. */
+  /** Returns the number of the next job of each order. */
   next(): readonly number[] {
     return ORDERS.map((order) => {
-      const numbers = [...this.#fates.keys()].map(placeOf).filter((place) => place.order === order);
+      const numbers = [...this.#jobs.keys()].map(positionOf).filter((position) => position.order === order);
       return Math.max(-1, ...numbers.map(({ number }) => number)) + 1;
     });
   }
 
   count(what: 'enqueued' | 'acked'): number {
-    return [...this.#fates.values()].filter((fate) => fate[what]).length;
+    return [...this.#jobs.values()].filter((job) => job[what]).length;
   }
 
-  /** Jobs that were run more than once: somebody died, or gave them back. */
+  /** How many jobs ran more than once, because a worker was killed or gave them back. */
   get repeated(): number {
-    return [...this.#fates.values()].filter(({ runs }) => runs > 1).length;
+    return [...this.#jobs.values()].filter(({ runs }) => runs > 1).length;
   }
 
-  hear(line: Line): void {
+  add(line: Line): void {
     switch (line.say) {
       case 'enqueue':
         this.#batches.push(line.names);
         for (const name of line.names)
-          this.#fates.set(name, { enqueued: false, runs: 0, ackBegun: false, acked: false });
+          this.#jobs.set(name, { enqueued: false, runs: 0, ackBegun: false, acked: false });
         return;
       case 'enqueued':
-        for (const name of line.names) this.#fate(name).enqueued = true;
+        for (const name of line.names) this.#job(name).enqueued = true;
         return;
       case 'run':
         this.#run(line.name);
         return;
       case 'ack':
-        this.#fate(line.name).ackBegun = true;
+        this.#job(line.name).ackBegun = true;
         return;
       case 'acked':
-        this.#fate(line.name).acked = true;
+        this.#job(line.name).acked = true;
         return;
       case 'failed':
         this.problems.push(`a worker failed: ${line.reason}`);
     }
   }
 
-  /** Draws the balance: `left` are the jobs still in the store, in the order in which they were leased. */
-  close(left: readonly string[]): void {
+  /** Checks everything at the end. `left` are the jobs still in the store, in the order in which they were leased. */
+  finish(left: readonly string[]): void {
     for (const name of left) {
       this.#run(name);
-      this.#fate(name).ackBegun = true;
+      this.#job(name).ackBegun = true;
     }
-    for (const [name, { enqueued, runs }] of this.#fates) {
+    for (const [name, { enqueued, runs }] of this.#jobs) {
       if (enqueued && runs === 0) this.problems.push(`${name} was acknowledged as enqueued and never ran`);
     }
-    this.#lookForLost(new Set(left));
-    this.#lookForTornBatches();
+    this.#checkForLost(new Set(left));
+    this.#checkForTornBatches();
   }
 
-  #lookForLost(left: ReadonlySet<string>): void {
-    for (const [name, { enqueued, ackBegun }] of this.#fates) {
-      if (enqueued && !ackBegun && !left.has(name)) this.problems.push(`${name} is gone, and nobody said it was done`);
+  #checkForLost(left: ReadonlySet<string>): void {
+    for (const [name, { enqueued, ackBegun }] of this.#jobs) {
+      if (enqueued && !ackBegun && !left.has(name))
+        this.problems.push(`${name} is gone, but no worker acknowledged it`);
     }
   }
 
-  #lookForTornBatches(): void {
+  #checkForTornBatches(): void {
     for (const names of this.#batches) {
-      const seen = names.filter((name) => this.#fate(name).runs > 0);
+      const seen = names.filter((name) => this.#job(name).runs > 0);
       if (seen.length > 0 && seen.length < names.length) {
         this.problems.push(`of ${names.join(', ')} only ${seen.join(', ')} were enqueued`);
       }
@@ -86,20 +87,20 @@ export class JobsHistory {
   }
 
   #run(name: string): void {
-    const fate = this.#fate(name);
-    if (fate.acked) this.problems.push(`${name} ran again after it was acknowledged as done`);
-    fate.runs++;
-    const { order, number } = placeOf(name);
+    const job = this.#job(name);
+    if (job.acked) this.problems.push(`${name} ran again after it was acknowledged as done`);
+    job.runs++;
+    const { order, number } = positionOf(name);
     const [before, after] = [nameOf(order, number - 1), nameOf(order, number + 1)];
-    const earlier = this.#fates.get(before);
-    // One that nobody was promised may never have been there.
+    const earlier = this.#jobs.get(before);
+    // A job whose enqueueing was not confirmed may not exist.
     if (earlier?.enqueued && !earlier.ackBegun) this.problems.push(`${name} ran before ${before} was done`);
-    if ((this.#fates.get(after)?.runs ?? 0) > 0) this.problems.push(`${name} ran when ${after} had run already`);
+    if ((this.#jobs.get(after)?.runs ?? 0) > 0) this.problems.push(`${name} ran when ${after} had run already`);
   }
 
-  #fate(name: string): Fate {
-    const fate = this.#fates.get(name);
-    if (fate === undefined) throw new Error(`nobody ever enqueued ${name}`);
-    return fate;
+  #job(name: string): JobRecord {
+    const job = this.#jobs.get(name);
+    if (job === undefined) throw new Error(`${name} was never enqueued`);
+    return job;
   }
 }

@@ -1,34 +1,33 @@
 import type { Jobs, LeasedJob } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { Dice, seededRandom } from '@tidemark/testing/kit';
-import { say } from '../say.ts';
-import { startWatchdog } from '../watchdog.ts';
-import { ATTEMPTS_MAX, LEASE_MS, type Line, nameOf, ORDERS, QUEUE, type WorkerOrders } from './line.ts';
+import { runAsWorker, writeLine } from '../../processes/worker.ts';
+import { ATTEMPTS_MAX, LEASE_MS, type Line, nameOf, ORDERS, QUEUE, type WorkerOptions } from './line.ts';
 
-/** The process that is killed. It enqueues and runs jobs and says so, until somebody ends it. */
+/** The process that is killed. It enqueues and runs jobs, and reports that, until it is killed. */
 const LIFE_MS = 600_000;
 const CONSUMERS = 3;
 const BATCH_MAX = 5;
-/** Enough to keep the consumers busy; more would only make the end longer. */
+/** Enough to keep the consumers busy; more would only make the final check longer. */
 const JOBS_WAITING_MAX = 60;
 
-function tell(line: Line): void {
-  say(line);
+function report(line: Line): void {
+  writeLine(line);
 }
 
-/** Says the first, does the thing, says the second; a liar says both before it has done anything. */
-async function announced<T>(before: Line, after: Line, isLiar: boolean, act: () => Promise<T>): Promise<T> {
-  tell(before);
-  if (isLiar) tell(after);
+/** Reports `before`, performs the step and reports `after`; with the planted bug, reports both first. */
+async function announced<T>(before: Line, after: Line, confirmsEarly: boolean, act: () => Promise<T>): Promise<T> {
+  report(before);
+  if (confirmsEarly) report(after);
   const result = await act();
-  if (!isLiar && result !== false) tell(after);
+  if (!confirmsEarly && result !== false) report(after);
   return result;
 }
 
-async function produce(jobs: Jobs, orders: WorkerOrders, which: number): Promise<never> {
-  const dice = new Dice(seededRandom(orders.seed * 100 + which));
+async function produce(jobs: Jobs, options: WorkerOptions, which: number): Promise<never> {
+  const dice = new Dice(seededRandom(options.seed * 100 + which));
   const order = ORDERS[which] ?? 'none';
-  let next = orders.next[which] ?? 0;
+  let next = options.next[which] ?? 0;
   for (;;) {
     const { due, waiting } = (await jobs.describe(QUEUE)).counts;
     if (due + waiting > JOBS_WAITING_MAX) {
@@ -39,21 +38,21 @@ async function produce(jobs: Jobs, orders: WorkerOrders, which: number): Promise
     const names = Array.from({ length: dice.between(1, BATCH_MAX) }, (_, index) => nameOf(order, first + index));
     next += names.length;
     const batch = names.map((payload) => ({ kind: 'work', payload, attemptsMax: ATTEMPTS_MAX, order }));
-    await announced({ say: 'enqueue', names }, { say: 'enqueued', names }, orders.isLiar, () =>
+    await announced({ say: 'enqueue', names }, { say: 'enqueued', names }, options.confirmsEarly, () =>
       jobs.enqueueAll(QUEUE, batch),
     );
   }
 }
 
-async function consume(jobs: Jobs, orders: WorkerOrders, which: number): Promise<never> {
-  const dice = new Dice(seededRandom(orders.seed * 100 + 50 + which));
+async function consume(jobs: Jobs, options: WorkerOptions, which: number): Promise<never> {
+  const dice = new Dice(seededRandom(options.seed * 100 + 50 + which));
   for (;;) {
     const held = dice.chance(50)
       ? await leaseOne(jobs)
       : await jobs.leaseMany(QUEUE, LEASE_MS, dice.between(1, BATCH_MAX));
     if (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    else if (dice.chance(50)) await runAll(jobs, held, orders.isLiar);
-    else for (const job of held) await run(jobs, job, orders.isLiar, dice);
+    else if (dice.chance(50)) await runAll(jobs, held, options.confirmsEarly);
+    else for (const job of held) await run(jobs, job, options.confirmsEarly, dice);
   }
 }
 
@@ -62,38 +61,32 @@ async function leaseOne(jobs: Jobs): Promise<readonly LeasedJob[]> {
   return job === null ? [] : [job];
 }
 
-/** Acknowledges many in one step. */
-async function runAll(jobs: Jobs, held: readonly LeasedJob[], isLiar: boolean): Promise<void> {
-  for (const { payload: name } of held) tell({ say: 'run', name });
-  for (const { payload: name } of held) tell({ say: 'ack', name });
-  if (isLiar) for (const { payload: name } of held) tell({ say: 'acked', name });
+/** Acknowledges all jobs in one call. */
+async function runAll(jobs: Jobs, held: readonly LeasedJob[], confirmsEarly: boolean): Promise<void> {
+  for (const { payload: name } of held) report({ say: 'run', name });
+  for (const { payload: name } of held) report({ say: 'ack', name });
+  if (confirmsEarly) for (const { payload: name } of held) report({ say: 'acked', name });
   const counted = await jobs.acknowledgeAll(QUEUE, held);
-  if (isLiar) return;
-  for (const [index, { payload: name }] of held.entries()) if (counted[index] === true) tell({ say: 'acked', name });
+  if (confirmsEarly) return;
+  for (const [index, { payload: name }] of held.entries()) if (counted[index] === true) report({ say: 'acked', name });
 }
 
-async function run(jobs: Jobs, job: LeasedJob, isLiar: boolean, dice: Dice): Promise<void> {
+async function run(jobs: Jobs, job: LeasedJob, confirmsEarly: boolean, dice: Dice): Promise<void> {
   const name = job.payload;
-  tell({ say: 'run', name });
+  report({ say: 'run', name });
   const roll = dice.below(100);
   if (roll < 5) return;
   if (roll < 15) return void (await jobs.retry(job, Date.now(), 'again'));
   if (roll < 25) return void (await jobs.giveBack(job));
-  await announced({ say: 'ack', name }, { say: 'acked', name }, isLiar, () => jobs.acknowledge(job));
+  await announced({ say: 'ack', name }, { say: 'acked', name }, confirmsEarly, () => jobs.acknowledge(job));
 }
 
-async function work(orders: WorkerOrders): Promise<void> {
-  startWatchdog(LIFE_MS);
-  const store = await openEmbeddedStore({ folder: orders.folder });
+async function work(options: WorkerOptions): Promise<void> {
+  const store = await openEmbeddedStore({ folder: options.folder });
   const jobs = store.jobs({ clock: { nowMs: () => Date.now() } });
-  tell({ say: 'open' });
-  const consumers = Array.from({ length: CONSUMERS }, (_, which) => consume(jobs, orders, which));
-  await Promise.all([...ORDERS.map((_, which) => produce(jobs, orders, which)), ...consumers]);
+  report({ say: 'open' });
+  const consumers = Array.from({ length: CONSUMERS }, (_, which) => consume(jobs, options, which));
+  await Promise.all([...ORDERS.map((_, which) => produce(jobs, options, which)), ...consumers]);
 }
 
-try {
-  await work(JSON.parse(process.argv[2] ?? '') as WorkerOrders);
-} catch (error) {
-  tell({ say: 'failed', reason: error instanceof Error ? (error.stack ?? error.message) : String(error) });
-  process.exit(1);
-}
+await runAsWorker(LIFE_MS, work);

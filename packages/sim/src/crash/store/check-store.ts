@@ -1,9 +1,11 @@
 import type { Tidemark } from '@tidemark/core';
 import { parseJson } from '@tidemark/protocol';
 import type { Dice } from '@tidemark/testing/kit';
-import type { DevicePage } from './device.ts';
+import { objectText } from '../../model/objects.ts';
+import type { PageRead } from '../../model/page.ts';
+import { callOf } from '../../model/partition.ts';
 import { factKey } from './facts.ts';
-import { deviceRoom, loginOf, partitionOf, WRITERS } from './names.ts';
+import { deviceTarget, loginOf, partitionOf, WRITERS } from './names.ts';
 import { type Problem, problemAbout } from './problem.ts';
 import { readStore } from './read-store.ts';
 import type { Settlement, World } from './world.ts';
@@ -15,11 +17,11 @@ export interface Check {
   readonly problems: readonly Problem[];
 }
 
-/** Holds a store that nobody writes to against the world: its content, and then what its devices make of it. */
+/** Compares a store that nobody writes to with the model: its content, then what devices get from it. */
 export async function checkStore(tidemark: Tidemark, world: World, dice: Dice): Promise<Check> {
   const settlement = world.settle(await readStore(tidemark));
   const problems = [...world.takeProblems()];
-  // Devices of a store that is known to be wrong would only say the same again.
+  // Devices of a store that is knownKeys to be wrong would only say the same again.
   if (problems.length > 0) return { settlement, problems };
   for (const writer of WRITERS) {
     if (hasPartition(world, writer)) problems.push(...(await checkDevice(tidemark, world, writer, dice)));
@@ -28,17 +30,17 @@ export async function checkStore(tidemark: Tidemark, world: World, dice: Dice): 
 }
 
 function hasPartition({ facts }: World, writer: number): boolean {
-  const { source, user } = partitionOf(writer, deviceRoom(writer));
+  const { source, user } = partitionOf(writer, deviceTarget(writer));
   return facts.has(factKey.source(source)) && (user === null || facts.has(factKey.user(loginOf(writer))));
 }
 
-/** The device goes on with the token it had before the crash; caught up, it must hold exactly the document. */
+/** Lets the device catch up with the token it had before the crash. Then it must hold exactly md. */
 async function checkDevice(tidemark: Tidemark, world: World, writer: number, dice: Dice): Promise<readonly Problem[]> {
   const objectsMax = dice.pick([1_000, 1_000, dice.between(20, 200)]);
   await catchUp(tidemark, world, writer, objectsMax);
   const device = world.devices[writer]?.device;
-  const held = device?.texts() ?? new Map<string, string>();
-  const prefix = factKey.object(partitionOf(writer, deviceRoom(writer)), '');
+  const held = new Map([...(device?.objects ?? [])].map(([id, { attributes }]) => [id, objectText(attributes)]));
+  const prefix = factKey.object(partitionOf(writer, deviceTarget(writer)), '');
   const wanted = new Map([...world.facts].filter(([key]) => key.startsWith(prefix)));
   const wrong = [...wanted].filter(([key, text]) => held.get(key.slice(prefix.length)) !== text).map(([key]) => key);
   const problems = [...world.takeProblems()];
@@ -50,7 +52,7 @@ async function checkDevice(tidemark: Tidemark, world: World, writer: number, dic
   const again = await pull(tidemark, writer, token, objectsMax);
   const { size, checksum } = again;
   if (JSON.stringify(again) !== JSON.stringify({ token, more: false, size, checksum })) {
-    problems.push(problemAbout('CRASH-6', 'a device that has caught up is told more', [JSON.stringify(again)]));
+    problems.push(problemAbout('CRASH-6', 'a device that has caught up gets more', [JSON.stringify(again)]));
   }
   return problems;
 }
@@ -65,8 +67,7 @@ async function catchUp(tidemark: Tidemark, world: World, writer: number, objects
   throw new Error(`the device of writer ${writer} did not catch up in ${PAGES_MAX} pages`);
 }
 
-async function pull(tidemark: Tidemark, writer: number, token: string | null, objectsMax: number): Promise<DevicePage> {
-  const { source, user } = partitionOf(writer, deviceRoom(writer));
-  const { json } = await tidemark.pull({ source, ...(user === null ? {} : { user_id: user }), token, objectsMax });
-  return parseJson(json) as DevicePage;
+async function pull(tidemark: Tidemark, writer: number, token: string | null, objectsMax: number): Promise<PageRead> {
+  const { json } = await tidemark.pull({ ...callOf(partitionOf(writer, deviceTarget(writer))), token, objectsMax });
+  return parseJson(json) as PageRead;
 }

@@ -28,35 +28,35 @@ describe(`${ROUNDS} kills of a working server, in one folder (${replayCommand({ 
     ).toEqual([]);
   };
 
-  it('[CRASH-1] nothing acknowledged is lost', () => {
+  it('[CRASH-1] no acknowledged write is lost by a kill', () => {
     expectNone('CRASH-1');
   });
 
-  it('[CRASH-2] what was under way is there wholly or not at all', () => {
+  it('[CRASH-2] an operation that was running at the kill is applied completely or not at all', () => {
     expectNone('CRASH-2');
   });
 
-  it('[CRASH-3] nothing else has changed', () => {
+  it('[CRASH-3] a kill changes nothing else', () => {
     expectNone('CRASH-3');
   });
 
-  it('[CRASH-4] size, checksum and all else that is kept beside the records agree with them', () => {
+  it('[CRASH-4] after a kill, size, checksum and indexes agree with the records', () => {
     expectNone('CRASH-4');
   });
 
-  it('[CRASH-5] epochs stay, heads and floors never go back, and no seq stands for two things', () => {
+  it('[CRASH-5] after a kill, epochs stay, heads and floors never go back, and no seq is used twice', () => {
     expectNone('CRASH-5');
   });
 
-  it('[CRASH-6] devices go on with the tokens they had and come to hold exactly the document', () => {
+  it('[CRASH-6] after a kill, devices continue with their tokens and converge to exactly md', () => {
     expectNone('CRASH-6');
   });
 
-  it('[CRASH-7] the folder opens again, a new one included', () => {
+  it('[CRASH-7] the folder opens again after a kill, even a new one', () => {
     expectNone('CRASH-7');
   });
 
-  it('the kills hit: writes under way that were taken, and some that were not', () => {
+  it('the kills hit running writes, of which some were applied and some were not', () => {
     const sum = (count: (report: RoundReport) => number) => reports.reduce((total, report) => total + count(report), 0);
     expect(reports).toHaveLength(ROUNDS);
     expect(sum(({ settlement }) => settlement.applied)).toBeGreaterThan(0);
@@ -65,7 +65,7 @@ describe(`${ROUNDS} kills of a working server, in one folder (${replayCommand({ 
   });
 });
 
-describe('a folder whose making was cut short', () => {
+describe('a folder whose creation was interrupted', () => {
   const mark = { product: 'tidemark', engine: 'embedded', format: 1, state: 'new' };
   const markText = `${JSON.stringify(mark, null, 2)}\n`;
 
@@ -73,14 +73,11 @@ describe('a folder whose making was cut short', () => {
     ['before anything was written', {}],
     ['before the mark was written', { 'tidemark.json.4711': '' }],
     ['while the mark was written', { 'tidemark.json.4711': markText.slice(0, 20) }],
-    ['before the mark was put in place', { 'tidemark.json.4711': markText }],
+    ['before the mark was renamed', { 'tidemark.json.4711': markText }],
     ['before the store was made', { 'tidemark.json': markText }],
     ['while the store was made', { 'tidemark.json': markText, 'store.mdb': '', 'store.mdb-lock': '' }],
-    [
-      'before the mark of a finished store was put in place',
-      { 'tidemark.json': markText, 'tidemark.json.4711': markText },
-    ],
-  ])('[CRASH-7] opens: %s', async (_, files) => {
+    ['before the mark of a finished store was renamed', { 'tidemark.json': markText, 'tidemark.json.4711': markText }],
+  ])('[CRASH-7] a folder whose creation was interrupted %s opens', async (_, files) => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text);
@@ -89,7 +86,7 @@ describe('a folder whose making was cut short', () => {
     expect(await tidemark.store.epoch()).toMatch(/./);
   });
 
-  it('[CRASH-7] keeps what is in it, when only the mark of a finished store was not put in place', async () => {
+  it('[CRASH-7] a folder keeps its data if only the mark of a finished store is missing', async () => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
     const made = await openTidemark(folder.path);
@@ -103,7 +100,7 @@ describe('a folder whose making was cut short', () => {
     expect(await again.users.list()).toEqual(['ann']);
   });
 
-  it('a folder somebody else uses is still left alone', async () => {
+  it('the folder of another program is refused and left alone', async () => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
     mkdirSync(join(folder.path, 'photos'));

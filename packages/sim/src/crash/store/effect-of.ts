@@ -1,20 +1,20 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
+import { type ModelObject, objectText } from '../../model/objects.ts';
+import { objectsAfter } from '../../model/oracle-state.ts';
+import type { Attributes } from '../../model/write.ts';
 import { type Effect, type Facts, factKey, factText, type StatSums, statText } from './facts.ts';
 import { clientOf, documentOf, loginOf, metricOf, partitionOf, SOURCES } from './names.ts';
-import type {
-  Bunch,
-  DocumentOperation,
-  Measurement,
-  ObjectsOperation,
-  Operation,
-  RegistryOperation,
+import { idsInRange, objectsInRange, writeOf } from './object-range.ts';
+import {
+  type DocumentOperation,
+  type Measurement,
+  type ObjectsOperation,
+  type Operation,
+  type RegistryOperation,
+  rangesOf,
 } from './operation.ts';
-import { type Attributes, idsOfBunch, unfoldBunch } from './unfold-bunch.ts';
 
-/**
- * The oracle: what an operation must lead to, said in the plainest way and without the server's code. What a pull
- * leaves behind depends on the page, so it is not told here.
- */
+/** Returns what an operation must change, computed without the server's code. The effect of a pull depends on its page. */
 export function effectOf(facts: Facts, writer: number, operation: Operation): Effect {
   switch (operation.kind) {
     case 'push_objects':
@@ -39,49 +39,21 @@ export function effectOf(facts: Facts, writer: number, operation: Operation): Ef
   }
 }
 
-/** What becomes of one object: its new attributes; none: it is gone. */
-type Fate = (id: string, before: Attributes) => Attributes;
-
 function objectsEffect(facts: Facts, writer: number, operation: ObjectsOperation): Effect {
-  const partition = partitionOf(writer, operation.room);
-  const fated = (ids: Iterable<string>, fate: Fate): Effect => {
-    const keys = [...ids].map((id) => [id, factKey.object(partition, id)] as const);
-    return new Map(keys.map(([id, key]) => [key, objectText(fate(id, attributesOf(facts.get(key))))]));
-  };
-  const unfold = (bunch: Bunch) => unfoldBunch(writer, bunch);
-  switch (operation.kind) {
-    case 'push_objects': {
-      const given = unfold(operation.objects);
-      return fated(given.keys(), (id, before) => ({ ...before, ...given.get(id) }));
-    }
-    case 'push_deletes':
-      return fated(idsOfBunch(writer, operation.objects), () => ({}));
-    case 'fast_insert': {
-      const given = unfold(operation.objects);
-      return fated(given.keys(), (id) => given.get(id) ?? {});
-    }
-    case 'fast_update': {
-      const [remove, put] = [unfold(operation.remove), unfold(operation.put)];
-      const ids = new Set([...remove.keys(), ...put.keys()]);
-      return fated(ids, (id, before) => ({ ...without(before, remove.get(id)), ...put.get(id) }));
-    }
-    case 'fast_delete': {
-      const remove = unfold(operation.remove);
-      return fated(remove.keys(), (id, before) => without(before, remove.get(id)));
-    }
-    case 'replace': {
-      const given = unfold(operation.objects);
-      const there = idsIn(facts, factKey.object(partition, ''));
-      return fated(new Set([...there, ...given.keys()]), (id) => given.get(id) ?? {});
-    }
+  const write = writeOf(writer, operation);
+  const key = (id: string) => factKey.object(write.partition, id);
+  const ids = write.kind === 'replace' ? idsIn(facts, key('')) : operationIds(writer, operation);
+  const before = new Map<string, ModelObject>();
+  for (const id of ids) {
+    const text = facts.get(key(id));
+    if (text !== undefined) before.set(id, new Map(JSON.parse(text) as [string, string][]));
   }
+  const after = objectsAfter(before, write);
+  return new Map([...after].map(([id, object]) => [key(id), object.size === 0 ? null : objectText(object)]));
 }
 
-function without(before: Attributes, remove: Attributes = {}): Attributes {
-  const left = Object.entries(before).filter(
-    ([name, value]) => !(Object.hasOwn(remove, name) && factText(remove[name]) === factText(value)),
-  );
-  return Object.fromEntries(left);
+function operationIds(writer: number, operation: ObjectsOperation): readonly string[] {
+  return rangesOf(operation).flatMap((range) => idsInRange(writer, range));
 }
 
 function idsIn(facts: Facts, prefix: string): string[] {
@@ -92,19 +64,16 @@ function attributesOf(text: string | undefined): Attributes {
   return text === undefined ? {} : (parseJson(text) as Attributes);
 }
 
-function objectText(attributes: Attributes): string | null {
-  return Object.keys(attributes).length === 0 ? null : factText(attributes);
-}
-
-function documentEffect(facts: Facts, writer: number, { kind, where, content }: DocumentOperation): Effect {
-  const key = factKey.document(documentOf(writer, where, content.type));
+function documentEffect(facts: Facts, writer: number, { kind, owner, content }: DocumentOperation): Effect {
+  const key = factKey.document(documentOf(writer, owner, content.type));
   const before = kind === 'set_document' ? undefined : facts.get(key);
   if (content.type === 'text') {
     const text = before === undefined ? '' : (parseJson(before) as string);
     return new Map([[key, factText(text + content.text)]]);
   }
   const objects = before === undefined ? {} : (parseJson(before) as Record<string, Attributes>);
-  for (const [id, given] of unfoldBunch(writer, content.objects)) objects[id] = { ...objects[id], ...given };
+  for (const [id, given] of Object.entries(objectsInRange(writer, content.objects)))
+    objects[id] = { ...objects[id], ...given };
   return new Map([[key, factText(objects)]]);
 }
 
@@ -136,13 +105,13 @@ function registryEffect(facts: Facts, writer: number, operation: RegistryOperati
   const client = factKey.client(clientOf(writer));
   switch (operation.kind) {
     case 'declare_source':
-      return new Map([[factKey.source(SOURCES[operation.room]), operation.room === 'shared' ? 'app' : 'user']]);
+      return new Map([[factKey.source(SOURCES[operation.target]), operation.target === 'shared' ? 'app' : 'user']]);
     case 'create_user':
       return new Map([[user, factText({})]]);
     case 'update_user':
       return new Map([[user, factText({ ...attributesOf(facts.get(user)), mood: operation.mood } as JsonValue)]]);
     case 'delete_user':
-      return new Map(belongings(facts, writer).map((key) => [key, null]));
+      return new Map(ownedKeys(facts, writer).map((key) => [key, null]));
     case 'register_client':
       return new Map([[client, clientText(writer, null)]]);
     case 'update_client':
@@ -156,14 +125,14 @@ export function clientText(writer: number | string, version: string | null): str
   return factText({ user: typeof writer === 'string' ? writer : loginOf(writer), version });
 }
 
-/** Everything that goes with a user. */
-function belongings(facts: Facts, writer: number): string[] {
+/** Returns the keys of everything that is deleted with a user. */
+function ownedKeys(facts: Facts, writer: number): string[] {
   const own = partitionOf(writer, 'own');
   const prefixes = [
     factKey.object(own, ''),
     factKey.mark(own, ''),
-    ...(['user', 'client'] as const).map((where) => {
-      const { scope } = documentOf(writer, where, 'text');
+    ...(['user', 'client'] as const).map((owner) => {
+      const { scope } = documentOf(writer, owner, 'text');
       return factKey.document({ scope, name: '' });
     }),
   ];

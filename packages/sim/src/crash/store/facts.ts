@@ -1,13 +1,13 @@
 import type { DeviceTidemark, DocumentKey, PartitionKey } from '@tidemark/core';
-import type { JsonValue } from '@tidemark/protocol';
+import { canonicalJson, type JsonValue } from '@tidemark/protocol';
 
 /**
- * A world as a plain map: the key names a fact, the text says it. What must be true and what is found in a store are
- * both written this way, so that comparing them is comparing two maps.
+ * The content of a store as a plain map from a key to a text. The model and what is found in a store both have this form,
+ * so comparing them is comparing two maps.
  */
 export type Facts = ReadonlyMap<string, string>;
 
-/** What an operation makes of facts; null: the fact is no more. */
+/** The facts that an operation changes; null: it deletes the fact. */
 export type Effect = ReadonlyMap<string, string | null>;
 
 export const factKey = {
@@ -16,12 +16,12 @@ export const factKey = {
   client: (id: string) => `client/${id}`,
   entry: (writer: number | string, slot: number | string) => `entry/${writer}/${slot}`,
   stat: (metric: string, atS: number) => `stat/${metric}/${atS}`,
-  object: (partition: PartitionKey, id: string) => `object/${placeOf(partition)}/${id}`,
-  mark: (partition: PartitionKey, client: string) => `mark/${placeOf(partition)}/${client}`,
+  object: (partition: PartitionKey, id: string) => `object/${partitionPath(partition)}/${id}`,
+  mark: (partition: PartitionKey, client: string) => `mark/${partitionPath(partition)}/${client}`,
   document: (key: DocumentKey) => `document/${scopeOf(key)}/${key.name}`,
 } as const;
 
-export function placeOf({ source, user }: PartitionKey): string {
+export function partitionPath({ source, user }: PartitionKey): string {
   return `${source}/${user ?? ''}`;
 }
 
@@ -38,14 +38,9 @@ function scopeOf({ scope }: DocumentKey): string {
   }
 }
 
-/** One text for equal values, whatever the order of their keys. */
-export function factText(value: JsonValue | undefined): string {
-  return JSON.stringify(value, (_, inner: unknown) => {
-    const isHash = typeof inner === 'object' && inner !== null && !Array.isArray(inner);
-    return isHash
-      ? Object.fromEntries(Object.entries(inner).sort(([left], [right]) => (left < right ? -1 : 1)))
-      : inner;
-  });
+/** Returns one text for equal values, whatever the order of their keys. */
+export function factText(value: JsonValue): string {
+  return canonicalJson(value);
 }
 
 export interface StatSums {
@@ -59,7 +54,29 @@ export function statText({ count, sum, min, max }: StatSums): string {
   return factText({ count, sum, min, max });
 }
 
-/** When the device was seen is left out: the clock stands still. */
+/** Leaves out when the device was seen: the clock stands still. */
 export function markText({ epoch, seq, base, start }: Omit<DeviceTidemark, 'client' | 'seenAtMs'>): string {
   return factText({ epoch, seq, base, start });
+}
+
+/** The fields of a token, parsed without the server's code. */
+export interface TokenFields {
+  readonly epoch: string;
+  readonly seq: number;
+  /** The head at the last complete catch-up; null while the device starts over. */
+  readonly base: number | null;
+  /** The head at which starting over began; null when there is a base. */
+  readonly start: number | null;
+}
+
+export function tokenFields(token: string): TokenFields {
+  const [, epoch = '', seq = '', baseline = ''] = token.split('.');
+  const baselineSeq = Number.parseInt(baseline.slice(1), 36);
+  const isBase = baseline.startsWith('b');
+  return {
+    epoch,
+    seq: Number.parseInt(seq, 36),
+    base: isBase ? baselineSeq : null,
+    start: isBase ? null : baselineSeq,
+  };
 }

@@ -1,46 +1,53 @@
 import type { Dice } from '@tidemark/testing/kit';
+import type { KillPlan } from '../../processes/run-worker.ts';
 import type { Line } from './line.ts';
 import { isBatch } from './operation.ts';
 
 /**
- * When a worker is killed: `delayMs` after it has said something for the `count`-th time. `newborn` and `opening`: that
- * it opens the store, in a new folder or in the old one; `batch`: that it begins a large write; `busy`: that something
- * is done.
+ * When the worker is killed. `new_folder` and `opening`: while it opens the store, in a new folder or in the old one;
+ * `batch`: after it began a large write; `busy`: after it finished some operations.
  */
-export interface KillPlan {
-  readonly kind: 'newborn' | 'opening' | 'batch' | 'busy';
-  readonly count: number;
-  readonly delayMs: number;
+export interface StoreKillPlan extends KillPlan<Line> {
+  readonly kind: 'new_folder' | 'opening' | 'batch' | 'busy';
   /** Of a hundred operations on objects, how many are batches. */
   readonly batchPercent: number;
 }
 
-/** Every kind comes up in every so many rounds; the first round needs a store that lives for a while. */
-const KINDS: readonly KillPlan['kind'][] = ['busy', 'batch', 'newborn', 'batch', 'opening', 'busy', 'batch', 'newborn'];
+/** The kinds of consecutive rounds. The first round needs a store that exists for a while. */
+const KINDS: readonly StoreKillPlan['kind'][] = [
+  'busy',
+  'batch',
+  'new_folder',
+  'batch',
+  'opening',
+  'busy',
+  'batch',
+  'new_folder',
+];
 
-export function drawKillPlan(dice: Dice, round: number): KillPlan {
+export function drawKillPlan(dice: Dice, round: number): StoreKillPlan {
   const kind = KINDS[round % KINDS.length] ?? 'busy';
+  const isCounted = (line: Line) => isOfKind(kind, line);
   switch (kind) {
-    case 'newborn':
-      return { kind, count: 1, delayMs: dice.between(0, 60), batchPercent: 3 };
+    case 'new_folder':
+      return { kind, isCounted, count: 1, delayMs: dice.between(0, 60), batchPercent: 3 };
     case 'opening':
-      return { kind, count: 1, delayMs: dice.between(0, 150), batchPercent: 3 };
+      return { kind, isCounted, count: 1, delayMs: dice.between(0, 150), batchPercent: 3 };
     case 'batch':
-      return { kind, count: dice.between(1, 2), delayMs: dice.between(0, 80), batchPercent: 15 };
+      return { kind, isCounted, count: dice.between(1, 2), delayMs: dice.between(0, 80), batchPercent: 15 };
     case 'busy':
-      return { kind, count: drawPatience(dice), delayMs: dice.between(0, 3), batchPercent: 1 };
+      return { kind, isCounted, count: drawCount(dice), delayMs: dice.between(0, 3), batchPercent: 1 };
   }
 }
 
-/** Mostly short lives, so that there are many of them. */
-function drawPatience(dice: Dice): number {
+/** Mostly early kills, so that there are many rounds. */
+function drawCount(dice: Dice): number {
   return dice.chance(20) ? dice.between(100, 600) : dice.between(1, 100);
 }
 
-/** Whether a line is one of those the plan counts. */
-export function isAwaited({ kind }: KillPlan, line: Line): boolean {
+function isOfKind(kind: StoreKillPlan['kind'], line: Line): boolean {
   switch (kind) {
-    case 'newborn':
+    case 'new_folder':
     case 'opening':
       return line.say === 'opening';
     case 'batch':

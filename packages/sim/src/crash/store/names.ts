@@ -1,14 +1,14 @@
 import type { DocumentKey, PartitionKey } from '@tidemark/core';
-import type { DocumentContent, DocumentRoom, Room } from './operation.ts';
+import type { DocumentContent, DocumentOwner, Target } from './operation.ts';
 
-// Every writer has names of its own, so that whatever it finds changed was changed by itself. None contains a slash,
-// which separates the parts of a fact's key.
+// Every writer uses names of its own, so only itself changes its data. No name contains a slash, which separates the
+// parts of a fact's key.
 
 export const WRITERS: readonly number[] = [0, 1, 2, 3, 4];
-/** The writer who sets up what all need, and whose device watches the shared partition. */
-export const KEEPER = 0;
+/** The writer that creates what all writers need, and whose device pulls from the shared partition. */
+export const SETUP_WRITER = 0;
 
-export const SOURCES: Readonly<Record<Room, string>> = { shared: 'Catalog', own: 'Notes' };
+export const SOURCES: Readonly<Record<Target, string>> = { shared: 'Catalog', own: 'Notes' };
 
 export function loginOf(writer: number): string {
   return `u${writer}`;
@@ -18,9 +18,9 @@ export function clientOf(writer: number): string {
   return `d${writer}`;
 }
 
-/** The partition a writer's device synchronises. */
-export function deviceRoom(writer: number): Room {
-  return writer === KEEPER ? 'shared' : 'own';
+/** Returns the partition that a writer's device synchronises. */
+export function deviceTarget(writer: number): Target {
+  return writer === SETUP_WRITER ? 'shared' : 'own';
 }
 
 export function objectId(writer: number, index: number): string {
@@ -31,13 +31,13 @@ export function metricOf(writer: number, name: string): string {
   return `w${writer}.${name}`;
 }
 
-export function partitionOf(writer: number, room: Room): PartitionKey {
-  return { source: SOURCES[room], user: room === 'shared' ? null : loginOf(writer) };
+export function partitionOf(writer: number, target: Target): PartitionKey {
+  return { source: SOURCES[target], user: target === 'shared' ? null : loginOf(writer) };
 }
 
-export function documentOf(writer: number, where: DocumentRoom, type: DocumentContent['type']): DocumentKey {
+export function documentOf(writer: number, owner: DocumentOwner, type: DocumentContent['type']): DocumentKey {
   const name = `${type}-${writer}`;
-  switch (where) {
+  switch (owner) {
     case 'server':
       return { scope: { kind: 'server' }, name };
     case 'shared':

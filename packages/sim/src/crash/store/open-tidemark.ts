@@ -4,7 +4,7 @@ import { seededRandom, settableClock, weakPasswords } from '@tidemark/testing/ki
 
 const silent = () => undefined;
 
-/** A warning means that something was given up silently; nothing may be, here. */
+/** A warning means that the server gave something up, which no run may cause. */
 const log: Log = {
   debug: silent,
   info: silent,
@@ -12,11 +12,11 @@ const log: Log = {
     throw new Error(`the server warned: ${event} ${JSON.stringify(fields)}`);
   },
   error(event, fields) {
-    throw new Error(`the server complained: ${event} ${JSON.stringify(fields)}`);
+    throw new Error(`the server logged an error: ${event} ${JSON.stringify(fields)}`);
   },
 };
 
-/** The whole server on the store in a folder. The clock stands still, in every process at the same moment. */
+/** Opens the core on the store in a folder. Its clock stands still, at the same time in every process. */
 export async function openTidemark(folder: string): Promise<Tidemark> {
   return tidemarkOn(await openEmbeddedStore({ folder }));
 }

@@ -1,21 +1,22 @@
 import type { JsonValue } from '@tidemark/protocol';
-import type { TokenWords } from './token-words.ts';
+import type { TokenFields } from './facts.ts';
 
-/** Everybody's partition, or that of the writer's own user. */
-export type Room = 'shared' | 'own';
+/** The partition that an operation is about: the shared one, or that of the writer's own user. */
+export type Target = 'shared' | 'own';
 
-/** Many objects in few words; `unfoldBunch` says which. */
-export interface Bunch {
+/** Many objects of a writer in few words; `objectsInRange` returns them. */
+export interface ObjectRange {
   readonly first: number;
   readonly count: number;
-  readonly salt: number;
+  /** Decides the attributes. */
+  readonly seed: number;
 }
 
-export type DocumentRoom = 'server' | 'shared' | 'user' | 'client';
+export type DocumentOwner = 'server' | 'shared' | 'user' | 'client';
 
 export type DocumentContent =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'objects'; readonly objects: Bunch };
+  | { readonly type: 'objects'; readonly objects: ObjectRange };
 
 export interface Measurement {
   readonly metric: string;
@@ -24,22 +25,22 @@ export interface Measurement {
 }
 
 export type ObjectsOperation =
-  | { readonly kind: 'push_objects'; readonly room: Room; readonly objects: Bunch }
-  | { readonly kind: 'push_deletes'; readonly room: Room; readonly objects: Bunch }
-  | { readonly kind: 'fast_insert'; readonly room: Room; readonly objects: Bunch }
-  | { readonly kind: 'fast_update'; readonly room: Room; readonly remove: Bunch; readonly put: Bunch }
-  | { readonly kind: 'fast_delete'; readonly room: Room; readonly remove: Bunch }
-  /** Only in the writer's own partition: everybody else's objects would go. */
-  | { readonly kind: 'replace'; readonly room: 'own'; readonly objects: Bunch };
+  | { readonly kind: 'push_objects'; readonly target: Target; readonly objects: ObjectRange }
+  | { readonly kind: 'push_deletes'; readonly target: Target; readonly objects: ObjectRange }
+  | { readonly kind: 'fast_insert'; readonly target: Target; readonly objects: ObjectRange }
+  | { readonly kind: 'fast_update'; readonly target: Target; readonly remove: ObjectRange; readonly put: ObjectRange }
+  | { readonly kind: 'fast_delete'; readonly target: Target; readonly remove: ObjectRange }
+  /** Only in the writer's own partition: it would delete the objects of other writers. */
+  | { readonly kind: 'replace'; readonly target: 'own'; readonly objects: ObjectRange };
 
 export interface DocumentOperation {
   readonly kind: 'set_document' | 'append_document';
-  readonly where: DocumentRoom;
+  readonly owner: DocumentOwner;
   readonly content: DocumentContent;
 }
 
 export type RegistryOperation =
-  | { readonly kind: 'declare_source'; readonly room: Room }
+  | { readonly kind: 'declare_source'; readonly target: Target }
   | { readonly kind: 'create_user' }
   | { readonly kind: 'update_user'; readonly mood: JsonValue }
   | { readonly kind: 'delete_user' }
@@ -56,21 +57,21 @@ export type StatsOperation =
   | { readonly kind: 'record_stats'; readonly values: readonly Measurement[] }
   | { readonly kind: 'trim_stats'; readonly beforeMinute: number };
 
-/** Brutal: without asking what devices still need. */
 export interface TrimOperation {
   readonly kind: 'trim';
-  readonly room: Room;
-  readonly isBrutal: boolean;
+  readonly target: Target;
+  /** True: it ignores the positions of devices. */
+  readonly isForced: boolean;
 }
 
 export interface PullOperation {
   readonly kind: 'pull';
-  readonly room: Room;
+  readonly target: Target;
   readonly token: string | null;
   readonly objectsMax: number;
 }
 
-/** Something a writer does, as data: the worker carries it out, the oracle works out what it must lead to. */
+/** An operation of a writer as data: the worker performs it, the model computes its effect. */
 export type Operation =
   | ObjectsOperation
   | DocumentOperation
@@ -79,23 +80,23 @@ export type Operation =
   | TrimOperation
   | PullOperation;
 
-/** What the server answered. */
+/** The answer of the server. */
 export type Answer =
   | { readonly kind: 'written'; readonly changed: number; readonly seq: number }
   | { readonly kind: 'trimmed'; readonly floor: number }
-  /** With the tidemark that could be read when the pull was noted; null: there was none. */
-  | { readonly kind: 'page'; readonly text: string; readonly mark: TokenWords | null }
+  /** With the tidemark that the store had right after the pull; null: none. */
+  | { readonly kind: 'page'; readonly text: string; readonly mark: TokenFields | null }
   | { readonly kind: 'done' };
 
-/** More changes than one message to the writer thread takes. */
+/** More changes than fit in one message to the writer thread. */
 export const BATCH_OBJECTS = { least: 2_001, most: 3_000 } as const;
 
 export function isAboutObjects(operation: Operation): operation is ObjectsOperation {
-  return bunchesOf(operation).length > 0;
+  return rangesOf(operation).length > 0;
 }
 
-/** The bunches of objects an operation names. */
-export function bunchesOf(operation: Operation): readonly Bunch[] {
+/** Returns the ranges of objects that an operation names. */
+export function rangesOf(operation: Operation): readonly ObjectRange[] {
   switch (operation.kind) {
     case 'push_objects':
     case 'push_deletes':
@@ -112,5 +113,5 @@ export function bunchesOf(operation: Operation): readonly Bunch[] {
 }
 
 export function isBatch(operation: Operation): boolean {
-  return bunchesOf(operation).some(({ count }) => count >= BATCH_OBJECTS.least);
+  return rangesOf(operation).some(({ count }) => count >= BATCH_OBJECTS.least);
 }

@@ -1,37 +1,37 @@
 import { type Problem, problemAbout } from './problem.ts';
 import type { PartitionReading } from './read-store.ts';
 
-/** What is known of the last look at a partition. */
-interface Look {
+/** What is knownKeys of the last look at a partition. */
+interface Observation {
   readonly epoch: string;
   readonly head: number;
   readonly floor: number;
   readonly journal: ReadonlyMap<number, string>;
 }
 
-/** One write of objects, as far as devices may hear of it. */
-interface Stir {
+/** A write of objects that pages of the device may still contain. */
+interface PendingWrite {
   readonly ids: ReadonlySet<string>;
-  /** The moment it was acknowledged. */
-  doneAt: number;
+  /** The time when it was acknowledged. */
+  acknowledgedAt: number;
 }
 
-/** What may never be undone about one partition: its epoch, its seqs, its floor. */
+/** Checks what may never go back in one partition: its epoch, its seqs, its floor. */
 export class PartitionHistory {
-  /** Counts the lives: a user who is deleted and made again begins another. */
-  life = 0;
-  readonly #place: string;
+  /** Counts generations: a user who is deleted and created again begins another. */
+  generation = 0;
+  readonly #path: string;
   readonly #pastEpochs = new Set<string>();
-  #last: Look | null = null;
+  #last: Observation | null = null;
   #seqAcknowledged = 0;
   #floorAcknowledged = 0;
-  #stirs: Stir[] = [];
+  #pendingWrites: PendingWrite[] = [];
 
-  constructor(place: string) {
-    this.#place = place;
+  constructor(path: string) {
+    this.#path = path;
   }
 
-  /** The newest seq that was acknowledged in this life. */
+  /** The newest seq that was acknowledged in this generation. */
   get seqAcknowledged(): number {
     return this.#seqAcknowledged;
   }
@@ -44,34 +44,34 @@ export class PartitionHistory {
     this.#floorAcknowledged = Math.max(this.#floorAcknowledged, floor);
   }
 
-  /** A write began; call what is returned when it is acknowledged. */
-  stir(ids: Iterable<string>): (now: number) => void {
-    const stir: Stir = { ids: new Set(ids), doneAt: Number.POSITIVE_INFINITY };
-    this.#stirs.push(stir);
+  /** Records that a write began. Returns the function to call when it is acknowledged. */
+  beginWrite(ids: Iterable<string>): (now: number) => void {
+    const beginWrite: PendingWrite = { ids: new Set(ids), acknowledgedAt: Number.POSITIVE_INFINITY };
+    this.#pendingWrites.push(beginWrite);
     return (now) => {
-      stir.doneAt = now;
+      beginWrite.acknowledgedAt = now;
     };
   }
 
-  /** Whether an object was written to since the last complete catch-up of the device. */
-  isStirred(id: string): boolean {
-    return this.#stirs.some(({ ids }) => ids.has(id));
+  /** Returns true if an object was written since the last complete catch-up of the device. */
+  wasWritten(id: string): boolean {
+    return this.#pendingWrites.some(({ ids }) => ids.has(id));
   }
 
-  /** The device has caught up by a pull begun at that moment: it will not hear again of what was done before. */
+  /** Records that the device caught up by a pull that began at that time: later pages omit the writes before it. */
   caughtUp(begunAt: number): void {
-    this.#stirs = this.#stirs.filter(({ doneAt }) => doneAt >= begunAt);
+    this.#pendingWrites = this.#pendingWrites.filter(({ acknowledgedAt }) => acknowledgedAt >= begunAt);
   }
 
-  beginLife(): void {
-    this.life++;
+  beginGeneration(): void {
+    this.generation++;
     if (this.#last !== null) this.#pastEpochs.add(this.#last.epoch);
     this.#last = null;
     this.#seqAcknowledged = 0;
     this.#floorAcknowledged = 0;
   }
 
-  /** Null: the store does not know the partition. */
+  /** Compares with the partition in the store; null: the store does not have it. */
   *examine(reading: PartitionReading | null): Iterable<Problem> {
     if (reading === null) {
       if (this.#last !== null || this.#seqAcknowledged > 0) yield this.#problem('the partition is gone');
@@ -89,28 +89,28 @@ export class PartitionHistory {
   *#examineSums({ state, size, checksum }: PartitionReading): Iterable<Problem> {
     if (state.size === size && state.checksum === checksum) return;
     const detail = `size ${state.size} and checksum ${state.checksum} noted, ${size} and ${checksum} computed`;
-    yield { rule: 'CRASH-4', detail: `${this.#place}: ${detail}` };
+    yield { rule: 'CRASH-4', detail: `${this.#path}: ${detail}` };
   }
 
   *#examineEpoch({ state }: PartitionReading): Iterable<Problem> {
     if (this.#last !== null && this.#last.epoch !== state.epoch) yield this.#problem('the epoch changed');
-    if (this.#pastEpochs.has(state.epoch)) yield this.#problem('the epoch of an earlier life came back');
+    if (this.#pastEpochs.has(state.epoch)) yield this.#problem('the epoch of an earlier generation came back');
   }
 
   *#examineSeqs({ state, journal }: PartitionReading): Iterable<Problem> {
     if (state.head < this.#seqAcknowledged) {
-      yield this.#problem(`the head is ${state.head}, but seq ${this.#seqAcknowledged} was given out`);
+      yield this.#problem(`the head is ${state.head}, but seq ${this.#seqAcknowledged} was acknowledged`);
     }
     if (state.floor < this.#floorAcknowledged || state.floor > state.head) {
       yield this.#problem(`the floor is ${state.floor} (head ${state.head}), after ${this.#floorAcknowledged}`);
     }
     const beyond = [...journal.keys()].filter((seq) => seq > state.head || seq < 1);
-    if (beyond.length > 0) yield this.#problem('something stands outside the journal', beyond.map(String));
+    if (beyond.length > 0) yield this.#problem('the journal has an entry outside its range', beyond.map(String));
     const reused = this.#reused(journal);
-    if (reused.length > 0) yield this.#problem('a seq stands for something else than before', reused);
+    if (reused.length > 0) yield this.#problem('a seq has other content than before', reused);
   }
 
-  /** Up to the head of the last look things may leave the journal, but nothing can have been added to it. */
+  /** Returns changed entries up to the last head, where entries may disappear but nothing may be added. */
   #reused(journal: ReadonlyMap<number, string>): string[] {
     const last = this.#last;
     if (last === null) return [];
@@ -120,6 +120,6 @@ export class PartitionHistory {
   }
 
   #problem(what: string, details: readonly string[] = []): Problem {
-    return problemAbout('CRASH-5', `${this.#place}: ${what}`, details);
+    return problemAbout('CRASH-5', `${this.#path}: ${what}`, details);
   }
 }

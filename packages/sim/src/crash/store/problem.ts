@@ -1,4 +1,4 @@
-/** The rules a crash must not break; docs/rules.md says what each means. */
+/** Rules of docs/rules.md that a crash must not break. */
 export type CrashRule = 'CRASH-1' | 'CRASH-2' | 'CRASH-3' | 'CRASH-4' | 'CRASH-5' | 'CRASH-6' | 'CRASH-7';
 
 export interface Problem {
@@ -6,11 +6,11 @@ export interface Problem {
   readonly detail: string;
 }
 
-/** Facts shown of those that are wrong. */
+/** How many details a problem shows. */
 const SHOWN_MAX = 5;
 const TEXT_UNITS_MAX = 300;
 
-/** One problem about many facts. */
+/** Returns one problem with some of its details. */
 export function problemAbout(rule: CrashRule, what: string, details: readonly string[]): Problem {
   const shown = details.slice(0, SHOWN_MAX).map((detail) => detail.slice(0, TEXT_UNITS_MAX));
   const rest = details.length > SHOWN_MAX ? [`and ${details.length - SHOWN_MAX} more`] : [];

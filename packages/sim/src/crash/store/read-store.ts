@@ -1,24 +1,25 @@
 import type { DocumentKey, PartitionKey, PartitionState, Tidemark } from '@tidemark/core';
-import { addChecksums, canonicalJson, type JsonValue, objectChecksum, parseJson } from '@tidemark/protocol';
+import { addChecksums, type JsonValue, objectChecksum, parseJson } from '@tidemark/protocol';
+import { type ModelObject, objectText, withAttributes } from '../../model/objects.ts';
+import type { Attributes } from '../../model/write.ts';
 import { clientText } from './effect-of.ts';
-import { type Facts, factKey, factText, markText, placeOf, statText } from './facts.ts';
+import { type Facts, factKey, factText, markText, partitionPath, statText } from './facts.ts';
 import { documentOf, WRITERS } from './names.ts';
-import type { Attributes } from './unfold-bunch.ts';
 
-/** Everything a store holds, as found. */
+/** Everything that a store holds. */
 export interface StoreReading {
   readonly epoch: string;
   readonly facts: Facts;
-  /** By place. */
+  /** By the path of the partition. */
   readonly partitions: ReadonlyMap<string, PartitionReading>;
-  /** What `verify` found. */
+  /** The findings of `verify`. */
   readonly findings: readonly string[];
 }
 
 export interface PartitionReading {
   readonly key: PartitionKey;
   readonly state: PartitionState;
-  /** What stands at each seq: a record, or the id of a deleted object. */
+  /** The content of each seq: a record, or the id of a deleted object. */
   readonly journal: ReadonlyMap<number, string>;
   /** Computed from the records. */
   readonly size: number;
@@ -32,7 +33,7 @@ export async function readStore(tidemark: Tidemark): Promise<StoreReading> {
   const facts = new Map<string, string>();
   const partitions = new Map<string, PartitionReading>();
   for (const key of await tidemark.store.partitions({ limit: ALL })) {
-    partitions.set(placeOf(key), await readPartition(tidemark, key, facts));
+    partitions.set(partitionPath(key), await readPartition(tidemark, key, facts));
   }
   await readRegistry(tidemark, facts);
   await readDocuments(tidemark, facts);
@@ -42,7 +43,7 @@ export async function readStore(tidemark: Tidemark): Promise<StoreReading> {
   return { epoch: await tidemark.store.epoch(), facts, partitions, findings };
 }
 
-/** Reads the journal from its begin to its end; nobody else writes meanwhile. */
+/** Reads the whole journal; nobody writes at the same time. */
 async function readPartition(
   tidemark: Tidemark,
   key: PartitionKey,
@@ -54,37 +55,29 @@ async function readPartition(
   for (let after = 0; ; ) {
     const slice = await tidemark.store.readJournal(key, { after, tombstonesAfter: 0, ...SLICE });
     for (const [index, record] of slice.records.entries()) {
-      const { id, attributes } = readRecord(record);
+      const { id, object } = readRecord(record);
       journal.set(slice.seqs[index] ?? 0, record);
-      facts.set(factKey.object(key, id), factText(attributes));
-      checksum = addChecksums(checksum, checksumOf(id, attributes));
+      facts.set(factKey.object(key, id), objectText(object));
+      checksum = addChecksums(checksum, objectChecksum(id, object));
     }
     tombstones.push(...slice.tombstones);
     after = slice.upTo;
     if (after < slice.state.head) continue;
     const size = journal.size;
-    await addGraves(tidemark, key, tombstones, journal);
+    await addTombstones(tidemark, key, tombstones, journal);
     await readMarks(tidemark, key, facts);
     return { key, state: slice.state, journal, size, checksum };
   }
 }
 
-/** A record begins with a member of a JSON object; what the server notes for itself follows on another line. */
-function readRecord(record: string): { readonly id: string; readonly attributes: Attributes } {
+/** A record begins with a member of a JSON object; the server's own fields follow on another line. */
+function readRecord(record: string): { readonly id: string; readonly object: ModelObject } {
   const [member = ''] = record.split('\n');
   const [[id, attributes] = ['', {}]] = Object.entries(parseJson(`{${member}}`) as Record<string, Attributes>);
-  return { id, attributes };
+  return { id, object: withAttributes(new Map(), attributes) };
 }
 
-/** The way a device computes it: this much of the protocol is shared with every device. */
-export function checksumOf(id: string, attributes: Attributes): number {
-  return objectChecksum(
-    id,
-    Object.entries(attributes).map(([name, value]) => [name, canonicalJson(value)]),
-  );
-}
-
-async function addGraves(
+async function addTombstones(
   tidemark: Tidemark,
   key: PartitionKey,
   ids: readonly string[],
@@ -117,10 +110,10 @@ async function readRegistry(tidemark: Tidemark, facts: Map<string, string>): Pro
   }
 }
 
-/** Asks the store itself: documents of users that are gone must be gone too, and the server would not even look. */
+/** Asks the store itself: the server would not look for documents of deleted users, which must be deleted too. */
 async function readDocuments(tidemark: Tidemark, facts: Map<string, string>): Promise<void> {
-  const rooms = ['server', 'shared', 'user', 'client'] as const;
-  const keys = WRITERS.flatMap((writer) => rooms.map((where) => documentOf(writer, where, 'text')));
+  const owners = ['server', 'shared', 'user', 'client'] as const;
+  const keys = WRITERS.flatMap((writer) => owners.map((owner) => documentOf(writer, owner, 'text')));
   const scopes = new Map(keys.map(({ scope }) => [JSON.stringify(scope), scope]));
   for (const scope of scopes.values()) {
     for (const name of await tidemark.store.documentNames(scope)) await readDocument(tidemark, { scope, name }, facts);

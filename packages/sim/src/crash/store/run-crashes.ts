@@ -2,28 +2,28 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tidemark } from '@tidemark/core';
 import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { runWorker } from '../../processes/run-worker.ts';
 import { type Check, checkStore } from './check-store.ts';
-import { drawKillPlan, type KillPlan } from './kill-plan.ts';
+import { drawKillPlan, type StoreKillPlan } from './kill-plan.ts';
 import type { Line } from './line.ts';
 import { openTidemark } from './open-tidemark.ts';
 import { type Problem, problemAbout } from './problem.ts';
-import { runWorker } from './run-worker.ts';
 import { type Settlement, World } from './world.ts';
 
 export interface CrashOptions {
   readonly rounds: number;
   readonly seed: number;
-  /** Empty or not there yet; everything happens in it. */
+  /** An empty or missing folder. */
   readonly folder: string;
-  /** For the canary: the worker acknowledges what it has not done. */
-  readonly isLiar?: boolean;
+  /** Plants a bug: the worker acknowledges what it has not done. */
+  readonly acknowledgesEarly?: boolean;
   readonly onRound?: (report: RoundReport) => void;
 }
 
 export interface RoundReport {
   /** Counted from 1. */
   readonly round: number;
-  readonly plan: KillPlan;
+  readonly plan: StoreKillPlan;
   readonly acknowledged: number;
   readonly settlement: Settlement;
   readonly problems: readonly Problem[];
@@ -33,8 +33,8 @@ export interface RoundReport {
 const NOTHING_SETTLED: Settlement = { applied: 0, notApplied: 0, neither: 0 };
 
 /**
- * Kills a working server again and again and looks each time whether everything is as it must be. Goes on in the same
- * folder from round to round, and ends early at the first round with a problem.
+ * Kills a working server again and again and checks its store each time. All rounds use the same folder, except those
+ * that test a new one. Ends early at the first round with a problem.
  */
 export async function runCrashes(options: CrashOptions): Promise<readonly RoundReport[]> {
   const world = new World();
@@ -48,37 +48,42 @@ export async function runCrashes(options: CrashOptions): Promise<readonly RoundR
   return reports;
 }
 
-/** How to see a failure again; the moment of a kill is never quite the same, so it may take some rounds more. */
+/** Returns the command that repeats a run. The moments of kills vary, so it may need more rounds. */
 export function replayCommand({ rounds, seed }: Pick<CrashOptions, 'rounds' | 'seed'>): string {
-  return `npm run crash -- --rounds ${rounds} --seed ${seed}`;
+  return `npm run sim -- crash --rounds ${rounds} --seed ${seed}`;
 }
 
 async function runRound(options: CrashOptions, ownWorld: World, round: number): Promise<RoundReport> {
   const startedMs = performance.now();
   const dice = new Dice(seededRandom(options.seed * 1_000_003 + round));
   const plan = drawKillPlan(dice, round - 1);
-  const isNewborn = plan.kind === 'newborn';
-  const folder = join(options.folder, isNewborn ? `newborn-${round}` : 'store');
-  const world = isNewborn ? new World() : ownWorld;
-  const lines = await runWorker(ordersOf(options, world, folder, plan, dice), plan);
+  const isNewFolder = plan.kind === 'new_folder';
+  const folder = join(options.folder, isNewFolder ? `new-${round}` : 'store');
+  const world = isNewFolder ? new World() : ownWorld;
+  const { lines } = await runWorker<Line>({
+    program: 'crash/store/worker.js',
+    options: { folder, ...workerOptions(options, world, plan, dice) },
+    kill: plan,
+  });
   const file = join(options.folder, `round-${round}.jsonl`);
   const { settlement, problems } = await checkRound(world, lines, folder, dice).catch((error: unknown) => {
     keepLines(file, lines);
     throw error;
   });
   if (problems.length > 0) keepLines(file, lines);
-  else if (isNewborn) rmSync(folder, { recursive: true, force: true });
+  else if (isNewFolder) rmSync(folder, { recursive: true, force: true });
   const acknowledged = lines.filter(({ say }) => say === 'done').length;
   return { round, plan, acknowledged, settlement, problems, tookMs: performance.now() - startedMs };
 }
 
-function ordersOf({ isLiar = false }: CrashOptions, world: World, folder: string, plan: KillPlan, dice: Dice) {
+function workerOptions({ acknowledgesEarly = false }: CrashOptions, world: World, plan: StoreKillPlan, dice: Dice) {
+  const { batchPercent } = plan;
   const seed = dice.below(2 ** 31);
-  return { folder, seed, batchPercent: plan.batchPercent, known: world.known(), tokens: world.tokens(), isLiar };
+  return { seed, batchPercent, knownKeys: world.knownKeys(), tokens: world.tokens(), acknowledgesEarly };
 }
 
 async function checkRound(world: World, lines: readonly Line[], folder: string, dice: Dice): Promise<Check> {
-  for (const line of lines) world.hear(line);
+  for (const line of lines) world.add(line);
   const tidemark = await reopen(folder);
   if ('rule' in tidemark) return { settlement: NOTHING_SETTLED, problems: [tidemark] };
   try {
@@ -92,7 +97,7 @@ async function reopen(folder: string): Promise<Tidemark | Problem> {
   try {
     return await openTidemark(folder);
   } catch (error) {
-    return problemAbout('CRASH-7', 'the folder cannot be opened again', [String(error)]);
+    return problemAbout('CRASH-7', 'the folder cannot be opened', [String(error)]);
   }
 }
 

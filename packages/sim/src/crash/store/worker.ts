@@ -1,52 +1,47 @@
 import type { Tidemark } from '@tidemark/core';
 import { Dice, seededRandom } from '@tidemark/testing/kit';
-import { say } from '../say.ts';
-import { startWatchdog } from '../watchdog.ts';
+import { runAsWorker, writeLine } from '../../processes/worker.ts';
 import { drawOperation, type WriterState } from './draw-operation.ts';
 import { factKey } from './facts.ts';
-import type { Line, WorkerOrders } from './line.ts';
-import { clientOf, KEEPER, loginOf, SOURCES, WRITERS } from './names.ts';
+import type { Line, WorkerOptions } from './line.ts';
+import { clientOf, loginOf, SETUP_WRITER, SOURCES, WRITERS } from './names.ts';
 import { openTidemark } from './open-tidemark.ts';
 import { type Answer, isAboutObjects, type Operation } from './operation.ts';
 import { performOperation } from './perform-operation.ts';
 
-/**
- * The process that is killed. It does what its writers draw and says so, until somebody ends it; it never ends by
- * itself.
- */
 const LIFE_MS = 600_000;
 
 class WriterLoop {
   readonly #tidemark: Tidemark;
   readonly #dice: Dice;
-  readonly #isLiar: boolean;
+  readonly #acknowledgesEarly: boolean;
   #state: WriterState;
 
-  constructor(tidemark: Tidemark, orders: WorkerOrders, writer: number) {
+  constructor(tidemark: Tidemark, options: WorkerOptions, writer: number) {
     this.#tidemark = tidemark;
-    this.#dice = new Dice(seededRandom(orders.seed * WRITERS.length + writer));
-    this.#isLiar = orders.isLiar;
+    this.#dice = new Dice(seededRandom(options.seed * WRITERS.length + writer));
+    this.#acknowledgesEarly = options.acknowledgesEarly;
     this.#state = {
       writer,
-      hasUser: orders.known.includes(factKey.user(loginOf(writer))),
-      hasClient: orders.known.includes(factKey.client(clientOf(writer))),
-      token: orders.tokens[writer] ?? null,
-      batchPercent: orders.batchPercent,
+      hasUser: options.knownKeys.includes(factKey.user(loginOf(writer))),
+      hasClient: options.knownKeys.includes(factKey.client(clientOf(writer))),
+      token: options.tokens[writer] ?? null,
+      batchPercent: options.batchPercent,
     };
   }
 
   /**
-   * What all others need: the sources, a shared partition that was written to, and a tidemark of the device that
-   * watches it. From then on no trim may pass that device, however the others trim.
+   * Creates what all writers need: the sources, an object in the shared partition, and a tidemark of the device that
+   * pulls from it. From then on that tidemark limits every trim of the shared partition.
    */
-  async setUp(known: readonly string[]): Promise<void> {
-    for (const room of ['shared', 'own'] as const) {
-      if (!known.includes(factKey.source(SOURCES[room]))) await this.#perform({ kind: 'declare_source', room });
+  async setUp(knownKeys: readonly string[]): Promise<void> {
+    for (const target of ['shared', 'own'] as const) {
+      if (!knownKeys.includes(factKey.source(SOURCES[target]))) await this.#perform({ kind: 'declare_source', target });
     }
     if (!this.#state.hasUser) await this.#perform({ kind: 'create_user' });
     if (!this.#state.hasClient) await this.#perform({ kind: 'register_client' });
-    await this.#perform({ kind: 'push_objects', room: 'shared', objects: { first: 0, count: 1, salt: 1 } });
-    await this.#perform({ kind: 'pull', room: 'shared', token: this.#state.token, objectsMax: 1 });
+    await this.#perform({ kind: 'push_objects', target: 'shared', objects: { first: 0, count: 1, seed: 1 } });
+    await this.#perform({ kind: 'pull', target: 'shared', token: this.#state.token, objectsMax: 1 });
   }
 
   async run(): Promise<never> {
@@ -55,22 +50,16 @@ class WriterLoop {
 
   async #perform(operation: Operation): Promise<void> {
     const { writer } = this.#state;
-    const isLie = this.#isLiar && isAboutObjects(operation);
-    tell({ say: 'begin', writer, operation });
-    if (isLie) tell({ say: 'done', writer, answer: { kind: 'done' } });
-    try {
-      const answer = await performOperation(this.#tidemark, writer, operation);
-      if (!isLie) tell({ say: 'done', writer, answer });
-      this.#state = { ...this.#state, ...changeOf(operation, answer) };
-    } catch (error) {
-      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      tell({ say: 'failed', writer, reason });
-      process.exit(1);
-    }
+    const isEarly = this.#acknowledgesEarly && isAboutObjects(operation);
+    report({ say: 'begin', writer, operation });
+    if (isEarly) report({ say: 'done', writer, answer: { kind: 'done' } });
+    const answer = await performOperation(this.#tidemark, writer, operation);
+    if (!isEarly) report({ say: 'done', writer, answer });
+    this.#state = { ...this.#state, ...changeOf(operation, answer) };
   }
 }
 
-/** What the writer knows of itself after an operation. */
+/** Returns what an operation changes in the state of its writer. */
 function changeOf(operation: Operation, answer: Answer): Partial<WriterState> {
   if (answer.kind === 'page') return { token: (JSON.parse(answer.text) as { token: string }).token };
   if (operation.kind === 'create_user') return { hasUser: true };
@@ -78,18 +67,18 @@ function changeOf(operation: Operation, answer: Answer): Partial<WriterState> {
   return operation.kind === 'delete_user' ? { hasUser: false, hasClient: false } : {};
 }
 
-function tell(line: Line): void {
-  say(line);
+function report(line: Line): void {
+  writeLine(line);
 }
 
-async function work(orders: WorkerOrders): Promise<void> {
-  startWatchdog(LIFE_MS);
-  tell({ say: 'opening' });
-  const tidemark = await openTidemark(orders.folder);
-  tell({ say: 'open', epoch: await tidemark.store.epoch() });
-  const loops = WRITERS.map((writer) => new WriterLoop(tidemark, orders, writer));
-  await loops[KEEPER]?.setUp(orders.known);
+/** The process that is killed. Its writers perform random operations and report them until then. */
+async function work(options: WorkerOptions): Promise<void> {
+  report({ say: 'opening' });
+  const tidemark = await openTidemark(options.folder);
+  report({ say: 'open', epoch: await tidemark.store.epoch() });
+  const loops = WRITERS.map((writer) => new WriterLoop(tidemark, options, writer));
+  await loops[SETUP_WRITER]?.setUp(options.knownKeys);
   await Promise.all(loops.map((loop) => loop.run()));
 }
 
-await work(JSON.parse(process.argv[2] ?? '') as WorkerOrders);
+await runAsWorker(LIFE_MS, work);

@@ -1,27 +1,15 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as pass } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Tidemark } from '@tidemark/core';
 import { OUTCOMES_PER_PULL_MAX, type Outcome, UPLOADS_PER_PUSH_MAX, type Upload } from '@tidemark/protocol';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import {
-  answerJson,
-  collectingLog,
-  Dice,
-  type FakeBackend,
-  openFakeBackend,
-  seededRandom,
-  weakPasswords,
-} from '@tidemark/testing/kit';
-import { QUEUE } from './orders.ts';
+import { answerJson, collectingLog, Dice, openFakeBackend, seededRandom, weakPasswords } from '@tidemark/testing/kit';
+import { runWorker } from '../../processes/run-worker.ts';
+import { type Line, QUEUE } from './line.ts';
 
 export interface UploadsCrashOptions {
   readonly kills: number;
   readonly uploads: number;
   readonly seed: number;
-  /** Everything happens in it. */
   readonly folder: string;
 }
 
@@ -32,34 +20,41 @@ export interface UploadsCrashReport {
   readonly problems: readonly string[];
 }
 
-/** Sources and build lie side by side, so this finds the built worker from either. */
-const WORKER = fileURLToPath(new URL('../../../dist/crash/uploads/worker.js', import.meta.url));
-const WAIT_MS_MAX = 450_000;
 const UPLOADS_PER_OBJECT = 5;
 
-/** Kills a process that carries uploads to a backend again and again, then lets one finish, and looks whether all adds up. */
+/** Kills a process that carries uploads to a backend again and again, then lets one finish, and checks the result. */
 export async function runUploadsCrashes(options: UploadsCrashOptions): Promise<UploadsCrashReport> {
   const { kills: killsMax, uploads: count, seed } = options;
   const folder = join(options.folder, 'store');
-  const office = new Office();
-  const fake = await openFakeBackend(() => 'unsigned');
-  fake.on('*', ({ call, body }, response) => answerJson(response, { id: office.perform(call, body) }));
-  const device = await leaveUploads(folder, uploadsFor(count));
+  const backend = new OrderedBackend();
+  const server = await openFakeBackend(() => 'unsigned');
+  server.on('*', ({ call, body }, response) => answerJson(response, { id: backend.perform(call, body) }));
+  const device = await enqueueUploads(folder, uploadsFor(count));
   const dice = new Dice(seededRandom(seed));
-  const perLife = Math.floor(count / (killsMax + 1));
+  const perKill = Math.floor(count / (killsMax + 1));
+  const work = async (kill: { readonly count: number; readonly delayMs: number } | null) => {
+    const { lines, isKilled } = await runWorker<Line>({
+      program: 'crash/uploads/worker.js',
+      options: { folder, url: server.url },
+      kill: kill && { ...kill, isCounted: ({ say }) => say === 'call' },
+    });
+    const last = lines.at(-1);
+    if (last?.say === 'failed') throw new Error(last.reason);
+    return isKilled;
+  };
   let kills = 0;
-  while (kills < killsMax && office.effects.size < count) {
-    const calls = dice.between(1, Math.max(2, perLife * 2));
-    if (await runWorker(folder, fake, { calls, delayMs: dice.between(0, 12) })) kills++;
+  while (kills < killsMax && backend.effects.size < count) {
+    const calls = dice.between(1, Math.max(2, perKill * 2));
+    if (await work({ count: calls, delayMs: dice.between(0, 12) })) kills++;
   }
-  if (await runWorker(folder, fake, null)) throw new Error('the last worker was too slow');
-  const calls = fake.requests.length;
-  await fake.close();
-  return { kills, calls, problems: [...office.problems, ...(await problemsIn(folder, device, count))] };
+  await work(null);
+  const calls = server.requests.length;
+  await server.close();
+  return { kills, calls, problems: [...backend.problems, ...(await problemsIn(folder, device, count))] };
 }
 
-/** A backend that remembers op ids, and looks whether changes to one object come in order. */
-class Office {
+/** A backend that remembers op ids, and checks that changes of one object arrive in order. */
+class OrderedBackend {
   /** Op id → the id of the object. */
   readonly effects = new Map<string, string>();
   readonly problems: string[] = [];
@@ -69,30 +64,31 @@ class Office {
     const opId = String(body.opId);
     const known = this.effects.get(opId);
     if (known !== undefined) return known;
-    const [, object = '', place = ''] = /:(\d+)-(\d+)$/.exec(opId) ?? [];
+    const [, object = '', position = ''] = /:(\d+)-(\d+)$/.exec(opId) ?? [];
     const expected = this.#next.get(object) ?? 0;
-    if (Number(place) !== expected) this.problems.push(`object ${object}: ${place} came where ${expected} was due`);
-    this.#next.set(object, Number(place) + 1);
-    const id = call === 'create' ? `office-${object}` : String(body.id);
-    if (id !== `office-${object}`) this.problems.push(`${opId} came under the id ${id}`);
+    if (Number(position) !== expected)
+      this.problems.push(`object ${object}: change ${position} arrived instead of ${expected}`);
+    this.#next.set(object, Number(position) + 1);
+    const id = call === 'create' ? `made-${object}` : String(body.id);
+    if (id !== `made-${object}`) this.problems.push(`${opId} arrived with the id ${id}`);
     this.effects.set(opId, id);
     return id;
   }
 }
 
-/** Every object is made under a temporary id and then changed under it. The op id tells object and place. */
+/** Creates every object under a temporary id and then updates it. The op id contains the object and the position. */
 function uploadsFor(count: number): readonly Upload[] {
   return Array.from({ length: count }, (_, index) => {
     const objects = Math.ceil(count / UPLOADS_PER_OBJECT);
     const object = index % objects;
-    const place = Math.floor(index / objects);
-    const op = place === 0 ? 'create' : 'update';
+    const position = Math.floor(index / objects);
+    const op = position === 0 ? 'create' : 'update';
     return {
-      op_id: `${object}-${place}`,
+      op_id: `${object}-${position}`,
       source: 'Order',
       op,
       id: `tmp-${object}`,
-      attributes: { place, [`p${place}`]: 1 },
+      attributes: { position, [`p${position}`]: 1 },
     };
   });
 }
@@ -102,7 +98,7 @@ interface Device {
   readonly client: string;
 }
 
-async function leaveUploads(folder: string, uploads: readonly Upload[]): Promise<Device> {
+async function enqueueUploads(folder: string, uploads: readonly Upload[]): Promise<Device> {
   return withTidemark(folder, async (tidemark) => {
     await tidemark.sources.declare({ name: 'Order', adapter: 'backend', poll_interval: -1, cud_queue: QUEUE });
     await tidemark.users.ensure('ada');
@@ -114,47 +110,24 @@ async function leaveUploads(folder: string, uploads: readonly Upload[]): Promise
   });
 }
 
-/** True: it was killed. False: it had nothing more to do. */
-async function runWorker(
-  folder: string,
-  fake: FakeBackend,
-  plan: { readonly calls: number; readonly delayMs: number } | null,
-): Promise<boolean> {
-  const orders = JSON.stringify({ folder, url: fake.url });
-  const child = spawn(process.execPath, [WORKER, orders], { stdio: ['ignore', 'inherit', 'inherit'] });
-  const alarm = setTimeout(() => child.kill('SIGKILL'), WAIT_MS_MAX);
-  const ended = once(child, 'close');
-  const before = fake.requests.length;
-  if (plan !== null) {
-    while (child.exitCode === null && child.signalCode === null && fake.requests.length - before < plan.calls)
-      await pass(1);
-    await pass(plan.delayMs);
-    child.kill('SIGKILL');
-  }
-  const [code, signal] = (await ended) as [number | null, string | null];
-  clearTimeout(alarm);
-  if (signal === null && code !== 0) throw new Error(`the worker failed with ${code}`);
-  return signal !== null;
-}
-
 async function problemsIn(folder: string, device: Device, count: number): Promise<readonly string[]> {
   return withTidemark(folder, async (tidemark) => {
     const outcomes = await allOutcomes(tidemark, device);
     const problems = outcomes
       .filter(({ status }) => status !== 'applied')
       .map(({ op_id, status }) => `${op_id} ${status}`);
-    if (outcomes.length !== count) problems.push(`${outcomes.length} outcomes of ${count} were told`);
+    if (outcomes.length !== count) problems.push(`${outcomes.length} outcomes of ${count} uploads were reported`);
     const objects = await tidemark.readObjects({ source: 'Order', user_id: device.user });
-    if (objects.size !== Math.ceil(count / UPLOADS_PER_OBJECT)) problems.push(`${objects.size} objects are there`);
-    for (const [id, { place }] of objects) {
-      if (!id.startsWith('office-') || place !== UPLOADS_PER_OBJECT - 1) problems.push(`${id} ended at ${place}`);
+    if (objects.size !== Math.ceil(count / UPLOADS_PER_OBJECT)) problems.push(`${objects.size} objects exist`);
+    for (const [id, { position }] of objects) {
+      if (!id.startsWith('made-') || position !== UPLOADS_PER_OBJECT - 1) problems.push(`${id} ended at ${position}`);
     }
     for await (const { problem, detail } of tidemark.verify()) problems.push(`${problem} ${detail}`);
     return problems;
   });
 }
 
-/** As a device gets them: so many at a time, acknowledging what it knows. */
+/** Pulls all outcomes as a device does, acknowledging the earlier ones. */
 async function allOutcomes(tidemark: Tidemark, device: Device): Promise<readonly Outcome[]> {
   const all: Outcome[] = [];
   let acknowledged = new Map<string, readonly string[]>();
@@ -170,14 +143,14 @@ async function withTidemark<T>(folder: string, work: (tidemark: Tidemark) => Pro
   const store = await openEmbeddedStore({ folder });
   const clock = { nowMs: () => Date.now() };
   const random = seededRandom(1);
-  const nobody = { query: absent, create: absent, update: absent, delete: absent };
+  const unreachable = { query: absent, create: absent, update: absent, delete: absent };
   const tidemark = new Tidemark({
     store,
     clock,
     random,
     passwords: weakPasswords(random),
     log: collectingLog(),
-    adapters: { find: () => nobody },
+    adapters: { find: () => unreachable },
     jobs: store.jobs({ clock }),
   });
   try {
@@ -188,5 +161,5 @@ async function withTidemark<T>(folder: string, work: (tidemark: Tidemark) => Pro
 }
 
 function absent(): Promise<never> {
-  return Promise.reject(new Error('only workers ask the backend'));
+  return Promise.reject(new Error('only workers call the backend'));
 }

@@ -3,17 +3,18 @@ import { type Adapter, JobFailure, type Jobs, type LeasedJob, Tidemark } from '@
 import type { JsonValue } from '@tidemark/protocol';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { collectingLog, seededRandom, weakPasswords } from '@tidemark/testing/kit';
-import { startWatchdog } from '../watchdog.ts';
-import { LEASE_MS, QUEUE, type WorkerOrders } from './orders.ts';
+import { runAsWorker, writeLine } from '../../processes/worker.ts';
 
-/** The process that is killed. It carries uploads to the backend until somebody ends it, or until nothing is left. */
+import { LEASE_MS, type Line, QUEUE, type WorkerOptions } from './line.ts';
+
 const LIFE_MS = 600_000;
 const CONSUMERS = 4;
 const clock = { nowMs: () => Date.now() };
 
-/** A backend over HTTP, as plain as can be. */
+/** Returns an adapter for the backend over HTTP. */
 function adapterAt(url: string): Adapter {
   const call = async (name: string, body: object): Promise<{ readonly id?: string }> => {
+    writeLine({ say: 'call' } satisfies Line);
     const response = await fetch(`${url}/${name}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -55,19 +56,22 @@ async function isEmpty(jobs: Jobs): Promise<boolean> {
   return due + delayed + waiting + leased === 0;
 }
 
-const { folder, url } = JSON.parse(process.argv[2] ?? '') as WorkerOrders;
-startWatchdog(LIFE_MS);
-const store = await openEmbeddedStore({ folder });
-const jobs = store.jobs({ clock });
-const adapter = adapterAt(url);
-const tidemark = new Tidemark({
-  store,
-  clock,
-  random: { bytes: (count) => randomBytes(count) },
-  passwords: weakPasswords(seededRandom(1)),
-  log: collectingLog(),
-  adapters: { find: () => adapter },
-  jobs,
-});
-await Promise.all(Array.from({ length: CONSUMERS }, () => consume(tidemark, jobs)));
-await store.close();
+/** The process that is killed. It carries uploads to the backend until it is killed or none is left. */
+async function work({ folder, url }: WorkerOptions): Promise<void> {
+  const store = await openEmbeddedStore({ folder });
+  const jobs = store.jobs({ clock });
+  const adapter = adapterAt(url);
+  const tidemark = new Tidemark({
+    store,
+    clock,
+    random: { bytes: (count) => randomBytes(count) },
+    passwords: weakPasswords(seededRandom(1)),
+    log: collectingLog(),
+    adapters: { find: () => adapter },
+    jobs,
+  });
+  await Promise.all(Array.from({ length: CONSUMERS }, () => consume(tidemark, jobs)));
+  await store.close();
+}
+
+await runAsWorker(LIFE_MS, work);

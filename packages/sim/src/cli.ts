@@ -1,0 +1,58 @@
+import { crashJobsCommand } from './crash/jobs/command.ts';
+import { crashStoreCommand } from './crash/store/command.ts';
+import { crashUploadsCommand } from './crash/uploads/command.ts';
+import { httpCommand } from './devices/command.ts';
+import { historiesCommand } from './histories/command.ts';
+import { type Command, helpOf, OptionValues, UsageError } from './runner/command.ts';
+import { serversCommand } from './servers/command.ts';
+import { tornSocketsCommand } from './torn-sockets/command.ts';
+import { uploadsCommand } from './uploads/command.ts';
+
+const EXIT_USAGE = 64;
+const HELP = ['--help', '-h'];
+
+const COMMANDS: readonly Command[] = [
+  historiesCommand,
+  uploadsCommand,
+  httpCommand,
+  crashStoreCommand,
+  crashJobsCommand,
+  crashUploadsCommand,
+  serversCommand,
+  tornSocketsCommand,
+];
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** Without a command, `npm run sim` runs the histories. Returns the exit code. */
+async function main(args: readonly string[]): Promise<number> {
+  const [first = ''] = args;
+  if (HELP.includes(first)) return print(overview());
+  const isCommand = first !== '' && !first.startsWith('-');
+  const command = isCommand ? COMMANDS.find(({ name }) => name === first) : historiesCommand;
+  if (command === undefined) return complain(`there is no command ${first}\n\n${overview()}`);
+  const rest = isCommand ? args.slice(1) : args;
+  if (rest.some((arg) => HELP.includes(arg))) return print(helpOf(command));
+  try {
+    return await command.run(new OptionValues(rest, command.options));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return complain(`${error.message}\n\n${helpOf(command)}`);
+  }
+}
+
+function overview(): string {
+  const width = Math.max(...COMMANDS.map(({ name }) => name.length));
+  const lines = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
+  return `usage: npm run sim -- <command> [options]\n\n${lines.join('\n')}\n\nnpm run sim -- <command> --help lists its options.\n`;
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+function complain(text: string): number {
+  process.stderr.write(text);
+  return EXIT_USAGE;
+}

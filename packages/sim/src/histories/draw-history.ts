@@ -1,0 +1,230 @@
+import type { PartitionKey } from '@tidemark/core';
+import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { partitionText } from '../model/partition.ts';
+import { drawTrimDuringCatchUp } from './draw-trim-during-catch-up.ts';
+import { type Drawer, drawBadWrite, drawRacingWrite, drawWrite } from './draw-write.ts';
+import { PARTITIONS, SHARED_SOURCE, USERS } from './partitions.ts';
+import type { Action, Delivery, DeviceSpec, PageSize, PlannedWrite, SyncHistory, TokenDamage } from './step.ts';
+import { ValuePools } from './value-pools.ts';
+
+const STEPS_MIN = 15;
+const STEPS_MAX = 70;
+const DEVICES_MAX = 5;
+const PAGE_OBJECTS_MAX = 5;
+/** Each of them is a dozen actions. */
+const TRIMS_DURING_CATCH_UP_PER_1000 = 15;
+const DELAY_SEEDS = 2 ** 31;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** How often each kind of step is drawn, before the history's own mix. */
+const WEIGHTS: Readonly<Record<Action['kind'], number>> = {
+  write: 60,
+  concurrent: 12,
+  bad_write: 2,
+  begin_query: 10,
+  recreate_user: 4,
+  reset_store: 1,
+  trim: 8,
+  force_trim: 6,
+  time_passes: 6,
+  pull: 36,
+  send: 20,
+  serve: 20,
+  deliver: 20,
+  forget_device: 2,
+  reinstall: 3,
+  start_over: 2,
+  keep_copy: 6,
+  restore_copy: 4,
+  clone: 2,
+  damage_token: 4,
+};
+
+/** What the functions that draw one history share. */
+interface Draft extends Drawer {
+  readonly devices: readonly DeviceSpec[];
+  readonly partitions: readonly PartitionKey[];
+  readonly kinds: readonly Action['kind'][];
+}
+
+/** Returns the history of a seed, always the same one. */
+export function drawHistory(seed: number): SyncHistory {
+  const dice = new Dice(seededRandom(seed));
+  const partitions = dice.shuffle(PARTITIONS).slice(0, dice.pick([1, 1, 2, 3]));
+  const devices = drawDevices(dice, partitions);
+  const draft: Draft = { dice, values: new ValuePools(dice), devices, partitions, kinds: drawKinds(dice) };
+  const actions = Array.from({ length: dice.between(STEPS_MIN, STEPS_MAX) }, () => drawActions(draft)).flat();
+  const steps = actions.map((action) => ({ ...action, delaySeed: dice.below(DELAY_SEEDS) }));
+  return { seed, devices, steps, lastPages: devices.map(() => dice.between(1, PAGE_OBJECTS_MAX)) };
+}
+
+/**
+ * Draws the history's own mix: some kinds of steps are frequent in it and some never happen. Histories that do a few
+ * things a lot find bugs that histories that do a little of everything do not.
+ */
+function drawKinds(dice: Dice): Action['kind'][] {
+  const kinds = Object.keys(WEIGHTS) as Action['kind'][];
+  return kinds.flatMap((kind) => {
+    const factor = kind === 'write' || kind === 'pull' ? dice.pick([1, 2]) : dice.pick([0, 1, 1, 3]);
+    return Array.from({ length: WEIGHTS[kind] * factor }, () => kind);
+  });
+}
+
+function drawDevices(dice: Dice, partitions: readonly PartitionKey[]): DeviceSpec[] {
+  const devices: DeviceSpec[] = [];
+  for (let index = dice.between(1, DEVICES_MAX); index > 0; index--) {
+    const partition = dice.pick(partitions);
+    const user = partition.user ?? dice.pick(USERS);
+    // One client may sync several sources; the server must not mix up its positions in them.
+    const others = devices.filter((other) => other.user === user && other.source !== partition.source);
+    const taken = (client: string) =>
+      devices.some((other) => other.client === client && other.source === partition.source);
+    const shared = others.map(({ client }) => client).filter((client) => !taken(client));
+    const client = shared.length > 0 && dice.chance(40) ? dice.pick(shared) : `client${devices.length}`;
+    devices.push({ client, source: partition.source, user });
+  }
+  return devices;
+}
+
+function drawActions(draft: Draft): Action[] {
+  const { dice, devices } = draft;
+  if (dice.below(1_000) < TRIMS_DURING_CATCH_UP_PER_1000) {
+    const device = dice.below(devices.length);
+    const partition = draft.partitions.find(
+      (candidate) => devices[device] !== undefined && syncs(devices[device], candidate),
+    );
+    return partition === undefined ? [] : drawTrimDuringCatchUp(draft, device, partition);
+  }
+  const kind = dice.pick(draft.kinds);
+  return kind === 'recreate_user' ? drawRecreations(draft) : [drawAction(draft, kind)];
+}
+
+function drawAction(draft: Draft, kind: Exclude<Action['kind'], 'recreate_user'>): Action {
+  const { dice, partitions } = draft;
+  const partition = dice.pick(partitions);
+  switch (kind) {
+    case 'write':
+      return { kind, write: drawWrite(draft, partition) };
+    case 'concurrent':
+      return drawConcurrent(draft, partition);
+    case 'bad_write':
+      return { kind, write: drawBadWrite(draft, partition) };
+    case 'begin_query':
+      return { kind, partition };
+    case 'reset_store':
+      return { kind, racing: drawRacing(draft, partitions, 2), pulls: drawPulls(draft) };
+    case 'trim':
+      return { kind, partition, retentionMs: dice.pick([DAY_MS, 30 * DAY_MS]) };
+    case 'force_trim':
+      return { kind, partition, part: dice.between(0, 10) / 10 };
+    case 'time_passes':
+      // Clocks are also set back.
+      return { kind, ms: dice.pick([DAY_MS / 24, 2 * DAY_MS, 40 * DAY_MS, -DAY_MS / 24, -2 * DAY_MS, -40 * DAY_MS]) };
+    default:
+      return drawDeviceAction(draft, kind);
+  }
+}
+
+function drawConcurrent(draft: Draft, partition: PartitionKey): Action {
+  const { dice, devices } = draft;
+  const near = devices.flatMap((device, index) => (syncs(device, partition) ? [index] : []));
+  const pulls = near.filter(() => dice.chance(40)).map((device) => ({ device, ...drawSize(dice) }));
+  return {
+    kind: 'concurrent',
+    writes: Array.from({ length: dice.between(2, 4) }, () => drawWrite(draft, partition)),
+    pulls,
+    trim: dice.chance(20) ? dice.between(0, 10) / 10 : null,
+  };
+}
+
+function syncs({ source, user }: DeviceSpec, partition: PartitionKey): boolean {
+  return partitionText({ source, user: source === SHARED_SOURCE ? null : user }) === partitionText(partition);
+}
+
+/**
+ * Draws one recreation of a user, or two with little in between: two young generations have the same seqs, and only then
+ * can data of one be mistaken for data of the other.
+ */
+function drawRecreations(draft: Draft): Action[] {
+  const { dice, partitions } = draft;
+  const owned = partitions.filter(({ user }) => user !== null);
+  const user = owned.length > 0 ? (dice.pick(owned).user ?? USERS[0]) : dice.pick(USERS);
+  const own = partitions.filter((partition) => partition.user === user);
+  const racing = dice.chance(60) ? drawRacing(draft, own, 2) : [];
+  const first = dice.chance(60) ? drawRacing(draft, own, 2) : [];
+  const pulls = drawPulls(draft);
+  const partition = own[0];
+  if (partition === undefined || dice.chance(60)) return [{ kind: 'recreate_user', user, racing, first, pulls }];
+  const push = drawPushes(draft, partition);
+  return [
+    { kind: 'recreate_user', user, racing: [], first: [push()], pulls: [] },
+    { kind: 'recreate_user', user, racing: [push(), ...racing.slice(1)], first: [push(), ...first.slice(1)], pulls },
+  ];
+}
+
+/** Returns a function that draws pushes of the same object, each with other attributes. */
+function drawPushes({ values }: Draft, partition: PartitionKey): () => PlannedWrite {
+  const [id = 'a'] = values.ids(1);
+  return () => {
+    const attributes = values.attributes(1).map((name) => [name, values.value(partition)]);
+    return { kind: 'push_objects', partition, objects: { [id]: Object.fromEntries(attributes) } };
+  };
+}
+
+function drawPulls({ dice, devices }: Draft): number[] {
+  return devices.flatMap((_, index) => (dice.chance(20) ? [index] : []));
+}
+
+function drawRacing(draft: Draft, partitions: readonly PartitionKey[], most: number): PlannedWrite[] {
+  const owned = partitions.filter(({ user }) => user !== null);
+  if (owned.length === 0) return [];
+  return Array.from({ length: draft.dice.between(0, most) }, () => drawRacingWrite(draft, draft.dice.pick(owned)));
+}
+
+function drawDeviceAction({ dice, devices }: Draft, kind: Extract<Action, { device: number }>['kind']): Action {
+  const device = dice.below(devices.length);
+  switch (kind) {
+    case 'pull':
+      return { kind, device, sizes: Array.from({ length: dice.pick([1, 1, 2, 3, 12]) }, () => drawSize(dice)) };
+    case 'send':
+      return { kind, device, size: drawSize(dice), delivery: drawDelivery(dice) };
+    case 'serve':
+      return { kind, device, pick: dice.below(100), delivery: drawDelivery(dice) };
+    case 'deliver':
+    case 'restore_copy':
+      return { kind, device, pick: dice.below(100) };
+    case 'clone':
+      return { kind, device, from: dice.below(devices.length) };
+    case 'damage_token':
+      return { kind, device, damage: drawDamage(dice) };
+    default:
+      return { kind, device };
+  }
+}
+
+function drawSize(dice: Dice): PageSize {
+  const objectsMax = dice.between(1, PAGE_OBJECTS_MAX);
+  return dice.chance(20) ? { objectsMax, unitsMax: dice.pick([1, 40, 150, 400]) } : { objectsMax };
+}
+
+function drawDelivery(dice: Dice): Delivery {
+  return dice.pick<Delivery>(['arrives', 'arrives', 'arrives', 'doubled', 'lost']);
+}
+
+function drawDamage(dice: Dice): TokenDamage {
+  const kind = dice.pick<TokenDamage['kind']>(['flip', 'cut', 'extend', 'garbage', 'foreign', 'foreign']);
+  switch (kind) {
+    case 'flip':
+    case 'cut':
+      return { kind, at: dice.below(100) };
+    case 'extend':
+      return { kind, text: dice.pick(['A', '0', ' ', '.1', '=', '😀']) };
+    case 'garbage':
+      return {
+        kind,
+        text: dice.pick(['', 'null', '0', '{}', '-1', '\u0000', '😀', 'A'.repeat(500), '1.2.3', '../..']),
+      };
+    case 'foreign':
+      return { kind, pick: dice.below(100) };
+  }
+}

@@ -1,0 +1,45 @@
+import type { PartitionKey, PartitionState } from '@tidemark/core';
+import type { WriteReport } from '@tidemark/protocol';
+import type { ObjectsGiven, Write } from '../model/write.ts';
+import type { PageSize } from './step.ts';
+
+/** What a simulation needs of a server. It throws a `Refusal` to say no; anything else that it throws is a bug. */
+export interface ServerUnderTest {
+  write(write: Write): Promise<WriteReport>;
+  /** Returns what the server must get back with the answer of the query. */
+  beginQuery(partition: PartitionKey): Promise<unknown>;
+  /** Returns the text of the page. */
+  pull(pull: PullRequest): Promise<string>;
+  readObjects(partition: PartitionKey): Promise<ReadonlyMap<string, ObjectsGiven[string]>>;
+  status(partition: PartitionKey): Promise<PartitionStatus>;
+  trim(partition: PartitionKey, retentionMs: number): Promise<void>;
+  /** Trims tombstones up to a seq, even if a device still needs them. */
+  forceTrim(partition: PartitionKey, upTo: number): Promise<void>;
+  createUser(login: string, clients: readonly string[]): Promise<void>;
+  deleteUser(login: string): Promise<void>;
+  /** Deletes a device and registers it again. */
+  recreateClient(login: string, client: string): Promise<void>;
+  /** Returns the findings of the store's own check. */
+  verify(): Promise<readonly string[]>;
+  /** Empties the store and declares the sources again. */
+  reset(): Promise<void>;
+}
+
+export interface PullRequest extends PageSize {
+  readonly source: string;
+  readonly user: string;
+  readonly client: string;
+  readonly token: string | null;
+}
+
+export type PartitionStatus = Pick<PartitionState, 'head' | 'floor' | 'size' | 'checksum'>;
+
+export interface ServerOptions {
+  readonly seed: number;
+  readonly nowMs: () => number;
+  /** Returns a number for each step, from which an engine may draw how promptly it answers. */
+  readonly delaySeed: () => number;
+}
+
+/** Makes a server with the sources declared and no users. */
+export type MakeServer = (options: ServerOptions) => Promise<ServerUnderTest>;

@@ -1,0 +1,93 @@
+import { type PartitionKey, type Store, Tidemark } from '@tidemark/core';
+import { Refusal, type WriteReport } from '@tidemark/protocol';
+import { seededRandom } from '@tidemark/testing/kit';
+import { PLAIN_PASSWORDS, SILENT_LOG } from '../model/core-parts.ts';
+import { callOf } from '../model/partition.ts';
+import { performWrite, type Write } from '../model/write.ts';
+import { SHARED_SOURCE, USER_SOURCES } from './partitions.ts';
+import type { PartitionStatus, PullRequest, ServerOptions, ServerUnderTest } from './server-under-test.ts';
+
+/** Returns the real core on a store. Whoever opened the store closes it. */
+export async function tidemarkServer(store: Store, { seed, nowMs }: ServerOptions): Promise<TidemarkServer> {
+  const random = seededRandom(seed + 1);
+  const parts = { store, clock: { nowMs }, random, passwords: PLAIN_PASSWORDS, log: SILENT_LOG };
+  const server = new TidemarkServer(new Tidemark(parts));
+  await server.declareSources();
+  return server;
+}
+
+export class TidemarkServer implements ServerUnderTest {
+  readonly #tidemark: Tidemark;
+
+  constructor(tidemark: Tidemark) {
+    this.#tidemark = tidemark;
+  }
+
+  async declareSources(): Promise<void> {
+    for (const name of USER_SOURCES) await this.#declare(name, 'user');
+    await this.#declare(SHARED_SOURCE, 'app');
+  }
+
+  write(write: Write): Promise<WriteReport> {
+    return performWrite(this.#tidemark, write);
+  }
+
+  beginQuery(partition: PartitionKey): Promise<unknown> {
+    return this.#tidemark.head(callOf(partition));
+  }
+
+  async pull({ source, user, ...rest }: PullRequest): Promise<string> {
+    const { json, noted } = await this.#tidemark.pull({ source, user_id: user, ...rest });
+    await noted;
+    return json;
+  }
+
+  readObjects(partition: PartitionKey) {
+    return this.#tidemark.readObjects(callOf(partition));
+  }
+
+  status({ source, user }: PartitionKey): Promise<PartitionStatus> {
+    return this.#tidemark.store.partition({ source, user });
+  }
+
+  async trim(partition: PartitionKey, retentionMs: number): Promise<void> {
+    await this.#tidemark.trim({ ...callOf(partition), retentionMs });
+  }
+
+  async forceTrim({ source, user }: PartitionKey, upTo: number): Promise<void> {
+    await this.#tidemark.store.trim({ source, user }, upTo);
+  }
+
+  async createUser(login: string, clients: readonly string[]): Promise<void> {
+    await this.#tidemark.users.create({ attributes: { login, password: 'open sesame' } });
+    for (const client of clients) await this.#tidemark.clients.register(login, { client_id: client });
+  }
+
+  async deleteUser(login: string): Promise<void> {
+    await this.#tidemark.users.delete(login);
+  }
+
+  async recreateClient(login: string, client: string): Promise<void> {
+    await this.#tidemark.clients.delete(login, client);
+    await this.#tidemark.clients.register(login, { client_id: client });
+  }
+
+  async verify(): Promise<readonly string[]> {
+    const findings: string[] = [];
+    for await (const finding of this.#tidemark.verify()) findings.push(JSON.stringify(finding));
+    return findings;
+  }
+
+  async reset(): Promise<void> {
+    await this.#tidemark.system.reset({});
+    await this.declareSources();
+  }
+
+  async #declare(name: string, partitionType: 'app' | 'user'): Promise<void> {
+    try {
+      await this.#tidemark.sources.declare({ name, partition_type: partitionType });
+    } catch (error) {
+      if (!(error instanceof Refusal && error.code === 'source_exists')) throw error;
+    }
+  }
+}

@@ -1,0 +1,19 @@
+/** Rules of docs/rules.md that simulations check. */
+export type SyncRule = 'SIM-1' | 'SIM-2' | 'SIM-3' | 'SIM-4' | 'SIM-5' | 'SIM-6' | 'SIM-7' | 'SIM-8' | 'SIM-9';
+export type UploadRule = 'UPSIM-1' | 'UPSIM-2' | 'UPSIM-3' | 'UPSIM-4' | 'UPSIM-5';
+export type Rule = SyncRule | UploadRule;
+
+/** The server broke a rule. Any other error in a simulation is a bug as well, but of unknown kind. */
+export class Violation extends Error {
+  override readonly name = 'Violation';
+  readonly rule: Rule;
+
+  constructor(rule: Rule, detail: string) {
+    super(`[${rule}] ${detail}`);
+    this.rule = rule;
+  }
+}
+
+export function demand(holds: boolean, rule: Rule, detail: () => string): asserts holds {
+  if (!holds) throw new Violation(rule, detail());
+}
