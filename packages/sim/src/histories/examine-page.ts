@@ -1,8 +1,9 @@
-import { canonicalJson, type JsonValue } from '@tidemark/protocol';
+import { canonicalJson } from '@tidemark/protocol';
 import { type Snapshot, snapshotOf } from '../model/objects.ts';
 import type { OracleState } from '../model/oracle-state.ts';
 import { mentions, type PageRead, readPage } from '../model/page.ts';
 import { partitionText } from '../model/partition.ts';
+import type { Attributes } from '../model/write.ts';
 import { demand, type Rule, Violation } from '../runner/violation.ts';
 import type { AnswerInFlight } from './network.ts';
 import { ownerMark, PARTITIONS } from './partitions.ts';
@@ -100,33 +101,40 @@ function checkContent(served: ServedPage, page: PageRead): Snapshot[] {
 
 /** Returns how a page contradicts a state of md; null: it does not. */
 function contradiction(page: PageRead, state: OracleState): Violation | null {
-  const { size, checksum, texts } = snapshotOf(state.objects);
+  const { size, checksum } = snapshotOf(state.objects);
   const wrong = (rule: Rule, detail: string) => new Violation(rule, `${detail} on the page ${JSON.stringify(page)}`);
   if (page.size !== size) return wrong('SIM-3', `size ${page.size} where md has ${size}`);
   if (!page.more && page.checksum !== checksum) return wrong('SIM-3', `checksum ${page.checksum}, not ${checksum},`);
-  for (const id of page.delete ?? [])
-    if (texts.has(id)) return wrong('SIM-4', `delete of ${JSON.stringify(id)}, which exists,`);
-  for (const [id, given] of Object.entries(page.put ?? {})) {
-    const attributes = state.objects.get(id);
-    if (attributes === undefined || attributes.size !== Object.keys(given).length || !agrees(attributes, given)) {
-      return wrong('SIM-4', `put ${JSON.stringify(id)} is not what md has, ${texts.get(id)},`);
-    }
-  }
-  for (const [id, given] of Object.entries(page.patch ?? {})) {
-    if (!agrees(state.objects.get(id), given)) return wrong('SIM-4', `patch ${JSON.stringify(id)} is not what md has`);
-  }
-  for (const [id, names] of Object.entries(page.drop ?? {})) {
-    const attributes = state.objects.get(id);
-    if (names.some((name) => attributes?.has(name) ?? true))
-      return wrong('SIM-4', `drop ${JSON.stringify(id)} of what md has`);
-  }
-  return null;
+  const detail = wrongDelete(page, state) ?? wrongPut(page, state) ?? wrongPatch(page, state) ?? wrongDrop(page, state);
+  return detail === null ? null : wrong('SIM-4', detail);
 }
 
-function agrees(
-  attributes: ReadonlyMap<string, string> | undefined,
-  given: Readonly<Record<string, JsonValue>>,
-): boolean {
+function wrongDelete(page: PageRead, { objects }: OracleState): string | null {
+  const id = (page.delete ?? []).find((deleted) => objects.has(deleted));
+  return id === undefined ? null : `delete of ${JSON.stringify(id)}, which exists,`;
+}
+
+function wrongPut(page: PageRead, { objects }: OracleState): string | null {
+  const isWrong = ([id, given]: [string, Attributes]) =>
+    objects.get(id)?.size !== Object.keys(given).length || !agrees(objects.get(id), given);
+  const [id] = Object.entries(page.put ?? {}).find(isWrong) ?? [];
+  if (id === undefined) return null;
+  return `put ${JSON.stringify(id)} is not what md has, ${snapshotOf(objects).texts.get(id)},`;
+}
+
+function wrongPatch(page: PageRead, { objects }: OracleState): string | null {
+  const [id] = Object.entries(page.patch ?? {}).find(([patched, given]) => !agrees(objects.get(patched), given)) ?? [];
+  return id === undefined ? null : `patch ${JSON.stringify(id)} is not what md has`;
+}
+
+function wrongDrop(page: PageRead, { objects }: OracleState): string | null {
+  const isWrong = ([id, names]: [string, readonly string[]]) =>
+    names.some((name) => objects.get(id)?.has(name) ?? true);
+  const [id] = Object.entries(page.drop ?? {}).find(isWrong) ?? [];
+  return id === undefined ? null : `drop of ${JSON.stringify(id)}, which md has,`;
+}
+
+function agrees(attributes: ReadonlyMap<string, string> | undefined, given: Attributes): boolean {
   return Object.entries(given).every(([name, value]) => attributes?.get(name) === canonicalJson(value));
 }
 

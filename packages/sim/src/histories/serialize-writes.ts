@@ -43,24 +43,16 @@ export function possibleBeginnings(
   racing: readonly Write[],
 ): readonly Trace[] {
   const results: Trace[] = [];
-  const walk = (trace: Trace, state: OracleState, ahead: readonly Write[], late: readonly Write[]): void => {
+  const walk = (trace: Trace, ahead: readonly Write[], late: readonly Write[]): void => {
+    const after = (write: Write): Trace => [...trace, oracleWrite(lastOf(trace), write).state];
     const [next, ...others] = ahead;
     if (next === undefined) results.push(trace);
-    else step(trace, state, next, others, late);
+    else walk(after(next), others, late);
     for (const write of late) {
-      step(
-        trace,
-        state,
-        write,
-        ahead,
-        late.filter((other) => other !== write),
-      );
+      const rest = late.filter((other) => other !== write);
+      walk(after(write), ahead, rest);
     }
   };
-  const step = (trace: Trace, state: OracleState, write: Write, ahead: readonly Write[], late: readonly Write[]) => {
-    const after = oracleWrite(state, write).state;
-    walk([...trace, after], after, ahead, late);
-  };
-  walk([empty], empty, first, racing);
+  walk([empty], first, racing);
   return results;
 }

@@ -22,7 +22,7 @@ export interface WorkerOptions {
 export const QUEUE = 'work';
 export const ORDERS = ['a', 'b', 'c'] as const;
 /** Short, so that the next worker can lease what a killed one had leased. */
-export const LEASE_MS = 250;
+export const LEASE_MS = 1_000;
 /** So many that no kill exhausts them. */
 export const ATTEMPTS_MAX = 1_000;
 

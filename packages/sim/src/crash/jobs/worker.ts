@@ -47,18 +47,32 @@ async function produce(jobs: Jobs, options: WorkerOptions, which: number): Promi
 async function consume(jobs: Jobs, options: WorkerOptions, which: number): Promise<never> {
   const dice = new Dice(seededRandom(options.seed * 100 + 50 + which));
   for (;;) {
+    const leasedAtMs = Date.now();
     const held = dice.chance(50)
       ? await leaseOne(jobs)
       : await jobs.leaseMany(QUEUE, LEASE_MS, dice.between(1, BATCH_MAX));
-    if (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    else if (dice.chance(50)) await runAll(jobs, held, options.confirmsEarly);
-    else for (const job of held) await run(jobs, job, options.confirmsEarly, dice);
+    if (held.length === 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+      continue;
+    }
+    // On a slow machine the lease may have ended: then another consumer may have run the job already.
+    const isLeased = () => Date.now() < leasedAtMs + LEASE_MS;
+    if (dice.chance(50) && isLeased()) await runAll(jobs, held, options.confirmsEarly);
+    else await runEach(held, isLeased, (job) => run(jobs, job, options.confirmsEarly, dice));
   }
 }
 
 async function leaseOne(jobs: Jobs): Promise<readonly LeasedJob[]> {
   const job = await jobs.lease(QUEUE, LEASE_MS);
   return job === null ? [] : [job];
+}
+
+async function runEach(
+  held: readonly LeasedJob[],
+  isLeased: () => boolean,
+  work: (job: LeasedJob) => Promise<void>,
+): Promise<void> {
+  for (const job of held) if (isLeased()) await work(job);
 }
 
 /** Acknowledges all jobs in one call. */
