@@ -30,10 +30,11 @@ import { readObjects } from './documents/read-objects.ts';
 import { Writer } from './documents/writer.ts';
 import { inspectRecord } from './journal/record.ts';
 import { RETENTION_MS_DEFAULT, trim } from './journal/trim.ts';
+import type { BuiltPage } from './pages/build-page.ts';
 import { PageCache } from './pages/page-cache.ts';
-import type { PageStart } from './pages/page-start.ts';
-import { pull, readPosition } from './pages/pull.ts';
-import { noteTidemark, type TidemarkReport, tidemarkOf } from './pages/record-tidemark.ts';
+import { type PageStart, positionAt } from './pages/pull-position.ts';
+import { pageBounds, readPage } from './pages/read-page.ts';
+import { recordTidemark, tidemarkOf } from './pages/record-tidemark.ts';
 import { pageJson } from './pages/render-page.ts';
 import { tokenText } from './pages/token.ts';
 import type { Adapters, ObjectsAnswer } from './ports/adapter.ts';
@@ -52,7 +53,6 @@ import { MembershipChanges } from './sources/membership-changes.ts';
 import { Sources } from './sources/sources.ts';
 import { Stats } from './stats/stats.ts';
 import { Devices } from './sync/devices.ts';
-import { pageBounds } from './sync/page-bounds.ts';
 import type { UrlRules } from './system/admit-url.ts';
 import { Audit } from './system/audit.ts';
 import { System } from './system/system.ts';
@@ -278,16 +278,16 @@ export class Tidemark {
   async pull(call: PullCall): Promise<PullAnswer> {
     const { partition } = await this.#admission.partition(call);
     const bounds = pageBounds(this.#limits, call);
-    const seen = await readPosition(this.store, { partition, token: call.token, restarts: 0 });
-    const { token, body, start } = await pull(this.store, seen, bounds, this.#cache);
-    const { client } = call;
-    const noted = client === undefined ? Promise.resolve() : this.#note(partition, { client, start, given: token });
-    return { json: pageJson(tokenText(token, 0), body), start, noted };
+    const { client, token: presented } = call;
+    const position = positionAt(await this.store.partition(partition), { partition, token: presented, restarts: 0 });
+    const page = await readPage(this.store, position, bounds, this.#cache);
+    const noted = client === undefined ? Promise.resolve() : this.#recordTidemark(client, page);
+    return { json: pageJson(tokenText(page.token, 0), page.body), start: page.start, noted };
   }
 
-  async #note(partition: PartitionKey, shown: Omit<TidemarkReport, 'nowMs'>): Promise<void> {
+  async #recordTidemark(client: string, page: BuiltPage): Promise<void> {
     try {
-      await noteTidemark(this.store, partition, tidemarkOf({ ...shown, nowMs: this.#clock.nowMs() }));
+      await recordTidemark(this.store, page.partition, tidemarkOf(client, page, this.#clock.nowMs()));
     } catch (error) {
       this.#onNoteFailed(error);
     }

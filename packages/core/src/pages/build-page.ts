@@ -1,23 +1,26 @@
 import { deltaSince, wholeMember } from '../journal/record.ts';
 import { wholeMembers } from '../journal/whole-members.ts';
-import type { JoinedSlice, JournalRange, JournalSlice, PartitionState } from '../ports/store.ts';
-import type { PageStart } from './page-start.ts';
-import type { Baseline, PlainToken } from './token.ts';
+import type { JoinedSlice, JournalRange, JournalSlice, PartitionKey, PartitionState } from '../ports/store.ts';
+import type { PageStart, PullPosition } from './pull-position.ts';
+import { emptyBody, type PageBody, type PageChanges, renderBody } from './render-page.ts';
+import { type Baseline, givenToken, type PlainToken } from './token.ts';
 
-/** A page before it is rendered; `puts`, `patches` and `drops` are members of JSON objects with commas in between. */
-export interface PageParts {
+/** A page as all devices get it that stand at the same position. */
+export interface BuiltPage {
+  readonly partition: PartitionKey;
+  /** The state of the partition that the page was made from. */
+  readonly state: PartitionState;
+  readonly start: PageStart;
   readonly token: PlainToken;
+  /** The token as text, for devices that were never told to start over. Absent on empty pages. */
+  readonly tokenText?: string;
   readonly more: boolean;
-  readonly reset: boolean;
-  readonly deletes: readonly string[];
-  readonly puts: string | Uint8Array;
-  readonly patches: string;
-  readonly drops: string;
-  readonly size: number;
-  readonly checksum: number;
+  /** Objects and tombstones on the page. */
+  readonly entries: number;
+  readonly body: PageBody;
 }
 
-/** The stretch of the journal a page is made of. */
+/** The part of the journal that a page is made from. */
 export function rangeOf(start: PageStart, bounds: Pick<JournalRange, 'entriesMax' | 'unitsMax'>): JournalRange {
   // A device that starts over holds nothing, so it needs no tombstone from before.
   if (start.kind === 'reset') return { after: 0, tombstonesAfter: Number.MAX_SAFE_INTEGER, ...bounds };
@@ -25,42 +28,50 @@ export function rangeOf(start: PageStart, bounds: Pick<JournalRange, 'entriesMax
   return { after, tombstonesAfter: baseline.kind === 'start' ? Math.max(after, baseline.seq) : after, ...bounds };
 }
 
-/** Whether a page consists of whole objects whatever they were before, so that nobody has to look into them. */
+/** Whether a page consists of whole objects, whatever they were before, so that no record has to be parsed. */
 export function sendsWholeObjects(start: PageStart, state: PartitionState): boolean {
-  return baseOf(footholdOf(start, state), state) === null;
+  return baseOf(baselineOf(start, state), state) === null;
 }
 
-/** `slice` is what the store gave for `rangeOf(start)`: records that are joined already if the page is of wholes. */
-export function buildPage(start: PageStart, slice: JournalSlice | JoinedSlice): PageParts {
-  const more = slice.upTo < slice.state.head;
-  const baseline = footholdOf(start, slice.state);
-  return {
-    token: {
-      epoch: slice.state.epoch,
-      seq: slice.upTo,
-      baseline: more ? baseline : { kind: 'base', seq: slice.upTo },
-    },
+/** `slice` is what the store returned for `rangeOf(start)`; a joined one if the page consists of whole objects. */
+export function buildPage(partition: PartitionKey, start: PageStart, slice: JournalSlice | JoinedSlice): BuiltPage {
+  const { state, tombstones, upTo } = slice;
+  const more = upTo < state.head;
+  const baseline = baselineOf(start, state);
+  const token: PlainToken = {
+    epoch: state.epoch,
+    seq: upTo,
+    baseline: more ? baseline : { kind: 'base', seq: upTo },
+  };
+  const body = renderBody({
     more,
     reset: start.kind === 'reset',
-    deletes: slice.tombstones,
-    ...newsOf(slice, baseOf(baseline, slice.state)),
-    size: slice.state.size,
-    checksum: slice.state.checksum,
-  };
+    deletes: tombstones,
+    ...changesOf(slice, baseOf(baseline, state)),
+    size: state.size,
+    checksum: state.checksum,
+  });
+  const entries = ('count' in slice ? slice.count : slice.records.length) + tombstones.length;
+  return { partition, state, start, token, tokenText: givenToken(token), more, entries, body };
 }
 
-function footholdOf(start: PageStart, state: PartitionState): Baseline {
+/** The page of a device that holds everything. Its cost does not depend on the size of the document. */
+export function emptyPage({ partition, state, start }: PullPosition): BuiltPage {
+  const { epoch, head, size, checksum } = state;
+  const token: PlainToken = { epoch, seq: head, baseline: { kind: 'base', seq: head } };
+  return { partition, state, start, token, more: false, entries: 0, body: emptyBody(size, checksum) };
+}
+
+function baselineOf(start: PageStart, state: PartitionState): Baseline {
   return start.kind === 'reset' ? { kind: 'start', seq: state.head } : start.baseline;
 }
 
-/** The base to compute differences against. Null: send whole objects, marks from below the floor are not kept. */
+/** The base to compute differences against. Null: whole objects are sent, since marks from below the floor are gone. */
 function baseOf(baseline: Baseline, state: PartitionState): number | null {
   return baseline.kind === 'base' && baseline.seq >= state.floor ? baseline.seq : null;
 }
 
-type PageNews = Pick<PageParts, 'puts' | 'patches' | 'drops'>;
-
-function newsOf(slice: JournalSlice | JoinedSlice, base: number | null): PageNews {
+function changesOf(slice: JournalSlice | JoinedSlice, base: number | null): PageChanges {
   if ('count' in slice) {
     return { puts: slice.isOneLine === true ? slice.records : wholeMembers(slice.records), patches: '', drops: '' };
   }
@@ -70,11 +81,11 @@ function newsOf(slice: JournalSlice | JoinedSlice, base: number | null): PageNew
   const patches: string[] = [];
   const drops: string[] = [];
   for (const record of records) {
-    const news = deltaSince(record, base);
-    if (news.kind === 'whole') puts.push(news.member);
+    const delta = deltaSince(record, base);
+    if (delta.kind === 'whole') puts.push(delta.member);
     else {
-      if (news.patch !== null) patches.push(news.patch);
-      if (news.drop !== null) drops.push(news.drop);
+      if (delta.patch !== null) patches.push(delta.patch);
+      if (delta.drop !== null) drops.push(delta.drop);
     }
   }
   return { puts: puts.join(','), patches: patches.join(','), drops: drops.join(',') };

@@ -1,8 +1,8 @@
-import type { BuiltPage } from './built-page.ts';
+import type { BuiltPage } from './build-page.ts';
 
 /**
- * Pages of shared documents, for a fleet that asks for the same ones. Bounded by the text it holds; what was not asked
- * for longest goes first. Who asks while a page is being made waits for it instead of making it again.
+ * An LRU cache of pages of shared partitions, bounded by the text it holds. A page that is asked for while it is being
+ * made is not made twice.
  */
 export class PageCache {
   readonly #unitsMax: number;
@@ -14,14 +14,14 @@ export class PageCache {
     this.#unitsMax = unitsMax;
   }
 
-  /** `make` answers the page, and whether it may be kept under the key. */
+  /** Returns the cached page, or makes it. `make` says whether its page may be kept under the key. */
   of(key: string, make: () => Promise<{ readonly page: BuiltPage; readonly isKept: boolean }>): Promise<BuiltPage> {
     const known = this.get(key);
     if (known !== null) return Promise.resolve(known);
     return this.#making.get(key) ?? this.#make(key, make);
   }
 
-  /** Null: it is not there, though it may be being made. */
+  /** Null: the page is not cached, though it may be being made. */
   get(key: string): BuiltPage | null {
     const known = this.#pages.get(key);
     if (known === undefined) return null;

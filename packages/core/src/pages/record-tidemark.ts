@@ -1,34 +1,30 @@
 import { elapsedMs } from '../ports/clock.ts';
 import type { DeviceTidemark, EntryRef, PartitionKey, Store } from '../ports/store.ts';
-import type { PageStart } from './page-start.ts';
-import type { PlainToken } from './token.ts';
+import type { BuiltPage } from './build-page.ts';
 
-/** A device at rest is noted again only after this long, so that looking for changes costs no write. */
+/** The tidemark of a device that does not move is recorded only this often, so that a pull without news writes nothing. */
 export const TIDEMARK_RECORD_EVERY_MS = 3_600_000;
 
 /**
- * How far a device has come on its way to the next complete catch-up is noted only this often. Trimming does not need
- * it more exactly, and a first sync of many pages would otherwise cost a write for each.
+ * The progress of a device on its way to the next complete catch-up is recorded only this often. Trimming needs it no
+ * more exactly, and a first sync of many pages would otherwise cost a write for each page.
  */
 export const PROGRESS_RECORD_EVERY_MS = 1_000;
 
-/** What a device has shown by presenting a token. */
-export interface TidemarkReport {
-  readonly client: string;
-  /** How the token was taken. */
-  readonly start: PageStart;
-  /** The token of the page it was given. */
-  readonly given: PlainToken;
-  readonly nowMs: number;
-}
-
-/** A device that starts over is noted with the head it starts from, which its next tokens will depend on. */
-export function tidemarkOf({ client, start, given, nowMs }: TidemarkReport): DeviceTidemark {
+/**
+ * What a device has acknowledged by presenting the token for which it gets `page`. Of a device that starts over, the head
+ * at which it starts is recorded, because its next tokens depend on it.
+ */
+export function tidemarkOf(
+  client: string,
+  { start, token }: Pick<BuiltPage, 'start' | 'token'>,
+  nowMs: number,
+): DeviceTidemark {
   const isReset = start.kind === 'reset';
-  const { kind, seq } = isReset ? ({ kind: 'start', seq: given.baseline.seq } as const) : start.baseline;
+  const { kind, seq } = isReset ? ({ kind: 'start', seq: token.baseline.seq } as const) : start.baseline;
   return {
     client,
-    epoch: given.epoch,
+    epoch: token.epoch,
     seenAtMs: nowMs,
     seq: isReset ? 0 : start.after,
     base: kind === 'base' ? seq : null,
@@ -36,8 +32,8 @@ export function tidemarkOf({ client, start, given, nowMs }: TidemarkReport): Dev
   };
 }
 
-/** Remembers what the device presented: trimming must not pass it. Answers what is noted then. */
-export async function noteTidemark(
+/** Records a tidemark, which trimming must not pass. Returns what is recorded then. */
+export async function recordTidemark(
   store: Store,
   partition: PartitionKey,
   mark: DeviceTidemark,
@@ -45,16 +41,16 @@ export async function noteTidemark(
   const known = await store.readTidemark(partition, mark.client);
   if (known !== null && !isWorthRecording(known, mark)) return known;
   const guards: readonly EntryRef[] = [{ kind: 'client', key: [mark.client] }];
-  // A client that is gone by now has nothing to remember, so the result does not matter.
+  // The result does not matter: a client that was deleted meanwhile needs no tidemark.
   await store.noteTidemark(partition, mark, guards);
   return mark;
 }
 
-/** Whether a place must be noted, when another is. */
+/** Whether `mark` must be recorded when `known` is what was recorded last. */
 export function isWorthRecording(known: DeviceTidemark, mark: DeviceTidemark): boolean {
-  const isSameWay = known.epoch === mark.epoch && known.base === mark.base && known.start === mark.start;
-  // Whoever goes back holds less than is noted, which must not stay so.
-  if (!isSameWay || mark.seq < known.seq) return true;
+  const isSameBaseline = known.epoch === mark.epoch && known.base === mark.base && known.start === mark.start;
+  // A device that goes back holds less than what is recorded.
+  if (!isSameBaseline || mark.seq < known.seq) return true;
   const everyMs = mark.seq === known.seq ? TIDEMARK_RECORD_EVERY_MS : PROGRESS_RECORD_EVERY_MS;
   return elapsedMs(known.seenAtMs, mark.seenAtMs) >= everyMs;
 }

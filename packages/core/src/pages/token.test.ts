@@ -11,11 +11,11 @@ const tokens: readonly Token[] = [
 ];
 
 describe('tokens', () => {
-  it('[TOK-1] can be read back exactly', () => {
+  it('[TOK-1] a token can be read back exactly', () => {
     for (const token of tokens) expect(readToken(tokenText(token, token.restarts))).toEqual(token);
   });
 
-  it('[TOK-1] those that were given are read back as they were meant, without being taken apart', () => {
+  it('[TOK-1] a token that this process has given is read back without being parsed', () => {
     for (const { restarts: _, ...token } of tokens) {
       const text = givenToken(token);
       expect(text).toBe(tokenText(token, 0));
@@ -23,7 +23,7 @@ describe('tokens', () => {
     }
   });
 
-  it('[TOK-2] any damage makes them unreadable instead of pointing elsewhere', () => {
+  it('[TOK-2] a damaged token is unreadable and never points elsewhere', () => {
     for (const text of tokens.map(tokenText)) {
       for (let index = 0; index < text.length; index++) {
         expect(readToken(text.slice(0, index))).toBeNull();
@@ -36,7 +36,7 @@ describe('tokens', () => {
     }
   });
 
-  it('[TOK-3] what nobody can have been given is unreadable', () => {
+  it('[TOK-3] a token that cannot have been given is unreadable', () => {
     const baseBeyondSeq: Token = { epoch: 'e', seq: 5, baseline: { kind: 'base', seq: 6 }, restarts: 0 };
     const garbage = [
       '',

@@ -1,11 +1,11 @@
 import { textChecksum } from '@tidemark/protocol';
 
 /**
- * What a device holds: how far its pages went, and what it surely has.
+ * What a device holds: how far its pages went, and its baseline.
  *
- * An object stands in the journal only at its latest change, so a device half-way through catching up has not seen
+ * An object occurs in the journal only at its latest change, so a device in the middle of catching up has not seen
  * everything below its seq. What it surely holds is the state at its last complete catch-up, the base. While it starts
- * over it has no base; the head at which that began stands in for it when tombstones are concerned.
+ * over it has no base; which tombstones it needs depends on the head at which it started.
  */
 export interface Token {
   readonly epoch: string;
@@ -15,7 +15,7 @@ export interface Token {
   readonly restarts: number;
 }
 
-/** What a token says of the pages, the same for every device that asked the same. */
+/** A token without what belongs to a single device: the same for every device at the same position. */
 export type PlainToken = Omit<Token, 'restarts'>;
 
 export type Baseline =
@@ -33,18 +33,18 @@ export function tokenText({ epoch, seq, baseline }: PlainToken, restarts: number
   return `${body}.${textChecksum(body).toString(36)}`;
 }
 
-/** The tokens a device gets are those it presents next, and all that have caught up with a shared document present one. */
+/** Devices present the tokens they were given, and all devices that have caught up with a partition present the same. */
 const TOKENS_KNOWN_MAX = 1_000;
 const known = new Map<string, Token>();
 
-/** The text of a token that is given to a device that was never told to start over. */
+/** The text of a token for devices that were never told to start over. It is remembered, so that it need not be parsed. */
 export function givenToken(token: PlainToken): string {
   const text = tokenText(token, 0);
   remember(text, { ...token, restarts: 0 });
   return text;
 }
 
-/** Null: unreadable, whoever wrote it. */
+/** Null: the token is unreadable. */
 export function readToken(text: string): Token | null {
   if (text.length > TOKEN_UNITS_MAX) return null;
   const remembered = known.get(text);
@@ -63,11 +63,11 @@ function remember(text: string, token: Token): void {
 function parseToken(text: string): Token | null {
   const end = text.lastIndexOf('.');
   const body = text.slice(0, Math.max(end, 0));
-  const [, epoch, seqText, kind, footholdText, restartsText = '0'] = FORMAT.exec(body) ?? [];
-  if (epoch === undefined || seqText === undefined || footholdText === undefined) return null;
+  const [, epoch, seqText, kind, baselineText, restartsText = '0'] = FORMAT.exec(body) ?? [];
+  if (epoch === undefined || seqText === undefined || baselineText === undefined) return null;
   const seq = Number.parseInt(seqText, 36);
-  const footholdSeq = Number.parseInt(footholdText, 36);
-  const baseline: Baseline = { kind: kind === 'b' ? 'base' : 'start', seq: footholdSeq };
+  const baselineSeq = Number.parseInt(baselineText, 36);
+  const baseline: Baseline = { kind: kind === 'b' ? 'base' : 'start', seq: baselineSeq };
   const token: Token = { epoch, seq, baseline, restarts: Number.parseInt(restartsText, 36) };
   // Writing it again catches damage, foreign spellings of a number, and numbers too large to be exact.
   return tokenText(token, token.restarts) === text && isPossible(token) ? token : null;

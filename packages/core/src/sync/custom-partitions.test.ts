@@ -83,7 +83,7 @@ const create = (op_id: string, id: string): Upload => ({
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a custom partition', () => {
-  it('[SNAP-7] a snapshot of whoever is moved meanwhile ends, and shows nothing more of where they were', async () => {
+  it('[SNAP-7] a snapshot of a user who is moved to another partition meanwhile ends', async () => {
     const { teams, tidemark, devices, clock } = await setUp();
     Object.assign(teams.objects, { north: { n1: { a: 1 }, n2: { a: 2 }, n3: { a: 3 } } });
     const begin = () => tidemark.devices.snapshot(devices.ada, { source: 'Visit', token: null, objectsMax: 1 });
@@ -100,7 +100,7 @@ describe('a custom partition', () => {
     expect(await rest(snapshot)).toBe(0);
   });
 
-  it('[ADAPT-6] users of one partition share what one query has fetched; others have their own', async () => {
+  it('[ADAPT-6] users of one custom partition share the answer of one query, and other users do not get it', async () => {
     const { pull, teams } = await setUp({ poll_interval: 300 });
     const pages = await Promise.all((['ada', 'bob', 'eve'] as const).map((who) => pull(who)));
     expect(pages.map(({ put }) => put)).toEqual([teams.objects.north, teams.objects.north, teams.objects.south]);
@@ -113,7 +113,7 @@ describe('a custom partition', () => {
     expect(teams.queries.at(-1)).toEqual({ source: 'Visit', user: 'eve' });
   });
 
-  it('[ADAPT-7] whoever is moved starts over, and gets nothing of where they were: not of the pages, not of a push', async () => {
+  it('[ADAPT-7] a user who is moved to another partition starts over and gets nothing of the old one, neither in pages nor by a push', async () => {
     const { pull, push, outcomes, teams, tidemark, devices } = await setUp();
     teams.objects.north = { n1: { secret: 'of the north' }, n2: { secret: 'of the north' } };
     const halfWay = await pull('ada', null, 1);
@@ -145,7 +145,7 @@ describe('a custom partition', () => {
     expect(JSON.stringify(seen)).not.toContain('of the north');
   });
 
-  it('[ADAPT-8] while nobody can tell where a user belongs, the user gets nothing, and the error', async () => {
+  it('[ADAPT-8] while the adapter cannot name the partition of a user, the user gets an error and no objects', async () => {
     const { pull, push, teams, log, heard } = await setUp();
     const { token } = await pull('ada');
     await settled();
@@ -166,7 +166,7 @@ describe('a custom partition', () => {
     expect(log.lines.filter(({ event }) => event === 'partition_not_told').length).toBeGreaterThan(4);
   });
 
-  it('[ADAPT-9] a push, a document or a time of refresh for one of its users is for all of them', async () => {
+  it('[ADAPT-9] a push, a document or a refresh time for one user of a custom partition holds for all its users', async () => {
     const { tidemark, md, pull, teams } = await setUp({ poll_interval: -1 });
     const report = await tidemark.pushObjects({ source: 'Visit', user_id: 'ada', objects: { p: { a: 1 } } });
     expect(report).toMatchObject({ user_id: 'ada', changed: 1 });
@@ -184,7 +184,7 @@ describe('a custom partition', () => {
     expect(await refusalOf(tidemark.pushObjects(outside))).toBe('invalid_name');
   });
 
-  it('[ADAPT-10] what is wrong with it is in the document errors of all its users', async () => {
+  it('[ADAPT-10] the errors of a custom partition are in the document `errors` of all its users', async () => {
     const { tidemark, pull, teams } = await setUp();
     teams.query = () => Promise.reject(new Refusal('backend_timeout', 'too slow'));
     expect((await pull('ada')).error?.code).toBe('backend_timeout');
@@ -195,7 +195,7 @@ describe('a custom partition', () => {
     );
   });
 
-  it('[ADAPT-11] a change is told to every user who is in it, and to nobody else', async () => {
+  it('[ADAPT-11] a change in a custom partition is announced to every user in it and to no other', async () => {
     const { tidemark, pull, heard, teams } = await setUp({ poll_interval: 300 });
     for (const who of ['ada', 'bob', 'eve'] as const) await pull(who);
     await settled();
@@ -212,7 +212,7 @@ describe('a custom partition', () => {
     expect(heard.sort()).toEqual(['bob', 'eve']);
   });
 
-  it('[ADAPT-12] deleting a user leaves it to the others, and nothing of the user in it', async () => {
+  it('[ADAPT-12] deleting a user keeps the custom partition for the others and leaves nothing of the user in it', async () => {
     const { tidemark, pull, md, push, store, teams } = await setUp({ poll_interval: -1 });
     await tidemark.sources.setRefreshTime('Visit', 'ada');
     for (const who of ['ada', 'bob'] as const) await pull(who);
@@ -228,7 +228,7 @@ describe('a custom partition', () => {
     expect(await store.partitions({ limit: 10 })).toEqual([]);
   });
 
-  it('[ADAPT-12] whoever is deleted while they are being moved leaves nothing behind', async () => {
+  it('[ADAPT-12] a user who is deleted while being moved to another partition leaves nothing behind', async () => {
     const { tidemark, pull, store, teams } = await setUp();
     await pull('ada');
     teams.teamOf.set('ada', 'south');
@@ -242,14 +242,14 @@ describe('a custom partition', () => {
     expect(settings.filter(({ key }) => key.includes('ada'))).toEqual([]);
   });
 
-  it('[ADAPT-13] uploads are done for the user in the partition, and everybody in it gets them', async () => {
+  it('[ADAPT-13] uploads of a user are applied in the custom partition, and all its users get them', async () => {
     const { push, md, teams } = await setUp({ poll_interval: -1 });
     expect(await push('ada', create('1', 'tmp'))).toMatchObject([{ status: 'applied', id: 'id-of-tmp' }]);
     expect(teams.uploads).toMatchObject([{ user: 'ada', partition: 'north', id: 'tmp' }]);
     expect([await md('bob'), await md('eve')]).toEqual([{ 'id-of-tmp': { a: 1 } }, {}]);
   });
 
-  it('[ADAPT-13] an upload left to a queue goes where it was made, its outcome follows the user, and is told once', async () => {
+  it('[ADAPT-13] a queued upload is applied in the partition it was made in, and its outcome follows the user', async () => {
     const { push, md, jobs, teams, tidemark, outcomes } = await setUp({ poll_interval: -1, cud_queue: 'slow' });
     expect(await push('ada', create('1', 'tmp'))).toMatchObject([{ status: 'queued' }]);
     teams.teamOf.set('ada', 'south');
@@ -263,7 +263,7 @@ describe('a custom partition', () => {
     expect(teams.uploads.length).toBe(1);
   });
 
-  it('[ADAPT-14] a search is asked for the user, with the partition the user is in', async () => {
+  it('[ADAPT-14] a search names the user and the partition the user is in', async () => {
     const { tidemark } = await setUp();
     expect(JSON.parse(await tidemark.search({ source: 'Visit', user_id: 'ada', params: {} }))).toEqual({
       found: { by: 'ada', in: 'north' },

@@ -29,7 +29,7 @@ async function setUp() {
   return { tidemark, clock, device, pull, newAnswer, queries: () => queries };
 }
 
-it('[FRESH-11] a pull refreshes what is due first; a device half-way through its pages is not made to wait again', async () => {
+it('[FRESH-11] a pull refreshes a partition that is due, but not for a device in the middle of its pages', async () => {
   const { pull, queries } = await setUp();
   const first = await pull(null, 2);
   expect([Object.keys(first.put ?? {}), first.more, queries()]).toEqual([['a', 'b'], true, 1]);
@@ -55,7 +55,7 @@ it('[FRESH-11] 200 devices of one shared source that pull at once cause one quer
   expect(new Set(texts.flat()).size).toBe(1);
 });
 
-it('[FRESH-12] when the backend fails, the page has what is there, and the error beside it', async () => {
+it('[FRESH-12] when the backend fails, the page has the stored objects and the error', async () => {
   const { pull, newAnswer, clock } = await setUp();
   const { token } = await pull(null);
   newAnswer(() => Promise.reject(new Refusal('backend_timeout', 'too slow')));
@@ -110,7 +110,7 @@ describe('a backend that is slower than a pull waits', () => {
 
   const error = { code: 'refresh_pending', detail: expect.any(String), retry_after_s: REFRESH_RETRY_AFTER_S };
 
-  it('[FRESH-14] holds up neither the other sources nor what is stored of its own, and those who come later not at all', async () => {
+  it('[FRESH-14] a slow backend delays neither other sources nor stored objects, and later pulls do not wait at all', async () => {
     const { pull, answers, waits, reached } = await slow();
     const first = pull();
     await reached(answers, 1);
@@ -124,7 +124,7 @@ describe('a backend that is slower than a pull waits', () => {
     answers[0]?.({});
   });
 
-  it('[FRESH-14] a snapshot begins with what is stored and the error', async () => {
+  it('[FRESH-14] a snapshot of a slow backend begins with the stored objects and the error', async () => {
     const { tidemark, device, answers, waits, reached } = await slow();
     const begun = tidemark.devices.snapshot(device, { source: 'Stock', token: null });
     await reached(waits, 1);
@@ -141,7 +141,7 @@ describe('a backend that is slower than a pull waits', () => {
     ['nothing new', { old: { n: 1 } }, ['Stock late_refresh'], undefined],
     ['no objects', 'nonsense', ['Stock late_refresh'], { code: 'backend_error', detail: expect.any(String) }],
   ])(
-    '[FRESH-15] when the backend has answered with %s, the device is told, and its next pull asks nobody again',
+    '[FRESH-15] when a slow backend has answered with %s, the device is notified, and its next pull causes no query',
     async (_, objects, events, trouble) => {
       const { tidemark, pull, answers, waits, told, reached } = await slow();
       const first = pull();
@@ -161,7 +161,7 @@ describe('a backend that is slower than a pull waits', () => {
     },
   );
 
-  it('[FRESH-15] a refresh that was waited for to its end is told by its commit alone, and due again at once', async () => {
+  it('[FRESH-15] a refresh that ended within the wait is announced by its commit only, and is due again at once', async () => {
     const { pull, answers, told, reached } = await slow();
     const first = pull();
     await reached(answers, 1);
@@ -175,7 +175,7 @@ describe('a backend that is slower than a pull waits', () => {
   });
 });
 
-it('[SEARCH-1] a search asks the adapter, keeps nothing, and is refused where there is none that can', async () => {
+it('[SEARCH-1] a search asks the adapter, stores nothing, and is refused without an adapter that can search', async () => {
   const { tidemark, newAnswer } = await setUp();
   const call = { source: 'Stock', user_id: 'ada', params: { q: 'x' } };
   newAnswer(async () => ({ objects: { z: { n: [1, { b: 1, a: 2 }] } } }));

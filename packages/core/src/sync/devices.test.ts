@@ -3,10 +3,10 @@ import { PULL_SOURCES_MAX } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device-id.ts';
+import type { RenderedPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
 import type { Store } from '../ports/store.ts';
 import type { DevicePullCall } from './pulls.ts';
-import type { RenderedPage } from './rendered-page.ts';
 
 type Told = Page | { readonly error: { readonly code: string; readonly detail: string } };
 
@@ -70,7 +70,7 @@ function countRoundTrips(store: Store): () => number {
 }
 
 describe('pulling', () => {
-  it('[DEVICE-1] every source in one answer, each from its own token', async () => {
+  it('[DEVICE-1] a pull delivers every source in one answer, each from its own token', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
@@ -102,7 +102,7 @@ describe('pulling', () => {
     expect(Object.values(again).map((page) => (page as Page).token)).toEqual(Object.values(tokens));
   });
 
-  it('[DEVICE-11] a source that is not what it was is looked at as it is', async () => {
+  it('[DEVICE-11] a pull notices that a source was changed or deleted since it was last read', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     const { sources } = test.tidemark;
@@ -136,7 +136,7 @@ describe('pulling', () => {
     expect(await firstPage(test, device, 'Bulk')).toMatchObject({ more: false });
   });
 
-  it('[DEVICE-3] what an answer may hold is shared fairly, and what one does not use goes to the next', async () => {
+  it('[DEVICE-3] sources share the size of an answer equally, and what one does not use goes to the next', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     for (const name of ['A', 'B', 'C', 'Idle']) await test.tidemark.sources.declare({ name, partition_type: 'app' });
@@ -157,7 +157,7 @@ describe('pulling', () => {
     expect([countOf(crowd.A), countOf(crowd.B), countOf(crowd.C)]).toEqual([1, 1, 1]);
   });
 
-  it('[DEVICE-3] text is shared like objects', async () => {
+  it('[DEVICE-3] sources share the text of an answer like its objects', async () => {
     const test = await newTidemark({ limits: { pageUnitsMax: 4_000 } });
     const device = await newDevice(test);
     await test.tidemark.sources.declare({ name: 'A', partition_type: 'app' });
@@ -169,7 +169,7 @@ describe('pulling', () => {
     expect(countOf(told.A) + countOf(told.Product)).toBeLessThanOrEqual(22);
   });
 
-  it('[DEVICE-4] only the user’s own device, and only the user’s own data', async () => {
+  it('[DEVICE-4] a pull is refused for a device of another user, and delivers only the user’s own data', async () => {
     const test = await newTidemark();
     const ada = await newDevice(test, 'ada');
     const bob = await newDevice(test, 'bob');
@@ -180,7 +180,7 @@ describe('pulling', () => {
     expect(await pullOne(test, bob, 'Order', token)).toMatchObject({ reset: true, size: 0, more: false });
   });
 
-  it('[DEVICE-5] too many sources, or no whole number of objects, are refused', async () => {
+  it('[DEVICE-5] a pull of too many sources, or with an illegal number of objects, is refused', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     const sources = (count: number) =>
@@ -192,7 +192,7 @@ describe('pulling', () => {
     }
   });
 
-  it('[DEVICE-6] the last sync and the place of the device are noted', async () => {
+  it('[DEVICE-6] a pull records the last sync and the tidemark of the device', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     await test.tidemark.pushObjects({ source: 'Product', objects: many(3) });
@@ -208,7 +208,7 @@ describe('pulling', () => {
 });
 
 describe('a device at rest', () => {
-  it('[DEVICE-10] is noted once an hour, however often it looks, and at once when it holds something else', async () => {
+  it('[DEVICE-10] the tidemark of a device without news is recorded once an hour, and at once when it moves', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     await test.tidemark.pushObjects({ source: 'Product', objects: many(3) });
@@ -238,7 +238,7 @@ describe('a device at rest', () => {
 });
 
 describe('starting over', () => {
-  it('[DEVICE-7] whoever is told to start over does, whatever token it holds, until it has new ones', async () => {
+  it('[DEVICE-7] a device that is told to start over does so, whatever token it holds, until it has a new one', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     const other = await newDevice(test);
@@ -262,7 +262,7 @@ describe('starting over', () => {
     expect(await refusalOf(test.tidemark.devices.restart(stranger))).toBe('client_not_found');
   });
 
-  it('[DEVICE-8] cd is what the device has acknowledged; writing it makes the device start over', async () => {
+  it('[DEVICE-8] cd has what the device has acknowledged, and writing it makes the device start over', async () => {
     const test = await newTidemark();
     const { tidemark } = test;
     const device = await newDevice(test);
@@ -293,7 +293,7 @@ describe('starting over', () => {
 });
 
 describe('shared pages', () => {
-  it('[DEVICE-9] are made once for all who ask the same, and anew when something has changed', async () => {
+  it('[DEVICE-9] a shared page is made once for all devices at the same position, and again after a change', async () => {
     const test = await newTidemark();
     const devices = [await newDevice(test, 'ada'), await newDevice(test, 'bob'), await newDevice(test, 'ada')];
     await test.tidemark.pushObjects({ source: 'Product', objects: many(5) });
@@ -319,7 +319,7 @@ describe('shared pages', () => {
     expect((await pullOne(test, devices[0] as DeviceId, 'Product', told.token)).reset).toBeUndefined();
   });
 
-  it('[DEVICE-9] of users are never shared', async () => {
+  it('[DEVICE-9] pages of a user’s own data are not cached', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(2) });
@@ -327,7 +327,7 @@ describe('shared pages', () => {
     expect(await body()).not.toBe(await body());
   });
 
-  it('[DEVICE-9] take no more room than they may', async () => {
+  it('[DEVICE-9] the page cache stays within its bound', async () => {
     const test = await newTidemark({ limits: { pageCacheUnitsMax: 300 } });
     const device = await newDevice(test);
     for (const name of ['A', 'B']) await test.tidemark.sources.declare({ name, partition_type: 'app' });

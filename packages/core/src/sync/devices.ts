@@ -13,9 +13,7 @@ import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
-import { acknowledgedObjects } from './acknowledged-objects.ts';
-import { type Cursor, cursorsOf } from './cursors.ts';
-import { knownPartition } from './known-partition.ts';
+import { acknowledgedObjects, type Cursor, readCursor } from './device-progress.ts';
 import { LastSeenRecorder } from './last-seen-recorder.ts';
 import { type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
 import { type SnapshotCall, type SnapshotPages, Snapshots } from './snapshots.ts';
@@ -23,7 +21,7 @@ import { type SnapshotCall, type SnapshotPages, Snapshots } from './snapshots.ts
 export interface DevicesParts {
   readonly store: Store;
   readonly clock: Clock;
-  /** Measures durations within this process: it is never set. Absent: `clock`. */
+  /** A monotonic clock, for durations. Absent: `clock`. */
   readonly steadyClock?: Clock;
   readonly log: Log;
   readonly limits: Limits;
@@ -34,7 +32,7 @@ export interface DevicesParts {
   readonly cache: PageCache;
   readonly refresher: Pick<Refresher, 'ensureFresh'>;
   readonly isSearchable: (source: SourceView) => boolean;
-  /** Absent: sources are only pushed to, whatever they say. */
+  /** Absent: no source has a backend, whatever it says. */
   readonly adapters?: Adapters;
   readonly jobs?: Pick<Jobs, 'enqueueAll'>;
   readonly count: (metric: string, tookMs: number) => void;
@@ -42,7 +40,7 @@ export interface DevicesParts {
   readonly onCommitted: (partition: PartitionKey) => void;
 }
 
-/** What devices ask for, each on behalf of its user and never of another. */
+/** The calls of devices. Each device acts for its own user only. */
 export class Devices {
   readonly #parts: DevicesParts;
   readonly #store: Store;
@@ -53,23 +51,23 @@ export class Devices {
   constructor(parts: DevicesParts) {
     this.#parts = parts;
     this.#store = parts.store;
-    const shared = { ...parts, visits: new LastSeenRecorder(parts), sessions: new DeviceSessions(parts) };
+    const shared = { ...parts, lastSeen: new LastSeenRecorder(parts), sessions: new DeviceSessions(parts) };
     this.#uploads = new Uploads(shared);
     this.#pulls = new Pulls({ ...shared, uploads: this.#uploads });
     this.#snapshots = new Snapshots(shared);
   }
 
-  /** What the device is missing, of all sources in one answer. A source that cannot be pulled does not spoil the others. */
+  /** Delivers what the device is missing of several sources. A source that cannot be pulled does not spoil the others. */
   pull(device: DeviceCaller, call: DevicePullCall): Promise<DevicePull> {
     return this.#pulls.pull(device, call);
   }
 
-  /** All of one source, whatever its sync type. */
+  /** Delivers all of one source, whatever its sync type. */
   snapshot(device: DeviceCaller, call: SnapshotCall): Promise<SnapshotPages> {
     return this.#snapshots.begin(device, call);
   }
 
-  /** Applies what the device has changed; the outcomes in the order of the changes. */
+  /** Applies changes of the device. Returns their outcomes in the same order. */
   push(device: DeviceCaller, call: DevicePushCall): Promise<readonly Outcome[]> {
     return this.#uploads.push(device, call);
   }
@@ -79,31 +77,32 @@ export class Devices {
     return this.#uploads.runJob(job);
   }
 
-  /** The device starts over at its next pull, whatever token it presents. Answers the sources. */
+  /** Makes the device start over at its next pull, whatever token it presents. Returns the names of the sources. */
   async restart(device: DeviceId, names?: readonly string[]): Promise<readonly string[]> {
     await this.#parts.clients.own(device.user, device.client);
     const sources =
       names === undefined
         ? await this.#parts.sources.list()
         : await Promise.all([...new Set(names)].map((name) => this.#parts.sources.view(name)));
-    const meant = sources.map(({ name }) => name);
-    await this.#parts.clients.restart(device.user, device.client, meant);
-    for (const source of sources) await this.#forgetPlace(device, source);
-    return meant;
+    const restarted = sources.map(({ name }) => name);
+    await this.#parts.clients.restart(device.user, device.client, restarted);
+    for (const source of sources) await this.#resetTidemark(device, source);
+    return restarted;
   }
 
-  /** How far the device has come, by source. */
+  /** The cursors of the device, by source. */
   async cursors(device: DeviceId): Promise<Readonly<Record<string, Cursor>>> {
-    const partitions: { readonly source: SourceView; readonly partition: PartitionKey }[] = [];
+    const cursors: [string, Cursor][] = [];
     for (const source of await this.#parts.sources.list()) {
-      partitions.push({ source, partition: await knownPartition(this.#parts.sources, source, device) });
+      const cursor = await readCursor(this.#store, await this.#partitionOf(device, source), device.client);
+      if (cursor !== null) cursors.push([source.name, cursor]);
     }
-    return cursorsOf(this.#store, device.client, partitions);
+    return Object.fromEntries(cursors);
   }
 
   /** What the device has acknowledged of a source: the document `cd`. */
   async acknowledgedObjects(device: DeviceId, source: string): Promise<ReadonlyMap<string, string>> {
-    const partition = await knownPartition(this.#parts.sources, await this.#parts.sources.view(source), device);
+    const partition = await this.#partitionOf(device, await this.#parts.sources.view(source));
     return acknowledgedObjects(this.#store, partition, device.client);
   }
 
@@ -112,13 +111,18 @@ export class Devices {
     return (await sources.list()).map((source) => syncSourceOf(source, isSearchable(source)));
   }
 
-  /** It has acknowledged nothing any more; what it will need is what is deleted from now on. */
-  async #forgetPlace(device: DeviceId, source: SourceView): Promise<void> {
-    const partition = await knownPartition(this.#parts.sources, source, device);
+  /** From now on the device has acknowledged nothing, and needs the tombstones that are made from now on. */
+  async #resetTidemark(device: DeviceId, source: SourceView): Promise<void> {
+    const partition = await this.#partitionOf(device, source);
     if ((await this.#store.readTidemark(partition, device.client)) === null) return;
     const { epoch, head } = await this.#store.partition(partition);
     const mark = { client: device.client, epoch, seq: 0, base: null, start: head, seenAtMs: this.#parts.clock.nowMs() };
     await this.#store.noteTidemark(partition, mark, [{ kind: 'client', key: [device.client] }]);
+  }
+
+  /** The partition that the adapter named last. Questions about a device are not worth asking a backend. */
+  async #partitionOf({ user }: DeviceId, source: SourceView): Promise<PartitionKey> {
+    return (await this.#parts.sources.memberships.knownPlaceOf(source, user)).partition;
   }
 }
 

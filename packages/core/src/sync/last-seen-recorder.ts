@@ -1,26 +1,19 @@
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
-import type { BuiltPage } from '../pages/built-page.ts';
-import { isWorthRecording, noteTidemark, tidemarkOf } from '../pages/record-tidemark.ts';
+import type { BuiltPage } from '../pages/build-page.ts';
+import { isWorthRecording, recordTidemark, tidemarkOf } from '../pages/record-tidemark.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { DeviceTidemark, PartitionKey, Store } from '../ports/store.ts';
-import { RecordedTidemarks } from './recorded-tidemarks.ts';
 
 export interface LastSeenRecorderParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly clients: Clients;
+  readonly clients: Pick<Clients, 'noteSync'>;
 }
 
-/** A page that a device was given. */
-export interface SentPage {
-  readonly partition: PartitionKey;
-  readonly page: BuiltPage;
-}
-
-/** That devices were here, and what they presented. It is a hint for trimming: nobody has to wait for it. */
+/** Records when devices were seen and what they have acknowledged. Trimming uses it as a hint, so no caller has to wait. */
 export class LastSeenRecorder {
   readonly #parts: LastSeenRecorderParts;
   readonly #tidemarks = new RecordedTidemarks();
@@ -29,24 +22,24 @@ export class LastSeenRecorder {
     this.#parts = parts;
   }
 
-  /** Remembers a visit, unless it is known well enough. It never rejects. */
-  async note(device: DeviceId, own: OwnDevice, given: readonly SentPage[]): Promise<void> {
+  /** Records that the device was here and got these pages, unless that is known well enough. It never rejects. */
+  async record(device: DeviceId, own: OwnDevice, pages: readonly BuiltPage[]): Promise<void> {
     const nowMs = this.#parts.clock.nowMs();
-    const notes: Promise<void>[] = [];
-    for (const { partition, page } of given) {
-      const mark = tidemarkOf({ client: device.client, start: page.start, given: page.token, nowMs });
-      const known = this.#tidemarks.of(partition, device.client);
-      if (known === undefined || isWorthRecording(known, mark)) notes.push(this.#note(partition, mark));
+    const writes: Promise<void>[] = [];
+    for (const page of pages) {
+      const mark = tidemarkOf(device.client, page, nowMs);
+      const known = this.#tidemarks.get(page.partition, device.client);
+      if (known === undefined || isWorthRecording(known, mark)) writes.push(this.#record(page.partition, mark));
     }
     if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, nowMs) >= LAST_SYNC_EVERY_MS) {
-      notes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onFailed));
+      writes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onFailed));
     }
-    if (notes.length > 0) await Promise.all(notes);
+    if (writes.length > 0) await Promise.all(writes);
   }
 
-  async #note(partition: PartitionKey, mark: DeviceTidemark): Promise<void> {
+  async #record(partition: PartitionKey, mark: DeviceTidemark): Promise<void> {
     try {
-      this.#tidemarks.remember(partition, await noteTidemark(this.#parts.store, partition, mark));
+      this.#tidemarks.set(partition, await recordTidemark(this.#parts.store, partition, mark));
     } catch (error) {
       this.#onFailed(error);
     }
@@ -55,4 +48,34 @@ export class LastSeenRecorder {
   readonly #onFailed = (error: unknown): void => {
     this.#parts.log.warn('tidemark_not_noted', { reason: error instanceof Error ? error.message : String(error) });
   };
+}
+
+/** Tidemarks in memory; beyond this number the one written longest ago is dropped. */
+const TIDEMARKS_MAX = 50_000;
+
+/**
+ * The tidemarks that this process has recorded. Devices present the same token at every pull without news: reading from
+ * the store each time that nothing must be recorded would cost as much as the rest of the pull.
+ */
+class RecordedTidemarks {
+  readonly #marks = new Map<string, DeviceTidemark>();
+
+  get(partition: PartitionKey, client: string): DeviceTidemark | undefined {
+    return this.#marks.get(keyOf(partition, client));
+  }
+
+  set(partition: PartitionKey, mark: DeviceTidemark): void {
+    const key = keyOf(partition, mark.client);
+    this.#marks.delete(key);
+    this.#marks.set(key, mark);
+    for (const oldest of this.#marks.keys()) {
+      if (this.#marks.size <= TIDEMARKS_MAX) return;
+      this.#marks.delete(oldest);
+    }
+  }
+}
+
+/** Names contain no line breaks, so the key is unique. */
+function keyOf({ source, user }: PartitionKey, client: string): string {
+  return `${client}\n${source}\n${user ?? ''}`;
 }

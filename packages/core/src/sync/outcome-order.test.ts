@@ -32,28 +32,31 @@ function betweenReads(store: Store) {
 }
 
 describe('outcomes and pages of one answer', () => {
-  it.each(['Order', 'Stock'])('[DEVICE-13] a page of %s holds what the outcomes beside it tell of', async (source) => {
-    const { wrapped, arm, isSpent } = betweenReads(openMemoryStore({ random: seededRandom(1) }));
-    const nothing = async () => undefined;
-    const adapter: Adapter = {
-      query: async () => ({ objects: {} }),
-      create: async () => 'made',
-      update: nothing,
-      delete: nothing,
-    };
-    const { tidemark } = await newTidemark({ store: wrapped, adapters: { find: () => adapter } });
-    await tidemark.sources.declare({ name: 'Stock', partition_type: 'user', adapter: 'backend', poll_interval: -1 });
-    const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
-    await tidemark.sources.view(source);
-    const changes = [{ op_id: 'op', source, op: 'create' as const, id: 'made', attributes: { n: 1 } }];
-    arm(() => tidemark.devices.push(device, { changes }));
-    const { pages, outcomes } = await tidemark.devices.pull(device, { sources: new Map([[source, null]]) });
-    expect(isSpent()).toBe(true);
-    const page = pages[0]?.page;
-    if (page === undefined || 'error' in page) throw new Error('no page');
-    const { put = {} } = JSON.parse(pageJson(page.token, page.body)) as Page;
-    expect([outcomes, Object.keys(put)]).toEqual([[], ['made']]);
-    const next = await tidemark.devices.pull(device, { sources: new Map([[source, null]]) });
-    expect(next.outcomes).toMatchObject([{ op_id: 'op', status: 'applied', id: 'made' }]);
-  });
+  it.each(['Order', 'Stock'])(
+    '[DEVICE-13] a page of %s includes the effects of the outcomes beside it',
+    async (source) => {
+      const { wrapped, arm, isSpent } = betweenReads(openMemoryStore({ random: seededRandom(1) }));
+      const nothing = async () => undefined;
+      const adapter: Adapter = {
+        query: async () => ({ objects: {} }),
+        create: async () => 'made',
+        update: nothing,
+        delete: nothing,
+      };
+      const { tidemark } = await newTidemark({ store: wrapped, adapters: { find: () => adapter } });
+      await tidemark.sources.declare({ name: 'Stock', partition_type: 'user', adapter: 'backend', poll_interval: -1 });
+      const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+      await tidemark.sources.view(source);
+      const changes = [{ op_id: 'op', source, op: 'create' as const, id: 'made', attributes: { n: 1 } }];
+      arm(() => tidemark.devices.push(device, { changes }));
+      const { pages, outcomes } = await tidemark.devices.pull(device, { sources: new Map([[source, null]]) });
+      expect(isSpent()).toBe(true);
+      const page = pages[0]?.page;
+      if (page === undefined || 'error' in page) throw new Error('no page');
+      const { put = {} } = JSON.parse(pageJson(page.token, page.body)) as Page;
+      expect([outcomes, Object.keys(put)]).toEqual([[], ['made']]);
+      const next = await tidemark.devices.pull(device, { sources: new Map([[source, null]]) });
+      expect(next.outcomes).toMatchObject([{ op_id: 'op', status: 'applied', id: 'made' }]);
+    },
+  );
 });

@@ -3,30 +3,17 @@ import { requireCount } from '../admission/require-count.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import type { DeviceCaller } from '../devices/device-sessions.ts';
-import type { BuiltPage } from '../pages/built-page.ts';
-import { emptyPage, type PageBounds, type PullPosition, positionAt, pull } from '../pages/pull.ts';
-import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import { type BuiltPage, emptyPage } from '../pages/build-page.ts';
+import { type PullPosition, positionAt } from '../pages/pull-position.ts';
+import { type PageBounds, pageBounds, type RenderedPage, readPage, rendered } from '../pages/read-page.ts';
+import type { PartitionKey, PartitionState } from '../ports/store.ts';
 import type { UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
-import type { SourceView } from '../sources/sources.ts';
 import type { Acknowledged, Uploads } from '../uploads/uploads.ts';
-import { freshen } from './freshen.ts';
-import { pageBounds } from './page-bounds.ts';
-import { PageBudget } from './page-budget.ts';
-import type { PageReaderParts } from './page-reader-parts.ts';
-import { partialErrorOf } from './partial-error.ts';
-import { type NoPage, type RenderedPage, rendered } from './rendered-page.ts';
+import { ensureFresh, type PageReaderParts } from './page-reader.ts';
 
-/** What pulls need of the rest. */
 export interface PullsParts extends PageReaderParts {
   readonly uploads: Pick<Uploads, 'acknowledge' | 'waiting'>;
-}
-
-export interface DevicePull {
-  readonly pages: readonly { readonly source: string; readonly page: RenderedPage | NoPage }[];
-  readonly outcomes: readonly Outcome[];
-  /** Resolves when what the device presented is noted. It is a hint for trimming: nobody has to wait for it. */
-  readonly noted: Promise<void>;
 }
 
 export interface DevicePullCall {
@@ -36,149 +23,187 @@ export interface DevicePullCall {
   readonly acknowledged?: Acknowledged;
 }
 
-/** What is read of a source, perhaps before it is known to be as it was. */
-interface Reads {
+export interface DevicePull {
+  readonly pages: readonly { readonly source: string; readonly page: RenderedPage | NoPage }[];
+  readonly outcomes: readonly Outcome[];
+  /** Resolves when what the device presented is recorded. Trimming uses it as a hint, so no caller has to wait. */
+  readonly noted: Promise<void>;
+}
+
+/** Why there is no page of a source. */
+export interface NoPage {
+  readonly error: PartialError;
+}
+
+/** One source of a call, and the device that asks for it. */
+interface SourceRequest {
+  readonly device: DeviceId;
+  /** Resolves when the device is known to be the user's own. */
+  readonly opened: Promise<OwnDevice>;
+  readonly name: string;
+  readonly token: string | null;
+}
+
+/** Reads of one partition that have begun. */
+interface PartitionReads {
   readonly partition: PartitionKey;
   readonly waiting: Promise<readonly Outcome[]>;
   readonly state: Promise<PartitionState>;
 }
 
-/** One source of a pull, as it was found. */
-interface Found {
-  readonly source: string;
-  /** What the device presented. */
-  readonly token: string | null;
-  /** Null: there is no such source, or nobody can tell where the user's data is. */
-  readonly place: UserPartition | null;
-  /** Also of a source that is not given in pages: what is uploaded to it has outcomes like any other. */
+/** What a pull finds out about one source before it reads any page. */
+type FoundSource = {
+  readonly name: string;
+  /** Outcomes that wait for the device; a source that is not delivered in pages has them, too. */
   readonly waiting: readonly Outcome[];
-  /** Null: there is nothing to give, for the reason in `error`. */
-  readonly state: PartitionState | null;
-  readonly error: PartialError | null;
-}
+} & (
+  | { readonly position: null; readonly error: PartialError }
+  /** With an error, the backend could not be asked, and the page has what is stored. */
+  | { readonly position: PullPosition; readonly error: PartialError | null }
+);
 
-/** The same with what the device's token means there. */
-type Looked =
-  | { readonly source: string; readonly seen: null; readonly error: PartialError }
-  /** With `error`, the backend could not be asked: what is there is given all the same. */
-  | { readonly source: string; readonly seen: PullPosition; readonly error: PartialError | null };
-
-/** What there is to send of a source that could be looked at. */
-interface Built {
-  readonly seen: PullPosition;
-  readonly page: BuiltPage;
-}
-
-/** What devices are missing. */
+/** Delivers to devices what they are missing. */
 export class Pulls {
   readonly #parts: PullsParts;
-  readonly #store: Store;
 
   constructor(parts: PullsParts) {
     this.#parts = parts;
-    this.#store = parts.store;
   }
 
-  /** What the device is missing, of all sources in one answer. A source that cannot be pulled does not spoil the others. */
+  /** Delivers all sources of the call in one answer. A source that cannot be pulled does not spoil the others. */
   async pull(device: DeviceCaller, call: DevicePullCall): Promise<DevicePull> {
+    const { limits, sessions, uploads, lastSeen } = this.#parts;
     requireCount(call.sources.size, PULL_SOURCES_MAX, 'sources');
-    const bounds = pageBounds(this.#parts.limits, call);
-    const whose = this.#parts.sessions.open(device);
+    const bounds = pageBounds(limits, call);
+    const opened = sessions.open(device);
     if (call.acknowledged !== undefined && call.acknowledged.size > 0) {
-      await whose;
-      await this.#parts.uploads.acknowledge(device, call.acknowledged);
+      await opened;
+      await uploads.acknowledge(device, call.acknowledged);
     }
-    // Backends are asked all at once: none has to wait for another. The same for a store that is a server of its own.
-    const [own, ...found] = await Promise.all([
-      whose,
-      ...[...call.sources].map(([source, token]) => this.#find(device, source, token)),
-    ]);
-    const looked = found.map((one) => lookedAt(one, own));
-    const built = await this.#build(looked, bounds);
-    const outcomes = found.flatMap(({ waiting }) => waiting);
-    // Refreshes and reads took their time. A page without news tells nothing beyond the token that was presented.
-    const isDelivering = outcomes.length > 0 || looked.some(({ seen }) => seen?.hasNews === true);
-    if (isDelivering) await this.#parts.sessions.verify(device, own);
-    const pages = looked.map((one, index) => ({ source: one.source, page: pageOf(one, built[index] ?? null) }));
-    const given = built.flatMap((one) => (one === null ? [] : [{ partition: one.seen.partition, page: one.page }]));
-    const noted = this.#parts.visits.note(device, own, given);
-    return { pages, outcomes, noted };
+    // All sources are looked up at once, so that no backend and no round trip to the store waits for another.
+    const requests = Array.from(call.sources, ([name, token]) => ({ device, opened, name, token }));
+    const [own, ...sources] = await Promise.all([opened, ...requests.map((request) => this.#find(request))]);
+    const pages = await this.#readPages(sources, bounds);
+    const outcomes = sources.flatMap(({ waiting }) => waiting);
+    // Refreshes and reads took their time. A page without news says nothing beyond the token that was presented.
+    const isDelivering = outcomes.length > 0 || sources.some(({ position }) => position?.hasNews === true);
+    if (isDelivering) await sessions.verify(device, own);
+    const noted = lastSeen.record(
+      device,
+      own,
+      pages.flatMap((page) => page ?? []),
+    );
+    return {
+      pages: sources.map((found, index) => ({ source: found.name, page: pageFor(found, pages[index] ?? null) })),
+      outcomes,
+      noted,
+    };
   }
 
-  async #find(device: DeviceId, name: string, token: string | null): Promise<Found> {
-    const guess = this.#guess(device, name);
+  /** Finds out where the device stands in a source, after a refresh if one is due. */
+  async #find(request: SourceRequest): Promise<FoundSource> {
+    const { device, opened, name, token } = request;
+    const { sources, refresher } = this.#parts;
+    const ahead = this.#readAhead(device, name);
     try {
-      const source = await this.#parts.sources.view(name);
-      const place = await this.#parts.sources.memberships.placeOf(source, device.user);
-      const guessed = guess !== null && isRight(guess, source, place) ? guess : null;
+      const source = await sources.view(name);
+      const place = await sources.memberships.placeOf(source, device.user);
       const isPaged = source.sync_type !== 'bulk_only';
-      const error = isPaged
-        ? await freshen(this.#parts.refresher, place.partition, source, token)
-        : partialErrorOf(snapshotRequired(name));
-      const reads = guessed ?? this.#read(device, name, place);
-      const [waiting, state] = await Promise.all([reads.waiting, isPaged ? reads.state : null]);
-      return { source: name, token, place, waiting, state, error };
+      const error = isPaged ? await ensureFresh(refresher, place.partition, source, token) : null;
+      const isAheadValid = source.adapter === NO_ADAPTER && ahead?.partition.user === place.partition.user;
+      const reads = ahead !== null && isAheadValid ? ahead : this.#startReads(device, name, place);
+      if (!isPaged) return { name, waiting: await reads.waiting, position: null, error: snapshotRequired(name) };
+      const [waiting, state, own] = await Promise.all([reads.waiting, reads.state, opened]);
+      const restarts = own.restarts.get(name) ?? 0;
+      return { name, waiting, position: positionAt(state, { partition: place.partition, token, restarts }), error };
     } catch (error) {
-      return { source: name, token, place: null, waiting: [], state: null, error: partialErrorOf(error) };
+      return { name, waiting: [], position: null, error: partialErrorOf(error) };
     }
   }
 
   /**
-   * Begins to read outcomes and state in one round trip. Outcomes come first, so that the state, and the page that is read
-   * later, hold what they tell of.
+   * Reads from the partition in which the data was when the source was last looked at here, before it is known whether the
+   * source has changed since: on a store that is a server of its own, a pull is then one round trip. Null: the source is
+   * not known here, or its backend must be asked first.
    */
-  #read({ client }: DeviceId, source: string, place: UserPartition): Reads {
+  #readAhead(device: DeviceId, name: string): PartitionReads | null {
+    const known = this.#parts.sources.lastSeen(name);
+    if (known === null || known.adapter !== NO_ADAPTER) return null;
+    const partition: PartitionKey = { source: name, user: known.partition_type === 'app' ? null : device.user };
+    return this.#startReads(device, name, { partition, earlier: [] });
+  }
+
+  /** Outcomes are read before the state, so that the state, and the page read later, include what the outcomes tell. */
+  #startReads({ client }: DeviceId, source: string, place: UserPartition): PartitionReads {
     const waiting = this.#parts.uploads.waiting({ source, client, ...place });
-    const state = this.#store.partition(place.partition);
-    // Whoever does not need one of them does not wait for it.
+    const state = this.#parts.store.partition(place.partition);
+    // Reads whose result turns out not to be needed must not be unhandled rejections.
     for (const read of [waiting, state]) read.catch(() => undefined);
     return { partition: place.partition, waiting, state };
   }
 
-  /**
-   * Begins to read what is wanted if the source is still what it was, without waiting to hear that it is: on a store that
-   * is a server of its own, a pull is then one round trip. Null: there is nothing to guess by, or a backend must be asked
-   * first.
-   */
-  #guess(device: DeviceId, source: string): Reads | null {
-    const known = this.#parts.sources.lastSeen(source);
-    if (known === null || known.adapter !== NO_ADAPTER) return null;
-    const partition: PartitionKey = { source, user: known.partition_type === 'app' ? null : device.user };
-    return this.#read(device, source, { partition, earlier: [] });
-  }
-
-  /** Null where a source could not be looked at. */
-  async #build(looked: readonly Looked[], bounds: PageBounds): Promise<readonly (Built | null)[]> {
-    const share = new PageBudget(bounds, looked.filter(({ seen }) => seen?.hasNews === true).length);
-    const built: (Built | null)[] = [];
-    for (const { seen } of looked) {
-      if (seen === null) built.push(null);
-      else if (!seen.hasNews) built.push({ seen, page: emptyPage(seen) });
+  /** Null for a source that has no page. */
+  async #readPages(sources: readonly FoundSource[], bounds: PageBounds): Promise<readonly (BuiltPage | null)[]> {
+    const { store, cache } = this.#parts;
+    const budget = new PageBudget(bounds, sources.filter(({ position }) => position?.hasNews === true).length);
+    const pages: (BuiltPage | null)[] = [];
+    for (const { position } of sources) {
+      if (position === null) pages.push(null);
+      else if (!position.hasNews) pages.push(emptyPage(position));
       else {
-        const page = await pull(this.#store, seen, share.next(), this.#parts.cache);
-        share.used({ entries: page.entries, units: page.body.units });
-        built.push({ seen, page });
+        const page = await readPage(store, position, budget.next(), cache);
+        budget.spend(page);
+        pages.push(page);
       }
     }
-    return built;
+    return pages;
   }
 }
 
-function isRight({ partition }: Reads, source: SourceView, place: UserPartition): boolean {
-  return source.adapter === NO_ADAPTER && partition.user === place.partition.user;
+/**
+ * Divides what one answer may hold among the sources that have news. Each gets an equal share of what is left, and what it
+ * does not use goes to the next ones. Every source gets at least one object, so that each makes progress.
+ */
+class PageBudget {
+  #entriesLeft: number;
+  #unitsLeft: number;
+  #sourcesLeft: number;
+
+  constructor({ entriesMax, unitsMax }: PageBounds, sources: number) {
+    this.#entriesLeft = entriesMax;
+    this.#unitsLeft = unitsMax;
+    this.#sourcesLeft = sources;
+  }
+
+  /** The bounds of the next source's page. */
+  next(): PageBounds {
+    const sources = Math.max(1, this.#sourcesLeft);
+    return {
+      entriesMax: Math.max(1, Math.floor(this.#entriesLeft / sources)),
+      unitsMax: Math.max(1, Math.floor(this.#unitsLeft / sources)),
+    };
+  }
+
+  spend({ entries, body }: BuiltPage): void {
+    this.#entriesLeft = Math.max(0, this.#entriesLeft - entries);
+    this.#unitsLeft = Math.max(0, this.#unitsLeft - body.units);
+    this.#sourcesLeft -= 1;
+  }
 }
 
-function lookedAt({ source, token, place, state, error }: Found, own: OwnDevice): Looked {
-  if (place === null || state === null) return { source, seen: null, error: error as PartialError };
-  const restarts = own.restarts.get(source) ?? 0;
-  return { source, error, seen: positionAt(state, { partition: place.partition, token, restarts }) };
+function pageFor(found: FoundSource, page: BuiltPage | null): RenderedPage | NoPage {
+  if (found.position === null) return { error: found.error };
+  if (page === null) throw new Error('a source with a position has a page');
+  return rendered(found.position, page, found.error);
 }
 
-function pageOf({ error }: Looked, built: Built | null): RenderedPage | NoPage {
-  return built === null ? { error: error as PartialError } : rendered(built.seen, built.page, error);
-}
-
-function snapshotRequired(name: string): Refusal {
+function snapshotRequired(name: string): PartialError {
   const path = `/sync/v1/sources/${encodeURIComponent(name)}/snapshot`;
-  return new Refusal('snapshot_required', `${JSON.stringify(name)} is not given in pages: fetch ${path}`);
+  return { code: 'snapshot_required', detail: `${JSON.stringify(name)} is not given in pages: fetch ${path}` };
+}
+
+/** Errors that are no refusals are faults of the server and end the whole call. */
+function partialErrorOf(error: unknown): PartialError {
+  if (!(error instanceof Refusal)) throw error;
+  return { code: error.code, detail: error.message };
 }

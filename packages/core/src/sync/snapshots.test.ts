@@ -2,8 +2,8 @@ import type { Page } from '@tidemark/protocol';
 import { HeldObjects, newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device-id.ts';
+import type { RenderedPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
-import type { RenderedPage } from './rendered-page.ts';
 import type { SnapshotPages } from './snapshots.ts';
 
 const LINE = 10;
@@ -39,7 +39,7 @@ async function heldIs(held: HeldObjects, { tidemark }: TestTidemark, source: str
 }
 
 describe('a snapshot', () => {
-  it('[SNAP-6] gives pages that others were given a few at a time, and others one by one', async () => {
+  it('[SNAP-6] a snapshot yields cached pages a few at a time, and other pages one by one', async () => {
     const test = await newTidemark({ limits });
     const [ada, bob] = [await newDevice(test), await newDevice(test, 'bob')];
     await test.tidemark.pushObjects({ source: 'Product', objects: many(9 * LINE) });
@@ -57,7 +57,7 @@ describe('a snapshot', () => {
   });
 
   it.each(['Product', 'Order'])(
-    '[SNAP-3] of %s is whole at its end, whatever is written between its pages',
+    '[SNAP-3] a snapshot of %s is complete at its end, whatever is written between its pages',
     async (source) => {
       const test = await newTidemark({ limits });
       const device = await newDevice(test);
@@ -75,7 +75,7 @@ describe('a snapshot', () => {
     },
   );
 
-  it.each(['Product', 'Order'])('[SNAP-3] of %s ends when its source begins another life', async (source) => {
+  it.each(['Product', 'Order'])('[SNAP-3] a snapshot of %s ends when its source gets a new epoch', async (source) => {
     const test = await newTidemark({ limits });
     const device = await newDevice(test);
     const user = source === 'Order' ? { user_id: 'ada' } : {};
@@ -92,7 +92,7 @@ describe('a snapshot', () => {
   });
 
   it.each(['Product', 'Order'])(
-    '[SNAP-3] of %s gives one line of another life at most, which starts over',
+    '[SNAP-3] a snapshot of %s has at most one line of a new epoch, which starts over',
     async (source) => {
       const test = await newTidemark({ limits });
       const device = await newDevice(test);
@@ -112,7 +112,7 @@ describe('a snapshot', () => {
     },
   );
 
-  it('[SNAP-7] a snapshot of a device that is gone by now ends before its next line', async () => {
+  it('[SNAP-7] a snapshot of a device that was deleted meanwhile ends before its next line', async () => {
     const test = await newTidemark({ limits });
     const device = await newDevice(test);
     await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(9 * LINE) });

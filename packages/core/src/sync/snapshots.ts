@@ -1,14 +1,12 @@
 import type { PartialError } from '@tidemark/protocol';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceCaller } from '../devices/device-sessions.ts';
-import type { BuiltPage } from '../pages/built-page.ts';
-import { cachedPage, type PageBounds, type PullPosition, positionAt, pull } from '../pages/pull.ts';
+import type { BuiltPage } from '../pages/build-page.ts';
+import { type PullPosition, positionAt } from '../pages/pull-position.ts';
+import { cachedPage, type PageBounds, pageBounds, type RenderedPage, readPage, rendered } from '../pages/read-page.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
-import { freshen } from './freshen.ts';
-import { pageBounds } from './page-bounds.ts';
-import type { PageReaderParts } from './page-reader-parts.ts';
-import { type RenderedPage, rendered } from './rendered-page.ts';
+import { ensureFresh, type PageReaderParts } from './page-reader.ts';
 
 export interface SnapshotsParts extends PageReaderParts {
   readonly clock: Clock;
@@ -22,22 +20,23 @@ export interface SnapshotCall {
   readonly objectsMax?: number;
 }
 
-/** Pages one behind the other, some at a time. Whoever asks for the next has sent those before. */
+/** Yields pages in order, some at a time. The consumer asks for the next ones when it has sent those before. */
 export type SnapshotPages = AsyncGenerator<readonly RenderedPage[], void, undefined>;
 
-/** Pages beyond what was there when the snapshot began. Who writes faster than a device reads is not chased for ever. */
+/** Pages read beyond the head at which the snapshot began. A snapshot does not follow a fast writer for ever. */
 const CHASED_PAGES_MAX = 100;
-/** Pages that others have been given are at hand, and a few of them are given at once: they cost no memory. */
-const AT_HAND_MAX = 4;
-/** How often is asked, while a device reads, whether its user's data is still in the same partition. */
-const PLACE_CHECK_MS = 1_000;
+/** Pages yielded at once when they are in the cache, where they take no extra memory. */
+const CACHED_PAGES_MAX = 4;
+/** How often a snapshot checks whether the user's data is still in the same partition. */
+const PARTITION_CHECK_MS = 1_000;
 
+/** A device that reads a snapshot. */
 interface Reader {
   readonly device: DeviceCaller;
   readonly partition: PartitionKey;
   readonly bounds: PageBounds;
   own: OwnDevice;
-  placeCheckedAtMs: number;
+  partitionCheckedAtMs: number;
 }
 
 interface Line {
@@ -45,7 +44,7 @@ interface Line {
   readonly rendered: RenderedPage;
 }
 
-/** All of a source at once, whatever its sync type. */
+/** Delivers all of a source at once, whatever its sync type. */
 export class Snapshots {
   readonly #parts: SnapshotsParts;
 
@@ -57,85 +56,78 @@ export class Snapshots {
     return this.#parts.steadyClock ?? this.#parts.clock;
   }
 
-  /** What can be refused is refused before there is a page. */
+  /** Reads the first page, so that refusals come before anything is sent. */
   async begin(device: DeviceCaller, call: SnapshotCall): Promise<SnapshotPages> {
-    const { sessions, sources, refresher, limits } = this.#parts;
+    const { store, sessions, sources, refresher, limits, lastSeen } = this.#parts;
     const { lineObjectsMax, pageUnitsMax } = limits;
     const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
     const own = await sessions.open(device);
     const source = await sources.view(call.source);
     const { partition } = await sources.memberships.placeOf(source, device.user);
-    const trouble = await freshen(refresher, partition, source, call.token);
-    const reader: Reader = { device, partition, bounds, own, placeCheckedAtMs: this.#clock.nowMs() };
-    const state = await this.#parts.store.partition(partition);
-    const first = await this.#read(reader, state, call.token, trouble);
+    const error = await ensureFresh(refresher, partition, source, call.token);
+    const reader: Reader = { device, partition, bounds, own, partitionCheckedAtMs: this.#clock.nowMs() };
+    const first = await this.#read(reader, await store.partition(partition), call.token, error);
     reader.own = await sessions.verify(device, own);
-    // The tokens of the other pages are given, not presented: what may be trimmed depends on this one until the end.
-    void this.#parts.visits.note(device, own, [{ partition, page: first.page }]);
+    // The device has presented only this token. Trimming must not pass it until the snapshot ends.
+    void lastSeen.record(device, own, [first.page]);
     return this.#pages(reader, first);
   }
 
-  /** Each is read when the one before it has left, so that a slow reader costs no memory. */
+  /** Reads each page when the ones before it have been sent, so that a slow device takes no memory. */
   async *#pages(reader: Reader, first: Line): SnapshotPages {
     const { epoch, head } = first.page.state;
-    let lines: readonly Line[] = [first, ...this.#atHand(reader, first)];
+    let lines: readonly Line[] = [first, ...this.#cachedAfter(reader, first)];
     for (let chased = 0; ; ) {
       const last = lines.at(-1) as Line;
       yield lines.map((line) => line.rendered);
-      // Another life of the partition has nothing to do with what was begun; the device goes on with it when it likes.
+      // A partition with a new epoch is not what the snapshot began with. The device continues by itself.
       if (!last.page.more || last.page.state.epoch !== epoch) return;
       if (last.page.token.seq >= head && ++chased >= CHASED_PAGES_MAX) return;
-      if (!(await this.#isStillThere(reader))) return;
+      if (!(await this.#isStillInPartition(reader))) return;
       const line = await this.#next(reader, last);
-      lines = [line, ...this.#atHand(reader, line)];
+      lines = [line, ...this.#cachedAfter(reader, line)];
       reader.own = await this.#parts.sessions.verify(reader.device, reader.own);
     }
   }
 
-  /** Whether the user's data is still where it is read from, as of the last check. Rejects when the source is gone. */
-  async #isStillThere(reader: Reader): Promise<boolean> {
+  /** Whether the user's data is still in the partition, as of the last check. Rejects when the source was deleted. */
+  async #isStillInPartition(reader: Reader): Promise<boolean> {
     const { sources } = this.#parts;
     const { device, partition } = reader;
-    if (this.#clock.nowMs() - reader.placeCheckedAtMs < PLACE_CHECK_MS) return true;
+    if (this.#clock.nowMs() - reader.partitionCheckedAtMs < PARTITION_CHECK_MS) return true;
     const place = await sources.memberships.placeOf(await sources.view(partition.source), device.user);
-    reader.placeCheckedAtMs = this.#clock.nowMs();
+    reader.partitionCheckedAtMs = this.#clock.nowMs();
     return place.partition.user === partition.user;
   }
 
   async #next(reader: Reader, last: Line): Promise<Line> {
     const { partition } = reader;
-    // Of what is read anew, reading tells how it is now; of what is at hand, nobody would ever know.
+    // A page read from the store brings the present state with it. A cached one does not, so the state is read first.
     const state = partition.user === null ? await this.#parts.store.partition(partition) : last.page.state;
     return this.#read(reader, state, last.rendered.token, null);
   }
 
-  async #read(
-    reader: Reader,
-    state: PartitionState,
-    token: string | null,
-    trouble: PartialError | null,
-  ): Promise<Line> {
-    const { store, cache } = this.#parts;
-    const seen = this.#readPosition(reader, state, token);
-    const page = await pull(store, seen, reader.bounds, cache);
-    return { page, rendered: rendered(seen, page, trouble) };
+  async #read(reader: Reader, state: PartitionState, token: string | null, error: PartialError | null): Promise<Line> {
+    const position = positionOf(reader, state, token);
+    const page = await readPage(this.#parts.store, position, reader.bounds, this.#parts.cache);
+    return { page, rendered: rendered(position, page, error) };
   }
 
-  /** Those that follow a page and need not be made. */
-  #atHand(reader: Reader, line: Line): readonly Line[] {
+  /** The pages after `line` that are in the cache. */
+  #cachedAfter(reader: Reader, line: Line): readonly Line[] {
     const lines: Line[] = [];
     if (reader.partition.user !== null) return lines;
-    for (let last = line; last.page.more && lines.length < AT_HAND_MAX - 1; ) {
-      const seen = this.#readPosition(reader, last.page.state, last.rendered.token);
-      const page = cachedPage(seen, reader.bounds, this.#parts.cache);
+    for (let last = line; last.page.more && lines.length < CACHED_PAGES_MAX - 1; ) {
+      const position = positionOf(reader, last.page.state, last.rendered.token);
+      const page = cachedPage(position, reader.bounds, this.#parts.cache);
       if (page === null) break;
-      last = { page, rendered: rendered(seen, page, null) };
+      last = { page, rendered: rendered(position, page, null) };
       lines.push(last);
     }
     return lines;
   }
+}
 
-  #readPosition({ partition, own }: Reader, state: PartitionState, token: string | null): PullPosition {
-    return positionAt(state, { partition, token, restarts: own.restarts.get(partition.source) ?? 0 });
-  }
+function positionOf({ partition, own }: Reader, state: PartitionState, token: string | null): PullPosition {
+  return positionAt(state, { partition, token, restarts: own.restarts.get(partition.source) ?? 0 });
 }

@@ -37,7 +37,7 @@ describe('pages', () => {
     expect(await page(test, token)).toEqual({ token, more: false, size: 3, checksum });
   });
 
-  it('[PAGE-6] what changed since is told by attribute: put, patch, drop and delete', async () => {
+  it('[PAGE-6] a page has changes by attribute: put, patch, drop and delete', async () => {
     const test = await newTidemark();
     await test.tidemark.pushObjects({
       ...ada,
@@ -59,7 +59,7 @@ describe('pages', () => {
   });
 
   it.each([0, 1, 4, 5, 6, 11])(
-    '[PAGE-7] %i objects in pages of 5: bounded, none missing, none torn, checksum last',
+    '[PAGE-7] %i objects arrive completely in pages of at most 5, with the checksum on the last page',
     async (count) => {
       const test = await newTidemark();
       await test.tidemark.pushObjects({ ...ada, objects: many(count) });
@@ -78,7 +78,7 @@ describe('pages', () => {
     },
   );
 
-  it('[PAGE-8] a page is bounded in text too, but always carries something', async () => {
+  it('[PAGE-8] a page is bounded in text, too, but has at least one object', async () => {
     const test = await newTidemark();
     await test.tidemark.pushObjects({ ...ada, objects: { 1: { t: 'x'.repeat(500) }, 2: { t: 'y' }, 3: { t: 'z' } } });
     const first = await page(test, null, 100, 50);
@@ -87,7 +87,7 @@ describe('pages', () => {
     expect([Object.keys(second.put ?? {}), second.more]).toEqual([['2', '3'], false]);
   });
 
-  it('[PAGE-9] differences are counted from the last complete catch-up, not from the last page', async () => {
+  it('[PAGE-9] differences are computed against the last complete catch-up, not against the last page', async () => {
     const test = await newTidemark();
     await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 1, b: 1 } } });
     const caughtUp = await page(test, null);
@@ -105,7 +105,7 @@ describe('pages', () => {
     expect((await page(test, start.token, 10)).put).toMatchObject({ moved: { a: 3, b: 2 } });
   });
 
-  it('[PAGE-10] whoever starts over gets live objects only, and the deletions made since', async () => {
+  it('[PAGE-10] a device that starts over gets live objects only, and the deletions made since', async () => {
     const test = await newTidemark();
     await test.tidemark.pushObjects({ ...ada, objects: many(6) });
     await test.tidemark.pushDeletes({ ...ada, objects: ['o0', 'o1'] });
@@ -116,7 +116,7 @@ describe('pages', () => {
     expect([rest.put, rest.delete, rest.more]).toEqual([{ o4: { n: 4 }, o5: { n: 5 } }, ['o2'], false]);
   });
 
-  it('[PAGE-11] below the floor objects come whole; behind it a device starts over', async () => {
+  it('[PAGE-11] with a base below the floor objects are sent whole, and with a seq below the floor a device starts over', async () => {
     const test = await newTidemark();
     await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
     const { token } = await page(test, null);
@@ -130,7 +130,7 @@ describe('pages', () => {
     expect(await page(test, token)).toMatchObject({ reset: true, put: { 1: { a: 1 }, 3: { a: 2 } } });
   });
 
-  it('[PAGE-12] a token of another partition, or one that was tampered with, starts over and tells nothing else', async () => {
+  it('[PAGE-12] a token of another partition, or one that was tampered with, starts over', async () => {
     const test = await newTidemark();
     await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });
     await test.tidemark.pushObjects({ source: 'Order', user_id: 'bob', objects: { 2: { b: 1 } } });
@@ -151,7 +151,7 @@ describe('pages', () => {
     }
   });
 
-  it('[NAME-6] hard names and values travel to the device exactly', async () => {
+  it('[NAME-6] unusual names and values reach the device unchanged', async () => {
     const test = await newTidemark();
     const names = [
       'constructor',
@@ -185,7 +185,7 @@ describe('pages', () => {
 });
 
 describe('tidemarks', () => {
-  it('[TIDE-1] the place a device presented is remembered, and a device at rest costs no write', async () => {
+  it('[TIDE-1] the tidemark of a device is recorded, and a pull without news writes nothing', async () => {
     const test = await newTidemark();
     const { tidemark, store, clock } = test;
     const { client_id: client } = await tidemark.clients.register('ada', {});
@@ -218,7 +218,7 @@ describe('tidemarks', () => {
     expect(await store.readTidemark(partition, client)).toEqual({ ...atRest, seenAtMs: clock.nowMs() });
   });
 
-  it('[TRIM-4] tombstones stay while a device seen lately may need them, and go when all are past them', async () => {
+  it('[TRIM-4] tombstones are kept while a recently seen device may need them', async () => {
     const test = await newTidemark();
     const { tidemark, clock } = test;
     const { client_id: client } = await tidemark.clients.register('ada', {});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PartitionState } from '../ports/store.ts';
-import { pageStartOf } from './page-start.ts';
+import { pageStartOf } from './pull-position.ts';
 import type { Token } from './token.ts';
 
 const state: PartitionState = { epoch: 'e', head: 100, floor: 30, size: 9, checksum: 1 };
@@ -12,7 +12,7 @@ const token = (seq: number, kind: 'base' | 'start', baseline: number, epoch = 'e
 });
 
 describe('where a page starts', () => {
-  it('[PAGE-1] no token, an unreadable one, one of another life or from the future start over', () => {
+  it('[PAGE-1] a page without a token, or with one that is unreadable, of another epoch or ahead of the head, starts over', () => {
     expect(pageStartOf(null, state)).toEqual({ kind: 'reset', reason: 'new_device' });
     expect(pageStartOf('unreadable', state)).toEqual({ kind: 'reset', reason: 'unreadable' });
     expect(pageStartOf(token(50, 'base', 50, 'other'), state)).toEqual({ kind: 'reset', reason: 'epoch' });
@@ -20,14 +20,14 @@ describe('where a page starts', () => {
     expect(pageStartOf(token(50, 'start', 101), state)).toEqual({ kind: 'reset', reason: 'ahead' });
   });
 
-  it('[PAGE-14] a token from before the device was told to start over is void, from whatever life it is', () => {
+  it('[PAGE-14] a token from before the device was told to start over is void', () => {
     const good = token(50, 'base', 50);
     expect(pageStartOf(good, state, 1)).toEqual({ kind: 'reset', reason: 'told' });
     expect(pageStartOf({ ...good, restarts: 2 }, state, 1)).toEqual({ kind: 'reset', reason: 'told' });
     expect(pageStartOf({ ...good, restarts: 1 }, state, 1)).toMatchObject({ kind: 'continue', after: 50 });
   });
 
-  it('[PAGE-15] a token of an earlier epoch goes on as far as that one is true', () => {
+  it('[PAGE-15] a token of an earlier epoch is good up to the seq at which that epoch ended', () => {
     const earlier = [
       { epoch: 'late', upTo: 60 },
       { epoch: 'early', upTo: 200 },
@@ -55,7 +55,7 @@ describe('where a page starts', () => {
     });
   });
 
-  it('[PAGE-3] while starting over, as long as the floor has not passed the head at which that began', () => {
+  it('[PAGE-3] a token of a device that starts over is good while the floor has not passed the head at which it began', () => {
     expect(pageStartOf(token(2, 'start', 30), state)).toEqual({
       kind: 'continue',
       after: 2,

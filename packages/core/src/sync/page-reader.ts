@@ -1,0 +1,40 @@
+import type { Limits, PartialError } from '@tidemark/protocol';
+import { callFor } from '../admission/admit-write.ts';
+import type { DeviceSessions } from '../devices/device-sessions.ts';
+import type { PageCache } from '../pages/page-cache.ts';
+import { readToken } from '../pages/token.ts';
+import type { PartitionKey, Store } from '../ports/store.ts';
+import type { Refresher } from '../refresh/refresher.ts';
+import { NO_ADAPTER } from '../sources/source-record.ts';
+import type { Sources, SourceView } from '../sources/sources.ts';
+import type { LastSeenRecorder } from './last-seen-recorder.ts';
+
+/** What pulls and snapshots need to read pages for devices. */
+export interface PageReaderParts {
+  readonly store: Store;
+  readonly limits: Limits;
+  readonly sessions: DeviceSessions;
+  readonly sources: Sources;
+  readonly cache: PageCache;
+  readonly lastSeen: LastSeenRecorder;
+  readonly refresher: Pick<Refresher, 'ensureFresh'>;
+}
+
+/**
+ * Refreshes the partition from its backend if it is due, and returns what went wrong. A device in the middle of its pages
+ * goes on with the state in which it began.
+ */
+export function ensureFresh(
+  refresher: Pick<Refresher, 'ensureFresh'>,
+  partition: PartitionKey,
+  { adapter }: SourceView,
+  token: string | null,
+): Promise<PartialError | null> {
+  if (adapter === NO_ADAPTER || (token !== null && isCatchingUp(token))) return Promise.resolve(null);
+  return refresher.ensureFresh(callFor(partition));
+}
+
+function isCatchingUp(text: string): boolean {
+  const token = readToken(text);
+  return token !== null && (token.baseline.kind === 'start' || token.baseline.seq !== token.seq);
+}
