@@ -120,7 +120,7 @@ const brief = (outcomes: readonly Outcome[]) =>
   outcomes.map(({ op_id, status, id, error }) => [op_id, status, id, ...(error === undefined ? [] : [error.code])]);
 
 describe('uploads to a backend, in the request', () => {
-  it('[UPBACK-15] tell the backend who made the change, whether the data is the user’s own or shared', async () => {
+  it('[UPBACK-15] an upload tells the backend who made the change, whether the data is the user’s own or shared', async () => {
     for (const partition_type of ['user', 'app']) {
       const { push, upload, backend } = await setUp({ partition_type });
       await push(
@@ -136,7 +136,7 @@ describe('uploads to a backend, in the request', () => {
     }
   });
 
-  it('[UPBACK-1] are committed when the backend agrees, under the id it gives; later uploads follow the link', async () => {
+  it('[UPBACK-1] an upload is committed when the backend agrees, under the id it gives, and later uploads follow the link', async () => {
     const { push, upload, md, backend, device, jobs } = await setUp();
     const outcomes = await push(
       upload('create', 'tmp', { name: 'Ann' }),
@@ -165,7 +165,7 @@ describe('uploads to a backend, in the request', () => {
     expect(await jobs.queues()).toEqual([]);
   });
 
-  it('[UPBACK-2] rewrite links in references, from source to source, also where the device mixes them', async () => {
+  it('[UPBACK-2] temporary ids in references are replaced across sources, also when one push mixes the sources', async () => {
     const { push, upload, md, backend } = await setUp();
     await push(
       upload('create', 'v0', { at: 'noon' }, 'Visit'),
@@ -180,7 +180,7 @@ describe('uploads to a backend, in the request', () => {
     expect(backend.calls.at(-2)).toMatchObject({ op: 'create', attributes: { customer_id: '101', note: 'tmp' } });
   });
 
-  it('[UPBACK-3] 409 is a conflict, a refusal a rejection, each told with the object as it is', async () => {
+  it('[UPBACK-3] a 409 of the backend is a conflict and another refusal a rejection, each sent with the current object', async () => {
     const { push, upload, backend, md, tidemark } = await setUp();
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { name: 'Ann' } } });
     backend.onCall = () => {
@@ -206,7 +206,7 @@ describe('uploads to a backend, in the request', () => {
     expect(await md()).toEqual({ '1': { name: 'Ann' } });
   });
 
-  it('[UPBACK-4] what depends on a rejected create is rejected with it, saying so; the others are not', async () => {
+  it('[UPBACK-4] uploads that depend on a rejected create get dependency_rejected, and other uploads are applied', async () => {
     const { push, upload, backend, md } = await setUp();
     backend.onCall = ({ source, id }) => {
       if (source === 'Customer' && id === 'bad') throw new AdapterRefusal('rejected', 'no');
@@ -229,7 +229,7 @@ describe('uploads to a backend, in the request', () => {
     expect(await md('Visit')).toEqual({});
   });
 
-  it('[UPBACK-5] a repetition repeats the outcome, and the backend is not asked again', async () => {
+  it('[UPBACK-5] a repeated upload gets the same outcome, and the backend is not asked again', async () => {
     const { push, upload, backend } = await setUp();
     const create = upload('create', 'tmp', { name: 'Ann' });
     const first = await push(create);
@@ -237,7 +237,7 @@ describe('uploads to a backend, in the request', () => {
     expect(backend.calls.length).toBe(1);
   });
 
-  it('[UPBACK-5] when the server dies between the backend and its own disk, it is asked again with the same op id', async () => {
+  it('[UPBACK-5] after a crash between the answer of the backend and the commit, the backend is asked again with the same op id', async () => {
     const memory = openMemoryStore({ random: seededRandom(5) });
     let mayCommit = true;
     const commit = (given: Commit) =>
@@ -263,7 +263,7 @@ describe('uploads to a backend, in the request', () => {
     expect(await md()).toEqual({ '100': { name: 'Ann' } });
   });
 
-  it('[UPBACK-6] what an adapter that is not there should agree to waits for it', async () => {
+  it('[UPBACK-6] uploads to a source whose adapter is missing are queued', async () => {
     const { push, upload, md, tidemark } = await setUp();
     await tidemark.sources.declare({ name: 'Lost', adapter: 'nowhere', poll_interval: -1 });
     expect(brief(await push(upload('create', '1', { a: 1 }, 'Lost')))).toEqual([['op-1', 'queued', '1']]);
@@ -271,8 +271,8 @@ describe('uploads to a backend, in the request', () => {
   });
 });
 
-describe('uploads that meet trouble', () => {
-  it('[UPBACK-7] are left to a queue and told as such; nothing overtakes them, and they never block others', async () => {
+describe('uploads while the backend is in trouble', () => {
+  it('[UPBACK-7] uploads are queued when the backend is in trouble, nothing overtakes them, and they block no other object', async () => {
     const { push, upload, backend, md, work, waiting, clock, told, tidemark } = await setUp();
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
     backend.onCall = ({ id }) => {
@@ -301,7 +301,7 @@ describe('uploads that meet trouble', () => {
     expect(told.length).toBe(3);
   });
 
-  it('[UPBACK-8] are set aside after a day, told as rejected with what depends on them, and can be revived', async () => {
+  it('[UPBACK-8] an upload is set aside after a day, rejected with those that depend on it, and can be revived', async () => {
     const { push, upload, backend, md, work, waiting, clock, jobs } = await setUp();
     backend.onCall = down;
     await push(upload('create', 'tmp', { name: 'Ann' }), upload('update', 'tmp', { name: 'Anne' }));
@@ -328,7 +328,7 @@ describe('uploads that meet trouble', () => {
     expect(backend.effects).toEqual(['create Customer tmp']);
   });
 
-  it('[UPBACK-8] one that was acknowledged as rejected and then revived is told again', async () => {
+  it('[UPBACK-8] an upload that was acknowledged as rejected and then revived has its new outcome sent', async () => {
     const { push, upload, backend, work, waiting, clock, jobs, device, tidemark } = await setUp();
     backend.onCall = down;
     await push(upload('create', 'tmp', { name: 'Ann' }));
@@ -344,7 +344,7 @@ describe('uploads that meet trouble', () => {
     expect(brief(await waiting())).toEqual([['op-1', 'applied', '100']]);
   });
 
-  it('[UPBACK-9] what an adapter throws is for the log, not for devices', async () => {
+  it('[UPBACK-9] the message of an error that an adapter throws is logged and not sent to devices', async () => {
     const { push, upload, backend, work, waiting, clock, log } = await setUp();
     backend.onCall = () => {
       throw new Error('password of the database: hunter2');
@@ -358,7 +358,7 @@ describe('uploads that meet trouble', () => {
 });
 
 describe('uploads to a source with a queue', () => {
-  it('[UPBACK-10] are all jobs, in order per object, with links in everything behind them', async () => {
+  it('[UPBACK-10] all uploads to a source with a queue become jobs, in order per object, and follow links', async () => {
     const { push, upload, backend, md, work, waiting, jobs } = await setUp({ cud_queue: 'office' });
     const outcomes = await push(
       upload('create', 'tmp', { name: 'Ann' }),
@@ -384,13 +384,13 @@ describe('uploads to a source with a queue', () => {
     ]);
   });
 
-  it('[UPBACK-10] `queue` is the queue when there is no cud_queue', async () => {
+  it('[UPBACK-10] uploads go to `queue` when the source has no cud_queue', async () => {
     const { push, upload, jobs } = await setUp({ queue: 'both' });
     await push(upload('create', 'tmp', { name: 'Ann' }));
     expect((await jobs.describe('both')).counts.due).toBe(1);
   });
 
-  it('[UPBACK-11] one that names an object the backend has not named yet waits for it', async () => {
+  it('[UPBACK-11] a job whose upload refers to an object that the backend has not named yet waits for it', async () => {
     const { push, upload, backend, md, work, clock, jobs } = await setUp({ cud_queue: 'office' });
     backend.onCall = ({ source }) => {
       if (source === 'Customer') down();
@@ -405,7 +405,7 @@ describe('uploads to a source with a queue', () => {
     expect((await jobs.describe('office')).counts.due).toBe(0);
   });
 
-  it('[UPBACK-11] one that waited for a day in vain is set aside, and the device is told', async () => {
+  it('[UPBACK-11] a job that has waited for a day is set aside, and its upload is rejected', async () => {
     const { push, upload, work, clock, tidemark, waiting } = await setUp({ cud_queue: 'office' });
     await tidemark.sources.update('Customer', { cud_queue: 'paused' });
     await push(upload('create', 'tmp', { n: 0 }), upload('create', 'v1', { customer_id: 'tmp' }, 'Visit'));
@@ -417,7 +417,7 @@ describe('uploads to a source with a queue', () => {
     ]);
   });
 
-  it('[UPBACK-12] an upload made under the new id does not overtake those still waiting under the temporary one', async () => {
+  it('[UPBACK-12] an upload under the new id does not overtake queued uploads under the temporary id', async () => {
     const { push, upload, backend, md, work, clock } = await setUp({ cud_queue: 'office' });
     backend.onCall = ({ op }) => {
       if (op === 'update') down();
@@ -433,7 +433,7 @@ describe('uploads to a source with a queue', () => {
     expect(backend.effects.length).toBe(3);
   });
 
-  it('[UPBACK-13] a job that runs twice, or whose device is gone, does no harm', async () => {
+  it('[UPBACK-13] a job that runs twice, or whose device was deleted, asks the backend no second time', async () => {
     const { push, upload, backend, jobs, tidemark, device } = await setUp({ cud_queue: 'office' });
     await push(upload('create', 'tmp', { n: 0 }), upload('create', 'tmp2', { n: 0 }));
     const job = (await jobs.lease('office', 60_000)) as LeasedJob;
@@ -445,7 +445,7 @@ describe('uploads to a source with a queue', () => {
     expect(backend.calls.length).toBe(1);
   });
 
-  it('[UPBACK-13] a backend slower than the lease of its job is asked twice; the change is done once and told once', async () => {
+  it('[UPBACK-13] a backend slower than the lease of its job is asked twice, and the upload has one effect and one outcome', async () => {
     const { push, upload, backend, jobs, tidemark, clock, md, waiting } = await setUp({ cud_queue: 'office' });
     await push(upload('create', 'tmp', { n: 0 }));
     const { create } = backend;
@@ -475,7 +475,7 @@ describe('uploads to a source with a queue', () => {
   });
 });
 
-describe('uploads to a backend that went wrong before', () => {
+describe('races and lost answers of uploads to a backend', () => {
   it('[UPBACK-16] an update under the new id waits for a queued update under the temporary id', async () => {
     const { push, upload, backend, md, work, clock } = await setUp();
     await push(upload('create', 'tmp', { n: 'made' }));
@@ -489,7 +489,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(backend.calls.at(-1)).toMatchObject({ attributes: { n: 'second' } });
   });
 
-  it('[UPBACK-16] an update waits for a queued update of the same object although the backend is back', async () => {
+  it('[UPBACK-16] an update waits for a queued update of the same object although the backend has recovered', async () => {
     const { push, upload, backend, md, work, clock, tidemark } = await setUp();
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
     backend.onCall = down;
@@ -504,7 +504,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(await md()).toEqual({ '1': { n: 2 }, '2': { n: 2 } });
   });
 
-  it('[UPBACK-17] a create whose answer was lost after the backend pushed the object is told as applied', async () => {
+  it('[UPBACK-17] a create whose answer was lost after the backend pushed the object is applied', async () => {
     const { push, upload, backend, md, work, clock, waiting, tidemark } = await setUp();
     backend.keepsIds = true;
     backend.onDone = async ({ id }) => {
@@ -520,7 +520,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(backend.effects).toEqual(['create Customer tmp']);
   });
 
-  it('[UPBACK-17] a create that arrives twice at once while the backend pushes the object is told as applied', async () => {
+  it('[UPBACK-17] a create that arrives twice at once while the backend pushes the object is applied', async () => {
     const { push, upload, backend, tidemark } = await setUp();
     backend.keepsIds = true;
     const create = upload('create', 'tmp', { name: 'Ann' });
@@ -535,7 +535,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(brief((await second) ?? [])).toEqual([['op-1', 'applied', 'tmp']]);
   });
 
-  it('[UPBACK-18] after a rejected create, the device can change and name an object of that id once there is one', async () => {
+  it('[UPBACK-18] after a rejected create, the device can change and refer to an object of that id once there is one', async () => {
     const { push, upload, backend, md, tidemark } = await setUp();
     backend.keepsIds = true;
     backend.onCall = ({ op, source, id }) => {
@@ -562,7 +562,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(await md()).toEqual({});
   });
 
-  it('[UPBACK-18] a deletion whose answer was lost is told as applied, also under an id whose create was rejected', async () => {
+  it('[UPBACK-18] a deletion whose answer was lost is applied, also under an id whose create was rejected', async () => {
     const { push, upload, backend, work, clock, waiting, tidemark } = await setUp();
     const at = { source: 'Customer', user_id: 'ada' };
     await tidemark.pushObjects({ ...at, objects: { '7': { name: 'Bob' } } });
@@ -632,7 +632,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect([backend.calls, await md()]).toEqual([[], {}]);
   });
 
-  it('[UPBACK-20] jobs carry nothing that a person wrote, and what they need goes with the device', async () => {
+  it('[UPBACK-20] jobs contain no attributes and no login, and the note with the upload is erased with the user', async () => {
     const { push, upload, backend, work, clock, jobs, tidemark, device } = await setUp();
     backend.onCall = down;
     await push(upload('create', 'tmp', { secret: 'a person wrote this' }));
@@ -649,7 +649,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect([payload.includes('person'), payload.includes('ada')]).toEqual([false, false]);
   });
 
-  it('[UPBACK-20] what was kept for a job is forgotten with its outcome', async () => {
+  it('[UPBACK-20] the note with the upload is removed when the job is done', async () => {
     const { push, upload, work, tidemark, device } = await setUp({ cud_queue: 'office' });
     await push(upload('create', 'tmp', { n: 1 }));
     const kept = () => tidemark.store.readNotes({ source: 'Customer', user: 'ada' }, device.client, [UPLOAD_NOTE]);
@@ -658,7 +658,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(await kept()).toEqual([]);
   });
 
-  it('[UPBACK-22] an upload that was set aside is not tried again by another job of it, nor when it is repeated', async () => {
+  it('[UPBACK-22] an upload that was set aside is tried again neither by another job of it nor when it is repeated', async () => {
     const { push, upload, backend, work, clock, waiting } = await setUp();
     backend.onCall = down;
     const create = upload('create', 'tmp', { n: 1 });
@@ -676,7 +676,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(backend.effects).toEqual([]);
   });
 
-  it('[UPBACK-23] an update and a deletion do not wait for a create of the same id behind them', async () => {
+  it('[UPBACK-23] an update and a deletion do not wait for a later create of the same id', async () => {
     const { push, upload, backend, md, work, tidemark } = await setUp({ cud_queue: 'office' });
     backend.keepsIds = true;
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '7': { n: 0 } } });
@@ -686,7 +686,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(backend.effects).toEqual(['update Customer 7', 'delete Customer 7', 'create Customer 7']);
   });
 
-  it('[UPBACK-23] an update waits for a create of the object that is in another queue', async () => {
+  it('[UPBACK-23] an update waits for the create of its object in another queue', async () => {
     const { push, upload, md, work, tidemark } = await setUp({ cud_queue: 'office' });
     await push(upload('create', 'tmp', { n: 1 }));
     await tidemark.sources.update('Customer', { cud_queue: 'other' });
@@ -697,7 +697,7 @@ describe('uploads to a backend that went wrong before', () => {
   });
 
   it.each([false, true])(
-    '[UPBACK-24] nothing waits for a create that was done while another request left it to the queue (backend keeps ids: %s)',
+    '[UPBACK-24] nothing waits for a create that was done while another request queued it (backend keeps ids: %s)',
     async (keepsIds) => {
       const isLeaving = ({ notes }: Commit) => notes?.writes.some(({ text }) => text?.includes('pending')) === true;
       const { store, overtaking } = overtakenStore(isLeaving);
@@ -722,7 +722,7 @@ describe('uploads to a backend that went wrong before', () => {
     },
   );
 
-  it('[UPBACK-24] an upload that is refused by the backend beside a request that leaves it to the queue stays refused', async () => {
+  it('[UPBACK-24] an upload that the backend refuses while another request queues it stays refused', async () => {
     const isLeaving = ({ notes }: Commit) => notes?.writes.some(({ text }) => text?.includes('pending')) === true;
     const { store, overtaking } = overtakenStore(isLeaving);
     const { push, upload, backend, work } = await setUp({}, store);
@@ -788,7 +788,7 @@ describe('uploads to a backend that went wrong before', () => {
     expect(await md()).toEqual({ '1': { n: 2 } });
   });
 
-  it('[UPBACK-21] one of two answers written at the same moment finds the other and changes nothing', async () => {
+  it('[UPBACK-21] of two answers written at the same moment, the second one changes nothing', async () => {
     const { store, overtaking } = overtakenStore();
     const { push, upload, backend, md, waiting, tidemark } = await setUp({}, store);
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });

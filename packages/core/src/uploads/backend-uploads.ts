@@ -1,43 +1,26 @@
 import {
   type PartialError,
   parseJson,
-  Refusal,
   SET_ASIDE_KEPT_MS,
   UPLOAD_GIVE_UP_MS,
   UPLOADS_AT_ONCE_MAX,
   type Upload,
 } from '@tidemark/protocol';
-import { JobFailure, type Jobs, type LeasedJob } from '../ports/jobs.ts';
+import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
-import type { Note, NoteWrite, ObjectsRead } from '../ports/store.ts';
+import type { Note } from '../ports/store.ts';
 import { askBackend, type BackendTrouble, type BackendVerdict } from './ask-backend.ts';
-import { type PreparedUpload, prepareUploads, rereadNotes } from './prepare-uploads.ts';
-import { readUploadJob, UPLOAD_QUEUE, uploadJob } from './upload-job.ts';
-import {
-  type KeptOutcome,
-  linkText,
-  outcomeRefs,
-  outcomeWrites,
-  readLink,
-  readOutcome,
-  uploadWrite,
-} from './upload-notes.ts';
+import { decideLocally, isOpen, mayAsk, type OpenUpload } from './local-decision.ts';
+import { type PreparedUpload, prepareAgain, prepareUploads, rereadUpload } from './prepare-uploads.ts';
+import { readUploadJob } from './upload-job.ts';
+import { type KeptOutcome, outcomeRefs, readOutcome, uploadWrite } from './upload-notes.ts';
 import { roundsOf, type UploadLane } from './upload-order.ts';
-import {
-  type CommitPorts,
-  commitPlan,
-  decide,
-  planAgreed,
-  planRefused,
-  retryOnConflict,
-  seenIn,
-} from './upload-plan.ts';
+import { commitPlan, planAgreed, planRefused, retryOnConflict } from './upload-plan.ts';
+import { UploadQueue, type UploadQueuePorts } from './upload-queue.ts';
 import type { UploadTarget } from './upload-target.ts';
 
-export interface BackendUploadsPorts extends CommitPorts {
+export interface BackendUploadsPorts extends UploadQueuePorts {
   readonly log: Log;
-  /** Takes uploads that cannot be done now. Absent: the call is refused, and the device uploads again. */
-  readonly jobs?: Pick<Jobs, 'enqueueAll'>;
   /** Called when a job has brought an upload to its outcome, which waits for the device from then on. */
   readonly onOutcome?: (device: { readonly user: string; readonly client: string }) => void;
   /** Counts a request to the backend and how long it took. */
@@ -57,17 +40,6 @@ type Attempt =
 type Outcomes = ReadonlyMap<string, KeptOutcome>;
 type Answer = Exclude<BackendVerdict, BackendTrouble>;
 
-type AppliableUpload = PreparedUpload & { readonly refusal: null };
-
-/** An upload about which the backend must be asked, with its object if that was read. */
-interface OpenUpload {
-  readonly kind: 'open';
-  readonly upload: AppliableUpload;
-  readonly read: ObjectsRead | null;
-}
-
-type Decided = OpenUpload | Extract<Attempt, { readonly kind: 'done' }>;
-
 /** How long a job waits for the backend to name an object that its upload refers to. */
 const WAIT_MS = 1_000;
 
@@ -78,29 +50,31 @@ const WAIT_MS = 1_000;
  */
 export class BackendUploads {
   readonly #ports: BackendUploadsPorts;
+  readonly #queue: UploadQueue;
 
   constructor(ports: BackendUploadsPorts) {
     this.#ports = ports;
+    this.#queue = new UploadQueue(ports);
   }
 
   /** Asks the backend about uploads of one device, or leaves them to a queue. `prepared` has each upload once. */
   async apply(target: UploadTarget, prepared: readonly PreparedUpload[], lane: UploadLane): Promise<Outcomes> {
-    if (target.queue !== null && this.#ports.jobs !== undefined) return this.#leave(target, prepared);
+    if (target.queue !== null && this.#queue.isAvailable) return this.#queue.enqueue(target, prepared);
     const outcomes = new Map<string, KeptOutcome>();
-    const later: Upload[] = [];
+    const later: PreparedUpload[] = [];
     for (const [index, batch] of batchesOf(target, prepared).entries()) {
       // The answers to the batch before may have named objects that this one refers to.
-      const current = index === 0 ? batch : await this.#prepareAgain(target, batch);
+      const current = index === 0 ? batch : await prepareAgain(this.#ports, target, batch);
       const attempts = await Promise.all(current.map((one) => this.#tryNow(target, one, lane)));
-      for (const [at, { opId, given }] of current.entries()) {
+      for (const [at, upload] of current.entries()) {
         const attempt = attempts[at];
-        if (attempt?.kind === 'done') outcomes.set(opId, attempt.outcome);
-        else later.push(given);
+        if (attempt?.kind === 'done') outcomes.set(upload.opId, attempt.outcome);
+        else later.push(upload);
       }
     }
     if (later.length === 0) return outcomes;
-    const left = await this.#leave(target, await prepareUploads(this.#ports, target, later));
-    return new Map([...outcomes, ...left]);
+    const queued = await this.#queue.enqueue(target, await prepareAgain(this.#ports, target, later));
+    return new Map([...outcomes, ...queued]);
   }
 
   /** Runs the job of one upload. Throws when it must be tried again, or has been given up. */
@@ -151,7 +125,7 @@ export class BackendUploads {
 
   /** Decides here what needs no backend, asks the backend about the rest, and writes the outcome. */
   async #attempt(target: UploadTarget, prepared: PreparedUpload, job: LeasedJob | null): Promise<Attempt> {
-    const local = await this.#decideHere(target, prepared, job);
+    const local = await decideLocally(this.#ports, target, prepared, job);
     if (local.kind === 'done') return local;
     const startMs = this.#ports.clock.nowMs();
     const verdict = await askBackend(target, local.upload.admitted);
@@ -163,24 +137,6 @@ export class BackendUploads {
     return { kind: 'postponed', error, retryAfterMs, isLogged: true };
   }
 
-  /**
-   * Finds the outcome if it is known already, or if the upload cannot be applied as things are. Whether the id of a create
-   * is taken is for the backend to say: an object of that id may be the effect of an earlier attempt at this very create.
-   */
-  #decideHere(target: UploadTarget, prepared: PreparedUpload, job: LeasedJob | null): Promise<Decided> {
-    const { store, clock } = this.#ports;
-    return retryOnConflict(async (isRetry): Promise<Decided | null> => {
-      const upload = isRetry ? await this.#reread(target, prepared) : prepared;
-      if (upload.note !== null && !mayAsk(job, upload.note)) return { kind: 'done', outcome: readOutcome(upload.note) };
-      if (isAppliable(upload) && upload.admitted.op === 'create') return { kind: 'open', upload, read: null };
-      const read = isAppliable(upload) ? await store.readObjects(target.partition, [upload.id]) : null;
-      const { outcome, kept } = decide(target, upload, read);
-      if (isAppliable(upload) && outcome.status === 'applied') return { kind: 'open', upload, read };
-      const plan = { ...planRefused(upload, outcome, clock.nowMs()), kept, ...seenIn(read) };
-      return (await commitPlan(this.#ports, target, plan)) ? { kind: 'done', outcome } : null;
-    });
-  }
-
   /** Writes what the backend has answered, unless the upload has come to its outcome meanwhile. */
   #writeAnswer(
     target: UploadTarget,
@@ -189,7 +145,7 @@ export class BackendUploads {
   ): Promise<KeptOutcome> {
     const { store, clock } = this.#ports;
     return retryOnConflict(async (isRetry) => {
-      const upload = isRetry ? await this.#reread(target, before) : before;
+      const upload = isRetry ? await rereadUpload(store, target, before) : before;
       if (upload.note !== null && !isOpen(upload.note)) return readOutcome(upload.note);
       if (answer.kind !== 'agreed') {
         const outcome: KeptOutcome = { status: answer.kind, id: upload.id, error: answer.error };
@@ -209,7 +165,7 @@ export class BackendUploads {
     { error, job }: { readonly error: PartialError; readonly job: LeasedJob },
   ): Promise<void> {
     await retryOnConflict(async (isRetry) => {
-      const upload = isRetry ? await this.#reread(target, prepared) : prepared;
+      const upload = isRetry ? await rereadUpload(this.#ports.store, target, prepared) : prepared;
       if (upload.note !== null && !isOpen(upload.note)) return true;
       const nowMs = this.#ports.clock.nowMs();
       const { changes, writes } = planRefused(
@@ -223,53 +179,6 @@ export class BackendUploads {
     });
   }
 
-  /**
-   * Leaves uploads to a queue. First come notes: the uploads themselves, and which ids the backend will name, so that
-   * nothing that depends on them is done before them. Then come the jobs, and only when those are safe, the outcomes.
-   * After a crash in between nothing was promised to the device.
-   */
-  async #leave(target: UploadTarget, prepared: readonly PreparedUpload[]): Promise<Outcomes> {
-    const { jobs, clock } = this.#ports;
-    const outcomes = new Map<string, KeptOutcome>();
-    const fresh = await retryOnConflict(async (isRetry) => {
-      const current = isRetry ? await this.#prepareAgain(target, prepared) : prepared;
-      const open: PreparedUpload[] = [];
-      for (const one of current) {
-        const known = await this.#knownOutcome(target, one);
-        if (known === null) open.push(one);
-        else outcomes.set(one.opId, known);
-      }
-      if (open.length === 0 || jobs === undefined) return open;
-      return (await commitPlan(this.#ports, target, { changes: [], writes: queuedWrites(target, open) })) ? open : null;
-    });
-    if (fresh.length === 0) return outcomes;
-    if (jobs === undefined) throw new Refusal('backend_unavailable', 'the backend cannot be asked now; upload again');
-    const newJobs = fresh.map((one) => uploadJob(target, one, clock.nowMs()));
-    await jobs.enqueueAll(target.queue ?? UPLOAD_QUEUE, newJobs);
-    return new Map([...outcomes, ...(await this.#noteQueued(target, fresh))]);
-  }
-
-  /** The outcome of an upload that needs no job: it is known, or can never be applied. Null: it needs one. */
-  async #knownOutcome(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
-    if (prepared.note !== null) return readOutcome(prepared.note);
-    if (prepared.refusal === null) return null;
-    const decided = await this.#decideHere(target, prepared, null);
-    return decided.kind === 'done' ? decided.outcome : null;
-  }
-
-  /** Notes that uploads are queued. A job may be done before this is: then its outcome stands. */
-  #noteQueued(target: UploadTarget, fresh: readonly PreparedUpload[]): Promise<Outcomes> {
-    return retryOnConflict(async (isRetry) => {
-      const current = isRetry ? await rereadNotes(this.#ports.store, target, fresh) : fresh;
-      const outcomes = new Map(
-        current.map((one) => [one.opId, one.note === null ? queued(one) : readOutcome(one.note)]),
-      );
-      const open = current.filter(({ note }) => note === null);
-      const writes = open.flatMap((one) => outcomeWrites(one.opId, queued(one), null));
-      return open.length === 0 || (await commitPlan(this.#ports, target, { changes: [], writes })) ? outcomes : null;
-    });
-  }
-
   /** The upload that was kept for a job, and what became of it. */
   async #readKept(
     { partition, client }: UploadTarget,
@@ -280,19 +189,6 @@ export class BackendUploads {
     const kept = notes.find(({ kind }) => kind === 'upload');
     const note = notes.find(({ kind }) => kind !== 'upload') ?? null;
     return { note, upload: kept === undefined ? null : (parseJson(kept.text) as Upload) };
-  }
-
-  #prepareAgain(target: UploadTarget, uploads: readonly PreparedUpload[]): Promise<readonly PreparedUpload[]> {
-    return prepareUploads(
-      this.#ports,
-      target,
-      uploads.map(({ given }) => given),
-    );
-  }
-
-  async #reread<T extends PreparedUpload>(target: UploadTarget, upload: T): Promise<T> {
-    const [current] = await rereadNotes(this.#ports.store, target, [upload]);
-    return current as T;
   }
 
   /** Successful requests are counted by the route or the job. */
@@ -323,43 +219,7 @@ function batchesOf(target: UploadTarget, uploads: readonly PreparedUpload[]): re
   );
 }
 
-/**
- * Keeps uploads for their jobs, and notes the ids that the backend has not named yet. An upload that has come to an
- * outcome meanwhile is a conflict, because nothing may wait for a create that is done.
- */
-function queuedWrites(target: UploadTarget, uploads: readonly PreparedUpload[]): readonly NoteWrite[] {
-  const queue = target.queue ?? UPLOAD_QUEUE;
-  const links = new Map<string, NoteWrite>();
-  for (const { given, origin, opId, link } of uploads) {
-    if (given.op !== 'create' || (link !== null && readLink(link).state === 'given')) continue;
-    const text = linkText({ state: 'pending', queue, opId });
-    links.set(origin, { kind: 'link', key: origin, text, expect: link?.text ?? null });
-  }
-  const kept = uploads.flatMap(({ opId, given }) => [...outcomeWrites(opId, null, null), uploadWrite(given)]);
-  return [...links.values(), ...kept];
-}
-
-function queued({ id, origin }: PreparedUpload): KeptOutcome {
-  return { status: 'queued', id, ...(origin === id ? {} : { origin }) };
-}
-
 /** Jobs of one object run one after the other, so the job of its create is done unless that is in another queue. */
 function mustWait({ waits, createdIn }: PreparedUpload, job: LeasedJob): boolean {
   return waits || (createdIn !== null && createdIn !== job.queue);
-}
-
-function isAppliable(upload: PreparedUpload): upload is AppliableUpload {
-  return upload.refusal === null;
-}
-
-/** Whether an answer of the backend still counts: the upload is queued, or was set aside. */
-function isOpen(note: Note): boolean {
-  const { status, setAsideBy } = readOutcome(note);
-  return status === 'queued' || setAsideBy !== undefined;
-}
-
-/** Whether the backend may be asked: an upload that was set aside is tried again only by the job that did so. */
-function mayAsk(job: LeasedJob | null, note: Note): boolean {
-  const { status, setAsideBy } = readOutcome(note);
-  return status === 'queued' || (job !== null && setAsideBy === job.id);
 }

@@ -59,6 +59,19 @@ export async function prepareUploads(
   });
 }
 
+/** Prepares the same uploads again. */
+export function prepareAgain(
+  ports: { readonly store: Store; readonly limits: Limits },
+  target: UploadTarget,
+  uploads: readonly PreparedUpload[],
+): Promise<readonly PreparedUpload[]> {
+  return prepareUploads(
+    ports,
+    target,
+    uploads.map(({ given }) => given),
+  );
+}
+
 /** The same uploads with the notes that the store has by now. Links are not followed again. */
 export async function rereadNotes(
   store: Store,
@@ -68,6 +81,15 @@ export async function rereadNotes(
   const refs = uploads.flatMap((upload) => refsOf(target, upload));
   const notes = indexed(await store.readNotes(target.partition, target.client, refs));
   return uploads.map((upload) => withNotes(upload, notes));
+}
+
+export async function rereadUpload<T extends PreparedUpload>(
+  store: Store,
+  target: UploadTarget,
+  upload: T,
+): Promise<T> {
+  const [current] = await rereadNotes(store, target, [upload]);
+  return current as T;
 }
 
 /** An upload that occurs twice in a call is the same upload. */

@@ -66,7 +66,7 @@ describe('uploads', () => {
     expect(await test.push({ op: 'delete', id: 'never there' })).toEqual([applied('never there')]);
   });
 
-  it('[UPLOAD-1] to a shared source they change what all have', async () => {
+  it('[UPLOAD-1] uploads to a shared source change the data of all users', async () => {
     const test = await scene();
     await test.push({ source: 'Product', op: 'create', id: 'p', attributes: { a: 1 } });
     const bob = await newDevice(test, 'bob');
@@ -74,7 +74,7 @@ describe('uploads', () => {
     expect(await objects(test, { source: 'Product' })).toEqual({ p: { a: 1, b: 2 } });
   });
 
-  it('[UPLOAD-2] the same op id again repeats the outcome and never the effect', async () => {
+  it('[UPLOAD-2] an upload with the same op id repeats the outcome and never the effect', async () => {
     const test = await scene();
     const create = { op_id: 'once', op: 'create', id: 'n', attributes: { a: 1 } } as const;
     const [first] = await test.push(create);
@@ -91,7 +91,7 @@ describe('uploads', () => {
     expect(await objects(test)).toEqual({ m: { a: 1 } });
   });
 
-  it('[UPLOAD-2] of many that bring the same upload at once, one applies it', async () => {
+  it('[UPLOAD-2] an upload that arrives many times at once is applied once', async () => {
     const test = await scene();
     const change = { op_id: 'same', op: 'create', id: 'n', attributes: { a: 1 } } as const;
     const answers = await Promise.all(Array.from({ length: 10 }, () => test.push(change)));
@@ -99,7 +99,7 @@ describe('uploads', () => {
     expect((await test.tidemark.partition(orders)).head).toBe(1);
   });
 
-  it('[UPLOAD-2] op ids of different devices and sources are different', async () => {
+  it('[UPLOAD-2] equal op ids of different devices or sources are different uploads', async () => {
     const test = await scene();
     const other = await newDevice(test, 'ada');
     await test.push({ op_id: 'x', op: 'create', id: '1', attributes: { a: 1 } });
@@ -111,7 +111,7 @@ describe('uploads', () => {
     ]);
   });
 
-  it('[UPLOAD-3] uploads to one object are applied in their order, and outcomes told in theirs', async () => {
+  it('[UPLOAD-3] uploads to one object are applied in order, and outcomes are returned in the order of the call', async () => {
     const test = await scene();
     const outcomes = await test.push(
       { op: 'create', id: 'a', attributes: { n: 1 } },
@@ -134,7 +134,7 @@ describe('uploads', () => {
     expect(await objects(test)).toEqual({ a: { n: 3, m: 1 }, b: { again: true } });
   });
 
-  it('[UPLOAD-4] what is taken or gone is told with how the object is, and changes nothing', async () => {
+  it('[UPLOAD-4] a create of a taken id and an update of a missing object change nothing and return the current object', async () => {
     const test = await scene();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
     const [taken, gone, fine] = await test.push(
@@ -151,7 +151,7 @@ describe('uploads', () => {
   it.each([
     ['an object without attributes', { op: 'create', attributes: {} }, 'invalid_value'],
     ['no attributes', { op: 'create' }, 'invalid_request'],
-    ['an id that is no name', { op: 'create', id: '', attributes: { a: 1 } }, 'invalid_name'],
+    ['an empty id', { op: 'create', id: '', attributes: { a: 1 } }, 'invalid_name'],
     ['an id that is too long', { op: 'delete', id: 'x'.repeat(100_000) }, 'invalid_name'],
     ['an id of broken Unicode', { op: 'delete', id: '\ud800' }, 'invalid_name'],
     ['a number that is not exact', { op: 'update', attributes: { a: 2 ** 60 } }, 'unsafe_number'],
@@ -160,9 +160,9 @@ describe('uploads', () => {
       { op: 'update', attributes: JSON.parse('{"a":{"__proto__":1}}') as object },
       'forbidden_key',
     ],
-    ['a source that is not there', { source: 'Nope', attributes: { a: 1 } }, 'source_not_found'],
-    ['a source that is no name', { source: '*', attributes: { a: 1 } }, 'invalid_name'],
-  ] as const)('[UPLOAD-5] %s is rejected alone, the others are applied', async (_what, bad, code) => {
+    ['an unknown source', { source: 'Nope', attributes: { a: 1 } }, 'source_not_found'],
+    ['an illegal source name', { source: '*', attributes: { a: 1 } }, 'invalid_name'],
+  ] as const)('[UPLOAD-5] a change with %s is rejected alone, and the others are applied', async (_what, bad, code) => {
     const test = await scene();
     const good = { op: 'create', id: 'good', attributes: { a: 1 } } as const;
     const outcomes = await test.push(bad as Partial<Upload>, good);
@@ -170,7 +170,7 @@ describe('uploads', () => {
     expect(await objects(test)).toEqual({ good: { a: 1 } });
   });
 
-  it('[UPLOAD-5] a source devices only read rejects all of them', async () => {
+  it('[UPLOAD-5] a read-only source rejects all uploads', async () => {
     const test = await scene({ read_only: true });
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
     expect(await test.push({ op: 'delete', id: '1' })).toMatchObject([
@@ -178,7 +178,7 @@ describe('uploads', () => {
     ]);
   });
 
-  it('[UPLOAD-6] a call that makes no sense is refused whole', async () => {
+  it('[UPLOAD-6] a call with an illegal op id or too many changes is refused whole', async () => {
     const test = await scene();
     const good = { op: 'create', id: 'good', attributes: { a: 1 } } as const;
     for (const op_id of ['', 'x'.repeat(129), 'a\nb', '\ud800']) {
@@ -190,7 +190,7 @@ describe('uploads', () => {
     expect((await test.push(...many.slice(1))).length).toBe(UPLOADS_PER_PUSH_MAX);
   });
 
-  it('[UPLOAD-6] somebody else and a device that is gone change nothing', async () => {
+  it('[UPLOAD-6] a call of another user or a deleted device is refused', async () => {
     const test = await scene();
     const change = { op_id: 'o', source: 'Order', op: 'create', id: '1', attributes: { a: 1 } } as const;
     const stranger = { user: 'bob', client: test.device.client };
@@ -202,7 +202,7 @@ describe('uploads', () => {
 });
 
 describe('outcomes', () => {
-  it('[UPLOAD-7] are told with every pull until they are acknowledged', async () => {
+  it('[UPLOAD-7] outcomes are sent with every pull until they are acknowledged', async () => {
     const test = await scene();
     const outcomes = await test.push(
       { op: 'create', id: 'a', attributes: { n: 1 } },
@@ -222,20 +222,20 @@ describe('outcomes', () => {
     expect(await waitingOf(test)).toEqual([]);
   });
 
-  it('[UPLOAD-7] also for a source that is not given in pages', async () => {
+  it('[UPLOAD-7] outcomes are also sent for a source that is not delivered in pages', async () => {
     const test = await scene({ sync_type: 'bulk_only' });
     const outcomes = await test.push({ op: 'create', id: 'a', attributes: { n: 1 } });
     expect(await waitingOf(test)).toEqual(outcomes);
   });
 
-  it('[UPLOAD-7] of another device are nobody else’s business', async () => {
+  it('[UPLOAD-7] outcomes are sent only to the device that uploaded', async () => {
     const test = await scene();
     await test.push({ op: 'create', id: 'a', attributes: { n: 1 } });
     const other = await newDevice(test, 'ada');
     expect(await waitingOf({ ...test, device: other })).toEqual([]);
   });
 
-  it('[UPLOAD-8] an acknowledged upload is remembered for a week, and forgotten then', async () => {
+  it('[UPLOAD-8] an acknowledged upload is remembered for a week', async () => {
     const test = await scene();
     const create = { op_id: 'once', op: 'create', id: 'n', attributes: { a: 1 } } as const;
     const [outcome] = await test.push(create);
@@ -252,7 +252,7 @@ describe('outcomes', () => {
     expect(await objects(test)).toEqual({ n: { a: 1 }, m: { a: 1 } });
   });
 
-  it('[UPLOAD-8] a device that acknowledges nothing is stopped before it fills the store', async () => {
+  it('[UPLOAD-8] uploads of a device that acknowledges nothing are refused at the limit', async () => {
     const test = await scene();
     const batch = (from: number) =>
       test.push(...Array.from({ length: 1_000 }, (_, index) => ({ op: 'delete' as const, id: String(from + index) })));
@@ -270,7 +270,7 @@ describe('outcomes', () => {
 describe('conflicts', () => {
   const detect = () => scene({ conflicts: 'detect' });
 
-  it('[UPLOAD-9] without detection the last upload wins, attribute by attribute', async () => {
+  it('[UPLOAD-9] without conflict detection the last upload wins, attribute by attribute', async () => {
     const test = await scene();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
     const seen = await tokenOf(test, test.device);
@@ -280,7 +280,7 @@ describe('conflicts', () => {
     expect(await objects(test)).toEqual({ 1: { a: 2, b: 3 } });
   });
 
-  it('[UPLOAD-10] with detection, what somebody else has changed since is a conflict', async () => {
+  it('[UPLOAD-10] with conflict detection, an update of an attribute that another writer has changed since is a conflict', async () => {
     const test = await detect();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1, c: 1 } } });
     const seen = await tokenOf(test, test.device);
@@ -298,7 +298,7 @@ describe('conflicts', () => {
     expect(await test.push({ op: 'delete', seen: now })).toMatchObject([{ status: 'applied' }]);
   });
 
-  it('[UPLOAD-10] an object made anew since is another one', async () => {
+  it('[UPLOAD-10] an update of an object that was deleted and created again since is a conflict', async () => {
     const test = await detect();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
     const seen = await tokenOf(test, test.device);
@@ -307,7 +307,7 @@ describe('conflicts', () => {
     expect(await test.push({ attributes: { fresh: 3 }, seen })).toMatchObject([{ status: 'conflict' }]);
   });
 
-  it('[UPLOAD-11] a device’s own changes are not held against it', async () => {
+  it('[UPLOAD-11] a device’s own earlier changes are no conflicts', async () => {
     const test = await detect();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
     const seen = await tokenOf(test, test.device);
@@ -327,7 +327,7 @@ describe('conflicts', () => {
     expect(await pushAs(test, other, [{ attributes: { b: 9 }, seen }])).toMatchObject([{ status: 'conflict' }]);
   });
 
-  it('[UPLOAD-11] an object a device made itself may get further attributes before it has pulled it', async () => {
+  it('[UPLOAD-11] a device can add attributes to an object it created before it has pulled the object', async () => {
     const test = await detect();
     const seen = await tokenOf(test, test.device);
     const chain = await test.push(
@@ -342,7 +342,7 @@ describe('conflicts', () => {
     expect(await test.push(foreign)).toMatchObject([{ status: 'conflict' }]);
   });
 
-  it('[UPLOAD-11] own changes are remembered of so many attributes, and not for ever', async () => {
+  it('[UPLOAD-11] own changes are remembered for a bounded number of attributes and a bounded time', async () => {
     const test = await detect();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
     const seen = await tokenOf(test, test.device);
@@ -356,7 +356,7 @@ describe('conflicts', () => {
     expect(await test.push({ attributes: { n7: 'y' }, seen })).toMatchObject([{ status: 'conflict' }]);
   });
 
-  it('[UPLOAD-12] a state nobody can tell anything of counts as not seen; none at all is rejected', async () => {
+  it('[UPLOAD-12] an unreadable `seen` counts as having seen nothing, and a missing one is rejected', async () => {
     const test = await detect();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
     const seen = await tokenOf(test, test.device);

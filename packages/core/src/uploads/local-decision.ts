@@ -1,0 +1,57 @@
+import type { LeasedJob } from '../ports/jobs.ts';
+import type { Note, ObjectsRead } from '../ports/store.ts';
+import { type PreparedUpload, rereadUpload } from './prepare-uploads.ts';
+import { type KeptOutcome, readOutcome } from './upload-notes.ts';
+import { type CommitPorts, commitPlan, decide, planRefused, retryOnConflict, seenIn } from './upload-plan.ts';
+import type { UploadTarget } from './upload-target.ts';
+
+type AppliableUpload = PreparedUpload & { readonly refusal: null };
+
+/** An upload about which the backend must be asked, with its object if that was read. */
+export interface OpenUpload {
+  readonly kind: 'open';
+  readonly upload: AppliableUpload;
+  readonly read: ObjectsRead | null;
+}
+
+/** What can be said of an upload without its backend. */
+export type LocalDecision = OpenUpload | { readonly kind: 'done'; readonly outcome: KeptOutcome };
+
+/**
+ * Finds the outcome if it is known already, or if the upload cannot be applied as things are. Whether the id of a create
+ * is taken is for the backend to say: an object of that id may be the effect of an earlier attempt at this very create.
+ */
+export function decideLocally(
+  ports: CommitPorts,
+  target: UploadTarget,
+  prepared: PreparedUpload,
+  job: LeasedJob | null,
+): Promise<LocalDecision> {
+  const { store, clock } = ports;
+  return retryOnConflict(async (isRetry): Promise<LocalDecision | null> => {
+    const upload = isRetry ? await rereadUpload(store, target, prepared) : prepared;
+    if (upload.note !== null && !mayAsk(job, upload.note)) return { kind: 'done', outcome: readOutcome(upload.note) };
+    if (isAppliable(upload) && upload.admitted.op === 'create') return { kind: 'open', upload, read: null };
+    const read = isAppliable(upload) ? await store.readObjects(target.partition, [upload.id]) : null;
+    const { outcome, kept } = decide(target, upload, read);
+    if (isAppliable(upload) && outcome.status === 'applied') return { kind: 'open', upload, read };
+    const plan = { ...planRefused(upload, outcome, clock.nowMs()), kept, ...seenIn(read) };
+    return (await commitPlan(ports, target, plan)) ? { kind: 'done', outcome } : null;
+  });
+}
+
+function isAppliable(upload: PreparedUpload): upload is AppliableUpload {
+  return upload.refusal === null;
+}
+
+/** Whether an answer of the backend still counts: the upload is queued, or was set aside. */
+export function isOpen(note: Note): boolean {
+  const { status, setAsideBy } = readOutcome(note);
+  return status === 'queued' || setAsideBy !== undefined;
+}
+
+/** Whether the backend may be asked: an upload that was set aside is tried again only by the job that did so. */
+export function mayAsk(job: LeasedJob | null, note: Note): boolean {
+  const { status, setAsideBy } = readOutcome(note);
+  return status === 'queued' || (job !== null && setAsideBy === job.id);
+}
