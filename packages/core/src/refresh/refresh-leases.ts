@@ -7,8 +7,13 @@ import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Guard, Store } from '../ports/store.ts';
 import { randomId } from '../primitives/random-id.ts';
 import { readRefreshTime } from '../sources/refresh-time.ts';
-import { waitAfterMs } from './is-due.ts';
-import { NEVER_REFRESHED, type RefreshState, readRefreshState, writeRefreshState } from './refresh-state.ts';
+import {
+  NEVER_REFRESHED,
+  type RefreshState,
+  readRefreshState,
+  waitAfterMs,
+  writeRefreshState,
+} from './refresh-state.ts';
 
 export interface RefreshLeasesPorts {
   readonly store: Store;
@@ -19,24 +24,24 @@ export interface RefreshLeasesPorts {
   readonly server?: ServerIdentity;
 }
 
-/** Which of the servers on a store this one is. */
+/** Identifies this server among those that share a store. */
 export interface ServerIdentity {
-  /** A word that no other server has; without a dot in it. */
+  /** The name of this server: unique, and without a dot. */
   readonly word: string;
-  /** Whether the server of that word is certainly not about any more. */
+  /** Whether the server of that name has certainly stopped. */
   isGone(word: string): boolean;
 }
 
-/** What is known of a partition's refresh, as it was read. */
+/** The refresh entries of a partition, as they were read. */
 export interface RefreshStatus {
   readonly state: RefreshState;
   readonly entry: Entry | null;
-  /** When somebody said it is due, and the entry that says so. */
+  /** The time set by an explicit request, and the entry that holds it. */
   readonly refreshAtMs: number | null;
   readonly refreshAt: Entry | null;
 }
 
-/** The right to refresh a partition, alone. What is written under `fence` is written only while the right lasts. */
+/** The exclusive right to refresh a partition. Writes with `fence` as a guard fail once the lease has been taken over. */
 export interface RefreshLease {
   readonly target: Target;
   readonly status: RefreshStatus;
@@ -45,7 +50,7 @@ export interface RefreshLease {
   readonly fence: Guard;
 }
 
-/** Keeps book of refreshes in the store, where all servers see it. */
+/** Leases and states of refreshes, kept in the store that all servers share. */
 export class RefreshLeases {
   readonly #ports: RefreshLeasesPorts;
 
@@ -65,7 +70,7 @@ export class RefreshLeases {
     return { state, entry, refreshAt, refreshAtMs };
   }
 
-  /** Null: somebody else has it, or was faster. */
+  /** Takes the lease. Null: another refresh holds it, or was faster. */
   async lease(target: Target, status: RefreshStatus): Promise<RefreshLease | null> {
     const { store, clock, random, queryMsMax, server } = this.#ports;
     if (this.isLeased(status.state)) return null;
@@ -80,12 +85,12 @@ export class RefreshLeases {
     return { target, status, state, version: entry.version, fence: { ...ref, version: entry.version } };
   }
 
-  /** Somebody is refreshing the partition, and still may. */
+  /** Whether a running refresh holds the lease. */
   isLeased(state: RefreshState): boolean {
     return state.leaseUntilMs > this.#ports.clock.nowMs() && !this.isAbandoned(state);
   }
 
-  /** The server that has it does not live any more. What it may still say is fenced off all the same. */
+  /** Whether the server that holds the lease has stopped. Its writes would fail at the fence all the same. */
   isAbandoned({ leaseWord }: RefreshState): boolean {
     const [word = ''] = leaseWord.split('.', 1);
     return word !== '' && this.#ports.server?.isGone(word) === true;
@@ -96,41 +101,41 @@ export class RefreshLeases {
   }
 
   /**
-   * Notes until when a job for it is waited for. False: somebody else was faster, or is refreshing the partition. Writing
-   * the entry then would end the lease, and the answer on its way would be thrown away.
+   * Records until when a queued job is expected to refresh the partition. False: another writer was faster, or a refresh
+   * holds the lease. Writing the entry would end that lease, and its answer would be discarded.
    */
   async queued(target: Target, { state, entry }: RefreshStatus, untilMs: number): Promise<boolean> {
     return !this.isLeased(state) && this.#write(target, entry, { ...state, queuedUntilMs: untilMs });
   }
 
-  /** The refresh went well; `atMs` is when its query began, `isLate` says that devices did not wait for its end. */
+  /** Records a successful refresh. `atMs` is when its query began, `isLate` says that devices did not wait for its end. */
   succeed(lease: RefreshLease, atMs: number, isLate: boolean): Promise<boolean> {
     const freshUntilMs = isLate ? this.#ports.clock.nowMs() + REFRESH_LATE_FRESH_MS : 0;
     return this.#settle(lease, { ...NEVER_REFRESHED, atMs, freshUntilMs });
   }
 
-  /** The refresh failed. Answers the state with the time of the next attempt. */
+  /** Records a failed refresh. Returns the state with the time of the next attempt. */
   async fail(lease: RefreshLease, trouble: PartialError, retryAfterMs: number): Promise<RefreshState> {
     const { clock, random } = this.#ports;
     const { state } = lease;
     const failures = state.failures + 1;
     const [byte = 0] = random.bytes(1);
     const retryAtMs = clock.nowMs() + Math.max(waitAfterMs(failures, byte / 256), retryAfterMs);
-    // A job that failed comes back by itself.
+    // The queue retries a failed job by itself.
     const queuedUntilMs = state.queuedUntilMs === 0 ? 0 : Math.max(state.queuedUntilMs, retryAtMs);
     const failed = { ...NEVER_REFRESHED, atMs: state.atMs, failures, retryAtMs, trouble, queuedUntilMs };
     await this.#settle(lease, failed);
     return failed;
   }
 
-  /** What somebody said about when it is due is done with, unless they have said something else since. */
+  /** Ends the lease, and removes the explicit request that was served, unless there is a newer one. */
   #settle({ target, status, version }: RefreshLease, state: RefreshState): Promise<boolean> {
-    const said = status.refreshAt;
+    const request = status.refreshAt;
     const ref = refs.refreshAt(target.partition);
-    const done: EntryWrite[] = said === null ? [] : [{ ...ref, value: null, expect: said.version }];
-    const mine = { key: [], value: '', version };
-    return this.#write(target, mine, state, done).then((isWritten) =>
-      isWritten || done.length === 0 ? isWritten : this.#write(target, mine, state),
+    const done: EntryWrite[] = request === null ? [] : [{ ...ref, value: null, expect: request.version }];
+    const own = { key: [], value: '', version };
+    return this.#write(target, own, state, done).then((isWritten) =>
+      isWritten || done.length === 0 ? isWritten : this.#write(target, own, state),
     );
   }
 
@@ -142,9 +147,9 @@ export class RefreshLeases {
   ): Promise<boolean> {
     const value = writeRefreshState({ ...state, writtenAtMs: this.#ports.clock.nowMs() });
     const write = { ...refs.refresh(partition), value, expect: entry?.version ?? 0 };
-    // Whoever drops the source must find an entry that is new.
-    const news = entry === null ? [ownerTouched('source', partition.source)] : [];
-    const result = await this.#ports.store.writeEntries({ writes: [write, ...news, ...others], guards });
+    // A deletion of the source that runs at the same time must notice the new entry.
+    const touched = entry === null ? [ownerTouched('source', partition.source)] : [];
+    const result = await this.#ports.store.writeEntries({ writes: [write, ...touched, ...others], guards });
     return result.status === 'written';
   }
 }

@@ -65,7 +65,7 @@ async function errorsOf(world: Awaited<ReturnType<typeof setUp>>) {
 }
 
 describe('a refresh', () => {
-  it('[FRESH-4] makes md equal to the answer, which moves nothing when it is equal already', async () => {
+  it('[FRESH-4] a refresh makes md equal to the answer, and commits nothing when they are equal already', async () => {
     const { tidemark, backend, committed, md } = await setUp({ poll_interval: 0 });
     backend.objects = { '1': { name: 'one' }, '2': { name: 'two' } };
     expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
@@ -81,7 +81,7 @@ describe('a refresh', () => {
     expect(backend.queries.length).toBe(3);
   });
 
-  it('[FRESH-4] also when the answer arrives as text, in any spelling', async () => {
+  it('[FRESH-4] a refresh makes md equal to an answer that arrives as text, in any spelling', async () => {
     const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
     const objects = { '1': { name: 'öne', list: [1, { b: 1, a: 2 }] }, 'a"b': { n: -0.5 }, '3': {} };
     const expected = { '1': objects['1'], 'a"b': objects['a"b'] };
@@ -99,7 +99,7 @@ describe('a refresh', () => {
     expect(await md()).toEqual({});
   });
 
-  it('[FRESH-1] happens when it is due, for each user apart', async () => {
+  it('[FRESH-1] a partition is refreshed when it is due, for each user separately', async () => {
     const { tidemark, backend, clock } = await setUp();
     await tidemark.sources.declare({ name: 'Task', adapter: 'backend', poll_interval: 60 });
     for (const user_id of ['ada', 'bob', 'ada', 'bob'])
@@ -113,7 +113,7 @@ describe('a refresh', () => {
     expect(backend.queries.length).toBe(3);
   });
 
-  it('[FRESH-2] happens once when read_state asks for it', async () => {
+  it('[FRESH-2] a partition is refreshed once when read_state asks for it', async () => {
     const { tidemark, backend, clock } = await setUp({ poll_interval: -1 });
     const ask = () => tidemark.refresher.ensureFresh(SOURCE);
     await ask();
@@ -131,7 +131,7 @@ describe('a refresh', () => {
     expect(backend.queries.length).toBe(2);
   });
 
-  it('[FRESH-2] what read_state asks for while a query runs is asked again', async () => {
+  it('[FRESH-2] a refresh that read_state asks for while a query runs causes another query', async () => {
     const { tidemark, backend } = await setUp({ poll_interval: -1 });
     await tidemark.sources.setRefreshTime('Stock', 'ada');
     backend.answer = async () => {
@@ -142,7 +142,7 @@ describe('a refresh', () => {
     expect(backend.queries.length).toBe(2);
   });
 
-  it('[FRESH-5] of one partition is one query, however many devices ask at once', async () => {
+  it('[FRESH-5] many devices that pull one partition at once cause one query', async () => {
     const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
     backend.objects = { '1': { a: 1 } };
     const troubles = await Promise.all(Array.from({ length: 200 }, () => tidemark.refresher.ensureFresh(SOURCE)));
@@ -151,7 +151,7 @@ describe('a refresh', () => {
     expect(await md()).toEqual(backend.objects);
   });
 
-  it('[FRESH-5] also across servers on one store; a server that died leaves it to the others after a while', async () => {
+  it('[FRESH-5] servers on one store query once, and the lease of a server that died ends', async () => {
     const store = openMemoryStore({ random: seededRandom(3) });
     const one = await setUp({ poll_interval: 0 }, { store });
     const two = new Tidemark({
@@ -203,7 +203,7 @@ describe('a refresh', () => {
     return { ...one, two, first, release: () => release() };
   }
 
-  it('[MANY-7] who comes while another server asks waits for its answer', async () => {
+  it('[MANY-7] a pull waits for the refresh of another server', async () => {
     let looks = 0;
     const world = await besides(async () => {
       if (++looks < 3) return;
@@ -214,7 +214,7 @@ describe('a refresh', () => {
     expect([await world.md(), world.backend.queries.length]).toEqual([{ 1: { a: 1 } }, 1]);
   });
 
-  it('[MANY-7] not for ever, and not a second time for the same', async () => {
+  it('[MANY-7] a pull waits for the refresh of another server for a bounded time, and only once for each lease', async () => {
     let waitedMs = 0;
     const world = await besides(async (ms) => {
       waitedMs += ms;
@@ -228,7 +228,7 @@ describe('a refresh', () => {
     await world.first;
   });
 
-  it('[MANY-13] when the server that asks has died, another one asks in its place; a late answer is not written', async () => {
+  it('[MANY-13] another server queries when the one with the lease has died, and the late answer is not written', async () => {
     const gone = new Set<string>();
     const world = await besides(async () => void gone.add('one'), gone);
     const releaseFirst = world.release;
@@ -240,7 +240,7 @@ describe('a refresh', () => {
     expect(await world.md()).toEqual({ fresh: { a: 2 } });
   });
 
-  it('[WRITE-9] does not undo what was committed while the query ran', async () => {
+  it('[WRITE-9] a refresh does not undo what was committed while its query ran', async () => {
     const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
     await tidemark.pushObjects({ ...SOURCE, objects: { kept: { a: 1 }, changed: { a: 1 }, deleted: { a: 1 } } });
     backend.answer = async () => {
@@ -253,34 +253,37 @@ describe('a refresh', () => {
   });
 });
 
-describe('an answer that is no good', () => {
+describe('invalid answers', () => {
   const BAD: readonly (readonly [string, unknown])[] = [
-    ['a list', []],
-    ['a text', 'no'],
-    ['nothing', null],
-    ['an object that is none', { '1': 7 }],
-    ['a bad name', { '1': { a: 1 }, '': { a: 1 } }],
+    ['a list instead of objects', []],
+    ['a text instead of objects', 'no'],
+    ['null instead of objects', null],
+    ['a number instead of an object', { '1': 7 }],
+    ['an illegal name', { '1': { a: 1 }, '': { a: 1 } }],
     ['an unsafe number', { '1': { a: 2 ** 60 } }],
     ['broken Unicode', { '1': { a: '\ud800' } }],
   ];
 
-  it.each(BAD)('[FRESH-6] %s changes nothing and is told, as a value and as text', async (_name, value) => {
-    const world = await setUp({ poll_interval: 0 });
-    const { tidemark, backend, md, clock } = world;
-    backend.objects = { '1': { a: 1 } };
-    await tidemark.refresher.ensureFresh(SOURCE);
-    for (const isText of [false, true]) {
-      if (isText) backend.inText(JSON.stringify(value));
-      else backend.answer = async () => ({ objects: value });
-      clock.advance(3_600_000);
-      const trouble = await tidemark.refresher.ensureFresh(SOURCE);
-      expect(trouble).toMatchObject({ code: 'backend_error', detail: expect.stringContaining('not usable') });
-      expect(await md()).toEqual({ '1': { a: 1 } });
-      expect((await errorsOf(world)).query).toMatchObject({ code: 'backend_error' });
-    }
-  });
+  it.each(BAD)(
+    '[FRESH-6] an answer with %s changes nothing and is reported, as a value and as text',
+    async (_name, value) => {
+      const world = await setUp({ poll_interval: 0 });
+      const { tidemark, backend, md, clock } = world;
+      backend.objects = { '1': { a: 1 } };
+      await tidemark.refresher.ensureFresh(SOURCE);
+      for (const isText of [false, true]) {
+        if (isText) backend.inText(JSON.stringify(value));
+        else backend.answer = async () => ({ objects: value });
+        clock.advance(3_600_000);
+        const trouble = await tidemark.refresher.ensureFresh(SOURCE);
+        expect(trouble).toMatchObject({ code: 'backend_error', detail: expect.stringContaining('not usable') });
+        expect(await md()).toEqual({ '1': { a: 1 } });
+        expect((await errorsOf(world)).query).toMatchObject({ code: 'backend_error' });
+      }
+    },
+  );
 
-  it('[FRESH-6] so does one that is torn, has an object twice, or is longer than one can be', async () => {
+  it('[FRESH-6] an answer that is cut off, has an object twice, or is too long changes nothing and is reported', async () => {
     const limits = { answerObjectsMax: 2, answerUnitsMax: 60 };
     const { tidemark, backend, md, clock } = await setUp({ poll_interval: 0 }, { limits });
     const whole = '{"1":{"a":1},"2":{"a":1}}';
@@ -302,7 +305,7 @@ describe('an answer that is no good', () => {
     expect(DEFAULT_LIMITS.answerObjectsMax).toBeGreaterThanOrEqual(100_000);
   });
 
-  it('[FRESH-6] one that breaks off in the middle is told as what broke it', async () => {
+  it('[FRESH-6] an answer whose stream fails is reported with the error of the stream', async () => {
     const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
     backend.answer = async () => ({
       chunks: (async function* () {
@@ -316,7 +319,7 @@ describe('an answer that is no good', () => {
 });
 
 describe('a backend that fails', () => {
-  it('[FRESH-3] is not asked again before the wait is over; devices are told meanwhile; then all is well', async () => {
+  it('[FRESH-3] a failing backend is not queried during the back-off, devices get the error meanwhile, and a success clears it', async () => {
     const world = await setUp({ poll_interval: 0 });
     const { tidemark, backend, clock, log } = world;
     backend.answer = () => Promise.reject(new Refusal('backend_unavailable', 'nobody there', [], 7));
@@ -367,7 +370,7 @@ describe('a backend that fails', () => {
     expect(log.lines.map(({ level }) => level)).toEqual(['debug']);
   });
 
-  it('[FRESH-7] what an adapter throws is for the log, not for devices', async () => {
+  it('[FRESH-7] the message of an error that a query throws is logged and not sent to devices', async () => {
     const { tidemark, backend, log, clock } = await setUp({ poll_interval: 0 });
     backend.answer = () => Promise.reject(new Error('password of the database: hunter2'));
     expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual({
@@ -380,7 +383,7 @@ describe('a backend that fails', () => {
     expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual({ code: 'backend_error', detail: 'not today' });
   });
 
-  it('[FRESH-8] a source whose adapter is not there says so, one without an adapter is never refreshed', async () => {
+  it('[FRESH-8] a source whose adapter is missing reports it, and a source without an adapter is never refreshed', async () => {
     const { tidemark, backend } = await setUp();
     await tidemark.sources.declare({ name: 'Lost', partition_type: 'app', adapter: 'nowhere', poll_interval: 0 });
     expect((await tidemark.refresher.ensureFresh({ source: 'Lost' }))?.code).toBe('backend_unavailable');
@@ -390,7 +393,7 @@ describe('a backend that fails', () => {
     expect(await refusalOf(tidemark.refresher.ensureFresh({ source: 'None' }))).toBe('source_not_found');
   });
 
-  it('[FRESH-9] nothing is left of a refresh when its user or source goes', async () => {
+  it('[FRESH-9] deleting a user or source removes its refresh state', async () => {
     const { tidemark, backend, store } = await setUp({ poll_interval: 0 });
     await tidemark.sources.declare({ name: 'Task', adapter: 'backend', poll_interval: 0 });
     const settings = async () => (await store.listEntries({ kind: 'setting', prefix: ['refresh'], limit: 99 })).length;
@@ -421,7 +424,7 @@ describe('a source with a queue', () => {
     return { ...world, jobs, run };
   }
 
-  it('[FRESH-10] is refreshed by one job, and devices get what is there until then', async () => {
+  it('[FRESH-10] a source with a queue is refreshed by one job, and devices get the stored objects until then', async () => {
     for (const [attributes, queue] of [
       [{ queue: 'slow' }, 'slow'],
       [{ queue: 'slow', query_queue: 'slower' }, 'slower'],
@@ -438,7 +441,7 @@ describe('a source with a queue', () => {
     }
   });
 
-  it('[FRESH-10] a job that fails is tried again by its queue, and told', async () => {
+  it('[FRESH-10] a refresh job that fails is retried by its queue and reported', async () => {
     const { tidemark, backend, jobs, run } = await setUpQueue({ queue: 'slow' });
     backend.answer = () => Promise.reject(new Refusal('backend_timeout', 'too slow'));
     await tidemark.refresher.ensureFresh(SOURCE);
@@ -447,7 +450,7 @@ describe('a source with a queue', () => {
     expect((await jobs.describe('slow')).counts.due).toBe(0);
   });
 
-  it('[FRESH-10] a job that is lost is left again after a while; one for a source that is gone does nothing', async () => {
+  it('[FRESH-10] a lost refresh job is queued again after a while, and a job of a deleted source does nothing', async () => {
     const { tidemark, backend, jobs, run, clock } = await setUpQueue({ queue: 'slow' });
     await tidemark.refresher.ensureFresh(SOURCE);
     clock.advance(REFRESH_QUEUED_MS);
@@ -464,7 +467,7 @@ describe('a source with a queue', () => {
     return new Tidemark({ store, clock, random, passwords: weakPasswords(random), log, adapters, jobs });
   }
 
-  it('[FRESH-16] a pull at another server does not end the lease of a job that waited for long', async () => {
+  it('[FRESH-16] a pull at another server does not end the lease of a job that was queued for long', async () => {
     const world = await setUpQueue({ queue: 'slow' });
     const { tidemark, backend, jobs, run, md, clock } = world;
     const two = serverBeside(world);
@@ -479,7 +482,7 @@ describe('a source with a queue', () => {
     expect((await jobs.describe('slow')).counts.due).toBe(0);
   });
 
-  it('[FRESH-16] a job whose partition another server is refreshing comes back when that lease has ended', async () => {
+  it('[FRESH-16] a job whose partition another server is refreshing is retried when that lease has ended', async () => {
     const world = await setUpQueue({ queue: 'slow' });
     const { tidemark, backend, run, md } = world;
     const two = serverBeside(world);

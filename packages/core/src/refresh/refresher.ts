@@ -20,30 +20,29 @@ import type { Random } from '../ports/random.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/sources.ts';
-import { isDue } from './is-due.ts';
-import { noteErrors } from './note-errors.ts';
-import { refreshFailureOf } from './refresh-failure.ts';
+import { PullWait, REFRESH_PENDING } from './pull-wait.ts';
+import { refreshFailureOf, writeErrors } from './refresh-errors.ts';
 import { type RefreshLease, RefreshLeases, type RefreshStatus, type ServerIdentity } from './refresh-leases.ts';
-import { REFRESH_PENDING, RefreshPatience } from './refresh-patience.ts';
+import { isDue } from './refresh-state.ts';
 
 export interface RefresherPorts {
   readonly store: Store;
   readonly clock: Clock;
-  /** Measures durations: it is never set. Absent: `clock`. */
+  /** A monotonic clock, for durations. Absent: `clock`. */
   readonly steadyClock?: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Absent: no source has an adapter, whatever it says. */
+  /** Absent: no source has a backend, whatever it says. */
   readonly adapters?: Adapters;
-  /** Absent: nothing is left to a queue. */
+  /** Absent: refreshes are never queued. */
   readonly jobs?: Pick<Jobs, 'enqueue'>;
   /** The longest a query may take. */
   readonly queryMsMax?: number;
   /** How long devices wait for one refresh. Absent: until it ends. */
   readonly pullWaitMs?: number;
-  /** Absent: devices wait until a refresh ends, and what another server is fetching is not waited for. */
+  /** Resolves after so long. Absent: devices wait until a refresh ends, but not for refreshes of other servers. */
   readonly wait?: (ms: number) => Promise<void>;
-  /** Absent: the only one that is told apart. */
+  /** Absent: servers are not told apart. */
   readonly server?: ServerIdentity;
   readonly sourceOf: (name: string) => Promise<SourceView>;
   readonly targetOf: (call: WriteCall) => Promise<Target>;
@@ -51,42 +50,42 @@ export interface RefresherPorts {
   readonly replace: (call: AnswerCall) => Promise<WriteReport>;
   /** Called when a refresh that devices did not wait for has ended, however it ended. */
   readonly onLate: (partition: PartitionKey) => void;
-  /** Counts something that took so long. */
+  /** Counts a query and how long it took. */
   readonly count: (metric: string, tookMs: number) => void;
 }
 
 export const REFRESH_KIND = 'refresh';
 const QUERY_MS_MAX = 60_000;
-/** How often is looked whether another server has finished. */
-const LOOK_EVERY_MS = 50;
-const IN_VAIN_MAX = 1_000;
+/** How often the lease of another server is checked. */
+const LEASE_CHECK_MS = 50;
+const SLOW_LEASES_MAX = 1_000;
 const ELSEWHERE = 'another server is refreshing the partition';
 
-/** One partition on its way to being refreshed. */
-interface Undertaking {
+/** A partition to be refreshed, and the adapter to query. */
+interface RefreshTask {
   readonly target: Target;
   readonly source: SourceView;
   readonly adapter: Adapter;
 }
 
-/** A refresh under way. */
-interface Flight {
+/** A refresh that has begun, which all callers of this process share. */
+interface SharedRefresh {
   readonly done: Promise<PartialError | null>;
-  readonly patience: RefreshPatience;
+  readonly pullWait: PullWait;
 }
 
 /**
- * Makes partitions equal to what their backend says, when they are due. However many devices ask at once, the backend
- * is asked once: those in this process share one attempt, other servers see the lease in the store and wait until it
- * ends, for a while. Devices wait for `pullWaitMs`; the refresh goes on after that, and whoever comes meanwhile does not
- * wait at all. Whatever goes wrong changes nothing but what is told.
+ * Replaces partitions by the answers of their backends when they are due. However many devices pull at once, the backend
+ * is queried once: callers in this process share one refresh, and other servers see its lease in the store and wait for a
+ * while until it ends. Devices wait for at most `pullWaitMs`; the refresh goes on after that, and devices that come
+ * meanwhile do not wait. A failed refresh leaves the objects as they are.
  */
 export class Refresher {
   readonly #ports: RefresherPorts;
   readonly #leases: RefreshLeases;
-  readonly #flights = new Map<string, Flight>();
-  /** Attempts of others that took too long to be waited for. */
-  readonly #inVain = new Set<string>();
+  readonly #running = new Map<string, SharedRefresh>();
+  /** Leases of other servers that have been waited for too long already. */
+  readonly #slowLeases = new Set<string>();
 
   constructor(ports: RefresherPorts) {
     this.#ports = ports;
@@ -94,51 +93,51 @@ export class Refresher {
   }
 
   /**
-   * To be called before a device is given a page: refreshes the partition if it is due, or leaves that to a queue if
-   * the source names one. Answers what the device is to be told; null: all is well. Never rejects because of a backend.
+   * Refreshes the partition if it is due, or queues a job for it if the source names a queue. Returns the error to deliver
+   * with the page; null: there is none. Never rejects because of a backend.
    */
   async ensureFresh(call: WriteCall): Promise<PartialError | null> {
-    const undertaking = await this.#undertakingOf(call);
-    if (undertaking === null || 'code' in undertaking) return undertaking;
-    const { done, patience } = this.#fly(undertaking, (flown) => this.#ensure(undertaking, flown));
-    return Promise.race([done, patience.over]);
+    const task = await this.#taskOf(call);
+    if (task === null || 'code' in task) return task;
+    const { done, pullWait } = this.#share(task, (pullWait) => this.#ensure(task, pullWait));
+    return Promise.race([done, pullWait.expired]);
   }
 
-  /** Refreshes the partition whether it is due or not, here and now. */
+  /** Refreshes the partition now, whether it is due or not. */
   async refresh(call: WriteCall): Promise<PartialError | null> {
-    const undertaking = await this.#undertakingOf(call);
-    if (undertaking === null || 'code' in undertaking) return undertaking;
-    const { done } = this.#fly(undertaking, async (patience) =>
-      this.#refresh(undertaking, await this.#leases.status(undertaking.target), patience),
+    const task = await this.#taskOf(call);
+    if (task === null || 'code' in task) return task;
+    const { done } = this.#share(task, async (pullWait) =>
+      this.#refresh(task, await this.#leases.status(task.target), pullWait),
     );
     return done;
   }
 
-  /** Refreshes every partition of a source that was ever refreshed, one after the other: its adapter is another one now. */
+  /** Refreshes every partition of a source that was ever refreshed, one after the other, because its adapter changed. */
   async refreshKnown(source: string): Promise<void> {
     const known: PartitionKey[] = [];
     for await (const { key } of allEntries(this.#ports.store, 'setting', refs.refresh({ source, user: null }).key)) {
       known.push({ source, user: key[2] ?? null });
     }
-    for (const partition of known) await this.refresh(callFor(partition)).catch(goneIsNull);
+    for (const partition of known) await this.refresh(callFor(partition)).catch(ignoreGone);
   }
 
-  /** Runs the jobs that `ensureFresh` has left to a queue. */
+  /** Runs the jobs that `ensureFresh` has queued. */
   get handler(): JobHandler {
     return async ({ payload }) => {
-      const undertaking = await this.#undertakingOf(callFor(parseJson(payload) as PartitionKey)).catch(goneIsNull);
-      if (undertaking === null || 'code' in undertaking) return;
-      const trouble = await this.#fly(undertaking, (patience) => this.#ensureQueued(undertaking, patience)).done;
-      const { state } = await this.#leases.status(undertaking.target);
+      const task = await this.#taskOf(callFor(parseJson(payload) as PartitionKey)).catch(ignoreGone);
+      if (task === null || 'code' in task) return;
+      const trouble = await this.#share(task, (pullWait) => this.#ensureQueued(task, pullWait)).done;
+      const { state } = await this.#leases.status(task.target);
       const notBefore = (atMs: number) => ({ retryAfterMs: Math.max(0, atMs - this.#ports.clock.nowMs()) });
-      // Whether the other server brings it to an end is known when its lease has ended.
+      // Only after the lease has ended is it known whether the other server succeeded.
       if (this.#leases.isLeased(state)) throw new JobFailure(ELSEWHERE, notBefore(state.leaseUntilMs));
       if (trouble !== null) throw new JobFailure(trouble.detail, { ...notBefore(state.retryAtMs), isLogged: true });
     };
   }
 
-  /** Null: there is nobody to ask. A trouble: there should be. */
-  async #undertakingOf(call: WriteCall): Promise<Undertaking | PartialError | null> {
+  /** Null: the source has no adapter. An error: its adapter is missing. */
+  async #taskOf(call: WriteCall): Promise<RefreshTask | PartialError | null> {
     const { adapters, targetOf, sourceOf } = this.#ports;
     if (adapters === undefined) return null;
     const target = await targetOf(call);
@@ -149,51 +148,51 @@ export class Refresher {
     return { code: 'backend_unavailable', detail: 'the source names an adapter that is not there' };
   }
 
-  /** Whoever comes while somebody is at it gets what that one gets. */
-  #fly({ target }: Undertaking, work: (patience: RefreshPatience) => Promise<PartialError | null>): Flight {
+  /** Starts a refresh, or joins the one that runs for the partition (single flight). */
+  #share({ target }: RefreshTask, work: (pullWait: PullWait) => Promise<PartialError | null>): SharedRefresh {
     const { partition } = target;
     const key = JSON.stringify([partition.source, partition.user]);
-    const before = this.#flights.get(key);
+    const before = this.#running.get(key);
     if (before !== undefined) return before;
-    const patience = new RefreshPatience(this.#ports);
-    const done = work(patience).finally(() => {
-      this.#flights.delete(key);
-      if (patience.isSpent) this.#ports.onLate(partition);
+    const pullWait = new PullWait(this.#ports);
+    const done = work(pullWait).finally(() => {
+      this.#running.delete(key);
+      if (pullWait.isExpired) this.#ports.onLate(partition);
     });
-    // Nobody may be left to hear of it.
+    // After the wait has expired, no caller may be left to handle the error.
     done.catch((error: unknown) => {
-      if (patience.isSpent)
-        this.#ports.log.warn('refresh_failed', { ...questionOf(partition), reason: reasonOf(error) });
+      if (pullWait.isExpired)
+        this.#ports.log.warn('refresh_failed', { ...queryOf(partition), reason: reasonOf(error) });
     });
-    const flight = { done, patience };
-    this.#flights.set(key, flight);
-    return flight;
+    const shared = { done, pullWait };
+    this.#running.set(key, shared);
+    return shared;
   }
 
-  async #ensure(undertaking: Undertaking, patience: RefreshPatience): Promise<PartialError | null> {
-    const { source, target } = undertaking;
+  async #ensure(task: RefreshTask, pullWait: PullWait): Promise<PartialError | null> {
+    const { source, target } = task;
     const status = await this.#leases.status(target);
     if (!this.#isDue(source, status)) return status.state.trouble;
     const queue = source.query_queue ?? source.queue;
-    if (queue === null || this.#ports.jobs === undefined) return this.#refresh(undertaking, status, patience);
-    return this.#leaveTo(queue, this.#ports.jobs, undertaking, status);
+    if (queue === null || this.#ports.jobs === undefined) return this.#refresh(task, status, pullWait);
+    return this.#enqueue(queue, this.#ports.jobs, task, status);
   }
 
-  /** What has been refreshed since the job was left needs no second time. */
-  async #ensureQueued(undertaking: Undertaking, patience: RefreshPatience): Promise<PartialError | null> {
-    const status = await this.#leases.status(undertaking.target);
-    const isWanted = status.state.failures > 0 || this.#isDue(undertaking.source, status);
-    return isWanted ? this.#refresh(undertaking, status, patience) : null;
+  /** A partition that was refreshed after its job was queued is not refreshed again. */
+  async #ensureQueued(task: RefreshTask, pullWait: PullWait): Promise<PartialError | null> {
+    const status = await this.#leases.status(task.target);
+    const isWanted = status.state.failures > 0 || this.#isDue(task.source, status);
+    return isWanted ? this.#refresh(task, status, pullWait) : null;
   }
 
   #isDue({ poll_interval: pollIntervalS }: SourceView, { state, refreshAtMs }: RefreshStatus): boolean {
     return isDue({ nowMs: this.#ports.clock.nowMs(), pollIntervalS, refreshAtMs, state });
   }
 
-  async #leaveTo(
+  async #enqueue(
     queue: string,
     jobs: Pick<Jobs, 'enqueue'>,
-    { target }: Undertaking,
+    { target }: RefreshTask,
     status: RefreshStatus,
   ): Promise<PartialError | null> {
     const { clock, log } = this.#ports;
@@ -212,69 +211,61 @@ export class Refresher {
     }
   }
 
-  async #refresh(
-    undertaking: Undertaking,
-    status: RefreshStatus,
-    patience: RefreshPatience,
-  ): Promise<PartialError | null> {
+  async #refresh(task: RefreshTask, status: RefreshStatus, pullWait: PullWait): Promise<PartialError | null> {
     const { count, clock, steadyClock = clock } = this.#ports;
-    patience.begin();
-    const lease = await this.#leases.lease(undertaking.target, status);
-    if (lease === null) return this.#awaitOther(undertaking, status.state.trouble, patience);
+    pullWait.start();
+    const lease = await this.#leases.lease(task.target, status);
+    if (lease === null) return this.#awaitOther(task, status.state.trouble, pullWait);
     const startMs = steadyClock.nowMs();
     try {
-      const atMs = await this.#query(undertaking, lease);
+      const atMs = await this.#query(task, lease);
       if (atMs === null) return status.state.trouble;
-      count(`sources:query:${undertaking.source.name}`, steadyClock.nowMs() - startMs);
-      await this.#leases.succeed(lease, atMs, patience.isSpent);
-      if (status.state.trouble !== null) await this.#tellErrors(lease, { ...lease.state, trouble: null });
+      count(`sources:query:${task.source.name}`, steadyClock.nowMs() - startMs);
+      await this.#leases.succeed(lease, atMs, pullWait.isExpired);
+      if (status.state.trouble !== null) await this.#writeErrors(lease, { ...lease.state, trouble: null });
       return null;
     } catch (error) {
-      count(`sources:query_failed:${undertaking.source.name}`, steadyClock.nowMs() - startMs);
+      count(`sources:query_failed:${task.source.name}`, steadyClock.nowMs() - startMs);
       return this.#fail(lease, error);
     }
   }
 
   /**
-   * Whoever comes while another server is at it gets what that one gets; after a while, what is there. For one that
-   * was waited for in vain nobody waits again; in the place of one that has died the backend is asked here.
+   * Waits for the refresh of another server and returns its error. Gives up after a while, and does not wait for the same
+   * lease again. If the other server has died, the backend is queried here.
    */
-  async #awaitOther(
-    undertaking: Undertaking,
-    known: PartialError | null,
-    patience: RefreshPatience,
-  ): Promise<PartialError | null> {
+  async #awaitOther(task: RefreshTask, known: PartialError | null, pullWait: PullWait): Promise<PartialError | null> {
     const { wait, clock, steadyClock = clock } = this.#ports;
-    const { target } = undertaking;
+    const { target } = task;
     if (wait === undefined) return known;
     const endMs = steadyClock.nowMs() + REFRESH_AWAIT_MS_MAX;
     let status = await this.#leases.status(target);
     const { leaseWord } = status.state;
     while (status.state.leaseWord === leaseWord && status.state.leaseUntilMs > clock.nowMs()) {
-      if (this.#leases.isAbandoned(status.state)) return this.#refresh(undertaking, status, patience);
-      if (this.#inVain.has(leaseWord) || steadyClock.nowMs() >= endMs) return this.#giveUpOn(leaseWord);
-      await wait(LOOK_EVERY_MS);
+      if (this.#leases.isAbandoned(status.state)) return this.#refresh(task, status, pullWait);
+      if (this.#slowLeases.has(leaseWord) || steadyClock.nowMs() >= endMs) return this.#giveUpOn(leaseWord);
+      await wait(LEASE_CHECK_MS);
       status = await this.#leases.status(target);
     }
     return status.state.trouble;
   }
 
   #giveUpOn(leaseWord: string): PartialError {
-    if (this.#inVain.size >= IN_VAIN_MAX) this.#inVain.clear();
-    this.#inVain.add(leaseWord);
+    if (this.#slowLeases.size >= SLOW_LEASES_MAX) this.#slowLeases.clear();
+    this.#slowLeases.add(leaseWord);
     return REFRESH_PENDING;
   }
 
-  /** Asks, and writes what was answered. Answers when the query began; null: somebody else has the refresh by now. */
-  async #query({ target, adapter }: Undertaking, lease: RefreshLease): Promise<number | null> {
+  /** Queries the backend and writes its answer. Returns when the query began; null: another server has taken the lease. */
+  async #query({ target, adapter }: RefreshTask, lease: RefreshLease): Promise<number | null> {
     const { clock, head, replace } = this.#ports;
     const call = callFor(target.partition);
-    const question = questionOf(target.partition);
+    const query = queryOf(target.partition);
     for (let count = 1; ; count++) {
       const atMs = clock.nowMs();
       const since = await head(call);
       try {
-        await replace({ ...call, answer: await adapter.query(question), since, fence: lease.fence });
+        await replace({ ...call, answer: await adapter.query(query), since, fence: lease.fence });
         return atMs;
       } catch (error) {
         const isStale = error instanceof Refusal && error.code === 'refresh_stale';
@@ -286,31 +277,31 @@ export class Refresher {
 
   async #fail(lease: RefreshLease, error: unknown): Promise<PartialError> {
     const { trouble, retryAfterMs } = refreshFailureOf(error);
-    const question = questionOf(lease.target.partition);
+    const query = queryOf(lease.target.partition);
     const level = error instanceof LoggedFailure ? 'debug' : 'warn';
-    this.#ports.log[level]('refresh_failed', { ...question, code: trouble.code, reason: reasonOf(error) });
+    this.#ports.log[level]('refresh_failed', { ...query, code: trouble.code, reason: reasonOf(error) });
     const state = await this.#leases.fail(lease, trouble, retryAfterMs);
-    await this.#tellErrors(lease, state);
+    await this.#writeErrors(lease, state);
     return trouble;
   }
 
-  async #tellErrors({ target }: RefreshLease, state: RefreshLease['state']): Promise<void> {
+  async #writeErrors({ target }: RefreshLease, state: RefreshLease['state']): Promise<void> {
     try {
-      await noteErrors(this.#ports.store, target, state);
+      await writeErrors(this.#ports.store, target, state);
     } catch (error) {
       this.#ports.log.warn('errors_not_noted', { source: target.partition.source, reason: reasonOf(error) });
     }
   }
 }
 
-/** A source or user that is gone needs no refresh any more. */
-function goneIsNull(error: unknown): null {
+/** A deleted source or user needs no refresh. */
+function ignoreGone(error: unknown): null {
   if (error instanceof Refusal && (error.code === 'source_not_found' || error.code === 'user_not_found')) return null;
   throw error;
 }
 
-/** A custom partition is nobody's own: what is asked for is the partition. */
-function questionOf({ source, user }: PartitionKey): QueryCall {
+/** A custom partition belongs to no single user, so the query names the partition instead. */
+function queryOf({ source, user }: PartitionKey): QueryCall {
   const partition = customNameOf(user);
   return partition === null ? { source, user } : { source, user: null, partition };
 }

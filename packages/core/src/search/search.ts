@@ -19,18 +19,18 @@ export interface SearchPorts {
 
 export interface SearchCall {
   readonly partition: PartitionKey;
-  /** Who asks. */
+  /** The user who searches. */
   readonly user: string;
   readonly source: SourceView;
   readonly params: unknown;
 }
 
-/** Whether the source's adapter knows how to search. What a backend really can is only known when it is asked. */
+/** Whether the adapter of the source can search. */
 export function isSearchable({ adapters }: Pick<SearchPorts, 'adapters'>, { adapter }: SourceView): boolean {
   return adapter !== NO_ADAPTER && adapters?.find(adapter)?.search !== undefined;
 }
 
-/** Objects that a device looks for, as the text of a JSON object. They are passed on and not kept. */
+/** Asks the adapter for objects and returns them as the text of a JSON object. They are not stored. */
 export async function search(ports: SearchPorts, { partition, user, source, params }: SearchCall): Promise<string> {
   const { adapters, limits, pace } = ports;
   const admitted = parseJson(admitValue(params ?? null, limits.valueDepthMax, () => '/params')) as JsonValue;
@@ -52,7 +52,7 @@ async function textOf(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promis
   return `{${members.join(',')}}`;
 }
 
-/** What an adapter throws beside refusals is not for devices to see. */
+/** The message of an error that is no refusal is not sent to devices. */
 function refused(error: unknown): never {
   if (error instanceof AdapterRefusal) throw new Refusal('invalid_value', error.message);
   if (error instanceof Refusal) throw error;

@@ -7,38 +7,38 @@ export const REFRESH_PENDING: PartialError = {
   retry_after_s: REFRESH_RETRY_AFTER_S,
 };
 
-export interface RefreshPatienceOptions {
+export interface PullWaitOptions {
   /** How long devices wait for one refresh. Absent: until it ends. */
   readonly pullWaitMs?: number;
   /** Resolves after so long. Absent: devices wait until the refresh ends. */
   readonly wait?: (ms: number) => Promise<void>;
 }
 
-/** How long devices wait for one refresh. All of them share one timer, which starts when the backend is asked. */
-export class RefreshPatience {
-  /** Resolves when devices are not to wait any longer; never, if the wait has no bound. */
-  readonly over: Promise<PartialError>;
-  readonly #options: RefreshPatienceOptions;
-  #end: () => void = () => undefined;
-  #isSpent = false;
+/** How long pulls wait for one refresh. They share one timer, which starts when the backend is asked. */
+export class PullWait {
+  /** Resolves when devices have waited long enough; never if the wait has no bound. */
+  readonly expired: Promise<PartialError>;
+  readonly #options: PullWaitOptions;
+  #expire: () => void = () => undefined;
+  #isExpired = false;
 
-  constructor(options: RefreshPatienceOptions) {
+  constructor(options: PullWaitOptions) {
     this.#options = options;
-    this.over = new Promise((resolve) => {
-      this.#end = () => resolve(REFRESH_PENDING);
+    this.expired = new Promise((resolve) => {
+      this.#expire = () => resolve(REFRESH_PENDING);
     });
   }
 
-  get isSpent(): boolean {
-    return this.#isSpent;
+  get isExpired(): boolean {
+    return this.#isExpired;
   }
 
-  begin(): void {
+  start(): void {
     const { pullWaitMs, wait } = this.#options;
     if (pullWaitMs === undefined || wait === undefined) return;
     void wait(pullWaitMs).then(() => {
-      this.#isSpent = true;
-      this.#end();
+      this.#isExpired = true;
+      this.#expire();
     });
   }
 }
