@@ -19,7 +19,7 @@ import type { EngineContext } from './scope-access.ts';
 import { adoptEpochScript, putScript } from './scripts/registry.ts';
 import { addStats } from './stats.ts';
 import { tidemarkMember } from './tidemarks.ts';
-import { encodeLongList } from './wire.ts';
+import { prepareList } from './wire.ts';
 
 export function migration(
   context: EngineContext,
@@ -115,7 +115,7 @@ class ImportBatch {
     for (const puts of [this.#indexes, this.#content]) {
       await Promise.all(
         [...puts].map(async ([key, { command, members }]) => {
-          const args = putScript.args({ command, members: await encodeLongList(members, String) });
+          const args = putScript.args({ command, members: await prepareList(members, String) });
           await connection.write(putScript, [key], args);
         }),
       );

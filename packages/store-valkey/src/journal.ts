@@ -15,7 +15,7 @@ import { headedRecord, RECORD_HEADER_BYTES } from './records.ts';
 import type { EngineContext } from './scope-access.ts';
 import { commitScript } from './scripts/commit.ts';
 import { journalScript, objectsScript, stateScript, trimScript } from './scripts/journal.ts';
-import { bytesOf, encodeLongList, numberOf, numbersOf, type Reply, textOf, textsIn } from './wire.ts';
+import { bytesOf, numberOf, numbersOf, prepareList, type Reply, textOf, textsIn } from './wire.ts';
 
 /** Partitions and their journals. One call of `trim` deletes at most `trimStepMax` tombstones. */
 export function journal(context: EngineContext, trimStepMax: number): JournalStore {
@@ -117,14 +117,13 @@ async function commitValues({ changes, expectHead, kept = [], seen, bytesMax, no
     seenHead: seen?.head ?? null,
     newId: newId(),
     bytesMax: bytesMax ?? null,
-    ids: await encodeLongList(changes, ({ id }) => id),
-    values: await encodeLongList(changes, ({ record, checksum }) =>
-      record === null ? '' : headedRecord(record, checksum),
-    ),
-    expected: await encodeLongList(changes, ({ expect }) => String(expect ?? '')),
-    unchanged: await encodeLongList(kept, ({ id }) => id),
-    unchangedExpected: await encodeLongList(kept, ({ expect }) => String(expect)),
-    hasNotes: notes !== undefined,
-    notes: noteValues(notes),
+    ids: await prepareList(changes, ({ id }) => id),
+    values: await prepareList(changes, ({ record, checksum }) => {
+      return record === null ? '' : headedRecord(record, checksum);
+    }),
+    expected: await prepareList(changes, ({ expect }) => String(expect ?? '')),
+    unchanged: await prepareList(kept, ({ id }) => id),
+    unchangedExpected: await prepareList(kept, ({ expect }) => String(expect)),
+    notes: notes === undefined ? null : noteValues(notes),
   };
 }

@@ -39,9 +39,7 @@ export function requireSoundNotes({ writes }: NotesWrite): void {
 }
 
 /** The notes of a commit, as its script takes them. */
-export function noteValues(write: NotesWrite | undefined) {
-  if (write === undefined) return { client: '', expiredBefore: '', writes: [] };
-  const { client, writes, nowMs } = write;
+export function noteValues({ client, writes, nowMs }: NotesWrite) {
   return {
     client: keyOf(client),
     expiredBefore: keyOf(client) + digitsOf(nowMs + 1),

@@ -85,9 +85,12 @@ export function encodeList(list: List): readonly Argument[] {
   return [-packs.length, ...packs];
 }
 
-/** Encodes a list that may have a hundred thousand members, and yields to the event loop in between. */
-export async function encodeLongList<T>(list: readonly T[], toText: (member: T) => string): Promise<EncodedList> {
-  if (list.length <= PLAIN_MAX) return new EncodedList([list.length, ...list.map(toText)]);
+/** Prepares a list that may have a hundred thousand members. A long one is encoded with pauses for the event loop. */
+export function prepareList<T>(list: readonly T[], toText: (member: T) => string): List | Promise<List> {
+  return list.length <= PLAIN_MAX ? list.map(toText) : encodeInSteps(list, toText);
+}
+
+async function encodeInSteps<T>(list: readonly T[], toText: (member: T) => string): Promise<List> {
   const packs: Argument[] = [];
   for (let first = 0; first < list.length; first += PACK_MEMBERS) {
     if (first > 0) await new Promise<void>((resolve) => setImmediate(resolve));

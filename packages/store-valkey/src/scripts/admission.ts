@@ -1,3 +1,4 @@
+import type { RegistryKeyName } from '../layout.ts';
 import { lua, registryScript } from './script.ts';
 
 /**
@@ -28,6 +29,12 @@ export const ADMISSION = {
   sourceMember: 'text',
   clientMember: 'text',
 } as const;
+
+/** The keys of the registry that `admit` uses. */
+export const ADMISSION_KEYS: readonly RegistryKeyName[] = [
+  ...(['meta', 'entries', 'scopes', 'scopes_by_source', 'scopes_by_client'] as const),
+  ...(['erasures', 'recent_erasures'] as const),
+];
 
 export const PERMIT = { version: 'text', issuedAtUs: 'number', epoch: 'text', lastErasure: 'text' } as const;
 

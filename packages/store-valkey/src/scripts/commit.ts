@@ -201,7 +201,6 @@ export const commitScript = writingScript('commit', {
     // Objects that are not changed, and the seqs they must have.
     unchanged: 'list',
     unchangedExpected: 'list',
-    hasNotes: 'flag',
     notes: {
       // The encoded client, and the same followed by the current time.
       client: 'text',
@@ -226,16 +225,16 @@ if seen_head ~= head then
   local unchanged_live, unchanged_dead = seqs_of(unchanged, state)
   if not are_as_expected(unchanged, unchanged_expected, unchanged_live, unchanged_dead) then return { 'conflict' } end
 end
-if has_notes and not notes_are_as_expected(is_outdated) then return { 'conflict' } end
+if notes and not notes_are_as_expected(is_outdated) then return { 'conflict' } end
 
 local effective = effective_of(values, live)
-if #effective == 0 and not has_notes then return { 'committed', state_text(state, epoch) } end
+if #effective == 0 and not notes then return { 'committed', state_text(state, epoch) } end
 local replaced = totals_of_replaced(ids, effective, live)
 local added, before = bytes_added(values, effective), #effective > 0 and bytes_before(state) or 0
 if bytes_max and added > replaced.bytes and before + added - replaced.bytes > bytes_max then return { 'too_large' } end
 
 begin_writing(epoch, is_outdated, version)
-if has_notes then apply_notes() end
+if notes then apply_notes() end
 if #effective > 0 then
   if not state or not state.is_partition then
     state = { epoch = epoch, id = new_id, replication_id = '', earlier = '', head = 0, floor = 0, size = 0,

@@ -61,6 +61,14 @@ return { 'objects', state_text(state, epoch), table.concat(seqs, ','), table.con
 
 /** Iterates over live records or tombstones in the order of their seqs, and fetches a few at a time. */
 const CURSORS = lua`
+-- UTF-16 units of a text in UTF-8: one per character, two where UTF-8 takes four bytes.
+local function utf16_units(text)
+  if not string.find(text, '[\128-\255]') then return #text end
+  local _, continuations = string.gsub(text, '[\128-\191]', '')
+  local _, pairs_of_surrogates = string.gsub(text, '[\240-\247]', '')
+  return #text - continuations + pairs_of_surrogates
+end
+
 local function cursor_over(key, after, with_values)
   local cursor = { after = after, size = ${FETCH_FIRST}, ids = {}, seqs = {}, values = {}, at = 0, is_last = false }
   function cursor.fetch()

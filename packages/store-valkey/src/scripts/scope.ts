@@ -1,6 +1,6 @@
-import { REGISTRY_KEYS, type RegistryKeyName, type ScopeKeyName } from '../layout.ts';
+import type { RegistryKeyName, ScopeKeyName } from '../layout.ts';
 import { CHECKSUM_DIGITS, RECORD_HEADER_BYTES, UNITS_DIGITS } from '../records.ts';
-import { ADMISSION, ADMITTED, PERMIT } from './admission.ts';
+import { ADMISSION, ADMISSION_KEYS, ADMITTED, PERMIT } from './admission.ts';
 import { lua, nameKeys, type Parameters, readArguments, type Script, type ScriptSpec, script } from './script.ts';
 
 /** A script that uses the keys of one scope and, where they are on the same node, keys of the registry. */
@@ -43,7 +43,7 @@ else
 ${readArguments('permit.', PERMIT)}
 end
 ${ADMITTED}`;
-  return scopeScript(name, REGISTRY_KEYS, access, spec);
+  return scopeScript(name, ADMISSION_KEYS, access, spec);
 }
 
 /** A script that looks at a scope only, and is neither guarded nor admitted. */
@@ -175,12 +175,4 @@ local function units_of_record(value) return digits_of(value, ${CHECKSUM_DIGITS 
 local function units_of_part(value) return digits_of(value, 1, ${UNITS_DIGITS}) end
 
 local function add_checksums(a, b) return (a + b) % ${CHECKSUM_MODULUS} end
-local function subtract_checksums(a, b) return (a - b + ${CHECKSUM_MODULUS}) % ${CHECKSUM_MODULUS} end
-
--- UTF-16 units of a text in UTF-8: one per character, two where UTF-8 takes four bytes.
-local function utf16_units(text)
-  if not string.find(text, '[\128-\255]') then return #text end
-  local _, continuations = string.gsub(text, '[\128-\191]', '')
-  local _, pairs_of_surrogates = string.gsub(text, '[\240-\247]', '')
-  return #text - continuations + pairs_of_surrogates
-end`;
+local function subtract_checksums(a, b) return (a - b + ${CHECKSUM_MODULUS}) % ${CHECKSUM_MODULUS} end`;

@@ -9,7 +9,7 @@ import { type Argument, encodeList, type List } from '../wire.ts';
  * - `text`, `number`; `flag`: a boolean; `optional_number`: nil in Lua when it is null here
  * - `list`: a list of texts
  * - an array of names: a list of rows with these columns, which are texts in Lua
- * - an object: a table of its own
+ * - an object: a table of its own, or nil when it is null here
  */
 export interface Parameters {
   readonly [name: string]: Kind;
@@ -32,7 +32,7 @@ type ValueOf<K extends Kind> = K extends 'text'
           : K extends readonly (infer Column extends string)[]
             ? readonly Readonly<Record<Column, string | number>>[]
             : K extends Parameters
-              ? ValuesOf<K>
+              ? ValuesOf<K> | null
               : never;
 
 /** A Lua script, which the server runs as one atomic step. */
@@ -97,10 +97,17 @@ export type Encoder<P extends Parameters> = (values: ValuesOf<P>, into?: Argumen
 
 function writerOf(kind: Kind): (value: never, into: Argument[]) => void {
   if (Array.isArray(kind)) return (rows, into) => writeRows(kind, rows, into);
-  if (typeof kind === 'object') return encoderOf(kind as Parameters);
+  if (typeof kind === 'object') return tableWriter(encoderOf(kind as Parameters));
   if (kind === 'list') return (list, into) => into.push(...encodeList(list));
   if (kind === 'flag') return (value, into) => into.push(value ? '1' : '');
   return (value: Argument | null, into) => into.push(value ?? '');
+}
+
+function tableWriter(encode: Encoder<Parameters>): (table: ValuesOf<Parameters> | null, into: Argument[]) => void {
+  return (table, into) => {
+    into.push(table === null ? '' : '1');
+    if (table !== null) encode(table, into);
+  };
 }
 
 function writeRows(
@@ -125,9 +132,16 @@ function luaName(name: string): string {
 }
 
 function readArgument(variable: string, kind: Kind): string {
-  if (Array.isArray(kind)) return lua`${variable} = take_rows({ '${kind.map(luaName).join("', '")}' })`;
+  if (Array.isArray(kind)) {
+    const fields = kind.map((column, index) => `${luaName(column)} = flat[at + ${index}]`).join(', ');
+    return lua`${variable} = take_rows(${kind.length}, function(flat, at) return { ${fields} } end)`;
+  }
   if (typeof kind === 'object') {
-    return [`${variable} = {}`, readArguments(`${variable.replace('local ', '')}.`, kind as Parameters)].join('\n');
+    const table = variable.replace('local ', '');
+    return lua`${variable} = take() == '1' and {} or nil
+if ${table} then
+${readArguments(`${table}.`, kind as Parameters)}
+end`;
   }
   return `${variable} = ${READERS[kind as keyof typeof READERS]}`;
 }
@@ -163,13 +177,9 @@ local function take_list()
   end
   return list
 end
-local function take_rows(columns)
+local function take_rows(columns, row_at)
   local flat, rows = take_list(), {}
-  for first = 0, #flat - 1, #columns do
-    local row = {}
-    for index, column in ipairs(columns) do row[column] = flat[first + index] end
-    rows[#rows + 1] = row
-  end
+  for first = 1, #flat, columns do rows[#rows + 1] = row_at(flat, first) end
   return rows
 end
 local function whole(number) return string.format('%.0f', number) end
