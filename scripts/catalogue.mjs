@@ -3,7 +3,7 @@
  *
  * @returns {{name: string, cells: string[]}[]} `cells` are those after the first
  */
-export function namedRows(markdown) {
+function namedRows(markdown) {
   return markdown
     .split('\n')
     .filter((line) => /^\| *`/.test(line))

@@ -36,6 +36,7 @@ const SOURCES = {
   'node_modules/typescript/bin/tsc': LOGGING,
   'node_modules/vitest/vitest.mjs': LOGGING,
   'node_modules/@biomejs/biome/bin/biome': LOGGING,
+  'node_modules/knip/bin/knip.js': LOGGING,
   tmp: null,
 };
 const MAIN = 'packages/server/dist/main.js';
@@ -216,7 +217,7 @@ console.log('ready');
 });
 
 describe('npm test', () => {
-  const CHECKS = ['tsc -b', 'biome check .', 'tsc -p tsconfig.tests.json'];
+  const CHECKS = ['tsc -b', 'biome check .', 'knip.js', 'tsc -p tsconfig.tests.json'];
 
   it('sets up and checks everything, then tests', async () => {
     expect((await run('test', ['--bail=1'])).code).toBe(0);

@@ -6,6 +6,7 @@ import { setup } from './setup.mjs';
 const LONG_TESTS = ['sim/src/histories/', 'sim/src/uploads/', 'sim/src/devices/'];
 const CHECKS = [
   ['biome', 'node_modules/@biomejs/biome/bin/biome', 'check', '.'],
+  ['knip', 'node_modules/knip/bin/knip.js'],
   ['the type check of the tests', 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.tests.json'],
 ];
 

@@ -76,7 +76,7 @@ export function lookAtWorkOrder(database: Database, user: string | null, id: str
   return row === null ? null : shown(row);
 }
 
-export function shown(row: Row): WorkOrder {
+function shown(row: Row): WorkOrder {
   return {
     title: String(row.title),
     customer: row.customer as string | null,

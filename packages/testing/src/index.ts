@@ -7,15 +7,11 @@ export {
   type Behaviour,
 } from './contracts/adapter-contract.ts';
 export type { JobsBench, JobsCase, JobsEngine, JobsOptions, OpenJobs } from './contracts/jobs/jobs-case.ts';
-export { jobsCases } from './contracts/jobs/jobs-cases.ts';
-export { runJobsCase } from './contracts/jobs/run-jobs-case.ts';
 export { jobsContract } from './contracts/jobs-contract.ts';
 export { type LocalStoreEngine, type LocalStorePlace, localStoreContract } from './contracts/local-store-contract.ts';
 export type { MovingEngine } from './contracts/moving/moving-case.ts';
 export { movingContract } from './contracts/moving-contract.ts';
-export { runStoreCase } from './contracts/store/run-store-case.ts';
 export type { StoreBench, StoreCapabilities, StoreCase, StoreEngine } from './contracts/store/store-case.ts';
-export { storeCases } from './contracts/store/store-cases.ts';
 export { storeContract } from './contracts/store-contract.ts';
 export { type Page, type PageOptions, type TestBrowser, useBrowser } from './kit/browser.ts';
 export * from './kit.ts';

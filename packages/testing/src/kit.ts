@@ -79,4 +79,4 @@ export {
 export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
 export { type DeviceWorld, type Meddler, newDeviceWorld } from './sync/device-world.ts';
 export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
-export { aborted, VirtualPlatform } from './sync/virtual-platform.ts';
+export { VirtualPlatform } from './sync/virtual-platform.ts';

@@ -56,7 +56,7 @@ export function foldStaged(reader: Reader, source: string): Fold {
 }
 
 /** Forgets where the source was, so that it starts over. */
-export function heal(tx: Transaction, source: string, row: SourceRow, reason: string): PageEffect {
+function heal(tx: Transaction, source: string, row: SourceRow, reason: string): PageEffect {
   dropStaged(tx, source);
   tx.put('sources', ['', source], { ...row, token: null, staging: null, heals: row.heals + 1 });
   return { kind: 'healed', reason };

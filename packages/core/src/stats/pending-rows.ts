@@ -1,7 +1,7 @@
 import { METRICS_MAX, nameProblem, STAT_ROWS_PENDING_MAX } from '@tidemark/protocol';
 import type { StatRow } from '../ports/store.ts';
 
-export const STEP_S = 60;
+const STEP_S = 60;
 const STEP_MS = STEP_S * 1_000;
 
 /** The step a metric is in. Stays when it is emptied, so that recording never allocates in the usual case. */

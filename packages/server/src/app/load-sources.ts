@@ -14,7 +14,7 @@ export interface LoadedSource {
 }
 
 /** A module that is no source, in words that name the file. */
-export class BadSource extends Error {
+class BadSource extends Error {
   override readonly name = 'BadSource';
 }
 

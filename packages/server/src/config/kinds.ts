@@ -16,7 +16,7 @@ export interface SettingDescription {
   readonly path?: true;
 }
 
-export const TEXT_SETTING_UNITS_MAX = 4_096;
+const TEXT_SETTING_UNITS_MAX = 4_096;
 export const TEXT_RULE = `must have 1 to ${TEXT_SETTING_UNITS_MAX} characters`;
 
 export function integer(min: number, max: number, value: number, description: string) {

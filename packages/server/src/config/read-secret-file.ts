@@ -6,7 +6,7 @@ import type { Setting } from './settings.ts';
 
 const SECRET_BYTES_MAX = 65_536;
 /** Read, write or run by anybody on the machine. */
-export const OTHERS_MODE = 0o007;
+const OTHERS_MODE = 0o007;
 
 export interface SecretFile {
   /** The variable that names the file. */

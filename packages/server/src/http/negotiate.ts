@@ -4,7 +4,7 @@ interface MediaRange {
 }
 
 /** How much a caller wants a media type: 0 not at all, 1 most. Who says nothing takes everything. */
-export function qualityOf(media: string, accept: string | undefined): number {
+function qualityOf(media: string, accept: string | undefined): number {
   const ranges = (accept ?? '*/*').split(',').map(readRange);
   const family = `${media.slice(0, media.indexOf('/'))}/*`;
   for (const candidate of [media, family, '*/*']) {

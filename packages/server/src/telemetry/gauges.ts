@@ -11,7 +11,7 @@ export interface GaugesParts {
 const STEP_S = 60;
 
 /** How many there are in the whole installation: what is no event can only be looked at from time to time. */
-export async function readGauges({ tidemark, jobs, listeners }: GaugesParts): Promise<ReadonlyMap<string, number>> {
+async function readGauges({ tidemark, jobs, listeners }: GaugesParts): Promise<ReadonlyMap<string, number>> {
   const [users, clients, listening, depths] = await Promise.all([
     tidemark.users.count(),
     tidemark.clients.count(),

@@ -20,7 +20,7 @@ import type { Plant } from './planted-bugs.ts';
 import { PARTITIONS, QUEUE, SOURCES, sourceAt, type UploadsHistory, USERS } from './step.ts';
 import { UploadingDevice } from './uploading-device.ts';
 
-export const LEASE_MS = 60_000;
+const LEASE_MS = 60_000;
 const RETRY_MS = 2_000;
 const FIRST_DAY_MS = 1_700_000_000_000;
 const QUEUES = [QUEUE, UPLOAD_QUEUE];

@@ -136,7 +136,7 @@ export class VirtualPlatform implements Platform {
   }
 }
 
-export function aborted(signal: AbortSignal | null): Promise<never> {
+function aborted(signal: AbortSignal | null): Promise<never> {
   return new Promise((_, reject) => {
     if (signal?.aborted) reject(signal.reason as Error);
     else signal?.addEventListener('abort', () => reject(signal.reason as Error));

@@ -25,7 +25,7 @@ export interface SupervisorParts {
 }
 
 /** A worker could not start, for a reason that is told. */
-export class WorkerNotStarted extends Error {
+class WorkerNotStarted extends Error {
   override readonly name = 'WorkerNotStarted';
   readonly failure: StartFailure;
 

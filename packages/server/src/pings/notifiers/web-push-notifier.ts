@@ -96,7 +96,7 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
 }
 
 /** What the service worker of the app gets. Null: too large. */
-export function webPushPayload({ id, sources, message, badge, sound, vibrateS }: PingMessage): FittedMessage | null {
+function webPushPayload({ id, sources, message, badge, sound, vibrateS }: PingMessage): FittedMessage | null {
   return fitMessage(message, WEB_PUSH_PAYLOAD_BYTES_MAX, (text) =>
     JSON.stringify({ ping_id: id, do_sync: sources, message: text, badge, sound, vibrate: vibrateS }),
   );

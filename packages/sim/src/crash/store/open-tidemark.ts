@@ -21,7 +21,7 @@ export async function openTidemark(folder: string): Promise<Tidemark> {
   return tidemarkOn(await openEmbeddedStore({ folder }));
 }
 
-export function tidemarkOn(store: Store): Tidemark {
+function tidemarkOn(store: Store): Tidemark {
   const random = seededRandom(1);
   return new Tidemark({ store, clock: settableClock(), random, passwords: weakPasswords(random), log });
 }
