@@ -36,28 +36,30 @@ const PROGRAM = `
  */
 export function flushProblems(log, commits) {
   const problems = [];
-  const synced = new Set();
+  const state = { synced: new Set(), writes: 0, isFlushed: true };
   let answers = 0;
-  let writes = 0;
-  let isFlushed = true;
   for (const line of log.split('\n')) {
-    const opened = /openat\(.*store\.mdb", ([A-Z_|]+)[^)]*\) += (\d+)/.exec(line);
-    if (opened?.[1].includes('SYNC')) synced.add(opened[2]);
-    const written = /(?:pwrite64|pwritev|writev|write)\((\d+)<[^>]*store\.mdb>/.exec(line);
-    if (written !== null) {
-      writes++;
-      if (!synced.has(written[1])) isFlushed = false;
-    }
-    if (/(?:fsync|fdatasync|msync)(?:\(.*\)| resumed>.*\)) += 0/.test(line)) isFlushed = true;
+    followCall(state, line);
     const answered = /write\(1<[^>]*>, "ANSWERED (\d+)/.exec(line);
     if (answered === null) continue;
     answers++;
-    if (writes === 0) problems.push(`commit ${answered[1]} was answered, and nothing had been written`);
-    else if (!isFlushed) problems.push(`commit ${answered[1]} was answered before it was flushed`);
-    writes = 0;
+    if (state.writes === 0) problems.push(`commit ${answered[1]} was answered, and nothing had been written`);
+    else if (!state.isFlushed) problems.push(`commit ${answered[1]} was answered before it was flushed`);
+    state.writes = 0;
   }
   if (answers !== commits) problems.push(`there were ${answers} answers instead of ${commits}`);
   return problems;
+}
+
+function followCall(state, line) {
+  const opened = /openat\(.*store\.mdb", ([A-Z_|]+)[^)]*\) += (\d+)/.exec(line);
+  if (opened?.[1].includes('SYNC')) state.synced.add(opened[2]);
+  const written = /(?:pwrite64|pwritev|writev|write)\((\d+)<[^>]*store\.mdb>/.exec(line);
+  if (written !== null) {
+    state.writes++;
+    if (!state.synced.has(written[1])) state.isFlushed = false;
+  }
+  if (/(?:fsync|fdatasync|msync)(?:\(.*\)| resumed>.*\)) += 0/.test(line)) state.isFlushed = true;
 }
 
 function main() {

@@ -49,15 +49,24 @@ export async function fleetFirstSync(): Promise<readonly Row[]> {
   const compressed = (source: string) => () => cpuOf(() => gzip.catchUp(source));
   const anew = () => cpuOf(() => sendPages(gzip, bodies.length));
   const rows = [
-    await row('first sync in pages, own data, CPU', catchUp('Own'), pages, 2),
-    await row('first sync in pages, from the cache, CPU', catchUp('Shared'), pages, 1.2),
-    await row('first sync as a snapshot, own data, CPU', snapshot('Own'), stream, 2),
-    await row('first sync as a snapshot, from the cache, CPU', snapshot('Shared'), stream, 1.2),
-    await withBytes(gzip, 'Own', await row('first sync, own data, gzip, CPU', compressed('Own'), anew, 1.3, ANEW)),
+    await row('first sync in pages, own data, CPU', { ours: catchUp('Own'), bare: pages, atMost: 2 }),
+    await row('first sync in pages, from the cache, CPU', { ours: catchUp('Shared'), bare: pages, atMost: 1.2 }),
+    await row('first sync as a snapshot, own data, CPU', { ours: snapshot('Own'), bare: stream, atMost: 2 }),
+    await row('first sync as a snapshot, from the cache, CPU', { ours: snapshot('Shared'), bare: stream, atMost: 1.2 }),
+    await withBytes(
+      gzip,
+      'Own',
+      await row('first sync, own data, gzip, CPU', { ours: compressed('Own'), bare: anew, atMost: 1.3, limit: ANEW }),
+    ),
     await withBytes(
       gzip,
       'Shared',
-      await row('first sync, from the cache, gzip, CPU', compressed('Shared'), anew, 0.5, ANEW),
+      await row('first sync, from the cache, gzip, CPU', {
+        ours: compressed('Shared'),
+        bare: anew,
+        atMost: 0.5,
+        limit: ANEW,
+      }),
     ),
   ];
   for (const one of [connection, gzip]) one.close();
@@ -105,11 +114,18 @@ interface Turn {
   readonly bareMs: number;
 }
 
-/** What the bare routes do. */
 const PLAIN = 'to send the same bytes from memory';
 const ANEW = 'to compress and send the same bytes from memory';
 
-async function row(name: string, ours: Cost, bare: Cost, atMost: number, limit = PLAIN): Promise<Row> {
+interface Comparison {
+  readonly ours: Cost;
+  readonly bare: Cost;
+  readonly atMost: number;
+  /** What the bare routes do. */
+  readonly limit?: string;
+}
+
+async function row(name: string, { ours, bare, atMost, limit = PLAIN }: Comparison): Promise<Row> {
   const turns: Turn[] = [];
   for (let count = 0; count < WARM_UP_TURNS + TURNS; count++) {
     const turn = { oursMs: await costOf(ours), bareMs: await costOf(bare) };

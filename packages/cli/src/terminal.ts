@@ -102,18 +102,25 @@ export class Terminal {
       };
       const onEnd = () => end(() => reject(interrupted()));
       const onData = (text: string) => {
-        for (const character of text) {
-          if (character === CTRL_C) return onEnd();
-          if (ENTER.has(character)) return end(() => resolve(characters.join('')));
-          if (RUB_OUT.has(character)) characters.pop();
-          else if (characters.length < SECRET_UNITS_MAX) characters.push(character);
-        }
+        const last = typeSecret(characters, text);
+        if (last === CTRL_C) onEnd();
+        else if (last !== null) end(() => resolve(characters.join('')));
       };
       stdin.on('data', onData);
       stdin.once('end', onEnd);
       stdin.resume();
     });
   }
+}
+
+/** Adds what was typed to the secret. Returns the character that ends it, or null. */
+function typeSecret(secret: string[], text: string): string | null {
+  for (const character of text) {
+    if (character === CTRL_C || ENTER.has(character)) return character;
+    if (RUB_OUT.has(character)) secret.pop();
+    else if (secret.length < SECRET_UNITS_MAX) secret.push(character);
+  }
+  return null;
 }
 
 function interrupted(): CliFailure {

@@ -98,10 +98,18 @@ function endOfPlainValue(start: number): number {
       at = endOfPlainText(at + 1);
       if (at === NOT_PLAIN) return NOT_PLAIN;
     } else if (depth === 0 && (unit === COMMA || unit === CLOSE_BRACE)) return at;
-    else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) depth++;
-    else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) depth--;
+    else if (isOpening(unit)) depth++;
+    else if (isClosing(unit)) depth--;
   }
   return NOT_PLAIN;
+}
+
+function isOpening(unit: number | undefined): boolean {
+  return unit === OPEN_BRACE || unit === OPEN_BRACKET;
+}
+
+function isClosing(unit: number | undefined): boolean {
+  return unit === CLOSE_BRACE || unit === CLOSE_BRACKET;
 }
 
 function hashPlain(start: number, end: number): void {

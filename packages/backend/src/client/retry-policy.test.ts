@@ -9,7 +9,7 @@ function failure(code: string, status: number | null, more: { retryAfterMs?: num
 }
 
 function isRepeated(error: TidemarkError, repetition: Repetition): boolean {
-  return pauseBeforeNextMs(policy, 1, error, repetition, 0) !== null;
+  return pauseBeforeNextMs(policy, { attempt: 1, error, repetition }, 0) !== null;
 }
 
 describe('what is repeated', () => {
@@ -38,23 +38,23 @@ describe('how long it pauses', () => {
 
   it('[BSDK-3] anywhere between nothing and a ceiling that doubles, up to the longest pause', () => {
     const most = [1, 2, 3, 9].map((attempt) =>
-      pauseBeforeNextMs({ ...policy, attemptsMax: 10 }, attempt, error, 'harmless', 1),
+      pauseBeforeNextMs({ ...policy, attemptsMax: 10 }, { attempt, error, repetition: 'harmless' }, 1),
     );
     expect(most).toEqual([100, 200, 400, 1_000]);
-    expect(pauseBeforeNextMs(policy, 3, error, 'harmless', 0)).toBe(0);
-    expect(pauseBeforeNextMs(policy, 3, error, 'harmless', 0.5)).toBe(200);
+    expect(pauseBeforeNextMs(policy, { attempt: 3, error, repetition: 'harmless' }, 0)).toBe(0);
+    expect(pauseBeforeNextMs(policy, { attempt: 3, error, repetition: 'harmless' }, 0.5)).toBe(200);
   });
 
   it('[BSDK-3] never less than the server asks for, and not at all when it asks for more than the longest pause', () => {
     const asked = (retryAfterMs: number) => failure('rate_limited', 429, { retryAfterMs });
-    expect(pauseBeforeNextMs(policy, 1, asked(700), 'harmful', 0.5)).toBe(750);
-    expect(pauseBeforeNextMs(policy, 1, asked(1_000), 'harmful', 0)).toBe(1_000);
-    expect(pauseBeforeNextMs(policy, 1, asked(1_001), 'harmful', 0)).toBeNull();
+    expect(pauseBeforeNextMs(policy, { attempt: 1, error: asked(700), repetition: 'harmful' }, 0.5)).toBe(750);
+    expect(pauseBeforeNextMs(policy, { attempt: 1, error: asked(1_000), repetition: 'harmful' }, 0)).toBe(1_000);
+    expect(pauseBeforeNextMs(policy, { attempt: 1, error: asked(1_001), repetition: 'harmful' }, 0)).toBeNull();
   });
 
   it('[BSDK-3] not after the last attempt', () => {
-    expect(pauseBeforeNextMs(policy, 3, error, 'harmless', 0)).not.toBeNull();
-    expect(pauseBeforeNextMs(policy, 4, error, 'harmless', 0)).toBeNull();
+    expect(pauseBeforeNextMs(policy, { attempt: 3, error, repetition: 'harmless' }, 0)).not.toBeNull();
+    expect(pauseBeforeNextMs(policy, { attempt: 4, error, repetition: 'harmless' }, 0)).toBeNull();
     expect(DEFAULT_RETRY_POLICY.attemptsMax).toBeLessThanOrEqual(10);
   });
 });

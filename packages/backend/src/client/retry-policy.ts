@@ -24,12 +24,17 @@ const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
 /** Nothing was written, because others kept writing the same. */
 const WRITE_CONFLICT = 'write_conflict';
 
+export interface FailedAttempt {
+  /** The first attempt is number 1. */
+  readonly attempt: number;
+  readonly error: TidemarkError;
+  readonly repetition: Repetition;
+}
+
 /** How long to pause before the next attempt, or null when there must not be one. Full jitter: `dice` is from 0 to 1. */
 export function pauseBeforeNextMs(
   policy: RetryPolicy,
-  attempt: number,
-  error: TidemarkError,
-  repetition: Repetition,
+  { attempt, error, repetition }: FailedAttempt,
   dice: number,
 ): number | null {
   if (attempt >= policy.attemptsMax || !mayRepeat(error, repetition)) return null;

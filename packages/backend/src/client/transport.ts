@@ -66,14 +66,13 @@ export class Transport {
     return this.call({ method: 'GET', path, query, repetition: 'harmless' }, options);
   }
 
-  send<T>(
-    method: 'POST' | 'PUT',
-    path: string,
-    body: object,
-    repetition: Repetition,
-    options?: CallOptions,
-  ): Promise<T> {
-    return this.call({ method, path, body: JSON.stringify(body), repetition }, options);
+  post<T>(path: string, body: object, repetition: Repetition, options?: CallOptions): Promise<T> {
+    return this.call({ method: 'POST', path, body: JSON.stringify(body), repetition }, options);
+  }
+
+  /** A second replacement leaves what the first has left. */
+  put<T>(path: string, body: object, options?: CallOptions): Promise<T> {
+    return this.call({ method: 'PUT', path, body: JSON.stringify(body), repetition: 'harmless' }, options);
   }
 
   /** A second deletion would say that there was nothing to delete, so it is not made without need. */
@@ -110,7 +109,7 @@ export class Transport {
         if (!(error instanceof TidemarkError)) throw error;
         error.attempts = attempt;
         const dice = this.#world.random();
-        const pauseMs = pauseBeforeNextMs(this.#policy, attempt, error, outgoing.repetition, dice);
+        const pauseMs = pauseBeforeNextMs(this.#policy, { attempt, error, repetition: outgoing.repetition }, dice);
         if (pauseMs === null) throw error;
         await pause(this.#world, pauseMs, signal);
       }

@@ -47,17 +47,17 @@ export class PushCalls {
 
   /** Adds objects, or updates the attributes given of those that exist. */
   objects(source: string, objects: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
-    return this.#push(source, 'push_objects', memberPieces(objects), OBJECTS, options);
+    return this.#push(source, { operation: 'push_objects', pieces: memberPieces(objects), sections: OBJECTS }, options);
   }
 
   /** Deletes objects; those that do not exist are no error. */
   deletes(source: string, ids: IdsGiven, options: PushOptions = {}): Promise<PushReport> {
-    return this.#push(source, 'push_deletes', idPieces(ids), IDS, options);
+    return this.#push(source, { operation: 'push_deletes', pieces: idPieces(ids), sections: IDS }, options);
   }
 
   /** Replaces objects wholesale, without a look at what was there. */
   fastInsert(source: string, objects: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
-    return this.#push(source, 'fast_insert', memberPieces(objects), OBJECTS, options);
+    return this.#push(source, { operation: 'fast_insert', pieces: memberPieces(objects), sections: OBJECTS }, options);
   }
 
   /** Removes the attributes of `previous` that still have the value given, then sets those of `next`. */
@@ -66,21 +66,16 @@ export class PushCalls {
     states: { readonly previous: Objects; readonly next: Objects },
     options: PushOptions = {},
   ): Promise<PushReport> {
-    return this.#push(source, 'fast_update', statePieces(states.previous, states.next), STATES, options);
+    const pieces = statePieces(states.previous, states.next);
+    return this.#push(source, { operation: 'fast_update', pieces, sections: STATES }, options);
   }
 
   /** Removes the attributes given that still have the value given; an object without attributes is gone. */
   fastDelete(source: string, data: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
-    return this.#push(source, 'fast_delete', memberPieces(data), DATA, options);
+    return this.#push(source, { operation: 'fast_delete', pieces: memberPieces(data), sections: DATA }, options);
   }
 
-  async #push(
-    source: string,
-    operation: string,
-    pieces: AsyncIterable<Piece>,
-    sections: BodyForm['sections'],
-    options: PushOptions,
-  ): Promise<PushReport> {
+  async #push(source: string, { operation, pieces, sections }: Push, options: PushOptions): Promise<PushReport> {
     const where = `${path`/app/v1/${source}`}/${operation}`;
     const envelope = options.user === undefined ? {} : { user_id: options.user };
     const bounds = {
@@ -103,6 +98,12 @@ export class PushCalls {
     }
     return report(last, progress);
   }
+}
+
+interface Push {
+  readonly operation: string;
+  readonly pieces: AsyncIterable<Piece>;
+  readonly sections: BodyForm['sections'];
 }
 
 function grown(before: PushProgress, call: Omit<PushProgress, 'chunks'>): PushProgress {

@@ -132,12 +132,12 @@ function addChanges(group: Command, cli: Cli): void {
     'tidemark device create Order customer=Ada total=12',
     'tidemark device create Order customer=Bob --id order-7',
   );
-  const edit = deviceCommand(group, 'edit', 'Change attributes of an object on the device')
+  const edit: Command = deviceCommand(group, 'edit', 'Change attributes of an object on the device')
     .argument('<source>')
     .argument('<id>')
     .argument('<name=value...>', 'attributes; numbers, true, false and null are taken as such')
-    .action((source: string, id: string, given: readonly string[], _options: object, self: Command) =>
-      change(cli, self, async (device) => {
+    .action((source: string, id: string, given: readonly string[]) =>
+      change(cli, edit, async (device) => {
         await device.source(source).update(id, Object.fromEntries(given.map(attributeOf)));
         return { source, id };
       }),
@@ -236,15 +236,24 @@ function follow(print: Printer, cli: Cli, device: Device, name: string): () => v
     const after = byId(source.list());
     for (const [id, object] of after) {
       const known = before.get(id);
-      if (known !== object) tellChange(print, cli, known === undefined ? '+' : '~', name, id, object);
+      if (known !== object) tellChange(print, cli, { sign: known === undefined ? '+' : '~', source: name, id, object });
     }
-    for (const id of before.keys()) if (!after.has(id)) tellChange(print, cli, '-', name, id, null);
+    for (const id of before.keys())
+      if (!after.has(id)) tellChange(print, cli, { sign: '-', source: name, id, object: null });
     before = after;
   });
 }
 
+interface ObjectChange {
+  readonly sign: '+' | '~' | '-';
+  readonly source: string;
+  readonly id: string;
+  /** Null: the object is gone. */
+  readonly object: Look | null;
+}
+
 /** One line each, also as JSON, so that a program can read them as they come. */
-function tellChange(print: Printer, cli: Cli, sign: string, source: string, id: string, object: Look | null): void {
+function tellChange(print: Printer, cli: Cli, { sign, source, id, object }: ObjectChange): void {
   const pending = object?.isPending ?? false;
   const attributes = object?.attributes ?? null;
   if (print.isJson) cli.terminal.out(`${JSON.stringify({ change: sign, source, id, pending, attributes })}\n`);

@@ -109,7 +109,7 @@ export class Engine {
       shouldYield: () => this.#state.wantsPush,
       onDue: (source: string) => this.#pullSoon(source),
     };
-    this.puller = new Puller(platform, replica, caller, hooks, options);
+    this.puller = new Puller({ platform, replica, caller, hooks, options });
     this.#listener = new ServerEventListener(platform, caller, this.#earsHooks(), options);
     this.#syncedAtMs = this.#lastCompleteMs();
     const first = firstState(this.sessions.kind(), this.#mayUseNetwork());

@@ -48,6 +48,14 @@ export interface PullerOptions {
   readonly usesSnapshots: boolean;
 }
 
+interface PullerParts {
+  readonly platform: Platform;
+  readonly replica: Replica;
+  readonly caller: SessionCaller;
+  readonly hooks: PullerHooks;
+  readonly options: PullerOptions;
+}
+
 /** The code of a source whose backend has not answered yet. */
 const PENDING = 'refresh_pending';
 const MS_PER_S = 1_000;
@@ -85,7 +93,7 @@ export class Puller {
   #isListStale = false;
   #wantsAll = false;
 
-  constructor(platform: Platform, replica: Replica, caller: SessionCaller, hooks: PullerHooks, options: PullerOptions) {
+  constructor({ platform, replica, caller, hooks, options }: PullerParts) {
     this.#platform = platform;
     this.#replica = replica;
     this.#caller = caller;

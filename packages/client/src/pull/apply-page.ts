@@ -41,7 +41,9 @@ export function applyPage(tx: Transaction, asked: PageAsked, page: Page, ground:
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
   try {
     const fold = foldPage(tx, asked.source, ground.fold, page);
-    return page.more ? stage(tx, asked.source, row, page, fold) : complete(tx, asked, row, page, { ...ground, fold });
+    return page.more
+      ? stage(tx, row, page, { ...asked, fold })
+      : complete(tx, row, page, { ...asked, ...ground, fold });
   } catch (error) {
     if (!(error instanceof TornPage)) throw error;
     return heal(tx, asked.source, row, error.message);
@@ -62,7 +64,7 @@ function heal(tx: Transaction, source: string, row: SourceRow, reason: string): 
   return { kind: 'healed', reason };
 }
 
-function stage(tx: Transaction, source: string, row: SourceRow, page: Page, fold: Fold): PageEffect {
+function stage(tx: Transaction, row: SourceRow, page: Page, { source, fold }: PageAsked & { fold: Fold }): PageEffect {
   if (page.reset === true) dropStaged(tx, source);
   const pages = page.reset === true ? 0 : (row.staging?.pages ?? 0);
   tx.put('staged', [source, String(pages)], page);
@@ -70,9 +72,8 @@ function stage(tx: Transaction, source: string, row: SourceRow, page: Page, fold
   return { kind: 'staged', fold };
 }
 
-function complete(tx: Transaction, asked: PageAsked, row: SourceRow, page: Page, ground: PageContext): PageEffect {
-  const { source, settledBefore } = asked;
-  const { fold, held, nowMs } = ground;
+function complete(tx: Transaction, row: SourceRow, page: Page, context: PageAsked & PageContext): PageEffect {
+  const { source, settledBefore, fold, held, nowMs } = context;
   const measured = measureFolded(tx, source, fold, held);
   const isRight = measured.size === page.size && measured.checksum === (page.checksum ?? measured.checksum);
   if (!isRight) return heal(tx, source, row, differenceOf(measured, page));

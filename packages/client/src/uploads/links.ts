@@ -28,12 +28,19 @@ export function addLink(tx: Transaction, source: string, from: string, to: strin
   tx.put('links', [source, from], to);
   const [oldest] = links;
   if (links.length >= LINKS_PER_SOURCE_MAX && oldest !== undefined) tx.delete('links', [source, oldest[0]]);
+  const link = { source, from, to };
   for (const [opId, row] of [...tx.entries('uploads', '')]) {
-    tx.put('uploads', ['', opId], renamed(tx, row, source, from, to));
+    tx.put('uploads', ['', opId], renamed(tx, row, link));
   }
   for (const [opId, row] of [...tx.entries('problems', '')]) {
-    tx.put('problems', ['', opId], renamed(tx, row, source, from, to));
+    tx.put('problems', ['', opId], renamed(tx, row, link));
   }
+}
+
+interface Link {
+  readonly source: string;
+  readonly from: string;
+  readonly to: string;
 }
 
 interface Renamable {
@@ -43,7 +50,7 @@ interface Renamable {
 }
 
 /** The row itself when the link does not concern it. */
-function renamed<R extends Renamable>(tx: Transaction, row: R, source: string, from: string, to: string): R {
+function renamed<R extends Renamable>(tx: Transaction, row: R, { source, from, to }: Link): R {
   const id = row.source === source && row.id === from ? to : row.id;
   const attributes = row.attributes && withRealReferences(tx, row.source, row.attributes);
   return id === row.id && attributes === row.attributes ? row : { ...row, id, attributes };

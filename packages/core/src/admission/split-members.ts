@@ -140,8 +140,8 @@ export class MemberSplitter {
       }
       const unit = chunk.charCodeAt(at++);
       if (unit === QUOTE) isInString = true;
-      else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) depth++;
-      else if ((unit === CLOSE_BRACE || unit === CLOSE_BRACKET) && --depth === 0) break;
+      else if (isOpening(unit)) depth++;
+      else if (isClosing(unit) && --depth === 0) break;
     }
     if (depth > ANSWER_DEPTH_MAX) throw new NotMembers('it is nested too deeply');
     this.#depth = depth;
@@ -161,6 +161,14 @@ export class MemberSplitter {
     this.#before = '';
     return text;
   }
+}
+
+function isOpening(unit: number): boolean {
+  return unit === OPEN_BRACE || unit === OPEN_BRACKET;
+}
+
+function isClosing(unit: number): boolean {
+  return unit === CLOSE_BRACE || unit === CLOSE_BRACKET;
 }
 
 /** Where the string ends: the index of its quote, the end of the chunk, or one beyond when what follows is escaped. */

@@ -41,17 +41,17 @@ export function effectOn(
   if (isKeptAlready(change, id, stored)) return null;
   const current = liveRecord(stored);
   const verdict = verdictOn(change, id, current?.attributes ?? null);
-  return changeOf(id, stored, current, verdict, floor);
+  return changeOf(id, { stored, current }, verdict, floor);
+}
+
+/** An object as it was read: `current` is the record in `stored`, null when there is none. */
+interface FoundObject {
+  readonly stored: StoredObject | undefined;
+  readonly current: ObjectRecord | null;
 }
 
 /** A verdict as the store wants it, expecting the object where it was read. */
-export function changeOf(
-  id: string,
-  stored: StoredObject | undefined,
-  current: ObjectRecord | null,
-  verdict: Verdict,
-  floor: number,
-): Change | null {
+export function changeOf(id: string, { stored, current }: FoundObject, verdict: Verdict, floor: number): Change | null {
   if (verdict === null) return null;
   const expect = stored?.seq ?? 0;
   if (verdict === 'gone') return { id, record: null, checksum: 0, expect };

@@ -98,7 +98,7 @@ export class Replacement {
     if (isNewer || (index !== undefined && isObjectOf(record, this.#objects.textAt(index)))) return null;
     const current = readRecord(record, seq);
     const given = index === undefined ? null : this.#objects.attributesAt(index);
-    return changeOf(id, { seq, record }, current, replaced(current.attributes, given), floor);
+    return changeOf(id, { stored: { seq, record }, current }, replaced(current.attributes, given), floor);
   }
 
   /** Whether something was deleted after `since` cannot be told any more once its tombstone is forgotten. */

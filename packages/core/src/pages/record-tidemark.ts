@@ -3,13 +3,13 @@ import type { DeviceTidemark, EntryRef, PartitionKey, Store } from '../ports/sto
 import type { BuiltPage } from './build-page.ts';
 
 /** The tidemark of a device that does not move is recorded only this often, so that a pull without news writes nothing. */
-export const TIDEMARK_RECORD_EVERY_MS = 3_600_000;
+const TIDEMARK_RECORD_EVERY_MS = 3_600_000;
 
 /**
  * The progress of a device on its way to the next complete catch-up is recorded only this often. Trimming needs it no
  * more exactly, and a first sync of many pages would otherwise cost a write for each page.
  */
-export const PROGRESS_RECORD_EVERY_MS = 1_000;
+const PROGRESS_RECORD_EVERY_MS = 1_000;
 
 /**
  * What a device has acknowledged by presenting the token for which it gets `page`. Of a device that starts over, the head

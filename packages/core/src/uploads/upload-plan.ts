@@ -88,7 +88,7 @@ export function decide(
   const decision = decideUpload(admitted, { stored, state, conflicts, footprint });
   const outcome = outcomeOfDecision(id, decision);
   const verdict = decision.status === 'applied' ? decision.verdict : null;
-  const change = changeOf(id, stored, liveRecord(stored), verdict, state.floor);
+  const change = changeOf(id, { stored, current: liveRecord(stored) }, verdict, state.floor);
   return { prepared, outcome, change, kept: change === null ? kept : [] };
 }
 
@@ -120,7 +120,7 @@ export function planAgreed(
 ): { readonly outcome: KeptOutcome; readonly plan: UploadPlan } {
   const stored = read.objects.get(id);
   const current = liveRecord(stored);
-  const change = changeOf(id, stored, current, agreedVerdict(prepared.admitted, current), read.state.floor);
+  const change = changeOf(id, { stored, current }, agreedVerdict(prepared.admitted, current), read.state.floor);
   const outcome: KeptOutcome = { status: 'applied', id };
   const footprint = change === null ? [] : footprintWrites(target, { ...prepared, id }, nowMs);
   const plan = {

@@ -33,7 +33,7 @@ function editDistance(left: string, right: string, enough: number): number {
   let before: readonly number[] = [];
   let above: readonly number[] = Array.from({ length: right.length + 1 }, (_, column) => column);
   for (let row = 1; row <= left.length; row++) {
-    const current = nextRow(left, right, row, above, before);
+    const current = nextRow(left, right, row, { above, before });
     if (Math.min(...current) >= enough) return enough;
     before = above;
     above = current;
@@ -45,8 +45,7 @@ function nextRow(
   left: string,
   right: string,
   row: number,
-  above: readonly number[],
-  before: readonly number[],
+  { above, before }: { readonly above: readonly number[]; readonly before: readonly number[] },
 ): readonly number[] {
   const at = (line: readonly number[], column: number): number => line[column] ?? Number.POSITIVE_INFINITY;
   const current = [row];

@@ -92,12 +92,14 @@ async function performAndFollow(context: RouteContext, route: Route, request: Fa
   try {
     answer = await route.handle(call);
   } catch (error) {
-    await noteAudit(context, route, request, call, error instanceof Refusal ? error.code : 'internal');
+    await noteAudit(context, route, request, { result: error instanceof Refusal ? error.code : 'internal' });
     throw error;
   }
   if (route.announces !== undefined) context.cluster.announce(route.announces, concernedUser(request));
   countOperation(context, route, request, performance.now() - startedMs);
-  if (route.audit !== undefined) await noteAudit(context, route, request, call, 'ok', route.auditTarget?.(answer));
+  if (route.audit !== undefined) {
+    await noteAudit(context, route, request, { result: 'ok', target: route.auditTarget?.(answer) });
+  }
   return answer;
 }
 
@@ -108,14 +110,20 @@ function countOperation(context: RouteContext, { operation }: Route, request: Fa
   context.tidemark.stats.record(`sources:${operation}:${source_name}`, elapsedMs, context.nowMs());
 }
 
+interface AuditedOutcome {
+  /** `ok`, or the code of the refusal. */
+  readonly result: string;
+  /** Undefined: what the path names. */
+  readonly target?: string | undefined;
+}
+
 async function noteAudit(
   context: RouteContext,
   route: Route,
   request: FastifyRequest,
-  { bearer, address }: Call<never, never, never>,
-  result: string,
-  target = targetOf(request),
+  { result, target = targetOf(request) }: AuditedOutcome,
 ): Promise<void> {
+  const { bearer, ip: address } = request;
   // Whoever is turned away at the door is not written down: strangers must not fill the disk.
   if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
   const fact: AuditFact = {

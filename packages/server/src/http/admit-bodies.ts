@@ -31,10 +31,10 @@ export function admitBodies(app: FastifyInstance): void {
       return done(new Refusal('unsupported_media_type', 'the body must be in UTF-8, the only encoding of JSON'));
     }
     const bytes = announced <= IN_FLIGHT_UNCOUNTED_BYTES_MAX ? 0 : countedBytes(request, announced);
+    if (inFlight.bytes > 0 && bytes > 0 && inFlight.bytes + bytes > IN_FLIGHT_BYTES_MAX) {
+      return done(new Refusal('overloaded', 'too many large bodies are being worked on at once', [], RETRY_AFTER_S));
+    }
     if (bytes > 0) {
-      if (inFlight.bytes > 0 && inFlight.bytes + bytes > IN_FLIGHT_BYTES_MAX) {
-        return done(new Refusal('overloaded', 'too many large bodies are being worked on at once', [], RETRY_AFTER_S));
-      }
       inFlight.bytes += bytes;
       exchange.onOver(() => {
         inFlight.bytes -= bytes;

@@ -51,6 +51,10 @@ export function* parseIncrementally(bytes: Buffer, bounds: ParseBounds): Generat
   let turnAt = stretchBytes;
   let stringStart = 0;
   let stringEnd = 0;
+  const onColon = () => {
+    if (open.depth === 1) onName(bytes.toString('utf8', stringStart, stringEnd));
+    else if (open.depth === 2) onMember();
+  };
   for (let index = 0; index < bytes.length; index++) {
     const kind = KINDS[bytes[index] as number];
     if (kind === QUOTE) {
@@ -60,8 +64,7 @@ export function* parseIncrementally(bytes: Buffer, bounds: ParseBounds): Generat
     } else if (kind === OPEN) open.begin(index);
     else if (kind === CLOSE) open.end(index);
     else if (kind === COMMA) open.comma(index);
-    else if (kind === COLON && open.depth === 1) onName(bytes.toString('utf8', stringStart, stringEnd));
-    else if (kind === COLON && open.depth === 2) onMember();
+    else if (kind === COLON) onColon();
     if (index + open.parsedBytes < turnAt) continue;
     turnAt = index + open.parsedBytes + stretchBytes;
     yield;

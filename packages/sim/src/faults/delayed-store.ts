@@ -13,7 +13,7 @@ const TICKS_MAX = 12;
 const SLOW_TICKS_MAX = 800;
 
 /** Delays in microtasks, for an engine in memory. */
-export const MICROTASK_DELAYS: Delays = {
+const MICROTASK_DELAYS: Delays = {
   usual: (dice) => ticks(dice.below(TICKS_MAX)),
   slow: (dice) => ticks(dice.below(SLOW_TICKS_MAX)),
 };

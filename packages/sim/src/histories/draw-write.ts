@@ -66,7 +66,7 @@ export function drawRacingWrite(drawer: Drawer, partition: PartitionKey): Planne
   return write.kind === 'replace' ? { ...write, query: null } : write;
 }
 
-export function drawObjects(drawer: Drawer, partition: PartitionKey): ObjectsGiven {
+function drawObjects(drawer: Drawer, partition: PartitionKey): ObjectsGiven {
   const ids = drawer.values.ids(drawer.dice.chance(60) ? 1 : OBJECTS_MAX);
   return Object.fromEntries(ids.map((id) => [id, drawAttributes(drawer, partition)]));
 }

@@ -101,7 +101,7 @@ function moves(state: OracleState, write: Write, id: string, after: ModelObject)
   return !sameObject(state.objects.get(id) ?? new Map(), after);
 }
 
-export function sameObject(left: ModelObject, right: ModelObject): boolean {
+function sameObject(left: ModelObject, right: ModelObject): boolean {
   return left.size === right.size && [...left].every(([name, text]) => right.get(name) === text);
 }
 

@@ -90,11 +90,7 @@ export function localStoreContract(name: string, engine: LocalStoreEngine): void
       for (let round = 0; round < 60; round++) {
         const writes = drawWrites(dice);
         await store.commit(writes);
-        for (const { table, key, value } of writes) {
-          const name = JSON.stringify([table, key]);
-          if (value === undefined) oracle.delete(name);
-          else oracle.set(name, { table, key, value });
-        }
+        applyWrites(oracle, writes);
         if (engine.isDurable && dice.chance(20)) {
           await store.close();
           store = await place.open();
@@ -110,6 +106,14 @@ async function newPlace(engine: LocalStoreEngine): Promise<LocalStorePlace> {
   const place = await engine.newPlace();
   onTestFinished(() => place.remove());
   return place;
+}
+
+function applyWrites(oracle: Map<string, LocalRow>, writes: readonly LocalWrite[]): void {
+  for (const { table, key, value } of writes) {
+    const name = JSON.stringify([table, key]);
+    if (value === undefined) oracle.delete(name);
+    else oracle.set(name, { table, key, value });
+  }
 }
 
 function drawWrites(dice: Dice): readonly LocalWrite[] {

@@ -1,5 +1,5 @@
 import type { DocumentScope, Erasure } from '@tidemark/core';
-import type { MemoryLife } from './memory-life.ts';
+import type { MemoryLife, MemoryNote } from './memory-life.ts';
 
 export function eraseFrom(life: MemoryLife, erasure: Erasure): void {
   const users = new Set<string | null>(erasure.users);
@@ -10,13 +10,15 @@ export function eraseFrom(life: MemoryLife, erasure: Erasure): void {
   for (const [place, { scope }] of life.documents) {
     if (goes(scope, erasure)) life.documents.delete(place);
   }
-  for (const [place, { partition, client }] of life.notes) {
-    const goesWithOwner = users.has(partition.user) || erasure.clients?.includes(client) === true;
-    if (goesWithOwner || sources.has(partition.source)) life.notes.delete(place);
-  }
+  for (const [place, note] of life.notes) if (noteGoes(note, erasure)) life.notes.delete(place);
   for (const { tidemarks } of life.partitions.values()) {
     for (const client of erasure.clients ?? []) tidemarks.delete(client);
   }
+}
+
+function noteGoes({ partition, client }: MemoryNote, { users = [], clients = [], sources = [] }: Erasure): boolean {
+  const isOfUser = partition.user !== null && users.includes(partition.user);
+  return isOfUser || clients.includes(client) || sources.includes(partition.source);
 }
 
 function goes(scope: DocumentScope, { users = [], clients = [], sources = [] }: Erasure): boolean {

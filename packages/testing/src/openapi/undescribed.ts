@@ -40,12 +40,14 @@ function isDescribed({ description }: { readonly description?: unknown }): boole
 /** Every property of every schema, wherever the schema stands in the document. */
 function propertyFlaws(document: ApiDocument): readonly string[] {
   const flaws: string[] = [];
+  const visitProperty = (schema: Schema, place: string): void => {
+    if (!isDescribed(schema)) flaws.push(`${place} is not described`);
+    if (!showsItself(schema)) flaws.push(`${place} has no example`);
+  };
   const visit = (node: unknown, place: string): void => {
     if (typeof node !== 'object' || node === null) return;
     for (const [name, property] of Object.entries(propertiesOf(node as Node))) {
-      const schema = followed(document, property);
-      if (!isDescribed(schema)) flaws.push(`${place}/${name} is not described`);
-      if (!showsItself(schema)) flaws.push(`${place}/${name} has no example`);
+      visitProperty(followed(document, property), `${place}/${name}`);
     }
     for (const [name, member] of Object.entries(node)) if (!DATA.has(name)) visit(member, `${place}/${name}`);
   };

@@ -50,7 +50,7 @@ export class DocumentCalls {
   ): Promise<DocumentReport> {
     // A text appended twice is there twice; everything else ends the same.
     const repetition: Repetition = append && typeof data === 'string' ? 'harmful' : 'harmless';
-    return this.#api.send('POST', documentPath(owner, doc), { data, append }, repetition, options);
+    return this.#api.post(documentPath(owner, doc), { data, append }, repetition, options);
   }
 }
 

@@ -36,7 +36,7 @@ export class JobCalls {
 
   /** Makes a dead job due again. */
   retry(queue: string, jobId: string, options?: CallOptions): Promise<JobRetried> {
-    return this.#api.send('POST', path`/rc/v1/jobs/${queue}/jobs/${jobId}/retry`, {}, 'harmful', options);
+    return this.#api.post(path`/rc/v1/jobs/${queue}/jobs/${jobId}/retry`, {}, 'harmful', options);
   }
 
   /** What it was to do will not be done. */
@@ -45,10 +45,10 @@ export class JobCalls {
   }
 
   pause(queue: string, options?: CallOptions): Promise<JobQueue> {
-    return this.#api.send('POST', path`/rc/v1/jobs/${queue}/pause`, {}, 'harmless', options);
+    return this.#api.post(path`/rc/v1/jobs/${queue}/pause`, {}, 'harmless', options);
   }
 
   resume(queue: string, options?: CallOptions): Promise<JobQueue> {
-    return this.#api.send('POST', path`/rc/v1/jobs/${queue}/resume`, {}, 'harmless', options);
+    return this.#api.post(path`/rc/v1/jobs/${queue}/resume`, {}, 'harmless', options);
   }
 }

@@ -38,12 +38,12 @@ export class SourceCalls {
   }
 
   declare(source: SourceDeclaration, options?: CallOptions): Promise<Source> {
-    return this.#api.send('POST', '/rc/v1/sources', source, 'harmful', options);
+    return this.#api.post('/rc/v1/sources', source, 'harmful', options);
   }
 
   update(source: string, changes: SourceChanges, { userName, ...options }: SourceUpdateOptions = {}): Promise<Source> {
     const body = { data: changes, ...(userName === undefined ? {} : { user_name: userName }) };
-    return this.#api.send('PUT', path`/rc/v1/sources/${source}`, body, 'harmless', options);
+    return this.#api.put(path`/rc/v1/sources/${source}`, body, options);
   }
 
   /** With all its data. */
@@ -55,6 +55,6 @@ export class SourceCalls {
   refresh(source: string, user: string, { refreshTimeS, ...options }: RefreshOptions = {}): Promise<RefreshDue> {
     const body = refreshTimeS === undefined ? {} : { refresh_time: refreshTimeS };
     const where = path`/rc/v1/read_state/users/${user}/sources/${source}`;
-    return this.#api.send('POST', where, body, 'harmless', options);
+    return this.#api.post(where, body, 'harmless', options);
   }
 }

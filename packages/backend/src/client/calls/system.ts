@@ -30,7 +30,7 @@ export class SystemCalls {
   /** The only call that needs no token. */
   logIn(credentials: { readonly login: string; readonly password: string }, options?: CallOptions) {
     const { login, password } = credentials;
-    return this.#api.send<AdminSession>('POST', '/rc/v1/system/login', { login, password }, 'harmful', options);
+    return this.#api.post<AdminSession>('/rc/v1/system/login', { login, password }, 'harmful', options);
   }
 
   license(options?: CallOptions): Promise<License> {
@@ -39,7 +39,7 @@ export class SystemCalls {
 
   /** Empties the server: all users, devices and data. Needs the scope `admin:reset`. */
   reset(options?: CallOptions): Promise<ResetReport> {
-    return this.#api.send('POST', '/rc/v1/system/reset', {}, 'harmful', options);
+    return this.#api.post('/rc/v1/system/reset', {}, 'harmful', options);
   }
 
   appserver(options?: CallOptions): Promise<Appserver> {
@@ -48,7 +48,7 @@ export class SystemCalls {
 
   /** Where Tidemark finds the backend; null takes it away. */
   setAppserver(adapterUrl: string | null, options?: CallOptions): Promise<Appserver> {
-    return this.#api.send('POST', '/rc/v1/system/appserver', { adapter_url: adapterUrl }, 'harmless', options);
+    return this.#api.post('/rc/v1/system/appserver', { adapter_url: adapterUrl }, 'harmless', options);
   }
 
   /**
@@ -57,7 +57,7 @@ export class SystemCalls {
    */
   checkAppserver({ user, ...options }: CallOptions & { readonly user?: string } = {}): Promise<AppserverChecks> {
     const body = user === undefined ? {} : { user_id: user };
-    return this.#api.send('POST', '/rc/v1/system/appserver/check', body, 'harmless', options);
+    return this.#api.post('/rc/v1/system/appserver/check', body, 'harmless', options);
   }
 
   /** What calls to the backend are signed with; null when it stands in the server's configuration. */

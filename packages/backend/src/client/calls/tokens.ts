@@ -34,7 +34,7 @@ export class TokenCalls {
 
   /** The answer is the only place where the token itself stands. */
   create(request: TokenRequest, options?: CallOptions): Promise<NewToken> {
-    return this.#api.send('POST', '/rc/v1/tokens', request, 'harmful', options);
+    return this.#api.post('/rc/v1/tokens', request, 'harmful', options);
   }
 
   revoke(tokenId: string, options?: CallOptions): Promise<Revoked> {

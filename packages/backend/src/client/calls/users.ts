@@ -32,7 +32,7 @@ export class UserCalls {
   }
 
   create(user: NewUser, options?: CallOptions): Promise<User> {
-    return this.#api.send('POST', '/rc/v1/users', { attributes: user }, 'harmful', options);
+    return this.#api.post('/rc/v1/users', { attributes: user }, 'harmful', options);
   }
 
   /** One page of logins, sorted. */
@@ -63,7 +63,7 @@ export class UserCalls {
     { revokeTokens, ...options }: CallOptions & { readonly revokeTokens?: boolean } = {},
   ): Promise<ChangedUser> {
     const body = { attributes, ...(revokeTokens === undefined ? {} : { revoke_tokens: revokeTokens }) };
-    return this.#api.send('PUT', path`/rc/v1/users/${login}`, body, 'harmless', options);
+    return this.#api.put(path`/rc/v1/users/${login}`, body, options);
   }
 
   /** With all devices, documents and tokens. */
@@ -81,6 +81,6 @@ export class UserCalls {
   }
 
   ping(ping: Ping, options?: CallOptions): Promise<PingReport> {
-    return this.#api.send('POST', '/rc/v1/users/ping', ping, 'harmful', options);
+    return this.#api.post('/rc/v1/users/ping', ping, 'harmful', options);
   }
 }

@@ -70,8 +70,7 @@ export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
       const expiresAtS = Math.floor(clock.nowMs() / 1_000) + ttlS;
       const request = { headers: headersOf(target, ping, { topic, bearer, expiresAtS }), body: payload.body };
       const service = services[target.pushType === 'apns_sandbox' ? 'sandbox' : environment];
-      let reply = await service.send(request);
-      for (let sends = 1; sends < SENDS_MAX && reply.kind === 'not_sent'; sends++) reply = await service.send(request);
+      const reply = await sendRepeatedly(() => service.send(request));
       const outcome = outcomeOf(reply, clock.nowMs(), token);
       return outcome.status === 'accepted' && payload.note !== undefined ? { ...outcome, note: payload.note } : outcome;
     },
@@ -82,6 +81,13 @@ export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
       for (const service of Object.values(services)) service.close();
     },
   };
+}
+
+/** Sends again what certainly was not sent. */
+async function sendRepeatedly<R extends { readonly kind: string }>(send: () => Promise<R>): Promise<R> {
+  let reply = await send();
+  for (let sends = 1; sends < SENDS_MAX && reply.kind === 'not_sent'; sends++) reply = await send();
+  return reply;
 }
 
 /** Apple does not promise a length; today it is 64 digits. */

@@ -64,14 +64,19 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
     return httpsExchange({ ...call, ...(timers === undefined ? {} : { timers }) });
   }
 
+  function objectionTo(service: URL): string | null {
+    if (!isListed(hosts, service.hostname)) return 'the push service of the subscription is not an allowed one';
+    const isBlocked = blockedHost(service, addressRules) !== null;
+    return isBlocked ? 'the push service is at an address that is not allowed' : null;
+  }
+
   return {
     async notify({ devicePin }, ping): Promise<PingOutcome> {
       const subscription = readSubscription(devicePin);
       if (subscription === null) return refused('device_pin is no push subscription');
       const url = new URL(subscription.endpoint);
-      if (!isListed(hosts, url.hostname)) return refused('the push service of the subscription is not an allowed one');
-      if (blockedHost(url, addressRules) !== null)
-        return refused('the push service is at an address that is not allowed');
+      const objection = objectionTo(url);
+      if (objection !== null) return refused(objection);
       const payload = webPushPayload(ping);
       if (payload === null)
         return refused(`the ping is larger than the ${WEB_PUSH_PAYLOAD_BYTES_MAX} bytes a push service takes`);
@@ -83,9 +88,7 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
         const outcome = outcomeOf(await send(subscription, ping, content), clock.nowMs());
         if (outcome.status === 'failed' && !outcome.isFinal) leave.fail(outcome.retryAfterMs);
         else leave.succeed();
-        return outcome.status === 'accepted' && payload.note !== undefined
-          ? { ...outcome, note: payload.note }
-          : outcome;
+        return withNote(outcome, payload.note);
       } finally {
         // Nothing was told when nothing could be sent at all.
         leave.giveBack();
@@ -93,6 +96,10 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
     },
     close: () => agent.destroy(),
   };
+}
+
+function withNote(outcome: PingOutcome, note: string | undefined): PingOutcome {
+  return outcome.status === 'accepted' && note !== undefined ? { ...outcome, note } : outcome;
 }
 
 /** What the service worker of the app gets. Null: too large. */

@@ -27,7 +27,7 @@ const SEEDS = 2 ** 31;
 const PAGE_OBJECTS = 500;
 const MOODS: readonly JsonValue[] = ['calm', 'stormy', 7, null, { tide: ['low', 'high'] }];
 /** Only metrics of the setup writer are this old, so only they are trimmed. */
-export const OLD_MINUTES = 50;
+const OLD_MINUTES = 50;
 
 /** Weights of the kinds of operations. Writers without a user or a client fall back to shared data. */
 const DRAWS: readonly (readonly [draw: (dice: Dice, state: WriterState) => Operation, weight: number])[] = [

@@ -39,7 +39,7 @@ export async function fuzzServer(fuzzing: Fuzzing): Promise<FuzzReport> {
     const { endpoint, outgoing } = drawAt(fuzzing, index, tokens);
     const answer = await answerOf(fuzzing.sender, outgoing);
     const flaws = typeof answer === 'string' ? [answer] : flawsOf(fuzzing.checker, outgoing, answer);
-    if (flaws.length > 0) failures.push(failureText(fuzzing.seed, index, outgoing, answer, flaws));
+    if (flaws.length > 0) failures.push(failureText({ seed: fuzzing.seed, index, outgoing }, answer, flaws));
     if (typeof answer === 'string') continue;
     const key = `${endpoint.method} ${endpoint.template} ${answer.status}`;
     answers.set(key, (answers.get(key) ?? 0) + 1);
@@ -95,10 +95,14 @@ function refusalFlaws({ status, headers, text }: Answer): readonly string[] {
 
 const SHOWN_UNITS_MAX = 1_000;
 
+interface SentRequest {
+  readonly seed: number;
+  readonly index: number;
+  readonly outgoing: Outgoing;
+}
+
 function failureText(
-  seed: number,
-  index: number,
-  outgoing: Outgoing,
+  { seed, index, outgoing }: SentRequest,
   answer: Answer | string,
   flaws: readonly string[],
 ): string {
