@@ -93,13 +93,13 @@ describe('pages', () => {
     const caughtUp = await page(test, null);
     await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 2 } } });
     await test.tidemark.pushObjects({ ...ada, objects: { other: { a: 1 }, another: { a: 1 } } });
-    // Before the device comes to "moved", it changes again and stands behind the others.
+    // Before the device reaches "moved", the object changes again and moves behind the others.
     const between = await page(test, caughtUp.token, 1);
     expect(between.patch).toEqual({ moved: { a: 2 } });
     await test.tidemark.pushObjects({ ...ada, objects: { moved: { b: 2 } } });
     const rest = await page(test, between.token, 10);
     expect(rest.patch).toEqual({ moved: { a: 2, b: 2 } });
-    // While starting over there is no such state, so objects come whole.
+    // A device that starts over has no base, so objects are sent whole.
     const start = await page(test, null, 1);
     await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 3 } } });
     expect((await page(test, start.token, 10)).put).toMatchObject({ moved: { a: 3, b: 2 } });
@@ -198,7 +198,7 @@ describe('tidemarks', () => {
     };
     const first = await pull(null);
     expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });
-    // Half-way it is noted once a second; whoever goes back, and whoever has arrived, at once.
+    // Progress is recorded once a second; going back and completing the catch-up are recorded at once.
     clock.advance(999);
     await pull(first.token);
     expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });

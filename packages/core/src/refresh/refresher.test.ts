@@ -21,7 +21,7 @@ import type { LeasedJob } from '../ports/jobs.ts';
 
 const SOURCE = { source: 'Stock' };
 
-/** A backend that answers what the test wants, and counts. */
+/** A backend that answers what the test sets, and counts queries. */
 class Backend implements Adapter {
   objects: Record<string, Record<string, unknown>> = {};
   queries: { source: string; user: string | null }[] = [];
@@ -36,7 +36,7 @@ class Backend implements Adapter {
   update = async () => undefined;
   delete = async () => undefined;
 
-  /** As text, in pieces. */
+  /** Answers with a text in pieces. */
   inText(text: string, size = 10): void {
     this.answer = async () => ({
       chunks: (async function* () {
@@ -172,7 +172,7 @@ describe('a refresh', () => {
     expect(await two.refresher.ensureFresh(SOURCE)).toBeNull();
     expect(one.backend.queries.length).toBe(1);
 
-    // The first one is slower than its lease: the other takes over, and what the first one brings is not written.
+    // The first server is slower than its lease: the other one takes over, and the first answer is not written.
     const releaseFirst = release;
     one.clock.advance(10 * 60_000);
     one.backend.answer = async () => ({ objects: { fresh: { a: 2 } } });
@@ -184,7 +184,7 @@ describe('a refresh', () => {
     expect(one.backend.queries.length).toBe(2);
   });
 
-  /** A second server on the same store, that waits as it is told to. */
+  /** A second server on the same store, whose waits the test controls. */
   async function besides(wait: (ms: number) => Promise<void>, gone: Set<string> = new Set()) {
     const store = openMemoryStore({ random: seededRandom(3) });
     const isGone = (word: string) => gone.has(word);

@@ -79,7 +79,7 @@ const create = (op_id: string, id: string): Upload => ({
   attributes: { a: 1 },
 });
 
-/** Lets everything that was begun come to rest. */
+/** Waits until all pending work has settled. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a custom partition', () => {
@@ -179,7 +179,7 @@ describe('a custom partition', () => {
     expect((await tidemark.readDocument(scopeOf('bob'), 'md')).type).toBe('objects');
     await tidemark.sources.setRefreshTime('Visit', 'ada');
     expect((await pull('bob')).put).toEqual(teams.objects.north);
-    // What names a partition from outside is a user who does not exist.
+    // The internal name of a custom partition is not accepted as a user from outside.
     const outside = { source: 'Visit', user_id: customOwner('north'), objects: { x: { a: 1 } } };
     expect(await refusalOf(tidemark.pushObjects(outside))).toBe('invalid_name');
   });

@@ -69,7 +69,7 @@ it('[FRESH-12] when the backend fails, the page has the stored objects and the e
 });
 
 describe('a backend that is slower than a pull waits', () => {
-  /** `Stock` asks a backend that answers when told to; the wait of a pull ends when told to. */
+  /** The test decides when the backend of `Stock` answers and when the wait of a pull ends. */
   async function slow() {
     const answers: ((objects: unknown) => void)[] = [];
     const waits: (() => void)[] = [];

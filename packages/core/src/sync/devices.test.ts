@@ -43,7 +43,7 @@ const many = (count: number, from = 0) =>
 const countOf = (page: Told | undefined) =>
   page === undefined || 'error' in page ? -1 : Object.keys(page.put ?? {}).length;
 
-/** From here on every call of the store takes until the next turn; those made together are one round trip. */
+/** Makes every store call take until the next turn of the event loop, and counts calls made together as one round trip. */
 function countRoundTrips(store: Store): () => number {
   let trips = 0;
   let turn: Promise<void> | null = null;
@@ -152,7 +152,7 @@ describe('pulling', () => {
     expect([countOf(told.A), countOf(told.B), countOf(told.C)]).toEqual([10, 2, 18]);
     const alone = await pull(test, device, { Idle: idle.token, C: null }, { objectsMax: 30 });
     expect(countOf(alone.C)).toBe(30);
-    // Everybody goes on, however little there is to share.
+    // Every source makes progress, however small the answer may be.
     const crowd = await pull(test, device, { A: null, B: null, C: null }, { objectsMax: 1 });
     expect([countOf(crowd.A), countOf(crowd.B), countOf(crowd.C)]).toEqual([1, 1, 1]);
   });
@@ -231,7 +231,7 @@ describe('a device at rest', () => {
     const next = await pullOne(test, device, 'Product', token);
     await pullOne(test, device, 'Product', next.token);
     expect(await readTidemark.call(test.store, place, device.client)).toMatchObject({ seq: 4, base: 4 });
-    // Whoever goes back to what it held before is noted with that.
+    // A device that goes back to an older token is recorded with it.
     await pullOne(test, device, 'Product', token);
     expect(await readTidemark.call(test.store, place, device.client)).toMatchObject({ seq: 3, base: 3 });
   });

@@ -5,7 +5,7 @@ import { pageJson } from '../pages/render-page.ts';
 import type { Adapter } from '../ports/adapter.ts';
 import type { Store } from '../ports/store.ts';
 
-/** A store in which something happens between the first read of a kind and the first of the other kind. */
+/** A store that calls a function between the first reads of two kinds. */
 function betweenReads(store: Store) {
   let first: PropertyKey | null = null;
   let happen: (() => Promise<unknown>) | null = null;

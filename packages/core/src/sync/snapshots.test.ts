@@ -16,7 +16,7 @@ async function newDevice({ tidemark }: TestTidemark, user = 'ada'): Promise<Devi
 const many = (count: number, from = 0) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${from + index}`, { n: from + index }]));
 
-/** The next pages, in what the device holds as well. */
+/** Reads the next pages and applies them to what the device holds. */
 async function next(snapshot: SnapshotPages, held: HeldObjects): Promise<readonly RenderedPage[] | null> {
   const step = await snapshot.next();
   if (step.done === true) return null;
@@ -24,7 +24,7 @@ async function next(snapshot: SnapshotPages, held: HeldObjects): Promise<readonl
   return step.value;
 }
 
-/** How many pages came at a time. */
+/** The numbers of pages that were yielded at once. */
 async function readAll(snapshot: SnapshotPages, held: HeldObjects): Promise<readonly number[]> {
   const steps: number[] = [];
   for (let pages = await next(snapshot, held); pages !== null; pages = await next(snapshot, held)) {
@@ -63,7 +63,7 @@ describe('a snapshot', () => {
       const device = await newDevice(test);
       const user = source === 'Order' ? { user_id: 'ada' } : {};
       await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE) });
-      // Pages are at hand for who comes next.
+      // The pages are in the cache for the next reader.
       await readAll(await test.tidemark.devices.snapshot(device, { source, token: null }), new HeldObjects());
       const held = new HeldObjects();
       const snapshot = await test.tidemark.devices.snapshot(device, { source, token: null });

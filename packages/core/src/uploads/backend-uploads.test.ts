@@ -8,14 +8,14 @@ import { UPLOAD_QUEUE } from './upload-job.ts';
 
 type Call = UploadCall & { readonly op: string; readonly attributes?: JsonValue };
 
-/** A backend that remembers op ids, as a good one does: what was done is not done again. */
+/** A backend that remembers op ids and does no upload twice. */
 class Backend implements Adapter {
   readonly calls: Call[] = [];
   readonly effects: string[] = [];
   readonly #done = new Map<string, string>();
-  /** What happens before anything is done. */
+  /** Called before the upload takes effect. */
   onCall: (call: Call) => void = () => undefined;
-  /** What happens between the effect and the answer. */
+  /** Called between the effect and the answer. */
   onDone: (call: Call) => Promise<void> = async () => undefined;
   /** Whether objects keep the ids that devices have given them. */
   keepsIds = false;
@@ -40,10 +40,10 @@ class Backend implements Adapter {
   }
 }
 
-/** Where the first upload of a test is kept while its job waits. */
+/** The note with the first upload of a test while its job waits. */
 const UPLOAD_NOTE = { kind: 'upload', key: 'op-1' } as const;
 
-/** A store on which something else happens right before a commit that `isMeant`, once. */
+/** A store that calls `overtaking.act` once, right before the first commit for which `isMeant` is true. */
 function overtakenStore(isMeant: (commit: Commit) => boolean = () => true) {
   const memory = openMemoryStore({ random: seededRandom(6) });
   const overtaking: { act: (() => Promise<unknown>) | null } = { act: null };
@@ -62,6 +62,23 @@ function overtakenStore(isMeant: (commit: Commit) => boolean = () => true) {
     },
   });
   return { store, overtaking };
+}
+
+/** A store that lists its calls about notes and objects. */
+function recordingStore() {
+  const memory = openMemoryStore({ random: seededRandom(7) });
+  const calls: string[] = [];
+  const store = new Proxy(memory, {
+    get: (engine, name) => {
+      const member: unknown = Reflect.get(engine, name, engine);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]) => {
+        if (['readNotes', 'listNotes', 'readObjects', 'commit'].includes(String(name))) calls.push(String(name));
+        return Reflect.apply(member, engine, args) as unknown;
+      };
+    },
+  });
+  return { store, calls };
 }
 
 const down = () => {
@@ -87,7 +104,7 @@ async function setUp(attributes: Record<string, unknown> = {}, store?: Store) {
   };
   const push = (...changes: Upload[]) => tidemark.devices.push(device, { changes });
   const md = async (source = 'Customer') => Object.fromEntries(await tidemark.readObjects({ source, user_id: 'ada' }));
-  /** Runs what is due, as the runner would; answers how jobs failed. */
+  /** Runs due jobs as the runner would. Returns the messages of those that failed. */
   const work = async (queue = UPLOAD_QUEUE, roundsMax = 100) => {
     const failures: string[] = [];
     for (let round = 0; round < roundsMax; round++) {
@@ -283,7 +300,7 @@ describe('uploads while the backend is in trouble', () => {
       ['op-2', 'queued', '1'],
     ]);
     expect(backend.calls.length).toBe(1);
-    // The next call: the same object waits behind, another does not.
+    // In the next call, an update of the same object is queued, too, and one of another object is not.
     expect(brief(await push(upload('update', '1', { n: 3 }), upload('update', '2', { n: 1 })))).toEqual([
       ['op-3', 'queued', '1'],
       ['op-4', 'applied', '2'],
@@ -662,7 +679,7 @@ describe('races and lost answers of uploads to a backend', () => {
     const { push, upload, backend, work, clock, waiting } = await setUp();
     backend.onCall = down;
     const create = upload('create', 'tmp', { n: 1 });
-    // Both arrive before the other is noted, so there are two jobs.
+    // Both requests arrive before either outcome is written, so there are two jobs.
     await Promise.all([push(create), push(create)]);
     clock.advance(UPLOAD_GIVE_UP_MS);
     let calls = 0;
@@ -741,6 +758,37 @@ describe('races and lost answers of uploads to a backend', () => {
     ]);
   });
 
+  it('[UPBACK-25] an upload to a backend reads its notes and its object once, and again after a conflict', async () => {
+    const { store, calls } = recordingStore();
+    const { push, upload, backend, tidemark, md } = await setUp({}, store);
+    const at = { source: 'Customer', user_id: 'ada' };
+    await tidemark.pushObjects({ ...at, objects: { '1': { n: 0 } } });
+    calls.length = 0;
+    await push(upload('update', '1', { n: 1 }));
+    expect(calls).toEqual(['listNotes', 'readNotes', 'readObjects', 'commit']);
+    backend.onDone = async () => {
+      await tidemark.pushObjects({ ...at, objects: { '1': { m: 1 } } });
+      calls.length = 0;
+    };
+    await push(upload('update', '1', { n: 2 }));
+    expect(calls).toEqual(['commit', 'readNotes', 'readObjects', 'commit']);
+    expect(await md()).toEqual({ '1': { n: 2, m: 1 } });
+  });
+
+  it('[UPBACK-21] an outcome that the device acknowledged while the backend was asked again is not sent again', async () => {
+    const { push, upload, backend, tidemark, device, waiting } = await setUp();
+    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 } } });
+    const update = upload('update', '1', { n: 0 });
+    backend.onDone = async () => {
+      backend.onDone = async () => undefined;
+      await push(update);
+      const acknowledged = new Map([['Customer', ['op-1']]]);
+      await tidemark.devices.pull(device, { sources: new Map([['Customer', null]]), acknowledged });
+    };
+    expect(brief(await push(update))).toEqual([['op-1', 'applied', '1']]);
+    expect(await waiting()).toEqual([]);
+  });
+
   it('[UPBACK-21] an upload that was applied meanwhile is not set aside', async () => {
     const { push, upload, backend, jobs, tidemark, clock, waiting } = await setUp({ cud_queue: 'office' });
     await push(upload('create', 'tmp', { n: 0 }));
@@ -793,14 +841,14 @@ describe('races and lost answers of uploads to a backend', () => {
     const { push, upload, backend, md, waiting, tidemark } = await setUp({}, store);
     await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
     const update = upload('update', '1', { n: 1 });
-    // The other request is done with this upload and the next between the first one's reading and its commit.
+    // Another request finishes this upload and the next one between the first request's reads and its commit.
     overtaking.act = async () => {
       await push(update);
       await push(upload('update', '1', { n: 2 }));
     };
     expect(brief(await push(update))).toEqual([['op-1', 'applied', '1']]);
     expect(await md()).toEqual({ '1': { n: 2 }, '2': { n: 0 } });
-    // The same where the backend answers differently.
+    // The same holds when the backend answers the second request differently.
     const refused = upload('update', '2', { n: 1 });
     overtaking.act = async () => {
       backend.onCall = () => {

@@ -8,7 +8,7 @@ import type { PartitionState, StoredObject } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import type { Footprint } from './upload-notes.ts';
 
-/** What is to become of an upload: what it makes of the object, or why it is not applied. */
+/** What an upload makes of its object, or why it is not applied. */
 export type Decision =
   | { readonly status: 'applied'; readonly verdict: Verdict }
   | { readonly status: 'rejected' | 'conflict'; readonly refusal: Refusal };
@@ -18,11 +18,11 @@ export interface UploadContext {
   readonly stored: StoredObject | undefined;
   readonly state: PartitionState;
   readonly conflicts: Conflicts;
-  /** What this device has written there itself. */
+  /** What this device has written to the object itself. */
   readonly footprint: Footprint;
 }
 
-/** Pure: what the upload makes of the object as it is. */
+/** Decides what the upload makes of the object as it is. Pure. */
 export function decideUpload(upload: AdmittedUpload, context: UploadContext): Decision {
   const current = liveRecord(context.stored);
   switch (upload.op) {
@@ -60,7 +60,7 @@ function decideChange(upload: AdmittedUpload, current: ObjectRecord, context: Up
   return { status: 'conflict', refusal: new Refusal('object_changed', detail) };
 }
 
-/** An attribute that the upload touches and somebody else has changed since; null: there is none. */
+/** An attribute that the upload touches and that another writer has changed since; null: there is none. */
 function changedByOthers(
   { op, attributes, seen }: AdmittedUpload,
   current: ObjectRecord,
@@ -72,30 +72,30 @@ function changedByOthers(
     const text = current.attributes.get(name);
     if (text !== undefined && text === attributes.get(name)) continue;
     if (changedAt(name, current) <= seenSeq) continue;
-    if (!isOwnDoing(name, current, footprint)) return name;
+    if (!isOwnChange(name, current, footprint)) return name;
   }
   return null;
 }
 
 /**
- * Whether the attribute is as this device left it. One that the object never had dates from its birth; whoever has
- * written to the object and still stands there knew of that birth, or was it.
+ * Whether the attribute is as this device left it. An attribute that the object never had counts as old as the object: a
+ * device whose own values are still in the object knew of its creation.
  */
-function isOwnDoing(name: string, { attributes, marks }: ObjectRecord, footprint: Footprint): boolean {
+function isOwnChange(name: string, { attributes, marks }: ObjectRecord, footprint: Footprint): boolean {
   const isOwn = (own: string, text: string) => footprint.get(own) === textChecksum(text);
   const text = attributes.get(name);
   if (text !== undefined) return isOwn(name, text);
   return !marks.gone.has(name) && [...attributes].some(([own, its]) => isOwn(own, its));
 }
 
-/** An attribute nobody has touched, present or not, is as old as the object. */
+/** The seq of the last change. An attribute that was never changed, present or not, is as old as the object. */
 function changedAt(name: string, { marks }: ObjectRecord): number {
   return marks.touched.get(name) ?? marks.gone.get(name) ?? marks.born;
 }
 
 /**
- * Up to where the device surely knew what it changed. In another life, or below the floor, where marks are forgotten,
- * nothing can be told any more: then everything counts as changed since.
+ * The seq up to which the device knew the object when it changed it. With a token of another epoch, or below the floor,
+ * where marks are trimmed, everything counts as changed since.
  */
 function seenSeqOf(seen: string | null, state: PartitionState): number {
   const token = seen === null ? null : readToken(seen);

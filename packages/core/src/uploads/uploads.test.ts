@@ -11,7 +11,7 @@ interface Scene extends TestTidemark {
   readonly push: (...changes: Partial<Upload>[]) => Promise<readonly Outcome[]>;
 }
 
-/** A device of ada, and a way to upload to `Order` saying only what matters. */
+/** A device of ada that uploads to `Order`, with defaults for what a test does not name. */
 async function scene(settings: Record<string, unknown> = {}): Promise<Scene> {
   const test = await newTidemark();
   await test.tidemark.sources.update('Order', settings);
@@ -80,7 +80,7 @@ describe('uploads', () => {
     const [first] = await test.push(create);
     await test.push({ op: 'delete', id: 'n' });
     expect(await test.push(create)).toEqual([first]);
-    // What it says the second time does not matter: it is known by its id.
+    // The content of the repetition does not matter, because the upload is known by its op id.
     expect(await test.push({ ...create, op: 'update', attributes: { a: 9 } })).toEqual([first]);
     expect(await objects(test)).toEqual({});
     const twice = await test.push(
@@ -291,7 +291,7 @@ describe('conflicts', () => {
     expect(await test.push({ attributes: { c: 3 }, seen })).toMatchObject([conflict]);
     expect(await test.push({ op: 'delete', seen })).toMatchObject([conflict]);
     expect(await objects(test)).toEqual({ 1: { a: 2, b: 1 } });
-    // Other attributes, and what is the same anyway, are no conflict.
+    // Changes of other attributes, or to equal values, are no conflicts.
     expect(await test.push({ attributes: { b: 3, a: 2 }, seen })).toMatchObject([{ status: 'applied' }]);
     expect(await objects(test)).toEqual({ 1: { a: 2, b: 3 } });
     const now = await tokenOf(test, test.device);
@@ -320,7 +320,7 @@ describe('conflicts', () => {
     );
     expect(chain.map(({ status }) => status)).toEqual(new Array(5).fill('applied'));
     expect(await test.push({ attributes: { a: 4 }, seen })).toMatchObject([{ status: 'applied' }]);
-    // Somebody else's, on top of them, are.
+    // A later change of another writer is a conflict.
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 5 } } });
     expect(await test.push({ attributes: { a: 6 }, seen })).toMatchObject([{ status: 'conflict' }]);
     const other = await newDevice(test, 'ada');
@@ -336,7 +336,7 @@ describe('conflicts', () => {
       { op: 'update', id: 'n', attributes: { y: 1 }, seen },
     );
     expect(chain.map(({ status }) => status)).toEqual(new Array(3).fill('applied'));
-    // Of an object somebody else made meanwhile the device knew nothing.
+    // The device knew nothing of an object that another writer created meanwhile.
     await test.tidemark.pushObjects({ ...orders, objects: { theirs: { x: 1 } } });
     const foreign = { op: 'update', id: 'theirs', attributes: { y: 1 }, seen } as const;
     expect(await test.push(foreign)).toMatchObject([{ status: 'conflict' }]);
