@@ -1,8 +1,7 @@
+import { type Outgoing, type TextAnswer, TidemarkError, Transport } from '@tidemark/backend/transport';
 import { parseJson } from '@tidemark/protocol';
 import { CliFailure, type FailureParticulars } from './cli-failure.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
-
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 export interface ApiOptions {
   readonly url: string;
@@ -12,36 +11,26 @@ export interface ApiOptions {
 }
 
 export interface Request {
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly query?: NonNullable<Outgoing['query']>;
   /** JSON text, sent as it is: what a file holds must not lose digits on the way. */
   readonly body?: string;
   readonly accept?: string;
 }
 
-export interface Answer {
-  readonly text: string;
-  readonly isJson: boolean;
-}
-
-/** RFC 9457, as far as it is shown. */
-interface Problem {
-  readonly title?: string;
-  readonly detail?: string;
-  readonly code?: string;
-  readonly hint?: string;
-  readonly request_id?: string;
-  readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
-}
-
-/** A proxy in between may answer with a whole page. */
-const TOLD_UNITS_MAX = 300;
-
-/** Speaks to one server. Everything but a success is a `CliFailure` with what the server said. */
+/** Calls one server once, without repetition. Everything but a success is a `CliFailure` with what the server said. */
 export class ApiClient {
   readonly #options: ApiOptions;
+  readonly #transport: Transport;
 
   constructor(options: ApiOptions) {
     this.#options = options;
+    const { url, token, timeoutMs } = options;
+    this.#transport = new Transport({
+      url,
+      timeoutMs,
+      retry: { attemptsMax: 1 },
+      ...(token === null ? {} : { token }),
+    });
   }
 
   async get<T>(path: string, query: Request['query'] = {}): Promise<T> {
@@ -56,110 +45,66 @@ export class ApiClient {
     return parsed<T>(await this.call('DELETE', path), path);
   }
 
-  async call(method: Method, path: string, request: Request = {}): Promise<Answer> {
-    const response = await this.#fetch(method, path, request);
-    const text = await this.#textOf(response);
-    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
-    if (response.status === 200) return { text, isJson };
-    throw this.#refusal(response, isJson ? problemIn(text) : { detail: text.trim().slice(0, TOLD_UNITS_MAX) });
-  }
-
-  async #fetch(method: Method, path: string, { query = {}, body, accept }: Request): Promise<Response> {
-    const { url, token, timeoutMs } = this.#options;
-    const headers: Record<string, string> = { accept: accept ?? 'application/json' };
-    if (token !== null) headers['x-sync-api-token'] = token;
-    if (body !== undefined) headers['content-type'] = 'application/json';
+  async call(method: Outgoing['method'], path: string, request: Request = {}): Promise<TextAnswer> {
     try {
-      return await fetch(`${url}${path}${queryText(query)}`, {
-        method,
-        headers,
-        // A redirect could carry the token to somebody else.
-        redirect: 'manual',
-        signal: AbortSignal.timeout(timeoutMs),
-        ...(body === undefined ? {} : { body }),
-      });
+      return await this.#transport.text({ method, path, repetition: 'harmful', ...request });
     } catch (error) {
-      throw this.#unreachable(error);
+      throw error instanceof TidemarkError ? this.#failureOf(error) : error;
     }
   }
 
-  async #textOf(response: Response): Promise<string> {
-    try {
-      return await response.text();
-    } catch (error) {
-      throw this.#unreachable(error);
-    }
-  }
-
-  #unreachable(error: unknown): CliFailure {
+  #failureOf(error: TidemarkError): CliFailure {
     const { url, timeoutMs } = this.#options;
-    const { name, cause } = error as Error & { readonly cause?: NodeJS.ErrnoException };
-    if (name === 'TimeoutError') {
+    if (error.code === 'timeout') {
       return new CliFailure(`${url} has not answered within ${timeoutMs / 1_000} s`, {
         exitCode: EXIT.unavailable,
         hint: 'the call may still take effect; --timeout gives it longer',
       });
     }
-    return new CliFailure(`no server answers at ${url} (${cause?.code ?? cause?.message ?? String(error)})`, {
-      exitCode: EXIT.unavailable,
-      hint: 'start one with tidemark serve, or name another with --url or TIDEMARK_URL',
-    });
-  }
-
-  #refusal(response: Response, problem: Problem): CliFailure {
-    const { status, statusText, headers } = response;
-    const requestId = problem.request_id ?? headers.get('x-request-id') ?? undefined;
-    const hint = problem.hint ?? hintOf(response, this.#options.url);
-    const particulars: FailureParticulars = {
-      exitCode: exitCodeOf(status),
-      ...(problem.code === undefined ? {} : { code: problem.code }),
-      ...(hint === undefined ? {} : { hint }),
-      ...(requestId === undefined ? {} : { requestId }),
-      places: (problem.errors ?? []).map(({ pointer, detail }) => `${pointer}: ${detail}`),
-    };
-    // A body may be empty; then the status is all there is.
-    return new CliFailure(
-      problem.detail || problem.title || `the server answered ${status} ${statusText}`,
-      particulars,
-    );
+    if (error.code === 'unreachable') {
+      return new CliFailure(`no server answers at ${url} (${reasonOf(error.cause)})`, {
+        exitCode: EXIT.unavailable,
+        hint: 'start one with tidemark serve, or name another with --url or TIDEMARK_URL',
+      });
+    }
+    return new CliFailure(error.message, particularsOf(error, url));
   }
 }
 
-function parsed<T>({ text, isJson }: Answer, path: string): T {
-  if (isJson) {
-    try {
-      return parseJson(text) as T;
-    } catch {
-      // Told below: it is not what a Tidemark server answers.
-    }
+function reasonOf(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return code ?? message;
+}
+
+function particularsOf(error: TidemarkError, url: string): FailureParticulars {
+  const { code, request_id: requestId, errors } = error;
+  const hint = hintOf(error, url);
+  return {
+    exitCode: exitCodeOf(error.status),
+    ...(code.startsWith('http_') ? {} : { code }),
+    ...(hint === null ? {} : { hint }),
+    ...(requestId === null ? {} : { requestId }),
+    places: errors.map(({ pointer, detail }) => `${pointer}: ${detail}`),
+  };
+}
+
+function parsed<T>({ text, isJson }: TextAnswer, path: string): T {
+  try {
+    if (isJson) return parseJson(text) as T;
+  } catch {
+    // Reported below.
   }
   throw new CliFailure(`the answer to ${path} is not JSON; is this a Tidemark server?`);
 }
 
-function problemIn(text: string): Problem {
-  try {
-    return (parseJson(text) as Problem | null) ?? {};
-  } catch {
-    return {};
-  }
-}
-
-function queryText(query: NonNullable<Request['query']>): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
-  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
-}
-
-function exitCodeOf(status: number): ExitCode {
+function exitCodeOf(status: number | null): ExitCode {
   if (status === 401 || status === 403) return EXIT.notAllowed;
   return status === 502 || status === 503 || status === 504 ? EXIT.unavailable : EXIT.failed;
 }
 
-function hintOf({ status, headers }: Response, url: string): string | undefined {
+function hintOf({ status, hint, retryAfterMs }: TidemarkError, url: string): string | null {
+  if (status !== null && status >= 300 && status < 400) return `${hint} (--url)`;
+  if (hint !== null) return hint;
   if (status === 401) return `log in with tidemark login --url ${url}`;
-  const retryAfter = headers.get('retry-after');
-  if (retryAfter !== null) return `try again in ${retryAfter} s`;
-  return status >= 300 && status < 400
-    ? `the server points to ${headers.get('location')}; use that as --url`
-    : undefined;
+  return retryAfterMs === null ? null : `try again in ${Math.ceil(retryAfterMs / 1_000)} s`;
 }

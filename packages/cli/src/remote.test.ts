@@ -556,7 +556,7 @@ describe.concurrent('refusals', () => {
     const elsewhere = await fakeServer({});
     const headers = { location: `${elsewhere.url}/rc/v1/users/anna` };
     const result = await speak(show, call, { status: 307, headers, body: '' });
-    expect(result).toMatchObject({ code: 1, err: expect.stringContaining('use that as --url') });
+    expect(result).toMatchObject({ code: 1, err: expect.stringContaining('use it as url (--url)') });
     expect(elsewhere.seen).toEqual([]);
   });
 

@@ -5,6 +5,8 @@ import { problemError } from './problem-error.ts';
 import { DEFAULT_RETRY_POLICY, pauseBeforeNextMs, type Repetition, type RetryPolicy } from './retry-policy.ts';
 import { TidemarkError } from './tidemark-error.ts';
 
+export { TidemarkError };
+
 export interface ClientOptions {
   /** Where the server is, without the path of the API: `http://127.0.0.1:9292`. */
   readonly url: string;
@@ -31,6 +33,14 @@ export interface Outgoing {
   /** JSON text. */
   readonly body?: string;
   readonly repetition: Repetition;
+  /** The media types that are wanted; JSON when absent. */
+  readonly accept?: string;
+}
+
+/** An answer as it was sent. */
+export interface TextAnswer {
+  readonly text: string;
+  readonly isJson: boolean;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -86,6 +96,15 @@ export class Transport {
       const text = await textOf(response, this.#options.answerBytesMax ?? ANSWER_BYTES_MAX);
       deadline.release();
       return jsonIn<T>(response, text);
+    });
+  }
+
+  /** The answer as text: what a number looks like is kept. */
+  text(outgoing: Outgoing, options: CallOptions = {}): Promise<TextAnswer> {
+    return this.#withRetries(outgoing, options, async (response, deadline) => {
+      const text = await textOf(response, this.#options.answerBytesMax ?? ANSWER_BYTES_MAX);
+      deadline.release();
+      return { text, isJson: isJson(response) };
     });
   }
 
@@ -154,8 +173,8 @@ export class Transport {
     return `${this.#base}${path}${parameters.size === 0 ? '' : `?${parameters.toString()}`}`;
   }
 
-  #initOf({ method, body }: Outgoing, signal: AbortSignal): RequestInit {
-    const headers: Record<string, string> = { accept: 'application/json' };
+  #initOf({ method, body, accept = 'application/json' }: Outgoing, signal: AbortSignal): RequestInit {
+    const headers: Record<string, string> = { accept };
     if (this.#options.token !== undefined) headers['x-sync-api-token'] = this.#options.token;
     if (body !== undefined) headers['content-type'] = 'application/json';
     return { method, headers, redirect: 'manual', signal, ...(body === undefined ? {} : { body }) };
@@ -207,8 +226,12 @@ async function textOf(response: Response, bytesMax: number, beyond: 'cut' | 'fai
   return text + decoder.decode();
 }
 
+function isJson(response: Response): boolean {
+  return /\bjson\b/.test(response.headers.get('content-type') ?? '');
+}
+
 function jsonIn<T>(response: Response, text: string): T {
-  if (/\bjson\b/.test(response.headers.get('content-type') ?? '')) {
+  if (isJson(response)) {
     try {
       return parseJson(text) as T;
     } catch {
