@@ -13,10 +13,10 @@ const folder = new URL('../../../deploy/', import.meta.url);
 const read = (name: string) => readFileSync(fileURLToPath(new URL(name, folder)), 'utf8');
 const filesIn = (name: string) => readdirSync(fileURLToPath(new URL(name, folder)));
 
-/** Variables that are no setting of ours. */
+/** Variables that are not our settings. */
 const FOREIGN = new Set(['NODE_ENV']);
 
-/** A setting may come from its variable, or, when it is a secret, from a file that another one names. */
+/** A setting comes from its variable or, if it is a secret, from a file named by another one. */
 function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
   const known = new Map(
     SETTINGS.flatMap(
@@ -39,34 +39,37 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
 describe('units', () => {
   const units = filesIn('systemd/');
 
-  it('[DEPLOY-1] are what they are called', () => {
+  it('[DEPLOY-1] unit files have the names that the documentation uses', () => {
     expect(units.sort()).toEqual([
       ...['tidemark-backup.service', 'tidemark-backup.timer', 'tidemark-on-valkey@.service', 'tidemark.service'],
     ]);
   });
 
-  it.each(units)('[DEPLOY-1] %s has sections and settings, and names only what there is', async (name) => {
-    const lines = read(`systemd/${name}`)
-      .split('\n')
-      .filter((line) => line !== '' && !line.startsWith('#'));
-    const odd = lines.filter((line) => !/^\[(?:Unit|Service|Timer|Install)\]$|^[A-Z][A-Za-z]*=.+$/.test(line));
-    expect(odd).toEqual([]);
-    const env = lines.flatMap((line) => /^Environment=([A-Z_]+)=(.*)$/.exec(line)?.slice(1) ?? []);
-    const pairs = Object.fromEntries(
-      env.flatMap((part, index) => (index % 2 === 0 ? [[part, env[index + 1] ?? '']] : [])),
-    );
-    expect(problemsOf(pairs)).toEqual([]);
-    for (const line of lines) {
-      const [, credential] = /%d\/(\w+)/.exec(line) ?? [];
-      if (credential !== undefined)
-        expect(lines).toContainEqual(expect.stringContaining(`LoadCredential=${credential}:`));
-      const [, words] = /\/cli\/main\.js ([^"']*)/.exec(line) ?? [];
-      if (words !== undefined) expect(await commandProblem(words)).toBeNull();
-    }
-  });
+  it.each(units)(
+    '[DEPLOY-1] %s has sections and settings, and refers only to existing commands and files',
+    async (name) => {
+      const lines = read(`systemd/${name}`)
+        .split('\n')
+        .filter((line) => line !== '' && !line.startsWith('#'));
+      const odd = lines.filter((line) => !/^\[(?:Unit|Service|Timer|Install)\]$|^[A-Z][A-Za-z]*=.+$/.test(line));
+      expect(odd).toEqual([]);
+      const env = lines.flatMap((line) => /^Environment=([A-Z_]+)=(.*)$/.exec(line)?.slice(1) ?? []);
+      const pairs = Object.fromEntries(
+        env.flatMap((part, index) => (index % 2 === 0 ? [[part, env[index + 1] ?? '']] : [])),
+      );
+      expect(problemsOf(pairs)).toEqual([]);
+      for (const line of lines) {
+        const [, credential] = /%d\/(\w+)/.exec(line) ?? [];
+        if (credential !== undefined)
+          expect(lines).toContainEqual(expect.stringContaining(`LoadCredential=${credential}:`));
+        const [, words] = /\/cli\/main\.js ([^"']*)/.exec(line) ?? [];
+        if (words !== undefined) expect(await commandProblem(words)).toBeNull();
+      }
+    },
+  );
 });
 
-/** Whether a command line names a command and flags that exist. */
+/** Returns what is wrong with the command and flags of a command line. */
 async function commandProblem(words: string): Promise<string | null> {
   const [name = '', ...rest] = words.trim().split(/\s+/);
   const program = await buildProgram(new Cli(new Terminal(process, {}), {}, '.'));
@@ -88,13 +91,13 @@ describe('the container image', () => {
   const ignored = new Set(read('../.dockerignore').split('\n'));
   const image = read('Dockerfile');
 
-  it('[DEPLOY-4] the builder is given no history, data, secrets or outputs of this machine', () => {
+  it('[DEPLOY-4] the build context contains no history, data, secrets or build outputs of this machine', () => {
     for (const pattern of ['.git', '**/node_modules', '**/data', '**/secrets', '**/secrets.json', '**/.env*']) {
       expect(ignored).toContain(pattern);
     }
   });
 
-  it('[DEPLOY-4] the image holds what was built for running, and runs as an ordinary user', () => {
+  it('[DEPLOY-4] the image contains the production build and runs as an ordinary user', () => {
     const [, run = ''] = image.split(/^FROM .*$/m).slice(1);
     const copied = [...run.matchAll(/^COPY --from=build (.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '));
     expect(copied.map((path) => path.replace('/opt/tidemark/', ''))).toEqual([
@@ -104,7 +107,7 @@ describe('the container image', () => {
     expect(run).toMatch(/^USER node$/m);
   });
 
-  it('[DEPLOY-4] secrets of the compose file are made for the user that reads them', () => {
+  it('[DEPLOY-4] secrets of the compose file are readable by the user that needs them', () => {
     const text = read('compose.yaml');
     const { services, secrets } = parse(text) as {
       readonly services: { readonly tidemark: { readonly user: string } };
@@ -118,7 +121,7 @@ describe('the container image', () => {
   });
 });
 
-it('[DEPLOY-2] the compose file names only services, secrets, settings and ports there are', () => {
+it('[DEPLOY-2] the compose file refers only to existing services, secrets, settings and ports', () => {
   const file = parse(read('compose.yaml')) as {
     readonly services: Readonly<Record<string, Service>>;
     readonly secrets: Readonly<Record<string, unknown>>;
@@ -142,11 +145,11 @@ it('[DEPLOY-2] the compose file names only services, secrets, settings and ports
   expect(image).toContain(`EXPOSE ${env.TIDEMARK_PORT}`);
 });
 
-describe('what is watched', () => {
+describe('monitoring', () => {
   let exported: Map<string, Set<string>>;
 
   beforeAll(async () => {
-    // What a server sends as /metrics, once it has had a request.
+    // What a server sends as /metrics after a request.
     const metrics = new Metrics();
     metrics.watchListeners(() => 0);
     metrics.requestTally({ method: 'POST', route: '/sync/v1/pull', status: '2xx' }).observe(0.01);
@@ -156,7 +159,7 @@ describe('what is watched', () => {
   const alerts = () => (parse(read('prometheus/alerts.yaml')) as Alerts).groups.flatMap(({ rules }) => rules);
   const dashboard = () => JSON.parse(read('grafana/tidemark.json')) as Dashboard;
 
-  it('[DEPLOY-3] every alert asks for metrics and labels that are exported, and says what to do', () => {
+  it('[DEPLOY-3] every alert uses exported metrics and labels, and says what to do', () => {
     expect(alerts().length).toBeGreaterThan(5);
     for (const { alert, expr, labels, annotations } of alerts()) {
       expect({ alert, problems: promProblems(expr, exported) }).toEqual({ alert, problems: [] });
@@ -167,7 +170,7 @@ describe('what is watched', () => {
     }
   });
 
-  it('[DEPLOY-3] every panel asks for metrics and labels that are exported', () => {
+  it('[DEPLOY-3] every panel uses exported metrics and labels', () => {
     const { panels, templating } = dashboard();
     const asked = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     expect(asked.length).toBeGreaterThan(10);
@@ -180,7 +183,7 @@ describe('what is watched', () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
   });
 
-  it('[DEPLOY-3] a metric or a label that is not exported would be noticed', () => {
+  it('[DEPLOY-3] a metric or label that is not exported is detected', () => {
     expect(promProblems('rate(tidemark_gone_total[5m])', exported)).toEqual(['tidemark_gone_total is not exported']);
     expect(promProblems('tidemark_event_streams{colour="red"}', exported)).toEqual([
       'tidemark_event_streams has no colour',
@@ -190,7 +193,7 @@ describe('what is watched', () => {
     ]);
   });
 
-  it('[DEPLOY-3] what is scraped is what is served', () => {
+  it('[DEPLOY-3] the scrape configuration matches the served metrics', () => {
     const { scrape_configs: jobs, rule_files } = parse(read('prometheus/prometheus.yaml')) as {
       readonly scrape_configs: readonly { readonly job_name: string; readonly metrics_path: string }[];
       readonly rule_files: readonly string[];
@@ -216,11 +219,11 @@ interface Dashboard {
   readonly templating: { readonly list: readonly { readonly name: string }[] };
 }
 
-/** Labels that Prometheus adds to what it scrapes. */
+/** Labels that Prometheus adds. */
 const ADDED = ['job', 'instance'];
 const FUNCTIONS = new Set(['sum', 'rate', 'increase', 'topk', 'histogram_quantile', 'time', 'and']);
 
-/** Series and their labels, as they were scraped; those of a metric without samples by its type alone. */
+/** Returns the scraped series with their labels; metrics without samples are known by their type. */
 function seriesIn(text: string): Map<string, Set<string>> {
   const series = new Map<string, Set<string>>([['up', new Set(ADDED)]]);
   for (const line of text.split('\n')) {
@@ -233,7 +236,10 @@ function seriesIn(text: string): Map<string, Set<string>> {
   return series;
 }
 
-/** What a query names that nobody exports. It reads names, labels in braces and groupings, which is all ours use. */
+/**
+ * Returns names in a query that are not exported. It understands names, labels in braces and groupings, which is all
+ * our queries use.
+ */
 function promProblems(expr: string, series: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] {
   const problems: string[] = [];
   const plain = expr.replaceAll(/"[^"]*"/g, '""').replaceAll(/\[[^\]]*\]/g, '');

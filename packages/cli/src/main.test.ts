@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
-// The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+// The built server in its own process. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
 const children: ChildProcess[] = [];
@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 function start(env: Record<string, string>) {
-  // Whether the tests run as root, which is warned about, must not matter to them.
+  // Hides the warning about running as root.
   const quiet = { TIDEMARK_LOG_LEVEL: 'error' };
   const settings = { TIDEMARK_DATA: folder.path, TIDEMARK_ADMIN_PASSWORD: 'kelp-forest-9341', ...quiet, ...env };
   const child = spawn(process.execPath, [MAIN, 'serve'], {
@@ -44,15 +44,18 @@ function start(env: Record<string, string>) {
   };
 }
 
-it.each(['SIGTERM', 'SIGINT'] as const)('says where it is ready, answers, and ends well on %s', async (signal) => {
-  const server = start({ TIDEMARK_HOST: '127.0.0.1', TIDEMARK_PORT: '0' });
-  const line = await server.firstLine();
-  const [, url] = /^Tidemark 0\.1\.0 is ready at (http:\/\/127\.0\.0\.1:[0-9]+)$/.exec(line) ?? [];
-  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
-  expect(await server.end(signal)).toEqual({ code: 0, killedBy: null, stderr: '' });
-});
+it.each(['SIGTERM', 'SIGINT'] as const)(
+  'the server reports its address, answers, and exits with 0 on %s',
+  async (signal) => {
+    const server = start({ TIDEMARK_HOST: '127.0.0.1', TIDEMARK_PORT: '0' });
+    const line = await server.firstLine();
+    const [, url] = /^Tidemark 0\.1\.0 is ready at (http:\/\/127\.0\.0\.1:[0-9]+)$/.exec(line) ?? [];
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
+    expect(await server.end(signal)).toEqual({ code: 0, killedBy: null, stderr: '' });
+  },
+);
 
-it('a port that is none is told in one line, and as a fault of the configuration', async () => {
+it('an invalid port is reported in one line as an error of the configuration', async () => {
   expect(await start({ TIDEMARK_PORT: 'many' }).end()).toEqual({
     code: 78,
     killedBy: null,

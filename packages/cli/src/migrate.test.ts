@@ -36,7 +36,7 @@ afterAll(async () => {
   await removeHome();
 });
 
-/** The program as it is shipped, in a process of its own. */
+/** Runs the built program in its own process. */
 async function migrateApart(...args: readonly string[]) {
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [MAIN, 'migrate', ...args], {
@@ -48,7 +48,7 @@ async function migrateApart(...args: readonly string[]) {
   return { code: code as number | null, out, err };
 }
 
-/** The same in this process, which is quicker. Its servers are not seen on a folder then. */
+/** Runs the program in this process, which is faster. It then does not notice servers on a folder. */
 const migrate = (...args: readonly string[]) =>
   runInProcess(['migrate', ...args], { env: { HOME: home }, folder: home });
 
@@ -90,7 +90,7 @@ async function moved(from: Place, to: Place): Promise<Record<string, number>> {
   return (JSON.parse(result.out) as { counts: Record<string, number> }).counts;
 }
 
-/** Every kind of write there is. */
+/** Makes every kind of write. */
 async function makeHistory({ admin, url, token }: Served): Promise<TestDevice> {
   const done = async (call: Promise<{ readonly status: number; readonly text: string }>) => {
     const { status, text: told } = await call;
@@ -130,7 +130,7 @@ async function makeHistory({ admin, url, token }: Served): Promise<TestDevice> {
   return device;
 }
 
-/** Everything that the API shows and that does not tell of the asking itself. */
+/** Everything that the API shows, except for effects of the requests themselves. */
 async function documentsSeen(admin: Caller, phone: string, tablet: string): Promise<Record<string, unknown>> {
   const paths = [
     ...['/rc/v1/users', '/rc/v1/users/ada', '/rc/v1/users/bob', '/rc/v1/users/ada/clients', '/rc/v1/users/gone'],
@@ -178,7 +178,7 @@ async function caughtUp(device: TestDevice, token: string | null): Promise<strin
   return page.token;
 }
 
-/** The same device, as it speaks to another server. */
+/** The same device at another server. */
 function at(served: Served, device: TestDevice): TestDevice {
   const other = deviceOf({ url: served.url }, device.session);
   onTestFinished(() => other.api.close());
@@ -213,7 +213,7 @@ async function queuedPayloads(where: Place): Promise<readonly (string | undefine
 }
 
 describe('tidemark migrate', () => {
-  it('[MIGRATE-7] moves everything to Valkey and back; devices at any cursor go on exactly', {
+  it('[MIGRATE-7] migrate moves everything to Valkey and back, and devices continue from any token', {
     timeout: 600_000,
   }, async () => {
     const [folder, prefix, back]: [Place, Place, Place] = [{ folder: 'old' }, { prefix: 'moved:' }, { folder: 'new' }];
@@ -230,7 +230,7 @@ describe('tidemark migrate', () => {
       await pull(at(served, phone), caught),
       await pull(at(served, tablet), half),
     ];
-    // What devices have acknowledged is noted behind their answers: a server that has ended has noted all of it.
+    // Acknowledgements of devices are stored after their answers; a stopped server has stored all of them.
     const look = async (where: Place) => {
       const looking = await serve(where);
       const seen = await documentsSeen(looking.admin, phone.id, tablet.id);
@@ -282,7 +282,7 @@ describe('tidemark migrate', () => {
     expect(Object.values(md).filter((object) => 'made' in object)).toEqual([{ made: 'on the device' }]);
   });
 
-  it('[MIGRATE-6] refuses a source that a server uses, and a target that holds something', async () => {
+  it('[MIGRATE-6] migrate refuses a source that a server uses, and a target that is not empty', async () => {
     const served = await serve({ folder: 'busy' });
     const used = await serve({ prefix: 'busy:' });
     const busy = await migrate('--from', valkey.address, '--from-prefix', 'busy:', '--to', 'out');
@@ -301,11 +301,11 @@ describe('tidemark migrate', () => {
     await (await serve({ folder: 'busy' })).close();
   });
 
-  it('[MIGRATE-4] what was broken off is told by serve, cleaned on demand, and a source can be released', async () => {
+  it('[MIGRATE-4] serve reports an interrupted migration, the target can be cleaned, and the source can be released', async () => {
     const [from, to]: [Place, Place] = [{ folder: 'kept' }, { prefix: 'half:' }];
     await (await serve(from)).close();
     const ends = ['--from', 'kept', '--to', valkey.address, '--to-prefix', 'half:'];
-    // As a migration leaves them that is killed while it compares.
+    // The state after a migration was killed during its comparison.
     const half = await openMovable(configAt(to), { as: 'target', isCleaned: false });
     await half.import([{ what: 'entry', key: ['user', 'stray'], value: '{}', version: 1 }]);
     await half.close();

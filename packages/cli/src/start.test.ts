@@ -9,7 +9,7 @@ import { Caller, type TemporaryFolder, temporaryFolder } from '@tidemark/testing
 import { ADMIN_PASSWORD, runInProcess } from '@tidemark/testing/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-// The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+// The built server in its own process. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
 let folder: TemporaryFolder;
@@ -24,7 +24,7 @@ afterEach(async () => {
   await folder.remove();
 });
 
-/** Everything that the process says, on either stream. */
+/** Collects the output of the process on both streams. */
 function start(env: Readonly<Record<string, string>>) {
   const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: join(folder.path, 'data'), ...env };
   const child = spawn(process.execPath, [MAIN, 'serve'], { env: { ...process.env, ...settings }, cwd: folder.path });
@@ -47,7 +47,7 @@ async function exitOf(
   return { code, text: said.text };
 }
 
-describe('a configuration that is a hole', () => {
+describe('insecure configurations', () => {
   it.each([
     ['TIDEMARK_BODY_BYTES_MAX', '-1'],
     ['TIDEMARK_BODY_BYTES_MAX', 'Infinity'],
@@ -57,7 +57,7 @@ describe('a configuration that is a hole', () => {
     ['TIDEMARK_METRICS_PUBLIC', 'yes please'],
     ['TIDEMARK_PUBLIC_URL', 'https://u:secret@sync.example'],
     ['TIDEMARK_ADMIN_LOGIN', '*'],
-  ])('[HARD-64] %s=%s keeps the server from starting, and is named', async (name, value) => {
+  ])('[HARD-64] %s=%s prevents the start with a message that names the setting', async (name, value) => {
     const { code, err } = await runInProcess(['serve'], {
       env: { TIDEMARK_PORT: '0', [name]: value },
       folder: folder.path,
@@ -78,9 +78,9 @@ describe('a configuration that is a hole', () => {
     expect(text).not.toContain('the secret in the file');
   });
 
-  it('[HARD-64] there is no default password: the first start makes one and tells it once', async () => {
+  it('[HARD-64] without a configured password the first start generates one and shows it once', async () => {
     const first = start({});
-    // Both lines may arrive at once, so the text is looked at and not the events.
+    // Both lines may arrive in one event, so the whole text is checked.
     await expect.poll(() => first.said.text).toContain('is ready at');
     first.child.kill('SIGTERM');
     await once(first.child, 'close');
@@ -101,8 +101,8 @@ describe('a configuration that is a hole', () => {
   });
 });
 
-describe('a configuration that is allowed and still unwise', () => {
-  it('[HARD-64] a password that is guessed first is told at the start, and not repeated', async () => {
+describe('risky configurations', () => {
+  it('[HARD-64] a commonly guessed password causes a warning at the start and is not repeated', async () => {
     const { child, said } = start({ TIDEMARK_ADMIN_PASSWORD: 'letmein' });
     await expect.poll(() => said.text).toContain('is ready at');
     child.kill('SIGTERM');
@@ -111,7 +111,7 @@ describe('a configuration that is allowed and still unwise', () => {
     expect(said.text).not.toContain('letmein');
   });
 
-  it('[HARD-64] running as root is told, and running as somebody else is not', () => {
+  it('[HARD-64] running as root causes a warning, and running as another user does not', () => {
     const warningsFor = (userId: number) =>
       loadConfig({ env: {}, folder: folder.path, userId }).warnings.map(({ detail }) => detail);
     expect(warningsFor(0)).toEqual([expect.stringContaining('the server runs as root')]);
@@ -119,8 +119,8 @@ describe('a configuration that is allowed and still unwise', () => {
   });
 });
 
-describe('what the server says', () => {
-  it('[HARD-65] never contains a token, a password, a device pin or data, at the most talkative level', async () => {
+describe('log output', () => {
+  it('[HARD-65] the output never contains tokens, passwords, push addresses or data, at the most detailed level', async () => {
     const { child, said, lines } = start({ TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD, TIDEMARK_LOG_LEVEL: 'debug' });
     const [ready] = (await once(lines, 'line')) as [string];
     const url = ready.split(' ').at(-1) ?? '';

@@ -1,7 +1,4 @@
-/**
- * What can be wrong with a call of the SDK. Refusals of the server keep their own code, see docs/errors.md; these are
- * the ones a device makes up itself.
- */
+/** Codes of errors that the SDK creates itself. Refusals of the server keep their own code, see docs/errors.md. */
 export type ClientErrorCode =
   | 'offline'
   | 'unreachable'
@@ -16,13 +13,13 @@ export type ClientErrorCode =
   | 'store_damaged'
   | 'unknown_upload';
 
-/** A handled no. `code` is a `ClientErrorCode`, or the code of a refusal when the server said no. */
+/** An expected error. `code` is a `ClientErrorCode`, or the code of the server's refusal. */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
   readonly code: string;
-  /** The HTTP status, when the server answered. */
+  /** The HTTP status if the server answered. */
   readonly status: number | null;
-  /** When the server wants to be asked again, as far as it said. */
+  /** The wait that the server asked for, if any. */
   readonly retryAfterMs: number | null;
 
   constructor(
@@ -41,7 +38,7 @@ export function clientError(code: ClientErrorCode, detail: string, cause?: unkno
   return new ClientError(code, detail, { cause });
 }
 
-/** Any error as one of ours, for those who only want a code and a sentence. */
+/** Turns any error into a `ClientError`, for callers that need a code and a message. */
 export function asClientError(error: unknown, code: ClientErrorCode): ClientError {
   if (error instanceof ClientError) return error;
   return clientError(code, error instanceof Error ? error.message : String(error), error);

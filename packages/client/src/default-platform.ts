@@ -1,7 +1,7 @@
 import { clientError } from './client-error.ts';
 import type { NetworkHints, Platform } from './ports/platform.ts';
 
-/** What browsers, Node.js and React Native have in common. This is the only place that touches it. */
+/** The features that browsers, Node.js and React Native have in common. No other file uses globals of the platform. */
 export function defaultPlatform(): Platform {
   return {
     nowMs: () => Date.now(),
@@ -29,7 +29,7 @@ interface BrowserWindow {
   removeEventListener?(type: string, listener: () => void): void;
 }
 
-/** Browsers say when they lose and find the network; Node.js does not, React Native leaves it to a library. */
+/** Browsers report changes of the network; Node.js does not, and React Native needs a library for it. */
 function browserHints(): NetworkHints | null {
   const window = globalThis as unknown as BrowserWindow;
   if (typeof window.navigator?.onLine !== 'boolean' || window.addEventListener === undefined) return null;

@@ -27,7 +27,7 @@ const onServer = async (source = 'Order') =>
   Object.fromEntries(await world.tidemark.readObjects({ source, user_id: 'ada' }));
 
 describe('reading', () => {
-  it('[SDK-1] after sync() the device has what the server has, of every source', async () => {
+  it('[SDK-1] after sync() the device has the state of the server, of every source', async () => {
     await push({ 1: { a: 1 }, constructor: { toString: 'x' } });
     await push({ p: { name: 'Compass' } }, 'Product');
     const device = await world.open();
@@ -60,7 +60,7 @@ describe('reading', () => {
     expect(() => Object.assign(source.get('2')?.attributes ?? {}, { a: 3 })).toThrow();
   });
 
-  it('[SDK-3] what the device kept is there before it reaches the server', async () => {
+  it('[SDK-3] stored data is available before the device reaches the server', async () => {
     await push({ 1: { a: 1 } });
     const store = memoryStore();
     const first = await world.open({ store: keptOpen(store) });
@@ -74,7 +74,7 @@ describe('reading', () => {
 });
 
 describe('writing', () => {
-  it('[SDK-4] changes show at once, and reach the server when there is a network', async () => {
+  it('[SDK-4] changes are visible at once, and reach the server when there is a network', async () => {
     const device = await world.open();
     await world.finish(device.sync());
     world.platform.setOnline(false);
@@ -99,7 +99,7 @@ describe('writing', () => {
   });
 });
 
-/** A store that outlives its device: closing it is the device's own business. */
+/** A store that stays open when its device is closed. */
 function keptOpen(store: ReturnType<typeof memoryStore>): ReturnType<typeof memoryStore> {
   return { load: () => store.load(), commit: (writes) => store.commit(writes), close: async () => undefined };
 }

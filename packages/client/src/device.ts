@@ -10,10 +10,10 @@ import { readAnything } from './transport/read-answer.ts';
 import { Draft } from './uploads/draft.ts';
 import { UploadProblems, UploadQueue } from './uploads-queue.ts';
 
-/** What a device may tell the server about itself; what it needs is in docs/sync-protocol.md. */
+/** Attributes of the device for the server, see docs/sync-protocol.md. */
 export type DeviceAttributes = Readonly<Record<string, string | number | null>>;
 
-/** Objects that synchronise: read, change and follow them whether there is a network or not. */
+/** Synchronised objects: the app reads, changes and observes them with or without a network. */
 export class Device {
   readonly status: Observable<DeviceStatus>;
   readonly uploads: UploadQueue;
@@ -28,7 +28,7 @@ export class Device {
     this.problems = new UploadProblems(engine);
   }
 
-  /** The same one for the same name. A source the server does not know is empty. */
+  /** Returns the same object for the same name. A source that the server does not know is empty. */
   source<A extends object = Attributes>(name: string): Source<A> {
     const known = this.#sources.get(name);
     if (known !== undefined) return known as Source<object> as Source<A>;
@@ -37,14 +37,14 @@ export class Device {
     return source;
   }
 
-  /** The names of the sources the server has for this user, as far as the device has heard. */
+  /** The names of the user's sources that the device knows of. */
   sourceNames(): readonly string[] {
     return [...this.#engine.puller.selected()].sort();
   }
 
   /**
-   * Changes that belong together, over any number of objects and sources: the app sees all of them at once, and when
-   * one of them is refused, none is made. `change` must not be asynchronous.
+   * Makes changes to any number of objects and sources together: the app sees all of them at once, and if one is
+   * refused, none is made. `change` must not be asynchronous.
    */
   async write<T>(change: (draft: Draft) => T): Promise<T> {
     const { replica, platform, sessions } = this.#engine;
@@ -58,8 +58,8 @@ export class Device {
   }
 
   /**
-   * Signs in, or in again after the session has ended. The data of another user is forgotten; when changes made here
-   * would be lost with it, signing in is refused with `uploads_pending` unless they are to be discarded.
+   * Signs in, also after the session has ended. Data of another user is deleted; if that would lose changes made
+   * here, it is refused with `uploads_pending` unless they are to be discarded.
    */
   async signIn(credentials: Credentials, options: { readonly discardUploads?: boolean } = {}): Promise<void> {
     this.#requireOpen();
@@ -67,21 +67,24 @@ export class Device {
     this.#engine.beginSession();
   }
 
-  /** Forgets the user's data. Changes that have not reached the server are not lost unless that is asked for. */
+  /**
+   * Deletes the user's data. It is refused while changes have not reached the server, unless they are to be
+   * discarded.
+   */
   async signOut(options: { readonly discardUploads?: boolean } = {}): Promise<void> {
     this.#requireOpen();
     await this.#engine.signOut(options.discardUploads === true);
   }
 
   /**
-   * Resolves when the changes made so far are sent and the device has what the server has now. It rejects when that
-   * fails this time; the device goes on trying by itself.
+   * Resolves when the changes made so far are sent and the device has the current state of the server. It rejects if
+   * that fails this time; the device continues to retry.
    */
   sync(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     return this.#engine.sync(options.signal);
   }
 
-  /** Uses no network until told otherwise. */
+  /** Uses no network until `goOnline`. */
   goOffline(): void {
     this.#engine.keepOffline(true);
   }
@@ -95,21 +98,21 @@ export class Device {
     return this.#engine.eventListeners[event].add(listener);
   }
 
-  /** Tells the server about the device: where pings reach it, which app it runs. */
+  /** Sends attributes of the device to the server: its push address, its app. */
   async describe(attributes: DeviceAttributes): Promise<void> {
     const { clientId } = this.#engine.status;
     if (clientId === null) throw clientError('signed_out', 'nobody is signed in');
     await this.#ask('PUT', `/clients/${encodeURIComponent(clientId)}`, attributes);
   }
 
-  /** Asks the source's backend; nothing of the answer is kept. */
+  /** Searches in the source's backend; the result is not stored. */
   async search(source: string, params: JsonValue): Promise<ReadonlyMap<string, Attributes>> {
     const answer = await this.#ask('POST', '/search', { source, params });
     const { objects = {} } = answer as { readonly objects?: Readonly<Record<string, Attributes>> };
     return new Map(Object.entries(objects));
   }
 
-  /** Ends all work; what is kept stays. */
+  /** Stops all work; stored data stays. */
   close(): Promise<void> {
     return this.#engine.close();
   }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 
 const PROTOCOL = new URL('../../protocol/dist/index.js', import.meta.url);
 
-/** Everything a built module loads, by itself or through others: the foreign ones by name, ours followed. */
+/** Returns all modules that a built module loads: foreign ones by name, our own are followed. */
 async function loadedBy(entry: URL): Promise<ReadonlySet<string>> {
   const foreign = new Set<string>();
   const seen = new Set<string>();
@@ -25,13 +25,13 @@ function importsOf(text: string): readonly string[] {
   return [...text.matchAll(statements)].map(([, name = '']) => name);
 }
 
-it('[SDK-13] the SDK and its browser store load nothing from outside', async () => {
+it('[SDK-13] the SDK and its browser store have no dependencies outside of the package', async () => {
   for (const entry of ['index.js', 'stores/indexeddb-store.js']) {
     expect([...(await loadedBy(new URL(`../dist/${entry}`, import.meta.url)))], entry).toEqual([]);
   }
 });
 
-it('[SDK-13] the file store loads built-ins of Node.js only', async () => {
+it('[SDK-13] the file store depends on built-ins of Node.js only', async () => {
   const foreign = await loadedBy(new URL('../dist/stores/file-store.js', import.meta.url));
   expect([...foreign].sort()).toEqual(['node:fs/promises', 'node:path']);
 });

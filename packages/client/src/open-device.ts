@@ -7,25 +7,25 @@ import type { Platform } from './ports/platform.ts';
 import { memoryStore } from './stores/memory-store.ts';
 
 export interface DeviceOptions {
-  /** Where the server is, without `/sync/v1`. */
+  /** The address of the server, without `/sync/v1`. */
   readonly url: string;
-  /** Where the data is kept. Default: in memory, gone with the process. */
+  /** Where the data is stored. Default: in memory. */
   readonly store?: LocalStore;
-  /** Only these sources. Default: all the user may have. */
+  /** The sources to sync. Default: all sources of the user. */
   readonly sources?: readonly string[];
-  /** Objects in a page, when it should be fewer than the server gives. */
+  /** Objects per page, if fewer than the server's default. */
   readonly pageObjects?: number;
-  /** How often to ask for changes while there is no stream of events, in milliseconds. Default: a minute. */
+  /** How often to pull without an event stream, in milliseconds. Default: a minute. */
   readonly pollMs?: number;
-  /** Whether to hear of changes as they happen. Default: yes. */
+  /** Whether to use an event stream. Default: yes. */
   readonly live?: boolean;
-  /** Whether a large first sync may come as a stream. Default: yes. */
+  /** Whether a large first sync may use a snapshot stream. Default: yes. */
   readonly snapshots?: boolean;
-  /** Parts of the world to replace: React Native may have to bring `randomBytes` and `network`. */
+  /** Replaces features of the platform: React Native may need `randomBytes` and `network`. */
   readonly platform?: Partial<Platform>;
 }
 
-/** Opens a device: loads what it kept, and goes on where it was. */
+/** Opens a device: loads its stored state, and continues from there. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
   const engine = await Engine.open({
     url: options.url,
@@ -40,7 +40,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
   return new Device(engine);
 }
 
-/** Member by member, since what an app brings may be of a class, whose methods a spread would lose. */
+/** Copies members explicitly, because a spread would lose methods of a class. */
 function completed(given: Partial<Platform>): Platform {
   const own = defaultPlatform();
   return {

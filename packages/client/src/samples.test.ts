@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 
 describe('the guide', () => {
-  it('[SDK-14] runs from signing in to signing out', async () => {
+  it('[SDK-14] the guide works from signing in to signing out', async () => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
     const store = await openFileStore(folder.path);
@@ -57,7 +57,7 @@ describe('the guide', () => {
     await device.close();
   });
 
-  it('[SDK-14] deals with problems', async () => {
+  it('[SDK-14] the guide handles problems', async () => {
     const said: unknown[] = [];
     const console = { log: (...words: unknown[]) => said.push(words) };
     const device = await openDevice({ url });
@@ -77,7 +77,7 @@ describe('the guide', () => {
     await device.close();
   });
 
-  it('[SDK-14] shows no sample that is not run here', async () => {
+  it('[SDK-14] every sample of the guide is run by a test', async () => {
     const guide = await readFile(new URL('../../../docs/sdk/guide.md', import.meta.url), 'utf8');
     const here = squeezed(await readFile(new URL(import.meta.url), 'utf8'));
     const samples = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, sample = '']) => squeezed(sample));
@@ -86,7 +86,7 @@ describe('the guide', () => {
   });
 });
 
-/** Without indentation and empty lines, which differ between a page and a test. */
+/** Removes indentation and empty lines, which differ between a page and a test. */
 function squeezed(text: string): string {
   return text
     .split('\n')

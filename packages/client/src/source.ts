@@ -4,7 +4,7 @@ import type { Attributes } from './state/rows.ts';
 import type { Draft } from './uploads/draft.ts';
 import type { SyncedObject } from './view/source-view.ts';
 
-/** The objects of one source, as the app sees them: what the server has, with the changes made here laid over it. */
+/** The objects of one source as the app sees them: the state of the server with the local changes applied. */
 export class Source<A extends object = Attributes> implements Observable<readonly SyncedObject<A>[]> {
   readonly name: string;
   readonly #engine: Engine;
@@ -16,24 +16,27 @@ export class Source<A extends object = Attributes> implements Observable<readonl
     this.#write = write;
   }
 
-  /** All objects, sorted by id; the same list until one of them changes. */
+  /** Returns all objects, sorted by id; the same list until one of them changes. */
   readonly list = (): readonly SyncedObject<A>[] => {
     return this.#engine.replica.view(this.name).list() as readonly unknown[] as readonly SyncedObject<A>[];
   };
 
   readonly getSnapshot = this.list;
 
-  /** The same value until the object changes. An object made here is found by its first id as long as the app lives. */
+  /**
+   * Returns the same value until the object changes. An object created here is found by its first id until the app is
+   * restarted.
+   */
   readonly get = (id: string): SyncedObject<A> | undefined => {
     return this.#engine.replica.view(this.name).get(id) as SyncedObject | undefined as SyncedObject<A> | undefined;
   };
 
-  /** Called after every change of any object; the answer ends it. */
+  /** Calls the listener after every change of any object. Returns the unsubscribe function. */
   readonly subscribe = (listener: () => void): (() => void) => {
     return this.#engine.replica.view(this.name).subscribe(listener);
   };
 
-  /** Resolves when the object is kept here; it is uploaded when there is a network. */
+  /** Resolves when the object is stored; it is uploaded when there is a network. */
   async create(attributes: A, options: { readonly id?: string } = {}): Promise<SyncedObject<A>> {
     const id = await this.#write((draft) => draft.create(this.name, attributes, options));
     return this.#found(id);

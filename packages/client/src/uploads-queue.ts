@@ -6,7 +6,7 @@ import type { Attributes, ProblemRow } from './state/rows.ts';
 import { isOpen } from './uploads/pending.ts';
 import { randomId } from './uploads/random-id.ts';
 
-/** A list the app can look at and follow: made anew when somebody looks after it was said to have changed. */
+/** An observable list that is computed when it is read after a change. */
 abstract class FollowedList<T> implements Observable<readonly T[]> {
   readonly getSnapshot: () => readonly T[];
   readonly list: () => readonly T[];
@@ -29,11 +29,11 @@ export interface PendingUpload {
   readonly id: string;
   readonly attributes: Attributes | null;
   readonly madeAtMs: number;
-  /** `waiting` to be sent, being sent, or `queued` at the server until the backend has been asked. */
+  /** `waiting` to be sent, being sent, or `queued` at the server until the backend has answered. */
   readonly state: 'waiting' | 'sending' | 'queued';
 }
 
-/** What waits to be uploaded, oldest first. */
+/** The pending uploads, oldest first. */
 export class UploadQueue extends FollowedList<PendingUpload> {
   readonly #engine: Engine;
 
@@ -42,14 +42,14 @@ export class UploadQueue extends FollowedList<PendingUpload> {
     this.#engine = engine;
   }
 
-  /** Tries now, instead of when the pause after a failure is over. */
+  /** Tries now instead of after the pause. */
   retry(): void {
     this.#engine.dispatch({ type: 'sync_wanted' });
   }
 
   /**
-   * Takes a change back, with everything that was later done to an object it created. When it was on its way already,
-   * the server may have it: then it comes back with the next pull. Resolves to the op_ids that went.
+   * Discards a change, with all later changes to an object it created. If it has been sent already, the server may
+   * have applied it: then it comes back with the next pull. Resolves to the discarded op_ids.
    */
   async discard(opId: string): Promise<readonly string[]> {
     return await this.#engine.replica.transact((tx) => {
@@ -79,12 +79,12 @@ export class UploadQueue extends FollowedList<PendingUpload> {
   }
 }
 
-/** An upload that was rejected or is a conflict. It was rolled back; `current` is what the server had. */
+/** An upload that was rejected or is in conflict. It was rolled back; `current` is the object at the server. */
 export interface UploadProblem extends ProblemRow {
   readonly opId: string;
 }
 
-/** Uploads the server said no to, until the app has dealt with them; oldest first. */
+/** Refused uploads that the app has not handled, oldest first. */
 export class UploadProblems extends FollowedList<UploadProblem> {
   readonly #engine: Engine;
 
@@ -93,7 +93,7 @@ export class UploadProblems extends FollowedList<UploadProblem> {
     this.#engine = engine;
   }
 
-  /** Makes the same change again, on top of what the device holds now. Resolves to the op_id of the new upload. */
+  /** Makes the same change again, based on the current state of the device. Resolves to the op_id of the new upload. */
   async retry(opId: string): Promise<string> {
     const { replica, platform } = this.#engine;
     const again = await replica.transact((tx) => {
@@ -120,7 +120,7 @@ export class UploadProblems extends FollowedList<UploadProblem> {
     return again;
   }
 
-  /** The app has dealt with it. */
+  /** Removes a problem that the app has handled. */
   async dismiss(opId: string): Promise<void> {
     await this.#engine.replica.transact((tx) => {
       if (tx.get('problems', ['', opId]) === undefined) throw unknownProblem(opId);

@@ -4,7 +4,7 @@ import { startTestServer } from '@tidemark/testing/server';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { FAILED_LOGINS_PER_ADDRESS_MAX, FAILED_LOGINS_WINDOW_MS } from './limits.ts';
 
-it('names the address it really has', async () => {
+it('a server reports the address it listens at', async () => {
   const running = await startTestServer();
   expect(running.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9][0-9]*$/);
   expect((await fetch(`${running.url}/healthz`)).status).toBe(200);
@@ -12,26 +12,26 @@ it('names the address it really has', async () => {
   await expect(fetch(`${running.url}/healthz`)).rejects.toThrow();
 });
 
-it('a connection that is kept alive does not hold up the end', async () => {
+it('an idle kept-alive connection does not delay the stop', async () => {
   const running = await startTestServer({ shutdownGraceMs: 3_600_000 });
   await (await fetch(`${running.url}/healthz`)).text();
-  // The grace lies far beyond the time this test has.
+  // The grace period is far longer than the time-out of this test.
   await running.close();
 });
 
-it('a request that never ends is cut off after the grace', async () => {
+it('a request that never ends is cut off after the grace period', async () => {
   const running = await startTestServer({ shutdownGraceMs: 50 });
   const socket = connect(Number(new URL(running.url).port), '127.0.0.1');
   socket.on('error', () => {});
   socket.write('POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n');
   await once(socket, 'connect');
-  // By an end or by a reset, as the version of Node likes: `once` would take the latter for a failure.
+  // The socket ends or is reset, depending on the version of Node.js; `once` would take a reset for a failure.
   const cutOff = new Promise<void>((resolve) => socket.on('close', () => resolve()));
   await running.close();
   await cutOff;
 });
 
-it('[STATS-10] a server has measured its users and clients when it is there', async () => {
+it('[STATS-10] a server has measured its users and clients after the start', async () => {
   const running = await startTestServer();
   const headers = { 'x-sync-api-token': running.token };
   const read = async (metric: string) =>
@@ -42,7 +42,7 @@ it('[STATS-10] a server has measured its users and clients when it is there', as
 });
 
 it('[CLOCK-4] a server whose clock is set back by a day does not lock logins for a day', async () => {
-  // Only the time of day: timers and the steady clock go on as they are.
+  // Only the time of day is replaced: timers and the steady clock stay real.
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
   const running = await startTestServer();

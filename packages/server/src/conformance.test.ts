@@ -17,7 +17,7 @@ import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/test
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from './open-engines.ts';
 
-/** The rules that the cases hold; `npm run rules` reads them here. */
+/** The rules that the cases test; `npm run rules` reads them here. */
 const RULES = [
   '[REST-1] login',
   '[REST-2] licence',
@@ -63,18 +63,18 @@ const RULES = [
   '[REST-36] jobs',
 ];
 
-/** What needs a backend that this server does not have. */
+/** Routes that need a backend, which this server does not have. */
 const NEED_A_BACKEND = ['POST /sync/v1/search'];
 
 const ENGINES = ['embedded', 'valkey', 'valkey-cluster'] as const;
 
-// What survives a crash is tested elsewhere.
+// Durability is tested elsewhere.
 function startServers(engine: 'valkey' | 'valkey-cluster') {
   const settings = { appendonly: 'no' };
   return engine === 'valkey' ? startValkey({ settings }) : startValkeyCluster(settings);
 }
 
-/** Without the query. */
+/** Returns the path without the query. */
 function pathOf({ path }: Outgoing): string {
   return path.split('?', 1)[0] ?? '';
 }
@@ -131,7 +131,7 @@ describe.each(ENGINES)('on %s', (engine) => {
   });
 
   describe('taken together', () => {
-    it('every case belongs to a rule that is named here', () => {
+    it('every case belongs to a rule in this list', () => {
       const named = RULES.map((title) => title.slice(1, title.indexOf(']')));
       expect([...new Set(conformanceCases.map(({ rule }) => rule))].sort()).toEqual([...named].sort());
     });
@@ -144,11 +144,11 @@ describe.each(ENGINES)('on %s', (engine) => {
       expect(missed.map(({ method, template }) => `${method} ${template}`)).toEqual(NEED_A_BACKEND);
     });
 
-    it('[REST-26] every answer was one that the description allows', () => {
+    it('[REST-26] every answer matched the description', () => {
       expect(flaws).toEqual([]);
     });
 
-    it('[REST-33] the data is sound afterwards', async () => {
+    it('[REST-33] the data is consistent after all cases', async () => {
       expect(await library.verify()).toEqual([]);
     });
   });

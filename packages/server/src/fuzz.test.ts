@@ -40,7 +40,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** By the library, because requests may take away whatever a route would need for it. */
+/** Uses the library, because requests may delete whatever a route would need for it. */
 async function populate(): Promise<void> {
   const { tidemark } = library;
   const unlessThere = (work: Promise<unknown>) => work.catch(() => undefined);
@@ -68,7 +68,7 @@ async function expectHealthy(): Promise<void> {
   expect(await library.verify()).toEqual([]);
 }
 
-it('[REST-30] whatever is sent to a route, it answers as described, with a listed code and never with a fault of ours', async () => {
+it('[REST-30] every route answers random requests as described, with a listed code and never with an internal error', async () => {
   const endpoints = endpointsOf(document);
   const checker = new AnswerChecker(document);
   const report = await fuzzServer({
@@ -86,7 +86,7 @@ it('[REST-30] whatever is sent to a route, it answers as described, with a liste
   await expectHealthy();
 });
 
-/** A fuzz that is refused at the door finds nothing: most endpoints must have granted and refused something. */
+/** Fuzzing is only useful if requests get through: most endpoints must have accepted and refused some. */
 function expectReach(keys: readonly string[], endpoints: number): void {
   const reached = (status: RegExp) =>
     new Set(keys.filter((key) => status.test(key)).map((key) => key.replace(/ \d+$/, ''))).size;
@@ -94,7 +94,7 @@ function expectReach(keys: readonly string[], endpoints: number): void {
   expect(reached(/ 4\d\d$/)).toBeGreaterThan(endpoints * 0.8);
 }
 
-it('[REST-30] whatever bytes are sent, the socket is answered or closed, and the server lives on', async () => {
+it('[REST-30] random bytes are answered or the socket is closed, and the server stays up', async () => {
   const dice = new Dice(seededRandom(SEED));
   const token = await issueToken();
   const head = `host: x\r\nx-sync-api-token: ${token}\r\ncontent-type: application/json\r\n`;
@@ -114,7 +114,7 @@ it('[REST-30] whatever bytes are sent, the socket is answered or closed, and the
   await expectHealthy();
 });
 
-it('[REST-30] a fuzz notices a fault of the server, an unlisted code, an answer that is not described and a torn one', async () => {
+it('[REST-30] the fuzzer detects internal errors, unlisted codes, undescribed answers and torn answers', async () => {
   const faults: readonly (readonly [number, string, string])[] = [
     [500, 'application/problem+json', problem({ status: 500, code: 'internal' })],
     [404, 'application/problem+json', problem({ status: 404, code: 'never_heard_of' })],

@@ -1,28 +1,31 @@
 /**
- * Bounds of the HTTP edge, with their units in their names. docs/limits.md lists every one of them with its value.
- * They are properties of the server: an operator who needs others puts a proxy in front, or asks for a setting.
+ * Limits of the server, with units in their names. docs/limits.md lists them with their values. They are not
+ * configurable: use a proxy where other limits are needed.
  */
 
-// Sockets and what is read from them
+// Sockets
 
-/** Sockets open at once, beside those of devices that listen; whoever comes later is closed without an answer. */
+/** Open sockets, besides those of devices that listen for events. Exceeded: the socket is closed without an answer. */
 export const SOCKETS_MAX = 10_000;
-/** How long a socket stays open after its request was answered unread, so that the answer can arrive. */
+/** How long a socket stays open after a request was refused unread, so that the answer can arrive. */
 export const LINGER_MS = 2_000;
 /**
- * What is still read of a request that has been answered. A connection lives on after a body of at most this size; a
- * larger one, or one that does not say its size, closes it.
+ * Bytes that are still read of a request that has been answered. After a larger body, or one without a length, the
+ * connection is closed.
  */
 export const DISCARDED_BYTES_MAX = 1_048_576;
-/** Requests sent ahead on a connection (pipelined) that wait for the answer before them. Exceeded: it is closed. */
+/** Pipelined requests that wait on a connection. Exceeded: it is closed. */
 export const PIPELINED_WAITING_MAX = 16;
-/** How long a caller may read nothing of an answer. Exceeded: the connection is closed. */
+/** How long a caller may leave an answer unread. Exceeded: the connection is closed. */
 export const STALL_MS_MAX = 60_000;
 /** Exceeded: `headers_too_large`. */
 export const HEADER_BYTES_MAX = 16_384;
 /** Exceeded: `uri_too_long`. */
 export const URL_BYTES_MAX = 8_192;
-/** One part of a path: a name of 255 bytes may be percent-encoded, three characters a byte. Exceeded: `uri_too_long`. */
+/**
+ * One segment of a path: a name of 255 bytes takes three characters per byte if percent-encoded. Exceeded:
+ * `uri_too_long`.
+ */
 export const PARAM_UNITS_MAX = 1_024;
 /** Exceeded: `request_timeout`. */
 export const HEADERS_TIMEOUT_MS = 10_000;
@@ -30,82 +33,82 @@ export const HEADERS_TIMEOUT_MS = 10_000;
 export const REQUEST_TIMEOUT_MS = 60_000;
 /** How long a connection may stay open between two requests. */
 export const KEEP_ALIVE_MS = 72_000;
-/** Sockets are looked at this often: whoever is too slow is found at most so much later. */
+/** How often sockets are checked: time-outs are noticed at most this much later. */
 export const SOCKETS_CHECK_MS = 1_000;
 
 // Bodies
 
-/** Bodies up to this size are not counted as being in flight: as many as there are sockets fit into memory. */
+/** Bodies up to this size do not count as in flight: one per socket fits into memory. */
 export const IN_FLIGHT_UNCOUNTED_BYTES_MAX = 65_536;
-/** Larger bodies being read or worked on at once. One is always taken, however large. Exceeded: `overloaded`. */
+/** Bytes of larger bodies that are read or processed at once. One body is always accepted. Exceeded: `overloaded`. */
 export const IN_FLIGHT_BYTES_MAX = 67_108_864;
-/** Bytes of a body that are parsed before others get their turn. */
-export const PARSE_STRETCH_BYTES = 131_072;
+/** Bytes of a body that are parsed in one turn of the event loop. */
+export const PARSE_SLICE_BYTES = 131_072;
 /**
- * Nesting of a whole body. Values are bounded more tightly where they are admitted; this keeps the parser itself from
- * making millions of lists, and lies above every bound that an operator can set there. Exceeded: `too_deep`.
+ * Nesting of a body. Values have tighter limits at admission; this one protects the parser and is above every limit
+ * that can be configured there. Exceeded: `too_deep`.
  */
 export const BODY_DEPTH_MAX = 1_024;
-/** Fields of a body at its top level. Exceeded: `limit_exceeded`. */
+/** Members of the outermost object of a body. Exceeded: `limit_exceeded`. */
 export const ENVELOPE_NAMES_MAX = 100;
-/** Members of one object in a body, unless more objects are allowed in a write. Exceeded: `limit_exceeded`. */
+/** Members of one object in a body, unless a write may contain more objects. Exceeded: `limit_exceeded`. */
 export const OBJECT_MEMBERS_MAX = 250_000;
-/** The body of a login: everybody may send one, so it is no larger than a login and a password can be. */
+/** The body of a login. Anybody may send one, so it is as small as a login and a password allow. */
 export const LOGIN_BYTES_MAX = 16_384;
 
 // Logins
 
-/** Failed logins allowed in a window per address, and per account whatever the address. Exceeded: `rate_limited`. */
+/** Failed logins within a window, per address and per account. Exceeded: `rate_limited`. */
 export const FAILED_LOGINS_PER_ADDRESS_MAX = 5;
 export const FAILED_LOGINS_PER_ACCOUNT_MAX = 20;
 export const FAILED_LOGINS_WINDOW_MS = 60_000;
-/** Addresses and accounts remembered at once; beyond it the longest unused are forgotten. */
+/** Addresses and accounts whose failed logins are counted; the least recently used are evicted. */
 export const LOGIN_KEYS_MAX = 10_000;
-/** Attempts that may wait until others are known to have failed or not. Exceeded: `overloaded`. */
+/** Logins that wait for the result of others. Exceeded: `overloaded`. */
 export const LOGINS_WAITING_MAX = 200;
-/** Hashes worked on at a time: each takes about 19 MiB, and a thread that reading files needs, too. */
+/** Concurrent hashes: each takes about 19 MiB, and a thread that file access needs, too. */
 export const HASHES_AT_ONCE_MAX = 2;
-/** Hashes that may wait for their turn. Exceeded: `overloaded`. */
+/** Hashes that wait. Exceeded: `overloaded`. */
 export const HASHES_WAITING_MAX = 100;
 
 // Calls to the backend
 
-/** Calls of one kind (authenticate, query, upload, search) that are with the backend at once: each needs a socket. */
+/** Concurrent calls of one kind (authenticate, query, upload, search): each needs a socket. */
 export const BACKEND_CALLS_AT_ONCE_MAX = 32;
-/** Calls of one kind that may wait for others to end. Exceeded: `overloaded`. */
+/** Calls of one kind that wait. Exceeded: `overloaded`. */
 export const BACKEND_CALLS_WAITING_MAX = 1_000;
-/** How long a call waits for others to end. Exceeded: `overloaded`. */
+/** How long a call waits for others. Exceeded: `overloaded`. */
 export const BACKEND_WAIT_MS_MAX = 10_000;
-/** Sources that one check of the backend asks for. */
+/** Sources that one check of the backend queries. */
 export const BACKEND_CHECK_SOURCES_MAX = 100;
-/** Searches of one device at once. Exceeded: `rate_limited`. */
+/** Concurrent searches of one device. Exceeded: `rate_limited`. */
 export const SEARCHES_PER_DEVICE_MAX = 2;
 
 // Snapshots and compression
 
-/** Snapshots one device may have under way. Exceeded: `rate_limited`. */
+/** Concurrent snapshots of one device. Exceeded: `rate_limited`. */
 export const SNAPSHOTS_PER_DEVICE_MAX = 4;
-/** Snapshots under way at one server; each may hold a line in memory. Exceeded: `overloaded`. */
+/** Concurrent snapshots at one server; each may hold a line in memory. Exceeded: `overloaded`. */
 export const SNAPSHOTS_MAX = 200;
-/** When whoever was turned away for that may come again. */
+/** The Retry-After of a refused snapshot. */
 export const SNAPSHOT_RETRY_AFTER_S = 5;
-/** Answers compressed at a time: each takes a thread, and the pool of four must have some left for passwords. */
+/** Concurrent compressions: each takes a thread of a pool of four, which must have some left for passwords. */
 export const COMPRESSIONS_AT_ONCE_MAX = 2;
-/** Answers to pulls that may wait for that; beyond it they leave uncompressed. */
+/** Answers to pulls that wait for compression; beyond that they are sent uncompressed. */
 export const COMPRESSIONS_WAITING_MAX = 64;
 
-// How the server is
+// Load and readiness
 
-/** The share of the memory there is that the server may use unless `overload.rss_bytes_max` is set. */
+/** The share of the available memory that the server may use unless `overload.rss_bytes_max` is set. */
 export const MEMORY_SHARE_MAX = 0.8;
 
-/** Between two measurements of how late the event loop is. Each wakes the process, also when it is idle. */
+/** The resolution of the event loop delay. Each sample wakes the process, also when it is idle. */
 export const EVENT_LOOP_SAMPLE_MS = 20;
-/** How often is looked whether the server can keep up. */
+/** How often the load is measured. */
 export const LOAD_SAMPLE_MS = 500;
-/** When whoever was turned away for that may come again. */
+/** The Retry-After of a request refused for overload. */
 export const OVERLOAD_RETRY_AFTER_S = 2;
-/** Below this the server says that it is not ready: the next write may be refused. */
+/** Below this the server is not ready, because the next write may be refused. */
 export const FREE_DISK_BYTES_MIN = 67_108_864;
-/** Queues whose lag readiness looks at. */
+/** Queues whose lag is part of readiness. */
 export const QUEUES_LOOKED_AT_MAX = 100;

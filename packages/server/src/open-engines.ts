@@ -12,7 +12,7 @@ export interface Engines {
   readonly jobs: Jobs;
 }
 
-/** Nobody waits for an answer while data is moved, and a portion may be large. */
+/** A long time-out for commands of a migration: their portions may be large. */
 const MOVING_ANSWER_MS = 60_000;
 
 /** Opens the store as the source or the target of a migration. */
@@ -34,7 +34,7 @@ export async function openEngines(config: Config, log: Log): Promise<Engines> {
   return { store, jobs: store.jobs({ clock }) };
 }
 
-/** Connects to the other servers on the same store; null when that fails: the server then serves alone. */
+/** Connects to the other servers on the same store. Returns null if that fails: the server then works alone. */
 export async function openBus(config: Config, log: Log, listener: BusListener): Promise<Bus | null> {
   try {
     return config.store === 'embedded'

@@ -7,7 +7,7 @@ import { systemClock as clock, steadyClock } from './primitives/clocks.ts';
 import { readVersion } from './version.ts';
 
 export const random = { bytes: (count: number) => randomBytes(count) };
-/** Lets other work of the event loop run. */
+/** Yields to other work of the event loop. */
 export const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
 export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
@@ -20,7 +20,7 @@ export function openOfflineTidemark(config: Config, store: Store): Promise<Tidem
 
 type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules'>;
 
-/** Gives the core its ports and its settings. */
+/** Creates the core with its ports and settings. */
 export async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {
   return new Tidemark({
     ...connections,
@@ -34,12 +34,12 @@ export async function openTidemark(config: Config, log: Log, connections: Connec
     limits: config.limits,
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),
-    // A refresh is leased for as long as its query may take, including the wait for a socket.
+    // A refresh is leased for the longest query, including the wait for a socket.
     queryMsMax: config.backend.queryTimeoutMs + BACKEND_WAIT_MS_MAX,
     pullWaitMs: config.backend.pullWaitMs,
     loginsKeptMs: config.backend.offlineLoginS * 1_000,
     statsRetentionS: config.stats.retentionS,
-    // Subscriptions of browsers were made for this key; after a reset they come again.
+    // Browsers subscribed with this key, so a reset keeps it.
     keptOnReset: [refs.setting('vapid')],
   });
 }

@@ -24,7 +24,7 @@ const routes: CodeRoute[] = [];
 let server: TestServer;
 let document: ApiDocument;
 
-/** The framework tells whoever listens of every server it makes: so what is counted is what really answers. */
+/** The framework announces every server it creates, so all routes that really exist are counted. */
 function listen(message: unknown): void {
   const { fastify } = message as { readonly fastify: FastifyInstance };
   fastify.addHook('onRoute', ({ method, url, schema }) => {
@@ -53,7 +53,7 @@ function templateOf(url: string): string {
   return url.replaceAll(/:(\w+)/g, '{$1}');
 }
 
-it('[REST-27] every route in the code is described, and every route described is in the code', () => {
+it('[REST-27] every route in the code is described, and every described route is in the code', () => {
   const described = endpointsOf(document).map(({ method, template }) => `${method} ${template}`);
   const inCode = routes
     .filter(({ method, isHidden }) => !isHidden && method !== 'HEAD')
@@ -69,7 +69,7 @@ it('[REST-27] a route that is not described only refuses, except for the viewer'
   expect(hidden.length).toBeGreaterThan(100);
   const statuses = new Map<string, number>();
   for (const { method, url } of hidden) {
-    // The client of Node does not send TRACE, which is no different from the others.
+    // The client of Node.js cannot send TRACE, which is handled like the other methods.
     if (method === 'TRACE') continue;
     const headers = { 'x-sync-api-token': server.token };
     const response = await fetch(server.url + url.replaceAll(/:\w+/g, 'x'), { method, headers });
@@ -79,7 +79,7 @@ it('[REST-27] a route that is not described only refuses, except for the viewer'
   expect([...statuses].filter(([, status]) => status !== 405)).toEqual([]);
 });
 
-it('[REST-28] the description is OpenAPI 3.1 with everything that it requires', () => {
+it('[REST-28] the description is valid OpenAPI 3.1', () => {
   expect(document.openapi).toMatch(/^3\.1\.[0-9]+$/);
   expect(document.info).toMatchObject({ title: expect.any(String), version: expect.stringMatching(/^[0-9]+\.[0-9]+/) });
   const flaws = endpointsOf(document).flatMap(({ method, template, operation }) => {
@@ -108,7 +108,7 @@ it('[REST-28] the description is OpenAPI 3.1 with everything that it requires', 
   expect(flaws).toEqual([]);
 });
 
-it('[REST-28] every reference in the description leads somewhere', () => {
+it('[REST-28] every reference in the description resolves', () => {
   const references: string[] = [];
   const collect = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -131,7 +131,7 @@ function found(reference: string): unknown {
   return parts.reduce<unknown>((value, part) => (value as Record<string, unknown> | undefined)?.[part], document);
 }
 
-it('[REST-28] everything refused is described as a problem, and only logins are open', () => {
+it('[REST-28] all refusals are described as problems, and only logins need no token', () => {
   const api = endpointsOf(document).filter(({ template }) => /^\/(?:rc|app|sync)\//.test(template));
   const others = api.flatMap(({ method, template, operation }) =>
     Object.keys(operation.responses)
@@ -156,7 +156,7 @@ function isProblem(response: ApiResponse | undefined): boolean {
 describe.each(['openapi.json', 'backend-openapi.json'])('%s', (name) => {
   const described = () => (name === 'openapi.json' ? document : (backendDescription() as ApiDocument));
 
-  it('[REST-37] every operation has an operationId of its own, and every parameter and property is described', () => {
+  it('[REST-37] every operation has a unique operationId, and every parameter and property is described', () => {
     expect(undescribed(described())).toEqual([]);
   });
 
@@ -178,7 +178,7 @@ it('[REST-38] every operation that needs a token lists its refusals by status, w
   expect(silent.map(({ method, template }) => `${method} ${template}`)).toEqual([]);
 });
 
-it('[REST-38] a code that the catalogue does not have, or has with another status, is noticed', () => {
+it('[REST-38] a code that is not in the catalogue, or has another status there, is detected', () => {
   const problem = (code: string) => ({
     description: code,
     content: { 'application/problem+json': { schema: { allOf: [{}, { properties: { code: { enum: [code] } } }] } } },
@@ -190,7 +190,7 @@ it('[REST-38] a code that the catalogue does not have, or has with another statu
   ]);
 });
 
-it('[REST-37] an operation, parameter or property that says nothing about itself is noticed', () => {
+it('[REST-37] an operation, parameter or property without a description is detected', () => {
   const parameters = [{ name: 'limit', in: 'query', schema: { type: 'integer' } }] as const;
   const schema = { type: 'object', properties: { colour: { type: 'string' } } };
   const requestBody = { content: { 'application/json': { schema } } };
@@ -206,7 +206,7 @@ it('[REST-37] an operation, parameter or property that says nothing about itself
   ]);
 });
 
-/** Calls that a generated client must let through, and calls with one mistake each that it must not. */
+/** Calls that a generated client must accept, and calls with one mistake each that it must refuse. */
 const GOOD_CALLS = [
   `call('pushObjects', { path: { source_name: 'Product' }, body: { user_id: 'anna', objects: { '1': { name: 'Pump', tags: [1] } } } });`,
   `call('pushDeletes', { path: { source_name: 'Product' }, body: { objects: ['1', '2'] } });`,
@@ -244,11 +244,11 @@ const BAD_CALLS = [
   `call('pushNothing', { path: { source_name: 'Product' }, body: {} });`,
 ];
 
-it('[REST-40] types generated from the description let calls through that are right, and none with a mistake', async () => {
+it('[REST-40] types generated from the description accept correct calls and refuse each mistake', async () => {
   expect(await callsThatDoNotCompile(document, [...GOOD_CALLS, ...BAD_CALLS])).toEqual(BAD_CALLS);
 });
 
-it('[REST-29] the viewer works without the internet and runs only what the server sends', async () => {
+it('[REST-29] the viewer works without the internet and runs only scripts of the server', async () => {
   const response = await fetch(`${server.url}/docs/`);
   const page = await response.text();
   expect(response.status).toBe(200);

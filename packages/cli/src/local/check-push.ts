@@ -26,9 +26,9 @@ export async function checkPush(ping: PingConfig, isAsked: boolean): Promise<rea
 
 async function dryCalls(ping: PingConfig): Promise<readonly Check[]> {
   const outcomes = await dryCall(ping, clock);
-  return outcomes.map(({ service, isTaken, detail }) => ({
+  return outcomes.map(({ service, isAccepted, detail }) => ({
     name: service,
-    status: isTaken ? 'ok' : 'failed',
+    status: isAccepted ? 'ok' : 'failed',
     detail,
   }));
 }

@@ -36,13 +36,13 @@ export interface EngineOptions {
   readonly usesSnapshots: boolean;
 }
 
-/** What the app can be told of, by name. */
+/** The events of a device by name. */
 export interface DeviceEvents {
-  /** An upload was rejected or is a conflict, and was rolled back. */
+  /** An upload was rejected or is in conflict, and was rolled back. */
   readonly problem: { readonly opId: string } & ProblemRow;
-  /** The backend gave an object its own id. */
+  /** The backend gave an object its final id. */
   readonly linked: { readonly source: string; readonly from: string; readonly to: string };
-  /** What was held of a source differed from the server and is fetched again. */
+  /** The data of a source differed from the server and is fetched again. */
   readonly healed: { readonly source: string; readonly reason: string };
   readonly ping: SyncEvents['ping'];
 }
@@ -53,8 +53,8 @@ interface Work {
 }
 
 /**
- * The shell around the state machine: it runs the effects, one piece of work at a time, and turns what became of them
- * into events. All decisions are the machine's.
+ * Runs the effects of the state machine, one push or pull at a time, and reports their results to it as events. All
+ * decisions are made by the machine.
  */
 export class Engine {
   readonly replica: Replica;
@@ -132,7 +132,7 @@ export class Engine {
     this.#perform(next(this.#state, event));
   }
 
-  /** Uploads made before now are sent, and the device has what the server has now. */
+  /** Resolves when the uploads made before now are sent, and the device has the current state of the server. */
   sync(signal: AbortSignal | undefined): Promise<void> {
     const refusal = this.#whyNotSync();
     if (refusal !== null) return Promise.reject(refusal);
@@ -143,13 +143,13 @@ export class Engine {
     return waiting;
   }
 
-  /** The app's own switch; the platform's hint counts beside it. */
+  /** The switch of the app, which counts in addition to the hint of the platform. */
   keepOffline(isKeptOffline: boolean): void {
     this.#isKeptOffline = isKeptOffline;
     this.#followNetwork();
   }
 
-  /** A session began: everything is asked for anew. */
+  /** Starts a session, which asks for everything again. */
   beginSession(): void {
     this.puller.forget();
     this.puller.wantAll();
@@ -217,7 +217,7 @@ export class Engine {
     controller: AbortController,
     round: (scope: WorkScope) => Promise<boolean>,
   ): Promise<void> {
-    // The work begins in a turn of its own: its result is an event, and events do not come while another is handled.
+    // The work starts in its own turn, because its result is an event and events must not be nested.
     await Promise.resolve();
     try {
       const session = this.sessions.current();
@@ -233,7 +233,7 @@ export class Engine {
     }
   }
 
-  /** Sources with uploads are always asked: what was applied shows up there, and outcomes come along. */
+  /** Sources with uploads are always pulled: the pull brings the applied changes and outcomes. */
   #pull(scope: WorkScope): Promise<boolean> {
     for (const [, { source }] of this.replica.reader.entries('uploads', '')) this.puller.want(source);
     return this.puller.round(scope);
@@ -251,7 +251,7 @@ export class Engine {
 
   #endSession(): void {
     this.dispatch({ type: 'session_ended' });
-    // Should the store not take it, the next call finds out again.
+    // If the store fails here, the next call notices the end of the session again.
     this.sessions.end().catch(() => undefined);
   }
 
@@ -290,7 +290,7 @@ export class Engine {
     };
   }
 
-  /** Null: everything. */
+  /** Null: all sources. */
   #pullSoon(source: string | null): void {
     if (source === null) this.puller.wantAll();
     else this.puller.want(source);
@@ -305,7 +305,7 @@ export class Engine {
     return !this.#isKeptOffline && (this.platform.network?.isOnline() ?? true);
   }
 
-  // What others see
+  // State for observers
 
   #onChanged(tables: ReadonlySet<Table>): void {
     if (tables.has('uploads')) this.queueListeners.tell();
@@ -361,7 +361,7 @@ export class Engine {
     });
   }
 
-  /** After a restart, what is known of the time before it. */
+  /** After a restart it is derived from the stored state. */
   #lastCompleteMs(): number | null {
     const times = [...this.replica.reader.entries('sources', '')].map(([, { syncedAtMs }]) => syncedAtMs);
     const known = times.filter((timeMs) => timeMs !== null);

@@ -22,7 +22,7 @@ const status = (device: Device) => device.status.getSnapshot();
 const down = () => Promise.reject(new TypeError('fetch failed'));
 
 describe('failures', () => {
-  it('[NET-1] are tried again by itself, with pauses that grow and are spread', async () => {
+  it('[NET-1] failed calls are retried with pauses that grow and vary', async () => {
     const device = await synced();
     world.meddle = down;
     const pauses: number[] = [];
@@ -42,7 +42,7 @@ describe('failures', () => {
     expect(status(device)).toMatchObject({ error: null, retryAtMs: null });
   });
 
-  it('[NET-1] a server that says when to come back is not asked before', async () => {
+  it('[NET-1] a device respects the Retry-After of the server', async () => {
     const device = await synced();
     for (const [header, atLeastMs] of [
       [() => '120', 120_000],
@@ -61,13 +61,13 @@ describe('failures', () => {
         askedAtMs ??= world.platform.nowMs();
         return undefined;
       };
-      // Not even for somebody in a hurry.
+      // Also when the app calls `sync`.
       await world.finish(device.sync());
       expect(askedAtMs).toBe(retryAtMs);
     }
   });
 
-  it('[NET-2] a request that is not answered is given up after a while', async () => {
+  it('[NET-2] a request that is not answered is given up', async () => {
     const device = await synced();
     world.meddle = (_, __, init) => world.platform.hang(init);
     const beganMs = world.platform.nowMs();
@@ -75,7 +75,7 @@ describe('failures', () => {
     expect(world.platform.nowMs() - beganMs).toBe(REQUEST_MS_MAX);
   });
 
-  it('[NET-2] so is one whose answer stops in the middle', async () => {
+  it('[NET-2] a request whose answer stops in the middle is given up', async () => {
     const device = await synced();
     world.meddle = ({ path }, _, init) => {
       if (path !== '/pull') return undefined;
@@ -90,7 +90,7 @@ describe('failures', () => {
     await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  it('[NET-3] sync() can be given up; the device goes on', async () => {
+  it('[NET-3] sync() can be aborted, and the device continues', async () => {
     const device = await synced();
     await push({ 1: { a: 1 } });
     let answer: () => void = () => undefined;
@@ -113,7 +113,7 @@ describe('failures', () => {
 });
 
 describe('sync()', () => {
-  it('[NET-4] is not fulfilled by a pull that was under way before it was called', async () => {
+  it('[NET-4] sync() is not satisfied by a pull that began before the call', async () => {
     const device = await synced();
     let pulls = 0;
     let release: () => void = () => undefined;
@@ -128,7 +128,7 @@ describe('sync()', () => {
     };
     const first = device.sync();
     await world.platform.until(() => pulls === 1);
-    // The page under way was made before this push.
+    // The page was made before this push.
     await new Promise((resolve) => setImmediate(resolve));
     await push({ 1: { a: 1 } });
     const second = device.sync();
@@ -136,12 +136,12 @@ describe('sync()', () => {
     release();
     await world.finish(second);
     await first;
-    // It did not have to wait until the device asks by itself.
+    // It did not wait for the next poll.
     expect(world.platform.nowMs()).toBe(beganMs);
     expect(device.source('Order').get('1')).toBeDefined();
   });
 
-  it('[NET-4] several callers share the work', async () => {
+  it('[NET-4] concurrent calls of sync() share the work', async () => {
     const device = await synced();
     const before = world.sync.log.length;
     await world.finish(Promise.all([device.sync(), device.sync(), device.sync()]));
@@ -150,7 +150,7 @@ describe('sync()', () => {
 });
 
 describe('the network', () => {
-  it('[NET-5] hints of the platform are followed: nothing is sent while offline, everything afterwards', async () => {
+  it('[NET-5] nothing is sent while the platform reports offline, and everything afterwards', async () => {
     const device = await synced();
     world.platform.setOnline(false);
     expect(status(device)).toMatchObject({ mode: 'offline', isOnline: false });
@@ -162,7 +162,7 @@ describe('the network', () => {
     await world.platform.until(() => status(device).pendingUploads === 0);
   });
 
-  it('[NET-5] the app has a switch of its own', async () => {
+  it('[NET-5] the app can switch the network use off and on', async () => {
     const device = await synced();
     device.goOffline();
     expect(status(device).mode).toBe('offline');
@@ -173,7 +173,7 @@ describe('the network', () => {
     expect(status(device)).toMatchObject({ mode: 'idle', isOnline: true });
   });
 
-  it('[NET-5] work under way when the network goes is done again when it is back', async () => {
+  it('[NET-5] work interrupted by a loss of the network is repeated when it is back', async () => {
     const device = await synced();
     let isCut = true;
     world.meddle = ({ path }, go) =>
@@ -193,7 +193,7 @@ describe('the network', () => {
 });
 
 describe('hearing of changes', () => {
-  it('[NET-6] by a stream: a change arrives without asking, and only its source is pulled', async () => {
+  it('[NET-6] a change announced by the event stream is pulled, and only its source', async () => {
     const device = await synced({ live: true });
     await world.platform.until(() => status(device).isLive && status(device).mode === 'idle');
     const before = world.sync.log.length;
@@ -203,13 +203,13 @@ describe('hearing of changes', () => {
     expect(world.sync.log.slice(before)).toMatchObject([{ path: '/pull', body: expect.objectContaining({ sources }) }]);
   });
 
-  it('[NET-6] a change told while a pull is under way is pulled after it, not with it', async () => {
+  it('[NET-6] a change announced during a pull is pulled afterwards', async () => {
     const device = await synced({ live: true });
     await world.platform.until(() => status(device).isLive && status(device).mode === 'idle');
     let pulls = 0;
     world.meddle = ({ path }, go) => {
       if (path !== '/pull' || ++pulls > 1) return undefined;
-      // The page is made; then something changes, which is told before the page arrives.
+      // The change is announced after the page was made, and before it arrives.
       return go().then(async (response) => {
         await push({ late: { a: 1 } });
         for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -222,10 +222,10 @@ describe('hearing of changes', () => {
     expect([pulls, world.platform.nowMs()]).toEqual([2, beganMs]);
   });
 
-  it('[NET-6] a stream that falls silent or breaks is opened again, and what was missed is pulled', async () => {
+  it('[NET-6] an event stream that falls silent or breaks is reopened, and missed changes are pulled', async () => {
     const device = await synced({ live: true });
     await world.platform.until(() => status(device).isLive);
-    // Heartbeats stop: the stream is given up by itself.
+    // Without heartbeats the device gives the stream up.
     await world.platform.until(() => !status(device).isLive);
     await push({ 1: { a: 1 } });
     await world.platform.until(() => status(device).isLive);
@@ -233,7 +233,7 @@ describe('hearing of changes', () => {
     expect(world.sync.count('/events')).toBe(2);
   });
 
-  it('[NET-6] without streams the device asks from time to time', async () => {
+  it('[NET-6] without event streams the device polls', async () => {
     for (const live of [false, true]) {
       world = await newDeviceWorld();
       world.meddle = ({ path }) =>
@@ -246,7 +246,7 @@ describe('hearing of changes', () => {
     }
   });
 
-  it('[NET-6] where an answer has no stream to read, as in React Native, the device asks from time to time', async () => {
+  it('[NET-6] where answers cannot be streamed, as in React Native, the device polls', async () => {
     world.meddle = ({ path }) => {
       if (path !== '/events') return undefined;
       const bodiless = Object.defineProperty(new Response('event: ready\ndata: {}\n\n'), 'body', { value: null });
@@ -258,7 +258,7 @@ describe('hearing of changes', () => {
     expect([status(device).isLive, world.sync.count('/events')]).toEqual([false, 0]);
   });
 
-  it('[NET-6] a stream that somebody else took over is left to them for a while', async () => {
+  it('[NET-6] a device whose stream was replaced by another listener waits before it listens again', async () => {
     const text = 'event: ready\ndata: {"heartbeat_s":30}\n\nevent: ended\ndata: {"code":"replaced"}\n\n';
     let opened = 0;
     world.meddle = ({ path }) => {
@@ -272,7 +272,7 @@ describe('hearing of changes', () => {
     await world.platform.until(() => opened === 2);
   });
 
-  it('[NET-7] pings reach the app, and what they name is pulled', async () => {
+  it('[NET-7] pings reach the app, and the sources they name are pulled', async () => {
     const events = [
       'event: ready\ndata: {"heartbeat_s":30}\n\n',
       ': a comment\n\n',
@@ -300,7 +300,7 @@ describe('hearing of changes', () => {
 });
 
 describe('the status', () => {
-  it('[NET-8] stays the same value until something changes, and tells of every change', async () => {
+  it('[NET-8] the status stays the same value until something changes, and its listeners learn of every change', async () => {
     const device = await world.open({ user: null });
     const modes: string[] = [];
     device.status.subscribe(() => modes.push(status(device).mode));
@@ -314,7 +314,7 @@ describe('the status', () => {
     expect(status(device).mode).toBe('stopped');
   });
 
-  it('[NET-8] a listener that throws harms nobody, and one that left hears nothing', async () => {
+  it('[NET-8] a listener that throws has no effect on others, and a removed one is not called', async () => {
     const device = await synced();
     const thrown: unknown[] = [];
     const others = process.listeners('uncaughtException');

@@ -1,8 +1,8 @@
 import { callListener } from '../state/replica.ts';
 
-/** Something to look at and to follow; made for `useSyncExternalStore` and its cousins. */
+/** A value that can be read and observed, compatible with `useSyncExternalStore`. */
 export interface Observable<T> {
-  /** The same value until something changes. */
+  /** Returns the same value until something changes. */
   readonly getSnapshot: () => T;
   /** Returns the unsubscribe function. */
   readonly subscribe: (listener: () => void) => () => void;
@@ -12,7 +12,7 @@ export class Listeners<A extends readonly unknown[] = []> {
   readonly #listeners = new Set<(...args: A) => void>();
 
   readonly add = (listener: (...args: A) => void): (() => void) => {
-    // Wrapped, so that one listener may be added twice and taken away once.
+    // Wrapped, so that a listener can be added twice and removed once.
     const entry = (...args: A) => listener(...args);
     this.#listeners.add(entry);
     return () => this.#listeners.delete(entry);
@@ -23,7 +23,7 @@ export class Listeners<A extends readonly unknown[] = []> {
   }
 }
 
-/** A value that is made when somebody looks, and again after it was said to be stale. */
+/** A value that is computed when it is read, and again after it was invalidated. */
 export class Derived<T> implements Observable<T> {
   readonly #make: () => T;
   readonly #listeners = new Listeners();

@@ -27,23 +27,23 @@ import { transactIn, type WorkScope } from './work-scope.ts';
 export interface PullerHooks {
   onNews(news: readonly OutcomeEffects[]): void;
   onHealed(source: string, reason: string): void;
-  /** Whether a stream should give way to uploads. */
+  /** True if a stream should stop for uploads. */
   shouldYield(): boolean;
-  /** A source whose backend had not answered is due to be asked for again. */
+  /** Called when a source whose backend had not answered must be pulled again. */
   onDue(source: string): void;
 }
 
 /** A source whose backend had not answered when it was pulled. */
 interface Pending {
-  /** Pulls in a row that found it so. */
+  /** Consecutive pulls with this result. */
   readonly pulls: number;
   readonly cancel: () => void;
 }
 
 export interface PullerOptions {
-  /** Null: all the user may have. */
+  /** Null: all sources of the user. */
   readonly sources: readonly string[] | null;
-  /** Null: as many objects in a page as the server likes. */
+  /** Null: the page size of the server. */
   readonly pageObjects: number | null;
   readonly usesSnapshots: boolean;
 }
@@ -60,10 +60,10 @@ interface PullerParts {
 const PENDING = 'refresh_pending';
 const MS_PER_S = 1_000;
 
-/** Refusals that mean: this server gives no snapshot of the source, pull it. */
+/** Statuses of a server that has no snapshot of the source, which is pulled instead. */
 const NO_SNAPSHOT_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 406, 501]);
 
-/** Catches up with the server, one round trip at a time, and remembers between them what is left to do. */
+/** Catches up with the server, one request at a time, and keeps the remaining work between them. */
 export class Puller {
   readonly wants = new WantedSources();
   readonly #platform: Platform;
@@ -71,23 +71,23 @@ export class Puller {
   readonly #caller: SessionCaller;
   readonly #hooks: PullerHooks;
   readonly #options: PullerOptions;
-  /** What is staged, folded; it can be had again from the staged pages. */
+  /** Folded staged pages; they can be computed again from the staged pages. */
   readonly #folds = new Map<string, Fold>();
   /**
-   * Size and checksum of what is kept. They are computed from the objects themselves when the device first needs them,
-   * so that damage done to the store while it was closed does not go unnoticed; from then on they are followed.
+   * Size and checksum of the stored objects. They are computed from the objects when they are first needed, so that
+   * damage to the closed store is detected, and updated from then on.
    */
   readonly #measures = new Map<string, SizeAndChecksum>();
-  /** Sources that go on as a stream. */
+  /** Sources that continue as a snapshot stream. */
   readonly #streamed = new Set<string>();
-  /** Sources the server would not stream. */
+  /** Sources that the server refused to stream. */
   readonly #notStreamed = new Set<string>();
   readonly #healsInARow = new Map<string, number>();
   readonly #troubles = new Map<string, PartialError>();
-  /** Errors of pages that are staged; they hold for the whole catch-up. */
+  /** Errors of staged pages; they hold for the whole catch-up. */
   readonly #stagedTroubles = new Map<string, PartialError>();
   readonly #pending = new Map<string, Pending>();
-  /** The last request as of which a source was complete, or known not to be to have. */
+  /** The last request after which a source was complete, or known to be unavailable. */
   readonly #doneAt = new Map<string, number>();
   #sourcesAtMs: number | null = null;
   #isListStale = false;
@@ -101,7 +101,7 @@ export class Puller {
     this.#options = options;
   }
 
-  /** What is wrong with sources that could not be pulled, or whose backend could not be asked. */
+  /** Errors of sources that could not be pulled, or whose backend could not be reached. */
   get troubles(): ReadonlyMap<string, PartialError> {
     return this.#troubles;
   }
@@ -115,18 +115,18 @@ export class Puller {
     if (this.#isSelected(source)) this.wants.add(source);
   }
 
-  /** Whether nothing is known to be missing. */
+  /** True if nothing is known to be missing. */
   get isInStep(): boolean {
     return this.#sourcesAtMs !== null && !this.#wantsAll && this.wants.size === 0 && this.#pending.size === 0;
   }
 
-  /** Whether every source was complete at some moment after the one this number stands for. */
+  /** True if every source was complete at some time after this tick. */
   isCaughtUpSince(tick: number): boolean {
     if (this.#sourcesAtMs === null || this.#wantsAll) return false;
     return this.selected().every((source) => (this.#doneAt.get(source) ?? 0) > tick);
   }
 
-  /** Another session began: what was known of the server may be true of somebody else only. */
+  /** Drops all knowledge about the server, because it may belong to another user. */
   forget(): void {
     this.wants.clear();
     this.stopWaiting();
@@ -141,7 +141,7 @@ export class Puller {
     this.#pending.delete(source);
   }
 
-  /** Sources whose backend had not answered are not asked for again by themselves. */
+  /** Cancels the scheduled pulls of sources whose backend had not answered. */
   stopWaiting(): void {
     for (const { cancel } of this.#pending.values()) cancel();
     this.#pending.clear();
@@ -154,7 +154,7 @@ export class Puller {
       .filter((source) => this.#isSelected(source));
   }
 
-  /** One round trip, or one stream; whether there is more to do. */
+  /** Makes one request or reads one stream. Returns true if there is more to do. */
   async round(scope: WorkScope): Promise<boolean> {
     await this.#refreshSources(scope);
     const names = this.wants
@@ -223,7 +223,7 @@ export class Puller {
     this.#pauseWhenHealingIsInVain();
   }
 
-  /** Lines are pages. They are staged as they come, so a stream that breaks off goes on where it was. */
+  /** Each line is a page. Pages are staged as they arrive, so a broken stream continues where it stopped. */
   async #readSnapshot(source: string, scope: WorkScope): Promise<void> {
     const request = this.wants.beginRequest();
     const first = this.#askFor(source);
@@ -251,7 +251,7 @@ export class Puller {
     this.#pauseWhenHealingIsInVain();
   }
 
-  /** Whether the stream has nothing more to give. */
+  /** Returns true at the end of the stream. */
   async #takeLine(asked: PageAsked, line: string, request: number, scope: WorkScope): Promise<boolean> {
     const page = readPage(parsedLine(line));
     requireProgress(asked, page);
@@ -269,7 +269,7 @@ export class Puller {
   #applyPage(tx: Transaction, asked: PageAsked, page: Page): PageEffect {
     const { source } = asked;
     const fold = this.#folds.get(source) ?? foldStaged(tx, source);
-    // The fold is used up even when the transaction is not kept; then it is made again from what is staged.
+    // The fold is consumed even if the transaction fails; then it is computed again from the staged pages.
     this.#folds.delete(source);
     const held = () => this.#measures.get(source) ?? measureAll(this.#replica.reader, source);
     return applyPage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs() });
@@ -296,7 +296,7 @@ export class Puller {
     }
   }
 
-  /** The device has what the server had. Whoever waits for the source waits on while its backend has not answered. */
+  /** Marks a source as complete. Callers of `sync` keep waiting for it while its backend has not answered. */
   #settle(source: string, trouble: PartialError | null, request: number): void {
     this.#stagedTroubles.delete(source);
     const before = this.#pending.get(source);
@@ -314,7 +314,7 @@ export class Puller {
     this.#doneAt.set(source, request);
   }
 
-  /** Sources without a page. Whatever is wrong with one, the others go on. */
+  /** Handles sources without a page; the others are not affected. */
   #noteTroubles({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>, request: number): void {
     for (const source of asked.keys()) {
       const answered = Object.hasOwn(sources, source) ? sources[source] : undefined;
@@ -323,7 +323,7 @@ export class Puller {
         this.#streamed.add(source);
         continue;
       }
-      // The list of sources that led here is not true any more.
+      // The list of sources is outdated.
       if (answered?.error.code === 'source_not_found') this.#isListStale = true;
       this.wants.fulfil(source, request);
       this.#settle(source, answered?.error ?? { code: 'bad_answer', detail: 'the server gave no page' }, request);
@@ -368,7 +368,7 @@ function pagesOf({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>)
   return pages;
 }
 
-/** A device that is told to go on from where it is would go on for ever. */
+/** Refuses a page that would make the device ask for the same page forever. */
 function requireProgress({ source, token }: PageAsked, page: Page): void {
   if (!page.more || page.token !== token) return;
   throw clientError('bad_answer', `the pages of ${JSON.stringify(source)} do not move on`);
@@ -387,7 +387,7 @@ function parsedLine(line: string): unknown {
   }
 }
 
-/** Servers of another version may say less. */
+/** Servers of other versions may omit members. */
 function completeDescription(given: SyncSource): SyncSource {
   const { name, partition_type = 'user', sync_type = 'incremental', conflicts = 'last_writer' } = given;
   const { read_only = false, references = {}, searchable = false } = given;

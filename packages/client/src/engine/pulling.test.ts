@@ -26,7 +26,7 @@ const onServer = async (world: DeviceWorld, source = 'Order') =>
 
 const signIn = (device: Device) => device.signIn({ login: 'ada', password: 'long enough' });
 
-/** The answers to pulls, one after the other, changed by the test. */
+/** Lets the test change the answers to pulls. */
 function onPull(world: DeviceWorld, change: (answer: PullAnswer, count: number) => PullAnswer | 'lost'): void {
   let count = 0;
   world.meddle = ({ path }, go) => {
@@ -45,7 +45,7 @@ const withPage = (answer: PullAnswer, change: Partial<Page>): PullAnswer => ({
   sources: { ...answer.sources, Order: { ...orderPage(answer), ...change } },
 });
 
-/** A store one can look into, and that outlives its device. */
+/** A store that the test can inspect, and that outlives its device. */
 function openStore(rows: readonly LocalRow[] = []): LocalStore & { commits: number } {
   const kept = memoryStore(rows);
   const store = {
@@ -62,7 +62,7 @@ function openStore(rows: readonly LocalRow[] = []): LocalStore & { commits: numb
 
 describe('pages', () => {
   for (const count of [0, 1, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE + 1]) {
-    it(`[SDK-5] ${count} objects in pages of ${PAGE} take no more pulls than they fill, and two`, async () => {
+    it(`[SDK-5] ${count} objects in pages of ${PAGE} need at most two pulls more than the pages they fill`, async () => {
       const world = await newDeviceWorld();
       await push(world, many(count));
       const device = await world.open({ pageObjects: PAGE, sources: ['Order'] });
@@ -77,7 +77,7 @@ describe('pages', () => {
     });
   }
 
-  it('[SDK-5] the size of pages may change between two of them', async () => {
+  it('[SDK-5] the page size may change between two pages', async () => {
     const world = await newDeviceWorld();
     await push(world, many(11));
     const sizes = [1, 4, 2, 3, 1];
@@ -94,7 +94,7 @@ describe('pages', () => {
     expect(seen(device)).toEqual(many(11));
   });
 
-  it('[SDK-5] every single page may be lost once', async () => {
+  it('[SDK-5] any page may be lost once', async () => {
     for (let lost = 1; lost <= 4; lost++) {
       const world = await newDeviceWorld();
       await push(world, many(10));
@@ -108,7 +108,7 @@ describe('pages', () => {
 });
 
 describe('what the app sees', () => {
-  it('[SDK-6] is one whole state after the other, however many pages lie between them', async () => {
+  it('[SDK-6] the app sees one complete state after the other, however many pages are between them', async () => {
     const world = await newDeviceWorld();
     await push(world, many(7));
     const device = await world.open({ pageObjects: 2, sources: ['Order'], user: null });
@@ -121,7 +121,7 @@ describe('what the app sees', () => {
     expect(states).toEqual([many(7), many(7, 0, 1)]);
   });
 
-  it('[SDK-6] is the old state when the process dies between pages, and the catch-up goes on where it was', async () => {
+  it('[SDK-6] the app sees the old state if the process dies between pages, and the catch-up continues', async () => {
     const world = await newDeviceWorld();
     await push(world, many(4));
     const store = openStore();
@@ -145,7 +145,7 @@ describe('what the app sees', () => {
     expect(world.sync.count('/pull') - before).toBe(3);
   });
 
-  it('[SDK-6] sources that become complete with one answer show together', async () => {
+  it('[SDK-6] sources that become complete with one answer change together', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     await push(world, many(2), 'Product');
@@ -163,7 +163,7 @@ describe('what the app sees', () => {
     ]);
   });
 
-  it('[SDK-6] a pull that brings nothing costs the disk nothing', async () => {
+  it('[SDK-6] a pull without changes writes nothing to the store', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     const store = openStore();
@@ -176,7 +176,7 @@ describe('what the app sees', () => {
 });
 
 describe('starting over', () => {
-  it('[SDK-7] a server that lost its memory sends everything, and what it does not send is gone', async () => {
+  it('[SDK-7] after a server lost its data the device gets everything again, and other objects are deleted', async () => {
     const world = await newDeviceWorld();
     await push(world, many(5));
     const device = await world.open({ pageObjects: 2 });
@@ -194,7 +194,7 @@ describe('starting over', () => {
     expect(states).toEqual([many(3, 3, 1)]);
   });
 
-  it('[SDK-8] a device whose objects differ from the server’s finds out by the checksum and mends itself', async () => {
+  it('[SDK-8] a device whose objects differ from the server’s detects it by the checksum and repairs itself', async () => {
     const world = await newDeviceWorld();
     await push(world, many(4));
     const store = openStore();
@@ -215,7 +215,7 @@ describe('starting over', () => {
     expect(healed).toEqual([{ source: 'Order', reason: expect.stringContaining('checksum') }]);
   });
 
-  it('[SDK-8] what the app sees stays while the device starts over', async () => {
+  it('[SDK-8] the app keeps its view while the device starts over', async () => {
     const world = await newDeviceWorld();
     await push(world, many(5));
     const device = await world.open({ sources: ['Order'], pageObjects: 2 });
@@ -228,7 +228,7 @@ describe('starting over', () => {
     expect(sizes).toEqual([6]);
   });
 
-  it('[SDK-8] a wrong size and a change of an unknown object count as difference too', async () => {
+  it('[SDK-8] a wrong size and a change of an unknown object count as differences, too', async () => {
     for (const change of [{ size: 99 }, { patch: { nowhere: { a: 1 } } }, { drop: { nowhere: ['a'] } }]) {
       const world = await newDeviceWorld();
       await push(world, many(2));
@@ -241,7 +241,7 @@ describe('starting over', () => {
     }
   });
 
-  it('[SDK-8] when starting over does not help, the device pauses instead of asking for ever', async () => {
+  it('[SDK-8] if starting over does not help, the device pauses', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     onPull(world, (answer) => withPage(answer, { checksum: 1 }));
@@ -254,7 +254,7 @@ describe('starting over', () => {
 });
 
 describe('snapshots', () => {
-  it('[SDK-9] sources that are only given as a snapshot are read as one', async () => {
+  it('[SDK-9] sources that are only available as snapshots are read as such', async () => {
     const world = await newDeviceWorld({ limits: { pageObjectsMax: 2, lineObjectsMax: 2 } });
     await world.tidemark.sources.declare({ name: 'Bulk', partition_type: 'user', sync_type: 'bulk_only' });
     await push(world, many(5), 'Bulk');
@@ -266,7 +266,7 @@ describe('snapshots', () => {
     expect(seen(device, 'Bulk')).toEqual({ ...many(5), ...many(1, 0, 1) });
   });
 
-  it('[SDK-9] a stream that breaks off goes on with the last whole line, also after a restart', async () => {
+  it('[SDK-9] an interrupted snapshot continues after the last complete line, also after a restart', async () => {
     const world = await newDeviceWorld({ limits: { pageObjectsMax: 2, lineObjectsMax: 2 } });
     await world.tidemark.sources.declare({ name: 'Bulk', partition_type: 'user', sync_type: 'bulk_only' });
     await push(world, many(7), 'Bulk');
@@ -300,7 +300,7 @@ describe('snapshots', () => {
     expect(asked.at(-1)).not.toBeNull();
   });
 
-  it('[SDK-9] a large first sync goes on as a stream, and as pages where the server has none', async () => {
+  it('[SDK-9] a large first sync continues as a snapshot, and in pages if the server has none', async () => {
     for (const hasStreams of [true, false]) {
       const world = await newDeviceWorld({ limits: { pageObjectsMax: 500 } });
       await push(world, many(2_600));
@@ -317,7 +317,7 @@ describe('snapshots', () => {
 });
 
 describe('many sources', () => {
-  it('[SDK-10] more than one pull may carry, and one that cannot be pulled', async () => {
+  it('[SDK-10] more sources than one pull may carry are pulled, also if one of them fails', async () => {
     const world = await newDeviceWorld();
     for (let index = 0; index < 120; index++)
       await world.tidemark.sources.declare({ name: `S${index}`, partition_type: 'user' });
@@ -336,7 +336,7 @@ describe('many sources', () => {
     expect(device.sourceNames()).toHaveLength(122);
   });
 
-  it('[SDK-10] a source that is dropped goes with its objects; a new one is found', async () => {
+  it('[SDK-10] a removed source is deleted with its objects, and a new one is found', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     const device = await world.open();
@@ -349,7 +349,7 @@ describe('many sources', () => {
     expect([seen(device), seen(device, 'Later'), device.sourceNames()]).toEqual([{}, many(1), ['Later', 'Product']]);
   });
 
-  it('[SDK-10] only the sources the app names are pulled', async () => {
+  it('[SDK-10] only the sources that the app names are pulled', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     const device = await world.open({ sources: ['Product'] });
@@ -368,7 +368,7 @@ describe('answers that are none', () => {
     'a page that leads nowhere': '{"sources":{"Order":{"token":"TOKEN","more":true,"size":0}},"outcomes":[]}',
   };
   for (const [name, text] of Object.entries(wrong)) {
-    it(`[SDK-11] ${name} changes nothing and is tried again later`, async () => {
+    it(`[SDK-11] ${name} changes nothing and is retried later`, async () => {
       const world = await newDeviceWorld();
       await push(world, many(2));
       const store = openStore();
@@ -392,7 +392,7 @@ describe('answers that are none', () => {
 describe('a source whose backend has not answered yet', () => {
   const PENDING = { code: 'refresh_pending', detail: 'the backend has not answered yet', retry_after_s: 5 };
 
-  it('[SDK-17] a source that is on its way is no failure: its page is shown, and it is pulled again after the time the server named', async () => {
+  it('[SDK-17] a source with a pending refresh is no failure: its page is shown, and it is pulled again after the time the server named', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     let isPending = true;
@@ -415,7 +415,7 @@ describe('a source whose backend has not answered yet', () => {
     expect(world.sync.count('/pull')).toBe(pulls + 3);
   });
 
-  it('[SDK-17] a source that is on its way is pulled as soon as an event says that it is there', async () => {
+  it('[SDK-17] a source with a pending refresh is pulled as soon as an event announces it', async () => {
     const world = await newDeviceWorld();
     await push(world, many(2));
     onPull(world, (answer) =>
@@ -433,7 +433,7 @@ describe('a source whose backend has not answered yet', () => {
     expect(world.platform.nowMs() - startedMs).toBeLessThan(5_000);
   });
 
-  it('[SDK-17] stays so until the last of several pages, and a failure of its backend is told', async () => {
+  it('[SDK-17] a source stays pending until the last of several pages, and a failure of its backend is reported', async () => {
     const world = await newDeviceWorld();
     await push(world, many(5));
     const failed = { code: 'backend_timeout', detail: 'too slow' };

@@ -15,10 +15,10 @@ export interface PusherHooks {
   onInFlight(): void;
 }
 
-/** Statuses that say: what you sent is wrong, do not send it again. */
+/** Statuses that mean that the content is wrong and must not be sent again. */
 const WRONG_CONTENT_STATUSES: ReadonlySet<number | null> = new Set([400, 413, 422]);
 
-/** Sends what waits, one push at a time, in its order. */
+/** Sends the waiting uploads in order, one push at a time. */
 export class Pusher {
   readonly #platform: Platform;
   readonly #replica: Replica;
@@ -38,7 +38,7 @@ export class Pusher {
     return this.#inFlight;
   }
 
-  /** One push; whether more waits. */
+  /** Makes one push. Returns true if more uploads wait. */
   async round(scope: WorkScope): Promise<boolean> {
     const changes = nextChunk(this.#replica.reader, this.#uploadsMax);
     if (changes.length === 0) return false;
@@ -88,8 +88,8 @@ export class Pusher {
   }
 
   /**
-   * The push was refused as a whole, though only one upload may be wrong. Halving finds it in a few rounds; by itself
-   * it is set aside as rejected, so that it does not stand in the way of the others for ever.
+   * Handles a push that was refused as a whole although only one upload may be wrong: it is halved until the wrong
+   * upload is found, which is then rejected, so that it does not block the others.
    */
   async #setAside(changes: readonly Upload[], error: ClientError, scope: WorkScope): Promise<void> {
     const { code, message } = error;
@@ -98,7 +98,7 @@ export class Pusher {
       this.#uploadsMax = Math.ceil(changes.length / 2);
       return;
     }
-    // The server has no room for one more outcome: that is no fault of the upload, and passes.
+    // The server has no room for another outcome: that is temporary, and no fault of the upload.
     if (code === 'limit_exceeded') throw error;
     const { op_id, source, id } = only;
     const outcome: Outcome = { op_id, source, id, status: 'rejected', error: { code, detail: message } };

@@ -40,7 +40,7 @@ describe('signing in', () => {
     await expect(device.source('Order').create({ a: 1 })).rejects.toMatchObject({ code: 'signed_out' });
   });
 
-  it('[SESSION-1] the device stays the same one over sign-outs and restarts', async () => {
+  it('[SESSION-1] the device keeps its id over sign-outs and restarts', async () => {
     const store = lasting();
     const device = await world.open({ store });
     const { clientId } = device.status.getSnapshot();
@@ -51,7 +51,7 @@ describe('signing in', () => {
     expect(await world.tidemark.clients.listOf('ada')).toEqual([clientId]);
   });
 
-  it('[SESSION-2] signing out forgets the data, but not changes that would be lost', async () => {
+  it('[SESSION-2] signing out deletes the data, and is refused while uploads would be lost', async () => {
     await push('ada', { 1: { a: 1 } });
     const store = lasting();
     const device = await world.open({ store });
@@ -67,7 +67,7 @@ describe('signing in', () => {
   });
 
   for (const held of ['/sources', '/pull']) {
-    it(`[SESSION-2] an answer to ${held} that comes after signing out is not kept`, async () => {
+    it(`[SESSION-2] an answer to ${held} that arrives after signing out is dropped`, async () => {
       await push('ada', { 1: { a: 1 } });
       const store = lasting();
       const device = await world.open({ store, user: null });
@@ -89,7 +89,7 @@ describe('signing in', () => {
     });
   }
 
-  it('[SESSION-3] another user never sees, or uploads, what the one before left', async () => {
+  it('[SESSION-3] another user neither sees nor uploads the data of the previous one', async () => {
     await push('ada', { hers: { a: 1 } });
     await push('bob', { his: { a: 1 } });
     const device = await world.open();
@@ -107,7 +107,7 @@ describe('signing in', () => {
     expect([...objects.keys()]).toEqual(['his']);
   });
 
-  it('[SESSION-4] when the session ends the device keeps working offline, and goes on after signing in again', async () => {
+  it('[SESSION-4] after the session has ended the device works offline, and continues when the user signs in again', async () => {
     const store = lasting();
     const device = await world.open({ store });
     await world.finish(device.sync());
@@ -124,7 +124,7 @@ describe('signing in', () => {
     expect(again.status.getSnapshot()).toMatchObject({ mode: 'idle', pendingUploads: 0 });
   });
 
-  it('[SESSION-4] a device that was deleted on the server has to sign in again and becomes a new one', async () => {
+  it('[SESSION-4] a device that was deleted on the server has to sign in again and gets a new id', async () => {
     const device = await world.open();
     await world.finish(device.sync());
     const { clientId } = device.status.getSnapshot();
@@ -137,7 +137,7 @@ describe('signing in', () => {
 });
 
 describe('tokens', () => {
-  it('[SESSION-5] are refreshed before they end, without anybody noticing', async () => {
+  it('[SESSION-5] tokens are refreshed before they expire', async () => {
     const device = await world.open({ pollMs: HOUR_MS });
     await world.finish(device.sync());
     for (let day = 0; day < 3; day++) {
@@ -149,7 +149,7 @@ describe('tokens', () => {
     expect(world.sync.count('/token')).toBeLessThanOrEqual(4);
   });
 
-  it('[SESSION-5] that are not taken are refreshed once, and the call is made again', async () => {
+  it('[SESSION-5] a refused token is refreshed once, and the call is repeated', async () => {
     const device = await world.open();
     await world.finish(device.sync());
     let refused = 0;
@@ -163,7 +163,7 @@ describe('tokens', () => {
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', error: null });
   });
 
-  it('[SESSION-5] when a refreshed one is not taken either, the user has to sign in', async () => {
+  it('[SESSION-5] if the refreshed token is refused, too, the user has to sign in', async () => {
     const device = await world.open();
     await world.finish(device.sync());
     world.meddle = ({ path }) =>
@@ -174,7 +174,7 @@ describe('tokens', () => {
     expect(world.sync.count('/token')).toBe(1);
   });
 
-  it('[SESSION-5] a wrong clock does not make the device refresh all the time', async () => {
+  it('[SESSION-5] a wrong clock does not make the device refresh permanently', async () => {
     const device = await world.open({ pollMs: HOUR_MS / 10 });
     world.meddle = ({ path }, go) =>
       path !== '/token'
@@ -191,7 +191,7 @@ describe('tokens', () => {
 });
 
 describe('closing', () => {
-  it('[SESSION-6] ends all work; what is asked afterwards is refused', async () => {
+  it('[SESSION-6] closing stops all work, and later calls are refused', async () => {
     const device = await world.open();
     const syncing = device.sync();
     await Promise.all([expect(syncing).rejects.toMatchObject({ code: 'closed' }), world.finish(device.close())]);

@@ -12,7 +12,7 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** Whose data the device holds, and by which id the server knows the device; both outlive a session. */
+/** The user whose data the device holds, and the device id at the server; both outlive a session. */
 export interface Owner {
   readonly userId: string;
   readonly clientId: string;
@@ -22,7 +22,7 @@ const SESSION = ['', 'session'] as const;
 const OWNER = ['', 'owner'] as const;
 const ENDED = ['', 'ended'] as const;
 
-/** Signing in and out, and what the device keeps of it. */
+/** Signs in and out, and stores the session. */
 export class Sessions implements SessionStore {
   readonly #platform: Platform;
   readonly #wire: Wire;
@@ -49,7 +49,7 @@ export class Sessions implements SessionStore {
 
   async keep(session: SessionRow): Promise<void> {
     await this.#replica.transact((tx) => {
-      // Somebody may have signed out while the token was being refreshed.
+      // The user may have signed out during the refresh of the token.
       if (tx.get('facts', SESSION) !== undefined) putSession(tx, session);
     });
   }
@@ -74,7 +74,7 @@ export class Sessions implements SessionStore {
     }
   }
 
-  /** Forgets the user's data; the answer is the token to revoke. */
+  /** Deletes the user's data. Resolves to the token to revoke. */
   signOut(discardUploads: boolean): Promise<string | null> {
     return this.#replica.transact((tx) => {
       this.#requireNothingToLose(discardUploads);
@@ -110,7 +110,7 @@ export class Sessions implements SessionStore {
   async revoke(token: string): Promise<void> {
     const { signal } = new AbortController();
     const call = { method: 'DELETE', path: '/token', token, read: readAnything, signal } as const;
-    // A token that cannot be revoked now ends by itself.
+    // A token that cannot be revoked now expires by itself.
     await this.#wire.ask(call).catch(() => undefined);
   }
 }

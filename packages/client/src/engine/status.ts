@@ -1,29 +1,29 @@
 import type { PartialError } from '@tidemark/protocol';
 import type { Mode } from '../machine/machine.ts';
 
-/** How the device is doing. The value never changes; when something does, there is another one. */
+/** The status of the device. It is immutable: each change creates a new one. */
 export interface DeviceStatus {
   readonly mode: Mode;
   readonly userId: string | null;
   readonly clientId: string | null;
-  /** Whether the platform and the app let the device use the network. */
+  /** True if the platform and the app allow the device to use the network. */
   readonly isOnline: boolean;
-  /** Whether hints of changes come as they happen. */
+  /** True if the device receives events as they happen. */
   readonly isLive: boolean;
   readonly isSyncing: boolean;
-  /** Changes made here about which the server has not said its last word. */
+  /** Changes made here without a final outcome. */
   readonly pendingUploads: number;
-  /** Uploads that were rejected or are conflicts, and that the app has not dealt with. */
+  /** Rejected and conflicting uploads that the app has not handled. */
   readonly problems: number;
-  /** When the device last had all there was. */
+  /** When the device last had the complete state of the server. */
   readonly lastSyncedAtMs: number | null;
-  /** Why the last attempt failed; null when it did not. */
+  /** The error of the last attempt; null if it succeeded. */
   readonly error: (PartialError & { readonly atMs: number }) | null;
   /** When the next attempt is made, after failures. */
   readonly retryAtMs: number | null;
-  /** Sources that cannot be pulled, or whose backend could not be asked, and why. */
+  /** Errors of sources that could not be pulled, or whose backend could not be reached. */
   readonly sourceTroubles: ReadonlyMap<string, PartialError>;
-  /** How often what the device held was found to differ from the server, and mended. It should stay 0. */
+  /** How often the data was found to differ from the server and was repaired. It should stay 0. */
   readonly heals: number;
 }
 

@@ -1,7 +1,7 @@
 import { clientError } from '../client-error.ts';
 
 export interface SyncGoal {
-  /** Every source must have been complete after this moment. */
+  /** Every source must have been complete after this tick. */
   readonly tick: number;
   /** Every upload before this one must have been sent. */
   readonly order: number;
@@ -13,7 +13,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** Those who called `sync()` and wait for the device to come so far. */
+/** The callers of `sync()` that wait. */
 export class SyncWaiters {
   readonly #waiters = new Set<Waiter>();
 

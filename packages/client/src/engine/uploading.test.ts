@@ -33,7 +33,7 @@ const synced = async (options: Parameters<DeviceWorld['open']>[0] = {}) => {
   return device;
 };
 
-/** The answers to pushes, changed by the test. */
+/** Lets the test change the answers to pushes. */
 function onPush(change: (answer: PushAnswer) => PushAnswer | Promise<PushAnswer>): void {
   world.meddle = ({ path }, go) =>
     path === '/push'
@@ -42,7 +42,7 @@ function onPush(change: (answer: PushAnswer) => PushAnswer | Promise<PushAnswer>
 }
 
 describe('changes made here', () => {
-  it('[UP-1] are checked like the server checks them, before anything is kept', async () => {
+  it('[UP-1] changes are checked by the rules of the server before anything is stored', async () => {
     const device = await synced();
     const orders = device.source<Record<string, unknown>>('Order');
     const deep = JSON.parse(`${'['.repeat(40)}${']'.repeat(40)}`) as unknown;
@@ -70,7 +70,7 @@ describe('changes made here', () => {
     expect([device.uploads.list(), seen(device)]).toEqual([[], {}]);
   });
 
-  it('[UP-1] what the app goes on changing is not what was kept', async () => {
+  it("[UP-1] later changes of the app's own object do not affect the stored one", async () => {
     const device = await synced();
     const attributes = { list: [1] };
     const { id } = await device.source('Order').create(attributes);
@@ -78,7 +78,7 @@ describe('changes made here', () => {
     expect(seen(device)).toEqual({ [id]: { list: [1] } });
   });
 
-  it('[UP-1] `constructor` and its kind are ordinary ids and attributes', async () => {
+  it('[UP-1] `constructor` and the like are ordinary ids and attributes', async () => {
     const device = await synced();
     for (const id of ['constructor', 'toString', 'hasOwnProperty', 'length']) {
       await world.finish(device.source('Order').create({ constructor: 1, toString: id }, { id }));
@@ -91,7 +91,7 @@ describe('changes made here', () => {
     expect(Object.keys(seen(device))).toHaveLength(4);
   });
 
-  it('[UP-2] only what differs is uploaded; nothing when nothing does', async () => {
+  it('[UP-2] only attributes that differ are uploaded, and nothing if none does', async () => {
     await push({ 1: { a: 1, b: [1], c: { x: 1, y: 2 } } });
     const device = await synced();
     world.platform.setOnline(false);
@@ -101,7 +101,7 @@ describe('changes made here', () => {
     expect(device.uploads.list()).toMatchObject([{ op: 'update', id: '1', attributes: { a: 2 }, state: 'waiting' }]);
   });
 
-  it('[UP-3] that belong together show together, or not at all', async () => {
+  it('[UP-3] changes of one write become visible together, or none of them', async () => {
     const device = await synced();
     world.platform.setOnline(false);
     const looks: unknown[] = [];
@@ -122,13 +122,13 @@ describe('changes made here', () => {
     expect(seen(device)).toEqual({ o: { n: 2 } });
   });
 
-  it('[UP-4] to a source that devices cannot change are refused', async () => {
+  it('[UP-4] changes to a source that devices cannot write are refused', async () => {
     await world.tidemark.sources.declare({ name: 'Fixed', partition_type: 'user', read_only: true });
     const device = await synced();
     await expect(device.source('Fixed').create({ a: 1 })).rejects.toMatchObject({ code: 'source_read_only' });
   });
 
-  it('[UP-5] arrive in their order, once, however many there are', async () => {
+  it('[UP-5] changes arrive in order and once, however many there are', async () => {
     const device = await synced();
     world.platform.setOnline(false);
     await device.write((draft) => {
@@ -151,7 +151,7 @@ describe('changes made here', () => {
     expect([device.uploads.list(), device.problems.list()]).toEqual([[], []]);
   });
 
-  it('[UP-5] a push is bounded in text too', async () => {
+  it('[UP-5] a push is bounded by the size of its text, too', async () => {
     const device = await synced();
     world.platform.setOnline(false);
     const text = 'x'.repeat(200_000);
@@ -168,7 +168,7 @@ describe('changes made here', () => {
 });
 
 describe('outcomes', () => {
-  it('[UP-6] a lost answer costs a repetition with the same op_id, and the change is made once', async () => {
+  it('[UP-6] after a lost answer the upload is repeated with the same op_id, and applied once', async () => {
     const device = await synced();
     let lost = 0;
     world.meddle = ({ path }, go) => {
@@ -184,7 +184,7 @@ describe('outcomes', () => {
     expect([seen(device), device.problems.list(), device.uploads.list()]).toEqual([{ o: { n: 1 } }, [], []]);
   });
 
-  it('[UP-6] outcomes are acknowledged, and then not told again', async () => {
+  it('[UP-6] outcomes are acknowledged, and then not sent again', async () => {
     const device = await synced();
     await device.source('Order').create({ n: 1 }, { id: 'o' });
     await world.finish(device.sync());
@@ -196,12 +196,12 @@ describe('outcomes', () => {
     expect(world.sync.log.at(-1)?.body).not.toHaveProperty('acknowledged');
   });
 
-  it('[UP-7] an own change never flickers: it shows until a catch-up that includes it is complete', async () => {
+  it('[UP-7] a local change stays visible until a catch-up that includes it is complete', async () => {
     await push({ o: { n: 0, other: 0 } });
     const device = await synced();
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device).o));
-    // Somebody else changes the object just before the push arrives; the page with both comes later.
+    // Another client changes the object just before the push arrives; the page with both comes later.
     world.meddle = ({ path }, go) => (path === '/push' ? push({ o: { other: 1 } }).then(go) : undefined);
     await device.source('Order').update('o', { n: 1 });
     await world.finish(device.sync());
@@ -212,7 +212,7 @@ describe('outcomes', () => {
     ]);
   });
 
-  it('[UP-7] also when a page brings the change before its outcome comes', async () => {
+  it('[UP-7] a local change stays visible when a page brings it before its outcome', async () => {
     const device = await synced();
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device)));
@@ -222,7 +222,7 @@ describe('outcomes', () => {
       return go().then(() => Promise.reject(new TypeError('the connection broke')));
     };
     await device.source('Order').create({ n: 1 }, { id: 'o' });
-    // Only the pull comes through, with the object and the outcome.
+    // Only the pull gets through, with the object and the outcome.
     await world.platform.until(() => device.uploads.list().length === 0);
     isLost = false;
     await world.finish(device.sync());
@@ -230,7 +230,7 @@ describe('outcomes', () => {
     expect(device.problems.list()).toEqual([]);
   });
 
-  it('[UP-7] also when the outcome comes with a page that was made before the change', async () => {
+  it('[UP-7] a local change stays visible when the outcome comes with a page made before it', async () => {
     const device = await synced();
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device)));
@@ -242,7 +242,7 @@ describe('outcomes', () => {
       }
       if (path !== '/pull' || late === null || world.sync.count('/push') > 0) return undefined;
       const arrive = late;
-      // The page is made, then the push arrives that was under way for so long, then the outcomes are looked up.
+      // The page is made first, then the delayed push arrives, then the outcomes are read.
       return go().then(async (page) => {
         await arrive();
         const { sources } = (await page.json()) as PullAnswer;
@@ -258,7 +258,7 @@ describe('outcomes', () => {
     expect(pushed()).toHaveLength(1);
   });
 
-  it('[UP-8] what is rejected is rolled back and kept as a problem with what the server has', async () => {
+  it('[UP-8] a rejected upload is rolled back and kept as a problem with the current object', async () => {
     await push({ o: { n: 'server' } });
     const device = await synced({ sources: ['Product'] });
     const told: unknown[] = [];
@@ -284,7 +284,7 @@ describe('outcomes', () => {
     await expect(device.problems.dismiss('x')).rejects.toMatchObject({ code: 'unknown_upload' });
   });
 
-  it('[UP-8] a conflict is told where the source asks for it, with the state in which the change was made', async () => {
+  it('[UP-8] with conflict detection a conflict is reported with the state on which the change was made', async () => {
     await world.tidemark.sources.declare({ name: 'Strict', partition_type: 'user', conflicts: 'detect' });
     await push({ o: { a: 1, b: 1 } }, 'Strict');
     const device = await synced();
@@ -298,7 +298,7 @@ describe('outcomes', () => {
     expect(device.problems.list()).toMatchObject([
       { status: 'conflict', error: { code: 'object_changed' }, current: { a: 'theirs', b: 1 } },
     ]);
-    // Made again on top of what the device now holds, it is no conflict any more.
+    // Repeated on top of the current state it is no conflict any more.
     await device.problems.retry(device.problems.list()[0]?.opId ?? '');
     expect(strict.get('o')?.attributes).toEqual({ a: 'mine', b: 1 });
     await world.finish(device.sync());
@@ -306,7 +306,7 @@ describe('outcomes', () => {
     expect(new Set(pushed().map(({ op_id }) => op_id)).size).toBe(2);
   });
 
-  it('[UP-8] what a device made itself is no conflict, also before its first pull', async () => {
+  it('[UP-8] a change to an object that the device created is no conflict, also before its first pull', async () => {
     await world.tidemark.sources.declare({ name: 'Strict', partition_type: 'user', conflicts: 'detect' });
     const device = await world.open();
     world.platform.setOnline(false);
@@ -323,7 +323,7 @@ describe('outcomes', () => {
     expect([await onServer('Strict'), device.problems.list()]).toEqual([{}, []]);
   });
 
-  it('[UP-9] what the backend has not been asked about yet waits, and its outcome comes with a pull', async () => {
+  it('[UP-9] an upload that is queued for the backend waits, and its outcome comes with a pull', async () => {
     const device = await synced();
     onPush(({ outcomes }) => ({ outcomes: outcomes.map((outcome) => ({ ...outcome, status: 'queued' as const })) }));
     await device.source('Order').create({ n: 1 }, { id: 'o' });
@@ -335,7 +335,7 @@ describe('outcomes', () => {
     expect([device.uploads.list(), seen(device)]).toEqual([[], { o: { n: 1 } }]);
   });
 
-  it('[UP-10] one upload that the server refuses with the whole push does not block the others', async () => {
+  it('[UP-10] one upload that makes the server refuse the whole push does not block the others', async () => {
     const device = await synced();
     world.platform.setOnline(false);
     await device.write((draft) => {
@@ -353,7 +353,7 @@ describe('outcomes', () => {
     expect(seen(device)).toEqual(await onServer());
   });
 
-  it('[UP-10] an answer that says nothing of the uploads is tried again, not taken for success', async () => {
+  it('[UP-10] an answer without outcomes is retried, and not taken for success', async () => {
     const device = await synced();
     onPush(() => ({ outcomes: [] }));
     await device.source('Order').create({ n: 1 }, { id: 'o' });
@@ -376,7 +376,7 @@ describe('links', () => {
       }),
     );
 
-  it('[UP-11] an object gets the id the backend gave it, here and in everything that speaks of it', async () => {
+  it('[UP-11] an object gets the id of the backend, also in everything that refers to it', async () => {
     await world.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
     const device = await synced();
     const linked: unknown[] = [];
@@ -384,7 +384,7 @@ describe('links', () => {
     onPush(async ({ outcomes }) => ({ outcomes: await asBackend(outcomes) }));
     let pushes = 0;
     const answerPush = world.meddle;
-    // The order goes alone; its line and a change of it are made while it is under way.
+    // The order is sent alone; its line and a change of it are made meanwhile.
     world.meddle = (exchange, go, init) => {
       if (exchange.path !== '/push' || ++pushes > 1)
         return exchange.path === '/push' ? answerPush(exchange, go, init) : undefined;
@@ -406,7 +406,7 @@ describe('links', () => {
       { 'real-tmp': { n: 2 } },
       { l: { order_id: 'real-tmp', n: 1 } },
     ]);
-    // The app may go on with the id it knows.
+    // The app may continue to use the temporary id.
     await device.source('Order').update('tmp', { n: 3 });
     await device.source('Line').create({ order_id: 'tmp' }, { id: 'm' });
     await world.finish(device.sync());
@@ -417,7 +417,7 @@ describe('links', () => {
     ]);
   });
 
-  it('[UP-11] references that the server has under the old id show the real one', async () => {
+  it('[UP-11] references that the server still has under the temporary id show the final one', async () => {
     await world.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
     await push({ l: { order_id: 'tmp' } }, 'Line');
     const device = await synced();
@@ -430,7 +430,7 @@ describe('links', () => {
 });
 
 describe('the queue', () => {
-  it('[UP-12] can be looked at and followed; the list stays the same until it changes', async () => {
+  it('[UP-12] the queue can be read and observed, and its list stays the same until it changes', async () => {
     const device = await synced();
     world.platform.setOnline(false);
     let calls = 0;
@@ -443,7 +443,7 @@ describe('the queue', () => {
     expect(device.uploads.list()).toBe(device.uploads.list());
   });
 
-  it('[UP-12] a change can be discarded, with what was done to an object it created', async () => {
+  it('[UP-12] a change can be discarded, with all changes to an object it created', async () => {
     await push({ kept: { n: 0 } });
     const device = await synced();
     world.platform.setOnline(false);
@@ -461,7 +461,7 @@ describe('the queue', () => {
     expect(pushed()).toEqual([]);
   });
 
-  it('[UP-13] survives a restart with its order and its op_ids', async () => {
+  it('[UP-13] the queue survives a restart with its order and op_ids', async () => {
     const store = memoryStore();
     const kept = { load: () => store.load(), commit: store.commit, close: async () => undefined };
     const first = await synced({ store: kept });
@@ -484,7 +484,7 @@ describe('the queue', () => {
     expect(await onServer()).toEqual({ o: { n: 3 } });
   });
 
-  it('[UP-13] a store that does not take a change leaves nothing of it', async () => {
+  it('[UP-13] a change that the store refuses leaves no trace', async () => {
     const store = memoryStore();
     let isFull = false;
     const full = {
@@ -505,7 +505,7 @@ describe('the queue', () => {
 });
 
 describe('a process that dies at any commit', () => {
-  it('[UP-14] uploads each change exactly once, and shows whole states only', async () => {
+  it('[UP-14] a device that dies at any commit uploads each change exactly once, and shows only complete states', async () => {
     let deaths = 0;
     let isSpent = false;
     for (let atCommit = 1; !isSpent; atCommit++) {
@@ -524,7 +524,7 @@ describe('a process that dies at any commit', () => {
         expect(seen(second), `${atCommit} ${isKept}`).toEqual(server);
         expect(second.uploads.list()).toEqual([]);
         expect(second.problems.list()).toEqual([]);
-        // What was reported as kept has reached the server.
+        // Changes reported as stored have reached the server.
         if (done.includes('create')) expect(server.mine).toBeDefined();
         if (done.includes('update')) expect(server.a).toEqual({ n: 1 });
         if (done.includes('delete')) expect(server.b).toBeUndefined();
@@ -534,7 +534,7 @@ describe('a process that dies at any commit', () => {
     expect(deaths).toBeGreaterThan(10);
   });
 
-  /** The life of a device, as far as it gets; what it was told is kept. */
+  /** Runs a device until its store crashes. Returns the steps that were reported as done. */
   async function live(store: CrashingStore): Promise<readonly string[]> {
     const done: string[] = [];
     const device = await world.open({ store, user: null, pageObjects: 2 });
@@ -561,12 +561,12 @@ describe('a process that dies at any commit', () => {
     if (!store.isDead) await life;
     world.platform.setOnline(true);
     world.platform.forgetTimers();
-    // What is dead does not even close.
+    // A crashed device may not be able to close.
     void device.close();
     return done;
   }
 
-  /** Whatever was sent twice was the same both times. */
+  /** Checks that repeated uploads were identical. */
   function expectStableOps(): void {
     const byOp = new Map<string, Upload>();
     for (const upload of pushed()) {

@@ -3,14 +3,14 @@ import type { Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
 
-/** In whose name a piece of work is done, and whether it is still wanted. */
+/** The user on whose behalf work is done, and the signal that aborts it. */
 export interface WorkScope {
   readonly userId: string;
   readonly clientId: string;
   readonly signal: AbortSignal;
 }
 
-/** Runs a transaction of that work. Rejects when the work was aborted, or when another user has signed in since it began. */
+/** Runs a transaction of the work. Rejects if the work was aborted, or if another user has signed in since it began. */
 export function transactIn<T>(replica: Replica, scope: WorkScope, decide: (tx: Transaction) => T): Promise<T> {
   return replica.transact((tx) => {
     const session = tx.get('facts', ['', 'session']) as unknown as SessionRow | undefined;

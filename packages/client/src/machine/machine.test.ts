@@ -48,12 +48,12 @@ const at = (mode: Mode, change: Partial<MachineState> = {}): MachineState => ({
 });
 
 describe('the table', () => {
-  it('[MACHINE-1] has a cell for every state and every event, and each leads to a state', () => {
+  it('[MACHINE-1] the table has a cell for every state and event, and each leads to a state', () => {
     expect(everyCell).toHaveLength(MODES.length * 48 * 16);
     for (const { after } of everyCell) expect(MODES).toContain(after.mode);
   });
 
-  it('[MACHINE-2] work begins exactly when a working mode is entered, and one piece at a time', () => {
+  it('[MACHINE-2] work starts exactly when a working mode is entered, and one piece at a time', () => {
     for (const { state, event, after, effects } of everyCell) {
       const begun = effects.filter(({ type }) => type === 'push' || type === 'pull');
       expect(begun.length, JSON.stringify({ state, event })).toBeLessThanOrEqual(1);
@@ -61,14 +61,14 @@ describe('the table', () => {
       const isWorking = after.mode === 'pushing' || after.mode === 'pulling';
       const wasWorking = state.mode === 'pushing' || state.mode === 'pulling';
       if (isWorking && !wasWorking) expect(begun).toHaveLength(1);
-      // Work that is under way ends by its result, or is taken back.
+      // Work under way ends by its result, or is cancelled.
       const isResult = event.type === 'pushed' || event.type === 'pulled' || event.type === 'failed';
       if (wasWorking && begun.length === 1 && !isResult) expect(has(effects, 'cancel_work')).toBe(true);
       if (wasWorking && !isWorking && !isResult) expect(has(effects, 'cancel_work')).toBe(true);
     }
   });
 
-  it('[MACHINE-3] nothing is lost: what was under way or wanted is wanted until it is done', () => {
+  it('[MACHINE-3] work that was under way or requested is kept until it is done', () => {
     for (const { state, event, after, effects } of everyCell) {
       const isEnd = ['signed_out', 'needs_sign_in', 'stopped'].includes(after.mode);
       if (isEnd) continue;
@@ -87,7 +87,7 @@ describe('the table', () => {
     }
   });
 
-  it('[MACHINE-4] the device listens exactly while it is online with a session', () => {
+  it('[MACHINE-4] the device listens for events exactly while it is online with a session', () => {
     const listens = (mode: Mode) => ['idle', 'pushing', 'pulling', 'backing_off'].includes(mode);
     for (const { state, event, after, effects } of everyCell) {
       const label = JSON.stringify({ state, event });
@@ -96,7 +96,7 @@ describe('the table', () => {
     }
   });
 
-  it('[MACHINE-5] stopped is for ever', () => {
+  it('[MACHINE-5] the state stopped is final', () => {
     for (const { state, after, effects } of everyCell) {
       if (state.mode !== 'stopped') continue;
       expect([after, effects]).toEqual([state, []]);
@@ -104,8 +104,8 @@ describe('the table', () => {
   });
 });
 
-describe('the way of a device', () => {
-  it('[MACHINE-6] signing in pushes, then pulls, then rests', () => {
+describe('sequences of events', () => {
+  it('[MACHINE-6] signing in pushes, then pulls, then becomes idle', () => {
     const first = firstState('kept', true);
     expect([first.state.mode, first.effects.map(({ type }) => type)]).toEqual(['pushing', ['listen', 'push']]);
     const second = next(first.state, { type: 'pushed', more: false });
@@ -113,7 +113,7 @@ describe('the way of a device', () => {
     expect(next(second.state, { type: 'pulled', more: false }).state.mode).toBe('idle');
   });
 
-  it('[MACHINE-6] pushes and pulls take turns while there is work for both', () => {
+  it('[MACHINE-6] pushes and pulls alternate while there is work for both', () => {
     const modes: Mode[] = [];
     let state = at('pushing');
     for (let turn = 0; turn < 6; turn++) {
@@ -134,7 +134,7 @@ describe('the way of a device', () => {
     expect(next(state, { type: 'pulled', more: false }).state).toEqual(at('idle'));
   });
 
-  it('[MACHINE-7] a push that keeps failing does not keep the device from pulling, nor the pauses from growing', () => {
+  it('[MACHINE-7] a push that keeps failing prevents neither pulls nor growing pauses', () => {
     let { state } = next(at('pushing'), { type: 'failed', retryAfterMs: null });
     ({ state } = next(state, { type: 'retry_due' }));
     expect(state.mode).toBe('pulling');

@@ -23,15 +23,15 @@ export type Mode = (typeof MODES)[number];
 
 export interface MachineState {
   readonly mode: Mode;
-  /** Whether the platform and the app let the device use the network. */
+  /** True if the platform and the app allow the device to use the network. */
   readonly isOnline: boolean;
   readonly wantsPush: boolean;
   readonly wantsPull: boolean;
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number;
-  /** What failed last and has not succeeded since. */
+  /** The work that failed last and has not succeeded since. */
   readonly failing: 'push' | 'pull' | null;
-  /** Whether the server said how long to stay away: then nobody may hurry. */
+  /** True if the server asked for the pause: then it must not be shortened. */
   readonly isOrdered: boolean;
 }
 
@@ -54,7 +54,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 export type MachineEvent =
   | { readonly type: Exclude<EventType, 'pushed' | 'pulled' | 'failed'> }
-  /** One push or one pull is done; `more` wants to follow. */
+  /** A push or pull has succeeded; with `more` another one must follow. */
   | { readonly type: 'pushed' | 'pulled'; readonly more: boolean }
   | { readonly type: 'failed'; readonly retryAfterMs: number | null };
 
@@ -63,7 +63,7 @@ export type Effect =
   | { readonly type: 'pull' }
   | { readonly type: 'wait'; readonly failures: number; readonly retryAfterMs: number | null }
   | { readonly type: 'cancel_wait' }
-  /** Whatever push or pull is under way ends without a result. */
+  /** Aborts the push or pull under way without a result. */
   | { readonly type: 'cancel_work' }
   | { readonly type: 'listen' }
   | { readonly type: 'stop_listening' };
@@ -75,7 +75,7 @@ export interface Transition {
 
 type Cell = (state: MachineState, event: MachineEvent) => Transition;
 
-/** How a device begins: with what it kept of its session. */
+/** The initial state, from the stored session. */
 export function firstState(session: 'none' | 'ended' | 'kept', isOnline: boolean): Transition {
   const state: MachineState = {
     mode: session === 'ended' ? 'needs_sign_in' : 'signed_out',
@@ -93,7 +93,7 @@ export function next(state: MachineState, event: MachineEvent): Transition {
   return TABLE[state.mode][event.type](state, event);
 }
 
-// What cells do
+// Actions
 
 const stay: Cell = (state) => ({ state, effects: [] });
 const noteOnline: Cell = (state) => stayWith(state, { isOnline: true });
@@ -105,13 +105,13 @@ const pushOn: Cell = (state) => onward({ ...state, wantsPush: true });
 const pullOn: Cell = (state) => onward({ ...state, wantsPull: true });
 const bothOn: Cell = (state) => onward({ ...state, wantsPush: true, wantsPull: true });
 
-/** A new session: everything that waited may go, and what happened meanwhile is asked for. */
+/** A new session: waiting uploads may be sent, and everything is pulled. */
 const signedIn = (state: MachineState): Transition => {
   const eager = { ...succeeded(state, state.failing), wantsPush: true, wantsPull: true, isOrdered: false };
   return eager.isOnline ? listening(onward(eager)) : enter(eager, 'offline');
 };
 
-/** The session was replaced while at work: what is under way was asked in the name of the old one. */
+/** The session was replaced during work, so the work of the old session is cancelled. */
 const signedInAgain: Cell = (state) => {
   const { state: after, effects } = signedIn(state);
   return {
@@ -132,8 +132,8 @@ const leaveFor =
 const goOffline: Cell = (state, event) => leaveFor('offline')({ ...unfinished(state), isOnline: false }, event);
 
 /**
- * After a push the device pulls: what was applied becomes part of its objects that way. Pushes and pulls take turns, so
- * that an app which never stops writing still hears of the others.
+ * After a push the device pulls, which brings the applied changes. Pushes and pulls alternate, so that an app that
+ * never stops writing still receives changes of others.
  */
 const afterPush: Cell = (state, event) => {
   const more = event.type === 'pushed' && event.more;
@@ -145,7 +145,7 @@ const afterPull: Cell = (state, event) => {
   return onward({ ...succeeded(state, 'pull'), wantsPull: state.wantsPull || more });
 };
 
-/** A push that fails may have been applied all the same: then the outcome comes with a pull. */
+/** A failed push may have been applied: a pull then brings its outcome. */
 const backOff: Cell = (state, event) => {
   const retryAfterMs = event.type === 'failed' ? event.retryAfterMs : null;
   const failures = state.failures + 1;
@@ -157,7 +157,7 @@ const backOff: Cell = (state, event) => {
   };
 };
 
-/** Somebody does not want to wait. A pause the server asked for is kept all the same. */
+/** Ends the pause early, unless the server asked for it. */
 const hurry: Cell = (state) => {
   const eager = { ...state, wantsPush: true, wantsPull: true };
   if (state.isOrdered) return { state: eager, effects: [] };
@@ -167,17 +167,17 @@ const hurry: Cell = (state) => {
 
 const tryAgain: Cell = (state) => again({ ...state, isOrdered: false });
 
-/** Uploads that cannot be sent must not keep the device from hearing what others did. */
+/** Failing uploads must not keep the device from pulling. */
 function again(state: MachineState): Transition {
   return state.failing === 'push' ? pulling(state) : onward(state);
 }
 
-/** Failures are forgotten when what failed succeeds, not when something else does. */
+/** Resets the failures only if the work that failed has succeeded. */
 function succeeded(state: MachineState, what: MachineState['failing']): MachineState {
   return state.failing === what ? { ...state, failures: 0, failing: null } : state;
 }
 
-/** What is to do next: uploads first, since nobody else has them. */
+/** Starts the next work: uploads first, since no other device has them. */
 function onward(state: MachineState): Transition {
   if (state.wantsPush) {
     return { state: { ...state, mode: 'pushing', wantsPush: false }, effects: [{ type: 'push' }] };
@@ -189,7 +189,7 @@ function pulling(state: MachineState): Transition {
   return { state: { ...state, mode: 'pulling', wantsPull: false }, effects: [{ type: 'pull' }] };
 }
 
-/** What was under way is to be done again. */
+/** Marks the work under way to be done again. */
 function unfinished(state: MachineState): MachineState {
   const { mode, wantsPush, wantsPull } = state;
   return { ...state, wantsPush: wantsPush || mode === 'pushing', wantsPull: wantsPull || mode === 'pulling' };
@@ -209,11 +209,11 @@ function stayWith(state: MachineState, change: Partial<MachineState>): Transitio
 
 // The table
 
-/** Results of work that is not under way: they came too late. */
+/** Results of work that is no longer under way are ignored. */
 const LATE = { pushed: stay, pulled: stay, failed: stay, retry_due: stay } as const;
 const END = { signed_out: leaveFor('signed_out'), closed: leaveFor('stopped') } as const;
 
-/** Nobody is signed in: wishes are pointless, the network is noted for later. */
+/** Nobody is signed in: requests are ignored, and the state of the network is stored for later. */
 const WITHOUT_SESSION = {
   ...LATE,
   ...END,
@@ -226,7 +226,7 @@ const WITHOUT_SESSION = {
   sync_wanted: stay,
 } as const satisfies Record<EventType, Cell>;
 
-/** At work: further wishes are noted, and looked at when the work is done. */
+/** At work: further requests are stored until the work is done. */
 const AT_WORK = {
   ...LATE,
   ...END,

@@ -34,7 +34,7 @@ export interface LocalRow {
   readonly value: JsonValue;
 }
 
-/** Without a value the row goes. */
+/** Without a value the row is deleted. */
 export interface LocalWrite {
   readonly table: Table;
   readonly key: LocalKey;
@@ -42,14 +42,13 @@ export interface LocalWrite {
 }
 
 /**
- * The place where a device keeps its data. It belongs to one device at a time.
- *
- * - `load` gives every row, in any order, as after the last commit that resolved; or, when the process died during a
- *   commit, with or without that one, but never with a part of it.
- * - `commit` applies all writes or none. When it resolves they are durable. When it rejects, nothing has changed as
- *   far as a later `load` can tell. Of two writes to one key the later counts. Commits are called one at a time.
- * - Keys and values come back exactly as they were given, whatever the strings contain. Neither side changes a value
- *   it was given.
+ * The storage of a device. It belongs to one device at a time.
+ * - `load` returns every row, in any order, as of the last commit that resolved. If the process died during a commit,
+ *   that commit is included completely or not at all.
+ * - `commit` applies all writes or none. When it resolves they are durable. When it rejects, a later `load` sees no
+ *   change. Of two writes to one key the later one counts. Commits are called one at a time.
+ * - Keys and values are returned exactly as given, whatever the strings contain. Neither side changes a value it was
+ *   given.
  * - After `close` every call rejects; `close` itself may be called again.
  */
 export interface LocalStore {

@@ -1,13 +1,13 @@
-/** Everything a device learns from the world around it. Tests bring a world of their own. */
+/** The environment of a device. Tests replace it. */
 export interface Platform {
-  /** Milliseconds since the epoch of Unix. */
+  /** Milliseconds since the Unix epoch. */
   nowMs(): number;
-  /** Strong random bytes: ids of objects and uploads are made of them. */
+  /** Cryptographically strong random bytes, for ids of objects and uploads. */
   randomBytes(count: number): Uint8Array;
-  /** Calls back once, after the delay; the answer takes the call back. */
+  /** Calls back once after the delay. Returns the function that cancels it. */
   after(delayMs: number, callback: () => void): () => void;
   fetch(url: string, init: RequestInit): Promise<Response>;
-  /** What the platform believes about the network; a hint, since it is often wrong. Null: it does not say. */
+  /** The network state as the platform reports it; a hint, since it is often wrong. Null: unknown. */
   readonly network: NetworkHints | null;
 }
 

@@ -35,7 +35,7 @@ function take(state: LocalState, token: string | null, page: Page) {
 }
 
 describe('a page', () => {
-  it('[SDK-6] that was asked for with another token than the device holds is ignored', () => {
+  it('[SDK-6] a page requested with another token than the current one is ignored', () => {
     const page: Page = { token: 't2', more: false, size: 0, reset: true };
     for (const token of [null, 't0', 't2']) {
       const { effect, changes } = take(holding(), token, page);
@@ -45,7 +45,7 @@ describe('a page', () => {
     expect([effect, changes]).toEqual([{ kind: 'ignored' }, []]);
   });
 
-  it('[SDK-6] with more to come touches no object and keeps the token that changes are made with', () => {
+  it('[SDK-6] a page with more to come changes no object, and keeps the token that changes are made with', () => {
     const { effect, tx } = take(holding(), 't1', { token: 't2', more: true, size: 2, patch: { a: { n: 2 } } });
     expect(effect.kind).toBe('staged');
     expect(tx.get('objects', ['Order', 'a'])).toEqual({ n: 1 });
@@ -56,7 +56,7 @@ describe('a page', () => {
     });
   });
 
-  it('[SDK-7] with reset forgets what was staged before it', () => {
+  it('[SDK-7] a page with reset drops what was staged before', () => {
     const state = holding();
     const first = take(state, 't1', { token: 't2', more: true, size: 9, put: { old: { n: 1 } } });
     state.apply(first.changes);
@@ -65,7 +65,7 @@ describe('a page', () => {
     expect(foldStaged(state, 'Order')).toEqual({ isFresh: true, objects: new Map([['c', { n: 3 }]]) });
   });
 
-  it('[SDK-8] that changes what the device does not hold makes it start over, and leaves what the app sees', () => {
+  it('[SDK-8] a page that changes an unknown object makes the source start over, and leaves the view', () => {
     for (const change of [{ patch: { c: { n: 1 } } }, { drop: { c: ['n'] } }]) {
       const { effect, tx } = take(holding(), 't1', { token: 't2', more: false, size: 3, ...change });
       expect(effect.kind).toBe('healed');

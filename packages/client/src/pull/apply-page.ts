@@ -5,37 +5,37 @@ import { sameJson } from '../state/same-json.ts';
 import { EMPTY_FOLD, type Fold, foldPage, measureFolded, type SizeAndChecksum, TornPage } from './fold.ts';
 
 export type PageEffect =
-  /** Kept aside: more pages follow. */
+  /** The page was staged, because more pages follow. */
   | { readonly kind: 'staged'; readonly fold: Fold }
-  /** The source is what the server had; the app sees all of it at once. */
+  /** The source is complete; the app sees all changes at once. */
   | { readonly kind: 'complete'; readonly measured: SizeAndChecksum }
-  /** What the device holds is not what the server has: the source starts over. What the app sees stays meanwhile. */
+  /** The data differs from the server, so the source starts over. The app keeps its view meanwhile. */
   | { readonly kind: 'healed'; readonly reason: string }
-  /** The page belongs to a token the device does not hold any more. */
+  /** The page was requested with a token that is outdated. */
   | { readonly kind: 'ignored' };
 
 export interface PageAsked {
   readonly source: string;
-  /** The token the page was asked with. */
+  /** The token that the page was requested with. */
   readonly token: string | null;
-  /** Outcomes learnt before the page was asked for: what they applied is in it. */
+  /** Outcomes received before the page was requested: their changes are included in it. */
   readonly settledBefore: number;
 }
 
-/** What the device knows of the source beside what is kept. */
+/** Knowledge about the source besides the stored rows. */
 export interface PageContext {
-  /** The pages staged so far; it is used up. */
+  /** The staged pages; the fold is consumed. */
   readonly fold: Fold;
   readonly held: () => SizeAndChecksum;
   readonly nowMs: number;
 }
 
-/** What to pull a source with: where its catch-up has come to, else where the last one ended. */
+/** Returns the token for the next pull: that of the catch-up under way, else of the last complete one. */
 export function tokenOf(row: SourceRow): string | null {
   return row.staging?.token ?? row.token;
 }
 
-/** Takes a page into the transaction. */
+/** Applies a page in the transaction. */
 export function applyPage(tx: Transaction, asked: PageAsked, page: Page, ground: PageContext): PageEffect {
   const row = tx.get('sources', ['', asked.source]);
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
@@ -50,14 +50,14 @@ export function applyPage(tx: Transaction, asked: PageAsked, page: Page, ground:
   }
 }
 
-/** The pages staged so far, folded again: after a restart, or when a transaction was not kept. */
+/** Folds the staged pages again, after a restart or a failed transaction. */
 export function foldStaged(reader: Reader, source: string): Fold {
   let fold: Fold = { ...EMPTY_FOLD, objects: new Map() };
   for (const [, page] of reader.entries('staged', source)) fold = foldPage(reader, source, fold, page);
   return fold;
 }
 
-/** Forgets where the source was, so that it starts over. */
+/** Drops the token of the source, so that it starts over. */
 function heal(tx: Transaction, source: string, row: SourceRow, reason: string): PageEffect {
   dropStaged(tx, source);
   tx.put('sources', ['', source], { ...row, token: null, staging: null, heals: row.heals + 1 });
@@ -81,7 +81,7 @@ function complete(tx: Transaction, row: SourceRow, page: Page, context: PageAske
   dropStaged(tx, source);
   dropIncluded(tx, source, settledBefore);
   const { token } = page;
-  // Most pulls bring nothing: those should not cost the disk a write.
+  // Most pulls bring no change and should not write to the disk.
   const isNews = row.staging !== null || row.token !== token || row.seen !== token;
   if (isNews) tx.put('sources', ['', source], { ...row, token, seen: token, staging: null, syncedAtMs: nowMs });
   return { kind: 'complete', measured };
@@ -99,14 +99,14 @@ function writeObjects(tx: Transaction, source: string, { isFresh, objects }: Fol
   }
 }
 
-/** What is equal is not written again, and whoever shows it need not draw it again. */
+/** Equal objects are neither written nor rendered again. */
 function isSame(before: Attributes | undefined, after: Attributes): boolean {
   return before !== undefined && sameJson(before, after);
 }
 
 /**
- * Uploads lie over the objects until a catch-up includes them. One that was known to be applied when the last page was
- * asked for is in that page, so nothing flickers when it goes.
+ * Uploads stay in the overlay until a catch-up includes them. An upload whose outcome was known before the last page
+ * was requested is included in that page, so the app sees no flicker.
  */
 function dropIncluded(tx: Transaction, source: string, settledBefore: number): void {
   const included = [...tx.entries('uploads', '')].filter(

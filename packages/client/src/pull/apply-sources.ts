@@ -3,7 +3,10 @@ import type { Transaction } from '../state/local-state.ts';
 import type { SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
 
-/** Takes the list of sources into the transaction: new ones begin empty, those that are gone go with their objects. */
+/**
+ * Applies the list of sources in the transaction: new sources start empty, removed ones are deleted with their
+ * objects.
+ */
 export function applySources(tx: Transaction, descriptions: readonly SyncSource[]): void {
   const named = new Map(descriptions.map((description) => [description.name, description]));
   for (const [source, row] of [...tx.entries('sources', '')]) {
@@ -16,7 +19,7 @@ export function applySources(tx: Transaction, descriptions: readonly SyncSource[
   }
 }
 
-/** Uploads without a final outcome stay: the server has yet to say what becomes of them. */
+/** Uploads without a final outcome stay, because the server still decides about them. */
 function dropSource(tx: Transaction, source: string): void {
   for (const table of ['objects', 'staged', 'links'] as const) {
     for (const [second] of [...tx.entries(table, source)]) tx.delete(table, [source, second]);

@@ -4,22 +4,22 @@ import type { Reader } from '../state/local-state.ts';
 import type { Attributes } from '../state/rows.ts';
 
 /**
- * The pages of one catch-up taken together: what each object they mention will be, null for those that will not be.
- * With `isFresh` the catch-up starts over, and what no page mentions is gone.
+ * The combined pages of one catch-up: the new state of each mentioned object, null if it is deleted. With `isFresh`
+ * the catch-up starts over, and objects that no page mentions are deleted.
  */
 export interface Fold {
   readonly isFresh: boolean;
   readonly objects: ReadonlyMap<string, Attributes | null>;
 }
 
-/** A page speaks of an object the device does not hold: server and device do not mean the same state. */
+/** A page refers to an object that the device does not have, so the states of server and device differ. */
 export class TornPage extends Error {
   override readonly name = 'TornPage';
 }
 
 export const EMPTY_FOLD: Fold = { isFresh: false, objects: new Map() };
 
-/** The fold with one more page. The fold given is used up: its map goes into the new one, which saves copying it. */
+/** Adds a page to the fold. The given fold is consumed: its map is reused, which avoids a copy. */
 export function foldPage(reader: Reader, source: string, fold: Fold, page: Page): Fold {
   const isFresh = page.reset === true || fold.isFresh;
   const objects =
@@ -39,7 +39,7 @@ export function foldPage(reader: Reader, source: string, fold: Fold, page: Page)
   return { isFresh, objects };
 }
 
-/** What the device compares with the server. */
+/** Compared with the values of the server. */
 export interface SizeAndChecksum {
   readonly size: number;
   readonly checksum: number;
@@ -47,7 +47,7 @@ export interface SizeAndChecksum {
 
 const NOTHING: SizeAndChecksum = { size: 0, checksum: 0 };
 
-/** Of the objects as they are kept. */
+/** Measures the stored objects. */
 export function measureAll(reader: Reader, source: string): SizeAndChecksum {
   let { size, checksum } = NOTHING;
   for (const [id, attributes] of reader.entries('objects', source)) {
@@ -57,7 +57,7 @@ export function measureAll(reader: Reader, source: string): SizeAndChecksum {
   return { size, checksum };
 }
 
-/** Of the objects as they will be when the fold is applied; `held` is the measure of those that are kept. */
+/** Measures the objects as they will be when the fold is applied; `held` is the measure of the stored ones. */
 export function measureFolded(
   reader: Reader,
   source: string,

@@ -1,6 +1,6 @@
 /**
- * Which sources are to be pulled. A wish made while a pull is under way is not fulfilled by that one, since its page
- * may have been made before: so wishes and requests are numbered together.
+ * The sources that must be pulled. A source wanted during a pull needs another pull, since the page may have been
+ * made before. So wants and requests share one sequence of numbers.
  */
 export class WantedSources {
   readonly #bySource = new Map<string, number>();
@@ -30,23 +30,23 @@ export class WantedSources {
     return [...this.#bySource.keys()];
   }
 
-  /** The number of a request that is about to leave. */
+  /** Returns the number of a request that is about to be sent. */
   beginRequest(): number {
     return ++this.#tick;
   }
 
-  /** A wish made from now on is answered by requests with a larger number than this. */
+  /** A source wanted from now on is satisfied by requests with a larger number. */
   get tick(): number {
     return this.#tick;
   }
 
-  /** The source is complete as of this request. */
+  /** Marks the source as complete as of this request. */
   fulfil(source: string, request: number): void {
     const wantedAt = this.#bySource.get(source);
     if (wantedAt !== undefined && wantedAt < request) this.#bySource.delete(source);
   }
 
-  /** The source has more to tell; the others come first next time. */
+  /** Moves a source with more pages behind the others. */
   postpone(source: string): void {
     const wantedAt = this.#bySource.get(source);
     this.#bySource.delete(source);

@@ -1,6 +1,6 @@
 import type { Attributes } from './rows.ts';
 
-/** Apps hold on to what they are given, so nobody may change it. */
+/** Freezes attributes, because apps keep references to them. */
 export function frozen(attributes: Attributes): Attributes {
   freezeDeep(attributes);
   return attributes;

@@ -5,10 +5,12 @@ import type { Rows } from './rows.ts';
 type Group = Map<string, unknown>;
 type Groups = Map<string, Group>;
 
-/** Where rows are read from: what is kept, or what will be kept when a transaction is through. */
+/** Reads rows: the stored ones, or those of a transaction. */
 export interface Reader {
   get<T extends Table>(table: T, key: LocalKey): Rows[T] | undefined;
-  /** The rows whose key begins with `first`, in the order in which they came; uploads and staged pages in their own. */
+  /**
+   * Returns the rows whose key begins with `first`, in insertion order; uploads and staged pages in their own order.
+   */
   entries<T extends Table>(table: T, first: string): Iterable<[string, Rows[T]]>;
 }
 
@@ -20,10 +22,7 @@ export interface Change {
   readonly after: unknown;
 }
 
-/**
- * All that a device keeps, in memory, as the store has it: it changes by whole transactions, after the store has
- * taken them.
- */
+/** All rows of the device in memory. They change by whole transactions, after the store has committed them. */
 export class LocalState implements Reader {
   readonly #tables = new Map<Table, Groups>();
 
@@ -71,7 +70,7 @@ export class LocalState implements Reader {
   }
 }
 
-/** Changes that are not kept yet. It reads as if they were. */
+/** Changes that are not committed yet. Reads include them. */
 export class Transaction implements Reader {
   readonly #state: LocalState;
   readonly #written = new Map<Table, Groups>();
@@ -105,7 +104,7 @@ export class Transaction implements Reader {
     this.#write(table, key, undefined);
   }
 
-  /** Everything goes, of the tables named. */
+  /** Deletes all rows of the tables. */
   clear(...tables: readonly Table[]): void {
     for (const table of tables) {
       for (const key of this.#state.keys(table)) this.delete(table, key);
@@ -114,7 +113,7 @@ export class Transaction implements Reader {
     }
   }
 
-  /** What differs from the state it began with. */
+  /** Returns the difference to the initial state. */
   changes(): readonly Change[] {
     const changes: Change[] = [];
     for (const [table, groups] of this.#written) {
@@ -134,14 +133,14 @@ export class Transaction implements Reader {
   }
 }
 
-/** Rows are made of JSON by construction; the store sees them as that. */
+/** Rows are JSON by construction; the store receives them as such. */
 export function writesOf(changes: readonly Change[]): readonly LocalWrite[] {
   return changes.map(({ table, key, after }) =>
     after === undefined ? { table, key } : { table, key, value: after as JsonValue },
   );
 }
 
-/** A store gives rows in any order; two tables have one that matters. */
+/** Stores return rows in any order; two tables have an order that matters. */
 function inOrder(left: LocalRow, right: LocalRow): number {
   return rankOf(left) - rankOf(right);
 }

@@ -7,8 +7,8 @@ import type { SourceRow, UploadRow } from './rows.ts';
 import { sameJson } from './same-json.ts';
 
 /**
- * What the device holds: the store, its content in memory, and what the app sees of it. Everything changes by
- * transactions, one after the other: first in the store, then in memory, then for the app.
+ * The store, its content in memory, and the views of the app. Everything changes by transactions, one after the
+ * other: first in the store, then in memory, then in the views.
  */
 export class Replica {
   readonly #store: LocalStore;
@@ -53,7 +53,7 @@ export class Replica {
     return this.#orderNext;
   }
 
-  /** The number of the next upload, and of the next outcome. */
+  /** Returns the number for the next upload or outcome. */
   takeOrder(): number {
     return this.#orderNext++;
   }
@@ -75,8 +75,8 @@ export class Replica {
   }
 
   /**
-   * Runs the decision on what is held when its turn comes, and keeps what it wrote, all or nothing. A decision that
-   * throws changes nothing.
+   * Runs the decision when its turn comes, and commits its writes, all or none. A decision that throws changes
+   * nothing.
    */
   transact<T>(decide: (tx: Transaction) => T): Promise<T> {
     const turn = this.#lane.then(() => this.#run(decide));
@@ -84,7 +84,7 @@ export class Replica {
     return turn;
   }
 
-  /** What was asked before is finished. */
+  /** Finishes earlier transactions, then closes the store. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#lane;
@@ -107,7 +107,7 @@ export class Replica {
     return result;
   }
 
-  /** All views are brought up to date before anybody is told, so that nobody sees one source ahead of another. */
+  /** Updates all views before any listener is called, so that no listener sees one source ahead of another. */
   #tell(changes: readonly Change[]): void {
     this.#indexUploads(changes);
     const changed = [...this.#views].filter(([source, view]) => followed(source, view, changes));
@@ -124,7 +124,7 @@ export class Replica {
   }
 }
 
-/** A listener that throws has a bug of its own, which must not become one of the device. */
+/** An error of a listener is a bug of the app and must not affect the device. */
 export function callListener(listener: () => void): void {
   try {
     listener();
@@ -140,7 +140,7 @@ function followed(source: string, view: SourceView, changes: readonly Change[]):
   return view.follow(new Set(changes.flatMap((change) => idsIn(source, change))));
 }
 
-/** Links and declared references rename what objects speak of, whichever these are. */
+/** True for links and declared references, which may concern any object. */
 function concernsAll(source: string, { table, key, before, after }: Change): boolean {
   if (table === 'links') return true;
   if (table !== 'sources' || key[1] !== source) return false;

@@ -1,6 +1,6 @@
 import type { JsonValue, Page, PartialError, SyncSource, UploadOp } from '@tidemark/protocol';
 
-/** Attributes of an object. They are never changed in place, so everybody may hold on to them. */
+/** Attributes of an object. They are immutable, so they can be shared. */
 export type Attributes = { readonly [name: string]: JsonValue };
 
 export interface SessionRow {
@@ -8,18 +8,18 @@ export interface SessionRow {
   readonly userId: string;
   readonly clientId: string;
   readonly expiresAtMs: number;
-  /** When the token was given, by the clock of the device. */
+  /** When the token was issued, by the clock of the device. */
   readonly givenAtMs: number;
 }
 
-/** What is kept of a source beside its objects. */
+/** The state of a source besides its objects. */
 export interface SourceRow {
   readonly description: SyncSource;
-  /** Of the state the app sees; what changes made in it are marked with. */
+  /** The token of the state the app sees; changes made on it carry this token. */
   readonly seen: string | null;
-  /** What to pull with when no catch-up is under way. Null: start over. */
+  /** The token for the next pull if no catch-up is under way. Null: start over. */
   readonly token: string | null;
-  /** A catch-up under way: the token of its last page, and how many pages are staged. */
+  /** A catch-up under way: the token of its last page, and the number of staged pages. */
   readonly staging: { readonly token: string; readonly pages: number } | null;
   readonly syncedAtMs: number | null;
   /** How often the objects were found to differ from the server's. It should stay 0. */
@@ -28,7 +28,7 @@ export interface SourceRow {
 
 export type UploadState = 'waiting' | 'queued' | 'applied';
 
-/** A change made here. It lies over the objects until they include it. */
+/** A change made here. It stays in the overlay until the objects include it. */
 export interface UploadRow {
   /** Uploads are sent in this order. */
   readonly order: number;
@@ -38,7 +38,7 @@ export interface UploadRow {
   readonly attributes: Attributes | null;
   readonly seen: string | null;
   readonly state: UploadState;
-  /** For applied ones, when the outcome was learnt, in outcomes. */
+  /** For applied uploads: the number of the outcome. */
   readonly settled: number | null;
   readonly madeAtMs: number;
 }
@@ -50,12 +50,12 @@ export interface ProblemRow {
   readonly attributes: Attributes | null;
   readonly status: 'rejected' | 'conflict';
   readonly error: PartialError;
-  /** The object as the server had it; null: it had none. */
+  /** The object at the server; null if it does not exist. */
   readonly current: Attributes | null;
   readonly atMs: number;
 }
 
-/** What each table holds. */
+/** The rows of each table. */
 export interface Rows {
   facts: JsonValue;
   sources: SourceRow;

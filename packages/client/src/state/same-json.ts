@@ -1,6 +1,6 @@
 import type { JsonValue } from '@tidemark/protocol';
 
-/** Whether two values are the same JSON; the order of keys means nothing. */
+/** True if two values are equal as JSON; the order of keys does not matter. */
 export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
   if (left === right) return true;
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;

@@ -3,12 +3,15 @@ import { clientError } from '../client-error.ts';
 
 const TAKEOVERS_MAX = 3;
 
-/** Folders this very process has open: a lock that names it may also be left over from an earlier one of its number. */
+/**
+ * Folders that this process has open. A lock with its process id may also be left over from an earlier process with
+ * the same id.
+ */
 const held = new Set<string>();
 
 /**
- * Makes sure that one device at a time works on a folder: a file with the number of its process. When that process is
- * gone the lock is void. Resolves to what gives it back.
+ * Ensures that one device at a time uses a folder, by a file with the process id. The lock of a dead process is void.
+ * Resolves to the function that releases the lock.
  */
 export async function lockFile(path: string): Promise<() => Promise<void>> {
   for (let attempt = 0; attempt <= TAKEOVERS_MAX; attempt++) {
@@ -41,7 +44,7 @@ async function written(path: string): Promise<boolean> {
   }
 }
 
-/** The process that works on the folder, as far as it lives. */
+/** Returns the process that holds the lock, if it is alive. */
 async function holderOf(path: string): Promise<number | null> {
   const pid = Number.parseInt(await readFile(path, 'utf8').catch(() => ''), 10);
   if (!Number.isSafeInteger(pid) || pid <= 0) return null;
@@ -50,7 +53,7 @@ async function holderOf(path: string): Promise<number | null> {
     process.kill(pid, 0);
     return pid;
   } catch (error) {
-    // It lives, but belongs to somebody else.
+    // The process is alive but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM' ? pid : null;
   }
 }

@@ -31,7 +31,7 @@ const factsOf = async (store: LocalStore) =>
   Object.fromEntries((await store.load()).map(({ table, key, value }) => [`${table} ${key[1]}`, value]));
 
 describe('the folder', () => {
-  it('[FILE-1] cut off anywhere, the file holds a whole number of transactions, and all that come before', async () => {
+  it('[FILE-1] a file that is cut off anywhere holds a whole number of transactions, without a gap', async () => {
     const folder = await newFolder();
     const store = await openFileStore(folder);
     const sizes: number[] = [];
@@ -52,7 +52,7 @@ describe('the folder', () => {
       expect(await factsOf(opened), `${length} bytes`).toEqual(
         kept === 0 ? {} : { 'facts n': kept, 'objects n': kept },
       );
-      // What comes next is appended to what is sound.
+      // New transactions are appended to the valid part.
       await put(opened, 'after', true);
       await opened.close();
       const again = await openFileStore(place);
@@ -61,7 +61,7 @@ describe('the folder', () => {
     }
   });
 
-  it('[FILE-2] damage in the middle is told, not taken for the end', async () => {
+  it('[FILE-2] damage in the middle is reported, and not taken for the end', async () => {
     const folder = await newFolder();
     const store = await openFileStore(folder);
     for (let count = 1; count <= 3; count++) await put(store, 'n', count);
@@ -74,14 +74,14 @@ describe('the folder', () => {
     expect(await readFile(file)).toEqual(bytes);
   });
 
-  it('[FILE-2] a file of another kind is refused and left alone', async () => {
+  it('[FILE-2] a file of another kind is refused and not changed', async () => {
     const folder = await newFolder();
     await writeFile(join(folder, 'device-0.log'), 'something else\n');
     await expect(openFileStore(folder)).rejects.toMatchObject({ code: 'store_damaged' });
     expect(await readFile(join(folder, 'device-0.log'), 'utf8')).toBe('something else\n');
   });
 
-  it('[FILE-3] what is overwritten and gone does not stay in the file for ever', async () => {
+  it('[FILE-3] overwritten and deleted rows are removed from the file by compaction', async () => {
     const folder = await newFolder();
     const store = await openFileStore(folder);
     const text = 'x'.repeat(100_000);
@@ -97,7 +97,7 @@ describe('the folder', () => {
     await again.close();
   });
 
-  it('[FILE-3] a file that was being written anew when the process died is not taken for one', async () => {
+  it('[FILE-3] a file whose compaction was interrupted is ignored', async () => {
     const folder = await newFolder();
     const store = await openFileStore(folder);
     await put(store, 'n', 1);
@@ -109,7 +109,7 @@ describe('the folder', () => {
     expect(await readdir(folder)).toEqual(['device-0.log']);
   });
 
-  it('[FILE-4] belongs to one device at a time; the lock of a dead process is void', async () => {
+  it('[FILE-4] a folder belongs to one device at a time, and the lock of a dead process is void', async () => {
     const folder = await newFolder();
     const store = await openFileStore(folder);
     await expect(openFileStore(folder)).rejects.toMatchObject({ code: 'store_in_use' });
@@ -126,7 +126,7 @@ describe('the folder', () => {
   });
 });
 
-/** A process of its own that commits 1, 2, 3 … in two tables at once and says after each that it is kept. */
+/** A child process that commits 1, 2, 3 … to two tables at once and reports each commit. */
 const WRITER = `
 import { openFileStore } from ${JSON.stringify(new URL('../../dist/stores/file-store.js', import.meta.url).href)};
 const store = await openFileStore(process.argv[2]);
@@ -142,7 +142,7 @@ for (let n = Number(process.argv[3]); ; n++) {
 `;
 
 describe('a process killed at any moment', () => {
-  it('[FILE-5] loses nothing that was reported and keeps nothing by half', async () => {
+  it('[FILE-5] a killed process loses no reported commit and leaves none partly applied', async () => {
     const folder = await newFolder();
     const script = join(folder, 'writer.mjs');
     await writeFile(script, WRITER);

@@ -6,16 +6,16 @@ import { lockFile } from './file-lock.ts';
 import { HEADER, lineOf, readLog } from './log-lines.ts';
 import { RowMap } from './row-map.ts';
 
-/** A file is written anew when it has grown to this, and to twice of what it was when it was last written anew. */
+/** A file is compacted when it has reached this size and has doubled since it was last compacted. */
 const COMPACT_FROM_BYTES = 1_000_000;
-/** Rows in a line of a file written anew. */
+/** Rows per line of a compacted file. */
 const ROWS_PER_LINE = 500;
 const FILE_NAME = /^device-(\d{1,15})\.log$/;
 
 /**
- * Keeps a device in a folder (Node.js). One file takes a line per transaction, flushed to the disk before the
- * transaction counts; now and then it is written anew without what is gone, beside the old one, and takes its place.
- * Whenever the process dies, the folder holds the state after some whole transaction, and all that were reported.
+ * Stores a device in a folder (Node.js). Each transaction is one line of a file, flushed to the disk before it
+ * counts. From time to time the file is compacted: a new one without deleted rows replaces it. Whenever the process
+ * dies, the folder holds the state after a whole transaction, including all that were reported.
  */
 export async function openFileStore(folder: string): Promise<LocalStore> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -99,7 +99,7 @@ class FileStore implements LocalStore {
     this.#rows.apply(writes);
   }
 
-  /** A line that could not be written whole, or may not be on the disk, must not turn up later. */
+  /** Removes a line that was not written completely, or may not be on the disk. */
   async #takeBack(): Promise<void> {
     try {
       await this.#file.truncate(this.#bytes);
@@ -114,7 +114,7 @@ class FileStore implements LocalStore {
     try {
       await this.#compact();
     } catch {
-      // The old file is as good as before, only larger; the next attempt comes when it has doubled.
+      // The old file stays in use; the next attempt comes when it has doubled.
       this.#compactAtBytes = this.#bytes * 2;
     }
   }
@@ -138,7 +138,7 @@ class FileStore implements LocalStore {
   }
 }
 
-/** A whole new file: it has its name only once everything is on the disk. */
+/** Writes a new file, which gets its final name when everything is on the disk. */
 async function writeFile(folder: string, generation: number, rows: readonly LocalRow[]): Promise<void> {
   const path = fileOf(folder, generation);
   const file = await open(`${path}.new`, 'w', 0o600);
@@ -155,7 +155,7 @@ async function writeFile(folder: string, generation: number, rows: readonly Loca
   await syncFolder(folder);
 }
 
-/** Removes what dead processes left behind; the answer is the generations that are whole, oldest first. */
+/** Removes files of dead processes. Returns the complete generations, oldest first. */
 async function tidy(folder: string): Promise<readonly number[]> {
   const names = await readdir(folder);
   for (const name of names) if (name.endsWith('.log.new')) await rm(join(folder, name), { force: true });
@@ -172,7 +172,7 @@ async function writeAll(file: FileHandle, bytes: Buffer, position: number): Prom
   }
 }
 
-/** That a file has a name is also written to the disk; Windows does so by itself. */
+/** Flushes the folder, so that the name of a file is on the disk; Windows does so by itself. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');

@@ -15,7 +15,7 @@ localStoreContract('the IndexedDB store', {
 });
 
 describe('a database in two tabs', () => {
-  it('[LOCAL-6] belongs to whoever opened it last; the other writes nothing any more', async () => {
+  it('[LOCAL-6] a database belongs to the tab that opened it last, and the other tab cannot write any more', async () => {
     const indexedDB = newFactory();
     const first = await openIndexedDbStore({ indexedDB });
     await first.commit([{ table: 'facts', key: ['', 'a'], value: 1 }]);
@@ -30,7 +30,7 @@ describe('a database in two tabs', () => {
     ]);
   });
 
-  it('[LOCAL-6] databases of other names are other devices', async () => {
+  it('[LOCAL-6] databases with other names are other devices', async () => {
     const indexedDB = newFactory();
     const first = await openIndexedDbStore({ indexedDB, name: 'one' });
     const second = await openIndexedDbStore({ indexedDB, name: 'two' });
@@ -38,7 +38,7 @@ describe('a database in two tabs', () => {
     expect(await second.load()).toEqual([]);
   });
 
-  it('[LOCAL-2] a value that cannot be kept refuses the whole commit', async () => {
+  it('[LOCAL-2] a value that cannot be stored refuses the whole commit', async () => {
     const store = await openIndexedDbStore({ indexedDB: newFactory() });
     const notJson = (() => undefined) as unknown as null;
     const writes = [

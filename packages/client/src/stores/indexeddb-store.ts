@@ -6,7 +6,7 @@ import type { IndexedDb, IndexedDbFactory, IndexedDbRequest, IndexedDbTransactio
 export interface IndexedDbStoreOptions {
   /** The name of the database: one per device. Default: `tidemark`. */
   readonly name?: string;
-  /** Default: the browser's. */
+  /** Default: the one of the browser. */
   readonly indexedDB?: IndexedDbFactory;
 }
 
@@ -15,8 +15,8 @@ const FENCE = 'fence';
 const OWNER_KEY = 'owner';
 
 /**
- * Keeps a device in a browser. A database belongs to whoever opened it last: when a second tab opens it, the commits
- * of the first are refused with `store_in_use` instead of being mixed with those of the second.
+ * Stores a device in a browser. A database belongs to whoever opened it last: if a second tab opens it, commits of
+ * the first are refused with `store_in_use`.
  */
 export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): Promise<LocalStore> {
   const { name = 'tidemark', indexedDB: factory = browserFactory() } = options;
@@ -37,7 +37,7 @@ class IndexedDbStore implements LocalStore {
   constructor(db: IndexedDb, owner: string) {
     this.#db = db;
     this.#owner = owner;
-    // Another version of the app wants to change the database; it must not wait for this one.
+    // Another version of the app wants to upgrade the database and must not wait for this one.
     db.onversionchange = () => void this.close();
   }
 
@@ -53,7 +53,7 @@ class IndexedDbStore implements LocalStore {
     const names = [FENCE, ...new Set(writes.map(({ table }) => table))];
     const tx = this.#db.transaction(names, 'readwrite', { durability: 'strict' });
     const done = finished(tx);
-    // The check and the writes are one transaction, so nobody can step in between.
+    // The check and the writes are one transaction, so that no other tab can interfere.
     const fence = tx.objectStore(FENCE).get(OWNER_KEY);
     let isOwner = true;
     fence.onsuccess = () => {

@@ -1,6 +1,6 @@
 /**
- * The part of IndexedDB that is used here. The types of the browser would bring `window` and `document` along, into a
- * package that must run without them.
+ * The part of IndexedDB that is used here. The types of the DOM would add `window` and `document` to a package that
+ * must run without them.
  */
 export interface IndexedDbFactory {
   open(name: string, version: number): IndexedDbOpenRequest;

@@ -3,13 +3,13 @@ import { clientError } from '../client-error.ts';
 import { type LocalWrite, TABLES, type Table } from '../ports/local-store.ts';
 
 /**
- * The file of a file store: a first line that says what it is, then a line per transaction, each with a checksum in
- * front of it. A transaction is in the file when its line is whole.
+ * The format of the file store: a header line, then one line per transaction, each with a checksum in front. A
+ * transaction is in the file if its line is complete.
  */
 export const HEADER = 'tidemark-device 1\n';
 
 const NEWLINE = 0x0a;
-/** Table number, first and second part of the key, value; without a value the row goes. */
+/** Table number, both parts of the key, value. Without a value the row is deleted. */
 type PackedWrite = readonly [number, string, string, JsonValue?];
 
 export function lineOf(writes: readonly LocalWrite[]): Buffer {
@@ -23,7 +23,7 @@ export function lineOf(writes: readonly LocalWrite[]): Buffer {
 
 export interface LogContent {
   readonly transactions: readonly (readonly LocalWrite[])[];
-  /** Up to where the file is sound. What is behind it is a line that was being written when the process died. */
+  /** The length of the valid part of the file. The rest is a line that was being written when the process died. */
   readonly soundBytes: number;
 }
 
@@ -56,7 +56,10 @@ function readLine(line: string): readonly LocalWrite[] | null {
   });
 }
 
-/** A process dies in its last line. When whole ones follow a broken one, something else has been at the file. */
+/**
+ * Only the last line can be incomplete after a crash. Complete lines behind a broken one mean that the file is
+ * damaged.
+ */
 function requireNothingAfter(file: Buffer, brokenEnd: number, path: string): void {
   let at = brokenEnd < 0 ? file.length : brokenEnd + 1;
   while (at < file.length) {

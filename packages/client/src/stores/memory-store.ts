@@ -2,7 +2,7 @@ import { clientError } from '../client-error.ts';
 import type { LocalRow, LocalStore } from '../ports/local-store.ts';
 import { RowMap } from './row-map.ts';
 
-/** Keeps nothing beyond the process: for tests, and for apps that want no trace. `rows` is what it begins with. */
+/** Stores nothing beyond the process, for tests and for apps without stored data. `rows` is the initial content. */
 export function memoryStore(rows: readonly LocalRow[] = []): LocalStore {
   const kept = new RowMap(rows);
   let isClosed = false;

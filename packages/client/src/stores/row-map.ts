@@ -1,7 +1,7 @@
 import type { JsonValue } from '@tidemark/protocol';
 import type { LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
 
-/** Rows in memory, under table, first and second part of the key: no two keys ever meet. */
+/** Rows in memory by table and both parts of the key, in nested maps. */
 export class RowMap {
   readonly #tables = new Map<Table, Map<string, Map<string, JsonValue>>>();
 

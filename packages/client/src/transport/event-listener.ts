@@ -7,24 +7,21 @@ import type { SessionCaller } from './session-caller.ts';
 import { timeLimit } from './wire.ts';
 
 export interface ServerEventHooks {
-  /** Pull this source, or everything. */
+  /** Asks to pull this source, or all sources if null. */
   onPull(source: string | null): void;
   onPing(data: unknown): void;
-  /** Whether hints come as they happen, or the device has to ask. */
+  /** Called when the event stream opens or ends. */
   onLive(isLive: boolean): void;
   onSessionEnded(): void;
 }
 
 export interface ServerEventOptions {
   readonly pollMs: number;
-  /** Without, the device only asks from time to time. */
+  /** False: the device only polls. */
   readonly usesStream: boolean;
 }
 
-/**
- * How a device hears that something changed: by a stream of events that is opened again whenever it breaks, and by
- * asking from time to time when there is none.
- */
+/** Notices changes at the server by an event stream, which is reopened when it breaks, and by polling. */
 export class ServerEventListener {
   readonly #platform: Platform;
   readonly #caller: SessionCaller;
@@ -69,7 +66,7 @@ export class ServerEventListener {
     }
   }
 
-  /** One stream from its beginning to its end, however it ends. */
+  /** Reads one stream until it ends. */
   async #hear(signal: AbortSignal): Promise<'session_ended' | 'no_streams' | { readonly retryAfterMs: number | null }> {
     const silence = timeLimit(this.#platform, signal, HEARTBEAT_MS_DEFAULT * HEARTBEATS_MISSED_MAX);
     try {
@@ -81,7 +78,7 @@ export class ServerEventListener {
       if (!response.body) return 'no_streams';
       for await (const event of readEvents(response, () => silence.rewind(), silence.signal)) {
         this.#take(event);
-        // Two that listen as the same device would only keep ending each other.
+        // Two listeners with the same device id would only replace each other.
         if (event.name === 'ended' && codeOf(event) === 'replaced') return { retryAfterMs: POLL_MS_LIVE };
         if (event.name === 'ready') silence.stretch(heartbeatMs(event) * HEARTBEATS_MISSED_MAX);
       }
@@ -99,7 +96,7 @@ export class ServerEventListener {
     if (name === 'ready') {
       this.#failures = 0;
       this.#setLive(true);
-      // What changed before the stream was open is not told.
+      // Changes before the stream was open are not announced.
       this.#hooks.onPull(null);
     } else if (name === 'changed') this.#hooks.onPull(typeof source === 'string' ? source : null);
     else if (name === 'pull' || name === 'outcomes') this.#hooks.onPull(null);
@@ -116,7 +113,7 @@ export class ServerEventListener {
     this.#hooks.onLive(isLive);
   }
 
-  /** Spread by a quarter either way, so that a fleet started together does not ask together for ever. */
+  /** Varies by a quarter, so that devices started together do not poll together. */
   #armPoll(): void {
     this.#cancelPoll();
     const everyMs = this.#isLive ? POLL_MS_LIVE : this.#options.pollMs;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { linesOf } from './lines.ts';
 
-it('[NET-9] a stream ends when it is not wanted any more, also where the platform has forgotten the signal', async () => {
+it('[NET-9] a stream ends when it is aborted, also if the platform has forgotten the signal', async () => {
   let isCancelled = false;
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode('one\ntwo\nhal')),
@@ -12,7 +12,7 @@ it('[NET-9] a stream ends when it is not wanted any more, also where the platfor
   });
   const { signal, abort } = controllerOf();
   const lines: string[] = [];
-  // The answer knows nothing of the signal, as one that was made a while ago may not.
+  // The response does not know the signal, as on some platforms.
   for await (const line of linesOf(new Response(body), () => undefined, signal)) {
     lines.push(line);
     if (lines.length === 2) setImmediate(abort);
@@ -22,7 +22,7 @@ it('[NET-9] a stream ends when it is not wanted any more, also where the platfor
   expect(await late.next()).toEqual({ done: true, value: undefined });
 });
 
-it('[NET-9] lines are the same however the stream is cut into chunks', async () => {
+it('[NET-9] lines are the same however the stream is split into chunks', async () => {
   const text = fc
     .array(fc.constantFrom('a', 'é', '😀', '\n', '\r\n', '\n\n'), { maxLength: 40 })
     .map((parts) => parts.join(''));
@@ -39,7 +39,7 @@ it('[NET-9] lines are the same however the stream is cut into chunks', async () 
   );
 });
 
-/** Cuts bytes into chunks of the given sizes, used over and over, also in the middle of a character. */
+/** Splits bytes into chunks of the given sizes, repeatedly, also in the middle of a character. */
 function chunked(bytes: Uint8Array, sizes: readonly number[]): ReadableStream<Uint8Array> {
   let at = 0;
   let turn = 0;

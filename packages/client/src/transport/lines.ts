@@ -35,7 +35,7 @@ async function* textsOf(response: Response, signal: AbortSignal): AsyncGenerator
   }
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
-  // That it cannot be ended any more is no news.
+  // Errors of the cancellation do not matter.
   const end = () => reader.cancel().catch(() => undefined);
   signal.addEventListener('abort', end);
   try {
@@ -47,7 +47,7 @@ async function* textsOf(response: Response, signal: AbortSignal): AsyncGenerator
     }
   } finally {
     signal.removeEventListener('abort', end);
-    // Whoever stops listening ends the stream.
+    // Cancels the stream when the reader stops.
     await end();
   }
 }

@@ -10,8 +10,8 @@ import type {
 import { clientError } from '../client-error.ts';
 
 /**
- * Answers come from the network, where a captive portal or a proxy may have its own idea of what to send. What does
- * not have the shape of an answer is none; inside, the server is believed.
+ * Converts the body of an answer. Captive portals and proxies may send anything, so its shape is checked; the values
+ * inside are trusted.
  */
 export type ReadAnswer<T> = (body: unknown) => T;
 
@@ -57,7 +57,7 @@ export const readPage: ReadAnswer<Page> = (body) => {
   return page as unknown as Page;
 };
 
-/** A source that could not be pulled at all has an error and no token. */
+/** A source that could not be pulled has an error and no token. */
 export function isPage(page: Page | { readonly error: PartialError }): page is Page {
   return 'token' in page;
 }

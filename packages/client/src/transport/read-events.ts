@@ -6,7 +6,7 @@ export interface ServerEvent {
   readonly data: unknown;
 }
 
-/** Server-Sent Events as they arrive. Comments, which are heartbeats, only show by `onBytes`. */
+/** Yields Server-Sent Events as they arrive. Comments are heartbeats and only call `onBytes`. */
 export async function* readEvents(
   response: Response,
   onBytes: () => void,
@@ -35,7 +35,7 @@ function fieldOf(line: string): { readonly field: string; readonly value: string
   return { field: line.slice(0, colon), value: value.startsWith(' ') ? value.slice(1) : value };
 }
 
-/** Events are hints: one that cannot be read is passed over. */
+/** Events are hints: an unreadable one is ignored. */
 function eventOf(name: string, data: readonly string[]): ServerEvent | null {
   if (name === '' || data.length === 0) return null;
   try {

@@ -6,17 +6,17 @@ import type { SessionRow } from '../state/rows.ts';
 import { readSession } from './read-answer.ts';
 import type { OpenCall, Wire, WireCall } from './wire.ts';
 
-/** Where the session is kept. */
+/** Stores the session. */
 export interface SessionStore {
   current(): SessionRow | null;
   keep(session: SessionRow): Promise<void>;
 }
 
-/** What is over for good until somebody signs in: the token ended, or the device was deleted. */
+/** Codes that end the session until the user signs in again. */
 const ENDING_CODES: ReadonlySet<string> = new Set(['client_not_found', 'user_not_found']);
 
 /**
- * Calls in the name of the signed-in user. The token is refreshed before it ends; when the server does not take it,
+ * Makes calls on behalf of the signed-in user. The token is refreshed before it expires; if the server refuses it,
  * one refresh is tried before the user has to sign in again.
  */
 export class SessionCaller {
@@ -53,18 +53,18 @@ export class SessionCaller {
     }
   }
 
-  /** The session, refreshed when most of its life is over. */
+  /** Returns the session, refreshed if most of its lifetime is over. */
   async #fresh(): Promise<SessionRow> {
     const session = this.#session();
     const { givenAtMs, expiresAtMs } = session;
     const nowMs = this.#platform.nowMs();
     const isDue = nowMs >= givenAtMs + (expiresAtMs - givenAtMs) * TOKEN_LIFE_USED_MAX;
     if (!isDue || nowMs < this.#refreshedAtMs + REFRESH_PAUSE_MS) return session;
-    // The old token may still do: whether it does is for the server to say.
+    // The old token may still be valid: the server decides.
     return this.#refresh(session).catch(() => this.#session());
   }
 
-  /** Another session than the one the server did not take. */
+  /** Returns another session than the refused one. */
   async #replaced(refused: string): Promise<SessionRow> {
     const session = this.#session();
     if (session.token !== refused) return session;
@@ -75,7 +75,7 @@ export class SessionCaller {
     }
   }
 
-  /** Callers that come at the same time share one refresh, which none of them can take back from the others. */
+  /** Concurrent callers share one refresh, which none of them can abort. */
   #refresh(session: SessionRow): Promise<SessionRow> {
     this.#refreshing ??= this.#askFresh(session, new AbortController().signal).finally(() => {
       this.#refreshing = null;

@@ -6,7 +6,7 @@ import type { ReadAnswer } from './read-answer.ts';
 
 export interface WireCall<T> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Under `/sync/v1`. */
+  /** The path under `/sync/v1`. */
   readonly path: string;
   readonly token?: string;
   readonly body?: unknown;
@@ -16,7 +16,7 @@ export interface WireCall<T> {
 
 export type OpenCall = Pick<WireCall<never>, 'path' | 'token' | 'signal'> & { readonly accept: string };
 
-/** Requests and answers: one time-out, one shape of error. It knows nothing of what is said. */
+/** Sends requests and reads answers, with one time-out and one kind of error. It does not know the calls themselves. */
 export class Wire {
   readonly #platform: Platform;
   readonly #base: string;
@@ -26,7 +26,7 @@ export class Wire {
     this.#base = `${url.replace(/\/+$/, '')}/sync/v1`;
   }
 
-  /** A request whose answer is read whole. */
+  /** Makes a request and reads the whole answer. */
   async ask<T>(call: WireCall<T>): Promise<T> {
     const limit = timeLimit(this.#platform, call.signal, REQUEST_MS_MAX);
     try {
@@ -40,7 +40,7 @@ export class Wire {
     }
   }
 
-  /** A request whose answer is a stream; who reads it has to watch its silence. */
+  /** Makes a request whose answer is a stream; the reader must detect silence. */
   async open(call: OpenCall): Promise<Response> {
     const limit = timeLimit(this.#platform, call.signal, REQUEST_MS_MAX);
     try {
@@ -64,7 +64,7 @@ export class Wire {
       method,
       headers,
       signal,
-      // A password or a token goes to the address the app gave, and nowhere else.
+      // Passwords and tokens must only go to the address that the app gave.
       redirect: 'error',
       credentials: 'omit',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -74,7 +74,7 @@ export class Wire {
   }
 
   #explained(error: unknown, signal: AbortSignal): ClientError {
-    // Who aborts may say why: silence is not the same as being told to stop.
+    // The abort reason tells a time-out from a cancellation.
     if (signal.aborted && signal.reason instanceof ClientError) return signal.reason;
     if (signal.aborted) return clientError('aborted', 'the caller cancelled the request', error);
     return asClientError(error, 'unreachable');
@@ -83,16 +83,16 @@ export class Wire {
 
 export interface TimeLimit {
   readonly signal: AbortSignal;
-  /** Something was heard: the time begins anew. */
+  /** Restarts the time. */
   rewind(): void;
-  /** From now on it is this long. */
+  /** Changes the duration. */
   stretch(ms: number): void;
-  /** The time goes, the outer signal is followed on. */
+  /** Stops the time; the outer signal still counts. */
   disarm(): void;
   end(): void;
 }
 
-/** A signal that follows another one, and also ends by itself when time is up. */
+/** Returns a signal that follows another one and also aborts when the time is up. */
 export function timeLimit(platform: Platform, outer: AbortSignal, firstMs: number): TimeLimit {
   const controller = new AbortController();
   const follow = () => controller.abort(outer.reason);
@@ -144,12 +144,12 @@ async function problemOf(response: Response): Promise<{ readonly code: string; r
     if (typeof code !== 'string') return unnamed;
     return { code, detail: typeof detail === 'string' ? detail : unnamed.detail };
   } catch {
-    // Whatever stands there, the status alone says that the answer is no.
+    // Without a readable body the status alone is the error.
     return unnamed;
   }
 }
 
-/** Seconds, or a date. */
+/** The header holds seconds or a date. */
 function retryAfter(value: string | null, nowMs: number): number | null {
   if (value === null) return null;
   if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1_000;

@@ -1,7 +1,7 @@
 import { ACKNOWLEDGED_PER_CALL } from '../limits.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 
-/** Outcomes to acknowledge with the next call: op_id → source. */
+/** Outcomes to acknowledge with the next call: source by op_id. */
 export type Acknowledgements = ReadonlyMap<string, string>;
 
 export function acknowledgementsToSend(reader: Reader): Acknowledgements {
@@ -13,7 +13,7 @@ export function acknowledgementsToSend(reader: Reader): Acknowledgements {
   return taken;
 }
 
-/** As the wire has them: source → op_ids; nothing at all when there is nothing to say. */
+/** Returns the member of the request: op_ids by source, or no member if there is nothing to acknowledge. */
 export function acknowledgedMember(acks: Acknowledgements): { readonly acknowledged?: Record<string, string[]> } {
   if (acks.size === 0) return {};
   const bySource = new Map<string, string[]>();
@@ -21,7 +21,7 @@ export function acknowledgedMember(acks: Acknowledgements): { readonly acknowled
   return { acknowledged: Object.fromEntries(bySource) };
 }
 
-/** The call was answered, so the server knows. */
+/** Removes acknowledgements that the server has received. */
 export function dropSent(tx: Transaction, acks: Acknowledgements): void {
   for (const opId of acks.keys()) tx.delete('acknowledgements', ['', opId]);
 }

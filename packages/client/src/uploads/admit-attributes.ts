@@ -4,8 +4,8 @@ import { frozen } from '../state/frozen.ts';
 import type { Attributes } from '../state/rows.ts';
 
 /**
- * What an app wants to keep, checked as the server will check it: a mistake is told where it is made, not hours later
- * when the device is online again. The answer is a copy nobody can change.
+ * Checks attributes as the server will, so that mistakes are reported at once and not when the device is online
+ * again. Returns a frozen copy.
  */
 export function admitAttributes(given: unknown): Attributes {
   if (!isPlainObject(given)) throw new ClientError('invalid_request', 'attributes must be an object');
@@ -16,7 +16,7 @@ export function admitAttributes(given: unknown): Attributes {
   const admitted: [string, JsonValue][] = [];
   for (const name of names) {
     const value = given[name];
-    // As in JSON: what is undefined is not there.
+    // As in JSON, undefined members are omitted.
     if (value === undefined) continue;
     admitName('attribute', name);
     admitted.push([name, copied(value, DEFAULT_LIMITS.valueDepthMax, name)]);
@@ -46,7 +46,10 @@ function copied(value: unknown, depthLeft: number, where: string): JsonValue {
   );
 }
 
-/** With the flag u a pair is one character, so this finds only halves. `isWellFormed` is not everywhere yet. */
+/**
+ * With the flag u a surrogate pair is one character, so this only finds lone surrogates. `isWellFormed` is not
+ * available everywhere yet.
+ */
 const HALF_A_CHARACTER = /[\ud800-\udfff]/u;
 
 function wellFormed(text: string, where: string): string {

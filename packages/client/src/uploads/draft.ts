@@ -12,14 +12,14 @@ import { realId, withRealReferences } from './links.ts';
 import { randomId } from './random-id.ts';
 
 /**
- * Changes that belong together: the app sees all of them or none, and they are uploaded in their order. Every call
- * that is refused refuses the whole draft.
+ * Changes that belong together: the app sees all of them or none, and they are uploaded in order. A refused call
+ * refuses the whole draft.
  */
 export class Draft {
   readonly #platform: Platform;
   readonly #replica: Replica;
   readonly #tx: Transaction;
-  /** Objects as this draft leaves them, under source and id; null: deleted. */
+  /** Objects as changed by this draft, by source and id; null: deleted. */
   readonly #touched = new Map<string, Map<string, Attributes | null>>();
   #count = 0;
 
@@ -33,7 +33,7 @@ export class Draft {
     return this.#count;
   }
 
-  /** The id of the new object; one is made up unless the app brings its own. */
+  /** Returns the id of the new object, which is generated unless the app passes one. */
   create(source: string, attributes: object, options: { readonly id?: string } = {}): string {
     this.#requireWritable(source);
     const id = admitName('object', options.id ?? randomId(this.#platform));
@@ -49,7 +49,7 @@ export class Draft {
     return id;
   }
 
-  /** Only what really differs is uploaded, so that others keep what they changed meanwhile. */
+  /** Uploads only attributes that differ, so that changes of others are kept. */
   update(source: string, givenId: string, changes: object): void {
     this.#requireWritable(source);
     const { id, current } = this.#require(source, givenId);

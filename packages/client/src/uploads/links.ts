@@ -2,12 +2,12 @@ import { LINKS_PER_SOURCE_MAX } from '../limits.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes } from '../state/rows.ts';
 
-/** The id an object has by now: apps and uploads may still know it by the one it was made with. */
+/** Returns the current id of an object: apps and uploads may still use the temporary one. */
 export function realId(reader: Reader, source: string, id: string): string {
   return reader.get('links', [source, id]) ?? id;
 }
 
-/** The same attributes with the ids that objects have by now, where the source says that an attribute is one. */
+/** Replaces temporary ids in attributes that the source declares as references. */
 export function withRealReferences(reader: Reader, source: string, attributes: Attributes): Attributes {
   const { references } = reader.get('sources', ['', source])?.description ?? {};
   const renamed = Object.entries(references ?? {}).flatMap(([name, target]) => {
@@ -19,8 +19,8 @@ export function withRealReferences(reader: Reader, source: string, attributes: A
 }
 
 /**
- * Notes that the backend gave an object another id, and renames it in everything that waits to be sent. The objects
- * themselves are the server's and stay as they are; whoever shows them resolves links.
+ * Stores the final id of an object, and replaces the temporary one in everything that waits to be sent. The objects
+ * themselves stay as the server sent them; views resolve links.
  */
 export function addLink(tx: Transaction, source: string, from: string, to: string): void {
   const links = [...tx.entries('links', source)];
@@ -49,7 +49,7 @@ interface Renamable {
   readonly attributes: Attributes | null;
 }
 
-/** The row itself when the link does not concern it. */
+/** Returns the same row if the link does not concern it. */
 function renamed<R extends Renamable>(tx: Transaction, row: R, { source, from, to }: Link): R {
   const id = row.source === source && row.id === from ? to : row.id;
   const attributes = row.attributes && withRealReferences(tx, row.source, row.attributes);

@@ -3,7 +3,7 @@ import { PUSH_UNITS_MAX } from '../limits.ts';
 import type { Reader } from '../state/local-state.ts';
 import type { UploadRow } from '../state/rows.ts';
 
-/** The uploads that come next, in their order, as many as one push may carry. */
+/** Returns the next uploads in order, as many as fit into one push. */
 export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[] {
   const chunk: Upload[] = [];
   let units = 0;
@@ -19,8 +19,8 @@ export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[]
 }
 
 /**
- * The token of a device that held nothing when the change was made. No server can read it, which is what it should
- * understand: whatever others did to the object, this device did not know.
+ * The token of a device that held no data when the change was made. No server can read it, so the server knows that
+ * the device had seen no version of the object.
  */
 const SEEN_NOTHING = 'nothing';
 

@@ -1,11 +1,11 @@
 import type { UploadRow } from '../state/rows.ts';
 
-/** The uploads that lie over each object, in their order. */
+/** The pending uploads of each object, in order. */
 export class Pending {
   readonly #bySource = new Map<string, Map<string, UploadRow[]>>();
   #open = 0;
 
-  /** How many the server has not said its last word about. */
+  /** The number of uploads without a final outcome. */
   get open(): number {
     return this.#open;
   }

@@ -4,20 +4,20 @@ import type { Transaction } from '../state/local-state.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { addLink } from './links.ts';
 
-/** What the app is told of an outcome; nothing of those that went as expected. */
+/** Events of an outcome for the app; none if the upload was applied as expected. */
 export type OutcomeEffects =
   | { readonly kind: 'problem'; readonly opId: string; readonly problem: ProblemRow }
   | { readonly kind: 'linked'; readonly source: string; readonly from: string; readonly to: string };
 
 export interface OutcomeMoment {
   readonly nowMs: number;
-  /** The number of this outcome among all the device learnt. */
+  /** The number of this outcome among all that the device has received. */
   readonly settled: number;
 }
 
 /**
- * Takes an outcome into the transaction. The same outcome may come any number of times, with a push and with pulls;
- * it is acknowledged each time, and counts once.
+ * Applies an outcome in the transaction. The same outcome may arrive several times, by pushes and pulls; it is
+ * acknowledged each time and counts once.
  */
 export function settleOutcome(tx: Transaction, outcome: Outcome, moment: OutcomeMoment): readonly OutcomeEffects[] {
   const { op_id: opId, source, status } = outcome;
@@ -45,7 +45,7 @@ function settleApplied(
   return id === from ? [] : [{ kind: 'linked', source, from, to: id }];
 }
 
-/** The change goes from what the app sees, and is kept where the app can look at it. */
+/** Removes the change from the view, and keeps it as a problem for the app. */
 function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, { nowMs }: OutcomeMoment): OutcomeEffects {
   const { op_id: opId, error, current } = outcome;
   const { source, op, id, attributes } = upload;

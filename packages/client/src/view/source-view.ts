@@ -6,15 +6,15 @@ import { realId, withRealReferences } from '../uploads/links.ts';
 import { isOpen, type Pending } from '../uploads/pending.ts';
 import { overlay } from './overlay.ts';
 
-/** An object as the app sees it. The value never changes; when the object does, there is another one. */
+/** An object as the app sees it. It is immutable: each change creates a new one. */
 export interface SyncedObject<A = Attributes> {
   readonly id: string;
   readonly attributes: A;
-  /** Whether it shows changes that are not confirmed yet. */
+  /** True if it contains unconfirmed changes. */
   readonly isPending: boolean;
 }
 
-/** What the app sees of one source. It is followed, not computed anew: a change costs what it touches. */
+/** The view of one source. It is updated incrementally: a change costs only what it touches. */
 export class SourceView {
   readonly #state: LocalState;
   readonly #pending: Pending;
@@ -41,7 +41,7 @@ export class SourceView {
   }
 
   subscribe(listener: () => void): () => void {
-    // Wrapped, so that one listener may subscribe twice and leave once.
+    // Wrapped, so that a listener can subscribe twice and unsubscribe once.
     const entry = () => listener();
     this.#listeners.add(entry);
     return () => this.#listeners.delete(entry);
@@ -51,7 +51,7 @@ export class SourceView {
     return [...this.#listeners];
   }
 
-  /** Looks at these objects again; whether any of them is another one now. */
+  /** Updates these objects. Returns true if any of them has changed. */
   follow(ids: Iterable<string>): boolean {
     let hasChanged = false;
     for (const id of ids) hasChanged = this.#followOne(id) || hasChanged;
@@ -59,7 +59,7 @@ export class SourceView {
     return hasChanged;
   }
 
-  /** After something that may concern every object. */
+  /** Updates all objects. */
   followAll(): boolean {
     const ids = new Set([...this.#objects.keys(), ...this.#pending.idsOf(this.#source)]);
     for (const [id] of this.#state.entries('objects', this.#source)) ids.add(id);

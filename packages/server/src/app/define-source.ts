@@ -3,61 +3,61 @@ import type { JsonValue } from '@tidemark/protocol';
 import type { SourceSetting } from '../config/source-settings.ts';
 
 export type Attributes = Readonly<Record<string, JsonValue>>;
-/** A hash of hashes: object id → attributes. */
+/** Objects by id. */
 export type Objects = Readonly<Record<string, Attributes>>;
 
 export interface SourceCall {
-  /** Whose data it is; null when the source is shared by all users, and in queries of a custom partition. */
+  /** The user whose data it is. Null if the source is shared by all users, and in queries of a custom partition. */
   readonly user: string | null;
-  /** What `partition` has answered for the user; null: it is the user's own, or there is no `partition`. */
+  /** The name that `partition` returned for the user. Null if the partition is the user's own. */
   readonly partition: string | null;
 }
 
-/** Something that somebody has asked for. */
+/** A call on behalf of a user. */
 export interface PersonalSourceCall extends SourceCall {
-  /** Who, whether the source is shared or not. */
+  /** The user, also if the source is shared. */
   readonly user: string;
 }
 
 export interface ChangeCall extends PersonalSourceCall {
-  /** The same at every attempt: a change that was done under it must not be done again. */
+  /** The same at every attempt: a change that was made under this id must not be made again. */
   readonly op_id: string;
   readonly id: string;
 }
 
 /**
- * A source and how it is filled: its attributes as in the configuration, and what Tidemark may ask of it. Whatever is
- * left out cannot be done: uploads of that kind are rejected, searches not available.
+ * A source with its functions: attributes as in the configuration, and the calls that Tidemark may make. Without a
+ * function the call is not supported: uploads of that kind are rejected, searches are not available.
  */
 export interface SourceDefinition extends Partial<Omit<SourceSetting, 'name' | 'adapter'>> {
-  /** The name of the file when left out. */
+  /** Defaults to the name of the file. */
   readonly name?: string;
-  /** All objects there are; what is missing is deleted. */
+  /** Returns all objects; objects that are missing from the result are deleted. */
   readonly query: (call: SourceCall) => Objects | Promise<Objects>;
-  /** Answers the id under which the object is kept from now on; `id` is the device's temporary one. */
+  /** Returns the id of the new object; `id` is the temporary id of the device. */
   readonly create?: (call: ChangeCall & { readonly attributes: Attributes }) => string | Promise<string>;
   readonly update?: (call: ChangeCall & { readonly attributes: Attributes }) => void | Promise<void>;
   readonly delete?: (call: ChangeCall) => void | Promise<void>;
   /**
-   * In which partition a user's data is. Users for whom it answers the same name share everything: one query, one copy.
-   * Null: the user's own. Only for sources whose `partition_type` is `user`. It is asked whenever a device syncs, so it
-   * should be quick.
+   * Returns the name of the partition for the data of a user. Users with the same name share one query and one copy.
+   * Null: the user's own partition. Only for sources with the `partition_type` `user`. It is called whenever a device
+   * syncs, so it should be fast.
    */
   readonly partition?: (user: string) => string | null | Promise<string | null>;
   readonly search?: (call: PersonalSourceCall & { readonly params: JsonValue }) => Objects | Promise<Objects>;
 }
 
-/** Only for the types: what is defined is what was given. */
+/** Returns the definition unchanged; it only checks the types. */
 export function defineSource<T extends SourceDefinition>(definition: T): T {
   return definition;
 }
 
-/** To be thrown: the change is refused, and the device is told why. Anything else that is thrown is tried again. */
+/** Creates the error by which a function rejects a change; the device receives the reason. Other errors are retried. */
 export function rejected(why: string): Error {
   return new AdapterRefusal('rejected', why);
 }
 
-/** To be thrown: the object is not what the change was made on. */
+/** Creates the error for a change that was made on an outdated version of the object. */
 export function conflict(why: string): Error {
   return new AdapterRefusal('conflict', why);
 }

@@ -6,33 +6,33 @@ import { Check } from 'typebox/schema';
 import { SourceSetting } from '../config/source-settings.ts';
 import type { SourceDefinition } from './define-source.ts';
 
-/** A module of the folder `sources`, loaded. */
+/** A loaded module of the folder `sources`. */
 export interface LoadedSource {
   readonly name: string;
   readonly file: string;
   readonly definition: SourceDefinition;
 }
 
-/** A module that is no source, in words that name the file. */
+/** A file that is not a valid source module. The message names the file. */
 class BadSource extends Error {
   override readonly name = 'BadSource';
 }
 
 const KINDS: ReadonlySet<string> = new Set(['.js', '.mjs', '.ts']);
 const OPERATIONS = ['query', 'create', 'update', 'delete', 'search', 'partition'] as const;
-/** What a source may be filled by that is no module. */
-const TAKEN: ReadonlySet<string> = new Set(['none', 'backend']);
+/** Adapter names that a module must not have. */
+const RESERVED_NAMES: ReadonlySet<string> = new Set(['none', 'backend']);
 
 /**
- * The source modules of an app folder: every `.js`, `.mjs` and `.ts` file directly in `sources`, whose default export is what
- * `defineSource` has given. `isAnew`: as they are now, and not as they were when they were first loaded.
+ * Loads the source modules of an app folder: every `.js`, `.mjs` and `.ts` file directly in `sources` whose default
+ * export comes from `defineSource`. With `isReload` it reads files again that were loaded before.
  */
-export async function loadSources(appFolder: string, isAnew = false): Promise<readonly LoadedSource[]> {
+export async function loadSources(appFolder: string, isReload = false): Promise<readonly LoadedSource[]> {
   const folder = join(appFolder, 'sources');
   const entries = await readdir(folder, { withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && isModule(entry.name)).map(({ name }) => join(folder, name));
   const sources: LoadedSource[] = [];
-  for (const file of files.sort()) sources.push(await loadSource(file, isAnew));
+  for (const file of files.sort()) sources.push(await loadSource(file, isReload));
   const doubled = sources.find(({ name }, index) => sources.findIndex((one) => one.name === name) !== index);
   if (doubled !== undefined) throw new BadSource(`${doubled.file}: there is another source ${doubled.name}`);
   return sources;
@@ -42,8 +42,8 @@ function isModule(name: string): boolean {
   return KINDS.has(extname(name)) && !/\.(?:test|d)\.[mj]?[jt]s$/.test(name);
 }
 
-async function loadSource(file: string, isAnew: boolean): Promise<LoadedSource> {
-  const module = await importFile(file, isAnew);
+async function loadSource(file: string, isReload: boolean): Promise<LoadedSource> {
+  const module = await importFile(file, isReload);
   const definition = (module as { readonly default?: unknown }).default;
   if (typeof definition !== 'object' || definition === null) {
     throw new BadSource(`${file}: must export by default what defineSource gives`);
@@ -55,16 +55,16 @@ async function loadSource(file: string, isAnew: boolean): Promise<LoadedSource> 
 }
 
 /**
- * Node 20 does not read TypeScript by itself, nor modules in `.js` files of folders that say nothing of them, and it never
- * forgets a module that it has read. So what is to be loaded anew is translated and run here, whatever it is called.
+ * Node 20 can neither import TypeScript nor ES modules in `.js` files of a folder without a `package.json`, and it
+ * never reloads a module. So files of these kinds, and reloaded ones, are compiled and run here.
  */
-async function importFile(file: string, isAnew: boolean): Promise<unknown> {
+async function importFile(file: string, isReload: boolean): Promise<unknown> {
   try {
-    if (extname(file) === '.mjs' && !isAnew) return await import(pathToFileURL(file).href);
-    // Loaded for the first module that needs it: most servers have none.
+    if (extname(file) === '.mjs' && !isReload) return await import(pathToFileURL(file).href);
+    // Loaded on first use, because most servers have no such module.
     const { createJiti } = await import('jiti');
-    const jiti = createJiti(import.meta.url, { moduleCache: !isAnew, fsCache: false });
-    if (!isAnew) return await jiti.import(file);
+    const jiti = createJiti(import.meta.url, { moduleCache: !isReload, fsCache: false });
+    if (!isReload) return await jiti.import(file);
     const text = await readFile(file, 'utf8');
     return await jiti.evalModule(text, { filename: file, async: true, forceTranspile: true });
   } catch (error) {
@@ -74,7 +74,7 @@ async function importFile(file: string, isAnew: boolean): Promise<unknown> {
 
 function problemOf(name: unknown, definition: object): string | null {
   if (typeof name !== 'string' || nameProblem('source', name) !== null) return 'its name is none';
-  if (TAKEN.has(name)) return `${name} is no name for a module`;
+  if (RESERVED_NAMES.has(name)) return `${name} is no name for a module`;
   const members = Object.entries(definition).filter(([member]) => member !== 'name');
   const operations: readonly string[] = OPERATIONS;
   const broken = members.find(([member, value]) => operations.includes(member) && typeof value !== 'function');
@@ -89,7 +89,7 @@ function problemOf(name: unknown, definition: object): string | null {
   return Check(SourceSetting, { name, ...Object.fromEntries(attributes) }) ? null : 'an attribute is not allowed';
 }
 
-/** The source as a configuration would declare it. */
+/** Returns the declaration of the source, as in a configuration. */
 export function declarationOf({ name, definition }: LoadedSource): SourceSetting {
   const operations: readonly string[] = OPERATIONS;
   const attributes = Object.entries(definition).filter(([member]) => !operations.includes(member));

@@ -23,13 +23,16 @@ export interface ModuleAdapterParts extends ModuleTimes {
 
 type Operation = 'query' | 'create' | 'update' | 'delete' | 'search' | 'partition';
 
-/** A source module behind the same port as a backend: bounded in time, and no more trusted than one. */
+/**
+ * Calls a source module through the port of a backend: with a time-out, and with its results checked like those of a
+ * backend.
+ */
 export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleAdapterParts): Adapter {
   const { timeoutMs, queryTimeoutMs, timers = systemTimers, log } = parts;
   const { search, partition: partitionOf } = definition;
   const within = <T>(operation: Operation, work: () => T | Promise<T>): Promise<T> => {
     const ms = operation === 'query' ? queryTimeoutMs : timeoutMs;
-    return endingIn(ms, timers, work).catch((error: unknown) => {
+    return withTimeout(ms, timers, work).catch((error: unknown) => {
       throw failureOf(error, log, { source: name, call: operation });
     });
   };
@@ -69,14 +72,14 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
   };
 }
 
-/** What a module throws beside refusals is a mistake in it: logged here with its stack, and told to others without. */
+/** Any error but a refusal is a bug in the module: it is logged with its stack, and reported to others without it. */
 function failureOf(error: unknown, log: Log, where: { readonly source: string; readonly call: Operation }): unknown {
   if (error instanceof AdapterRefusal) return error;
-  const isTooLate = error instanceof Refusal;
+  const isTimeout = error instanceof Refusal;
   const reason = error instanceof Error ? error.message : String(error);
-  const stack = error instanceof Error && !isTooLate ? (error.stack ?? null) : null;
+  const stack = error instanceof Error && !isTimeout ? (error.stack ?? null) : null;
   log.error('source_module_failed', { ...where, reason, stack });
-  return new LoggedFailure(isTooLate ? error : new Refusal('backend_error', 'the adapter of the source failed'));
+  return new LoggedFailure(isTimeout ? error : new Refusal('backend_error', 'the adapter of the source failed'));
 }
 
 function known<T>(operation: T | undefined, what: string): T {
@@ -84,8 +87,8 @@ function known<T>(operation: T | undefined, what: string): T {
   throw new AdapterRefusal('rejected', `objects of this source cannot be ${what}`);
 }
 
-/** What comes later is nobody's any more. */
-async function endingIn<T>(ms: number, timers: Timers, work: () => T | Promise<T>): Promise<T> {
+/** Rejects when the work takes too long; its late result is ignored. */
+async function withTimeout<T>(ms: number, timers: Timers, work: () => T | Promise<T>): Promise<T> {
   let cancel = () => {};
   const late = new Promise<never>((_, reject) => {
     const refusal = new Refusal('backend_timeout', `the source module did not answer in ${ms} ms`);

@@ -28,7 +28,7 @@ function write(name: string, text: string): void {
 const source = (body: string) => `export default { ${body} };`;
 
 describe('source modules', () => {
-  it('[MODULE-1] are all files of the folder, in JavaScript and TypeScript, called as they say or as their file', async () => {
+  it('[MODULE-1] all JavaScript and TypeScript files of the folder become sources, named by their definition or their file', async () => {
     write('Stock.js', source("query: async () => ({ '1': { a: 1 } })"));
     write('order.mjs', source("name: 'Order', partition_type: 'user', query: async () => ({})"));
     write('typed.ts', 'const n: number = 2 as number;\nexport default { name: "Typed", query: () => ({ t: { n } }) };');
@@ -57,13 +57,13 @@ describe('source modules', () => {
       'partition()',
     ],
     ['a mistake', 'export default {', 'bad.mjs'],
-  ])('[MODULE-1] %s is refused by name', async (_what, text, problem) => {
+  ])('[MODULE-1] %s is refused with an error that names the file', async (_what, text, problem) => {
     write('bad.mjs', text);
     await expect(loadSources(root)).rejects.toThrow(problem);
     await expect(loadSources(root)).rejects.toThrow('bad.mjs');
   });
 
-  it('[MODULE-2] declare their sources, and the configuration wins', async () => {
+  it('[MODULE-2] modules declare their sources, and the configuration takes precedence', async () => {
     write('Stock.mjs', source("partition_type: 'app', poll_interval: 5, query: () => ({})"));
     const modules = new SourceModules(root, PARTS);
     await modules.load();
@@ -73,7 +73,7 @@ describe('source modules', () => {
     ]);
   });
 
-  it('[MODULE-3] fill a real server; what they cannot do is rejected', async () => {
+  it('[MODULE-3] modules fill a real server, and changes that a module does not support are rejected', async () => {
     write('Stock.mjs', source("partition_type: 'app', poll_interval: 0, query: () => ({ '1': { a: 1 } })"));
     const server = await startTestServer({ appFolder: root });
     onTestFinished(() => server.close());
@@ -91,7 +91,7 @@ describe('source modules', () => {
     expect(search.body).toMatchObject({ code: 'search_not_available' });
   });
 
-  it('[ADAPT-6] users of one team share one document, and hear of its changes; a user who is moved sees nothing of it', async () => {
+  it('[ADAPT-6] users of one team share one document and receive its changes; a user who leaves the team no longer sees it', async () => {
     write(
       'Visit.mjs',
       `const teamOf = { anna: 'north', bert: 'north' };
@@ -135,7 +135,7 @@ describe('source modules', () => {
     expect((await admin.get('/rc/v1/users/bert/sources/Visit/docs/md')).body).toMatchObject({ north: { query: 1 } });
   });
 
-  it('[MODULE-4] are loaded anew when they change; a broken one leaves the others as they were', async () => {
+  it('[MODULE-4] modules are reloaded when they change, and a broken one leaves the loaded ones in place', async () => {
     write('Stock.ts', 'export default { query: () => ({ a: { n: 1 as number } }) };');
     const modules = new SourceModules(root, PARTS);
     await modules.load();
@@ -162,7 +162,7 @@ describe('source modules', () => {
 });
 
 describe('tidemark init', () => {
-  it('[MODULE-5] touches nothing that is there', async () => {
+  it('[MODULE-5] init changes no existing file', async () => {
     mkdirSync(root);
     writeFileSync(join(root, 'package.json'), 'mine');
     await expect(makeApp(root, {})).rejects.toThrow('not empty');

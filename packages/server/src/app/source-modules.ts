@@ -5,17 +5,17 @@ import type { SourceSetting } from '../config/source-settings.ts';
 import { declarationOf, type LoadedSource, loadSources } from './load-sources.ts';
 import { type ModuleAdapterParts, moduleAdapter } from './module-adapter.ts';
 
-/** Changes that come together are taken in together. */
+/** Changes of files within this time cause one reload. */
 const SETTLE_MS = 100;
 
-/** The sources of an app folder, as they were last loaded. */
+/** The source modules of an app folder. */
 export class SourceModules {
   readonly #folder: string | null;
   readonly #parts: ModuleAdapterParts;
   #adapters: ReadonlyMap<string, Adapter> = new Map();
   #declarations: readonly SourceSetting[] = [];
 
-  /** Null: there is no app. */
+  /** A null folder means that there is no app. */
   constructor(folder: string | null, parts: ModuleAdapterParts) {
     this.#folder = folder;
     this.#parts = parts;
@@ -25,10 +25,10 @@ export class SourceModules {
     return [...this.#adapters.keys()];
   }
 
-  /** All of them or none: when one cannot be loaded, those of before stay. */
-  async load(isAnew = false): Promise<void> {
+  /** Loads all modules, or none: if one cannot be loaded, the modules loaded before stay. */
+  async load(isReload = false): Promise<void> {
     if (this.#folder === null) return;
-    const sources = await loadSources(this.#folder, isAnew).catch(noneIfMissing);
+    const sources = await loadSources(this.#folder, isReload).catch(emptyIfMissing);
     this.#adapters = new Map(sources.map((source) => [source.name, moduleAdapter(source, this.#parts)]));
     this.#declarations = sources.map(declarationOf);
   }
@@ -37,7 +37,7 @@ export class SourceModules {
     return this.#adapters.get(name) ?? null;
   }
 
-  /** What modules declare, and what the configuration says of the same and of other sources. It wins. */
+  /** Merges the declarations of the modules with the configured ones, which take precedence. */
   declarationsWith(configured: readonly SourceSetting[]): readonly SourceSetting[] {
     const named = new Map(configured.map((source) => [source.name, source]));
     const own = this.#declarations.map((source) => ({ ...source, ...named.get(source.name) }));
@@ -58,7 +58,7 @@ export class SourceModules {
         await onLoaded();
         log.info('sources_reloaded', { count: this.#declarations.length });
       } catch (error) {
-        log.error('sources_not_reloaded', whyOf(error));
+        log.error('sources_not_reloaded', loadErrorFields(error));
       }
     };
     const watcher = watch(folder, () => {
@@ -72,15 +72,15 @@ export class SourceModules {
   }
 }
 
-/** Why modules could not be loaded, with the place in the module where that is known. */
-function whyOf(error: unknown): LogFields {
+/** Returns why modules could not be loaded, with the stack of the error in the module if it is known. */
+function loadErrorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { reason: String(error), stack: null };
   const origin = error.cause instanceof Error ? error.cause : error;
   return { reason: error.message, stack: origin.stack ?? null };
 }
 
-/** An app without the folder `sources` has none. One whose folder cannot be read is another matter. */
-function noneIfMissing(error: unknown): readonly LoadedSource[] {
+/** An app without the folder `sources` has no modules. Other errors are thrown. */
+function emptyIfMissing(error: unknown): readonly LoadedSource[] {
   const { code, path = '' } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT' && basename(path) === 'sources') return [];
   throw error;

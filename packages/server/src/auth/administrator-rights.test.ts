@@ -13,7 +13,7 @@ const bearer = (...scopes: Bearer['scopes']): Bearer => ({
 });
 
 describe('rights over administrators', () => {
-  it('[TOKEN-11] another administrator and their tokens are out of reach of the scope admin', async () => {
+  it('[TOKEN-11] the scope admin alone gives no rights over another administrator and their tokens', async () => {
     const { tidemark } = await newTidemark();
     for (const login of ['admin', 'second']) await tidemark.users.createAdmin({ login, password: 'sea-urchin-4410' });
     await tidemark.users.create({ attributes: { login: 'anna', password: 'x' } });

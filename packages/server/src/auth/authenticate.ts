@@ -3,11 +3,11 @@ import { Refusal } from '@tidemark/protocol';
 import type { FastifyRequest } from 'fastify';
 import { bearerToken } from '../http/require-unambiguous.ts';
 
-/** What a route demands of the token. */
+/** The scope that a route requires. */
 export type RouteScope = 'public' | 'read' | 'admin' | 'admin:reset' | 'push' | 'device';
 
-/** Which scopes of a token open which routes. */
-const OPENED_BY: Readonly<Record<Exclude<RouteScope, 'public'>, readonly string[]>> = {
+/** The scopes of a token that satisfy the scope of a route. */
+const ACCEPTED_SCOPES: Readonly<Record<Exclude<RouteScope, 'public'>, readonly string[]>> = {
   read: ['admin', 'read'],
   admin: ['admin'],
   'admin:reset': ['admin:reset'],
@@ -17,7 +17,7 @@ const OPENED_BY: Readonly<Record<Exclude<RouteScope, 'public'>, readonly string[
 
 const TOKEN_UNITS_MAX = 256;
 
-/** Whoever sends a valid token with the scope the route demands; a refusal otherwise. */
+/** Returns the bearer of a valid token with the required scope; refuses otherwise. */
 export async function authenticate(
   tidemark: Tidemark,
   request: FastifyRequest,
@@ -32,7 +32,7 @@ export async function authenticate(
 
 const NOBODY = Promise.resolve(null);
 
-/** Whose token came with the request; null: nobody's. Without any token it is refused at once. */
+/** Returns the bearer of the token, or null if the token is unknown. Refuses a request without a token. */
 export function findBearer(tidemark: Tidemark, request: FastifyRequest, nowMs: number): Promise<Bearer | null> {
   const token = tokenOf(request);
   if (token === null) throw new Refusal('token_missing', 'this route needs a token, in a header');
@@ -40,32 +40,32 @@ export function findBearer(tidemark: Tidemark, request: FastifyRequest, nowMs: n
   return hash === null ? NOBODY : tidemark.tokens.bearerOf(hash, nowMs);
 }
 
-/** Why this bearer may not call routes of the scope; null: nothing is in the way. */
+/** Returns why the bearer may not call routes of the scope, or null. */
 export function refusalOfBearer(bearer: Bearer | null, scope: Exclude<RouteScope, 'public'>): Refusal | null {
   if (bearer === null) return new Refusal('token_invalid', 'the token is mistyped, expired or revoked');
-  for (const opening of OPENED_BY[scope]) if (bearer.scopes.some((given) => given === opening)) return null;
-  return new Refusal('forbidden', `this route needs a token with the scope ${OPENED_BY[scope].join(' or ')}`);
+  for (const accepted of ACCEPTED_SCOPES[scope]) if (bearer.scopes.some((given) => given === accepted)) return null;
+  return new Refusal('forbidden', `this route needs a token with the scope ${ACCEPTED_SCOPES[scope].join(' or ')}`);
 }
 
-interface Presented {
+interface CachedHash {
   readonly token: string;
   readonly hash: string | null;
 }
 
-/** What was presented last on each connection: most callers keep theirs, and come with the same token every time. */
-const lastPresented = new WeakMap<object, Presented>();
+/** The last token of each connection and its hash: most callers keep their connection and token. */
+const lastTokens = new WeakMap<object, CachedHash>();
 
-/** Null: it cannot be a token. Whether the token is still good is asked of the store every time. */
+/** Returns null if the text cannot be a token. The store still checks the token at every request. */
 function hashOf({ tokens }: Tidemark, { raw: { socket } }: FastifyRequest, token: string): string | null {
   if (token.length > TOKEN_UNITS_MAX) return null;
-  const last = lastPresented.get(socket);
+  const last = lastTokens.get(socket);
   if (last?.token === token) return last.hash;
   const hash = tokens.hashOf(token);
-  lastPresented.set(socket, { token, hash });
+  lastTokens.set(socket, { token, hash });
   return hash;
 }
 
-/** Only headers count: addresses are logged, and bodies are data. */
+/** Reads only headers: URLs are logged, and bodies are data. */
 function tokenOf({ headers }: FastifyRequest): string | null {
   const own = headers['x-sync-api-token'];
   if (typeof own === 'string' && own !== '') return own;

@@ -40,7 +40,7 @@ async function setUp(isSet = true, loginsKeptMs = 0) {
   return { tidemark, log, store, clock, logIn, remembered };
 }
 
-it('[BACKLOG-1] with an appserver, its authenticate decides; whoever it vouches for becomes a user without a password', async () => {
+it('[BACKLOG-1] with an appserver its authenticate call decides, and a user it verifies is created without a password', async () => {
   const { tidemark, logIn } = await setUp();
   fake.on('authenticate', ({ body }, response) => {
     if (body.password !== PASSWORD) return answerJson(response, { detail: 'no' }, 401);
@@ -50,21 +50,21 @@ it('[BACKLOG-1] with an appserver, its authenticate decides; whoever it vouches 
   expect(await logIn('eve@example', PASSWORD)).toEqual({ login: 'eve' });
   expect(await tidemark.users.list()).toEqual(['ada', 'bob', 'carl', 'eve']);
   expect(await tidemark.users.verifyPassword('carl', PASSWORD)).toBeNull();
-  // Known users are not known better here, also with the password that is kept for them.
+  // Existing users are checked by the backend as well, even if they have a stored password.
   expect(await logIn('ada', 'long enough')).toBeNull();
   expect(await logIn('ada', PASSWORD)).toEqual({ login: 'ada' });
   expect(await logIn('nobody', 'wrong')).toBeNull();
   expect(await tidemark.users.has('nobody')).toBe(false);
 });
 
-it('[BACKLOG-2] without one, the users kept here decide', async () => {
+it('[BACKLOG-2] without an appserver the stored users decide', async () => {
   const { logIn } = await setUp(false);
   expect(await logIn('ada', 'long enough')).toMatchObject({ login: 'ada', stamp: expect.any(String) });
   expect(await logIn('ada', PASSWORD)).toBeNull();
   expect(fake.requests).toEqual([]);
 });
 
-it('[BACKLOG-3] a backend that is down or talks nonsense is no refusal: 503 with Retry-After', async () => {
+it('[BACKLOG-3] a login gets 503 with Retry-After while the backend is down or answers nonsense', async () => {
   const { logIn, tidemark } = await setUp();
   for (const answer of [500, 302, 'html', 'user'] as const) {
     fake.on('authenticate', (_, response) => {
@@ -81,7 +81,7 @@ it('[BACKLOG-3] a backend that is down or talks nonsense is no refusal: 503 with
 });
 
 it.each([404, 405, 501])(
-  '[BACKLOG-8] when the backend answers %i to authenticate, the passwords kept here decide',
+  '[BACKLOG-8] when the backend answers %i to authenticate, the stored passwords decide',
   async (status) => {
     const { logIn, log } = await setUp(true, 3_600_000);
     fake.on('authenticate', (_, response) => answerJson(response, { code: 'source_not_handled' }, status));
@@ -98,7 +98,7 @@ it.each([404, 405, 501])(
   },
 );
 
-it('[BACKLOG-8] who checks logins is logged when it changes, and not at every login', async () => {
+it('[BACKLOG-8] who checks logins is logged when it changes, not at every login', async () => {
   const { logIn, log, tidemark } = await setUp();
   let seen = 0;
   const events = () => {
@@ -126,7 +126,7 @@ it('[BACKLOG-8] who checks logins is logged when it changes, and not at every lo
   expect(events()).toEqual(['logins_checked_by_own_passwords']);
 });
 
-it('[BACKLOG-4] passwords are neither kept nor logged', async () => {
+it('[BACKLOG-4] passwords are neither stored nor logged', async () => {
   const { logIn, log, store } = await setUp();
   fake.on('authenticate', (_, response) => answerJson(response, {}));
   await logIn('carl', PASSWORD);
@@ -140,10 +140,10 @@ it('[BACKLOG-4] passwords are neither kept nor logged', async () => {
   expect(JSON.stringify([log.lines, entries])).not.toContain(PASSWORD);
 });
 
-describe('logins that are remembered', () => {
+describe('offline logins', () => {
   const HOUR_MS = 3_600_000;
 
-  /** A backend that knows carl, as long as it is there. */
+  /** A backend that knows carl, while it is running. */
   async function setUpRemembering() {
     const world = await setUp(true, HOUR_MS);
     let answer: 'yes' | 'no' | 'down' = 'yes';
@@ -159,7 +159,7 @@ describe('logins that are remembered', () => {
     return { ...world, backend };
   }
 
-  it('[BACKLOG-5] are off unless the operator says otherwise, and then nothing is kept', async () => {
+  it('[BACKLOG-5] offline logins are off by default, and then nothing is stored', async () => {
     const { logIn, remembered } = await setUp();
     fake.on('authenticate', (_, response) => answerJson(response, {}));
     await logIn('carl', PASSWORD);
@@ -168,7 +168,7 @@ describe('logins that are remembered', () => {
     expect(await remembered()).toEqual([]);
   });
 
-  it('[BACKLOG-5] are good while the backend cannot tell, with the same password, and not for longer than the time', async () => {
+  it('[BACKLOG-5] an offline login works while the backend cannot answer, with the same password and within the time', async () => {
     const { logIn, backend, clock, remembered, tidemark } = await setUpRemembering();
     backend('down');
     expect(await logIn('carl@example', PASSWORD)).toEqual({ login: 'carl' });
@@ -188,14 +188,14 @@ describe('logins that are remembered', () => {
     expect(await remembered()).toEqual([]);
   });
 
-  it('[BACKLOG-5] hold no password, only a hash of it as of those kept here', async () => {
+  it('[BACKLOG-5] an offline login stores a hash of the password, never the password', async () => {
     const { log, store } = await setUpRemembering();
     const entries = await store.listEntries({ kind: 'setting', prefix: ['login'], limit: 10 });
     expect(entries.length).toBe(1);
     expect(JSON.stringify([log.lines, entries])).not.toContain(PASSWORD);
   });
 
-  it('[BACKLOG-6] are forgotten when the backend refuses them, and not when somebody mistypes', async () => {
+  it('[BACKLOG-6] an offline login is deleted when the backend refuses it, not when a user mistypes', async () => {
     const { logIn, backend, remembered } = await setUpRemembering();
     expect(await logIn('carl@example', 'mistyped')).toBeNull();
     expect((await remembered()).length).toBe(2);
@@ -206,7 +206,7 @@ describe('logins that are remembered', () => {
     expect(await refusalOf(logIn('carl@example', PASSWORD))).toBe('backend_unavailable');
   });
 
-  it('[BACKLOG-6] are forgotten with the user, with a new password, and are those of one backend only', async () => {
+  it('[BACKLOG-6] offline logins are deleted with the user or a new password, and belong to one backend', async () => {
     const { logIn, backend, remembered, tidemark } = await setUpRemembering();
     await tidemark.users.update('carl', { attributes: { password: 'something else' } });
     expect(await remembered()).toEqual([]);
@@ -220,7 +220,7 @@ describe('logins that are remembered', () => {
     expect(await refusalOf(logIn('carl@example', PASSWORD))).toBe('backend_unavailable');
   });
 
-  it('[BACKLOG-6] a login that belongs to another user by now is remembered as that one', async () => {
+  it('[BACKLOG-6] a login that belongs to another user by now is stored for that user', async () => {
     const { logIn, tidemark, remembered } = await setUpRemembering();
     fake.on('authenticate', (_, response) => answerJson(response, { user_id: 'carla' }));
     await logIn('carl@example', PASSWORD);
@@ -230,7 +230,7 @@ describe('logins that are remembered', () => {
     expect((await remembered()).length).toBe(2);
   });
 
-  it('[BACKLOG-7] guesses while the backend is away are counted like any others', async () => {
+  it('[BACKLOG-7] failed offline logins count like all others', async () => {
     const { logIn, backend, clock } = await setUpRemembering();
     backend('down');
     const limiter = new LoginLimiter(clock);

@@ -12,7 +12,7 @@ import {
 
 const RETRY_AFTER_S = 2;
 
-/** A refusal that counts as a failed login: the password was looked at, and was not the right one. */
+/** A refusal that counts as a failed login: the password was checked and was wrong. */
 export class CountedRefusal extends Refusal {}
 
 interface Bound {
@@ -22,13 +22,14 @@ interface Bound {
 
 interface Tally {
   failedAtMs: readonly number[];
-  /** Attempts under way, of which nobody knows yet how they end. */
+  /** Attempts that have not ended yet. */
   pending: number;
 }
 
 /**
- * Slows down whoever guesses passwords. An attempt under way takes a place until it is known not to have failed, so that
- * guessing many at once gains nothing; but whoever finds only such places taken waits, and is not refused for them.
+ * Slows down guessing of passwords. A pending attempt counts as failed until it succeeds, so that guessing in
+ * parallel gains nothing; but an attempt that exceeds the limit only because of pending ones waits and is not
+ * refused.
  */
 export class LoginLimiter {
   readonly #clock: Clock;
@@ -37,26 +38,26 @@ export class LoginLimiter {
 
   readonly #onFailure: (keys: readonly string[]) => void;
 
-  /** `onFailure` hears of every login that failed here, so that other servers may count it, too. */
+  /** `onFailure` is called for every login that failed here, so that other servers can count it. */
   constructor(clock: Clock, onFailure: (keys: readonly string[]) => void = () => undefined) {
     this.#clock = clock;
     this.#onFailure = onFailure;
   }
 
-  /** A login has failed at another server. */
+  /** Counts a login that failed at another server. */
   noteFailed(keys: readonly string[]): void {
     const nowMs = this.#clock.nowMs();
     for (const key of keys) {
-      const tally = this.#kept(key);
+      const tally = this.#tallyOf(key);
       tally.failedAtMs = [...tally.failedAtMs, nowMs].slice(-FAILED_LOGINS_PER_ACCOUNT_MAX);
     }
   }
 
-  /** Does the work, of which null means that the login failed. Refuses when too many have failed lately. */
+  /** Runs the work; a null result counts as a failed login. Refuses if too many logins failed recently. */
   async attempt<T>(address: string, login: string, work: () => Promise<T | null>): Promise<T | null> {
     const bounds = boundsOf(address, login);
-    while (!this.#hasRoom(bounds)) await this.#anotherToEnd();
-    for (const { key } of bounds) this.#kept(key).pending++;
+    while (!this.#hasRoom(bounds)) await this.#waitForAttempt();
+    for (const { key } of bounds) this.#tallyOf(key).pending++;
     try {
       const result = await work();
       if (result === null) this.#noteFailure(bounds);
@@ -73,7 +74,7 @@ export class LoginLimiter {
   #release(key: string): void {
     const tally = this.#tallies.get(key);
     if (tally === undefined) return;
-    // It may have been forgotten meanwhile, and begun anew.
+    // The tally may have been evicted and created again meanwhile.
     tally.pending = Math.max(0, tally.pending - 1);
     if (tally.pending === 0 && tally.failedAtMs.length === 0) this.#tallies.delete(key);
   }
@@ -93,7 +94,7 @@ export class LoginLimiter {
     throw new Refusal('rate_limited', `too many failed logins; try again in ${waitS} seconds`, [], waitS);
   }
 
-  #anotherToEnd(): Promise<void> {
+  #waitForAttempt(): Promise<void> {
     if (this.#waiting.length >= LOGINS_WAITING_MAX) {
       throw new Refusal('overloaded', 'too many logins are being checked at once', [], RETRY_AFTER_S);
     }
@@ -112,13 +113,13 @@ export class LoginLimiter {
   }
 
   /**
-   * The tally of a key, which is kept from now on. Only attempts that are really made get here: those that are refused
-   * cost nothing, and could otherwise push out the tallies of others.
+   * Returns the tally of a key, and creates it if necessary. Refused attempts must not get here: they could evict the
+   * tallies of others.
    */
-  #kept(key: string): Tally {
+  #tallyOf(key: string): Tally {
     const tally = this.#tallies.get(key) ?? { failedAtMs: [], pending: 0 };
     tally.failedAtMs = this.#recentFailures(key);
-    // Setting it anew makes it the youngest of the map, so that the first ones are the longest unused.
+    // Inserting the key again makes it the newest, so the map is in the order of last use.
     this.#tallies.delete(key);
     this.#tallies.set(key, tally);
     for (const oldest of this.#tallies.keys()) {
@@ -129,7 +130,7 @@ export class LoginLimiter {
   }
 }
 
-/** Logins are what strangers send, of any length: only a hash of them is kept. */
+/** Strangers can send logins of any length, so only their hash is kept. */
 function boundsOf(address: string, login: string): readonly Bound[] {
   const account = createHash('sha256').update(login).digest('base64');
   return [
@@ -138,21 +139,21 @@ function boundsOf(address: string, login: string): readonly Bound[] {
   ];
 }
 
-const GROUPS_OF_NETWORK = 4;
+const NETWORK_GROUPS = 4;
 
 /**
- * Whom an address is counted for. An IPv6 network of 64 bits is what one customer gets, with more addresses than there
- * are attempts; an IPv4 address inside IPv6 is that IPv4 address.
+ * Returns the network an address is counted for. For IPv6 it is the 64-bit network, since one customer has a whole
+ * one; an IPv4-mapped address counts as its IPv4 address.
  */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const [plain = ''] = address.split('%');
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1];
   if (mapped !== undefined) return mapped;
-  // The URL parser writes every spelling in one way.
+  // The URL parser normalises the notation.
   const [left = '', right] = new URL(`http://[${plain}]/`).hostname.slice(1, -1).split('::');
   const groups = left === '' ? [] : left.split(':');
-  const behind = right === undefined || right === '' ? [] : right.split(':');
-  while (right !== undefined && groups.length + behind.length < 8) groups.push('0');
-  return `${[...groups, ...behind].slice(0, GROUPS_OF_NETWORK).join(':')}::/64`;
+  const tail = right === undefined || right === '' ? [] : right.split(':');
+  while (right !== undefined && groups.length + tail.length < 8) groups.push('0');
+  return `${[...groups, ...tail].slice(0, NETWORK_GROUPS).join(':')}::/64`;
 }

@@ -8,7 +8,7 @@ describe('password hashes', () => {
   it.each([
     ['argon2id', {}, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/],
     ['scrypt', SCRYPT_ONLY, /^\$scrypt\$ln=14,r=8,p=5\$[\w-]{22}\$[\w-]{43}$/],
-  ])('%s: say what made them, never twice the same, and know the right password', async (_, options, text) => {
+  ])('%s: a hash names its algorithm, has its own salt and verifies the right password', async (_, options, text) => {
     const passwords = await openPasswords(options);
     const [hash, other] = await Promise.all([passwords.hash('open sesame'), passwords.hash('open sesame')]);
     expect(hash).toMatch(text);
@@ -18,14 +18,14 @@ describe('password hashes', () => {
     expect(await passwords.verify('', hash)).toBe(false);
   });
 
-  it('of scrypt are still good once argon2id is there', async () => {
+  it('scrypt hashes stay valid once argon2id is available', async () => {
     const hash = await (await openPasswords(SCRYPT_ONLY)).hash('pässwörd');
     const passwords = await openPasswords();
     expect(await passwords.verify('pässwörd', hash)).toBe(true);
     expect(await passwords.verify('passwort', hash)).toBe(false);
   });
 
-  it('[USER-14] are outdated when anything that makes them slow is less than today, and only then', async () => {
+  it('[USER-14] a hash is outdated if any of its cost parameters is below the current one, and only then', async () => {
     const argon2 = await openPasswords();
     const tail = '$c29tZXNhbHRzb21lc2FsdA$x';
     const argon2Hashes = ['m=19456,t=2,p=1', 'm=65536,t=3,p=4', 'm=19455,t=2,p=1', 'm=65536,t=1,p=1', 'm=4096,t=9,p=1'];
@@ -46,20 +46,20 @@ describe('password hashes', () => {
     expect(hashes.map((hash) => scrypt.isOutdated(hash))).toEqual([true, true, true, false]);
   });
 
-  it('of argon2id are told apart from a wrong password where the module is missing', async () => {
+  it('an argon2id hash is an error, not a wrong password, where the module is missing', async () => {
     const hash = await (await openPasswords()).hash('x');
     await expect((await openPasswords(SCRYPT_ONLY)).verify('x', hash)).rejects.toThrow(/native module is missing/);
   });
 
   it.each(['', 'x', '$scrypt$', '$scrypt$ln=99,r=8,p=1$aaaaaaaaaaaaaaaaaaaaaa$b', '$2b$10$x', '$argon2id$broken'])(
-    'that cannot be read are a fault, not a wrong password: %j',
+    'a hash that cannot be read is an error, not a wrong password: %j',
     async (hash) => {
       await expect((await openPasswords()).verify('x', hash)).rejects.toThrow();
     },
   );
 });
 
-/** A native module whose hashes are done when the test says so. */
+/** A native module whose hashes finish when the test says so. */
 function heldArgon2() {
   const working: (() => void)[] = [];
   let most = 0;
@@ -77,7 +77,7 @@ function heldArgon2() {
 }
 
 describe('many passwords at once', () => {
-  it('a few are worked on, a bounded number waits, one more is refused, and those that wait get their turn', async () => {
+  it('a few hashes run at once, a bounded number waits, one more is refused, and the waiting ones are served', async () => {
     const held = heldArgon2();
     const passwords = await openPasswords({ argon2: held.argon2, atOnceMax: 2, waitingMax: 3 });
     let done = 0;
@@ -93,13 +93,13 @@ describe('many passwords at once', () => {
     expect(await again).toBe(true);
   });
 
-  it('a hash that fails gives its turn to the next', async () => {
+  it('a hash that fails passes its slot to the next', async () => {
     const passwords = await openPasswords({ atOnceMax: 1 });
     const results = await Promise.allSettled([passwords.verify('x', 'broken'), passwords.hash('x')]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
   });
 
-  it('a flood is partly refused, and the memory stays where it was', async () => {
+  it('a flood of logins is partly refused without growing the memory', async () => {
     const passwords = await openPasswords();
     const before = process.memoryUsage.rss();
     const results = await Promise.allSettled(Array.from({ length: 500 }, () => passwords.hash('x')));

@@ -6,10 +6,10 @@ import { ConcurrencyLimit } from '../primitives/concurrency-limit.ts';
 
 const RETRY_AFTER_S = 2;
 
-/** The least that OWASP recommends for argon2id. */
+/** The minimum that OWASP recommends for argon2id. */
 const ARGON2ID = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-/** The same for scrypt, 16 MiB a hash; `MAXMEM` is what Node refuses to go beyond. */
+/** The same for scrypt, with 16 MiB per hash; `MAXMEM` is the bound of Node.js. */
 const SCRYPT = { logN: 14, r: 8, p: 5 } as const;
 const SCRYPT_LOG_N_MAX = 20;
 const SCRYPT_MAXMEM_BYTES = 256 * 1_024 * 1_024;
@@ -22,15 +22,15 @@ const ARGON2ID_TEXT = /^\$argon2id\$v=19\$m=([0-9]{1,9}),t=([0-9]{1,9}),p=/;
 type Argon2 = Pick<typeof import('@node-rs/argon2'), 'hash' | 'verify'>;
 
 export interface PasswordsOptions {
-  /** Null: as if the native module were missing, and scrypt is used. Absent: looked for. */
+  /** Null: the native module is treated as missing, and scrypt is used. Absent: the module is looked for. */
   readonly argon2?: Argon2 | null;
   readonly atOnceMax?: number;
   readonly waitingMax?: number;
 }
 
 /**
- * Passwords by argon2id, or by scrypt where the native module does not exist for the platform. The hash text says which
- * it is, and either kind is verified.
+ * Hashes passwords by argon2id, or by scrypt if the native module does not exist for the platform. The hash names its
+ * algorithm, and both kinds are verified.
  */
 export async function openPasswords(options: PasswordsOptions = {}): Promise<Passwords> {
   const argon2 = options.argon2 === undefined ? await findArgon2() : options.argon2;
@@ -44,7 +44,7 @@ export async function openPasswords(options: PasswordsOptions = {}): Promise<Pas
   };
 }
 
-/** Anything that is not argon2id is weaker; so is less of whatever makes it slow. What is stronger is left alone. */
+/** True if the hash is not argon2id, or uses weaker parameters. Stronger hashes are kept. */
 function isWeakArgon2(hash: string): boolean {
   const [, memoryCost = 0, timeCost = 0] = (ARGON2ID_TEXT.exec(hash) ?? []).map(Number);
   return memoryCost < ARGON2ID.memoryCost || timeCost < ARGON2ID.timeCost;
@@ -63,7 +63,7 @@ async function findArgon2(): Promise<Argon2 | null> {
   }
 }
 
-/** A hash that cannot be read is a fault of the data, not a wrong password. */
+/** An unreadable hash is an error in the data, not a wrong password. */
 async function verify(argon2: Argon2 | null, password: string, hash: string): Promise<boolean> {
   if (hash.startsWith('$scrypt$')) return verifyByScrypt(password, hash);
   if (!hash.startsWith('$argon2id$')) throw new Error('a password hash is of a kind this version does not know');

@@ -17,7 +17,7 @@ import { HttpBackend } from './http-backend.ts';
 
 const TIMEOUT_MS = 20_000;
 
-/** Timers that ring when the test says so. */
+/** Timers that fire when the test says so. */
 class Bell implements Timers {
   readonly #waiting = new Set<() => void>();
 
@@ -67,7 +67,7 @@ adapterContract('the backend over HTTP', async () => {
   return {
     adapter,
     arrivals,
-    // The breaker is another matter: time enough passes for it to let the next call try.
+    // Enough time passes for the breaker to let the next call probe.
     behave: (next) => {
       behaviour = next;
       clock.advance(120_000);

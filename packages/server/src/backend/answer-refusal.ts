@@ -7,14 +7,14 @@ import { parseObject, readText } from './read-answer.ts';
 
 const MS_PER_S = 1_000;
 const DETAIL_BYTES_MAX = 16_384;
-/** 4xx that say nothing about what was asked: another attempt may do better. */
-const PASSING: ReadonlySet<number> = new Set([401, 408, 425, 429]);
-/** What a backend answers that has no such call. */
-const NO_SUCH_CALL: ReadonlySet<number> = new Set([404, 405, 501]);
-/** The codes of a backend that does not trust the call, whatever was asked. */
+/** 4xx statuses that say nothing about the request itself, so that a retry may succeed. */
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([401, 408, 425, 429]);
+/** Statuses of a backend that does not implement the call. */
+const NOT_IMPLEMENTED_STATUSES: ReadonlySet<number> = new Set([404, 405, 501]);
+/** Codes of a backend that rejects the signature. */
 const SIGNATURE_CODE = /^(?:signature_missing|signature_invalid|timestamp_out_of_range)$/;
 
-/** The backend answered 401 because it does not accept our signature. */
+/** The backend answered 401 because it does not accept the signature. */
 export class SignatureRefused extends Refusal {
   constructor() {
     super('backend_error', 'the backend does not accept the signature');
@@ -22,10 +22,10 @@ export class SignatureRefused extends Refusal {
 }
 
 export function isNoSuchCall(status: number): boolean {
-  return NO_SUCH_CALL.has(status);
+  return NOT_IMPLEMENTED_STATUSES.has(status);
 }
 
-/** What a status other than 2xx means, and what the backend says about it in its own words; null: nothing. */
+/** Turns a status other than 2xx into a refusal, with the detail of the backend if it sent one. */
 export async function refusalOfAnswer(
   exchange: Exchange,
   call: BackendCall,
@@ -40,7 +40,7 @@ export async function refusalOfAnswer(
     return { error: new Refusal('search_not_available', 'the backend does not know how to search'), detail };
   }
   const what = `the backend answered ${status}`;
-  if (status >= 400 && status < 500 && !PASSING.has(status) && call !== 'query') {
+  if (status >= 400 && status < 500 && !RETRYABLE_STATUSES.has(status) && call !== 'query') {
     return { error: new AdapterRefusal(status === 409 ? 'conflict' : 'rejected', detail ?? what), detail };
   }
   if (status === 401) return { error: new SignatureRefused(), detail };
@@ -50,7 +50,7 @@ export async function refusalOfAnswer(
   return { error: new Refusal('backend_error', what, [], retryAfterS), detail };
 }
 
-/** Whether the body of a 401 says that the signature was not accepted. */
+/** True if the body of a 401 says that the signature was not accepted. */
 export function isAboutSignature(text: string): boolean {
   try {
     const { code } = parseJson(text) as { readonly code?: unknown };
@@ -60,13 +60,13 @@ export function isAboutSignature(text: string): boolean {
   }
 }
 
-/** What the backend says about its refusal, for the people at the device. */
+/** Returns the reason that the backend gives, for the user of the device. */
 async function detailOf(exchange: Exchange): Promise<string | null> {
   try {
     const { detail } = parseObject(await readText(exchange, DETAIL_BYTES_MAX));
     if (typeof detail === 'string' && detail !== '') return detail.slice(0, BACKEND_DETAIL_UNITS_MAX).toWellFormed();
   } catch {
-    // A refusal without words is one, too.
+    // The body is not readable: the status alone is the refusal.
   }
   return null;
 }

@@ -2,7 +2,7 @@ import { attributes, closed, nullableText, objects, text } from '@tidemark/proto
 import { PartitionType } from '@tidemark/protocol/schemas';
 import { type TSchema, Type } from 'typebox';
 
-/** What is said between this server and a backend, call by call: the only place that knows it. */
+/** Describes the calls from this server to a backend. No other file knows their paths and bodies. */
 
 const ActingUser = text('Who asks, whether the source is shared or not.', 'anna');
 const Source = text('The name of the source.', 'Product');
@@ -16,11 +16,11 @@ const Done = Type.Object({}, { title: 'Done', description: 'Nothing in it is loo
 
 export interface BackendCallContract {
   readonly summary: string;
-  /** What the summary does not say. */
+  /** Details beyond the summary. */
   readonly description: string;
   readonly request: TSchema;
   readonly answer: TSchema;
-  /** What answers other than 2xx mean, besides those that mean the same for every call. */
+  /** Statuses other than 2xx with a meaning specific to the call. */
   readonly refusals: Readonly<Record<string, string>>;
 }
 

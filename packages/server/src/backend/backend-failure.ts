@@ -1,10 +1,10 @@
 import { Refusal } from '@tidemark/protocol';
 import { BlockedAddress } from '../outbound/checked-lookup.ts';
 
-/** How long whoever finds the backend gone is told to wait. */
+/** The Retry-After for callers while the backend cannot be reached. */
 const RETRY_AFTER_S = 5;
-/** Codes of the system that mean that nobody is there. */
-const NOBODY_THERE: ReadonlySet<string> = new Set([
+/** System error codes that mean that the backend is not reachable. */
+const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -13,14 +13,14 @@ const NOBODY_THERE: ReadonlySet<string> = new Set([
   'EHOSTDOWN',
 ]);
 
-/** What broke, in words that name neither the address nor what was said. */
+/** Turns an error into a refusal that reveals neither the address nor the content of the call. */
 export function failureOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof BlockedAddress) {
     return new Refusal('backend_error', 'the address of the backend is one that is never called');
   }
   const code = codeOf(error);
-  if (NOBODY_THERE.has(code)) return unavailable(`nobody answers at the address of the backend (${code})`);
+  if (UNREACHABLE_CODES.has(code)) return unavailable(`nobody answers at the address of the backend (${code})`);
   return new Refusal('backend_error', `the connection to the backend broke (${code})`);
 }
 
@@ -28,7 +28,7 @@ export function unavailable(detail: string, retryAfterS = RETRY_AFTER_S): Refusa
   return new Refusal('backend_unavailable', detail, [], retryAfterS);
 }
 
-/** The code, never the message: that may contain the address. */
+/** Returns the code and never the message, which may contain the address. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : 'unknown';

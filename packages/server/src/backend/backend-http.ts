@@ -15,20 +15,20 @@ export interface Outgoing {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** For the whole exchange, to the last byte of the answer. */
+  /** For the whole exchange, up to the last byte of the answer. */
   readonly deadlineMs: number;
-  /** Called once, when the exchange no longer uses a connection, whether it went well or not. */
+  /** Called once when the exchange no longer uses a connection, whether it succeeded or not. */
   readonly onClosed: () => void;
 }
 
-/** What comes back. Whoever gets it must read it to its end or let go of it. */
+/** An answer. The receiver must read it to the end or release it. */
 export interface Exchange {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Rejects with a refusal when the rest does not come, or not in time. */
+  /** Rejects with a refusal if the rest does not arrive, or not in time. */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Ends the exchange, read or not. */
-  letGo(): void;
+  /** Ends the exchange, whether the answer was read or not. */
+  release(): void;
 }
 
 const CONNECT_MS_MAX = 5_000;
@@ -37,8 +37,8 @@ const IDLE_SOCKETS_MAX = 16;
 const HEADER_BYTES_MAX = 16_384;
 
 /**
- * Posts to a backend over connections that are kept, never follows a redirect and never waits without end. It opens as
- * many connections as it is given calls: whoever calls bounds how many there are at once.
+ * Posts to a backend over kept-alive connections. It never follows redirects and has a deadline for every exchange.
+ * It opens as many connections as there are concurrent calls, so callers limit their number.
  */
 export class BackendHttp {
   readonly #parts: BackendHttpParts;
@@ -57,23 +57,23 @@ export class BackendHttp {
     this.#https = new HttpsAgent(options);
   }
 
-  /** The deadline starts now. */
+  /** Starts the deadline and sends the request. */
   async post(outgoing: Outgoing): Promise<Exchange> {
     const ending = new AbortController();
-    const cancel = this.#parts.timers.after(outgoing.deadlineMs, () => ending.abort(tooLate(outgoing.deadlineMs)));
+    const cancel = this.#parts.timers.after(outgoing.deadlineMs, () => ending.abort(timedOut(outgoing.deadlineMs)));
     try {
       const blocked = blockedHost(outgoing.url, this.#parts.rules);
       if (blocked !== null) throw blocked;
       const response = await this.#send(outgoing, ending.signal);
       response.once('close', outgoing.onClosed);
       const { statusCode = 0, headers } = response;
-      const letGo = () => {
+      const release = () => {
         cancel();
-        // A connection whose answer has arrived whole can be used again, once nothing of it is left unread.
+        // A connection can be used again if its answer is complete and fully read.
         if (response.complete) response.resume();
         else ending.abort();
       };
-      return { status: statusCode, headers, chunks: bodyOf(response, ending.signal, cancel), letGo };
+      return { status: statusCode, headers, chunks: bodyOf(response, ending.signal, cancel), release };
     } catch (error) {
       cancel();
       outgoing.onClosed();
@@ -86,7 +86,7 @@ export class BackendHttp {
     this.#https.destroy();
   }
 
-  /** A kept connection may have been closed at the other end just now: then the call goes out once more on a new one. */
+  /** Sends again on a new connection if a kept-alive one was closed by the other end at the same moment. */
   async #send(outgoing: Outgoing, signal: AbortSignal): Promise<IncomingMessage> {
     const first = await this.#attempt(outgoing, signal);
     if (!first.isStale) return first.answer;
@@ -106,7 +106,7 @@ export class BackendHttp {
     let cancelConnect = () => {};
     request.once('socket', (socket) => {
       if (!socket.connecting) return;
-      cancelConnect = this.#parts.timers.after(CONNECT_MS_MAX, () => request.destroy(tooLate(CONNECT_MS_MAX)));
+      cancelConnect = this.#parts.timers.after(CONNECT_MS_MAX, () => request.destroy(timedOut(CONNECT_MS_MAX)));
       socket.once(isTls ? 'secureConnect' : 'connect', () => cancelConnect());
     });
     return new Promise((resolve) => {
@@ -115,7 +115,7 @@ export class BackendHttp {
         cancelConnect();
         const isStale = request.reusedSocket && codeOf(error) === 'ECONNRESET' && !signal.aborted;
         const answer = Promise.reject(reasonOf(error, signal));
-        // Whoever tries again does not look at it.
+        // A retry ignores the first error.
         answer.catch(() => {});
         resolve({ isStale, answer });
       });
@@ -131,22 +131,22 @@ async function* bodyOf(response: IncomingMessage, signal: AbortSignal, cancel: (
     throw reasonOf(error, signal);
   } finally {
     cancel();
-    // Left half-way, the connection is of no more use.
+    // A half-read connection cannot be used again.
     if (!response.complete) response.destroy();
   }
 }
 
-/** Being too late shows as all kinds of errors, depending on where it was noticed. */
+/** A missed deadline shows as different errors, depending on where it is detected. */
 function reasonOf(error: unknown, signal: AbortSignal): Refusal | unknown {
   if (signal.aborted && signal.reason instanceof Refusal) return signal.reason;
-  return error instanceof Refusal ? error : (blockedIn(error) ?? failureOf(error));
+  return error instanceof Refusal ? error : (blockedAddressIn(error) ?? failureOf(error));
 }
 
-/** Kept as it is, for the log. */
-function blockedIn(error: unknown): unknown {
+/** Returns the error of a blocked address unchanged, for the log. */
+function blockedAddressIn(error: unknown): unknown {
   return error instanceof Error && error.name === 'BlockedAddress' ? error : null;
 }
 
-function tooLate(afterMs: number): Refusal {
+function timedOut(afterMs: number): Refusal {
   return new Refusal('backend_timeout', `the backend did not answer to the end in ${afterMs} ms`);
 }

@@ -12,7 +12,7 @@ import { ConcurrencyLimit } from '../primitives/concurrency-limit.ts';
 import type { BackendCall } from './backend-contract.ts';
 import { unavailable } from './backend-failure.ts';
 
-/** Calls that share a circuit breaker and a share of the sockets. */
+/** A kind of calls, which has its own circuit breaker and its own share of the sockets. */
 export type CallKind = 'authenticate' | 'query' | 'upload' | 'search';
 
 const KIND_OF = {
@@ -29,33 +29,33 @@ export const CALL_KINDS: readonly CallKind[] = ['authenticate', 'query', 'upload
 export interface CallGatesParts {
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Fractions from 0 up to 1. */
+  /** Returns random fractions from 0 up to 1. */
   readonly dice: () => number;
   readonly onBreaker: (state: BreakerState, kind: CallKind) => void;
 }
 
 /** Permission to make one call. */
-export interface Entry {
-  /** Where the caller tells how the call ended. */
-  readonly leave: CallPermit;
+export interface CallSlot {
+  /** Receives the result of the call. */
+  readonly permit: CallPermit;
   /** To be called when the call no longer uses a socket. */
   readonly release: () => void;
 }
 
 const MS_PER_S = 1_000;
-/** A call that was to find out and never came back does not keep the others away for longer. */
+/** After this time an unfinished probe call no longer keeps other calls away. */
 const PROBE_MS_MAX = 60_000;
 
 /**
- * Decides whether a call to the backend may go out. Each kind of call has its own circuit breaker and its own share of
- * the sockets, so that searches that fail or hang keep nobody from logging in. Waiting for a socket is our own doing: it
- * ends as `overloaded` and never counts as a failure of the backend.
+ * Decides whether a call to the backend may be made. Each kind of call has its own circuit breaker and its own share
+ * of the sockets, so that failing or hanging searches do not block logins. A call that waits too long for a socket
+ * ends as `overloaded`, which does not count as a failure of the backend.
  */
 export class CallGates {
   readonly #parts: CallGatesParts;
   readonly #limits: Readonly<Record<CallKind, ConcurrencyLimit>>;
   #breakers: Readonly<Record<CallKind, CircuitBreaker>>;
-  /** Whose breakers they are. */
+  /** The address that the breakers belong to. */
   #address: string | null = null;
 
   constructor(parts: CallGatesParts) {
@@ -65,27 +65,27 @@ export class CallGates {
   }
 
   views(address: string | null): Readonly<Record<CallKind, BreakerView>> {
-    this.#turnTo(address);
+    this.#switchTo(address);
     return byKind((kind) => this.#breakers[kind].view);
   }
 
-  /** Resolves when the call may go out. Refuses while the breaker is open, and when too many calls wait already. */
-  async enter(address: string, call: BackendCall): Promise<Entry> {
+  /** Resolves when the call may be made. Refuses while the breaker is open, and when too many calls wait already. */
+  async enter(address: string, call: BackendCall): Promise<CallSlot> {
     const kind = KIND_OF[call];
-    this.#turnTo(address);
+    this.#switchTo(address);
     const breaker = this.#breakers[kind];
     const { waitMs } = breaker;
-    if (waitMs > 0) throw leftAlone(waitMs);
+    if (waitMs > 0) throw breakerOpen(waitMs);
     const release = await this.#limits[kind].acquire();
     // The breaker may have opened while the call waited.
-    const leave = breaker.ask();
-    if (typeof leave !== 'number') return { leave, release };
+    const permit = breaker.acquire();
+    if (typeof permit !== 'number') return { permit, release };
     release();
-    throw leftAlone(leave);
+    throw breakerOpen(permit);
   }
 
-  /** Another address is another backend. */
-  #turnTo(address: string | null): void {
+  /** Resets the breakers when the address changes: another address is another backend. */
+  #switchTo(address: string | null): void {
     if (address === this.#address) return;
     this.#address = address;
     this.#breakers = this.#newBreakers();
@@ -99,8 +99,8 @@ export class CallGates {
           clock,
           dice,
           probeMs: PROBE_MS_MAX,
-          // A backend that asks for time may mean one source or one user.
-          isAskingEnough: false,
+          // A backend that sends Retry-After may mean one source or one user only.
+          opensOnRetryAfter: false,
           onChange: (state) => onBreaker(state, kind),
         }),
     );
@@ -121,6 +121,6 @@ function limitOf(kind: CallKind, timers: Timers): ConcurrencyLimit {
   });
 }
 
-function leftAlone(waitMs: number): Refusal {
+function breakerOpen(waitMs: number): Refusal {
   return unavailable('the backend fails and is left alone for a while', Math.ceil(waitMs / MS_PER_S));
 }

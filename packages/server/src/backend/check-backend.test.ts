@@ -33,7 +33,7 @@ afterEach(async () => {
   await fake.close();
 });
 
-/** Answers only calls that are signed. */
+/** Answers only signed calls. */
 const trusting =
   (answer: BackendAnswer): BackendAnswer =>
   (request, response) =>
@@ -50,7 +50,7 @@ function cli(...args: readonly string[]): Promise<Outcome> {
   return runInProcess(args, { env, folder: server.folder });
 }
 
-it('[BACK-20] a backend that is well is told so, source by source, and nothing is kept', async () => {
+it('[BACK-20] the check of a healthy backend reports every source as ok and stores nothing', async () => {
   expect(await check({ user_id: 'ada' })).toEqual([
     `ok reachable: ${fake.url} answers`,
     'ok logins: are checked by the backend',
@@ -62,7 +62,7 @@ it('[BACK-20] a backend that is well is told so, source by source, and nothing i
   expect((await admin.get('/rc/v1/system/stats?names=backend:*')).body).toEqual([]);
 });
 
-it('[BACK-20] a wrong secret is told as such', async () => {
+it('[BACK-20] the check reports a wrong secret', async () => {
   fake.on('authenticate', (_, response) => answerJson(response, { code: 'signature_invalid' }, 401));
   fake.on('query', (_, response) => answerJson(response, { code: 'signature_invalid' }, 401));
   const [, signature, stock] = await check();
@@ -70,7 +70,7 @@ it('[BACK-20] a wrong secret is told as such', async () => {
   expect(stock).toBe('failed source Stock: query: the backend does not accept the signature');
 });
 
-it('[BACK-20] a backend that takes any signature, lets anybody in and answers nonsense is told about each', async () => {
+it('[BACK-20] the check reports a backend that accepts any signature and any login and answers nonsense', async () => {
   fake.on('authenticate', (_, response) => answerJson(response, {}));
   fake.on('query', (_, response) => answerJson(response, { 2: 'x' }));
   const [, logins, signature, stock] = await check();
@@ -81,7 +81,7 @@ it('[BACK-20] a backend that takes any signature, lets anybody in and answers no
   );
 });
 
-it('[BACK-20] a backend without authenticate is told to leave logins to the passwords kept here', async () => {
+it('[BACK-20] the check reports that a backend without authenticate leaves logins to the stored passwords', async () => {
   fake.on(
     'authenticate',
     trusting((_, response) => answerJson(response, {}, 501)),
@@ -91,7 +91,7 @@ it('[BACK-20] a backend without authenticate is told to leave logins to the pass
   );
 });
 
-it('[CLI-28] appserver check and doctor show it, and end with 1 when something failed', async () => {
+it('[CLI-28] appserver check and doctor show the checks, and exit with 1 if one failed', async () => {
   const well = await cli('appserver', 'check', '--user', 'ada');
   expect([well.code, well.out.split('\n')[1]]).toEqual([0, 'ok       logins: are checked by the backend']);
   expect((await cli('doctor', '--data', server.folder)).out).toContain(

@@ -7,16 +7,19 @@ import type { HttpBackend } from './http-backend.ts';
 export interface CheckBackendParts {
   readonly tidemark: Pick<Tidemark, 'system' | 'sources' | 'users' | 'checkAnswer'>;
   readonly backend: Pick<HttpBackend, 'probe'>;
-  /** Whose data is asked for where a source has data of users. */
+  /** The user whose data is queried, for sources with data of users. */
   readonly user: string;
 }
 
-/** The word by which a source names the backend at `adapter_url`. */
+/** The name by which a source refers to the backend at `adapter_url`. */
 const BACKEND = 'backend';
 const NAME_BYTES = 12;
 const CANNOT_EXIST = 'tidemark-check';
 
-/** Calls the backend as Tidemark would, and tells what is wrong: reachability, signature, logins, then each source. */
+/**
+ * Calls the backend as Tidemark would, and reports problems with reachability, the signature, logins, and each
+ * source.
+ */
 export async function checkBackend(parts: CheckBackendParts): Promise<AppserverChecks> {
   const { adapter_url: url } = await parts.tidemark.system.appserver();
   if (url === null) return { checks: [{ name: 'address', status: 'ok', detail: 'no backend is set' }] };
@@ -31,7 +34,10 @@ export async function checkBackend(parts: CheckBackendParts): Promise<AppserverC
   return { checks: [...logins.filter(({ name }) => name !== 'signature'), signature, ...sources] };
 }
 
-/** One login that cannot exist tells whether the backend is there, whether it trusts us, and whether it checks logins. */
+/**
+ * Tries a login that cannot exist: the answer shows whether the backend is reachable, accepts the signature and
+ * checks logins.
+ */
 async function checkLogins({ backend }: CheckBackendParts, url: string): Promise<readonly AppserverCheck[]> {
   const reachable: AppserverCheck = { name: 'reachable', status: 'ok', detail: `${url} answers` };
   const name = 'logins';
@@ -56,7 +62,7 @@ const GONE: ReadonlySet<string> = new Set(['backend_unavailable', 'backend_timeo
 const WRONG_SECRET =
   'the backend does not accept the signature; compare its secret with what tidemark appserver secret shows, and the clocks';
 
-/** A backend that answers calls signed by anybody gives its data to anybody. */
+/** Checks that the backend refuses a wrong signature: otherwise it gives its data to anybody. */
 async function checkSignature(
   { backend, user }: CheckBackendParts,
   logins: readonly AppserverCheck[],
@@ -98,7 +104,7 @@ function userOf({ partition_type }: SourceView, user: string): string | null {
 async function readAll(answer: Awaited<ReturnType<HttpBackend['query']>>): Promise<void> {
   if (!('chunks' in answer)) return;
   for await (const _chunk of answer.chunks) {
-    // Only whether it comes is of interest.
+    // Only the arrival of the answer matters.
   }
 }
 

@@ -13,12 +13,12 @@ import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/
 import { describe, it } from 'vitest';
 
 const SECRET = 'shared with the backend';
-/** Short where the backend is waited for in vain, and long enough elsewhere that a busy machine does not matter. */
+/** Short where a test waits for a time-out, long elsewhere so that a busy machine does not matter. */
 const GIVE_UP_MS = 1_000;
 const PATIENT_MS = 20_000;
 const BEFORE = { kept: { n: 1 }, other: { n: 1 } };
 
-/** What a good backend does: it remembers op ids, and does nothing twice. */
+/** A correct backend: it remembers op ids and applies nothing twice. */
 class Office {
   readonly effects: string[] = [];
   readonly #done = new Map<string, string>();
@@ -40,11 +40,11 @@ interface World {
   readonly admin: Caller;
   pull(): Promise<{ page: Page; outcomes: readonly Outcome[] }>;
   push(op: string, id: string, n?: number): Promise<Outcome>;
-  /** Resolves when the device hears that an outcome waits for it. */
+  /** Resolves when the device receives the event that an outcome waits for it. */
   hearsOfOutcome(): Promise<void>;
 }
 
-/** How long people may log in while the backend is away; the others never may. */
+/** How long offline logins stay valid at the one server that allows them. */
 const OFFLINE_LOGIN_S = 60;
 
 async function openServer(
@@ -56,7 +56,7 @@ async function openServer(
   const server = await startTestServer({
     backend: { ...backend, offlineLoginS, secret: SECRET, timeoutMs, queryTimeoutMs: timeoutMs },
     limits: { ...limits, answerUnitsMax: 2_000_000 },
-    // Several servers share this process: how late the event loop is says nothing about any of them.
+    // Several servers share this process, so its event loop delay says nothing about any of them.
     overload: { ...overload, eventLoopDelayMsMax: 600_000 },
     shutdownGraceMs: 0,
   });
@@ -136,7 +136,7 @@ function trickle(response: ServerResponse): void {
   response.on('close', () => clearInterval(timer));
 }
 
-/** What the backend does, and what a device is told of a query. */
+/** The fault of the backend, and what a device is told about a query. */
 const FAULTS: readonly (readonly [string, BackendAnswer, string])[] = [
   ['answers 500', text(500, '{}'), 'backend_error'],
   ['answers 503 and asks for time', text(503, '', 'text/plain', { 'retry-after': '1' }), 'backend_error'],
@@ -167,7 +167,7 @@ const FAULTS: readonly (readonly [string, BackendAnswer, string])[] = [
 
 describe('a backend that', () => {
   it.concurrent.for(FAULTS)(
-    '[HARD-44] %s: nothing changes, nothing is lost or doubled, and everybody is told the truth',
+    '[HARD-44] a backend that %s: nothing changes, nothing is lost or doubled, and every caller gets a correct answer',
     async ([, fault, code], { expect, onTestFinished }) => {
       const { fake, pull, push, hearsOfOutcome } = await setUp(
         onTestFinished,
@@ -197,7 +197,7 @@ describe('a backend that', () => {
     },
   );
 
-  it.concurrent('[BACK-13] answers after we gave up: the change is done once, and told once', async ({
+  it.concurrent('[BACK-13] a change that the backend answers after the time-out is made once and reported once', async ({
     expect,
     onTestFinished,
   }) => {
@@ -219,7 +219,10 @@ describe('a backend that', () => {
     expect(fake.callsOf('create').length).toBeGreaterThan(1);
   });
 
-  it.concurrent("[BACK-13] answers twice: the second answer is nobody's", async ({ expect, onTestFinished }) => {
+  it.concurrent('[BACK-13] the second answer of a backend that answers twice is ignored', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const { fake, pull, push } = await setUp(onTestFinished);
     const office = new Office();
     fake.on('query', (_, response) => answerJson(response, BEFORE));
@@ -234,7 +237,10 @@ describe('a backend that', () => {
     expect((await pull()).page.put).toEqual({ ...BEFORE, kept: { n: 6 } });
   });
 
-  it.concurrent('[BACK-13] answers 409 or 422: told as it is, and not repeated', async ({ expect, onTestFinished }) => {
+  it.concurrent('[BACK-13] 409 and 422 of a backend are passed on and not retried', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const { fake, pull, push } = await setUp(onTestFinished);
     fake.on('query', (_, response) => answerJson(response, BEFORE));
     fake.on('update', (_, response) => answerJson(response, { detail: 'sold out' }, 409));
@@ -249,7 +255,7 @@ describe('a backend that', () => {
     expect(fake.callsOf('update').length).toBe(2);
   });
 
-  it.concurrent('[BACK-14] fails again and again is left alone, which readiness, statistics and the audit trail show', async ({
+  it.concurrent('[BACK-14] a backend that keeps failing is paused, which readiness, statistics and the audit trail show', async ({
     expect,
     onTestFinished,
   }) => {
@@ -264,11 +270,11 @@ describe('a backend that', () => {
     expect(facts.find(({ action }) => action === 'backend.breaker')).toMatchObject({ result: 'open' });
     const names = (await admin.get('/rc/v1/system/stats?names=backend:*')).body as string[];
     expect(names).toContain('backend:create:failed');
-    // A server whose backend is down serves what it has.
+    // A server without its backend still serves its data.
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
   });
 
-  it.concurrent('[BACKLOG-3] is down lets nobody in by mistake: 503 with Retry-After, a refusal 401', async ({
+  it.concurrent('[BACKLOG-3] while the backend is down a login gets 503 with Retry-After, and a wrong password 401', async ({
     expect,
     onTestFinished,
   }) => {
@@ -285,7 +291,7 @@ describe('a backend that', () => {
     expect([answer.status, Number(answer.headers.get('retry-after')) > 0]).toEqual([503, true]);
   });
 
-  it.concurrent('[BACKLOG-5] is down lets in whom it vouched for lately, where the operator wants that, and nobody else', async ({
+  it.concurrent('[BACKLOG-5] while the backend is down, users it verified recently can log in if offline logins are on, and nobody else', async ({
     expect,
     onTestFinished,
   }) => {

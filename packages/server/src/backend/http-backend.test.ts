@@ -24,7 +24,7 @@ import { SMALL_ANSWER_BYTES_MAX } from './read-answer.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of the backend').toString('base64')}`;
 const UPLOAD = { source: 'Order', user: 'anna', opId: 'op-1', id: 'tmp-1' } as const;
-/** A busy machine may need long for what takes no time elsewhere. */
+/** A busy machine may take long. */
 const POLL = { timeout: 30_000 };
 const localhost: Resolve = async () => [{ address: '127.0.0.1', family: 4 }];
 
@@ -75,12 +75,12 @@ function open(changes: Changes = {}) {
   return { backend, clock, log, calls, states };
 }
 
-/** Timers that ring when the test says so. */
+/** Timers that fire when the test says so. */
 function bell(): Timers & { ring(): void } {
   const waiting = new Set<() => void>();
   return {
     after(delayMs, callback) {
-      // Connecting takes no time here, and has a timer of its own.
+      // Connecting has its own timer, which is not needed here.
       if (delayMs < 10_000) return () => undefined;
       waiting.add(callback);
       return () => waiting.delete(callback);
@@ -108,7 +108,7 @@ async function failure(work: Promise<unknown>): Promise<{ code: string; detail: 
 }
 
 describe('calls to the backend', () => {
-  it('[BACK-1] each call is posted as the contract says, and its answer taken as the contract says', async () => {
+  it('[BACK-1] each call is posted, and its answer read, as the contract defines', async () => {
     const { backend } = open();
     fake.on('authenticate', (_, response) => answerJson(response, { user_id: 'anna' }));
     fake.on('query', (_, response) => answerJson(response, { '1': { name: 'one' } }));
@@ -139,12 +139,12 @@ describe('calls to the backend', () => {
     }
   });
 
-  it('[BACK-2] the description in docs/backend-openapi.json is that contract', () => {
+  it('[BACK-2] docs/backend-openapi.json describes the contract', () => {
     const kept = readFileSync(new URL('../../../../docs/backend-openapi.json', import.meta.url), 'utf8');
     expect(JSON.parse(kept)).toEqual(JSON.parse(JSON.stringify(backendDescription())));
   });
 
-  it('[BACK-3] every call is signed anew, also a repetition, and connections are kept', async () => {
+  it('[BACK-3] every call is signed anew, also a retry, and connections are reused', async () => {
     const { backend } = open();
     fake.on('*', (_, response) => answerJson(response, { id: '1' }));
     for (let count = 0; count < 3; count++) await backend.create({ ...UPLOAD, attributes: {} });
@@ -155,10 +155,10 @@ describe('calls to the backend', () => {
     expect(fake.requests[0]?.headers.authorization).toBeUndefined();
   });
 
-  it('[BACK-3] a kept connection that the backend has closed meanwhile costs nothing but another one', async () => {
+  it('[BACK-3] a call on a kept connection that the backend has closed is sent on a new one', async () => {
     const { backend } = open();
     fake.on('update', (_, response) => {
-      // The answer says nothing of it, and then the connection is gone.
+      // The connection closes after an answer that does not announce it.
       answerJson(response, {});
       response.socket?.end();
     });
@@ -166,7 +166,7 @@ describe('calls to the backend', () => {
     expect(fake.callsOf('update').length).toBeGreaterThanOrEqual(5);
   });
 
-  it('[BACK-4] 409 is a conflict, other 4xx a rejection with its detail, 401 and 429 pass', async () => {
+  it('[BACK-4] 409 is a conflict, other 4xx are rejections with their detail, 401 and 429 are retried', async () => {
     const { backend, calls } = open();
     const refused = async (status: number, body: unknown) => {
       fake.on('update', (_, response) => answerJson(response, body, status));
@@ -186,7 +186,7 @@ describe('calls to the backend', () => {
     expect(calls).toEqual([...Array.from({ length: 4 }, () => 'update:refused'), 'update:failed', 'update:failed']);
   });
 
-  it('[BACK-5] whoever the backend refuses at login is nobody, and the login stands in when it names no user', async () => {
+  it('[BACK-5] a login that the backend refuses is refused, and the login is the user id if the backend names none', async () => {
     const { backend } = open();
     for (const status of [401, 403]) {
       fake.on('authenticate', (_, response) => answerJson(response, { detail: 'no' }, status));
@@ -221,15 +221,18 @@ describe('a backend that misbehaves', () => {
     ['an id that is none', 200, 'application/json', '{"id":7}'],
   ];
 
-  it.each(GARBAGE)('[BACK-6] %s in answer to a create is trouble, and not an id', async (_name, status, type, text) => {
-    const { backend, calls } = open();
-    fake.on('create', (_, response) =>
-      response.writeHead(status, { 'content-type': type, location: `${fake.url}/elsewhere` }).end(text),
-    );
-    const { code } = await failure(backend.create({ ...UPLOAD, attributes: {} }));
-    expect([code, calls]).toEqual(['backend_error', ['create:failed']]);
-    expect(fake.requests.length).toBe(1);
-  });
+  it.each(GARBAGE)(
+    '[BACK-6] %s as the answer to a create is an error, and not an id',
+    async (_name, status, type, text) => {
+      const { backend, calls } = open();
+      fake.on('create', (_, response) =>
+        response.writeHead(status, { 'content-type': type, location: `${fake.url}/elsewhere` }).end(text),
+      );
+      const { code } = await failure(backend.create({ ...UPLOAD, attributes: {} }));
+      expect([code, calls]).toEqual(['backend_error', ['create:failed']]);
+      expect(fake.requests.length).toBe(1);
+    },
+  );
 
   it('[BACK-7] an answer that never comes, never ends or comes byte by byte is given up', async () => {
     const silent = ['backend_timeout', 'the backend did not answer to the end in 10000 ms'];
@@ -247,7 +250,7 @@ describe('a backend that misbehaves', () => {
     }
   });
 
-  it('[BACK-7] so is a query whose answer stops half-way', async () => {
+  it('[BACK-7] a query whose answer stops half-way is given up', async () => {
     const timers = bell();
     const { backend, calls } = open({ timers });
     fake.on('query', (_, response) => {
@@ -258,7 +261,7 @@ describe('a backend that misbehaves', () => {
     expect([code, calls]).toEqual(['backend_timeout', ['query:failed']]);
   });
 
-  it('[BACK-8] an answer that is longer than one can be is cut off', async () => {
+  it('[BACK-8] an answer above the size limit is cut off', async () => {
     const { backend } = open();
     let sent = 0;
     fake.on('create', (_, response) => {
@@ -275,7 +278,7 @@ describe('a backend that misbehaves', () => {
     expect(sent).toBeLessThan(SMALL_ANSWER_BYTES_MAX * 20);
   });
 
-  it('[BACK-9] a backend that dies in the middle of an answer, or before it, is trouble', async () => {
+  it('[BACK-9] a backend that dies before or during an answer is an error', async () => {
     const { backend } = open();
     fake.on('create', (_, response) => void response.destroy());
     expect((await failure(backend.create({ ...UPLOAD, attributes: {} }))).code).toBe('backend_error');
@@ -290,7 +293,7 @@ describe('a backend that misbehaves', () => {
     expect(gone.detail).not.toContain('127.0.0.1');
   });
 
-  it('[BACK-10] without an address there is nobody to call', async () => {
+  it('[BACK-10] without an address no call is made', async () => {
     const { backend } = open({ address: null });
     expect((await failure(backend.query({ source: 'A', user: null }))).code).toBe('backend_unavailable');
     expect(await backend.health()).toMatchObject({ isSet: false, state: 'closed' });
@@ -298,7 +301,7 @@ describe('a backend that misbehaves', () => {
 });
 
 describe('what is logged of a failure', () => {
-  it('[BACK-19] one line names the call, where it went, how long it took, the status, what the backend said, and the ids', async () => {
+  it('[BACK-19] the log line of a failed call names call, address, duration, status, the reason of the backend and the ids', async () => {
     const address = fake.url.replace('http://', 'http://user:hidden@');
     const { backend, log } = open({ address });
     fake.on('*', (_, response) => answerJson(response, { detail: 'the database is away' }, 503));
@@ -325,7 +328,7 @@ describe('what is logged of a failure', () => {
     expect(JSON.stringify(log.lines)).not.toContain('hidden');
   });
 
-  it('[BACK-19] a call without an answer has no status, and what is held back by the breaker is not logged', async () => {
+  it('[BACK-19] a call without an answer is logged without a status, and a call held back by the breaker is not logged', async () => {
     const { backend, log } = open();
     await fake.close();
     for (let count = 0; count < FAILURES_MAX + 3; count++) await failure(backend.authenticate('anna', 'right'));
@@ -355,10 +358,10 @@ describe('what is logged of a failure', () => {
   });
 });
 
-describe('where the backend is', () => {
+describe('the address of the backend', () => {
   const METADATA = '169.254.169.254';
 
-  it('[HARD-43] a host that resolves to a metadata address is not called, and that is logged', async () => {
+  it('[HARD-43] a host that resolves to a metadata address is not called, which is logged', async () => {
     for (const address of [METADATA, 'fe80::1', 'fd00:ec2::254', '0.0.0.0', '::ffff:169.254.169.254']) {
       const { backend, log } = open({
         address: 'http://backend.example:1/',
@@ -372,7 +375,7 @@ describe('where the backend is', () => {
     }
   });
 
-  it('[HARD-43] nor is one that resolves to it the next time, or to it among others', async () => {
+  it('[HARD-43] a host that resolves to a metadata address later, or among others, is not called', async () => {
     fake.on('*', (_, response) => {
       response.setHeader('connection', 'close');
       answerJson(response, {});
@@ -389,13 +392,13 @@ describe('where the backend is', () => {
     expect(fake.requests.length).toBe(2);
   });
 
-  it('[HARD-43] nor is an address that was written down as such', async () => {
+  it('[HARD-43] a metadata address given as an IP address is not called', async () => {
     const { backend, log } = open({ address: `http://${METADATA}:1/` });
     expect((await failure(backend.create({ ...UPLOAD, attributes: {} }))).code).toBe('backend_error');
     expect(log.lines[0]?.event).toBe('backend_blocked');
   });
 
-  it('[BACK-11] private addresses are refused when the configuration says so', async () => {
+  it('[BACK-11] private addresses are refused if the configuration says so', async () => {
     fake.on('*', (_, response) => answerJson(response, {}));
     await open().backend.update({ ...UPLOAD, attributes: {} });
     const { backend } = open({ denyPrivate: true });
@@ -404,7 +407,7 @@ describe('where the backend is', () => {
   });
 });
 
-/** Timers that never ring by themselves, by their delay. */
+/** Timers that only fire when the test says so, by their delay. */
 function manualTimers(): Timers & { readonly waiting: ReadonlyMap<() => void, number>; ring(delayMs: number): void } {
   const waiting = new Map<() => void, number>();
   return {
@@ -427,7 +430,7 @@ function manualTimers(): Timers & { readonly waiting: ReadonlyMap<() => void, nu
 describe('calls of different kinds', () => {
   const SEARCH = { source: 'Order', user: 'anna', params: {} } as const;
 
-  /** A backend that never answers searches, and answers everything else. */
+  /** A backend that answers everything but searches. */
   function hangSearches(): void {
     fake.on('search', () => undefined);
     fake.on('authenticate', (_, response) => answerJson(response, {}));
@@ -441,7 +444,7 @@ describe('calls of different kinds', () => {
     await backend.update({ ...UPLOAD, attributes: {} });
   }
 
-  it('[BACK-16] searches that fail open the circuit breaker of searches only', async () => {
+  it('[BACK-16] failing searches open the circuit breaker of searches only', async () => {
     const { backend, states } = open();
     hangSearches();
     fake.on('search', (_, response) => answerJson(response, {}, 500));
@@ -454,7 +457,7 @@ describe('calls of different kinds', () => {
     expect([state, kinds.search.state, kinds.authenticate.state]).toEqual(['open', 'open', 'closed']);
   });
 
-  it('[BACK-17] searches that hang use up the sockets of searches only', async () => {
+  it('[BACK-17] hanging searches use up the sockets of searches only', async () => {
     const { backend } = open();
     hangSearches();
     const hanging = Array.from({ length: BACKEND_CALLS_AT_ONCE_MAX * 4 }, () => failure(backend.search(SEARCH)));
@@ -464,7 +467,7 @@ describe('calls of different kinds', () => {
     await Promise.all(hanging);
   });
 
-  it('[BACK-18] a call that waits too long for a socket is refused as overloaded, which is no failure of the backend', async () => {
+  it('[BACK-18] a call that waits too long for a socket is refused as overloaded, which does not count as a failure of the backend', async () => {
     const timers = manualTimers();
     const { backend, calls, log } = open({ timers, timeoutMs: 20_000 });
     const isFull = new Promise<void>((resolve) => {
@@ -473,7 +476,7 @@ describe('calls of different kinds', () => {
     const hanging = Array.from({ length: BACKEND_CALLS_AT_ONCE_MAX }, () => failure(backend.search(SEARCH)));
     await isFull;
     const waiting = Array.from({ length: FAILURES_MAX * 2 }, () => failure(backend.search(SEARCH)));
-    // A timer of its own for each that waits; the deadline of a call begins when it goes out.
+    // Each waiting call has its own timer; the deadline of a call begins when it is sent.
     await expect.poll(() => delaysOf(timers, BACKEND_WAIT_MS_MAX), POLL).toBe(waiting.length);
     expect(delaysOf(timers, 20_000)).toBe(hanging.length);
     timers.ring(BACKEND_WAIT_MS_MAX);
@@ -485,7 +488,7 @@ describe('calls of different kinds', () => {
     await Promise.all(hanging);
   });
 
-  it('[BACK-18] the next call is refused at once as overloaded when too many calls wait already', async () => {
+  it('[BACK-18] a call is refused as overloaded at once when too many calls wait already', async () => {
     const { backend } = open();
     hangSearches();
     const count = BACKEND_CALLS_AT_ONCE_MAX + BACKEND_CALLS_WAITING_MAX;
@@ -503,7 +506,7 @@ describe('calls of different kinds', () => {
     ['a broken connection', (_, response) => void response.destroy()],
   ];
 
-  it.each(ENDS)('[BACK-17] a call that ended with %s has given its socket back', async (_name, end) => {
+  it.each(ENDS)('[BACK-17] a call that ended with %s has released its socket', async (_name, end) => {
     const { backend, clock } = open();
     fake.on('search', end);
     const search = () => backend.search(SEARCH).then(textOf);
@@ -523,7 +526,7 @@ describe('calls of different kinds', () => {
     await Promise.all(hanging);
   });
 
-  it('[BACK-17] an answer that nobody reads gives its socket back at its deadline', async () => {
+  it('[BACK-17] an answer that nobody reads releases its socket at its deadline', async () => {
     const timers = manualTimers();
     const { backend } = open({ timers });
     fake.on('query', (_, response) => answerJson(response, {}));
@@ -541,7 +544,7 @@ describe('calls of different kinds', () => {
 });
 
 describe('the circuit breaker', () => {
-  it('[BACK-12] after failures in a row the backend is left alone, then one call tries for all', async () => {
+  it('[BACK-12] after consecutive failures the backend is paused, then one call probes for all', async () => {
     const { backend, clock, calls, states } = open();
     const call = () => backend.update({ ...UPLOAD, attributes: {} });
     fake.on('update', (_, response) => answerJson(response, {}, 500));
@@ -552,7 +555,7 @@ describe('the circuit breaker', () => {
     expect(fake.requests.length).toBe(FAILURES_MAX);
 
     clock.advance(1_000);
-    // One tries and fails; whoever comes while it does, and after it, is held back.
+    // One call probes and fails; concurrent and later calls are held back.
     const [tried, other] = await Promise.all([failure(call()), failure(call())]);
     expect([tried.code, other.code]).toEqual(['backend_error', 'backend_unavailable']);
     expect(fake.requests.length).toBe(FAILURES_MAX + 1);
@@ -565,7 +568,7 @@ describe('the circuit breaker', () => {
     expect(calls.filter((one) => one === 'update:held_back').length).toBe(2);
   });
 
-  it('[BACK-12] a call that our own store keeps from leaving is none: another one tries', async () => {
+  it('[BACK-12] a call that fails in our store does not count as the probe, and another call probes', async () => {
     const away = new Refusal('store_unavailable', 'away');
     let isAway = false;
     const secret = async () => {
@@ -585,7 +588,7 @@ describe('the circuit breaker', () => {
     expect(states).toEqual(['upload open', 'upload closed']);
   });
 
-  it('[BACK-12] what the backend refuses shows that it is there', async () => {
+  it('[BACK-12] a refusal of the backend counts as a success for the breaker', async () => {
     const { backend } = open();
     fake.on('update', (_, response) => answerJson(response, {}, 422));
     for (let count = 0; count < FAILURES_MAX * 2; count++) {

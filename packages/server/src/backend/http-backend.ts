@@ -22,12 +22,12 @@ import { isAboutSignature, isNoSuchCall, refusalOfAnswer, SignatureRefused } fro
 import type { BackendCall } from './backend-contract.ts';
 import { failureOf, unavailable } from './backend-failure.ts';
 import type { BackendHttp, Exchange } from './backend-http.ts';
-import { CALL_KINDS, CallGates, type CallKind, type Entry } from './call-gates.ts';
-import { notUsable, parseObject, readText, textChunks } from './read-answer.ts';
+import { CALL_KINDS, CallGates, type CallKind, type CallSlot } from './call-gates.ts';
+import { parseObject, readText, textChunks, unusableAnswer } from './read-answer.ts';
 
 export interface HttpBackendParts {
   readonly http: BackendHttp;
-  /** Where the backend is at this moment; null: nowhere. */
+  /** Returns the current address of the backend; null if none is set. */
   readonly address: () => Promise<string | null>;
   /** Shared with the backend. */
   readonly secret: () => Promise<string>;
@@ -35,25 +35,25 @@ export interface HttpBackendParts {
   /** Measures durations: it is never set. Absent: `clock`. */
   readonly steadyClock?: Clock;
   readonly random: Random;
-  /** Fractions from 0 up to 1. */
+  /** Returns random fractions from 0 up to 1. */
   readonly dice: () => number;
   readonly log: Log;
   readonly timers?: Timers;
-  /** For one call, and for one query. */
+  /** The deadline of one call; queries have their own. */
   readonly timeoutMs: number;
   readonly queryTimeoutMs: number;
-  /** Hears of every call, for the statistics. */
+  /** Called after every call, for the statistics. */
   readonly onCall?: (call: BackendCall, outcome: CallOutcome, tookMs: number) => void;
   readonly onBreaker?: (state: BreakerState, kind: CallKind) => void;
 }
 
-/** `held_back`: the backend was not called, because it failed too often, or because too many calls are with it. */
+/** `held_back`: the backend was not called, because its breaker is open or too many calls are under way. */
 export type CallOutcome = 'answered' | 'refused' | 'failed' | 'held_back';
 
-/** Who checks logins, as far as the backend has shown. `unknown`: nobody has logged in since it was set. */
+/** Who checks logins. `unknown`: nobody has logged in since the address was set. */
 export type LoginsCheckedBy = 'backend' | 'own_passwords' | 'unknown';
 
-/** The breaker that is worst off, and that of each kind of call. */
+/** The state of the worst breaker, and of the breaker of each kind of call. */
 export interface BackendHealth extends BreakerView {
   readonly isSet: boolean;
   readonly kinds: Readonly<Record<CallKind, BreakerView>>;
@@ -65,11 +65,11 @@ const ID_BYTES = 16;
 const MS_PER_S = 1_000;
 const SEVERITY = { closed: 0, trying: 1, open: 2 } as const;
 
-/** The backend of a customer, reached by `POST {adapter_url}/<call>`. docs/backend.md is the contract. */
+/** The backend of a customer, called by `POST {adapter_url}/<call>`. docs/backend.md is the contract. */
 export class HttpBackend implements Adapter, Authenticator {
   readonly #parts: HttpBackendParts;
   readonly #gates: CallGates;
-  /** Who checks logins where; null: not known yet. */
+  /** Who checks logins at which address; null if not known yet. */
   #logins: { readonly address: string; readonly by: LoginsCheckedBy } | null = null;
 
   constructor(parts: HttpBackendParts) {
@@ -99,8 +99,8 @@ export class HttpBackend implements Adapter, Authenticator {
   }
 
   /**
-   * The same backend for an operator who wants to know how it is: with breakers of its own, so that it is called even while
-   * others leave it alone, and with nothing logged or counted. `secret`: calls are signed with this one instead.
+   * Returns a client for checks of an operator: it has its own breakers, so that it calls also while the breakers of
+   * this one are open, and it neither logs nor counts. With `secret` it signs by that secret.
    */
   probe(secret?: string): HttpBackend {
     const { onCall: _onCall, onBreaker: _onBreaker, ...parts } = this.#parts;
@@ -110,7 +110,7 @@ export class HttpBackend implements Adapter, Authenticator {
   async authenticate(login: string, password: string): Promise<LoginAnswer> {
     const address = await this.#parts.address();
     const answer = await this.#exchange('authenticate', { login, password }, (read) => loginAnswer(login, read));
-    if (address !== null) this.#noteLogins(address, answer);
+    if (address !== null) this.#logLoginChecker(address, answer);
     return answer;
   }
 
@@ -127,7 +127,7 @@ export class HttpBackend implements Adapter, Authenticator {
   async create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string> {
     return this.#exchange('create', { ...uploadOf(call), attributes: call.attributes }, ({ answer: { id } }) => {
       if (typeof id === 'string' && nameProblem('object', id) === null) return id;
-      throw notUsable('it has no id of an object');
+      throw unusableAnswer('it has no id of an object');
     });
   }
 
@@ -139,7 +139,7 @@ export class HttpBackend implements Adapter, Authenticator {
     await this.#exchange('delete', uploadOf(call), () => undefined);
   }
 
-  /** An answer that is read as it arrives. How the call ended is only known when it has been read. */
+  /** Returns an answer that is read as it arrives. The result of the call is known when it has been read. */
   async #objects(call: BackendCall, body: CallBody, deadlineMs: number): Promise<ObjectsAnswer> {
     const posted = await this.#post(call, body, deadlineMs);
     const { exchange } = posted;
@@ -147,13 +147,13 @@ export class HttpBackend implements Adapter, Authenticator {
       if (!isSuccess(exchange.status)) throw await this.#refusalOf(posted);
       requireJson(exchange);
     } catch (error) {
-      exchange.letGo();
+      exchange.release();
       throw this.#end(posted, error);
     }
     return { chunks: textChunks(exchange, (failure) => this.#end(posted, failure)) };
   }
 
-  /** A small answer, read to its end. `authenticate` reads refusals, too: they are answers. */
+  /** Returns a small answer, read to the end. `authenticate` also reads refusals, which are answers to it. */
   async #exchange<T>(call: BackendCall, body: CallBody, read: ReadAnswer<T>): Promise<T> {
     const posted = await this.#post(call, body, this.#parts.timeoutMs);
     const { exchange } = posted;
@@ -162,7 +162,7 @@ export class HttpBackend implements Adapter, Authenticator {
       const isNo = call === 'authenticate' && (status === 401 || status === 403 || isNoSuchCall(status));
       if (!isNo && !isSuccess(status)) throw await this.#refusalOf(posted);
       const text = await readText(exchange);
-      // A backend that does not trust us says nothing about the user.
+      // A refused signature says nothing about the user.
       if (isNo && isAboutSignature(text)) throw new SignatureRefused();
       const answer = read({ answer: isNo ? {} : parseObject(text), status });
       this.#end(posted, null, isNo ? 'refused' : 'answered');
@@ -170,7 +170,7 @@ export class HttpBackend implements Adapter, Authenticator {
     } catch (error) {
       throw this.#end(posted, error);
     } finally {
-      exchange.letGo();
+      exchange.release();
     }
   }
 
@@ -178,28 +178,28 @@ export class HttpBackend implements Adapter, Authenticator {
     const { http, address, secret, clock } = this.#parts;
     const base = await address();
     if (base === null) throw new LoggedFailure(unavailable('no address is set for the backend'));
-    // Whatever our own store has to say comes before the breaker is asked: its failures are not those of the backend.
+    // Reads from the store before asking the breaker, so that failures of the store do not count for the backend.
     const signingSecret = await secret();
-    const { leave, release } = await this.#enter(base, call);
+    const { permit, release } = await this.#enter(base, call);
     const url = new URL(`${base.replace(/\/+$/, '')}/${call}`);
     const webhookId = `msg_${Buffer.from(this.#parts.random.bytes(ID_BYTES)).toString('base64url')}`;
-    const underWay: CallUnderWay = { call, body, url, webhookId, leave, startMs: clock.nowMs(), said: null };
+    const pending: PendingCall = { call, body, url, webhookId, permit, startMs: clock.nowMs(), said: null };
     try {
       const text = JSON.stringify(body);
       const headers = this.#headers(text, webhookId, signingSecret);
       const exchange = await http.post({ url, headers, body: text, deadlineMs, onClosed: release });
-      return Object.assign(underWay, { exchange });
+      return Object.assign(pending, { exchange });
     } catch (error) {
-      throw this.#end(underWay, error);
+      throw this.#end(pending, error);
     }
   }
 
-  async #enter(address: string, call: BackendCall): Promise<Entry> {
+  async #enter(address: string, call: BackendCall): Promise<CallSlot> {
     try {
       return await this.#gates.enter(address, call);
     } catch (error) {
       this.#parts.onCall?.(call, 'held_back', 0);
-      // That the breaker has opened was logged when it did.
+      // The opening of the breaker has been logged already.
       const isBreaker = error instanceof Refusal && error.code === 'backend_unavailable';
       throw isBreaker ? new LoggedFailure(error) : error;
     }
@@ -222,37 +222,40 @@ export class HttpBackend implements Adapter, Authenticator {
     return error;
   }
 
-  /** Counts the call, tells the breaker, logs a failure, and answers the error in words for others. Called once a call. */
-  #end(underWay: CallUnderWay, error: unknown, outcome: CallOutcome = 'answered'): unknown {
-    const { call, leave, startMs } = underWay;
+  /**
+   * Counts the call, reports it to the breaker, logs a failure, and returns the error for the caller. Called once per
+   * call.
+   */
+  #end(pending: PendingCall, error: unknown, outcome: CallOutcome = 'answered'): unknown {
+    const { call, permit, startMs } = pending;
     const { clock, onCall } = this.#parts;
     const tookMs = clock.nowMs() - startMs;
     const isRefusal =
       error instanceof AdapterRefusal || (error instanceof Refusal && error.code === 'search_not_available');
     if (error === null || isRefusal) {
-      leave.succeed();
+      permit.succeed();
       onCall?.(call, isRefusal ? 'refused' : outcome, tookMs);
       return error;
     }
     const failure = failureOf(error);
-    this.#logFailure(underWay, error, failure);
-    leave.fail(failure.retryAfterS === null ? null : failure.retryAfterS * MS_PER_S);
+    this.#logFailure(pending, error, failure);
+    permit.fail(failure.retryAfterS === null ? null : failure.retryAfterS * MS_PER_S);
     onCall?.(call, 'failed', tookMs);
     return new LoggedFailure(failure);
   }
 
-  /** One line with everything that is known of the failure. Nobody who gets the failure logs it again. */
-  #logFailure(underWay: CallUnderWay, error: unknown, failure: Refusal): void {
-    const { call, url, body, exchange, startMs, webhookId } = underWay;
+  /** Logs everything known about a failure in one line. Callers do not log the failure again. */
+  #logFailure(pending: PendingCall, error: unknown, failure: Refusal): void {
+    const { call, url, body, exchange, startMs, webhookId } = pending;
     const fields: LogFields = {
       call,
-      // Neither a password nor a query: addresses may contain secrets there.
+      // Omits credentials and query, which may hold secrets.
       url: `${url.origin}${url.pathname}`,
       duration_ms: this.#parts.clock.nowMs() - startMs,
       status: exchange?.status ?? null,
       code: failure.code,
       reason: failure.message,
-      detail: saidWithoutPassword(underWay),
+      detail: reasonWithoutPassword(pending),
       webhook_id: webhookId,
       ...(body.source === undefined ? {} : { source: body.source }),
       ...(body.user_id === undefined ? {} : { user: body.user_id }),
@@ -263,8 +266,8 @@ export class HttpBackend implements Adapter, Authenticator {
     } else this.#parts.log.warn('backend_failed', fields);
   }
 
-  /** Logs who checks logins when that changes, and not at every login. */
-  #noteLogins(address: string, answer: LoginAnswer): void {
+  /** Logs who checks logins when it changes, not at every login. */
+  #logLoginChecker(address: string, answer: LoginAnswer): void {
     const by = answer.kind === 'not_handled' ? 'own_passwords' : 'backend';
     const before = this.#logins?.address === address ? this.#logins.by : 'unknown';
     this.#logins = { address, by };
@@ -275,7 +278,7 @@ export class HttpBackend implements Adapter, Authenticator {
   }
 }
 
-/** Makes something of an answer, or throws what is wrong with it. */
+/** Converts an answer, or throws what is wrong with it. */
 type ReadAnswer<T> = (read: AnswerRead) => T;
 
 interface AnswerRead {
@@ -283,7 +286,7 @@ interface AnswerRead {
   readonly status: number;
 }
 
-/** A body that is posted. The log names source, user and op_id where it has them. */
+/** The body of a call. The log names source, user and op_id if they are present. */
 interface CallBody {
   readonly [field: string]: unknown;
   readonly password?: string;
@@ -292,25 +295,25 @@ interface CallBody {
   readonly op_id?: string;
 }
 
-interface CallUnderWay {
+interface PendingCall {
   readonly call: BackendCall;
   readonly body: CallBody;
   readonly url: URL;
   readonly webhookId: string;
-  readonly leave: Entry['leave'];
+  readonly permit: CallSlot['permit'];
   readonly startMs: number;
   readonly exchange?: Exchange;
-  /** What the backend has said about its refusal. */
+  /** The reason that the backend gave for its refusal. */
   said: string | null;
 }
 
-type Posted = CallUnderWay & { readonly exchange: Exchange };
+type Posted = PendingCall & { readonly exchange: Exchange };
 
 function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Whether this breaker keeps calls away more than the other one, or for longer. */
+/** True if this breaker blocks calls more than the other one, or for longer. */
 function isWorse(one: BreakerView, other: BreakerView): boolean {
   if (one.state !== other.state) return SEVERITY[one.state] > SEVERITY[other.state];
   return (one.untilMs ?? 0) > (other.untilMs ?? 0) || one.failures > other.failures;
@@ -321,11 +324,11 @@ function loginAnswer(login: string, { answer: { user_id }, status }: AnswerRead)
   if (!isSuccess(status)) return { kind: 'refused' };
   const user = user_id ?? login;
   if (typeof user === 'string' && nameProblem('login', user) === null) return { kind: 'user', user };
-  throw notUsable('user_id is no name of a user');
+  throw unusableAnswer('user_id is no name of a user');
 }
 
-/** A backend that repeats the password in its words must not bring it into the log. */
-function saidWithoutPassword({ said, body: { password = '' } }: CallUnderWay): string | null {
+/** Masks the password in a message of the backend, so that it does not get into the log. */
+function reasonWithoutPassword({ said, body: { password = '' } }: PendingCall): string | null {
   return password === '' ? said : (said?.replaceAll(password, '***') ?? null);
 }
 
@@ -335,5 +338,5 @@ function uploadOf({ source, user, opId, id }: UploadCall) {
 
 function requireJson({ headers }: Exchange): void {
   const type = String(headers['content-type'] ?? '');
-  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) throw notUsable('it is not JSON');
+  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) throw unusableAnswer('it is not JSON');
 }

@@ -2,10 +2,10 @@ import { parseJson, Refusal } from '@tidemark/protocol';
 import type { Exchange } from './backend-http.ts';
 import { textOf, Utf8Chunks } from './utf8-chunks.ts';
 
-/** An answer that is not a hash of hashes. */
+/** The bound for answers that are not objects of a query or search. */
 export const SMALL_ANSWER_BYTES_MAX = 1_000_000;
 
-/** The whole answer as text, as long as it is small. */
+/** Returns the whole answer as text, up to a bound. */
 export async function readText({ chunks }: Exchange, bytesMax = SMALL_ANSWER_BYTES_MAX): Promise<string> {
   let text = '';
   let bytes = 0;
@@ -13,41 +13,41 @@ export async function readText({ chunks }: Exchange, bytesMax = SMALL_ANSWER_BYT
   try {
     for await (const chunk of chunks) {
       bytes += chunk.length;
-      if (bytes > bytesMax) throw notUsable(`it is longer than ${bytesMax} bytes`);
+      if (bytes > bytesMax) throw unusableAnswer(`it is longer than ${bytesMax} bytes`);
       text += utf8.next(chunk);
     }
     return text + utf8.end();
   } catch (error) {
-    throw decodingFault(error);
+    throw decodingError(error);
   }
 }
 
 /**
- * The answer as text that is still arriving. Whoever stops half-way lets go of the connection. `onEnd` is called once: with
- * null, or with what went wrong, and then answers what is thrown.
+ * Returns the answer as text while it arrives. A reader that stops early releases the connection. `onEnd` is called
+ * once, with null or the error; it returns the error to throw.
  */
 export async function* textChunks(exchange: Exchange, onEnd: (error: unknown) => unknown): AsyncGenerator<string> {
   let failure: unknown = null;
   try {
     yield* textOf(exchange.chunks);
   } catch (error) {
-    failure = onEnd(decodingFault(error));
+    failure = onEnd(decodingError(error));
     throw failure;
   } finally {
-    exchange.letGo();
+    exchange.release();
     if (failure === null) onEnd(null);
   }
 }
 
-/** A JSON object. No text at all stands for one without members. */
+/** Parses a JSON object. An empty text stands for an object without members. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> {
   if (text.trim() === '') return {};
   const value = parsed(text);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw notUsable('it is not a JSON object');
+  throw unusableAnswer('it is not a JSON object');
 }
 
-export function notUsable(why: string): Refusal {
+export function unusableAnswer(why: string): Refusal {
   return new Refusal('backend_error', `the answer is not usable: ${why}`);
 }
 
@@ -55,13 +55,13 @@ function parsed(text: string): unknown {
   try {
     return parseJson(text);
   } catch {
-    // What the parser says may repeat parts of the answer.
-    throw notUsable('it is not JSON');
+    // The message of the parser may repeat parts of the answer.
+    throw unusableAnswer('it is not JSON');
   }
 }
 
-/** What is not UTF-8 shows as an error that names its encoding. */
-function decodingFault(error: unknown): unknown {
+/** Maps the error for invalid UTF-8, which names the encoding in its code. */
+function decodingError(error: unknown): unknown {
   const isNotUtf8 = error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA';
-  return isNotUtf8 ? notUsable('it is not UTF-8') : error;
+  return isNotUtf8 ? unusableAnswer('it is not UTF-8') : error;
 }

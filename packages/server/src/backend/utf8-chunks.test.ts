@@ -13,7 +13,7 @@ function decoded(chunks: readonly Uint8Array[]): string {
   return chunks.map((chunk) => utf8.next(chunk)).join('') + utf8.end();
 }
 
-it('[BACK-15] text is the same however its bytes are cut', () => {
+it('[BACK-15] the decoded text is the same however its bytes are split', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 60 }), places, (text, at) => {
       const whole = text.toWellFormed();
@@ -23,7 +23,7 @@ it('[BACK-15] text is the same however its bytes are cut', () => {
   );
 });
 
-it('[BACK-15] what is not UTF-8 is refused, however it is cut, and nothing else', () => {
+it('[BACK-15] invalid UTF-8 is refused however it is split, and valid UTF-8 never is', () => {
   const isText = (bytes: Uint8Array) => {
     try {
       new TextDecoder('utf-8', { fatal: true }).decode(bytes);

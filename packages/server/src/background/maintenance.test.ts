@@ -10,7 +10,7 @@ async function readingOf(metrics: Metrics, name: string): Promise<number> {
   return Number(value);
 }
 
-it('[SYNC-15] tombstones that no device needs are forgotten, and how many partitions, how far and how long is told', async () => {
+it('[SYNC-15] tombstones that no device needs are trimmed, and metrics count partitions, sequence numbers and time', async () => {
   const { tidemark, store, clock } = await newTidemark();
   const metrics = new Metrics();
   const objects = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`o${index}`, { a: 1 }]));
@@ -26,7 +26,7 @@ it('[SYNC-15] tombstones that no device needs are forgotten, and how many partit
     (await store.partition({ source: 'Order', user: 'ada' })).floor,
   ];
   await trimPartitions(tidemark, metrics, 30 * DAY_MS);
-  // The device began at 7, so what was deleted afterwards stays until it has been seen again, or not for long.
+  // The device began at 7, so later tombstones stay until it has pulled them, or was not seen for the retention time.
   expect(await floors()).toEqual([5, 7]);
   expect(await readingOf(metrics, 'tidemark_trim_partitions_total')).toBe(2);
   expect(await readingOf(metrics, 'tidemark_trim_seqs_total')).toBe(12);
@@ -38,7 +38,7 @@ it('[SYNC-15] tombstones that no device needs are forgotten, and how many partit
   expect(await readingOf(metrics, 'tidemark_trim_seconds_count')).toBe(2);
 });
 
-it('[SYNC-15] a partition whose user or source has gone meanwhile keeps none of the others from it', async () => {
+it('[SYNC-15] a partition whose user or source was deleted meanwhile does not stop the trimming of others', async () => {
   const { tidemark, store } = await newTidemark();
   const metrics = new Metrics();
   await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });

@@ -1,36 +1,36 @@
 import { BUS_TEXT_UNITS_MAX, type PartitionKey } from '@tidemark/core';
 import { parseJson, type SyncEvents } from '@tidemark/protocol';
 
-/** What one server asks all others. */
+/** A query to all other servers. */
 export type ClusterQuery =
-  /** Does the device listen at yours? Then tell it of the ping. */
+  /** Sends the ping if the device listens at the server; the answer is 1 or 0. */
   | { readonly kind: 'ping'; readonly client: string; readonly ping: SyncEvents['ping'] }
-  /** How many devices listen at yours? */
+  /** Counts the devices that listen at the server. */
   | { readonly kind: 'listeners' };
 
-/** What one server tells the others. Each is a hint to look at the store, or at nothing at all. */
+/** A message to all other servers. Apart from heartbeats and queries, it is a hint to look at the store again. */
 export type Hint =
-  /** I am here, and have told so much so far. `isNew`: whoever hears this for the first time answers. */
+  /** A heartbeat with the number of hints sent so far. With `isNew` the receivers send theirs at once. */
   | { readonly kind: 'here'; readonly told: number; readonly isNew: boolean }
   | { readonly kind: 'gone' }
-  /** Null: more than could be named. */
+  /** Null: too many partitions to name. */
   | { readonly kind: 'changed'; readonly partitions: readonly PartitionKey[] | null }
   | { readonly kind: 'outcomes'; readonly client: string }
-  /** Tokens of the user may have ended; null: of anybody. */
+  /** Tokens of the user may have ended; null: of any user. */
   | { readonly kind: 'sessions'; readonly user: string | null }
   | { readonly kind: 'sources' }
   | { readonly kind: 'reset' }
-  /** The device listens here since then, and nowhere else any more. */
+  /** The device has listened at the sending server since then, and must be disconnected elsewhere. */
   | { readonly kind: 'listens'; readonly client: string; readonly atMs: number }
-  /** By what the login limiter counts them. */
+  /** A login failed; these are the keys of the login limiter. */
   | { readonly kind: 'login_failed'; readonly keys: readonly string[] }
-  /** A ping of this caller was let through. */
+  /** A ping of this caller was counted. */
   | { readonly kind: 'pinged'; readonly caller: string }
   | { readonly kind: 'ask'; readonly id: string; readonly question: ClusterQuery }
   | { readonly kind: 'answer'; readonly id: string; readonly to: string; readonly value: number };
 
 export interface ReceivedHint {
-  /** The server that tells it, by a word that no other has. */
+  /** The id of the sending server. */
   readonly from: string;
   readonly hint: Hint;
 }
@@ -39,14 +39,14 @@ export function writeHint({ from, hint }: ReceivedHint): string {
   return JSON.stringify({ v: VERSION, from, ...hint });
 }
 
-/** Servers of another version may be about during an update: what they say in other words is passed over. */
+/** Hints of other versions, which may be present during an update, are ignored. */
 const VERSION = 1;
 const KINDS: ReadonlySet<unknown> = new Set<Hint['kind']>([
   ...(['here', 'gone', 'changed', 'outcomes', 'sessions', 'sources', 'reset', 'listens'] as const),
   ...(['login_failed', 'pinged', 'ask', 'answer'] as const),
 ]);
 
-/** Null: it is none. Only servers of ours reach the bus, so nothing more is looked at. */
+/** Returns null if the text is no hint. Only our servers reach the bus, so the members are not validated. */
 export function readHint(text: string): ReceivedHint | null {
   if (text.length > BUS_TEXT_UNITS_MAX) return null;
   try {

@@ -21,7 +21,7 @@ const SECRET = 'shared with the backend';
 const DEVICES = 50;
 const PINGS_PER_MINUTE = 30;
 
-/** Two servers on one store, each in a process of its own, or in several. */
+/** Two servers on one store, each in one or several processes. */
 interface Fleet {
   readonly first: ServerProcess;
   readonly second: ServerProcess;
@@ -37,13 +37,14 @@ async function openFleet(engine: string): Promise<Fleet> {
   const backend = await openFakeBackend(() => SECRET);
   const env = {
     TIDEMARK_BACKEND_SECRET: SECRET,
-    // A pull waits until the query of a server that was killed is asked again by another one.
+    // A pull waits until another server repeats the query of a killed one.
     TIDEMARK_BACKEND_PULL_WAIT_MS: '60000',
     TIDEMARK_METRICS_PUBLIC: 'true',
     TIDEMARK_TRUST_PROXY: 'true',
     TIDEMARK_LIMITS_PINGS_PER_MINUTE_MAX: String(PINGS_PER_MINUTE),
   };
-  // On one machine the usual way to have several. The first to start makes the administrator, with a password of its own.
+  // Several workers are the usual setup on one machine. The first server to start creates the administrator with a
+  // generated password.
   const args = engine === 'embedded' ? ['--workers', '2'] : [];
   const second = await new ServerProcess({ ...store, args, env: { ...env, TIDEMARK_ADMIN_PASSWORD: '' } }).start();
   const first = await new ServerProcess({ ...store, env }).start();
@@ -73,7 +74,7 @@ async function logIn(url: string, password: string): Promise<string> {
   return text;
 }
 
-/** The processes that a process has started. */
+/** Returns the child processes of a process. */
 async function childrenOf(pid: number): Promise<readonly number[]> {
   const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid)]);
   return stdout.split('\n').filter(Boolean).map(Number);
@@ -83,7 +84,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-/** What holds for servers on any store; answers where they are once they run. */
+/** The tests for servers on any store. Returns the function that gives access to the servers. */
 function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
   let fleet: Fleet;
   let names = 0;
@@ -104,7 +105,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     await makeUser(at(fleet.first), login);
     return login;
   };
-  /** The same device, as it would be at the other server. */
+  /** The same device at another server. */
   const movedTo = (server: ServerProcess, device: TestDevice) => deviceOf(at(server), device.session);
   const listenAt = async (server: ServerProcess, device: TestDevice) => {
     const events = await movedTo(server, device).listen();
@@ -112,7 +113,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     return events;
   };
 
-  it('[MANY-1] what is pushed at one is told to the devices that listen at the other', async () => {
+  it('[MANY-1] a push at one server is announced to the devices that listen at the other', async () => {
     const login = await newUser();
     const device = await openDevice(at(fleet.first), login);
     const [here, there] = [await listenAt(fleet.second, device), adminAt(fleet.first)];
@@ -120,7 +121,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect(await here.next()).toEqual({ name: 'changed', data: { source: 'Note' } });
   });
 
-  it('[MANY-2] a token revoked at one is refused by the other at once, and its stream there ends', async () => {
+  it('[MANY-2] a token revoked at one server is refused by the other at once, and its stream there ends', async () => {
     const device = await openDevice(at(fleet.second), await newUser());
     const events = await listenAt(fleet.second, device);
     const admin = adminAt(fleet.first);
@@ -131,7 +132,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect(await events.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
   });
 
-  it('[MANY-3] a ping reaches a device that listens at another server than the one that carries it', async () => {
+  it('[MANY-3] a ping reaches a device that listens at another server than the one that delivers it', async () => {
     const login = await newUser();
     const device = await openDevice(at(fleet.first), login);
     await device.api.put(`/sync/v1/clients/${device.id}`, { device_type: 'live', device_push_type: 'live' });
@@ -151,7 +152,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     newer.close();
   });
 
-  it('[MANY-5] what was changed of a source at one holds at the other', async () => {
+  it('[MANY-5] a source changed at one server is changed at the other', async () => {
     const source = '/rc/v1/sources/Note';
     for (const [server, pollInterval] of [
       [fleet.first, 77],
@@ -164,7 +165,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     }
   });
 
-  it('[MANY-7] many devices that ask both servers at once cause one query of the backend', async () => {
+  it('[MANY-7] many devices that pull at both servers at once cause one query to the backend', async () => {
     const admin = adminAt(fleet.first);
     await admin.post('/rc/v1/sources', { name: 'Stock', partition_type: 'app', adapter: 'backend' });
     const device = await openDevice(at(fleet.first), await newUser());
@@ -180,11 +181,11 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     answerJson(await asked, { shovel: { count: 3 } });
     const pages = (await Promise.all(pulls)).map(({ body }) => (body as { sources: { Stock: Page } }).sources.Stock);
     expect(fleet.backend.callsOf('query')).toHaveLength(1);
-    // Those at the other server have waited for the same answer.
+    // Devices at the other server have waited for the same answer.
     expect(pages.map(({ put }) => put)).toEqual(pages.map(() => ({ shovel: { count: 3 } })));
   });
 
-  it('[MANY-20] what became of an upload left to a queue is told to its device, wherever that listens', async () => {
+  it('[MANY-20] the outcome of a queued upload is announced to its device at whichever server it listens', async () => {
     const source = { name: 'Visit', adapter: 'backend', poll_interval: -1, cud_queue: 'visits' };
     await adminAt(fleet.second).post('/rc/v1/sources', source);
     fleet.backend.on('create', (_, response) => answerJson(response, {}, 422));
@@ -200,7 +201,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     }
   });
 
-  it('[MANY-18] a scrape shows what all workers of a server have measured, and the installation once', async () => {
+  it('[MANY-18] a scrape shows the metrics of all workers of a server, and those of the installation once', async () => {
     const metrics = async () => {
       const scraper = new Caller(fleet.second.url, null);
       const { text } = await scraper.get('/metrics');
@@ -216,12 +217,12 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
       '.',
     );
     for (let count = 0; count < 6; count++) {
-      // Each on a connection of its own, which some worker gets.
+      // Each request uses its own connection, so that different workers get them.
       const caller = new Caller(fleet.second.url, null);
       await caller.get('/version');
       caller.close();
     }
-    // The measurement is made behind the answer.
+    // The measurement is made after the answer.
     await until(async () => (await reading(versions)) === 6);
     const device = await openDevice(at(fleet.first), await newUser());
     await listenAt(fleet.second, device);
@@ -230,7 +231,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect((await metrics()).match(/^tidemark_users /gm)).toHaveLength(1);
   });
 
-  it('[MANY-8] a reset at one ends the streams at the other', async () => {
+  it('[MANY-8] a reset at one server ends the streams at the other', async () => {
     const device = await openDevice(at(fleet.second), await newUser());
     const events = await listenAt(fleet.second, device);
     expect((await adminAt(fleet.first).post('/rc/v1/system/reset', {})).status).toBe(200);
@@ -238,7 +239,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect(told.at(-1)).toEqual({ name: 'ended', data: { code: 'token_invalid' } });
   });
 
-  it('[MANY-6] failed logins count wherever they were tried', async () => {
+  it('[MANY-6] failed logins at all servers count together', async () => {
     const login = await newUser();
     const tryAt = async ({ url }: ServerProcess, password: string) => {
       const door = new Caller(url, null);
@@ -246,7 +247,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
       return (await door.post('/rc/v1/system/login', { login, password }, { 'x-forwarded-for': '203.0.113.7' })).code;
     };
     const codes: (string | null)[] = [];
-    // How long a hint is under way is not said, so this goes on until it has arrived.
+    // Hints take an unknown time, so this repeats until they have arrived.
     for (let count = 0; count < 20 && !codes.includes('rate_limited'); count++) {
       codes.push(await tryAt(count % 2 === 0 ? fleet.first : fleet.second, 'wrong'));
     }
@@ -254,12 +255,12 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect(codes).toContain('rate_limited');
   });
 
-  it('[MANY-22] pings of one caller count wherever they were sent', async () => {
+  it('[MANY-22] pings of one caller at all servers count together', async () => {
     const login = await newUser();
     const pingAt = async (server: ServerProcess) =>
       (await adminAt(server).post('/rc/v1/users/ping', { user_id: [login] })).code;
     const codes: (string | null)[] = [];
-    // As many as each server would let through by itself, and hints may still be under way.
+    // As many as each server would admit by itself, since hints may still be under way.
     for (let count = 0; count < 2 * PINGS_PER_MINUTE && !codes.includes('rate_limited'); count++) {
       codes.push(await pingAt(count % 2 === 0 ? fleet.first : fleet.second));
     }
@@ -267,7 +268,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect(codes).toContain('rate_limited');
   });
 
-  it('[MANY-13] when one is killed while it asks the backend, the other asks in its place, and its devices look for what was left untold', async () => {
+  it('[MANY-13] when a server is killed during a query, the other repeats it, and its devices pull what was not announced', async () => {
     const admin = adminAt(fleet.first);
     await admin.post('/rc/v1/system/appserver', { adapter_url: fleet.backend.url });
     await admin.post('/rc/v1/sources', { name: 'Left', partition_type: 'app', adapter: 'backend' });
@@ -298,7 +299,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
 describe('two servers on one embedded store, of which one has several workers', () => {
   const fleet = manyServersOn('embedded');
 
-  it('[WORK-7] it has said once that it is ready; a killed worker is replaced; all end together', async () => {
+  it('[WORK-7] several workers report once that they are ready, a killed worker is replaced, and all stop together', async () => {
     const server = fleet().second;
     expect(server.lines).toHaveLength(2);
     const before = await childrenOf(server.pid);

@@ -7,7 +7,7 @@ import type { SettingValue } from './setting-value.ts';
 const SHOWN_UNITS_MAX = 60;
 const PROBLEMS_MAX = 20;
 
-/** What is wrong with a value that somebody gave. */
+/** Returns the problems of a given value. */
 export function checkValue(given: SettingValue): readonly SettingProblem[] {
   const { setting, value, subject, origin } = given;
   const told = { setting: setting.name, origin: origin.name };
@@ -15,18 +15,18 @@ export function checkValue(given: SettingValue): readonly SettingProblem[] {
     return listProblems(value, itemsOf(setting), subject).map((detail) => ({ ...told, detail }));
   }
   if (Check(setting.schema, value)) return [];
-  // A secret is never repeated, not even a wrong one.
+  // Secrets are never shown, not even wrong ones.
   const shown = setting.secret ? '' : `, not ${shorten(value)}`;
   return [{ ...told, detail: `${subject} ${setting.rule}${shown}${hintOf(given)}` }];
 }
 
-/** The one value that is so often wrong for the same reason that the reason is worth telling. */
+/** Explains the most common mistake with a value. */
 function hintOf({ value, subject }: SettingValue): string {
   if (subject !== 'TIDEMARK_PORT' || typeof value !== 'string' || !value.startsWith('tcp://')) return '';
   return '; Kubernetes sets it for a service called tidemark unless enableServiceLinks is false';
 }
 
-/** What a list consists of, and what one of it is called. */
+/** The item type of a list, and the word for one item. */
 interface Items {
   readonly word: string;
   readonly schema: TObject;
@@ -64,7 +64,7 @@ function unknownAttribute(name: string, known: readonly string[], word: string, 
   return `${subject} ${shorten(name)} is not an attribute of a ${word}${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
-/** Whoever mistypes an address may have put a password into it. */
+/** Credentials in a mistyped URL. */
 const CREDENTIALS = /\/\/[^/@\s]*@/g;
 
 function shorten(value: unknown): string {

@@ -1,14 +1,17 @@
-/** One thing that is wrong with the configuration. */
+/** One problem of the configuration. */
 export interface SettingProblem {
-  /** The setting, or null when it concerns something that is none. */
+  /** The setting; null if the problem concerns something else. */
   readonly setting: string | null;
-  /** Where it was said, such as `TIDEMARK_PORT` or `tidemark.config.json`. */
+  /** The origin of the value, such as `TIDEMARK_PORT` or `tidemark.config.json`. */
   readonly origin: string;
-  /** A whole sentence without its full stop: names the setting by its origin, and the rule. */
+  /** A sentence without its full stop that names the setting by its origin, and the rule. */
   readonly detail: string;
 }
 
-/** The configuration is wrong. All that is wrong with it is told at once, so that nobody mends it one start at a time. */
+/**
+ * The configuration is invalid. All problems are reported at once, so that they need not be found one start at a
+ * time.
+ */
 export class ConfigProblem extends Error {
   override readonly name = 'ConfigProblem';
   readonly problems: readonly SettingProblem[];

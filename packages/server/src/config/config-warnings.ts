@@ -2,8 +2,8 @@ import { isIPv4 } from 'node:net';
 import type { SettingProblem } from './config-problem.ts';
 import type { Settings } from './schema.ts';
 
-/** What whoever wants in tries first. */
-const GUESSED_FIRST: ReadonlySet<string> = new Set([
+/** Passwords that attackers try first. */
+const COMMON_PASSWORDS: ReadonlySet<string> = new Set([
   'admin',
   'administrator',
   'changeme',
@@ -16,7 +16,7 @@ const GUESSED_FIRST: ReadonlySet<string> = new Set([
   '12345678',
 ]);
 
-/** What is allowed and still worth telling whoever starts the server. */
+/** Returns warnings about settings that are allowed but risky. */
 export function configWarnings(settings: Settings, userId: number | null): readonly SettingProblem[] {
   const { admin_login, admin_password, host } = settings;
   const warnings: SettingProblem[] = [];
@@ -28,14 +28,17 @@ export function configWarnings(settings: Settings, userId: number | null): reado
     const detail = `host ${host} is reachable from other machines, and tokens travel unprotected over http: put a proxy with TLS in front and set public_url`;
     warnings.push({ setting: 'host', origin: 'host', detail });
   }
-  if (admin_password !== null && (GUESSED_FIRST.has(admin_password.toLowerCase()) || admin_password === admin_login)) {
+  if (
+    admin_password !== null &&
+    (COMMON_PASSWORDS.has(admin_password.toLowerCase()) || admin_password === admin_login)
+  ) {
     const detail = 'admin_password is one that is guessed first; choose another';
     warnings.push({ setting: 'admin_password', origin: 'admin_password', detail });
   }
   return warnings;
 }
 
-/** An operator who names a public https URL, or believes a proxy's headers, has one in front. */
+/** True if the settings imply a proxy: a public https URL, or trust in the headers of a proxy. */
 function hasProxy({ public_url, trust_proxy }: Settings): boolean {
   return trust_proxy || (public_url?.startsWith('https:') ?? false);
 }

@@ -5,16 +5,16 @@ import type { QueueSetting } from './queue-settings.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
 
-/** What the server is to do, in the words of the code. Everything is said: there is no default behind it. */
+/** The settings as the code uses them, complete with defaults. */
 export interface Config {
   readonly host: string;
   /** 0 lets the system choose a free port. */
   readonly port: number;
-  /** Processes that serve together. */
+  /** The number of worker processes. */
   readonly workers: number;
-  /** Absolute. */
+  /** An absolute path. */
   readonly dataFolder: string;
-  /** `embedded`, or the address of a server that is one. */
+  /** `embedded`, or the address of a Valkey or Redis server. */
   readonly store: string;
   readonly isDurabilityRequired: boolean;
   readonly valkey: {
@@ -27,7 +27,7 @@ export interface Config {
     readonly isConfirmedOnDisk: boolean;
   };
   readonly adminLogin: string;
-  /** Null: the first start makes one. */
+  /** Null: the first start generates one. */
   readonly adminPassword: string | null;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
@@ -38,26 +38,26 @@ export interface Config {
   readonly publicUrl: string | null;
   readonly trustProxy: boolean;
   readonly areMetricsPublic: boolean;
-  /** How long requests under way may take to finish once the server is to stop. */
+  /** How long requests under way may take to finish when the server stops. */
   readonly shutdownGraceMs: number;
-  /** How long a server that is told to stop still takes requests, while `/readyz` says that it is draining. */
+  /** How long a stopping server still answers requests, while `/readyz` reports that it is draining. */
   readonly shutdownDrainMs: number;
-  /** When new requests are turned away. */
+  /** The bounds above which requests are refused. */
   readonly overload: LoadBounds;
   readonly ping: PingConfig;
-  /** Absolute; null: there is none. */
+  /** An absolute path; null: there is no app. */
   readonly appFolder: string | null;
-  /** Source modules are loaded anew when they change: for development. */
+  /** True if source modules are reloaded when they change, for development. */
   readonly isAppWatched?: boolean;
   readonly backend: {
-    /** Null: one is made and kept in the store. */
+    /** Null: one is generated and kept in the store. */
     readonly secret: string | null;
     readonly timeoutMs: number;
     readonly queryTimeoutMs: number;
     /** How long a pull waits for a query. */
     readonly pullWaitMs: number;
     readonly denyPrivate: boolean;
-    /** How long logins it vouched for are good while it cannot be asked; 0: not at all. */
+    /** How long logins verified by the backend stay valid while it cannot be reached; 0: not at all. */
     readonly offlineLoginS: number;
   };
   readonly queues: readonly QueueConfig[];
@@ -70,11 +70,11 @@ export interface Config {
     readonly heartbeatS: number;
   };
   readonly limits: Limits;
-  /** In the words of the wire, as `Sources.configure` takes them. */
+  /** In the form of the wire, as `Sources.configure` takes them. */
   readonly sources: readonly SourceSetting[];
 }
 
-/** Null: as usual, or as many as come. */
+/** Null: the default number of workers, or no limit per second. */
 export interface QueueConfig {
   readonly name: string;
   readonly workers: number | null;
@@ -84,7 +84,7 @@ export interface QueueConfig {
 export type LogLevel = Settings['log_level'];
 export type LogFormat = Settings['log_format'];
 
-/** The one place where the names of the file become those of the code. */
+/** Maps the names of the file to those of the code. */
 export function configOf(settings: Settings): Config {
   return {
     host: settings.host,

@@ -7,7 +7,7 @@ import { SETTINGS, type Setting } from './settings.ts';
 
 const TEXT = readFileSync(new URL('../../../../docs/operating/configuration.md', import.meta.url), 'utf8');
 
-/** The rows of the table of settings, cell by cell. */
+/** Returns the rows of the settings table. */
 function rowsOf(markdown: string): readonly (readonly string[])[] {
   const [, table = ''] = markdown.split('## Every setting');
   const lines = table.split('\n').filter((line) => line.startsWith('| `'));
@@ -20,11 +20,11 @@ function rowOf({ name, default: value, env, flag, description, rule }: Setting):
   return [code(name), code(value), code(env), code(flag), meaning];
 }
 
-it('[CONF-11] docs/operating/configuration.md lists every setting as the schema has it', () => {
+it('[CONF-11] docs/operating/configuration.md lists every setting as the schema defines it', () => {
   expect(rowsOf(TEXT)).toEqual(SETTINGS.map(rowOf));
 });
 
-it('[CONF-11] the sample in it is a configuration that a server takes', async () => {
+it('[CONF-11] the sample in docs/operating/configuration.md is a valid configuration', async () => {
   const folder = await temporaryFolder();
   onTestFinished(folder.remove);
   const [, sample = ''] = /```json\n([\s\S]*?)```/.exec(TEXT) ?? [];

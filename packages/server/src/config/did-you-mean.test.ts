@@ -14,15 +14,18 @@ it.each([
   ['admin_pasword', 'admin_password'],
   ['loglevel', 'log_level'],
   ['ping_webhook_uri', 'ping.webhook_url'],
-])('%j was meant to be %j', (word, meant) => {
+])('for %j the suggestion is %j', (word, meant) => {
   expect(didYouMean(word, KNOWN)).toBe(meant);
 });
 
-it.each(['', 'x', 'po', 'colour', 'administrator', '__proto__', 'p'.repeat(10_000)])('%j is near nothing', (word) => {
-  expect(didYouMean(word, KNOWN)).toBeNull();
-});
+it.each(['', 'x', 'po', 'colour', 'administrator', '__proto__', 'p'.repeat(10_000)])(
+  'there is no suggestion for %j',
+  (word) => {
+    expect(didYouMean(word, KNOWN)).toBeNull();
+  },
+);
 
-it('the nearest of several wins', () => {
+it('the most similar of several names is suggested', () => {
   expect(didYouMean('ports', ['sorta', 'port'])).toBe('port');
   expect(didYouMean('ab_cd', [])).toBeNull();
 });

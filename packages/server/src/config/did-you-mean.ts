@@ -1,10 +1,10 @@
-/** Longer words are not compared: nobody mistypes one by accident, and the work stays bounded. */
+/** Longer words are not compared, so that the work stays bounded. */
 const WORD_UNITS_MAX = 80;
 const DISTANCE_MAX = 3;
-/** One mistake is forgiven for every so many characters. */
+/** Characters per tolerated mistake. */
 const UNITS_PER_MISTAKE = 3;
 
-/** The known word that somebody most likely meant, or null when none is near. */
+/** Returns the most similar known word, or null if none is similar. */
 export function didYouMean(word: string, known: Iterable<string>): string | null {
   const plain = plainOf(word);
   if (plain.length === 0 || plain.length > WORD_UNITS_MAX) return null;
@@ -19,14 +19,14 @@ export function didYouMean(word: string, known: Iterable<string>): string | null
   return nearest;
 }
 
-/** `adminLogin`, `admin-login` and `ADMIN_LOGIN` are one word to whoever writes them. */
+/** Makes `adminLogin`, `admin-login` and `ADMIN_LOGIN` equal. */
 function plainOf(word: string): string {
   return word.replaceAll(/[-_.]/g, '').toLowerCase();
 }
 
 /**
- * Damerau-Levenshtein in its restricted form: characters put in, left out, replaced, or two neighbours swapped. Gives
- * `enough` as soon as the distance cannot be less.
+ * Restricted Damerau-Levenshtein distance: insertions, deletions, substitutions and swaps of neighbours. Returns
+ * `enough` as soon as the distance cannot be smaller.
  */
 function editDistance(left: string, right: string, enough: number): number {
   if (Math.abs(left.length - right.length) >= enough) return enough;

@@ -1,18 +1,18 @@
 import { URL_UNITS_MAX } from '@tidemark/protocol';
 import { Type } from 'typebox';
 
-/** What a setting says of itself beside its type. It stands in the schema, which is the only place that knows a setting. */
+/** Metadata of a setting besides its type. It is part of the schema, the only definition of a setting. */
 export interface SettingDescription {
   /** A sentence for the documentation and for `--help`. */
   readonly description: string;
-  /** Completes "the setting …" when a value is not allowed. */
+  /** Completes "the setting …" when a value is invalid. */
   readonly rule: string;
   readonly default: unknown;
-  /** Never shown, never a flag, and also taken from the file that `TIDEMARK_…_FILE` names. */
+  /** True if the setting is never shown, is no flag, and can be read from the file named by `TIDEMARK_…_FILE`. */
   readonly secret?: true;
-  /** Too large for a variable or a flag. */
+  /** True if the setting is too large for a variable or a flag. */
   readonly fileOnly?: true;
-  /** A path, which in the configuration file is relative to that file. */
+  /** True if the setting is a path, which is relative to the configuration file if it comes from there. */
   readonly path?: true;
 }
 
@@ -46,7 +46,7 @@ export function text(about: SettingDescription, isAllowed: (value: string) => bo
   return Type.Refine(Type.String({ minLength: 1, maxLength: TEXT_SETTING_UNITS_MAX, ...about }), isAllowed);
 }
 
-/** Null in the result: nobody has said. */
+/** The value is null if it is not set. */
 export function optionalText(about: Omit<SettingDescription, 'default'>, isAllowed?: (value: string) => boolean) {
   const full = { ...about, default: null };
   return Type.Union([text(full, isAllowed), Type.Null()], full);

@@ -27,7 +27,7 @@ function write(name: string, content: unknown, mode = 0o600): string {
   return path;
 }
 
-/** Everything that is wrong, as it is told. */
+/** Returns the messages of all problems. */
 function problemsOf(sources: Partial<ConfigSources>): readonly string[] {
   try {
     load(sources);
@@ -47,8 +47,8 @@ const DAYS_30_S = 2_592_000;
 const STORE_RULE =
   'must be embedded, or like valkey://host:6379, valkeys:// for TLS, valkey+cluster://host,host or valkey+sentinel://host,host/name, without login and password';
 
-describe('without a word from anybody', () => {
-  it('[CONF-1] every setting has a default, and the server keeps to itself', () => {
+describe('defaults', () => {
+  it('[CONF-1] every setting has a default, and the server listens on loopback only', () => {
     const { config, warnings } = load();
     expect(config).toEqual({
       host: '127.0.0.1',
@@ -117,15 +117,15 @@ describe('without a word from anybody', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('[CONF-1] empty variables and nulls in the file say nothing', () => {
+  it('[CONF-1] empty variables and nulls in the file count as unset', () => {
     write('tidemark.config.json', { port: null, licensee: null });
     const env = Object.fromEntries(SETTINGS.flatMap((setting) => (setting.env === null ? [] : [[setting.env, '']])));
     expect(load({ env: { ...env, TIDEMARK_CONFIG: '' } }).config).toEqual(load().config);
   });
 });
 
-describe('who wins', () => {
-  it('[CONF-2] flags over the environment over the file over the defaults, setting by setting', () => {
+describe('precedence', () => {
+  it('[CONF-2] flags override the environment, the environment the file, the file the defaults, per setting', () => {
     write('tidemark.config.json', { host: '::1', port: 1, log_level: 'debug', licensee: 'Harbour' });
     const env = { TIDEMARK_PORT: '2', TIDEMARK_LOG_LEVEL: 'warn' };
     const loaded = load({ env, flags: new Map([['log_level', 'error']]) });
@@ -144,13 +144,13 @@ describe('who wins', () => {
     ]);
   });
 
-  it('[CONF-12] the store may be the address of a server, alone, in a cluster or behind sentinels', () => {
+  it('[CONF-12] the store may be the address of a server, of a cluster or of sentinels', () => {
     for (const store of ['valkey://db', 'redis://[::1]:7000/2', 'rediss://db', 'valkeys+cluster://a:1,b:2']) {
       expect(load({ env: { TIDEMARK_STORE: store } }).config.store).toBe(store);
     }
   });
 
-  it('[CONF-2] `--config` names the file, or else TIDEMARK_CONFIG, or else it is the one in the working folder', () => {
+  it('[CONF-2] the file is named by `--config`, else by TIDEMARK_CONFIG, else it is the one in the working folder', () => {
     write('tidemark.config.json', { port: 1 });
     write('second.json', { port: 2 });
     const third = write('third.json', { port: 3 });
@@ -168,7 +168,7 @@ describe('who wins', () => {
 });
 
 describe('every setting', () => {
-  it('[CONF-3] can come from the file, and all but lists from the environment', () => {
+  it('[CONF-3] every setting can come from the file, and all but lists from the environment', () => {
     const named = SETTINGS.map(({ name, env, flag, secret, kind }) => ({ name, env, flag, secret, kind }));
     for (const { name, env, flag, secret, kind } of named) {
       const words = name.replace('.', '_');
@@ -190,7 +190,7 @@ describe('every setting', () => {
     );
   });
 
-  it('[CONF-3] is read alike from the file and from the environment', () => {
+  it('[CONF-3] a setting is read alike from the file and from the environment', () => {
     const settings = {
       allow_reset: false,
       token_ttl_s: 60,
@@ -237,16 +237,16 @@ describe('every setting', () => {
     });
   });
 
-  it('[CONF-3] `readConfig` gives the configuration alone', () => {
+  it('[CONF-3] `readConfig` returns the configuration alone', () => {
     const env = { TIDEMARK_CONFIG: write('empty.json', '{}'), TIDEMARK_DATA: folder };
     expect(readConfig(env, new Map([['port', '0']]))).toMatchObject({ port: 0, dataFolder: folder });
     expect(readConfig(env).port).toBe(9292);
   });
 });
 
-describe('values that are not allowed', () => {
+describe('invalid values', () => {
   it.each(['65536', '-1', '80.5', '0x50', 'http', ' 80', '1e3', '100000'])(
-    '[CONF-4] port %j is refused in one sentence with setting, origin and rule',
+    '[CONF-4] port %j is refused with a message that names setting, origin and rule',
     (text) => {
       const rule = `must be a whole number from 0 to 65535, not ${/^-?[0-9]+$/.test(text) ? text : JSON.stringify(text)}`;
       expect(problemsOf({ env: { TIDEMARK_PORT: text } })).toEqual([`TIDEMARK_PORT ${rule}`]);
@@ -270,7 +270,7 @@ describe('values that are not allowed', () => {
       'must be an absolute http or https URL without login, password or fragment, not "ftp://x"',
     ],
     ['TIDEMARK_LOG_LEVEL', 'loud', 'must be one of debug, info, warn, error, silent, not "loud"'],
-  ])('[CONF-4] %s=%s', (name, value, rule) => {
+  ])('[CONF-4] %s=%s is refused', (name, value, rule) => {
     expect(problemsOf({ env: { [name]: value } })).toEqual([`${name} ${rule}`]);
   });
 
@@ -286,13 +286,13 @@ describe('values that are not allowed', () => {
     'https://a.example https://b.example',
     'https://u:p@a.example',
     'file:///x',
-  ])('[CONF-4] TIDEMARK_DEVICES_ORIGINS=%s could never be what a browser sends', (value) => {
+  ])('[CONF-4] TIDEMARK_DEVICES_ORIGINS=%s is refused, because no browser sends such an origin', (value) => {
     const [problem, ...more] = problemsOf({ env: { TIDEMARK_DEVICES_ORIGINS: value } });
     expect(problem).toMatch(/^TIDEMARK_DEVICES_ORIGINS must be origins such as https:\/\/app.example/);
     expect(more).toEqual([]);
   });
 
-  it('[CONF-3] origins of web pages are a list with commas', () => {
+  it('[CONF-3] origins are a list separated by commas', () => {
     const value = 'https://app.example, http://localhost:5173,capacitor://localhost';
     expect(load({ env: { TIDEMARK_DEVICES_ORIGINS: value } }).config.devices.origins).toEqual([
       'https://app.example',
@@ -301,7 +301,7 @@ describe('values that are not allowed', () => {
     ]);
   });
 
-  it('[CONF-4] no limit takes zero or less', () => {
+  it('[CONF-4] no limit may be zero or negative', () => {
     const limits = SETTINGS.filter(({ name }) => name.startsWith('limits.'));
     expect(limits).toHaveLength(Object.keys(DEFAULT_LIMITS).length);
     for (const { env } of limits) {
@@ -310,13 +310,13 @@ describe('values that are not allowed', () => {
     }
   });
 
-  it('[CONF-4] what Kubernetes puts into TIDEMARK_PORT is told as that', () => {
+  it('[CONF-4] the value that Kubernetes puts into TIDEMARK_PORT gets its own message', () => {
     const [problem] = problemsOf({ env: { TIDEMARK_PORT: 'tcp://10.0.0.1:9292' } });
     expect(problem).toMatch(/^TIDEMARK_PORT must be .*, not "tcp:.*; Kubernetes sets it .*enableServiceLinks/);
     expect(load({ env: { TIDEMARK_SERVICE_HOST: '10.0.0.1', TIDEMARK_PORT_9292_TCP_ADDR: 'x' } }).warnings).toEqual([]);
   });
 
-  it('[CONF-5] everything that is wrong is told at once, also where something stronger overrules it', () => {
+  it('[CONF-5] all problems are reported at once, also of overridden values', () => {
     write('tidemark.config.json', { port: 'x', prot: 1, sources: [{ name: 'A' }, { name: 'A' }] });
     const env = { TIDEMARK_PORT: '1', TIDEMARK_STORE: 'redis' };
     expect(problemsOf({ env })).toEqual([
@@ -328,7 +328,7 @@ describe('values that are not allowed', () => {
     expect(() => load({ env: { TIDEMARK_PORT: 'x' } })).toThrow(/^the configuration has 4 problems:\n {2}"prot" in/);
   });
 
-  it('[CONF-5] each problem names its setting and its origin for programs, too', () => {
+  it('[CONF-5] each problem has its setting and origin as data', () => {
     write('etc.json', { port: 'x' });
     try {
       load({ file: 'etc.json', env: { TIDEMARK_STORE: 'x' } });
@@ -359,19 +359,19 @@ describe('the file', () => {
     expect(problemsOf({})).toEqual([expect.stringMatching(problem)]);
   });
 
-  it('[CONF-6] may have comments, and `$schema` for an editor', () => {
+  it('[CONF-6] the file may have comments, and `$schema` for an editor', () => {
     write('tidemark.config.json', '{ "$schema": "x", // nothing\n "port": 7, }');
     expect(load().config.port).toBe(7);
   });
 
-  it('[CONF-6] that somebody named must be there', () => {
+  it('[CONF-6] a file that is named must exist', () => {
     expect(problemsOf({ file: 'gone.json' })).toEqual(['gone.json, named by --config, cannot be read (ENOENT)']);
     expect(problemsOf({ env: { TIDEMARK_CONFIG: 'gone.json' } })).toEqual([
       'gone.json, named by TIDEMARK_CONFIG, cannot be read (ENOENT)',
     ]);
   });
 
-  it('[CONF-7] declares sources with every attribute of theirs', () => {
+  it('[CONF-7] the file declares sources with all their attributes', () => {
     const sources = [
       { name: 'Product', partition_type: 'app', sync_type: 'bulk_only', poll_interval: -1, adapter: 'backend' },
       { name: 'Order', queue: 'orders', query_queue: null, cud_queue: 'cud', poll_interval: 0 },
@@ -380,7 +380,7 @@ describe('the file', () => {
     expect(load().config.sources).toEqual(sources);
   });
 
-  it('[CONF-7] names the source and the attribute that is wrong', () => {
+  it('[CONF-7] an invalid source is refused with its name and the attribute', () => {
     const sources = [
       { name: 'A', poll_intervall: 5, partition_type: 'shared' },
       { partition_type: 'app' },
@@ -401,15 +401,15 @@ describe('the file', () => {
   });
 });
 
-describe('names that are none', () => {
-  it('[CONF-8] a misspelt variable is refused with the one that was meant', () => {
+describe('unknown names', () => {
+  it('[CONF-8] a misspelt variable is refused with a suggestion', () => {
     expect(problemsOf({ env: { TIDEMARK_ALOW_RESET: 'false', TIDEMARK_PROT: '1' } })).toEqual([
       'TIDEMARK_ALOW_RESET is not a setting; did you mean TIDEMARK_ALLOW_RESET?',
       'TIDEMARK_PROT is not a setting; did you mean TIDEMARK_PORT?',
     ]);
   });
 
-  it('[CONF-8] a variable that resembles none of ours is told and ignored', () => {
+  it('[CONF-8] a variable that resembles no setting causes a warning and is ignored', () => {
     const { warnings } = load({ env: { TIDEMARK_COLOUR_OF_HULL: 'red', TIDEMARK_EMPTY: '', OTHER: 'x' } });
     expect(warnings.map(({ detail }) => detail)).toEqual([
       'TIDEMARK_COLOUR_OF_HULL is not a setting of Tidemark, and is ignored',
@@ -420,7 +420,7 @@ describe('names that are none', () => {
 describe('secrets', () => {
   const secrets = SETTINGS.filter(({ secret }) => secret);
 
-  it('[CONF-9] are never flags and may lie in a file that TIDEMARK_…_FILE names', () => {
+  it('[CONF-9] secrets are never flags, and may be in a file named by TIDEMARK_…_FILE', () => {
     expect(secrets.map(({ name }) => name)).toEqual([
       'valkey.password',
       'valkey.sentinel_password',
@@ -446,7 +446,7 @@ describe('secrets', () => {
     expect(originOf(loaded, 'admin_password')).toBe('TIDEMARK_ADMIN_PASSWORD_FILE');
   });
 
-  it('[CONF-9] are refused when everybody may read the file, and the setting is named', () => {
+  it('[CONF-9] a secret file that everybody may read is refused with the name of the setting', () => {
     for (const mode of [0o604, 0o644, 0o602, 0o777]) {
       write('pw', 'open sesame', mode);
       const problems = problemsOf({ env: { TIDEMARK_ADMIN_PASSWORD_FILE: 'pw' } });
@@ -458,7 +458,7 @@ describe('secrets', () => {
     expect(problemsOf({ env: { TIDEMARK_ADMIN_PASSWORD_FILE: 'pw' } })).toEqual([]);
   });
 
-  it('[CONF-9] in a configuration file that everybody may read are refused; without them it may be open', () => {
+  it('[CONF-9] a configuration file with secrets that everybody may read is refused, and one without secrets is not', () => {
     write('tidemark.config.json', { port: 1 }, 0o644);
     expect(problemsOf({})).toEqual([]);
     write('tidemark.config.json', { admin_password: 'open sesame' }, 0o644);
@@ -467,7 +467,7 @@ describe('secrets', () => {
     ]);
   });
 
-  it('[CONF-9] given twice, missing, empty or too large are refused', () => {
+  it('[CONF-9] a secret that is given twice, missing, empty or too large is refused', () => {
     write('pw', '');
     write('big', 'x'.repeat(70_000));
     const file = (path: string) => ({ TIDEMARK_ADMIN_PASSWORD_FILE: path });
@@ -484,7 +484,7 @@ describe('secrets', () => {
     ]);
   });
 
-  it('[CONF-9] are never repeated when they are wrong', () => {
+  it('[CONF-9] invalid secrets are never repeated in messages', () => {
     const secret = 'geheim'.repeat(500);
     const env = { TIDEMARK_ADMIN_PASSWORD: secret, TIDEMARK_PING_WEBHOOK_SECRET: secret };
     expect(problemsOf({ env }).join()).not.toContain('geheim');
@@ -494,7 +494,7 @@ describe('secrets', () => {
 
 describe('an address with a password in it', () => {
   it.each(['TIDEMARK_PUBLIC_URL', 'TIDEMARK_PING_WEBHOOK_URL'])(
-    '[CONF-9] is refused as %s and not repeated',
+    '[CONF-9] an address with a password is refused as %s, and the password is not repeated',
     (name) => {
       const [problem = '', ...others] = problemsOf({ env: { [name]: 'https://ada:lovelace@sync.example' } });
       expect(others).toEqual([]);
@@ -504,19 +504,19 @@ describe('an address with a password in it', () => {
   );
 });
 
-describe('what is allowed and still told', () => {
+describe('warnings', () => {
   function warningsOf(env: Record<string, string>, userId = 1000): readonly (string | null)[] {
     return load({ env, userId }).warnings.map(({ setting }) => setting);
   }
 
-  it('[CONF-10] running as root', () => {
+  it('[CONF-10] running as root causes a warning', () => {
     expect(load({ userId: 0 }).warnings.map(({ detail }) => detail)).toEqual([
       'the server runs as root; a user of its own limits what a fault in it can do',
     ]);
   });
 
   it.each(['0.0.0.0', '::', '192.168.1.5', 'sync.example'])(
-    '[CONF-10] listening on %s without TLS in front',
+    '[CONF-10] listening on %s without TLS in front causes a warning',
     (host) => {
       expect(warningsOf({ TIDEMARK_HOST: host })).toEqual(['host']);
       expect(warningsOf({ TIDEMARK_HOST: host, TIDEMARK_PUBLIC_URL: 'http://x.example' })).toEqual(['host']);
@@ -525,11 +525,14 @@ describe('what is allowed and still told', () => {
     },
   );
 
-  it.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST', 'a.localhost'])('[CONF-10] not %s', (host) => {
-    expect(warningsOf({ TIDEMARK_HOST: host })).toEqual([]);
-  });
+  it.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST', 'a.localhost'])(
+    '[CONF-10] %s causes no warning',
+    (host) => {
+      expect(warningsOf({ TIDEMARK_HOST: host })).toEqual([]);
+    },
+  );
 
-  it('[CONF-10] a password that is guessed first', () => {
+  it('[CONF-10] a commonly guessed password causes a warning', () => {
     expect(warningsOf({ TIDEMARK_ADMIN_PASSWORD: 'Password' })).toEqual(['admin_password']);
     expect(warningsOf({ TIDEMARK_ADMIN_LOGIN: 'boss', TIDEMARK_ADMIN_PASSWORD: 'boss' })).toEqual(['admin_password']);
     expect(warningsOf({ TIDEMARK_ADMIN_PASSWORD: 'a harbour at dawn' })).toEqual([]);

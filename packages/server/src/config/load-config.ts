@@ -11,15 +11,15 @@ import { settingConflicts } from './setting-conflicts.ts';
 import type { SettingOrigin, SettingValue } from './setting-value.ts';
 import { SETTINGS, type Setting } from './settings.ts';
 
-/** Everything a configuration can come from. */
+/** The sources of a configuration. */
 export interface ConfigSources {
   readonly env: Environment;
   readonly flags?: Flags;
-  /** What `--config` names. */
+  /** The file named by `--config`. */
   readonly file?: string;
   /** The working folder. */
   readonly folder?: string;
-  /** Null: the system has none. */
+  /** Null: the system has no user ids. */
   readonly userId?: number | null;
 }
 
@@ -31,18 +31,21 @@ export interface SettledValue {
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** Every setting with its value and where that comes from. */
+  /** Every setting with its value and origin. */
   readonly values: readonly SettledValue[];
   readonly warnings: readonly SettingProblem[];
 }
 
-/** Flags win over the environment, the environment over the file, the file over the defaults. */
+/**
+ * Loads the configuration. Flags take precedence over the environment, the environment over the file, the file over
+ * the defaults.
+ */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { env, flags = new Map(), folder = process.cwd(), userId = process.getuid?.() ?? null } = sources;
   const file = readConfigFile({ ...fileNamed(sources), folder });
   const environment = readEnvironment(env, folder);
   const given = [...file.given, ...environment.given, ...readFlags(flags, folder)];
-  // Also what a stronger place overrules is looked at: it would come into force the day that place falls silent.
+  // Overridden values are checked, too: they would come into force when the stronger value is removed.
   const problems = [...file.problems, ...environment.problems, ...given.flatMap(checkValue)];
   if (problems.length > 0) throw new ConfigProblem(problems);
   const strongest = new Map(given.map((one) => [one.setting.name, one]));
@@ -66,7 +69,7 @@ function settle(setting: Setting, given: SettingValue | undefined, folder: strin
   return { setting, value: isRelative ? resolve(given?.folder ?? folder, value) : value, origin };
 }
 
-/** The values in the shape of the file. Each was checked against its part of the schema. */
+/** Returns the values in the structure of the file. Each was checked against its part of the schema. */
 function nested(values: readonly SettledValue[]): Settings {
   const root: Record<string, unknown> = {};
   for (const { setting, value } of values) {

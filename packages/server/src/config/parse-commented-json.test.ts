@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { JsonProblem, parseCommentedJson } from './parse-commented-json.ts';
 
-it('takes comments and a comma after the last member, and leaves texts alone', () => {
+it('comments and trailing commas are accepted, and strings stay unchanged', () => {
   const text = `\uFEFF// The server of the harbour
 {
   /* two
@@ -21,7 +21,7 @@ it.each([
   ['{\n"password": "geheim', 2, 20],
   ['', 1, 1],
   ['{"a": 1 /* never closed }', 1, 9],
-])('names line and column of the mistake in %j, and quotes nothing', (text, line, column) => {
+])('the error for %j names line and column and quotes nothing', (text, line, column) => {
   const problem = new JsonProblem(`is not JSON: there is a mistake at line ${line}, column ${column}`);
   expect(() => parseCommentedJson(text)).toThrow(problem);
 });

@@ -1,13 +1,13 @@
 import { parseJson } from '@tidemark/protocol';
-/** Why a text is not JSON, and where. */
+/** The text is not JSON; the message says where. */
 export class JsonProblem extends Error {
   override readonly name = 'JsonProblem';
 }
 
-/** A string, a comment, or a comma that nothing follows. Whatever is in a string is never taken for a comment. */
+/** A string, a comment, or a trailing comma. Strings are matched so that their content is not taken for a comment. */
 const TOKENS = /"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|,(?=(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*[}\]])/g;
 
-/** JSON in which comments and a comma after the last member are allowed. */
+/** Parses JSON with comments and trailing commas. */
 export function parseCommentedJson(text: string): unknown {
   const plain = text.replace(/^\uFEFF/, ' ').replace(TOKENS, (token) => (token.startsWith('"') ? token : blank(token)));
   try {
@@ -17,19 +17,22 @@ export function parseCommentedJson(text: string): unknown {
   }
 }
 
-/** As many characters and lines as before, so that places in the text stay what they are. */
+/** Keeps the number of characters and lines, so that positions in the text stay the same. */
 function blank(token: string): string {
   return token.replaceAll(/[^\n]/g, ' ');
 }
 
-/** The parser's own words are left out: they quote the text, which may be a secret. */
+/** Replaces the message of the parser, which quotes the text and may reveal a secret. */
 function placed(message: string, text: string): string {
   const position = /at position ([0-9]+)/.exec(message)?.[1];
   const lines = text.slice(0, position === undefined ? mistakeAt(text) : Number(position)).split('\n');
   return `is not JSON: there is a mistake at line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`;
 }
 
-/** Not every message says where. The beginning of a text is merely unfinished up to the mistake, and wrong after it. */
+/**
+ * Finds the position if the message does not name it: a prefix of the text is only incomplete before the mistake, and
+ * wrong after it.
+ */
 function mistakeAt(text: string): number {
   let unfinished = 0;
   let wrong = text.length + 1;

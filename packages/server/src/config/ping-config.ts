@@ -9,17 +9,17 @@ export interface ApnsConfig {
   readonly teamId: string;
   readonly topics: ReadonlyMap<string, string>;
   readonly environment: 'production' | 'sandbox';
-  /** Null: at Apple's. */
+  /** Null: Apple's server. */
   readonly url: string | null;
 }
 
 export interface FcmConfig {
   readonly account: ServiceAccount;
-  /** Null: at Google's. */
+  /** Null: Google's server. */
   readonly url: string | null;
 }
 
-/** How pings leave. A service without keys is null. */
+/** How pings are sent. A push service without keys is null. */
 export interface PingConfig {
   readonly webhookUrl: string | null;
   readonly webhookSecret: string | null;

@@ -6,7 +6,7 @@ import { isApnsKey, readServiceAccount, readTopics } from './push-keys.ts';
 
 const WEEK_S = 604_800;
 const DAY_S = 86_400;
-/** What the push services keep at most. */
+/** The longest time that push services keep a ping. */
 const TTL_S_MAX = 4 * WEEK_S;
 const RESULTS_MAX = 100_000_000;
 const DELAY_MS_MAX = 3_600_000;
@@ -20,7 +20,7 @@ function isSubject(value: string): boolean {
   return URL.canParse(value) && ['mailto:', 'https:'].includes(new URL(value).protocol);
 }
 
-/** How pings leave. */
+/** Settings for sending pings. */
 export const PingSettings = Type.Object(
   {
     webhook_url: optionalText(

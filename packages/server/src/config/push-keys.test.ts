@@ -30,7 +30,7 @@ const problemOf = (env: Readonly<Record<string, string>>) => {
 };
 
 describe('keys of push services', () => {
-  it('[CONF-14] are parsed at the start and become what the notifiers take', () => {
+  it('[CONF-14] keys of push services are parsed at the start into the form that notifiers use', () => {
     const { config } = load({ ...APNS, TIDEMARK_PING_FCM_ACCOUNT: JSON.stringify(ACCOUNT) });
     expect(config.ping.apns).toEqual({
       key: APNS.TIDEMARK_PING_APNS_KEY,
@@ -52,7 +52,7 @@ describe('keys of push services', () => {
     });
   });
 
-  it('[CONF-14] that are none are refused, and never repeated', () => {
+  it('[CONF-14] invalid keys of push services are refused and never repeated', () => {
     const { privateKey: other } = generateKeyPairSync('ec', { namedCurve: 'secp384r1' });
     const wrong = [
       { ...APNS, TIDEMARK_PING_APNS_KEY: 'hunter2hunter2' },
@@ -69,7 +69,7 @@ describe('keys of push services', () => {
     }
   });
 
-  it('[CONF-14] come with what they mean nothing without', () => {
+  it('[CONF-14] keys of push services need the settings they depend on', () => {
     const { TIDEMARK_PING_APNS_TEAM_ID: _team, ...without } = APNS;
     expect(problemOf(without)).toBe('ping.apns_team_id must be set, because ping.apns_key is');
     expect(problemOf({ TIDEMARK_PING_WEBHOOK_URL: 'http://127.0.0.1/x' })).toBe(
@@ -77,7 +77,7 @@ describe('keys of push services', () => {
     );
   });
 
-  it('[CONF-14] a service account lacks nothing it needs', () => {
+  it('[CONF-14] a service account must have all required fields', () => {
     for (const name of ['type', 'project_id', 'client_email', 'private_key'] as const) {
       expect(readServiceAccount(JSON.stringify({ ...ACCOUNT, [name]: undefined })), name).toBeNull();
     }

@@ -2,13 +2,13 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { parseJson } from '@tidemark/protocol';
 import type { ServiceAccount } from '../pings/notifiers/access-token.ts';
 
-/** Whether it is the text of a .p8 file as Apple hands them out: a private key of the curve P-256. */
+/** True if the text is a .p8 file from Apple: a private key of the curve P-256. */
 export function isApnsKey(text: string): boolean {
   const key = privateKeyIn(text);
   return key?.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1';
 }
 
-/** Google's JSON file for a service account. Null: it is none, or its key is no RSA key. */
+/** Parses Google's JSON file for a service account. Returns null if it is none, or if its key is not an RSA key. */
 export function readServiceAccount(text: string): ServiceAccount | null {
   const file = parsed(text);
   const [projectId, clientEmail, privateKey] = [file.project_id, file.client_email, file.private_key];
@@ -24,8 +24,8 @@ const BUNDLE_ID = /^[A-Za-z0-9.-]{1,155}$/;
 const TOPICS_MAX = 100;
 
 /**
- * Bundle ids with commas between them. A device names its app by `device_app_id`: the bundle id, or what stands before
- * `=`. The first one is for devices that name none. Null: it is no such list.
+ * Parses bundle ids separated by commas. A device names its app by `device_app_id`: the bundle id, or the name before
+ * `=`. The first bundle id is for devices that name none. Returns null if the list is invalid.
  */
 export function readTopics(text: string): ReadonlyMap<string, string> | null {
   const topics = text.split(',').map((part): readonly [string, string] => {

@@ -5,7 +5,7 @@ const WORKERS_MAX = 1_000;
 const PER_SECOND_MAX = 10_000;
 const QUEUES_MAX = 1_000;
 
-/** How the jobs of one queue are run. */
+/** Settings for the jobs of one queue. */
 export const QueueSetting = Type.Object(
   {
     name: Type.Refine(

@@ -6,7 +6,7 @@ import { ENV_PREFIX, FILE_SUFFIX, SETTINGS, type Setting } from './settings.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables of ours that are no settings: where the configuration is, and what the command line needs. */
+/** Our variables that are not settings: the path of the configuration, and variables of the command line. */
 const OTHER_NAMES = [
   'TIDEMARK_CONFIG',
   'TIDEMARK_URL',
@@ -15,20 +15,23 @@ const OTHER_NAMES = [
   'TIDEMARK_NEW_PASSWORD',
 ] as const;
 
-/** What Kubernetes sets in every container for a service that is called tidemark. */
+/** Variables that Kubernetes sets in every container for a service named tidemark. */
 const SERVICE_LINKS = /^TIDEMARK_(?:SERVICE_(?:HOST|PORT)(?:_|$)|PORT_[0-9]+_(?:TCP|UDP))/;
 
 /**
- * What the environment says. An empty variable counts as unset, since that is what `TIDEMARK_PORT= npm start` and empty
- * lines in env files mean.
+ * Reads the settings from the environment. An empty variable counts as unset, as in `TIDEMARK_PORT= npm start` or
+ * empty lines of env files.
  */
 export function readEnvironment(env: Environment, folder: string): SettingsRead {
   const readings = SETTINGS.map((setting) => readVariable(setting, env, folder));
-  const strangers = strangersIn(env);
+  const unknownNames = unknownVariables(env);
   return {
     given: readings.flatMap(({ given }) => given),
-    problems: [...readings.flatMap(({ problems }) => problems), ...strangers.flatMap(({ problem }) => problem ?? [])],
-    warnings: strangers.flatMap(({ warning }) => warning ?? []),
+    problems: [
+      ...readings.flatMap(({ problems }) => problems),
+      ...unknownNames.flatMap(({ problem }) => problem ?? []),
+    ],
+    warnings: unknownNames.flatMap(({ warning }) => warning ?? []),
   };
 }
 
@@ -51,13 +54,13 @@ function givenTwice(setting: string, name: string): SettingProblem {
   return { setting, origin: name, detail: `${name} and ${name}${FILE_SUFFIX} are both set; leave one of them out` };
 }
 
-interface Stranger {
+interface UnknownVariable {
   readonly problem?: SettingProblem;
   readonly warning?: SettingProblem;
 }
 
-/** A misspelt setting must not be ignored, but a variable that only shares our prefix may be somebody else's. */
-function strangersIn(env: Environment): readonly Stranger[] {
+/** A misspelt setting must not be ignored, but a variable that only shares our prefix may belong to another program. */
+function unknownVariables(env: Environment): readonly UnknownVariable[] {
   const known = knownNames();
   const names = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.has(name) && env[name]);
   return names

@@ -7,21 +7,21 @@ import { isOpenToOthers, OPEN_TO_OTHERS } from './read-secret-file.ts';
 import type { SettingsRead, SettingValue } from './setting-value.ts';
 import { SETTINGS } from './settings.ts';
 
-/** Looked for in the working folder when nobody names another. */
+/** The default file, in the working folder. */
 export const CONFIG_FILE = 'tidemark.config.json';
 const FILE_BYTES_MAX = 10_000_000;
 
-/** Which file, and who named it. */
+/** The file, and what named it. */
 export interface ConfigFile {
   readonly path: string;
-  /** `--config`, `TIDEMARK_CONFIG`, or null: the usual one, which need not be there. */
+  /** `--config` or `TIDEMARK_CONFIG`; null for the default file, which need not exist. */
   readonly namedBy: string | null;
   readonly folder: string;
 }
 
 interface Place {
   readonly file: string;
-  /** As short as it can be told. */
+  /** The shortest form of the path, for messages. */
   readonly shown: string;
 }
 
@@ -65,7 +65,7 @@ function read(file: string): { readonly text: string; readonly mode: number } {
   }
 }
 
-/** Goes through the groups of the file and pairs each member with the setting of that name. */
+/** Walks through the groups of the file and finds the setting of each member. */
 function readMembers(content: object, place: Place, path: readonly string[] = []): SettingsRead {
   const readings = Object.entries(content).map(([key, value]) => readMember([...path, key], value, place));
   return {
@@ -77,11 +77,11 @@ function readMembers(content: object, place: Place, path: readonly string[] = []
 
 function readMember(path: readonly string[], value: unknown, place: Place): SettingsRead {
   const name = path.join('.');
-  // An editor finds the schema by it; it is not for us.
+  // Only editors use it, to find the schema.
   if (name === '$schema' && path.length === 1) return NOTHING;
   const setting = path.some((part) => part.includes('.')) ? undefined : SETTINGS.find((one) => one.name === name);
   if (setting !== undefined) {
-    // Null stands for "nothing said", like an empty variable.
+    // Null means unset, like an empty variable.
     if (value === null) return NOTHING;
     const origin = { kind: 'file', name: place.shown } as const;
     const given: SettingValue = {

@@ -2,7 +2,7 @@ import type { SettingValue } from './setting-value.ts';
 import { valueOfText } from './setting-value.ts';
 import { SETTINGS } from './settings.ts';
 
-/** Setting name → text, as a command line gives it. */
+/** Texts of the command line by setting name. */
 export type Flags = ReadonlyMap<string, string>;
 
 export function readFlags(flags: Flags, folder: string): readonly SettingValue[] {

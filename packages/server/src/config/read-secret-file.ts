@@ -5,7 +5,7 @@ import type { SettingValue } from './setting-value.ts';
 import type { Setting } from './settings.ts';
 
 const SECRET_BYTES_MAX = 65_536;
-/** Read, write or run by anybody on the machine. */
+/** Permissions for all users of the machine. */
 const OTHERS_MODE = 0o007;
 
 export interface SecretFile {
@@ -15,7 +15,7 @@ export interface SecretFile {
   readonly folder: string;
 }
 
-/** The secret that a file holds, without the line break an editor puts at its end. */
+/** Returns the secret in a file, without the line break at its end. */
 export function readSecretFile(
   setting: Setting,
   { variable, path, folder }: SecretFile,
@@ -30,7 +30,7 @@ export function readSecretFile(
   return { given: [{ setting, value: content.text, origin, subject: variable, folder }], problems: [] };
 }
 
-/** The very file that was looked at is the one that is read, whatever its name leads to a moment later. */
+/** Opens the file once, so that the file that was checked is the file that is read. */
 function contentOf(file: string): { readonly text: string; readonly problem?: never } | { readonly problem: string } {
   try {
     const handle = openSync(file, 'r');
@@ -49,7 +49,7 @@ function contentOf(file: string): { readonly text: string; readonly problem?: ne
 
 export const OPEN_TO_OTHERS = 'can be read or changed by everybody on this machine';
 
-/** Windows keeps its rights elsewhere, and shows every file as open. */
+/** Always false on Windows, whose permissions are not in the mode. */
 export function isOpenToOthers(mode: number): boolean {
   return process.platform !== 'win32' && (mode & OTHERS_MODE) !== 0;
 }

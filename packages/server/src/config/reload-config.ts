@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ServerLog } from '../logging/open-log.ts';
 import type { LoadedConfig } from './load-config.ts';
 
-/** The settings that change while a server runs. All others are read when it starts. */
-const RELOADED: ReadonlySet<string> = new Set(['log_level']);
+/** Settings that can change while the server runs. All others are read at the start. */
+const RELOADABLE: ReadonlySet<string> = new Set(['log_level']);
 
 /**
- * Reads the configuration again, as SIGHUP asks for. The log level changes at once; the names of other settings that
- * differ are logged, because they need a restart. A configuration that is wrong changes nothing. Returns the configuration
- * to compare with the next time.
+ * Reads the configuration again on SIGHUP. The log level changes at once; the names of other changed settings are
+ * logged, because they need a restart. An invalid configuration changes nothing. Returns the configuration to compare
+ * with the next time.
  */
 export function reloadConfig(current: LoadedConfig, load: () => LoadedConfig, log: ServerLog): LoadedConfig {
   let next: LoadedConfig;
@@ -23,12 +23,12 @@ export function reloadConfig(current: LoadedConfig, load: () => LoadedConfig, lo
   const names = changed.map(({ setting }) => setting.name);
   log.logger.level = next.config.logLevel;
   log.warn('config_reloaded', {
-    changed: names.filter((name) => RELOADED.has(name)).join(', '),
-    needs_restart: names.filter((name) => !RELOADED.has(name)).join(', '),
+    changed: names.filter((name) => RELOADABLE.has(name)).join(', '),
+    needs_restart: names.filter((name) => !RELOADABLE.has(name)).join(', '),
   });
   return {
     ...current,
-    values: current.values.map((old) => (RELOADED.has(old.setting.name) ? valueIn(next, old) : old)),
+    values: current.values.map((old) => (RELOADABLE.has(old.setting.name) ? valueIn(next, old) : old)),
   };
 }
 

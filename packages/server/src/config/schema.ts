@@ -14,7 +14,7 @@ import { SourceSettings } from './source-settings.ts';
 
 const PORT_MAX = 65_535;
 const DAY_S = 86_400;
-/** The longest text JavaScript can hold is a little over 536 million units. */
+/** The longest JavaScript string has a little over 536 million units. */
 const TEXT_MAX = 500_000_000;
 const BODY_BYTES_MIN = 1_024;
 const GRACE_MS_MAX = 600_000;
@@ -26,17 +26,17 @@ const HEARTBEAT_S_MAX = 3_600;
 const REPLICAS_MAX = 100;
 const WORKERS_MAX = 64;
 
-/** An origin is compared letter for letter with what browsers send, so it has to be spelt as they spell it. */
+/** Origins are compared exactly with what browsers send, so they must be written in the same form. */
 function areOrigins(value: string): boolean {
   return originsIn(value).every((origin) =>
     /^https?:/.test(origin) ? isPlainUrl(origin) && new URL(origin).origin === origin : APP_ORIGIN.test(origin),
   );
 }
 
-/** What web views inside of apps send, such as `capacitor://localhost`. */
+/** Origins of web views in apps, such as `capacitor://localhost`. */
 const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+$/;
 
-/** The origins in a setting. */
+/** Splits a list of origins. */
 export function originsIn(value: string): readonly string[] {
   return value.split(',').map((origin) => origin.trim());
 }
@@ -45,7 +45,7 @@ const STORE_RULE =
   'must be embedded, or like valkey://host:6379, valkeys:// for TLS, valkey+cluster://host,host or valkey+sentinel://host,host/name, without login and password';
 const STORE_ADDRESS = /^(?:valkeys?|rediss?)(?:\+cluster|\+sentinel)?:\/\/[^/?#@\s]+(?:\/[^/?#@\s]*)?$/;
 
-/** The engine reads the address exactly; this is about what an operator may have meant by it. */
+/** A rough check: the engine parses the address exactly. */
 function isStore(value: string): boolean {
   return value === 'embedded' || STORE_ADDRESS.test(value);
 }
@@ -72,7 +72,7 @@ const LIMIT_SETTINGS: Readonly<Record<keyof Limits, readonly [max: number, descr
   answerUnitsMax: [TEXT_MAX, 'The answer to a query, in UTF-16 units of JSON text.'],
 };
 
-/** `objectsPerWriteMax` → `objects_per_write_max`: the wire and the file speak snake_case. */
+/** `objectsPerWriteMax` → `objects_per_write_max`: the wire and the file use snake_case. */
 export function limitName(limit: string): string {
   return limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -90,7 +90,7 @@ function limitSettings(): TObject<Record<string, TSchema>> {
   );
 }
 
-/** Everything an operator may set. */
+/** All settings. */
 export const ConfigSchema = Type.Object(
   {
     host: text({
@@ -321,5 +321,5 @@ export const ConfigSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** The settings as the file spells them, all of them present. */
+/** All settings, with the names of the file. */
 export type Settings = Static<typeof ConfigSchema>;

@@ -1,7 +1,7 @@
 import type { SettingProblem } from './config-problem.ts';
 import type { Settings } from './schema.ts';
 
-/** What is wrong with settings that are sound by themselves: some mean nothing without others. */
+/** Returns problems between settings that are valid by themselves. */
 export function settingConflicts({ ping }: Settings): readonly SettingProblem[] {
   return [
     ...together(ping, ['apns_key', 'apns_key_id', 'apns_team_id', 'apns_topics']),

@@ -1,34 +1,34 @@
 import type { SettingProblem } from './config-problem.ts';
 import type { Setting } from './settings.ts';
 
-/** Where a value comes from; the later in this list, the stronger. */
+/** The origins of a value, with increasing precedence. */
 export type SettingOriginKind = 'default' | 'file' | 'environment' | 'secret_file' | 'flag';
 
 export interface SettingOrigin {
   readonly kind: SettingOriginKind;
-  /** For people: `--port`, `TIDEMARK_PORT`, `tidemark.config.json`, `default`. */
+  /** For messages: `--port`, `TIDEMARK_PORT`, `tidemark.config.json`, `default`. */
   readonly name: string;
 }
 
-/** A value that somebody gave, not looked at yet. */
+/** A given value, not checked yet. */
 export interface SettingValue {
   readonly setting: Setting;
   readonly value: unknown;
   readonly origin: SettingOrigin;
-  /** How a sentence about it begins: `TIDEMARK_PORT`, `port in tidemark.config.json`. */
+  /** The subject of a message: `TIDEMARK_PORT`, `port in tidemark.config.json`. */
   readonly subject: string;
-  /** What a relative path is relative to. */
+  /** The folder that relative paths refer to. */
   readonly folder: string;
 }
 
-/** What one place says, and what is wrong there beside the values. */
+/** The values from one origin, and its problems besides wrong values. */
 export interface SettingsRead {
   readonly given: readonly SettingValue[];
   readonly problems: readonly SettingProblem[];
   readonly warnings: readonly SettingProblem[];
 }
 
-/** The text of a variable or a flag as a value; what does not fit stays text, and is refused as such. */
+/** Converts the text of a variable or a flag. A text that does not fit is returned as it is, and refused later. */
 export function valueOfText({ kind }: Setting, text: string): unknown {
   if (kind === 'integer') return /^-?[0-9]{1,15}$/.test(text) ? Number(text) : text;
   if (kind === 'boolean') return BOOLEANS.get(text.toLowerCase()) ?? text;

@@ -4,15 +4,15 @@ import { ConfigSchema } from './schema.ts';
 
 export type SettingKind = 'integer' | 'boolean' | 'text' | 'list';
 
-/** One setting, with all its names. */
+/** One setting with all its names. */
 export interface Setting extends SettingDescription {
-  /** As the file spells it; a dot stands between a group and its member. */
+  /** The name in the file; a dot separates a group and its member. */
   readonly name: string;
   readonly kind: SettingKind;
   readonly schema: TSchema;
-  /** Null: it cannot come from the environment. */
+  /** Null: the environment cannot set it. */
   readonly env: string | null;
-  /** Null: it cannot be a flag, because it is a secret or too large. */
+  /** Null: no flag can set it, because it is a secret or too large. */
   readonly flag: string | null;
 }
 
@@ -20,7 +20,7 @@ export const ENV_PREFIX = 'TIDEMARK_';
 /** `TIDEMARK_ADMIN_PASSWORD_FILE` names the file that holds the value. */
 export const FILE_SUFFIX = '_FILE';
 
-/** All settings in the order of the schema. */
+/** All settings, in the order of the schema. */
 export const SETTINGS: readonly Setting[] = settingsOf(ConfigSchema, []);
 
 function settingsOf(schema: TSchema, path: readonly string[]): readonly Setting[] {

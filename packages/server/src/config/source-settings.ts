@@ -12,7 +12,7 @@ function queue() {
   return Type.Optional(Type.Union([name(), Type.Null()], { rule: `${NAME_RULE}, or null` }));
 }
 
-/** A source as the configuration declares it (specification 2.3, and the adapter). What is left out stays as it is. */
+/** A source in the configuration (specification 2.3, and the adapter). Missing attributes stay as they are. */
 export const SourceSetting = Type.Object(
   {
     name: name(),

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { eventBytes } from './event-bytes.ts';
 
-/** The device that listens, and the token it does so by. */
+/** A device that listens, and the token it uses. */
 export interface Listener {
   readonly user: string;
   readonly client: string;
@@ -11,15 +11,15 @@ export interface Listener {
 const PULL = eventBytes('pull', {});
 
 /**
- * One device that listens. What it has not read yet is bounded: once it is behind, it is told nothing more, and when it
- * has caught up, that it should pull everything.
+ * The event stream of one device. Unsent data is bounded: a device that falls behind receives no more events, and
+ * when it has caught up, an event that makes it pull everything.
  */
 export class Connection {
   readonly listener: Listener;
   readonly sinceMs: number;
   readonly #response: ServerResponse;
-  /** How often it was found behind in a row; 0: it keeps up. */
-  #turnsBehind = 0;
+  /** How often in a row the device was found behind; 0 means that it keeps up. */
+  #heartbeatsBehind = 0;
   #isBehind = false;
   #hasMissed = false;
   #isEnded = false;
@@ -28,11 +28,11 @@ export class Connection {
     this.listener = listener;
     this.sinceMs = sinceMs;
     this.#response = response;
-    // A socket may break at any moment; that it is closed is all there is to know about it.
+    // A socket may break at any moment; its `close` event is all that matters.
     response.on('error', ignore);
   }
 
-  /** False: it has ended, or it is behind and will be told to pull everything instead. */
+  /** Returns false if the stream has ended, or if the device is behind and will be told to pull everything instead. */
   send(bytes: Buffer): boolean {
     if (this.#isEnded) return false;
     if (this.#isBehind) {
@@ -43,23 +43,23 @@ export class Connection {
     return true;
   }
 
-  /** For what need not be made up for. */
+  /** Sends an event that need not be made up for. */
   sendIfKeepingUp(bytes: Buffer): void {
     if (!this.#isBehind && !this.#isEnded) this.#write(bytes);
   }
 
-  /** How often in a row it has been found behind, this time included. */
-  countTurnsBehind(): number {
-    this.#turnsBehind = this.#isBehind ? this.#turnsBehind + 1 : 0;
-    return this.#turnsBehind;
+  /** Returns how often in a row the device was found behind, including this time. */
+  countHeartbeatsBehind(): number {
+    this.#heartbeatsBehind = this.#isBehind ? this.#heartbeatsBehind + 1 : 0;
+    return this.#heartbeatsBehind;
   }
 
-  /** With a last word, where there is one. Whoever is behind would not read it. */
-  end(lastWord?: Buffer): void {
+  /** Ends the stream, with a last event unless the device is behind. */
+  end(lastEvent?: Buffer): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     if (this.#isBehind) this.#response.destroy();
-    else this.#response.end(lastWord);
+    else this.#response.end(lastEvent);
   }
 
   destroy(): void {

@@ -5,14 +5,14 @@ import { EventReader } from '@tidemark/testing';
 import { quietLog } from '@tidemark/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { EventHub, type EventHubParts } from './event-hub.ts';
-import { SOURCES_TOLD_MAX } from './pending-changes.ts';
+import { SOURCES_PER_ROUND_MAX } from './pending-changes.ts';
 
 const shared = (source: string) => ({ partition: { source, user: null }, cause: 'push' }) as const;
 const own = (source: string, user: string) => ({ partition: { source, user }, cause: 'push' }) as const;
 const changed = (source: string) => ({ name: 'changed', data: { source } });
 const READY = { name: 'ready', data: { heartbeat_s: 60 } };
 
-/** A hub behind a bare server, on which `user/client` is who calls. */
+/** A hub behind a bare server; the path `user/client` identifies the caller. */
 async function openHub(changes: Partial<EventHubParts> = {}) {
   const hub = new EventHub({
     tokens: { isGood: async () => true },
@@ -47,15 +47,15 @@ async function close(hub: EventHub, server: Server): Promise<void> {
   await new Promise((resolve) => server.close(resolve));
 }
 
-describe('what a device is told', () => {
-  it('[EVENT-1] the first event says how often to expect a sign of life', async () => {
+describe('events', () => {
+  it('[EVENT-1] the first event contains the heartbeat interval', async () => {
     const { url } = await openHub();
     const reader = await EventReader.open(url, 'anna/phone');
     expect(await reader.next()).toEqual(READY);
     reader.close();
   });
 
-  it('[EVENT-2] shared data changes for everybody, data of a user for the devices of that user', async () => {
+  it('[EVENT-2] a change of shared data is sent to all devices, a change of user data to the devices of the user', async () => {
     const { hub, listen } = await openHub();
     const [phone, tablet, bob] = [await listen('anna/phone'), await listen('anna/tablet'), await listen('bob/pc')];
     hub.committed(own('Order', 'anna'));
@@ -65,7 +65,7 @@ describe('what a device is told', () => {
     for (const reader of [phone, tablet, bob]) expect(await reader.next()).toEqual(changed('Product'));
   });
 
-  it('[EVENT-3] changes that follow each other are told once per source', async () => {
+  it('[EVENT-3] changes in quick succession are sent once per source', async () => {
     const { hub, listen } = await openHub();
     const phone = await listen('anna/phone');
     for (let count = 0; count < 1_000; count++) {
@@ -77,18 +77,18 @@ describe('what a device is told', () => {
     expect(await phone.next()).toEqual(changed('Last'));
   });
 
-  it('[EVENT-3] more sources than can be told are told as "pull everything"', async () => {
+  it('[EVENT-3] changes of too many sources are sent as one event to pull everything', async () => {
     const { hub, listen } = await openHub();
     const phone = await listen('anna/phone');
-    for (let count = 0; count < SOURCES_TOLD_MAX; count++) hub.committed(shared(`Source ${count}`));
-    for (let count = 0; count < SOURCES_TOLD_MAX; count++) {
+    for (let count = 0; count < SOURCES_PER_ROUND_MAX; count++) hub.committed(shared(`Source ${count}`));
+    for (let count = 0; count < SOURCES_PER_ROUND_MAX; count++) {
       expect(await phone.next()).toEqual(changed(`Source ${count}`));
     }
-    for (let count = 0; count <= SOURCES_TOLD_MAX; count++) hub.committed(shared(`Source ${count}`));
+    for (let count = 0; count <= SOURCES_PER_ROUND_MAX; count++) hub.committed(shared(`Source ${count}`));
     expect(await phone.next()).toEqual({ name: 'pull', data: {} });
   });
 
-  it('[EVENT-4] a ping reaches the device that listens, and whoever sends it knows', async () => {
+  it('[EVENT-4] a ping reaches the listening device, and its sender learns whether it did', async () => {
     const { hub, listen } = await openHub();
     const phone = await listen('anna/phone');
     expect(hub.ping('phone', { ping_id: 'p1', message: 'two\nlines "quoted"' })).toBe(true);
@@ -100,7 +100,7 @@ describe('what a device is told', () => {
 });
 
 describe('a connection', () => {
-  it('[EVENT-5] ends when the same device connects again, and says why', async () => {
+  it('[EVENT-5] a stream ends with its reason when the same device connects again', async () => {
     const { hub, listen } = await openHub();
     const older = await listen('anna/phone');
     const newer = await listen('anna/phone');
@@ -110,7 +110,7 @@ describe('a connection', () => {
     expect(hub.size).toBe(1);
   });
 
-  it('[EVENT-6] has heartbeats, and ends when its token does', async () => {
+  it('[EVENT-6] a stream has heartbeats, and ends when its token does', async () => {
     const good = new Set(['token of phone', 'token of tablet']);
     const { listen } = await openHub({ heartbeatMs: 25, tokens: { isGood: async (id) => good.has(id) } });
     const [phone, tablet] = [await listen('anna/phone'), await listen('anna/tablet')];
@@ -120,7 +120,7 @@ describe('a connection', () => {
     await tablet.heartbeats(10);
   });
 
-  it('[EVENT-6] survives a store that does not answer for a while', async () => {
+  it('[EVENT-6] a stream survives a store that does not answer for a while', async () => {
     let failures = 3;
     const isGood = async () => {
       if (failures-- > 0) throw new Error('no answer');
@@ -130,7 +130,7 @@ describe('a connection', () => {
     await (await listen('anna/phone')).heartbeats(2);
   });
 
-  it('[EVENT-6] ends at once when the device signs out', async () => {
+  it('[EVENT-6] a stream ends at once when the device signs out', async () => {
     const { hub, listen } = await openHub();
     const phone = await listen('anna/phone');
     hub.signOut('tablet');
@@ -138,7 +138,7 @@ describe('a connection', () => {
     expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
   });
 
-  it('[EVENT-6] is looked at at once when tokens may have ended, of one user or of all', async () => {
+  it('[EVENT-6] tokens of listening devices are checked at once when those of one or all users may have ended', async () => {
     const looked: string[] = [];
     const bad = new Set(['token of phone', 'token of pc']);
     const isGood = async (id: string) => {
@@ -156,7 +156,7 @@ describe('a connection', () => {
     expect(await tablet.next()).toEqual({ name: 'pull', data: {} });
   });
 
-  it('[MANY-4] ends when the device has begun to listen elsewhere since, and not when that was before', async () => {
+  it('[MANY-4] a stream ends when the device has listened elsewhere since, and not when it did so before', async () => {
     const { hub, listen } = await openHub({ clock: { nowMs: () => 1_000 } });
     const phone = await listen('anna/phone');
     hub.replaced('phone', 999);
@@ -174,13 +174,13 @@ describe('a connection', () => {
     expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'replaced' } }]);
   });
 
-  it('[EVENT-7] that does not keep up is told nothing, and to pull everything when it does', async () => {
+  it('[EVENT-7] a device that falls behind receives nothing, and an event to pull everything once it has caught up', async () => {
     const { hub, listen } = await openHub();
     const phone = await listen('anna/phone');
     phone.pause();
     const ping = { ping_id: 'p', message: 'x'.repeat(4_000) };
     let told = 0;
-    // Until what lies between the two is full, however much the system puts there.
+    // Until the buffers between both ends are full.
     while (hub.ping('phone', ping)) if (++told % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(hub.ping('phone', ping)).toBe(false);
     hub.committed(shared('Product'));
@@ -191,7 +191,7 @@ describe('a connection', () => {
     expect((await phone.next())?.name).toMatch(/^(?:changed|pull)$/);
   });
 
-  it('[EVENT-7] that never reads is cut off', async () => {
+  it('[EVENT-7] a device that never reads is cut off', async () => {
     const { hub, listen } = await openHub({ heartbeatMs: 25 });
     const phone = await listen('anna/phone');
     phone.pause();
@@ -202,7 +202,7 @@ describe('a connection', () => {
     expect(hub.size).toBe(0);
   });
 
-  it('[EVENT-8] is refused when there are too many, except to a device that has one', async () => {
+  it('[EVENT-8] a stream is refused when there are too many, except to a device that has one', async () => {
     const { hub, listen } = await openHub({ streamsMax: 2 });
     const phone = { user: 'anna', client: 'phone', tokenId: 't' };
     await listen('anna/phone');
@@ -214,7 +214,7 @@ describe('a connection', () => {
     expect(() => hub.requireRoom({ ...phone, client: 'third' })).not.toThrow();
   });
 
-  it('[EVENT-9] ends when the server stops, and no new one begins', async () => {
+  it('[EVENT-9] streams end when the server stops, and no new one is accepted', async () => {
     const { hub, listen } = await openHub();
     const readers = [await listen('anna/phone'), await listen('bob/pc')];
     hub.close();

@@ -9,10 +9,10 @@ export interface EventHubParts {
   readonly tokens: Pick<Tidemark['tokens'], 'isGood'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Nobody who listens hears nothing for longer. */
+  /** The longest time without an event or heartbeat. */
   readonly heartbeatMs: number;
   readonly streamsMax: number;
-  /** Hears of every device that begins to listen here, and when. */
+  /** Called when a device starts to listen here, with the time. */
   readonly onListen?: (client: string, atMs: number) => void;
 }
 
@@ -22,47 +22,47 @@ export interface LiveDevices {
   ping(client: string, ping: SyncEvents['ping']): boolean | Promise<boolean>;
 }
 
-/** Changes that follow each other within this time are told together. */
-const GATHER_MS = 20;
-/** Connections written to before others get their turn. */
+/** Changes within this time are sent as one event. */
+const BATCH_MS = 20;
+/** Connections that are written to in one turn of the event loop. */
 const CONNECTIONS_PER_TURN = 200;
-/** Everybody's heartbeat comes in one of so many turns, so that no turn is long. */
-const BEATS = 25;
-/** Heartbeats in a row at which a connection may be found behind before it is cut off. */
-const TURNS_BEHIND_MAX = 2;
+/** Heartbeats are spread over this number of ticks, so that no tick takes long. */
+const HEARTBEAT_TICKS = 25;
+/** A connection is cut off if it is behind at more heartbeats in a row. */
+const HEARTBEATS_BEHIND_MAX = 2;
 const RETRY_AFTER_S = 5;
 
 /**
- * Tells devices that listen what changed. These are hints: a device that misses one finds out at its next pull, so
- * nothing here is kept for anybody, and nobody waits for anybody.
+ * Sends events about changes to the devices that listen. Events are hints: a device that misses one notices the
+ * change at its next pull, so events are neither stored nor acknowledged.
  */
 export class EventHub implements LiveDevices {
   readonly #parts: EventHubParts;
   readonly #byClient = new Map<string, Connection>();
   readonly #byUser = new Map<string, Set<Connection>>();
-  readonly #beats = Array.from({ length: BEATS }, () => new Set<Connection>());
-  readonly #beatTimer: NodeJS.Timeout;
-  #beat = 0;
-  #isBeating = false;
-  /** Users whose tokens are to be looked at; null: everybody's. */
+  readonly #ticks = Array.from({ length: HEARTBEAT_TICKS }, () => new Set<Connection>());
+  readonly #timer: NodeJS.Timeout;
+  #tick = 0;
+  #isTicking = false;
+  /** Users whose tokens must be checked; null stands for all users. */
   readonly #toCheck = new Set<string | null>();
   #isChecking = false;
-  #news: PendingChanges | null = null;
-  #isTelling = false;
+  #pending: PendingChanges | null = null;
+  #isSending = false;
   #isClosed = false;
 
   constructor(parts: EventHubParts) {
     this.#parts = parts;
-    this.#beatTimer = setInterval(() => void this.#nextBeat(), Math.max(1, parts.heartbeatMs / BEATS));
-    this.#beatTimer.unref();
+    this.#timer = setInterval(() => void this.#nextTick(), Math.max(1, parts.heartbeatMs / HEARTBEAT_TICKS));
+    this.#timer.unref();
   }
 
-  /** Devices that listen. */
+  /** The number of devices that listen. */
   get size(): number {
     return this.#byClient.size;
   }
 
-  /** Refuses when there is no room; to be asked before anything of the answer is sent. */
+  /** Refuses if there are too many streams. To be called before the answer is started. */
   requireRoom({ client }: Listener): void {
     const { streamsMax } = this.#parts;
     if (this.#isClosed) throw new Refusal('overloaded', 'the server is stopping', [], RETRY_AFTER_S);
@@ -71,8 +71,8 @@ export class EventHub implements LiveDevices {
   }
 
   /**
-   * From here on the device is told what changes. A device listens once: its older connection ends. Returns what must
-   * be called when the device is gone.
+   * Sends events to the device from now on. A device has one stream: an older one ends. Returns the function to call
+   * when the device is gone.
    */
   connect(listener: Listener, response: ServerResponse): () => void {
     const connection = new Connection(listener, response, this.#parts.clock.nowMs());
@@ -80,52 +80,52 @@ export class EventHub implements LiveDevices {
     this.#byClient.set(listener.client, connection);
     const ofUser = this.#byUser.get(listener.user) ?? new Set();
     this.#byUser.set(listener.user, ofUser.add(connection));
-    // Into the turn that has just been: the first heartbeat is a whole round away.
-    this.#beats[(this.#beat + BEATS - 1) % BEATS]?.add(connection);
+    // Joins the tick that has just passed, so that the first heartbeat comes after a full interval.
+    this.#ticks[(this.#tick + HEARTBEAT_TICKS - 1) % HEARTBEAT_TICKS]?.add(connection);
     connection.send(eventBytes('ready', { heartbeat_s: Math.ceil(this.#parts.heartbeatMs / 1_000) }));
     if (this.#isClosed) connection.end();
     else this.#parts.onListen?.(listener.client, connection.sinceMs);
     return () => this.#forget(connection);
   }
 
-  /** Something changed; whom it concerns is told within a few milliseconds, once for all that change until then. */
+  /** Sends an event about the change to the devices it concerns. Changes of a few milliseconds are sent together. */
   readonly committed = ({ partition }: Committed): void => {
     if (this.size === 0 || this.#isClosed) return;
-    if (this.#news === null) {
-      this.#news = new PendingChanges();
-      if (!this.#isTelling) setTimeout(() => void this.#tell(), GATHER_MS).unref();
+    if (this.#pending === null) {
+      this.#pending = new PendingChanges();
+      if (!this.#isSending) setTimeout(() => void this.#sendPending(), BATCH_MS).unref();
     }
-    this.#news.note(partition);
+    this.#pending.note(partition);
   };
 
   ping(client: string, ping: SyncEvents['ping']): boolean {
     return this.#byClient.get(client)?.send(eventBytes('ping', ping)) ?? false;
   }
 
-  /** Outcomes wait for the device. */
+  /** Tells the device that outcomes wait for it. */
   outcomes(client: string): boolean {
     return this.#byClient.get(client)?.send(OUTCOMES) ?? false;
   }
 
-  /** The device has signed out or is gone. */
+  /** Ends the stream of a device that has signed out or was deleted. */
   signOut(client: string): void {
     this.#byClient.get(client)?.end(TOKEN_ENDED);
   }
 
-  /** The device listens at another server since then. */
+  /** Ends the stream of a device that has listened at another server since then. */
   replaced(client: string, atMs: number): void {
     const connection = this.#byClient.get(client);
     if (connection !== undefined && elapsedMs(connection.sinceMs, atMs) > 0) connection.end(REPLACED);
   }
 
-  /** Something may have changed that nobody told of: everybody is to pull everything. */
+  /** Makes all devices pull everything, because changes may have been missed. */
   async pullAll(): Promise<void> {
     await sendAll(this.#byClient.values(), PULL);
   }
 
   /**
-   * Tokens of the user, or of anybody, may have ended: those of devices that listen are looked at now, not only at the
-   * next heartbeat. What is asked for while others are looked at is done afterwards, once.
+   * Checks the tokens of listening devices now instead of at the next heartbeat, because tokens of the user (null: of
+   * any user) may have ended. Requests during a check are served by one check afterwards.
    */
   async recheck(user: string | null): Promise<void> {
     this.#toCheck.add(user);
@@ -145,7 +145,7 @@ export class EventHub implements LiveDevices {
   /** Ends all streams. Devices connect again, here or elsewhere. */
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#beatTimer);
+    clearInterval(this.#timer);
     for (const connection of this.#byClient.values()) connection.end();
   }
 
@@ -162,50 +162,50 @@ export class EventHub implements LiveDevices {
     const ofUser = this.#byUser.get(user);
     ofUser?.delete(connection);
     if (ofUser?.size === 0) this.#byUser.delete(user);
-    for (const beat of this.#beats) beat.delete(connection);
+    for (const tick of this.#ticks) tick.delete(connection);
   }
 
-  /** What changes while others are told is told in the next round. */
-  async #tell(): Promise<void> {
-    this.#isTelling = true;
+  /** Changes that arrive while events are sent are sent in the next round. */
+  async #sendPending(): Promise<void> {
+    this.#isSending = true;
     try {
-      for (let news = this.#takeNews(); news !== null; news = this.#takeNews()) {
-        for (const [user, changed] of news.byUser) await sendAll(this.#byUser.get(user) ?? [], bytesOf(changed));
-        const shared = bytesOf(news.shared);
+      for (let changes = this.#takePending(); changes !== null; changes = this.#takePending()) {
+        for (const [user, changed] of changes.byUser) await sendAll(this.#byUser.get(user) ?? [], bytesOf(changed));
+        const shared = bytesOf(changes.shared);
         if (shared.length > 0) await sendAll(this.#byClient.values(), shared);
       }
     } finally {
-      this.#isTelling = false;
+      this.#isSending = false;
     }
   }
 
-  #takeNews(): PendingChanges | null {
-    const news = this.#news;
-    this.#news = null;
-    return news;
+  #takePending(): PendingChanges | null {
+    const changes = this.#pending;
+    this.#pending = null;
+    return changes;
   }
 
-  async #nextBeat(): Promise<void> {
-    if (this.#isBeating) return;
-    this.#isBeating = true;
+  async #nextTick(): Promise<void> {
+    if (this.#isTicking) return;
+    this.#isTicking = true;
     try {
-      const turn = [...(this.#beats[this.#beat] ?? [])];
-      this.#beat = (this.#beat + 1) % BEATS;
-      for (const connection of turn) await this.#beatFor(connection);
+      const turn = [...(this.#ticks[this.#tick] ?? [])];
+      this.#tick = (this.#tick + 1) % HEARTBEAT_TICKS;
+      for (const connection of turn) await this.#sendHeartbeat(connection);
     } catch (error) {
-      // A store that does not answer now does at the next beat, or the server has other worries.
+      // The next heartbeat tries again.
       this.#parts.log.warn('heartbeat_failed', { reason: error instanceof Error ? error.message : String(error) });
     } finally {
-      this.#isBeating = false;
+      this.#isTicking = false;
     }
   }
 
-  async #beatFor(connection: Connection): Promise<void> {
-    if (connection.countTurnsBehind() > TURNS_BEHIND_MAX) return connection.destroy();
+  async #sendHeartbeat(connection: Connection): Promise<void> {
+    if (connection.countHeartbeatsBehind() > HEARTBEATS_BEHIND_MAX) return connection.destroy();
     if (await this.#endIfInvalid(connection)) connection.sendIfKeepingUp(HEARTBEAT);
   }
 
-  /** False: its token was not good any more. */
+  /** Returns false, and ends the stream, if its token is not valid any more. */
   async #endIfInvalid(connection: Connection): Promise<boolean> {
     const isGood = await this.#parts.tokens.isGood(connection.listener.tokenId, this.#parts.clock.nowMs());
     if (!isGood) connection.end(TOKEN_ENDED);
@@ -223,7 +223,7 @@ function bytesOf(changed: Changed): Buffer {
   return Buffer.concat([...changed].map((source) => eventBytes('changed', { source })));
 }
 
-/** All of them get the same bytes. Whoever comes or goes meanwhile may or may not. */
+/** Sends the same bytes to all connections. */
 async function sendAll(connections: Iterable<Connection>, bytes: Buffer): Promise<void> {
   let count = 0;
   for (const connection of [...connections]) {

@@ -1,33 +1,33 @@
 import type { PartitionKey } from '@tidemark/core';
 
-/** Sources told by name at once; beyond it devices are told to pull everything. */
-export const SOURCES_TOLD_MAX = 50;
+/** Sources named in one round of events; with more, devices are told to pull everything. */
+export const SOURCES_PER_ROUND_MAX = 50;
 
-/** The sources in which something changed, of one user or of everybody. */
+/** Changed sources of one user, or the shared ones. */
 export type Changed = ReadonlySet<string> | 'many';
 
-/** What changed since it was last told, however often. */
+/** The changes since the last round of events. */
 export class PendingChanges {
   #shared: Set<string> | 'many' = new Set();
   readonly #byUser = new Map<string, Set<string> | 'many'>();
 
   note({ source, user }: PartitionKey): void {
-    if (user === null) this.#shared = grown(this.#shared, source);
-    else this.#byUser.set(user, grown(this.#byUser.get(user) ?? new Set(), source));
+    if (user === null) this.#shared = withSource(this.#shared, source);
+    else this.#byUser.set(user, withSource(this.#byUser.get(user) ?? new Set(), source));
   }
 
   get shared(): Changed {
     return this.#shared;
   }
 
-  /** What changed of each user's own. */
+  /** Changes of each user's own data. */
   get byUser(): ReadonlyMap<string, Changed> {
     return this.#byUser;
   }
 }
 
-function grown(sources: Set<string> | 'many', source: string): Set<string> | 'many' {
+function withSource(sources: Set<string> | 'many', source: string): Set<string> | 'many' {
   if (sources === 'many') return sources;
   sources.add(source);
-  return sources.size > SOURCES_TOLD_MAX ? 'many' : sources;
+  return sources.size > SOURCES_PER_ROUND_MAX ? 'many' : sources;
 }

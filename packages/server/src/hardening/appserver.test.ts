@@ -6,7 +6,7 @@ let server: TestServer;
 let admin: Caller;
 
 beforeAll(async () => {
-  // The port is 0, so the server learns its own address only when it listens.
+  // With port 0 the server learns its address only when it listens.
   server = await startTestServer({ publicUrl: 'https://sync.example' });
   admin = new Caller(server.url, server.token);
   await admin.post('/rc/v1/system/appserver', { adapter_url: 'http://127.0.0.1:1/kept' });
@@ -40,7 +40,7 @@ it.each([
   ' http://backend.example',
   'http://backend.example/\nx',
   `http://backend.example/${'x'.repeat(3_000)}`,
-])('[HARD-41] the URL %j is refused', async (url) => {
+])('[HARD-41] the URL %j is refused as the address of the backend', async (url) => {
   expect(await refusalOf(url)).toBe('url_not_allowed');
 });
 
@@ -66,13 +66,13 @@ it.each([
 });
 
 it.each(['http://u:secret@h.example/', 'http://u@h.example/', 'http://:secret@h.example/', 'http://@h.example/'])(
-  '[HARD-45] the login in %s is refused and not repeated',
+  '[HARD-45] the credentials in %s are refused and not repeated',
   async (url) => {
     expect(await refusalOf(url)).toBe('url_not_allowed');
   },
 );
 
-it('[HARD-46] the server is not its own backend, however its address is spelt', async () => {
+it('[HARD-46] the server refuses its own address as the backend, in every spelling', async () => {
   const { port } = server;
   const spellings = [
     '127.0.0.1',

@@ -26,14 +26,14 @@ async function push(body: unknown, operation = 'push_objects', source = 'Order')
   return code ?? (status === 200 ? (answer as { readonly changed: number }).changed : status);
 }
 
-/** JSON that `JSON.stringify` would not write. */
+/** Sends JSON that `JSON.stringify` would not produce. */
 async function pushText(text: string) {
   const { status, code } = await admin.postText('/app/v1/Order/push_objects', text);
   return code ?? status;
 }
 
 describe('documents', () => {
-  it('[HARD-15] names that look like keys of the store are ordinary names', async () => {
+  it('[HARD-15] document names that look like keys of the store are ordinary names', async () => {
     for (const name of ['user:admin:password', 'api_token:x', 'user%00admin', '..%2F..%2Ftidemark.json']) {
       const reply = await admin.get(`/rc/v1/store/${name}`);
       expect([name, reply.code]).toEqual([name, name.includes('%00') ? 'invalid_name' : 'doc_not_found']);
@@ -42,7 +42,7 @@ describe('documents', () => {
     expect((await admin.get('/rc/v1/users/admin')).status).toBe(200);
   });
 
-  it('[HARD-16] a star alone is no name where it means nothing', async () => {
+  it('[HARD-16] a star alone is refused as a document name where it has no meaning', async () => {
     const replies = [
       await admin.get('/rc/v1/store/*'),
       await admin.post('/rc/v1/store/*', { data: 'x' }),
@@ -59,7 +59,7 @@ describe('documents', () => {
     expect((await admin.get('/rc/v1/users')).body).toEqual(['admin', 'anna']);
   });
 
-  it('[HARD-16] stars, question marks and brackets inside a name stand for themselves', async () => {
+  it('[HARD-16] stars, question marks and brackets inside a name have no special meaning', async () => {
     for (const name of ['a*b', '?', '[a]', 'a%3Fb']) {
       await admin.post(`/rc/v1/store/${encodeURIComponent(decodeURIComponent(name))}`, { data: name });
     }
@@ -69,7 +69,7 @@ describe('documents', () => {
   });
 
   it.each([[7], [[]], [null], [true], [{ 1: 'x' }], [{ 1: [] }], [{ 1: null }]])(
-    '[HARD-17] the content %j is none',
+    '[HARD-17] the content %j is refused',
     async (data) => {
       const reply = await admin.post('/rc/v1/store/content', { data });
       expect(reply).toMatchObject({ status: 400, code: 'invalid_request' });
@@ -78,7 +78,7 @@ describe('documents', () => {
     },
   );
 
-  it('[HARD-18] what is appended to another type changes nothing', async () => {
+  it('[HARD-18] appending to a document of another type changes nothing', async () => {
     await admin.post('/rc/v1/store/text', { data: 'text' });
     expect((await admin.post('/rc/v1/store/text', { data: { 1: { a: 1 } }, append: true })).code).toBe('type_conflict');
     expect((await admin.get('/rc/v1/store/text')).body).toBe('text');
@@ -104,7 +104,7 @@ describe('users', () => {
   });
 
   it.each(['admin', 'roles', 'hashed_password', 'token', 'Admin', 'is_admin', 'salt', 'Password'])(
-    '[HARD-20] [HARD-21] the attribute %s is the server’s own',
+    '[HARD-20] [HARD-21] the attribute %s cannot be set by callers',
     async (name) => {
       const attributes = { login: 'mallory', password: 'x', harmless: 1, [name]: true };
       expect((await admin.post('/rc/v1/users', { attributes })).code).toBe('reserved_attribute');
@@ -116,7 +116,7 @@ describe('users', () => {
     },
   );
 
-  it('[HARD-22] nobody is called __proto__', async () => {
+  it('[HARD-22] the login __proto__ is refused', async () => {
     expect((await admin.post('/rc/v1/users', { attributes: { login: '__proto__', password: 'x' } })).code).toBe(
       'invalid_name',
     );
@@ -125,12 +125,12 @@ describe('users', () => {
     expect((await admin.postText('/rc/v1/users', text)).code).toBe('forbidden_key');
   });
 
-  it('[HARD-24] the last administrator stays', async () => {
+  it('[HARD-24] the last administrator cannot be deleted', async () => {
     expect(await admin.delete('/rc/v1/users/admin')).toMatchObject({ status: 409, code: 'last_admin' });
     expect((await admin.get('/rc/v1/users/admin')).status).toBe(200);
   });
 
-  it('[HARD-25] an unknown device is not found, and a pin is for administrators', async () => {
+  it('[HARD-25] an unknown device gets 404, and only administrators see push addresses', async () => {
     expect(await admin.get('/rc/v1/clients/unknown')).toMatchObject({ status: 404, code: 'client_not_found' });
     await library.tidemark.clients.register('anna', { client_id: 'phone', device_pin: 'pin of the phone' });
     const { token } = (await admin.post('/rc/v1/tokens', { name: 'r', scopes: ['read'] })).body as { token: string };
@@ -148,17 +148,23 @@ describe('sources', () => {
     [1e12, 'invalid_value'],
     [null, null],
     [0, null],
-  ])('[HARD-26] [HARD-27] the refresh time %j, by every verb and spelling', async (refresh_time, code) => {
-    for (const word of ['read_state', 'readstate']) {
-      const path = `/rc/v1/${word}/users/anna/sources/Order`;
-      expect((await admin.post(path, { refresh_time })).code).toBe(code);
-      expect((await admin.put(path, { refresh_time })).code).toBe(code);
-    }
-  });
+  ])(
+    '[HARD-26] [HARD-27] the refresh time %j is handled alike by every method and spelling',
+    async (refresh_time, code) => {
+      for (const word of ['read_state', 'readstate']) {
+        const path = `/rc/v1/${word}/users/anna/sources/Order`;
+        expect((await admin.post(path, { refresh_time })).code).toBe(code);
+        expect((await admin.put(path, { refresh_time })).code).toBe(code);
+      }
+    },
+  );
 
-  it.each(['foo', 'APP', '__proto__', 'constructor', 'app%20', '*'])('[HARD-28] there is no type %s', async (type) => {
-    expect(await admin.get(`/rc/v1/sources/type/${type}`)).toMatchObject({ status: 422, code: 'invalid_value' });
-  });
+  it.each(['foo', 'APP', '__proto__', 'constructor', 'app%20', '*'])(
+    '[HARD-28] the partition type %s is refused',
+    async (type) => {
+      expect(await admin.get(`/rc/v1/sources/type/${type}`)).toMatchObject({ status: 422, code: 'invalid_value' });
+    },
+  );
 
   it.each([[-2], ['x'], [2 ** 53], [1.5], [null], [1e300]])(
     '[HARD-29] the poll interval %j is refused',
@@ -170,16 +176,16 @@ describe('sources', () => {
 });
 
 describe('pushes', () => {
-  it('[HARD-30] to a source that does not exist, or cannot', async () => {
+  it('[HARD-30] pushes to a source that does not exist or has an invalid name are refused', async () => {
     const objects = { user_id: 'anna', objects: {} };
     expect(await push(objects, 'push_objects', 'None')).toBe('source_not_found');
-    // The dots are sent as they are: nothing on the way may take them for a folder.
+    // The dots are sent unencoded: nothing on the way may treat them as a folder.
     expect(await push(objects, 'push_objects', '..')).toBe('invalid_name');
     expect(await push(objects, 'push_objects', '*')).toBe('invalid_name');
     expect(await push(objects, 'push_objects', 'x'.repeat(300))).toBe('invalid_name');
   });
 
-  it('[HARD-31] for a user who does not exist, or cannot', async () => {
+  it('[HARD-31] pushes for a user who does not exist or has an invalid login are refused', async () => {
     expect(await push({ user_id: 'nobody', objects: {} })).toBe('user_not_found');
     expect(await push({ objects: {} })).toBe('invalid_request');
     expect(await push({ user_id: ['anna'], objects: {} })).toBe('invalid_request');
@@ -187,7 +193,7 @@ describe('pushes', () => {
     expect(await push({ user_id: '*', objects: {} }, 'push_objects', 'Product')).toBe('invalid_name');
   });
 
-  it('[HARD-32] of what are no objects', async () => {
+  it('[HARD-32] a push whose objects are not objects is refused', async () => {
     for (const objects of [null, [], ['1'], 'x', 7])
       expect(await push({ user_id: 'anna', objects })).toBe('invalid_request');
     for (const objects of [null, {}, { 1: {} }, 'x', [7], [null]]) {
@@ -195,7 +201,7 @@ describe('pushes', () => {
     }
   });
 
-  it('[HARD-33] of an object without attributes adds nothing', async () => {
+  it('[HARD-33] a pushed object without attributes adds nothing', async () => {
     expect(await push({ user_id: 'anna', objects: { empty: {} } })).toBe(0);
     expect((await admin.get('/rc/v1/users/anna/sources/Order/docs/md')).body).not.toHaveProperty('empty');
   });
@@ -205,18 +211,18 @@ describe('pushes', () => {
     '{"user_id":"anna","objects":{"1":{"__proto__":1}}}',
     '{"user_id":"anna","objects":{"1":{"a":{"b":[{"__proto__":{}}]}}}}',
     '{"user_id":"anna","objects":{"1":{"a":{"\\u005f_proto__":1}}}}',
-  ])('[HARD-34] %s is refused', async (text) => {
+  ])('[HARD-34] a push with %s is refused', async (text) => {
     expect(await pushText(text)).toBe('forbidden_key');
     expect(Object.prototype).not.toHaveProperty('a');
   });
 
-  it('[HARD-35] of as many objects as allowed, and of one more', async () => {
+  it('[HARD-35] a push of the largest allowed number of objects is accepted, and one more is refused', async () => {
     const objects = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [index, {}]));
     expect(await push({ user_id: 'anna', objects })).toBe(0);
     expect(await push({ user_id: 'anna', objects: { ...objects, more: {} } })).toBe('limit_exceeded');
   });
 
-  it('[HARD-36] with attributes in another order, or a wrong previous state, leave the structure sound', async () => {
+  it('[HARD-36] pushes with reordered attributes or a wrong previous state leave consistent data', async () => {
     await push({ user_id: 'anna', objects: { f: { a: 1, b: { x: 1, y: 2 }, c: 3 } } }, 'fast_insert');
     expect(await push({ user_id: 'anna', data: { f: { c: 3, b: { y: 2, x: 1 } } } }, 'fast_delete')).toBe(1);
     expect(
@@ -243,20 +249,20 @@ describe('pushes', () => {
       '{"user_id":"bob","objects":{},"user\\u005fid":"anna"}',
       'invalid_json',
     ],
-  ])('[HARD-34] with %s are refused', async (_what, text, code) => {
+  ])('[HARD-34] pushes with %s are refused', async (_what, text, code) => {
     expect(await pushText(text)).toBe(code);
   });
 });
 
 describe('statistics', () => {
-  it('[HARD-37] a pattern made to take for ever is refused', async () => {
+  it('[HARD-37] a pattern with exponential cost is refused', async () => {
     const names = (pattern: string) => admin.get(`/rc/v1/system/stats?names=${encodeURIComponent(pattern)}`);
     expect(await names('*a*a*a*a*a*a*a*a*a*b')).toMatchObject({ status: 422, code: 'invalid_value' });
     expect((await names('*a'.repeat(8))).status).toBe(200);
     expect((await names('x'.repeat(513))).code).toBe('invalid_value');
   });
 
-  it('[HARD-38] bounds that are none are refused, and those the wrong way round hold nothing', async () => {
+  it('[HARD-38] invalid time bounds are refused, and reversed bounds match nothing', async () => {
     await push({ objects: { 1: { a: 1 } } }, 'push_objects', 'Product');
     const read = (bounds: string) => admin.get(`/rc/v1/system/stats?metric=sources:push_objects:Product&${bounds}`);
     expect((await read('start=abc')).code).toBe('invalid_request');
@@ -266,20 +272,20 @@ describe('statistics', () => {
     expect((await read('start=5&finish=2')).body).toEqual([]);
   });
 
-  it('[HARD-39] a question about nothing is none', async () => {
+  it('[HARD-39] a statistics query without a metric is refused', async () => {
     for (const query of ['', '?', '?start=0&finish=1']) {
       expect(await admin.get(`/rc/v1/system/stats${query}`)).toMatchObject({ status: 400, code: 'invalid_request' });
     }
   });
 
-  it('[HARD-40] a metric is no path into the store', async () => {
+  it('[HARD-40] a metric name cannot address other entries of the store', async () => {
     for (const metric of ['../user:x', '__proto__', 'user', 'x'.repeat(2_000), '%00', '*']) {
       const reply = await admin.get(`/rc/v1/system/stats?metric=${metric}`);
       expect([reply.status, reply.code]).toEqual([404, 'metric_not_found']);
     }
   });
 
-  it('[HARD-40] strangers do not grow the set of metrics', async () => {
+  it('[HARD-40] requests of strangers create no metrics', async () => {
     const keys = async () => (await admin.get('/rc/v1/system/stats?names=*')).body as readonly string[];
     await admin.get('/rc/v1/users/a');
     const before = await keys();

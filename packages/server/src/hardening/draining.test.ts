@@ -10,9 +10,9 @@ import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { ADMIN_PASSWORD, startTestServer } from '@tidemark/testing/server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
-// The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+// The built server in its own process. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../../cli/dist/main.js', import.meta.url));
-/** Long enough for any machine; a test that needs the end of it kills the server instead. */
+/** Longer than any test; a test kills the server instead of waiting for the end. */
 const LONG_MS = '600000';
 
 let folder: TemporaryFolder;
@@ -55,7 +55,7 @@ function get(url: string, agent: Agent): Promise<IncomingMessage & { readonly te
   });
 }
 
-it('[REST-41] told to stop, a server says that it is draining and still answers, each time as the last on its connection', async () => {
+it('[REST-41] a stopping server reports that it is draining and still answers, closing each connection after its answer', async () => {
   const { server, url } = await start({ TIDEMARK_SHUTDOWN_DRAIN_MS: LONG_MS });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   expect((await get(`${url}/readyz`, agent)).headers.connection).toBe('keep-alive');
@@ -67,13 +67,13 @@ it('[REST-41] told to stop, a server says that it is draining and still answers,
   agent.destroy();
 });
 
-it('[REST-41] the pause is over: the server has ended by itself, and well', async () => {
+it('[REST-41] a stopping server ends by itself with exit code 0 after the drain time', async () => {
   const { server } = await start({ TIDEMARK_SHUTDOWN_DRAIN_MS: '1' });
   server.kill('SIGTERM');
   expect(await once(server, 'close')).toEqual([0, null]);
 });
 
-it('[REST-42] a connection that is idle when the server stops is ended, and not reset when its caller is just sending', async () => {
+it('[REST-42] an idle connection of a stopping server is ended, and not reset while its caller is sending', async () => {
   const server = await startTestServer();
   const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
   const closed = new Promise<string>((resolve) => {
@@ -85,7 +85,7 @@ it('[REST-42] a connection that is idle when the server stops is ended, and not 
   await once(socket, 'data');
   const stopped = server.close();
   await once(socket, 'end');
-  // What a caller sends that has not seen the end yet. A second write would show a reset that the first one caused.
+  // Sent by a caller that has not seen the end yet. A second write would show a reset caused by the first.
   socket.write(question);
   await new Promise((resolve) => setImmediate(resolve));
   socket.end(question);
@@ -93,13 +93,13 @@ it('[REST-42] a connection that is idle when the server stops is ended, and not 
   await stopped;
 });
 
-it('[REST-42] a request that is under way when the server stops is answered, and ends its connection', async () => {
+it('[REST-42] a request under way when the server stops is answered, and its connection is closed', async () => {
   const server = await startTestServer();
   const socket = connect(server.port, '127.0.0.1');
   await once(socket, 'connect');
   const body = JSON.stringify({ login: 'admin', password: ADMIN_PASSWORD });
   const head = `POST /rc/v1/system/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n`;
-  // The server asks for the body, so the request has surely begun.
+  // The server asks for the body, so the request has certainly begun.
   socket.write(`${head}expect: 100-continue\r\n\r\n`);
   const [asked] = (await once(socket, 'data')) as [Buffer];
   expect(asked.toString()).toContain('100 Continue');
@@ -117,7 +117,7 @@ it('[REST-42] a request that is under way when the server stops is answered, and
 });
 
 it.each([[[]], [['--workers', '2']]])(
-  '[CONF-15] SIGHUP reads the log level anew and names what needs a restart (%j)',
+  '[CONF-15] SIGHUP applies the log level and logs the settings that need a restart (%j)',
   async (args) => {
     const file = join(folder.path, 'tidemark.config.json');
     await writeFile(file, JSON.stringify({ log_level: 'warn' }));

@@ -6,7 +6,7 @@ const ASKED_MAX = 1_000;
 const PASSWORD = 'barnacle';
 const CONFIRMED = { ...testConfig('').valkey, confirmReplicas: 1, sentinelPassword: PASSWORD };
 
-it('[VALKEY-19] [VALKEY-22] [VALKEY-24] while a sentinel replaces a primary callers get 503 with a time to come back, and then all that was answered is there', async () => {
+it('[VALKEY-19] [VALKEY-22] [VALKEY-24] during a failover by sentinel callers get 503 with Retry-After, and afterwards all acknowledged data is there', async () => {
   const sentinel = await startValkeySentinel(2, { password: PASSWORD });
   onTestFinished(() => sentinel.remove());
   const server = await startTestServer({ store: sentinel.address, valkey: CONFIRMED });
@@ -29,7 +29,7 @@ it('[VALKEY-19] [VALKEY-22] [VALKEY-24] while a sentinel replaces a primary call
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   expect(answered.length).toBe(11);
-  // The new primary is left and found once more when the sentinel tells that it is one.
+  // The server reconnects once more when the sentinel announces the new primary.
   const md = await untilServed(caller, '/rc/v1/users/*/sources/Product/docs/md');
   expect(Object.keys(md.body as object)).toEqual(expect.arrayContaining(answered));
   expect((await untilServed(caller, '/readyz')).status).toBe(200);

@@ -48,12 +48,12 @@ describe('a body', () => {
     ['with something behind it', '{"data":"x"}{', 'invalid_json'],
     ['of quotes without end', `{"data":"${'\\"'.repeat(1_000)}`, 'invalid_json'],
     ['of nothing but closing brackets', ']'.repeat(1_000), 'invalid_json'],
-  ])('[HARD-51] %s is refused', async (_what, text, code) => {
+  ])('[HARD-51] a body that is %s is refused', async (_what, text, code) => {
     const reply = await admin.postText('/rc/v1/store/x', text);
     expect([reply.status, reply.code]).toEqual([400, code]);
   });
 
-  it('[HARD-51] that is not UTF-8 is refused, and nothing of it repeated', async () => {
+  it('[HARD-51] a body that is not UTF-8 is refused, and nothing of it is repeated', async () => {
     const body = Buffer.concat([Buffer.from('{"data":"top secret'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
     const reply = await admin.postText('/rc/v1/store/x', body);
     expect(reply.code).toBe('invalid_json');
@@ -64,28 +64,28 @@ describe('a body', () => {
   it.each([
     ['lists', '[', ']'],
     ['objects', '{"a":', '}'],
-  ])('[HARD-52] nested 100,000 deep in %s is refused', async (_what, open, close) => {
+  ])('[HARD-52] a body nested 100,000 levels deep in %s is refused', async (_what, open, close) => {
     const deep = `${open.repeat(100_000)}1${close.repeat(100_000)}`;
     for (const text of [deep, `{"data":${deep}}`, `{"data":{"1":{"a":${deep}}}}`]) {
       expect((await admin.postText('/rc/v1/store/x', text)).code).toBe('too_deep');
     }
   });
 
-  it('[HARD-52] that is nothing but brackets costs no memory', async () => {
+  it('[HARD-52] a body of brackets only is refused without using memory', async () => {
     const before = process.memoryUsage().rss;
     const text = `{"data":${'['.repeat(4_900_000)}${']'.repeat(4_900_000)}}`;
     expect((await admin.postText('/rc/v1/store/x', text)).code).toBe('too_deep');
     expect(process.memoryUsage().rss - before).toBeLessThan(150e6);
   });
 
-  it('[HARD-52] may hold a value as deep as allowed, and not one deeper', async () => {
+  it('[HARD-52] a body may contain a value at the depth limit, and not one level deeper', async () => {
     const value = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`) as unknown;
     expect((await admin.post('/rc/v1/store/deep', { data: { 1: { a: value(32) } } })).status).toBe(200);
     expect((await admin.post('/rc/v1/store/deep', { data: { 1: { a: value(33) } } })).code).toBe('too_deep');
   });
 
   it.each(['gzip', 'deflate', 'br', 'GZip', 'identity, gzip', 'x'])(
-    '[HARD-53] packed as %s is not unpacked',
+    '[HARD-53] a body compressed with %s is refused without decompressing it',
     async (encoding) => {
       const bomb = gzipSync(Buffer.alloc(10_000_000, 0x20));
       const reply = await admin.postText('/rc/v1/store/x', bomb, { 'content-encoding': encoding });
@@ -107,7 +107,7 @@ describe('a body', () => {
     expect((await admin.postText('/rc/v1/store/x', '{"data":"x"}', type)).status).toBe(200);
   });
 
-  it('[HARD-53] as large as allowed is read, and one byte more refused, announced or not', async () => {
+  it('[HARD-53] a body at the size limit is read, and one byte more is refused, with or without a length', async () => {
     const small = await startTestServer({ bodyBytesMax: 1_000 });
     onTestFinished(() => small.close());
     const caller = new Caller(small.url, small.token);
@@ -126,7 +126,7 @@ describe('a body', () => {
     expect(((await caller.get('/rc/v1/store/x')).body as string).length).toBe(1_000 - '{"data":""}'.length);
   });
 
-  it('[HARD-53] a body far above the limit gets 413, announced or not, and the connection is closed', async () => {
+  it('[HARD-53] a body far above the limit gets 413, with or without a length, and the connection is closed', async () => {
     const body = Buffer.from(JSON.stringify({ data: 'x'.repeat(12_000_000) }));
     for (const isAnnounced of [true, false]) {
       const length: Record<string, string> = isAnnounced ? { 'content-length': String(body.length) } : {};
@@ -135,7 +135,7 @@ describe('a body', () => {
         const outgoing = request(`${server.url}/rc/v1/store/x`, { method: 'POST', agent: false, headers });
         outgoing.end(body);
         const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-        // Whatever becomes of the rest of the body, the answer is here.
+        // The answer is there, whatever happens to the rest of the body.
         outgoing.on('error', () => undefined);
         const text = (await response.setEncoding('utf8').toArray()).join('');
         outgoing.destroy();
@@ -153,7 +153,7 @@ describe('a method', () => {
   const LISTED = 'allow: DELETE, GET, HEAD, POST, PUT';
 
   it.each(['PROPFIND', 'LINK', 'M-SEARCH', 'FOO', 'get'])(
-    '[HARD-56] %s is told which ones there are',
+    '[HARD-56] the method %s gets a list of the allowed methods',
     async (method) => {
       const answer = await rawRequest(`${method} /rc/v1/users HTTP/1.1`, ['host: x']);
       expect(answer).toMatch(/^HTTP\/1\.1 405 /);
@@ -167,26 +167,26 @@ describe('a method', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 405 .*"code":"method_not_allowed"/s);
   });
 
-  it('[HARD-56] TRACE gives nothing back', async () => {
+  it('[HARD-56] TRACE does not echo the request', async () => {
     const answer = await rawRequest('TRACE /rc/v1/users HTTP/1.1', ['host: x', 'x-secret: seen']);
     expect(answer).toMatch(/^HTTP\/1\.1 405 /);
     expect(answer).toContain('allow: GET, HEAD, POST');
     expect(answer).not.toContain('seen');
   });
 
-  it('[HARD-56] that a path does not take is told what it takes', async () => {
+  it('[HARD-56] a method that a path does not take gets 405 with the methods it takes', async () => {
     const reply = await admin.delete('/rc/v1/system/license');
     expect([reply.status, reply.code, reply.headers.allow]).toEqual([405, 'method_not_allowed', 'GET, HEAD']);
   });
 });
 
 describe('a request', () => {
-  it('[HARD-57] without Host is refused in HTTP/1.1', async () => {
+  it('[HARD-57] a request without Host gets 400 in HTTP/1.1', async () => {
     expect(await rawRequest('GET /healthz HTTP/1.1')).toMatch(/^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
     expect(await rawRequest('GET /healthz HTTP/1.0')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('[HARD-57] from whatever Host finds it in no answer', async () => {
+  it('[HARD-57] the Host of a request does not appear in any answer', async () => {
     const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-for': 'evil.example' };
     for (const path of ['/openapi.json', '/docs/', '/rc/v1/users', '/nowhere', '/rc/v1/system/license', '/readyz']) {
       const reply = await admin.get(path, headers);
@@ -201,7 +201,7 @@ describe('a request', () => {
     ['a folded header', ['x-a: b', ' c']],
     ['a header without a name', [': x']],
     ['a space before the colon', ['x-a : b']],
-  ])('[HARD-57] with %s is no HTTP', async (_what, headers) => {
+  ])('[HARD-57] a request with %s is refused as invalid HTTP', async (_what, headers) => {
     const lines = ['POST /rc/v1/store/x HTTP/1.1', 'host: x', ...headers, 'content-type: application/json'];
     const answer = await sendRaw(server.port, `${lines.join('\r\n')}\r\n\r\n{"data":"smuggled"}`);
     expect(answer).toMatch(/^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
@@ -227,7 +227,7 @@ describe('a request', () => {
   });
 
   it.each(['null', 'https://evil.example', 'http://127.0.0.1'])(
-    '[HARD-59] from the origin %s gets no CORS headers',
+    '[HARD-59] a request from the origin %s gets no CORS headers',
     async (origin) => {
       const headers = { origin, 'x-origin': origin, 'access-control-request-method': 'POST' };
       const replies = [
@@ -243,7 +243,7 @@ describe('a request', () => {
     },
   );
 
-  it('[HARD-59] is answered in a way that no browser keeps or guesses at', async () => {
+  it('[HARD-59] answers carry headers that forbid caching and content sniffing', async () => {
     await admin.post('/rc/v1/store/page', { data: '<script>alert(1)</script>' });
     const { headers } = await admin.get('/rc/v1/store/page', { accept: 'text/html' });
     expect(headers).toMatchObject({
@@ -263,20 +263,20 @@ describe('a request', () => {
     '/docs/static//etc/passwd',
     '/docs/static/..\\..\\package.json',
     '/docs/../../etc/passwd',
-  ])('[HARD-15] %s leads to no file outside the viewer', async (path) => {
+  ])('[HARD-15] %s leads to no file outside of the viewer', async (path) => {
     const answer = await rawRequest(`GET ${path} HTTP/1.1`, ['host: x']);
     expect(answer).toMatch(/^HTTP\/1\.1 4/);
     expect(answer).not.toMatch(/root:|"version"/);
   });
 
-  it('[HARD-61] cannot put the viewer of the description into a frame of another site', async () => {
+  it('[HARD-61] the viewer of the description cannot be framed by another site', async () => {
     const { headers } = await stranger.get('/docs/');
     expect(String(headers['content-security-policy'])).toMatch(/frame-ancestors 'self'/);
   });
 });
 
 describe('the description', () => {
-  it('[CONN-6] the description has an ETag, and whoever names it gets 304', async () => {
+  it('[CONN-6] the description has an ETag, and a request with it gets 304', async () => {
     for (const path of ['/openapi.json', '/docs/json']) {
       const { status, headers, body } = await stranger.get(path);
       expect([status, (body as { openapi: string }).openapi]).toEqual([200, '3.1.0']);
@@ -299,9 +299,9 @@ describe('the description', () => {
   });
 });
 
-describe('our own faults', () => {
-  it('[HARD-62] are told without a stack, a path, a key or anything of the data', async () => {
-    // A hash that the server cannot read is a fault of the data, not of whoever logs in.
+describe('internal errors', () => {
+  it('[HARD-62] an internal error reveals no stack, path, key or data', async () => {
+    // A hash that cannot be read is an error in the data, not of the caller.
     const password = 'password of the damaged';
     await library.tidemark.users.create({ attributes: { login: 'damaged', password } });
     const reply = await stranger.post('/rc/v1/system/login', { login: 'damaged', password });
@@ -319,7 +319,7 @@ describe('our own faults', () => {
     expect(faults.join()).not.toContain(password);
   });
 
-  it('[HARD-63] and our measurements are for those with a token, unless they are made public', async () => {
+  it('[HARD-63] metrics need a token unless they are public', async () => {
     expect(await stranger.get('/metrics')).toMatchObject({ status: 401, code: 'token_missing' });
     expect((await stranger.get('/readyz')).body).toEqual({ status: 'ready' });
     expect((await admin.get('/metrics')).text).toContain('tidemark_http_request_seconds');

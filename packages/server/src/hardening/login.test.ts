@@ -20,7 +20,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** A server of its own, for what makes a server cautious. */
+/** A separate server, because the test triggers its rate limits. */
 async function anotherServer(): Promise<{ server: TestServer; stranger: Caller }> {
   const other = await startTestServer();
   const caller = new Caller(other.url, null);
@@ -32,7 +32,7 @@ async function anotherServer(): Promise<{ server: TestServer; stranger: Caller }
 }
 
 describe('a login that is refused', () => {
-  it('[HARD-1] a wrong password tells as much as an unknown login: nothing', async () => {
+  it('[HARD-1] a wrong password and an unknown login get the same answer', async () => {
     const wrong = await stranger.post(LOGIN, { login: 'admin', password: 'wrong' });
     const unknown = await stranger.post(LOGIN, { login: 'nobody', password: 'wrong' });
     expect([wrong.status, wrong.code]).toEqual([401, 'invalid_credentials']);
@@ -41,7 +41,7 @@ describe('a login that is refused', () => {
   });
 
   it.each([[undefined], [null], [7], [['x']], [{}], [true]])(
-    '[HARD-2] the password %j is no password',
+    '[HARD-2] the password %j is refused',
     async (password) => {
       expect(await stranger.post(LOGIN, { login: 'admin', password })).toMatchObject({
         status: 400,
@@ -50,17 +50,17 @@ describe('a login that is refused', () => {
     },
   );
 
-  it('[HARD-3] an empty password opens nothing', async () => {
+  it('[HARD-3] an empty password is refused', async () => {
     expect(await stranger.post(LOGIN, { login: 'admin', password: '' })).toMatchObject({ code: 'invalid_credentials' });
   });
 
-  it('[HARD-4] a login that is a query is none', async () => {
+  it('[HARD-4] a login that is a query expression is refused', async () => {
     for (const login of [{ $ne: null }, { $gt: '' }, ['admin'], true]) {
       expect(await stranger.post(LOGIN, { ...RIGHT, login })).toMatchObject({ status: 400, code: 'invalid_request' });
     }
   });
 
-  it('[HARD-7] a user who is no administrator gets no token', async () => {
+  it('[HARD-7] a user who is not an administrator gets no token', async () => {
     const admin = new Caller(server.url, server.token);
     onTestFinished(() => admin.close());
     await admin.post('/rc/v1/users', { attributes: { login: 'anna', password: 'of anna' } });
@@ -73,14 +73,14 @@ describe('a login that is refused', () => {
     ['application/x-www-form-urlencoded', `login=admin&password=${ADMIN_PASSWORD}`],
     ['multipart/form-data; boundary=x', '--x--'],
     ['text/plain', JSON.stringify(RIGHT)],
-  ])('[HARD-8] a login as %s is not read', async (type, body) => {
+  ])('[HARD-8] a login sent as %s is refused', async (type, body) => {
     const reply = await stranger.postText(LOGIN, body, { 'content-type': type });
     expect([reply.status, reply.code]).toEqual([415, 'unsupported_media_type']);
   });
 });
 
 describe('guessing', () => {
-  it('[HARD-5] the sixth bad login in a minute is not even tried, and neither is a good one', async () => {
+  it('[HARD-5] the sixth failed login in a minute is refused unchecked, and so is a correct one', async () => {
     const { server: guessed, stranger: guesser } = await anotherServer();
     for (let attempt = 0; attempt < FAILED_LOGINS_PER_ADDRESS_MAX; attempt++) {
       expect((await guesser.post(LOGIN, { login: `user ${attempt}`, password: 'x' })).code).toBe('invalid_credentials');
@@ -92,13 +92,13 @@ describe('guessing', () => {
     const admin = new Caller(guessed.url, guessed.token);
     onTestFinished(() => admin.close());
     expect((await admin.get('/rc/v1/users')).body).toEqual(['admin']);
-    // What was not even tried is not written down one by one: a guesser must not fill the disk.
+    // Refused attempts get no entries of their own, so that guessing cannot fill the disk.
     const trail = (await admin.get('/rc/v1/audit')).body as readonly { readonly result: string }[];
     expect(trail.filter(({ result }) => result === 'rate_limited')).toEqual([]);
     expect(trail.filter(({ result }) => result === 'invalid_credentials').length).toBe(FAILED_LOGINS_PER_ADDRESS_MAX);
   });
 
-  it('[AUDIT-4] bad logins of one address for one account are one fact of the audit trail, with a count', async () => {
+  it('[AUDIT-4] failed logins of one address for one account are one audit entry with a count', async () => {
     const { server: guessed, stranger: guesser } = await anotherServer();
     for (let attempt = 0; attempt < 3; attempt++) await guesser.post(LOGIN, { login: 'admin', password: 'x' });
     const admin = new Caller(guessed.url, guessed.token);
@@ -109,7 +109,7 @@ describe('guessing', () => {
     ]);
   });
 
-  it('[HARD-5] an address is the one that the proxy saw, not one that the caller made up', async () => {
+  it('[HARD-5] the address is the one that the proxy saw, not one that the caller claims', async () => {
     const behind = await startTestServer({ trustProxy: true });
     const caller = new Caller(behind.url, null);
     onTestFinished(async () => {
@@ -125,7 +125,7 @@ describe('guessing', () => {
     expect(await guess('10.0.0.2', 'another')).toBe('invalid_credentials');
   });
 
-  it('[HARD-5] a minute later one may try again', async () => {
+  it('[HARD-5] logins are accepted again after a minute', async () => {
     const clock = settableClock();
     const limiter = new LoginLimiter(clock);
     const fail = () => limiter.attempt('10.0.0.1', 'admin', async () => null);
@@ -137,7 +137,7 @@ describe('guessing', () => {
     expect(await fail()).toBeNull();
   });
 
-  it('[HARD-5] an account is guarded whatever the addresses, and other accounts are not its prisoners', async () => {
+  it('[HARD-5] an account is protected across addresses, and other accounts are not affected', async () => {
     const limiter = new LoginLimiter(settableClock());
     const attempt = (address: number, login: string) =>
       limiter.attempt(`10.0.0.${address}`, login, async () => (login === 'good' ? login : null));
@@ -159,7 +159,7 @@ describe('guessing', () => {
     ).toEqual(['0:0:0:0::/64', '2001:db8:0:0::/64', '2001:db8:0:0::/64', 'fe80:0:0:0::/64', '10.0.0.1', '10.0.0.1']);
   });
 
-  it('[HARD-5] attempts that are refused unread do not push out what is known of others', async () => {
+  it('[HARD-5] attempts that are refused unchecked do not evict the counters of others', async () => {
     const limiter = new LoginLimiter(settableClock());
     const fail = (address: string, login: string) => limiter.attempt(address, login, async () => null);
     for (let guesser = 0; guesser < FAILED_LOGINS_PER_ACCOUNT_MAX; guesser++) await fail(`10.0.0.${guesser}`, 'admin');
@@ -170,7 +170,7 @@ describe('guessing', () => {
     await expect(fail('10.8.8.8', 'admin')).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
-  it('[HARD-5] guessing many at once gains nothing', async () => {
+  it('[HARD-5] guessing in parallel gains nothing', async () => {
     const limiter = new LoginLimiter(settableClock());
     let tried = 0;
     const guesses = Array.from({ length: 100 }, () =>
@@ -187,7 +187,7 @@ describe('guessing', () => {
     expect(outcomes.filter((outcome) => outcome === 'rate_limited').length).toBe(100 - FAILED_LOGINS_PER_ADDRESS_MAX);
   });
 
-  it('[HARD-6] 500 logins at once: each gets a token or is told to come back, and memory stays', async () => {
+  it('[HARD-6] of 500 concurrent logins each gets a token or a refusal with Retry-After, and memory stays bounded', async () => {
     const { server: crowded } = await anotherServer();
     const crowd = Array.from({ length: 25 }, () => new Caller(crowded.url, null));
     onTestFinished(() => {
@@ -207,7 +207,7 @@ describe('guessing', () => {
     expect(peak - before).toBeLessThan(200e6);
   });
 
-  it('[HARD-6] a login no longer than a login can be is read, a longer one is not', async () => {
+  it('[HARD-6] a login body at the size limit is read, and a larger one is refused', async () => {
     const { stranger: caller } = await anotherServer();
     const login = 'x'.repeat(16_384 - JSON.stringify({ login: '', password: 'x' }).length);
     expect((await caller.post(LOGIN, { login, password: 'x' })).code).toBe('invalid_credentials');

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 
 const BLOCK_MS = 100;
 
-/** Keeps the event loop busy all the time, a tenth of a second at a time, until it is told to stop. */
+/** Keeps the event loop busy in blocks of a tenth of a second until it is stopped. */
 function hogEventLoop(): () => void {
   let isHogging = true;
   const hog = () => {
@@ -19,8 +19,8 @@ function hogEventLoop(): () => void {
   };
 }
 
-it('[HARD-69] a server that cannot keep up turns requests away before their body, and tells how it is', async () => {
-  // The bound comes later: starting a server can hold the event loop, too.
+it('[HARD-69] an overloaded server refuses requests before their body, and its readiness says so', async () => {
+  // The bound is set later, because the start of a server can block the event loop, too.
   const overload = { eventLoopDelayMsMax: Number.POSITIVE_INFINITY, heapPercentMax: 100, rssBytesMax: 0 };
   const server = await startTestServer({ overload });
   onTestFinished(server.close);
@@ -43,7 +43,7 @@ it('[HARD-69] a server that cannot keep up turns requests away before their body
     'content-length: 5000000',
     `x-sync-api-token: ${server.token}`,
   ];
-  // Nothing of the body is sent, and the answer comes all the same.
+  // The answer comes although no body is sent.
   expect(await sendRaw(server.port, `${head.join('\r\n')}\r\n\r\n`)).toMatch(
     /^HTTP\/1\.1 503 [\s\S]*"code":"overloaded"/,
   );

@@ -21,7 +21,7 @@ afterAll(async () => {
   await server.close();
 });
 
-it('[HARD-47] one user is as good as a list of one, and an unknown one is listed', async () => {
+it('[HARD-47] a ping accepts one user as well as a list, and lists unknown users', async () => {
   expect((await admin.post(PING, { user_id: 'anna' })).body).toMatchObject({ users: 1, unknown_users: [] });
   expect((await admin.post(PING, { user_id: ['anna', 'eve'] })).body).toMatchObject({
     users: 1,
@@ -29,7 +29,7 @@ it('[HARD-47] one user is as good as a list of one, and an unknown one is listed
   });
 });
 
-it('[HARD-47] as many users as allowed, and one more', async () => {
+it('[HARD-47] a ping accepts the largest allowed number of users, and refuses one more', async () => {
   const users = Array.from({ length: 1_000 }, (_, index) => `user ${index}`);
   expect((await admin.post(PING, { user_id: users })).status).toBe(200);
   expect(await admin.post(PING, { user_id: [...users, 'more'] })).toMatchObject({
@@ -38,7 +38,7 @@ it('[HARD-47] as many users as allowed, and one more', async () => {
   });
 });
 
-it('[HARD-47] what is no user is refused', async () => {
+it('[HARD-47] a ping to invalid users is refused', async () => {
   expect((await admin.post(PING, { user_id: '*' })).code).toBe('invalid_name');
   expect((await admin.post(PING, { user_id: ['__proto__'] })).code).toBe('invalid_name');
   for (const user_id of [null, 7, {}, [7], [['anna']], undefined]) {
@@ -62,7 +62,7 @@ it.each([
   expect((await admin.post(PING, { user_id: 'anna', ...fields })).code).toBe(code);
 });
 
-it('[HARD-49] a caller who pings without end is slowed down, and others are not', async () => {
+it('[HARD-49] a caller that exceeds the ping limit is refused, and others are not', async () => {
   const flooded = await startTestServer({ limits: { ...server.config.limits, pingsPerMinuteMax: 5 } });
   onTestFinished(() => flooded.close());
   const caller = new Caller(flooded.url, flooded.token);

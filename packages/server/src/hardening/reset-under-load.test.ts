@@ -21,7 +21,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Makes users, sources, objects and documents as long as it is wanted; gives the answers that are not allowed. */
+/** Creates users, sources, objects and documents until it is stopped. Returns the unexpected answers. */
 async function write(writer: number, goesOn: () => boolean): Promise<readonly string[]> {
   const odd: string[] = [];
   for (let count = 0; goesOn(); count++) {
@@ -41,7 +41,7 @@ async function write(writer: number, goesOn: () => boolean): Promise<readonly st
   return odd;
 }
 
-it('[REST-22] a reset among running requests leaves nothing of the old life in the new one', async () => {
+it('[REST-22] a reset under load leaves nothing of the old data', async () => {
   let isDone = false;
   const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer, () => !isDone));
   const epochs = new Set<string>();
@@ -55,7 +55,7 @@ it('[REST-22] a reset among running requests leaves nothing of the old life in t
   await expectConsistent();
 });
 
-/** What there is belongs to something that exists, and what the routes say is what the store says. */
+/** All data belongs to existing owners, and the routes return what the store holds. */
 async function expectConsistent(): Promise<void> {
   expect(await library.verify()).toEqual([]);
   const names = new Set((await library.tidemark.sources.list()).map(({ name }) => name));

@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildHttp } from '../http/app.ts';
 
-/** Both ends are in this process: twice as many files are open, which most systems allow. */
+/** Both ends are in this process, so twice as many files are open. */
 const IDLE_SOCKETS = 5_000;
 
 let server: TestServer;
@@ -31,7 +31,7 @@ afterAll(async () => {
   await server.close();
 });
 
-describe('too much of a head', () => {
+describe('oversized request heads', () => {
   it.each([
     [
       '100 kB of one header',
@@ -64,20 +64,20 @@ describe('too much of a head', () => {
     expect(answer).toContain(`"code":"${code}"`);
   });
 
-  it('[HARD-54] as many headers as fit are read', async () => {
+  it('[HARD-54] headers up to the size limit are read', async () => {
     const headers = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`x-${index}`, 'y'.repeat(20)]));
     expect((await admin.get('/rc/v1/users', headers)).status).toBe(200);
   });
 });
 
 describe('slow callers', () => {
-  it('[HARD-55] have ten seconds for the headers, a minute for the request, and are looked for every second', () => {
+  it('[HARD-55] time-outs are ten seconds for headers and a minute for a request, checked every second', () => {
     const { headersTimeout, requestTimeout, keepAliveTimeout, maxConnections } = http;
     expect({ headersTimeout, requestTimeout, keepAliveTimeout, maxConnections }).toEqual({
       headersTimeout: 10_000,
       requestTimeout: 60_000,
       keepAliveTimeout: 72_000,
-      // Ten thousand, and as many again as devices may listen.
+      // Ten thousand, plus one per device that may listen.
       maxConnections: 10_000 + server.config.devices.streamsMax,
     });
     expect((http as unknown as { readonly connectionsCheckingInterval: number }).connectionsCheckingInterval).toBe(
@@ -96,7 +96,7 @@ describe('slow callers', () => {
       'half a chunk',
       'POST /things HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n50\r\n{"a":',
     ],
-  ])('[HARD-55] who sends %s and then no more is told so and closed', async (_what, sent) => {
+  ])('[HARD-55] a caller that sends %s and then stops gets a refusal and is closed', async (_what, sent) => {
     const { port } = await impatientServer();
     const socket = openRaw(port);
     socket.write(sent);
@@ -104,7 +104,7 @@ describe('slow callers', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
   });
 
-  it('[HARD-55] who sends a byte now and then is closed all the same', async () => {
+  it('[HARD-55] a caller that sends one byte now and then is closed', async () => {
     const { port } = await impatientServer();
     const socket = openRaw(port);
     const drip = setInterval(() => socket.write('x'), 20);
@@ -113,7 +113,7 @@ describe('slow callers', () => {
     expect(await readToEnd(socket)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('[HARD-55] who was refused and does not hang up is hung up on', async () => {
+  it('[HARD-55] a caller that does not hang up after a refusal is disconnected', async () => {
     const accepted = once(http, 'connection') as Promise<[Socket]>;
     const socket = openRaw(server.port);
     onTestFinished(() => void socket.destroy());
@@ -124,9 +124,9 @@ describe('slow callers', () => {
     await closed;
   });
 
-  it('[HARD-55] five thousand idle sockets keep nobody from being served', async () => {
+  it('[HARD-55] five thousand idle sockets do not keep others from being served', async () => {
     const sockets: Socket[] = [];
-    // Some at a time: the system holds only so many that have not been accepted yet.
+    // In groups, because the backlog of the system is bounded.
     while (sockets.length < IDLE_SOCKETS) {
       sockets.push(...(await Promise.all(Array.from({ length: 250 }, () => connected(server.port)))));
     }
@@ -139,7 +139,7 @@ describe('slow callers', () => {
     expect((await stranger.get('/healthz')).status).toBe(200);
   });
 
-  it('[HARD-55] idle sockets are closed, every one', async () => {
+  it('[HARD-55] all idle sockets are closed', async () => {
     const { port } = await impatientServer();
     const sockets = await Promise.all(Array.from({ length: 200 }, () => connected(port)));
     const answers = await Promise.all(sockets.map(readToEnd));
@@ -147,10 +147,10 @@ describe('slow callers', () => {
   });
 });
 
-/** A server that waits for tenths of seconds where the real one waits for seconds. */
+/** A server whose time-outs are tenths of seconds instead of seconds. */
 async function impatientServer(): Promise<{ readonly port: number }> {
-  const patience = { headersMs: 150, requestMs: 300, checkMs: 50 };
-  const app = await buildHttp({ bodyBytesMax: 1_000, patience }, (to) => {
+  const timeouts = { headersMs: 150, requestMs: 300, checkMs: 50 };
+  const app = await buildHttp({ bodyBytesMax: 1_000, timeouts }, (to) => {
     to.get('/healthz', () => ({ status: 'ok' }));
     to.post('/things', () => ({ stored: true }));
   });
@@ -166,18 +166,18 @@ async function connected(port: number): Promise<Socket> {
   return socket;
 }
 
-describe('whoever asks before sending', () => {
+describe('Expect: 100-continue', () => {
   const head = (length: number) =>
     `POST /rc/v1/store/expected HTTP/1.1\r\nhost: x\r\nx-sync-api-token: ${server.token}\r\nconnection: close\r\n` +
     `content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: ${length}\r\n\r\n`;
 
-  it('[HARD-58] a body that is too large is told so before any of it is sent', async () => {
+  it('[HARD-58] a body that is too large is refused before it is sent', async () => {
     const answer = await sendRaw(server.port, head(99_999_999));
     expect(answer).toMatch(/^HTTP\/1\.1 413 .*"code":"body_too_large"/s);
     expect(answer).not.toContain('100 Continue');
   });
 
-  it('[HARD-58] a body that will be read is asked for', async () => {
+  it('[HARD-58] a body that will be read gets 100 Continue', async () => {
     const socket = openRaw(server.port);
     const body = '{"data":"x"}';
     socket.write(head(body.length));
@@ -186,7 +186,7 @@ describe('whoever asks before sending', () => {
     expect(await readToEnd(socket)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('[HARD-58] another expectation is not met', async () => {
+  it('[HARD-58] an unknown expectation is refused', async () => {
     const lines = ['GET /healthz HTTP/1.1', 'host: x', 'expect: miracles', 'connection: close'];
     expect(await sendRaw(server.port, `${lines.join('\r\n')}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 417 /);
   });
@@ -198,8 +198,8 @@ describe('large bodies', () => {
     `POST /rc/v1/store/large HTTP/1.1\r\nhost: x\r\nx-sync-api-token: ${server.token}\r\n` +
     `content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: ${BYTES}\r\n\r\n`;
 
-  it('[HARD-66] take no more room together than there is, and give it back however they end', async () => {
-    // Each is asked for its body and then sends none, so it surely has its room.
+  it('[HARD-66] large bodies are bounded together, and release their share however they end', async () => {
+    // Each gets 100 Continue and then sends nothing, so it certainly holds its share.
     const sockets = Array.from({ length: 7 }, () => openRaw(server.port));
     onTestFinished(() => {
       for (const socket of sockets) socket.destroy();

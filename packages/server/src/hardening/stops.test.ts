@@ -7,16 +7,16 @@ import { Dice, type Library, openLibrary, seededRandom, temporaryFolder } from '
 import { ADMIN_PASSWORD, logIn } from '@tidemark/testing/server';
 import { afterAll, expect, it } from 'vitest';
 
-/** Each starts a server. As many as one likes by hand: `STOP_ROUNDS=20 npm test -- stops.test.ts`. */
+/** Each round starts a server. More rounds by hand: `STOP_ROUNDS=20 npm test -- stops.test.ts`. */
 const ROUNDS = Number(process.env.STOP_ROUNDS ?? 5);
 const SEED = Number(process.env.STOP_SEED ?? 1);
 const WORKERS = 8;
-/** Answers before the server is stopped: enough to be in the middle of things, few enough for many rounds. */
+/** Answers before the server is stopped: enough to be under load, few enough for many rounds. */
 const ANSWERS_MIN = 10;
 const ANSWERS_MAX = 150;
 const OBJECTS_PER_PUSH = 3;
 
-// The server as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
+// The built server in its own process. `npm test` builds before it runs this.
 const MAIN = fileURLToPath(new URL('../../../cli/dist/main.js', import.meta.url));
 
 const children: ChildProcess[] = [];
@@ -36,17 +36,17 @@ async function startServer(folder: string): Promise<{ readonly child: ChildProce
   return { child, url: line.split(' ').at(-1) ?? '' };
 }
 
-/** One request of a worker, and what became of it. */
+/** One request of a worker and its result. */
 interface Sent {
   readonly path: string;
   /** What must be found later: ids of objects, or a line of a document. */
   readonly marks: readonly string[];
-  /** All of it was handed to the system before the server was told to stop. */
+  /** True if it was handed to the system completely before the server was told to stop. */
   isEarly: boolean;
   outcome: 'answered' | 'refused' | 'cut' | 'nothing' | null;
 }
 
-/** What all workers know of the server: whether it was told to stop. */
+/** State shared by all workers. */
 class Load {
   readonly sent: Sent[] = [];
   answered = 0;
@@ -64,7 +64,7 @@ class Load {
   }
 }
 
-/** Writes without a pause over one connection, until the server does not take it any more. */
+/** Writes without a pause over one connection, until the server closes it. */
 async function work(load: Load, url: string, token: string, round: number, worker: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (let count = 0; ; count++) {
@@ -94,7 +94,7 @@ interface Wire {
   readonly body: string;
 }
 
-/** Whether the connection can be used again. */
+/** Returns true if the connection can be used again. */
 function send(load: Load, sent: Sent, { url, token, agent, body }: Wire): Promise<boolean> {
   const headers = {
     'content-type': 'application/json',
@@ -136,7 +136,7 @@ interface Plan {
   readonly dice: Dice;
 }
 
-/** Lets the workers write, stops the server in the middle of it, and gives what was sent and how the server ended. */
+/** Lets the workers write, stops the server under load, and returns the requests and the exit of the server. */
 async function round({ folder, signal, dice }: Plan, token: string | null, number: number) {
   const { child, url } = await startServer(folder);
   const valid = token ?? (await populate(url));
@@ -144,7 +144,7 @@ async function round({ folder, signal, dice }: Plan, token: string | null, numbe
   const workers = Array.from({ length: WORKERS }, (_, worker) => work(load, url, valid, number, worker));
   await load.until(dice.between(ANSWERS_MIN, ANSWERS_MAX));
   const closed = once(child, 'close') as Promise<[number | null, string | null]>;
-  // Both in one go: nothing can be handed to the system between them.
+  // Synchronous, so that nothing is handed to the system in between.
   load.isStopped = true;
   child.kill(signal);
   const [code, killedBy] = await closed;
@@ -162,7 +162,7 @@ async function populate(url: string): Promise<string> {
   return token;
 }
 
-/** Every mark in the store, as often as it is there. */
+/** Counts every mark in the store. */
 async function marksIn({ tidemark }: Library): Promise<ReadonlyMap<string, number>> {
   const found = new Map<string, number>();
   for (const id of (await tidemark.readObjects({ source: 'Order', user_id: 'anna' })).keys()) found.set(id, 1);
@@ -174,7 +174,7 @@ async function marksIn({ tidemark }: Library): Promise<ReadonlyMap<string, numbe
   return found;
 }
 
-/** What was acknowledged and is not there exactly once, and what is there by half. */
+/** Returns acknowledged marks that are not there exactly once, and partly applied requests. */
 function faultsOf(sent: readonly Sent[], found: ReadonlyMap<string, number>): readonly string[] {
   return sent.flatMap(({ marks, outcome }) => {
     const counts = marks.map((mark) => found.get(mark) ?? 0);
@@ -185,7 +185,7 @@ function faultsOf(sent: readonly Sent[], found: ReadonlyMap<string, number>): re
   });
 }
 
-/** Runs the rounds on one folder, each server going on where the last one was stopped. */
+/** Runs the rounds on one folder, each server continuing where the last one was stopped. */
 async function runRounds(
   signal: NodeJS.Signals,
   check: (report: Awaited<ReturnType<typeof round>>) => void,
@@ -216,15 +216,15 @@ async function runRoundsIn(plan: Plan, check: (report: Awaited<ReturnType<typeof
   }
 }
 
-// Side by side: most of a round is the start of a server, which keeps one core busy.
-it.concurrent('[REST-31] told to stop under load, the server answers all that has reached it, ends well and loses nothing', () =>
+// Concurrent: most of a round is the start of a server, which keeps one core busy.
+it.concurrent('[REST-31] a server stopped under load answers every request that has reached it, exits with 0 and loses nothing', () =>
   runRounds('SIGTERM', ({ sent, code, killedBy }) => {
     expect({ code, killedBy }).toEqual({ code: 0, killedBy: null });
     expect(sent.filter(({ isEarly, outcome }) => isEarly && outcome !== 'answered')).toEqual([]);
     expect(sent.filter(({ outcome }) => outcome === 'cut' || outcome === 'refused')).toEqual([]);
   }));
 
-it.concurrent('[REST-32] killed under load, the server has lost nothing it acknowledged and has nothing by half', () =>
+it.concurrent('[REST-32] a server killed under load has lost no acknowledged write and applied none partly', () =>
   runRounds('SIGKILL', ({ killedBy }) => {
     expect(killedBy).toBe('SIGKILL');
   }));

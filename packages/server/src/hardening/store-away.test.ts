@@ -23,7 +23,7 @@ afterEach(async () => {
 const push = (id: string) => caller.post('/app/v1/Product/push_objects', { objects: { [id]: { a: 1 } } });
 const md = async () => Object.keys((await caller.get('/rc/v1/users/*/sources/Product/docs/md')).body as object);
 
-/** Asks until the store has been found again; until then the answer is always the same refusal. */
+/** Repeats the request until the store is back; until then every answer must be the same refusal. */
 async function untilServed<T extends { readonly status: number; readonly code: string | null }>(
   ask: () => Promise<T>,
 ): Promise<T> {
@@ -35,7 +35,7 @@ async function untilServed<T extends { readonly status: number; readonly code: s
   throw new Error('the store was never found again');
 }
 
-it('[VALKEY-19] a store that is away is 503 store_unavailable with a time to come back, and nothing else', async () => {
+it('[VALKEY-19] while the store is away requests get 503 store_unavailable with Retry-After, and nothing else', async () => {
   expect((await push('1')).status).toBe(200);
   await valkey.kill();
   for (const answer of [await push('2'), await caller.get('/rc/v1/users'), await caller.get('/rc/v1/clients/x')]) {
@@ -50,7 +50,7 @@ it('[VALKEY-19] a store that is away is 503 store_unavailable with a time to com
   expect((await caller.get('/readyz')).status).toBe(200);
 });
 
-it('[VALKEY-19] a store that hangs is told the same, and goes on when it does', async () => {
+it('[VALKEY-19] while the store hangs requests get the same refusal, and work again when it does', async () => {
   process.kill(valkey.pid, 'SIGSTOP');
   const answers = await Promise.all([push('1'), push('2'), caller.get('/rc/v1/users')]);
   expect(answers.map(({ code }) => code)).toEqual(Array.from({ length: 3 }, () => 'store_unavailable'));
@@ -59,7 +59,7 @@ it('[VALKEY-19] a store that hangs is told the same, and goes on when it does', 
   expect(await md()).toContain('3');
 });
 
-it('[VALKEY-19] a store without memory is 507 store_full, and goes on reading', async () => {
+it('[VALKEY-19] a store without memory gives 507 store_full, and reads still work', async () => {
   await push('1');
   await valkey.call('CONFIG', 'SET', 'maxmemory', 1);
   const { status, code } = await push('2');
@@ -67,7 +67,7 @@ it('[VALKEY-19] a store without memory is 507 store_full, and goes on reading', 
   expect(await md()).toEqual(['1']);
 });
 
-it('[VALKEY-19] says at /readyz how the store keeps what it acknowledges', async () => {
+it('[VALKEY-19] /readyz shows how durable acknowledged writes are', async () => {
   const { body } = await caller.get('/readyz');
   const { durability, checks } = body as { durability: string; checks: { name: string; detail: string }[] };
   expect(durability).toBe('durable');

@@ -27,13 +27,13 @@ async function tokenFor(...scopes: readonly string[]): Promise<{ readonly token:
 }
 
 describe('a token', () => {
-  it('[HARD-9] is demanded before anything of the request is looked at', async () => {
+  it('[HARD-9] a token is checked before anything else of the request', async () => {
     const reply = await stranger.postText('/rc/v1/users', '{"torn');
     expect([reply.status, reply.code]).toEqual([401, 'token_missing']);
     expect(reply.headers['www-authenticate']).toBe('Bearer realm="tidemark"');
   });
 
-  it('[HARD-10] with one character changed is none, wherever that is', async () => {
+  it('[HARD-10] a token with one changed character is refused, wherever it is', async () => {
     for (let place = 0; place < server.token.length; place++) {
       const other = server.token[place] === 'A' ? 'B' : 'A';
       const changed = server.token.slice(0, place) + other + server.token.slice(place + 1);
@@ -41,7 +41,7 @@ describe('a token', () => {
     }
   });
 
-  it('[HARD-10] that this server never gave, or has taken back, is none', async () => {
+  it('[HARD-10] a token that this server never issued, or has revoked, is refused', async () => {
     const other = await startTestServer();
     onTestFinished(() => other.close());
     expect(await withToken(other.token)).toMatchObject({ status: 401, code: 'token_invalid' });
@@ -51,7 +51,7 @@ describe('a token', () => {
     expect(await withToken(token)).toMatchObject({ status: 401, code: 'token_invalid' });
   });
 
-  it('[HARD-10] is revoked by a change of password, and another one by nobody else’s', async () => {
+  it('[HARD-10] a change of the password revokes the tokens of the user, and of nobody else', async () => {
     await admin.post('/rc/v1/users', { attributes: { login: 'anna', password: 'first' } });
     const issued = await admin.post('/rc/v1/tokens', { name: 'of anna', scopes: ['read'], user: 'anna' });
     const { token } = issued.body as { readonly token: string };
@@ -62,7 +62,7 @@ describe('a token', () => {
     expect(await withToken(server.token)).toMatchObject({ status: 200 });
   });
 
-  it('[HARD-11] in the query, the body or a cookie is not looked for', async () => {
+  it('[HARD-11] a token in the query, the body or a cookie is ignored', async () => {
     const { token } = server;
     for (const reply of [
       await stranger.get(`/rc/v1/users?x-sync-api-token=${token}`),
@@ -80,20 +80,20 @@ describe('a token', () => {
     ['a lone carriage return', 'a\rb', 400],
     ['a NUL', 'a\0b', 400],
     ['100 kB', 'a'.repeat(100_000), 431],
-  ])('[HARD-12] with %s is refused as HTTP', async (_what, token, status) => {
+  ])('[HARD-12] a token with %s is refused as invalid HTTP', async (_what, token, status) => {
     const head = `GET /rc/v1/users HTTP/1.1\r\nhost: x\r\nx-sync-api-token: ${token}\r\n\r\n`;
     const answer = await sendRaw(server.port, head);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(answer).toContain(status === 431 ? '"code":"headers_too_large"' : '"code":"invalid_request"');
   });
 
-  it('[HARD-12] as long as the headers may be is merely none', async () => {
+  it('[HARD-12] a token of 8,000 characters gets 401', async () => {
     expect(await withToken('t'.repeat(8_000))).toMatchObject({ status: 401, code: 'token_invalid' });
   });
 });
 
 describe('scopes', () => {
-  it('[HARD-13] reading does not write, pushing does not administer, and neither does a device', async () => {
+  it('[HARD-13] read tokens cannot write, push tokens and device tokens cannot administer', async () => {
     await admin.post('/rc/v1/sources', { name: 'Product', partition_type: 'app' });
     const push = '/app/v1/Product/push_objects';
     const may = async (scope: string) => {
@@ -114,7 +114,7 @@ describe('scopes', () => {
     expect(await may('admin')).toEqual([200, 200, 200, 200, 'forbidden']);
   });
 
-  it('[HARD-14] who must not reset cannot, nor make a token that may', async () => {
+  it('[HARD-14] a token without admin:reset can neither reset nor create a token that may', async () => {
     const caller = new Caller(server.url, (await tokenFor('admin')).token);
     onTestFinished(() => caller.close());
     expect(await caller.post('/rc/v1/system/reset', {})).toMatchObject({ status: 403, code: 'forbidden' });
@@ -156,7 +156,7 @@ describe('scopes', () => {
     expect(await caller.post('/rc/v1/tokens', { name: 'x', scopes: ['read'] })).toMatchObject({ status: 401 });
   });
 
-  it('[HARD-14] a server that must not be reset is not, whoever asks', async () => {
+  it('[HARD-14] a server on which resets are off refuses them to everybody', async () => {
     const kept = await startTestServer({ isResetAllowed: false });
     onTestFinished(() => kept.close());
     const caller = new Caller(kept.url, kept.token);

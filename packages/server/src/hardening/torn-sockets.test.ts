@@ -15,19 +15,19 @@ import { PIPELINED_WAITING_MAX } from '../limits.ts';
 import { allRoutes } from '../routes/all-routes.ts';
 
 const SOURCE = 'Order';
-/** Bodies are padded beyond the size from which they are counted. */
+/** Pads bodies beyond the size from which they are counted. */
 const PADDING = ' '.repeat(100_000);
-/** More than any route asks of the store, so that every loop ends. */
+/** More than any route makes calls to the store, so that every loop ends. */
 const CALLS_MAX = 60;
 const TURNS_MAX = 20_000;
 const CLOSING_TURNS_MAX = 200;
-/** For what is done after the answer of the store, which must be seen before the next socket. */
+/** Turns for work after the answer of the store, which must be observed before the next socket. */
 const FOLLOWING_TURNS = 20;
 const VIEWER_FILE = '/docs/static/swagger-ui-bundle.js';
 
 /**
- * Holds back one answer of the store. An engine over a network takes its time for each; here each is made to take
- * exactly as long as a socket needs to close.
+ * Holds back one answer of the store, as long as the socket needs to close. An engine over a network would delay
+ * each.
  */
 class HeldStore {
   #countdown = -1;
@@ -44,7 +44,7 @@ class HeldStore {
     }
   }
 
-  /** Resolves when the answer of that number is held, counted from now on, with what lets go of it. */
+  /** Resolves when the answer with that number is held, with the function that releases it. */
   holdNext(number: number): Promise<() => void> {
     this.#countdown = number;
     return new Promise((resolve) => {
@@ -78,7 +78,7 @@ let admin: Caller;
 let adminToken: string;
 let deviceToken: string;
 let client: string;
-/** Pulls whose answer is made and has not left, and the most there were at once. */
+/** Pulls whose answer is ready and not sent, and their maximum. */
 let unsentPulls = 0;
 let unsentPullsMost = 0;
 /** Snapshots whose iterator has not ended. */
@@ -168,7 +168,7 @@ interface Sent {
   readonly body?: unknown;
 }
 
-/** A request for a route: names that exist where there are some, and bodies that pass their schema. */
+/** Builds a request for a route, with existing names and a body that matches the schema. */
 function requestFor(method: string, template: string): Sent {
   const names: Readonly<Record<string, string>> = {
     source_name: SOURCE,
@@ -212,7 +212,7 @@ const BODIES = (): Readonly<Record<string, unknown>> => ({
   'POST /app/v1/:source_name/fast_insert': { user_id: 'anna', objects: { 2: { a: 1 } } },
 });
 
-/** The bytes of a request. Those of logins are short: longer ones are refused unread. */
+/** The bytes of a request. Login bodies are short, because longer ones are refused unread. */
 function bytesOf({ method, path, body }: Sent): string {
   const token = path.startsWith('/sync/') ? deviceToken : adminToken;
   const head = [`${method} ${path} HTTP/1.1`, 'host: x', `authorization: Bearer ${token}`];
@@ -222,7 +222,7 @@ function bytesOf({ method, path, body }: Sent): string {
   return `${head.join('\r\n')}\r\n\r\n${text}`;
 }
 
-/** Sockets that have emitted `close`; their property of that name is true a little earlier. */
+/** Sockets that have emitted `close`; the property `closed` is true a little earlier. */
 const gone = new WeakSet<Socket>();
 
 async function accepted(): Promise<readonly [Socket, Socket]> {
@@ -234,7 +234,7 @@ async function accepted(): Promise<readonly [Socket, Socket]> {
   return [theirs, ours];
 }
 
-/** However it came to that. */
+/** Resolves when the socket is closed, by an end or by an error. */
 async function closed(socket: Socket): Promise<void> {
   if (!gone.has(socket)) await new Promise((resolve) => socket.once('close', resolve));
 }
@@ -246,11 +246,11 @@ function bytesWithoutBody(request: Sent): string {
 }
 
 /**
- * Sends the bytes and closes the socket while that answer of the store is held. What follows must not hold anything.
- * False: the store is not asked so often.
+ * Sends the bytes and closes the socket while that answer of the store is held. Nothing may stay held afterwards.
+ * Returns false if the store is called less often.
  */
 async function tearAt(number: number, bytes: () => string): Promise<boolean> {
-  // The one before may have been signed out.
+  // The previous device may have signed out.
   deviceToken = await newDeviceToken();
   const [theirs, ours] = await accepted();
   const reached = held.holdNext(number);
@@ -262,7 +262,7 @@ async function tearAt(number: number, bytes: () => string): Promise<boolean> {
   const goOn = await Promise.race([reached, answered]);
   held.release();
   theirs.resetAndDestroy();
-  // A socket whose body is not read yet is closed when the server reads on; the others close now.
+  // A socket whose body is not read yet closes when the server reads on; the others close now.
   for (let turn = 0; turn < CLOSING_TURNS_MAX && !gone.has(ours); turn++) await nextTurn();
   goOn?.();
   await closed(ours);
@@ -287,7 +287,7 @@ const holdings = (): Holdings => ({
 
 const NOTHING: Holdings = { requests: 0, bodyBytes: 0, streams: 0, snapshots: 0 };
 
-/** Waits until all is released; if that does not happen, the comparison tells what is not. */
+/** Waits until everything is released; otherwise the comparison shows what is not. */
 async function expectNothingHeld(): Promise<void> {
   for (let turn = 0; turn < TURNS_MAX && JSON.stringify(holdings()) !== JSON.stringify(NOTHING); turn++)
     await nextTurn();
@@ -296,7 +296,7 @@ async function expectNothingHeld(): Promise<void> {
 
 const openFiles = () => readdirSync('/proc/self/fd').length;
 
-// A reset would take the data of all others away.
+// A reset would delete the data of all other cases.
 const routes = allRoutes.filter(({ path }) => path !== '/rc/v1/system/reset');
 
 describe('a socket that closes', () => {
@@ -312,7 +312,7 @@ describe('a socket that closes', () => {
     },
   );
 
-  it('[CONN-2] requests cut off at any point, alone or behind others, leave nothing held and no file open', async () => {
+  it('[CONN-2] requests cut off at any point, alone or pipelined, leave nothing held and no file open', async () => {
     const files = openFiles();
     const sent = [...routes.map(({ method, path }) => requestFor(method, path)), { method: 'GET', path: VIEWER_FILE }];
     for (const [index, request] of sent.entries()) {
@@ -331,7 +331,7 @@ describe('a socket that closes', () => {
     expect(openFiles()).toBeLessThanOrEqual(files);
   });
 
-  it('[CONN-2] large bodies of logins behind files that nobody reads keep no room from others', async () => {
+  it('[CONN-2] large login bodies behind unread files do not use up the memory for bodies', async () => {
     const file = bytesOf({ method: 'GET', path: VIEWER_FILE }).repeat(8);
     const login = 'POST /rc/v1/system/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
     for (let count = 0; count < 40; count++) {
@@ -346,7 +346,7 @@ describe('a socket that closes', () => {
     expect(reply.status).toBe(200);
   });
 
-  it('[CONN-2] two event streams on one socket are both forgotten when it closes', async () => {
+  it('[CONN-2] two event streams on one socket are both removed when it closes', async () => {
     const [theirs, ours] = await accepted();
     const listen = bytesOf({ method: 'GET', path: '/sync/v1/events' });
     const ready = once(theirs, 'data');
@@ -358,7 +358,7 @@ describe('a socket that closes', () => {
     await expectNothingHeld();
   });
 
-  it('[CONN-1] only one answer of pipelined pulls that nobody reads is in memory', async () => {
+  it('[CONN-1] only one answer of unread pipelined pulls is in memory', async () => {
     const [theirs, ours] = await accepted();
     theirs.pause();
     unsentPulls = 0;

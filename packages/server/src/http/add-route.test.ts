@@ -10,7 +10,7 @@ import { addRoute } from './add-route.ts';
 import { buildHttp } from './app.ts';
 import { type RouteContext, route } from './route.ts';
 
-it('[LOG-3] what is logged about a request that failed carries the id that its caller was given', async () => {
+it('[LOG-3] the log entry of a failed request carries the request id that the caller got', async () => {
   const written: string[] = [];
   const { logger } = openLog({ level: 'error', format: 'json', stream: { write: (text) => written.push(text) } });
   const failing = route({
@@ -22,7 +22,7 @@ it('[LOG-3] what is logged about a request that failed carries the id that its c
     answer: Type.Object({}),
     handle: () => Promise.reject(new Error('a bug')),
   });
-  // A public route without audit asks nothing of the context.
+  // A public route without audit uses nothing of the context.
   const app = await buildHttp({ bodyBytesMax: 1_000, logger }, (http) => addRoute(http, {} as RouteContext, failing));
   onTestFinished(() => app.close());
   const { headers, body } = await app.inject({ method: 'GET', url: '/fail' });
@@ -31,7 +31,7 @@ it('[LOG-3] what is logged about a request that failed carries the id that its c
   expect(JSON.parse(written.join(''))).toMatchObject({ event: 'a request failed', request_id: requestId });
 });
 
-it('[REST-34] a change is answered as made when only its entry in the audit trail is missing', async () => {
+it('[REST-34] a change is answered as made when only its audit entry could not be written', async () => {
   const { tidemark, store, clock } = await newTidemark();
   const written: string[] = [];
   const { logger } = openLog({ level: 'error', format: 'json', stream: { write: (text) => written.push(text) } });

@@ -9,20 +9,20 @@ import { validationSchema } from './route-schema.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Its answers last as long as the caller listens, so their time says nothing. */
+    /** True for routes that stream: their duration depends on the caller and is not measured. */
     readonly isStream?: boolean;
-    /** What the API description says of the route. */
+    /** The operation as the API description shows it. */
     readonly operation?: Operation;
   }
   interface FastifyRequest {
     /** Null on public routes, and before the caller is known. */
     bearer: Bearer | null;
-    /** The route whose handler took it; null: it came to none, or to one that the framework holds alone. */
+    /** The route whose handler runs. Null if none runs, or one that only the framework knows. */
     servedBy: Route | null;
   }
 }
 
-/** Hangs a route into the server: who may call it, what it takes, what is told of it afterwards. */
+/** Adds a route with its authentication, validation, audit entry and announcements. */
 export function addRoute(app: FastifyInstance, context: RouteContext, route: Route): void {
   const { method, path, scope } = route;
   app.route({
@@ -31,7 +31,7 @@ export function addRoute(app: FastifyInstance, context: RouteContext, route: Rou
     schema: validationSchema(route),
     config: { isStream: route.streams !== undefined, operation: route },
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
-    // Before the body is read: whoever may not call the route shall not make us parse anything.
+    // Authentication runs before the body is read, so that unauthorised callers cause no parsing.
     ...(scope === 'public' ? {} : { onRequest: admitBearer(context, scope) }),
     handler: handlerOf(context, route),
   });
@@ -41,8 +41,8 @@ function admitBearer(context: RouteContext, scope: Exclude<RouteScope, 'public'>
   const { tidemark } = context;
   return (request, reply, done) => {
     findBearer(tidemark, request, context.nowMs()).then((found) => {
-      // Whoever hung up meanwhile is forgotten here: without `done` nothing follows.
-      if (exchangeOf(reply.raw).isSpent) return;
+      // The caller has hung up. Without a call of `done` the framework does nothing more.
+      if (exchangeOf(reply.raw).isOver) return;
       const refusal = refusalOfBearer(found, scope);
       if (refusal !== null) return done(refusal);
       request.bearer = found;
@@ -51,16 +51,16 @@ function admitBearer(context: RouteContext, scope: Exclude<RouteScope, 'public'>
   };
 }
 
-/** Not async, and nothing is given back to the framework: every promise on the way of every request costs. */
+/** Not async, and returns nothing to the framework, because every promise in the path of a request costs time. */
 function handlerOf(context: RouteContext, route: Route): (request: FastifyRequest, reply: FastifyReply) => void {
-  const isFollowed = route.audit !== undefined || route.announces !== undefined || route.operation !== undefined;
-  const perform = isFollowed
-    ? (request: FastifyRequest) => performAndFollow(context, route, request)
+  const hasFollowUp = route.audit !== undefined || route.announces !== undefined || route.operation !== undefined;
+  const perform = hasFollowUp
+    ? (request: FastifyRequest) => handleWithFollowUp(context, route, request)
     : (request: FastifyRequest) => route.handle(callOf(context, request));
   return (request, reply) => {
     request.servedBy = route;
-    // Reading and parsing the body took its time, too.
-    if (exchangeOf(reply.raw).isSpent) return;
+    // The caller may have hung up while the body was read and parsed.
+    if (exchangeOf(reply.raw).isOver) return;
     const fail = (error: Error) => void reply.send(error);
     perform(request).then((answer) => {
       try {
@@ -84,26 +84,26 @@ function callOf(context: RouteContext, request: FastifyRequest): Call<never, nev
   };
 }
 
-/** The work of a route with what follows from it: what others are told, what is counted, what the trail keeps. */
-async function performAndFollow(context: RouteContext, route: Route, request: FastifyRequest): Promise<unknown> {
+/** Runs the handler, then announces the change, counts the operation and writes the audit entry. */
+async function handleWithFollowUp(context: RouteContext, route: Route, request: FastifyRequest): Promise<unknown> {
   const call = callOf(context, request);
   const startedMs = performance.now();
   let answer: unknown;
   try {
     answer = await route.handle(call);
   } catch (error) {
-    await noteAudit(context, route, request, { result: error instanceof Refusal ? error.code : 'internal' });
+    await writeAudit(context, route, request, { result: error instanceof Refusal ? error.code : 'internal' });
     throw error;
   }
-  if (route.announces !== undefined) context.cluster.announce(route.announces, concernedUser(request));
+  if (route.announces !== undefined) context.cluster.announce(route.announces, affectedUser(request));
   countOperation(context, route, request, performance.now() - startedMs);
   if (route.audit !== undefined) {
-    await noteAudit(context, route, request, { result: 'ok', target: route.auditTarget?.(answer) });
+    await writeAudit(context, route, request, { result: 'ok', target: route.auditTarget?.(answer) });
   }
   return answer;
 }
 
-/** Only of sources that exist, which a successful operation proves: strangers cannot grow the set of metrics. */
+/** Counts only successful operations, whose source therefore exists: strangers cannot grow the set of metrics. */
 function countOperation(context: RouteContext, { operation }: Route, request: FastifyRequest, elapsedMs: number): void {
   if (operation === undefined) return;
   const { source_name } = request.params as { readonly source_name: string };
@@ -113,18 +113,18 @@ function countOperation(context: RouteContext, { operation }: Route, request: Fa
 interface AuditedOutcome {
   /** `ok`, or the code of the refusal. */
   readonly result: string;
-  /** Undefined: what the path names. */
+  /** Absent: the path. */
   readonly target?: string | undefined;
 }
 
-async function noteAudit(
+async function writeAudit(
   context: RouteContext,
   route: Route,
   request: FastifyRequest,
   { result, target = targetOf(request) }: AuditedOutcome,
 ): Promise<void> {
   const { bearer, ip: address } = request;
-  // Whoever is turned away at the door is not written down: strangers must not fill the disk.
+  // Requests refused for overload or rate limits are not audited, so that strangers cannot fill the disk.
   if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
   const fact: AuditFact = {
     actor: bearer?.user ?? loginIn(request.body),
@@ -136,29 +136,29 @@ async function noteAudit(
     request_id: request.id,
   };
   try {
-    // Strangers can fail to log in as often as they like.
+    // Failed requests of strangers are added up in one entry, because there may be any number of them.
     const isByStranger = bearer === null && result !== 'ok';
     await (isByStranger ? context.tidemark.audit.recordSummed(fact) : context.tidemark.audit.record(fact));
   } catch (error) {
-    // What was done is done, and what was refused is refused: the caller is told that, and the operator what is missing.
+    // The request itself is done or refused, and its answer says so. Only the operator learns of the missing entry.
     context.metrics.auditMissing();
     request.log.error({ err: error, ...fact }, 'audit_not_written');
   }
 }
 
-/** Whom a change is about: the user in the path, or the one whose device it is. Null: whoever. */
-function concernedUser({ params, bearer }: FastifyRequest): string | null {
+/** Returns the user a change is about: the user in the path, or the user of the calling device. Null means any user. */
+function affectedUser({ params, bearer }: FastifyRequest): string | null {
   const { user_id: named } = params as { readonly user_id?: string };
   return named ?? (bearer === null || bearer.client === null ? null : bearer.user);
 }
 
-/** Of a login, who it was that tried. */
+/** Returns the login that a login request was made with. */
 function loginIn(body: unknown): string | null {
   const login = (body as { readonly login?: unknown } | null | undefined)?.login;
   return typeof login === 'string' ? login.slice(0, 255).toWellFormed() : null;
 }
 
-/** The path without its query, which is all the trail may hold of a request. */
+/** Returns the path without its query, because a query may hold secrets. */
 function targetOf(request: FastifyRequest): string {
   return (request.url.split('?', 1)[0] ?? '').slice(0, 1_000);
 }

@@ -5,19 +5,19 @@ import { exchangeOf } from './exchange.ts';
 import { announcedBytes } from './http-connection.ts';
 
 const RETRY_AFTER_S = 1;
-/** The methods whose bodies the framework never reads. */
+/** The methods whose bodies the framework does not read. */
 const BODYLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'TRACE']);
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** What the larger bodies take that are being read or worked on. */
+    /** Bytes of the large bodies that are being read or processed. */
     readonly bodiesInFlight: { readonly bytes: number };
   }
 }
 
 /**
- * Decides before a body is read whether it will be: bounds what bodies together take of the memory, and asks for a body
- * whose sender waits to be asked. Runs after authentication: strangers cannot take up the room.
+ * Decides before a body is read whether to read it: bounds the memory of all bodies together, and sends `100
+ * Continue` to callers that wait for it. Runs after authentication, so that strangers cannot use up the memory.
  */
 export function admitBodies(app: FastifyInstance): void {
   const inFlight = { bytes: 0 };
@@ -26,7 +26,7 @@ export function admitBodies(app: FastifyInstance): void {
     const announced = announcedBytes(request.raw);
     if (announced === 0) return done();
     const exchange = exchangeOf(reply.raw);
-    if (exchange.isSpent) return;
+    if (exchange.isOver) return;
     if (isOtherCharset(request.headers['content-type'])) {
       return done(new Refusal('unsupported_media_type', 'the body must be in UTF-8, the only encoding of JSON'));
     }
@@ -44,27 +44,29 @@ export function admitBodies(app: FastifyInstance): void {
     done();
   };
   app.addHook('onRoute', (route) => {
-    // Where no body is read, none takes up room.
+    // Methods without a body need no admission.
     if ([route.method].flat().some((method) => !BODYLESS.has(method))) route.preParsing = admit;
   });
 }
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/gi;
 
-/** Whether the content type names another encoding than UTF-8. */
+/** True if the content type names another encoding than UTF-8. */
 function isOtherCharset(contentType = ''): boolean {
   if (!contentType.includes(';')) return false;
   return [...contentType.matchAll(CHARSET)].some(([, charset = '']) => !/^utf-?8$/i.test(charset));
 }
 
-/** Bodies above the limit of their route are refused without being read, and those in chunks may be as long as that. */
+/**
+ * A body in chunks counts as the limit of its route. A body above the limit counts as 0, since it is refused unread.
+ */
 function countedBytes(request: FastifyRequest, announced: number): number {
   const { bodyLimit } = request.routeOptions;
   const bytes = announced === Number.POSITIVE_INFINITY ? bodyLimit : announced;
   return bytes <= IN_FLIGHT_UNCOUNTED_BYTES_MAX || bytes > bodyLimit ? 0 : bytes;
 }
 
-/** Whether the caller asked before sending a body (`Expect: 100-continue`) that will be read. */
+/** True if the caller waits for `100 Continue` before it sends a body that will be read. */
 function isAwaited({ headers, raw, routeOptions }: FastifyRequest, announced: number): boolean {
   if (headers.expect === undefined || raw.httpVersion !== '1.1') return false;
   return announced === Number.POSITIVE_INFINITY || announced <= routeOptions.bodyLimit;

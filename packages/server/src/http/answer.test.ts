@@ -11,14 +11,14 @@ import { compose, type Running } from '../compose.ts';
 import type { TextPart } from './coding/text-parts.ts';
 import { JsonLines, JsonParts, route } from './route.ts';
 
-/** More than the sockets on both sides take while nobody reads. */
+/** More than the socket buffers on both sides hold. */
 const PIECE_BYTES = 12_000_000;
 const PIECES = 3;
 
 let server: Running;
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 
-/** Different from every other, and hard to compress. */
+/** Unique, and hard to compress. */
 function piece(number: number): Buffer {
   const hash = createHash('sha512').update(`${number}`).digest('hex');
   return Buffer.from(hash.repeat(PIECE_BYTES / hash.length));
@@ -34,7 +34,7 @@ const parts = route({
   handle: async () => new JsonParts(['"', piece(0), '"']),
 });
 
-/** Lines the server has asked for. */
+/** Lines the server has read. */
 let linesAsked = 0;
 
 async function* lines(): AsyncGenerator<readonly TextPart[]> {
@@ -65,7 +65,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-/** Reads nothing for a while, as somebody on a slow line does; then calls `beforeReading` and reads everything. */
+/** Reads nothing at first, as on a slow connection, then calls `beforeReading` and reads everything. */
 async function readLate(path: string, coding: string, beforeReading = () => {}): Promise<Buffer> {
   const sent = request(server.url + path, { agent: false, headers: { 'accept-encoding': coding } }).end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -81,17 +81,17 @@ const digest = (...texts: readonly (Buffer | string)[]) =>
   texts.reduce((hash, text) => hash.update(text), createHash('sha256')).digest('hex');
 
 describe.each(['identity', 'gzip'])('large answers as %s', (coding) => {
-  it('[WIRE-5] a large answer arrives whole at a reader who begins late', async () => {
+  it('[WIRE-5] a large answer arrives completely at a slow reader', async () => {
     expect(digest(await readLate('/test/parts', coding))).toBe(digest('"', piece(0), '"'));
   });
 
-  it('[WIRE-5] the lines of a stream arrive whole at a reader who begins late', async () => {
+  it('[WIRE-5] the lines of a stream arrive completely at a slow reader', async () => {
     const wanted = Array.from({ length: PIECES }, (_, number) => ['"', piece(number), '"\n']).flat();
     expect(digest(await readLate('/test/lines', coding))).toBe(digest(...wanted));
   });
 });
 
-it('[WIRE-5] a reader who has not begun to read holds one large line of a stream in memory', async () => {
+it('[WIRE-5] a reader that has not begun to read holds one large line of a stream in memory', async () => {
   linesAsked = 0;
   await readLate('/test/lines', 'identity', () => expect(linesAsked).toBe(1));
   expect(linesAsked).toBe(PIECES);

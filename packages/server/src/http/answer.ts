@@ -7,24 +7,24 @@ import { bytesOf, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/t
 import { exchangeOf } from './exchange.ts';
 import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
-/** Up to here the pieces of an answer are joined: one write costs less than several. */
+/** Up to this size the pieces of an answer are joined, because one write costs less than several. */
 const JOINED_BYTES_MAX = 16_384;
-/** Small pieces of a stream that may wait to be sent. */
+/** Bytes of small pieces that may be buffered in a stream. */
 const UNSENT_BYTES_MAX = 65_536;
 
-/** Up to here a string leaves together with the headers in one piece; beyond, bytes cost less than half. */
+/** Up to this length a string is sent together with the headers; for longer ones a buffer costs less than half. */
 const STRING_UNITS_MAX = 16_384;
 
 /**
- * Sends what a handler answered, or ends the lines it holds when nobody is there any more. A promise comes back only
- * where something must be waited for before it can be sent.
+ * Sends the result of a handler. If the caller is gone, it only ends the lines the result holds. Returns a promise
+ * only if it has to wait before it can send.
  */
 export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> | undefined {
-  if (exchangeOf(reply.raw).isSpent) return answer instanceof JsonLines ? endLines(reply, answer.lines) : undefined;
+  if (exchangeOf(reply.raw).isOver) return answer instanceof JsonLines ? endLines(reply, answer.lines) : undefined;
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);
-  if (answer instanceof EventStream) return handOver(reply, answer);
+  if (answer instanceof EventStream) return streamEvents(reply, answer);
   if (answer instanceof TextAnswer) {
     reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(payloadOf(answer.text));
     return undefined;
@@ -34,7 +34,7 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> 
   return undefined;
 }
 
-/** Asks for one line and for no more: what an iterator holds is released when it ends, and only one that began can end. */
+/** Reads one line, then ends the iterator: only an iterator that has started releases what it holds. */
 function endLines(reply: FastifyReply, lines: AsyncIterable<unknown>): undefined {
   const end = async () => {
     for await (const _line of lines) return;
@@ -45,17 +45,17 @@ function endLines(reply: FastifyReply, lines: AsyncIterable<unknown>): undefined
 function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<void> | undefined {
   const small = smallText(parts, reply.request.headers['accept-encoding']);
   if (small === null) return sendEncoded(reply, parts);
-  codedAs(reply, 'identity').type('application/json; charset=utf-8').send(small);
+  withCoding(reply, 'identity').type('application/json; charset=utf-8').send(small);
   return undefined;
 }
 
 async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<void> {
   const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
-  if (exchangeOf(reply.raw).isSpent) return;
-  codedAs(reply, coding).type('application/json; charset=utf-8');
+  if (exchangeOf(reply.raw).isOver) return;
+  withCoding(reply, coding).type('application/json; charset=utf-8');
   const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
   if (bytes <= JOINED_BYTES_MAX) return void reply.send(Buffer.concat(pieces.map(bytesOf)));
-  // Pages that others have been sent as well leave from where they are: joining them would copy most of the answer.
+  // Shared pages are written without joining them, which would copy most of the answer.
   reply.header('content-length', bytes).hijack();
   const { raw } = reply;
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
@@ -65,11 +65,11 @@ async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Pro
 }
 
 function sendLines(reply: FastifyReply, { lines, onEnd }: JsonLines): undefined {
-  // A response that is destroyed already tells nobody of its end any more.
+  // A destroyed response emits no `close` any more.
   if (reply.raw.destroyed) onEnd();
   else reply.raw.once('close', onEnd);
   const coding = codingFor(reply.request.headers['accept-encoding']);
-  codedAs(reply, coding).type('application/x-ndjson; charset=utf-8');
+  withCoding(reply, coding).type('application/x-ndjson; charset=utf-8');
   if (isHead(reply)) {
     reply.send();
     return endLines(reply, lines);
@@ -79,7 +79,7 @@ function sendLines(reply: FastifyReply, { lines, onEnd }: JsonLines): undefined 
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   writeAll(raw, encodeLines(lines, coding)).catch((error: unknown) => {
     logFailedStream(reply, error);
-    // What has left cannot be taken back: a body that does not end is all that is left to say.
+    // The status has been sent already, so a body without an end is the only way to report the error.
     raw.destroy();
   });
 }
@@ -90,25 +90,25 @@ function logFailedStream({ request: { log, id: request_id } }: FastifyReply, err
 }
 
 /**
- * Writes pieces that come together in one go. Waits until large ones have been handed to the operating system before it
- * asks for the next, so that a slow reader holds one line in memory. Small ones leave with what follows.
+ * Writes the pieces of a line together. Waits until large pieces have been handed to the operating system before it
+ * asks for the next line, so that a slow reader holds one line in memory. Small pieces are buffered.
  */
 async function writeAll(raw: ServerResponse, lines: AsyncIterable<readonly Piece[]>): Promise<void> {
-  let goOn = () => {};
+  let resume = () => {};
   const exchange = exchangeOf(raw);
-  exchange.onOver(() => goOn());
+  exchange.onOver(() => resume());
   for await (const pieces of lines) {
-    if (exchange.isSpent) return;
+    if (exchange.isOver) return;
     const isLarge = pieces.some(({ length }) => length >= SHARED_BYTES_MIN) || raw.writableLength >= UNSENT_BYTES_MAX;
     if (!isLarge) for (const piece of pieces) raw.write(piece);
     else {
       await new Promise<void>((resolve) => {
-        goOn = resolve;
+        resume = resolve;
         writeTogether(raw, pieces, resolve);
       });
     }
-    // Before the next are asked for: nobody is there to read them.
-    if (exchange.isSpent) return;
+    // The caller is gone, so the next line must not be read.
+    if (exchange.isOver) return;
   }
   raw.end();
 }
@@ -120,17 +120,17 @@ function writeTogether(raw: ServerResponse, pieces: readonly Piece[], onSent: ()
   raw.uncork();
 }
 
-function codedAs(reply: FastifyReply, coding: Coding): FastifyReply {
+function withCoding(reply: FastifyReply, coding: Coding): FastifyReply {
   const vary = reply.getHeader('vary');
   reply.header('vary', vary === undefined ? 'accept-encoding' : `${String(vary)}, accept-encoding`);
   return coding === 'identity' ? reply : reply.header('content-encoding', coding);
 }
 
 /**
- * The framework lets go of the response. Without a length and without chunks the stream ends with its connection, so
- * what is written to many connections can be the same bytes.
+ * Takes the response away from the framework. The stream has neither length nor chunks and ends with its connection,
+ * so the same bytes can be written to many connections.
  */
-function handOver(reply: FastifyReply, { take }: EventStream): undefined {
+function streamEvents(reply: FastifyReply, { take }: EventStream): undefined {
   reply.type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no');
   if (isHead(reply)) return void reply.send();
   reply.hijack();

@@ -30,7 +30,7 @@ async function answer(path: string, init: RequestInit = {}) {
   return { status: response.status, type: response.headers.get('content-type'), text, headers: response.headers };
 }
 
-/** The problem in an answer, with its shape held and its request id taken out. */
+/** Returns the problem of an answer without its request id, and checks its form. */
 async function problem(path: string, init?: RequestInit) {
   const { status, type, text } = await answer(path, init);
   const { request_id, ...rest } = JSON.parse(text) as Record<string, unknown>;
@@ -40,7 +40,7 @@ async function problem(path: string, init?: RequestInit) {
 }
 
 describe('a route', () => {
-  it('answers', async () => {
+  it('a route answers', async () => {
     expect(await answer('/healthz')).toMatchObject({ status: 200, text: '{"status":"ok"}' });
   });
 
@@ -59,11 +59,11 @@ describe('an unknown path', () => {
     hint: 'check the path for typing errors, and for a prefix that a proxy added or removed',
   });
 
-  it('is told, without the query', async () => {
+  it('an unknown path is refused with the path but without the query', async () => {
     expect(await problem('/nowhere?token=secret')).toEqual(nothing('/nowhere'));
   });
 
-  it('is told before the body is looked at', async () => {
+  it('an unknown path is refused before the body is read', async () => {
     const headers = { 'content-type': 'application/json' };
     expect(await problem('/nowhere', { method: 'POST', headers, body: '{"torn' })).toEqual(nothing('/nowhere'));
     expect(await problem('/nowhere', { method: 'PUT', body: 'x', headers: { 'content-type': 'a/b' } })).toEqual(
@@ -71,11 +71,11 @@ describe('an unknown path', () => {
     );
   });
 
-  it('is told shortened when it is very long', async () => {
+  it('a very long unknown path is shortened in the refusal', async () => {
     expect(await problem(`/${'x'.repeat(500)}`)).toEqual(nothing(`/${'x'.repeat(199)}…`));
   });
 
-  it('is told as plain text to whoever prefers that', async () => {
+  it('an unknown path is refused in plain text if the caller prefers that', async () => {
     expect(await answer('/nowhere', { headers: { accept: 'text/plain' } })).toMatchObject({
       status: 404,
       type: 'text/plain; charset=utf-8',
@@ -90,7 +90,7 @@ describe('a known path with another method', () => {
     ['/healthz', 'OPTIONS', 'GET, HEAD'],
     ['/things/7', 'GET', 'POST'],
     ['/things/7', 'PATCH', 'POST'],
-  ])('%s does not take %s and says what it takes', async (path, method, allowed) => {
+  ])('%s does not take %s, and the refusal lists the allowed methods', async (path, method, allowed) => {
     const { status, headers, text } = await answer(path, { method });
     expect({ status, allow: headers.get('allow') }).toEqual({ status: 405, allow: allowed });
     expect(JSON.parse(text)).toMatchObject({
@@ -107,23 +107,23 @@ describe('a known path with another method', () => {
     expect({ status, allow: headers.get('allow'), text }).toEqual({ status: 405, allow: 'POST', text: '' });
   });
 
-  it('is refused before the body is looked at', async () => {
+  it('a wrong method is refused before the body is read', async () => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"torn' };
     expect(await problem('/healthz', init)).toMatchObject({ code: 'method_not_allowed' });
   });
 });
 
 describe('other refusals', () => {
-  it('a body that is no JSON is malformed', async () => {
+  it('a body that is not JSON is refused', async () => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"torn' };
     expect(await problem('/things/7', init)).toMatchObject({ status: 400, code: 'invalid_json' });
   });
 
-  it('a path that is not decodable is malformed', async () => {
+  it('a path that cannot be decoded is refused', async () => {
     expect(await problem('/things/%zz', { method: 'POST' })).toMatchObject({ status: 400, code: 'invalid_request' });
   });
 
-  it('a bug of ours is told without its particulars', async () => {
+  it('an internal error is reported without details', async () => {
     expect(await problem('/broken')).toEqual({
       type: 'urn:tidemark:problem:internal',
       title: 'Something is wrong on our side',
@@ -134,7 +134,7 @@ describe('other refusals', () => {
     });
   });
 
-  it('a method the server has never heard of is refused, too', async () => {
+  it('an unknown method is refused', async () => {
     const { port } = app.server.address() as AddressInfo;
     const socket = connect(port, '127.0.0.1');
     socket.end('PROPFIND /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');

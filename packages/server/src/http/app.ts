@@ -27,23 +27,23 @@ import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
 import { problemOf } from './problem.ts';
 import { refusalOf } from './refusal-of.ts';
-import { METHODS_TAKEN } from './refuse-on.ts';
+import { ALLOWED_METHODS } from './refuse-on.ts';
 import { requireUnambiguous } from './require-unambiguous.ts';
 import { answerSocketError, openHttpServer, unknownMethod } from './sockets.ts';
 import { watchAnswers } from './watch-answers.ts';
 
 const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'] as const;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
-const TOLD_PATH_UNITS_MAX = 200;
+const SHOWN_PATH_UNITS_MAX = 200;
 
-/** Where the routes of devices are, the only ones that pages of other sites may call. */
+/** The routes for devices, the only ones that scripts of other sites may call. */
 const DEVICE_PREFIX = '/sync/v1/';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Counts the requests that are worked on or being answered. */
+    /** Counts the requests that are being processed or answered. */
     requestsOpen(): number;
-    /** Lets every connection end with its next answer; requests are still taken. */
+    /** Closes every connection after its next answer. New requests are still answered. */
     drain(): void;
     /** True since `drain` was called. */
     isDraining(): boolean;
@@ -52,29 +52,29 @@ declare module 'fastify' {
 
 export interface HttpOptions {
   readonly bodyBytesMax: number;
-  /** Members of one object in a body. */
+  /** The number of members one JSON object in a body may have. */
   readonly objectMembersMax?: number;
   readonly trustProxy?: boolean;
-  /** Sites whose scripts may call the routes of devices. */
+  /** Origins whose scripts may call the routes for devices. */
   readonly deviceOrigins?: readonly string[];
-  /** Sockets that devices may hold beside those of everybody else, while they listen. */
+  /** Sockets reserved for devices that listen for events, in addition to those for requests. */
   readonly listenersMax?: number;
   readonly logger?: FastifyBaseLogger;
-  /** Whether more work may be taken on; absent: always. */
+  /** Refuses requests while the server is overloaded. Absent: never. */
   readonly gauge?: Pick<LoadGauge, 'overload'>;
-  /** How long a caller may take to send; for tests, which have no time. */
-  readonly patience?: Partial<Patience>;
+  /** Shorter time-outs, for tests. */
+  readonly timeouts?: Partial<Timeouts>;
 }
 
-/** How long callers may take, and how often is looked for those who take longer. */
-interface Patience {
+/** Time-outs for callers, and how often they are checked. */
+interface Timeouts {
   readonly headersMs: number;
   readonly requestMs: number;
   readonly stallMs: number;
   readonly checkMs: number;
 }
 
-const PATIENCE: Patience = {
+const TIMEOUTS: Timeouts = {
   headersMs: HEADERS_TIMEOUT_MS,
   requestMs: REQUEST_TIMEOUT_MS,
   stallMs: STALL_MS_MAX,
@@ -82,8 +82,8 @@ const PATIENCE: Patience = {
 };
 
 /**
- * The HTTP edge without its routes: what is read and how much of it, and one shape for everything that is refused.
- * Routes are added to the app itself, not by `register`, which would add them later than the answers to other methods.
+ * Builds the HTTP server without its routes: limits, parsing, and one form for all refusals. `addRoutes` adds routes
+ * to the app itself: `register` would add them after the handlers for other methods.
  */
 export async function buildHttp(
   options: HttpOptions,
@@ -94,18 +94,18 @@ export async function buildHttp(
   const answerError = errorAnswerer(logger);
   const connections = new HttpConnections();
   const app = fastify({
-    // What happens to requests is watched below.
+    // `watchAnswers` logs requests instead.
     logger: false,
     genReqId: () => randomUUID(),
     bodyLimit: bodyBytesMax,
-    // One proxy: what it adds itself comes last in the header, and everything before that anybody can have written.
+    // Trusts one proxy: it appends its own value to the header, and callers can forge everything before that.
     trustProxy: options.trustProxy === true ? (_address: string, hop: number) => hop === 0 : false,
     serverFactory: (handle) => {
-      const { headersMs, requestMs, stallMs, checkMs } = { ...PATIENCE, ...options.patience };
+      const { headersMs, requestMs, stallMs, checkMs } = { ...TIMEOUTS, ...options.timeouts };
       const bounds = { requestMs, keepAliveMs: KEEP_ALIVE_MS, listenersMax, stallMs, checkMs };
       return openHttpServer(handle, { ...bounds, connections, http: httpOptions(headersMs, checkMs) });
     },
-    // What arrives on an open connection while the server stops is answered like everything else.
+    // Requests that arrive on open connections while the server stops are answered as usual.
     return503OnClosing: false,
     routerOptions: { maxParamLength: PARAM_UNITS_MAX },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false } },
@@ -115,16 +115,16 @@ export async function buildHttp(
   app.decorate('requestsOpen', () => connections.busy);
   app.decorate('drain', () => connections.drain());
   app.decorate('isDraining', () => connections.isDraining);
-  // Before the server closes what is idle by itself, which may reset a connection whose caller is sending.
+  // Ends idle connections gracefully. The server itself would reset connections whose caller is sending.
   app.addHook('preClose', () => connections.endIdle());
   app.decorateRequest('bearer', null);
   app.decorateRequest('servedBy', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   readJsonOnly(app, options.objectMembersMax);
-  // Before anything else: whatever is refused is measured, too.
+  // Comes first, so that refused requests are measured, too.
   watchAnswers(app, logger);
-  // Before anything is refused: scripts may read refusals, too.
+  // Comes before all refusals, so that scripts can read them.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
   guardRequests(app, options.gauge);
   admitBodies(app);
@@ -135,29 +135,29 @@ export async function buildHttp(
 }
 
 function httpOptions(headersTimeout: number, connectionsCheckingInterval: number): ServerOptions {
-  // A missing Host is looked for by a hook, which answers in our own shape.
+  // A hook checks the Host header, so that the refusal has our form.
   return { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout, connectionsCheckingInterval, requireHostHeader: false };
 }
 
 function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
-    // Many clients name a type with every request. Of a request that needs no body, none is expected.
+    // Many clients send a content type with every request, also with a DELETE without a body.
     request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body, objectMembersMax),
   );
 }
 
-/** In hooks before the body is read, so that what is refused anyway costs no parsing and is never called malformed. */
+/** Checks requests before their body is read, so that a request that is refused anyway costs no parsing. */
 function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'> = NO_LOAD): void {
-  // The hook below refuses every unknown path; this one is for files that the viewer does not have.
+  // The hook below refuses unknown paths; this handler is for missing files of the viewer.
   app.setNotFoundHandler((request) => {
-    throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
+    throw new Refusal('not_found', `there is nothing at ${shownPath(request)}`);
   });
-  // Not async: a promise for every request would cost more than the checks.
+  // Not async, because a promise per request would cost more than the checks.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     done(
-      refusalBefore(() => {
+      errorOf(() => {
         if (gauge.overload !== null) shedLoad(request, gauge.overload);
         guardRequest(request, reply);
       }),
@@ -172,7 +172,7 @@ function shedLoad(request: FastifyRequest, overload: string): void {
   throw new Refusal('overloaded', `${overload}; nothing was done`, [], OVERLOAD_RETRY_AFTER_S);
 }
 
-function refusalBefore(guard: () => void): Error | undefined {
+function errorOf(guard: () => void): Error | undefined {
   try {
     guard();
     return undefined;
@@ -183,7 +183,7 @@ function refusalBefore(guard: () => void): Error | undefined {
 
 function guardRequest(request: FastifyRequest, reply: FastifyReply): void {
   if (!KNOWN_METHODS.has(request.method)) {
-    reply.header('allow', METHODS_TAKEN);
+    reply.header('allow', ALLOWED_METHODS);
     throw unknownMethod(request.method);
   }
   if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
@@ -193,7 +193,7 @@ function guardRequest(request: FastifyRequest, reply: FastifyReply): void {
   if (request.url.length > URL_BYTES_MAX) {
     throw new Refusal('uri_too_long', `the address is longer than ${URL_BYTES_MAX} characters`);
   }
-  if (request.is404) throw new Refusal('not_found', `there is nothing at ${toldPath(request)}`);
+  if (request.is404) throw new Refusal('not_found', `there is nothing at ${shownPath(request)}`);
   const encoding = request.headers['content-encoding'] || 'identity';
   if (encoding.toLowerCase() !== 'identity') {
     throw new Refusal('unsupported_media_type', `a body compressed with ${JSON.stringify(encoding)} is not accepted`);
@@ -203,7 +203,7 @@ function guardRequest(request: FastifyRequest, reply: FastifyReply): void {
 function collectRoutes(app: FastifyInstance): ReadonlyMap<string, Set<string>> {
   const methodsByUrl = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
-    // The viewer looks after its own paths.
+    // The viewer handles its own paths.
     if (url.startsWith(VIEWER_PATH)) return;
     const methods = methodsByUrl.get(url) ?? new Set();
     for (const name of [method].flat()) methods.add(name);
@@ -212,7 +212,7 @@ function collectRoutes(app: FastifyInstance): ReadonlyMap<string, Set<string>> {
   return methodsByUrl;
 }
 
-/** A path that is served answers the other methods with what it takes instead. The router itself finds the path. */
+/** Answers the methods that a known path does not take with `method_not_allowed`. */
 function refuseOtherMethods(app: FastifyInstance, methodsByUrl: ReadonlyMap<string, Set<string>>): void {
   for (const [url, taken] of [...methodsByUrl]) {
     const allowed = [...taken].sort().join(', ');
@@ -225,14 +225,17 @@ function refuseOtherMethods(app: FastifyInstance, methodsByUrl: ReadonlyMap<stri
       schema: { hide: true },
       onRequest: async (request, reply) => {
         reply.header('allow', allowed);
-        throw new Refusal('method_not_allowed', `${toldPath(request)} takes ${allowed}, not ${request.method}`);
+        throw new Refusal('method_not_allowed', `${shownPath(request)} takes ${allowed}, not ${request.method}`);
       },
       handler: () => undefined,
     });
   }
 }
 
-/** `/users/ping` stands beside `/users/:user_id`: what the one does not take may still mean the user of that name. */
+/**
+ * Returns the methods that reach a sibling with a parameter: `PUT /users/ping` may mean the user `ping` of
+ * `/users/:user_id`.
+ */
 function methodsOfSiblings(url: string, methodsByUrl: ReadonlyMap<string, Set<string>>): ReadonlySet<string> {
   const parent = url.slice(0, url.lastIndexOf('/') + 1);
   const siblings = [...methodsByUrl].filter(
@@ -243,10 +246,10 @@ function methodsOfSiblings(url: string, methodsByUrl: ReadonlyMap<string, Set<st
     : new Set(siblings.flatMap(([, methods]) => [...methods]));
 }
 
-/** Without the query, which may hold what nobody should read again. */
-function toldPath(request: FastifyRequest): string {
+/** Returns the path without its query, which may hold secrets. */
+function shownPath(request: FastifyRequest): string {
   const [path = ''] = request.url.split('?', 1);
-  return JSON.stringify(path.length > TOLD_PATH_UNITS_MAX ? `${path.slice(0, TOLD_PATH_UNITS_MAX)}…` : path);
+  return JSON.stringify(path.length > SHOWN_PATH_UNITS_MAX ? `${path.slice(0, SHOWN_PATH_UNITS_MAX)}…` : path);
 }
 
 type ErrorAnswerer = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
@@ -255,7 +258,7 @@ function errorAnswerer(logger: FastifyBaseLogger): ErrorAnswerer {
   return (error, request, reply) => {
     const refusal = refusalOf(error);
     if (refusal.code === 'internal') logger.error({ err: error, request_id: request.id }, 'a request failed');
-    // What the engine said of its files and disk is for the operator, not for the caller.
+    // The reason names files and disks, so it goes to the log and not to the caller.
     else if (refusal.cause instanceof Error) {
       logger.error({ code: refusal.code, reason: refusal.cause.message, request_id: request.id }, 'store_failed');
     }
@@ -264,7 +267,7 @@ function errorAnswerer(logger: FastifyBaseLogger): ErrorAnswerer {
 }
 
 function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void {
-  if (exchangeOf(reply.raw).isSpent) return;
+  if (exchangeOf(reply.raw).isOver) return;
   const problem = problemOf(refusal, request.id);
   reply.code(problem.status).header('cache-control', 'no-store').header('x-request-id', request.id);
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="tidemark"');
@@ -272,23 +275,23 @@ function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: Fastify
   const isLeftUnread = !request.raw.complete && announcedBytes(request.raw) > DISCARDED_BYTES_MAX;
   if (isLeftUnread) reply.header('connection', 'close');
   else if (refusal.code === 'body_too_large') {
-    // The framework would close the connection; the rest of the body is short enough to be read.
+    // The rest of the body is short enough to be read, so the connection need not close.
     reply.removeHeader('connection');
     request.raw.resume();
   }
   if (prefersText(request.headers.accept)) {
     reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(problem.detail);
   } else {
-    // As bytes, because what is already JSON text must not meet a serializer again.
+    // Sent as bytes, so that the framework does not serialise it again.
     reply.type('application/problem+json').send(Buffer.from(JSON.stringify(problem)));
   }
-  if (isLeftUnread) leaveClosingToUs(reply.raw);
+  if (isLeftUnread) deferClose(reply.raw);
 }
 
 /**
- * Node.js closes the socket as soon as an answer with `Connection: close` has left. The caller may still be sending, and
- * would lose the answer; the connection closes after a while instead.
+ * Node.js closes the socket as soon as an answer with `Connection: close` has been sent. A caller that is still
+ * sending would lose the answer, so the connection is closed later instead.
  */
-function leaveClosingToUs(response: ServerResponse): void {
+function deferClose(response: ServerResponse): void {
   (response as ServerResponse & { _last: boolean })._last = false;
 }

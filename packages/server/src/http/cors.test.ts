@@ -28,7 +28,7 @@ function corsOf(headers: Readonly<Record<string, unknown>>): readonly string[] {
 }
 
 describe('pages of other sites', () => {
-  it('[CORS-1] that are named may call the routes of devices, after asking', async () => {
+  it('[CORS-1] scripts of a configured origin may call the routes for devices after a preflight', async () => {
     for (const origin of [APP, 'http://localhost:5173']) {
       const { status, headers, text } = await ask('/sync/v1/pull', origin);
       expect({ status, text }).toEqual({ status: 204, text: '' });
@@ -43,7 +43,7 @@ describe('pages of other sites', () => {
     }
   });
 
-  it('[CORS-1] may read answers, refusals and events', async () => {
+  it('[CORS-1] scripts of a configured origin may read answers, refusals and events', async () => {
     const { api, listen } = await openDevice(server, 'anna');
     const allowed = {
       'access-control-allow-origin': APP,
@@ -77,7 +77,7 @@ describe('pages of other sites', () => {
     'https://app.example/',
     '*',
     '',
-  ])('[CORS-2] that are not named, such as %j, get no permission', async (origin) => {
+  ])('[CORS-2] scripts of another origin, such as %j, get no permission', async (origin) => {
     const asked = await ask('/sync/v1/pull', origin);
     expect(asked.status).toBe(405);
     const called = await caller.get('/sync/v1/sources', { origin });
@@ -94,12 +94,12 @@ describe('pages of other sites', () => {
     '//sync/v1/pull',
     '/SYNC/v1/pull',
     '/x/sync/v1/pull',
-  ])('[CORS-2] get none for %s, whoever they are', async (path) => {
+  ])('[CORS-2] no origin gets permission for %s', async (path) => {
     expect(corsOf((await ask(path, APP)).headers)).toEqual([]);
     expect(corsOf((await caller.get(path, { origin: APP })).headers)).toEqual([]);
   });
 
-  it('[CORS-2] get none anywhere unless the operator names them', async () => {
+  it('[CORS-2] without configured origins no script gets permission', async () => {
     const closed = await startTestServer();
     const other = new Caller(closed.url, closed.token);
     const asked = await other.send({

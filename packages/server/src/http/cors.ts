@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 const METHODS = 'DELETE, GET, POST, PUT';
 const HEADERS = 'authorization, content-type, accept';
-/** What scripts may read beside the body. */
+/** Headers that scripts may read. */
 const EXPOSED = 'retry-after, x-request-id';
-/** How long a browser may remember the permission. */
+/** How long a browser may cache the permission. */
 const MAX_AGE_S = 600;
 
 /**
- * Lets scripts of the pages named call what lies under the prefix, and nothing else. Every other path answers as if
- * there were no other sites. Cookies never count, so there are no credentials to allow.
+ * Lets scripts of the given origins call the paths under the prefix, and no others. The server uses no cookies, so
+ * there are no credentials to allow.
  */
 export function allowOrigins(app: FastifyInstance, prefix: string, origins: readonly string[]): void {
   if (origins.length === 0) return;
@@ -25,7 +25,7 @@ export function allowOrigins(app: FastifyInstance, prefix: string, origins: read
   });
 }
 
-/** A browser asks before it sends what a form could not send. */
+/** True for the request by which a browser asks for permission. */
 function isPreflight({ method, headers }: FastifyRequest): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }

@@ -12,7 +12,7 @@ import type { Operation } from './route.ts';
 import { operationSchema } from './route-schema.ts';
 import { TAGS } from './tags.ts';
 
-/** Where people read the description. */
+/** The path of the viewer. */
 export const VIEWER_PATH = '/docs';
 
 /** Describes every route that is added afterwards, at `/openapi.json`, with a viewer at `/docs/` that needs no network. */
@@ -57,9 +57,9 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
   await app.register(swaggerUi, {
     routePrefix: VIEWER_PATH,
     staticCSP: true,
-    // The server itself speaks plain HTTP: a browser told to use HTTPS instead would show an empty page.
+    // The server speaks plain HTTP, so a browser that is told to upgrade to HTTPS would show an empty page.
     transformStaticCSP: (policy) => policy.replace(/\s*upgrade-insecure-requests;?/, ''),
-    // The viewer reads the description by a path of its own, where the framework would write it anew every time.
+    // The viewer loads the description from its own path, where the framework would generate it for every request.
     uiHooks: {
       onRequest: (request, reply, done) =>
         request.routeOptions.url === `${VIEWER_PATH}/json` ? send(request, reply) : done(),
@@ -72,17 +72,17 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
   );
 }
 
-/** Closes the file of an answer with its exchange. The framework leaves it open when the caller is gone by then. */
+/** Closes the file of an answer when the exchange ends. The framework leaves it open if the caller has hung up. */
 const closeFile: onSendHookHandler = (_request, reply, payload, done) => {
   const exchange = exchangeOf(reply.raw);
   if (payload instanceof Readable) {
     exchange.onOver(() => payload.destroy());
-    if (exchange.isSpent) return;
+    if (exchange.isOver) return;
   }
   done(null, payload);
 };
 
-/** Sends the description, which is written once when it is first asked for: by then every route is known. */
+/** Sends the description. It is generated at the first request, when all routes are known. */
 function descriptionSender(app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {
   let written: { readonly bytes: Buffer; readonly etag: string } | null = null;
   const write = () => {
@@ -98,7 +98,7 @@ function descriptionSender(app: FastifyInstance): (request: FastifyRequest, repl
   };
 }
 
-/** Whether the caller says that it has this version already. */
+/** True if the caller has this version already. */
 function isNamed(etag: string, ifNoneMatch = ''): boolean {
   const named = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return named.includes(etag) || named.includes('*');

@@ -3,14 +3,15 @@ import type { TSchema } from 'typebox';
 const SHOWN = 'x-shown';
 
 /**
- * Options that make the API description show another schema than the one requests are validated by. It is for what
- * admission checks: admission has to look at every key anyway, and names each mistake more precisely than a schema can.
+ * Returns options that make the API description show another schema than the one that validates requests. It is used
+ * for values that admission checks: admission looks at every key anyway and reports each mistake more precisely than
+ * a schema.
  */
 export function documentedAs(schema: TSchema): { readonly [SHOWN]: TSchema } {
   return { [SHOWN]: schema };
 }
 
-/** The schema as the API description shows it: whatever stands in `shown` replaces what carries it. */
+/** Returns the schema for the API description: each `shown` schema replaces the one that carries it. */
 export function documentedSchema(schema: TSchema): TSchema {
   return replaced(schema) as TSchema;
 }

@@ -10,8 +10,8 @@ interface Document {
 }
 
 /**
- * Completes the OpenAPI document that the framework made of the routes: refusals become responses by status, schemas with
- * a title move to the components, and unions take the form that generators of clients understand best.
+ * Completes the OpenAPI document of the framework: refusals become responses by status, schemas with a title move to
+ * the components, and unions take the form that client generators support best.
  */
 export function finishDocument<T extends object>(document: T): T {
   const { paths, components, ...rest } = document as T & Document;
@@ -30,7 +30,7 @@ export function finishDocument<T extends object>(document: T): T {
   } as unknown as T;
 }
 
-/** The responses of an operation by status. Operations that answer the same codes share one response. */
+/** Returns the responses of an operation by status. Operations with the same codes share one response. */
 function referredResponses(operation: Json, shared: Json): Json {
   const codes = (operation[REFUSALS_KEY] ?? []) as readonly RefusalCode[];
   const statuses = new Set(codes.map((code) => REFUSALS[code].status));

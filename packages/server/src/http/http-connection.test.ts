@@ -9,10 +9,10 @@ import { buildHttp, type HttpOptions } from './app.ts';
 import { exchangeOf } from './exchange.ts';
 
 const BODY_BYTES_MAX = 4 * DISCARDED_BYTES_MAX;
-/** More than the sockets on both sides take while nobody reads. */
+/** More than the socket buffers on both sides hold. */
 const LARGE_BYTES = 16_000_000;
 
-/** What the routes of the server below have seen, and the gate before which `/held` waits. */
+/** What the routes of the test server have seen, and the gate that `/held` waits for. */
 class Scene {
   readonly begun: string[] = [];
   readonly over: string[] = [];
@@ -60,13 +60,13 @@ const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
 const post = (path: string, length: number) =>
   `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
 
-/** Waits for something that another part of this process does. */
+/** Waits for a condition in this process. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await nextTurn();
 }
 
-describe('requests sent ahead', () => {
-  it('[CONN-1] pipelined requests are worked on one at a time and answered in order', async () => {
+describe('pipelined requests', () => {
+  it('[CONN-1] pipelined requests are processed one at a time and answered in order', async () => {
     const { scene, connect } = await openServer();
     const socket = connect();
     const names = Array.from({ length: 1 + PIPELINED_WAITING_MAX }, (_, index) => `n${index}`);
@@ -90,7 +90,7 @@ describe('requests sent ahead', () => {
     expect([scene.begun, scene.over]).toEqual([['x'], ['x']]);
   });
 
-  it('[CONN-2] requests that wait behind another when the socket closes are never begun', async () => {
+  it('[CONN-2] requests that wait behind another when the socket closes are never started', async () => {
     const { scene, connect } = await openServer();
     const socket = connect();
     socket.write(get('/held/first') + get('/held/second') + post('/bodies', 3_000_000));
@@ -112,7 +112,7 @@ describe('requests sent ahead', () => {
     expect(await readUntil(socket, '"c"')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('[CONN-1] requests behind one that closes the connection are not begun', async () => {
+  it('[CONN-1] requests behind one that closes the connection are not started', async () => {
     const { scene, connect } = await openServer();
     scene.open();
     const socket = connect();
@@ -122,8 +122,8 @@ describe('requests sent ahead', () => {
   });
 });
 
-describe('bytes that are no request', () => {
-  it('[CONN-5] nonsense behind requests is refused after they have been answered', async () => {
+describe('bytes that are not a request', () => {
+  it('[CONN-5] invalid bytes behind requests are refused after these have been answered', async () => {
     const { scene, connect } = await openServer();
     const socket = connect();
     socket.write(`${get('/held/a')}${get('/held/b')}NONSENSE\r\n\r\n`);
@@ -134,7 +134,7 @@ describe('bytes that are no request', () => {
     expect(answer).toMatch(/"a".*"b".*"code":"method_not_allowed"/s);
   });
 
-  it('[CONN-5] a body that breaks off in nonsense is refused when its turn comes', async () => {
+  it('[CONN-5] a body with invalid chunks is refused in its turn', async () => {
     const { scene, connect } = await openServer();
     const socket = connect();
     const head =
@@ -148,7 +148,7 @@ describe('bytes that are no request', () => {
     ]);
   });
 
-  it('[CONN-5] CONNECT behind a request that is worked on closes the connection without an answer', async () => {
+  it('[CONN-5] CONNECT behind a request under way closes the connection without an answer', async () => {
     const { scene, connect } = await openServer();
     const socket = connect();
     socket.write(`${get('/held/a')}CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n`);
@@ -158,9 +158,9 @@ describe('bytes that are no request', () => {
   });
 });
 
-describe('answers that are not read', () => {
-  it('[CONN-3] an answer that is not read closes its connection, one that is still being made does not', async () => {
-    const { app, scene, connect } = await openServer({ patience: { stallMs: 200, checkMs: 20 } });
+describe('unread answers', () => {
+  it('[CONN-3] an unread answer closes its connection, and an answer that is not ready yet does not', async () => {
+    const { app, scene, connect } = await openServer({ timeouts: { stallMs: 200, checkMs: 20 } });
     const patient = connect();
     patient.write(get('/held/a'));
     await until(() => scene.begun.length > 0);
@@ -176,8 +176,8 @@ describe('answers that are not read', () => {
     expect(await readUntil(patient, '"a"')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('[CONN-3] the stall time ends with the unsent bytes, so the connection is kept for the next request', async () => {
-    const { app, scene, connect } = await openServer({ patience: { checkMs: 10 } });
+  it('[CONN-3] the stall time-out ends with the unsent bytes, so the connection is kept for the next request', async () => {
+    const { app, scene, connect } = await openServer({ timeouts: { checkMs: 10 } });
     scene.open();
     const accepted = once(app.server, 'connection') as Promise<[Socket]>;
     const socket = connect();
@@ -197,8 +197,8 @@ describe('answers that are not read', () => {
   });
 });
 
-describe('bodies that are left unread', () => {
-  it('[CONN-4] a refused body is read up to a bound and the connection closed', async () => {
+describe('unread bodies', () => {
+  it('[CONN-4] a refused body is read up to a limit, then the connection is closed', async () => {
     const { app, connect } = await openServer();
     const accepted = once(app.server, 'connection') as Promise<[Socket]>;
     const socket = connect();
@@ -214,11 +214,11 @@ describe('bodies that are left unread', () => {
     send();
     expect(await answer).toMatch(/connection: close/i);
     await closed;
-    // What the bound allows, and what was under way when it was reached.
+    // The limit, and what was under way when it was reached.
     expect(ours.bytesRead).toBeLessThan(DISCARDED_BYTES_MAX + 1_000_000);
   });
 
-  it('[CONN-4] a short body that was refused is read, and the connection lives on', async () => {
+  it('[CONN-4] a short refused body is read, and the connection stays open', async () => {
     const { scene, connect } = await openServer();
     scene.open();
     const socket = connect();
@@ -228,7 +228,7 @@ describe('bodies that are left unread', () => {
     expect(await readUntil(socket, '"next"')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('[CONN-4] a body that nobody asked for is read up to the bound as well', async () => {
+  it('[CONN-4] an unexpected body is read up to the limit as well', async () => {
     const { app, scene, connect } = await openServer();
     scene.open();
     const accepted = once(app.server, 'connection') as Promise<[Socket]>;
@@ -240,7 +240,7 @@ describe('bodies that are left unread', () => {
     await closed;
   });
 
-  it('[CONN-4] nonsense in a body that was answered already gets no second answer', async () => {
+  it('[CONN-4] invalid bytes in a body that was answered already get no second answer', async () => {
     const { connect } = await openServer();
     const socket = connect();
     socket.write(post('/nowhere', BODY_BYTES_MAX));

@@ -10,22 +10,22 @@ const CONNECTION = Symbol('connection');
 type Tracked = Socket & { [CONNECTION]?: HttpConnection };
 
 /**
- * The requests of one socket. Exactly one is worked on at a time; a few that were sent ahead (pipelined) wait unread
- * until the answer before them has left. When the socket closes, the current exchange is over and the waiting requests
- * are dropped: they hold nothing yet.
+ * Handles the requests of one socket. One request is processed at a time; a few pipelined ones wait unread until the
+ * answer before them has been sent. When the socket closes, the current exchange is over and the waiting requests are
+ * dropped: they hold no resources yet.
  */
 export class HttpConnection {
   readonly #socket: Socket;
   readonly #serve: RequestListener;
   readonly #waiting: Exchange[] = [];
   #current: Exchange | null = null;
-  /** The last request, if its answer left before its body had arrived. */
+  /** The last request, if it was answered before its body had arrived. */
   #unread: IncomingMessage | null = null;
-  /** What is answered to bytes that are no request, once every request before them has been answered. */
+  /** The refusal for bytes that are not a request. It is sent after the answers to all requests before them. */
   #refusal: Refusal | null = null;
-  /** Nothing is taken any more; the socket closes by itself. */
+  /** True when no more requests are taken and the socket closes by itself. */
   #isClosing = false;
-  /** The server stops: the last answer says that the connection ends with it. */
+  /** True when the server stops: the last answer then carries `Connection: close`. */
   #isDraining = false;
 
   constructor(socket: Socket, serve: RequestListener) {
@@ -39,7 +39,7 @@ export class HttpConnection {
     return (socket as Tracked)[CONNECTION];
   }
 
-  /** True while a request is worked on; others may wait behind it. */
+  /** True while a request is processed; others may wait behind it. */
   get isBusy(): boolean {
     return this.#current !== null;
   }
@@ -66,15 +66,15 @@ export class HttpConnection {
     else this.#refuseNow();
   }
 
-  /** Lets the connection end with the answer after which no other request waits. */
+  /** Closes the connection after the answer to the last request that waits. */
   drain(): void {
     this.#isDraining = true;
     this.#announceEnd();
   }
 
   /**
-   * Ends a connection on which no request is worked on, and resolves when it is closed. What the caller may be sending is
-   * read and dropped: closing at once would reset the connection.
+   * Ends the connection if no request is processed, and resolves when it is closed. Bytes that still arrive are read
+   * and dropped, because closing at once would reset the connection.
    */
   endIfIdle(): Promise<void> {
     if (this.#current !== null || this.#isClosing) return Promise.resolve();
@@ -85,8 +85,9 @@ export class HttpConnection {
   }
 
   /**
-   * Starts the stall time of a socket that has unsent bytes, and stops it when they have left. Called now and then for
-   * every connection, so that requests themselves need no timer. Node.js counts progress of large writes as activity.
+   * Starts the stall time-out of a socket that has unsent bytes, and stops it when they have been sent. Called
+   * periodically for every connection, so that requests need no timer. Node.js counts progress of large writes as
+   * activity.
    */
   watchUnsent(stallMs: number): void {
     const socket = this.#socket;
@@ -110,7 +111,7 @@ export class HttpConnection {
     answered.end(true);
     const { request } = answered;
     if (request.complete) this.#advance();
-    // The rest of a short body is read, and the connection lives on.
+    // The rest of a short body is read, and the connection stays open.
     else if (announcedBytes(request) <= DISCARDED_BYTES_MAX) this.#unread = request;
     else if (this.#socket.writable) this.#close(() => lingerOn(this.#socket));
   };
@@ -153,7 +154,7 @@ export class HttpConnection {
   };
 }
 
-/** How long the body says it is; infinite when it comes in chunks and does not say. */
+/** Returns the announced length of the body; infinite if it comes in chunks. */
 export function announcedBytes({ headers }: IncomingMessage): number {
   if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY;
   return Number(headers['content-length'] ?? 0);

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpConnection } from './http-connection.ts';
 
-/** The open connections of a server, and how they end when the server stops. */
+/** The open connections of a server. */
 export class HttpConnections {
   readonly #open = new Set<HttpConnection>();
   #isDraining = false;
@@ -18,7 +18,7 @@ export class HttpConnections {
     return this.#isDraining;
   }
 
-  /** How many have a request that is worked on. */
+  /** Counts the connections that process a request. */
   get busy(): number {
     return [...this.#open].filter(({ isBusy }) => isBusy).length;
   }
@@ -27,13 +27,13 @@ export class HttpConnections {
     for (const connection of this.#open) connection.watchUnsent(stallMs);
   }
 
-  /** From now on the last answer on every connection says `Connection: close`. Requests are still taken. */
+  /** Makes the last answer on every connection carry `Connection: close`. New requests are still answered. */
   drain(): void {
     this.#isDraining = true;
     for (const connection of this.#open) connection.drain();
   }
 
-  /** Ends the connections that wait for a request, and resolves when they are closed. */
+  /** Ends the idle connections, and resolves when they are closed. */
   async endIdle(): Promise<void> {
     await Promise.all([...this.#open].map((connection) => connection.endIfIdle()));
   }

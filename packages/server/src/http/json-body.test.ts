@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ENVELOPE_NAMES_MAX, PARSE_STRETCH_BYTES } from '../limits.ts';
+import { ENVELOPE_NAMES_MAX, PARSE_SLICE_BYTES } from '../limits.ts';
 import { buildHttp } from './app.ts';
 import { parseJsonBody } from './json-body.ts';
 
@@ -13,13 +13,13 @@ const code = (text: string) =>
 const fields = (count: number) => `{${Array.from({ length: count }, (_, index) => `"f${index}":{"x":1}`).join(',')}}`;
 
 describe('a body', () => {
-  it('[HARD-68] may have as many fields as any request can have, and no more', async () => {
+  it('[HARD-68] a body may have as many fields as any request has, and no more', async () => {
     expect(await code(fields(ENVELOPE_NAMES_MAX))).toBe('taken');
     expect(await code(fields(ENVELOPE_NAMES_MAX + 1))).toBe('limit_exceeded');
   });
 
-  it('[HARD-34] a field that stands twice is found however far apart', async () => {
-    const long = `"objects":{"1":{"a":"${'x'.repeat(3 * PARSE_STRETCH_BYTES)}"}}`;
+  it('[HARD-34] a duplicate field is found however far apart both are', async () => {
+    const long = `"objects":{"1":{"a":"${'x'.repeat(3 * PARSE_SLICE_BYTES)}"}}`;
     expect(await code(`{"user_id":"anna",${long}}`)).toBe('taken');
     expect(await code(`{"user_id":"anna",${long},"user_id":"bob"}`)).toBe('invalid_json');
     expect(await code(`{"user_id":"anna",${long},"\\u0075ser_id":"bob"}`)).toBe('invalid_json');
@@ -33,13 +33,13 @@ describe('an object in a body', () => {
       ({ code: given, message, flaws }) => [given, message, flaws[0]?.pointer],
     );
 
-  it('[ADMIT-8] an id that stands twice is refused and named, however it is spelt and however far apart', async () => {
+  it('[ADMIT-8] a duplicate id is refused and named, in every spelling and however far apart', async () => {
     expect(await refusal('{"objects":{"1":{"a":1},"2":{},"1":{"b":2}}}')).toEqual([
       'duplicate_id',
       '"1" stands twice in "objects"; merge both into one',
       '/objects/1',
     ]);
-    const long = `"2":{"a":"${'x'.repeat(3 * PARSE_STRETCH_BYTES)}"}`;
+    const long = `"2":{"a":"${'x'.repeat(3 * PARSE_SLICE_BYTES)}"}`;
     for (const [first, second] of [
       ['"a"', '"a"'],
       ['"a"', '"\\u0061"'],
@@ -52,7 +52,7 @@ describe('an object in a body', () => {
     expect(await code(`{"data":{"a":{},"b":{}},"objects":{"a":{},${long},"b":{"a":1}}}`)).toBe('taken');
   });
 
-  it('[ADMIT-8] an attribute that stands twice in one object counts as the last of both', async () => {
+  it('[ADMIT-8] of a duplicate attribute in one object the last one counts', async () => {
     expect(await parseJsonBody(Buffer.from('{"objects":{"1":{"a":1,"a":2}}}'))).toEqual({ objects: { 1: { a: 2 } } });
     expect(await code('[{"a":1,"a":2}]')).toBe('taken');
     expect(await code('{"a":[{"b":1,"b":2}],"c":null}')).toBe('taken');
@@ -103,7 +103,7 @@ describe('ten megabytes through a socket', () => {
     const headers = { 'content-type': 'application/json' };
     return (await fetch(url, { method: 'POST', headers, body })).json();
   };
-  const stretches = (body: string) => Math.floor(body.length / PARSE_STRETCH_BYTES) - 1;
+  const stretches = (body: string) => Math.floor(body.length / PARSE_SLICE_BYTES) - 1;
 
   it.each([
     [
@@ -120,13 +120,13 @@ describe('ten megabytes through a socket', () => {
     ],
     ['millions of lists', () => `{"objects":[${'[],'.repeat(3_300_000)}[]]}`],
     ['one list of numbers', () => `{"objects":{"1":{"a":[${'7,'.repeat(4_900_000)}7]}}}`],
-  ])('[HARD-67] of %s let everybody else have a turn after every stretch', async (_what, make) => {
+  ])('[HARD-67] ten megabytes of %s let other work run after every slice', async (_what, make) => {
     const body = make();
     expect(await send(body)).toEqual({ units: body.length });
     expect(turns).toBeGreaterThanOrEqual(stretches(body));
   });
 
-  it('[HARD-67] that are torn at the very end did so, too', async () => {
+  it('[HARD-67] ten megabytes that end in the middle let other work run after every slice', async () => {
     const body = `{"objects":[${'[],'.repeat(3_300_000)}[]]`;
     expect(await send(body)).toMatchObject({ code: 'invalid_json' });
     expect(turns).toBeGreaterThanOrEqual(stretches(body));

@@ -1,14 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { pointer, Refusal } from '@tidemark/protocol';
-import { BODY_DEPTH_MAX, OBJECT_MEMBERS_MAX, PARSE_STRETCH_BYTES } from '../limits.ts';
+import { BODY_DEPTH_MAX, OBJECT_MEMBERS_MAX, PARSE_SLICE_BYTES } from '../limits.ts';
 import { EnvelopeNames, nameOf } from './envelope-names.ts';
 import { memberNames, parseIncrementally } from './incremental-json-parse.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * The one parser of request bodies: what it answers is what is checked and what is used. Large bodies are parsed a
- * stretch at a time, and everybody else gets their turn in between.
+ * Parses the body of a request. Large bodies are parsed in slices, so that other requests get their turn in between.
  */
 export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEMBERS_MAX): Promise<unknown> {
   if (bytes.length === 0) throw new Refusal('invalid_json', 'the body is empty; send at least {}');
@@ -18,7 +17,7 @@ export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEM
   }
   const names = new EnvelopeNames();
   const parsing = parseIncrementally(bytes, {
-    stretchBytes: PARSE_STRETCH_BYTES,
+    stretchBytes: PARSE_SLICE_BYTES,
     depthMax: BODY_DEPTH_MAX,
     objectMembersMax,
     onName: names.note,
@@ -27,11 +26,11 @@ export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEM
   for (;;) {
     const { done, value } = parsing.next();
     if (done === true) {
-      names.requireSingle();
-      // Counting the members of a large object takes tens of milliseconds in one piece, so it gets a turn of its own.
-      const isLarge = bytes.length > PARSE_STRETCH_BYTES;
+      names.requireUnique();
+      // Counting the members of a large object takes tens of milliseconds in one piece, so it gets its own turn.
+      const isLarge = bytes.length > PARSE_SLICE_BYTES;
       if (isLarge) await nextTurn();
-      if (names.hasDoubledMember(value)) throw await doubledMember(bytes);
+      if (names.hasDuplicateMember(value)) throw await duplicateMember(bytes);
       if (isLarge) await nextTurn();
       return value;
     }
@@ -42,17 +41,17 @@ export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEM
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 const NAMES_PER_TURN = 10_000;
-const TOLD_UNITS_MAX = 80;
+const SHOWN_UNITS_MAX = 80;
 
-/** Says which member stands twice. `JSON.parse` would quietly take the last one, and the sender would miss the first. */
-async function doubledMember(bytes: Buffer): Promise<Refusal> {
+/** Finds the member name that occurs twice. `JSON.parse` would silently keep the last one. */
+async function duplicateMember(bytes: Buffer): Promise<Refusal> {
   const known = new Set<string>();
   let count = 0;
   for (const { field, quoted } of memberNames(bytes)) {
     const id = nameOf(quoted);
     const key = `${field}:${id}`;
     if (known.has(key)) {
-      const [told, at] = [JSON.stringify(id.slice(0, TOLD_UNITS_MAX).toWellFormed()), pointer(nameOf(field), id)];
+      const [told, at] = [JSON.stringify(id.slice(0, SHOWN_UNITS_MAX).toWellFormed()), pointer(nameOf(field), id)];
       const detail = `${told} stands twice in ${field}; merge both into one`;
       return new Refusal('duplicate_id', detail, [{ pointer: at, detail: 'stands twice' }]);
     }

@@ -9,13 +9,13 @@ describe('load', () => {
     ['event loop', { eventLoopDelayMs: 100.1 }],
     ['heap', { heapPercent: 90.1 }],
     ['resident memory', { rssBytes: 1_001 }],
-  ])('[HARD-69] of the %s is too much beyond its bound, not at it', (_what, more) => {
+  ])('[HARD-69] the %s is too high above its bound, not at it', (_what, more) => {
     expect(overloadOf(calm, bounds)).toBeNull();
     expect(overloadOf({ ...calm, ...more }, bounds)).toMatch(/^the server /);
   });
 });
 
-/** What the gauge says just before each reading of the given loads, and after the last. */
+/** The values of the gauge before each reading of the given loads, and after the last. */
 function gaugeDuring(loads: readonly Load[]): Promise<readonly (string | null)[]> {
   const seen: (string | null)[] = [];
   return new Promise((resolve) => {
@@ -30,19 +30,19 @@ function gaugeDuring(loads: readonly Load[]): Promise<readonly (string | null)[]
     };
     const gauge = startLoadGauge(bounds, { meter, everyMs: 1 });
     onTestFinished(gauge.stop);
-    // The timer of the gauge keeps no process alive, so this one does.
+    // Keeps the process alive, which the timer of the gauge does not.
     const alive = setInterval(() => undefined, 1_000);
     onTestFinished(() => clearInterval(alive));
   });
 }
 
 describe('the gauge', () => {
-  it('[HARD-69] follows the load in both directions', async () => {
+  it('[HARD-69] the gauge follows the load in both directions', async () => {
     const heap = 'the server is running out of memory';
     expect(await gaugeDuring([calm, { ...calm, heapPercent: 95 }, calm])).toEqual([null, null, heap, null]);
   });
 
-  it('[HARD-69] takes a single long pause for what it is', async () => {
+  it('[HARD-69] a single long pause is no overload', async () => {
     const late = { ...calm, eventLoopDelayMs: 5_000 };
     const words = 'the server has more to do than it can keep up with';
     expect(await gaugeDuring([late, calm, late, late, late, calm])).toEqual([

@@ -4,23 +4,23 @@ import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS } from '../limits.ts';
 import { ownResidentBytes, rssBytesMaxOf } from './memory-bound.ts';
 
 /**
- * Tells when the server has so much to do that taking on more would only make everybody wait longer.
+ * Reports when the server is overloaded, so that more work would only make everybody wait longer.
  *
- * A room of our own rather than `@fastify/under-pressure`: that one measures the same things the same way, but refuses
- * from a plugin of its own, before our hooks and in its own shape, and knows no routes that must always be answered.
+ * Not `@fastify/under-pressure`: it measures the same in the same way, but refuses from its own plugin, before our
+ * hooks and in its own form, and cannot exempt routes.
  */
 export interface LoadGauge {
-  /** Why no more should be taken on, in words for whoever is turned away; null: all is well. */
+  /** Why requests are refused, as text for the caller. Null: the server is not overloaded. */
   readonly overload: string | null;
   stop(): void;
 }
 
 export interface LoadBounds {
-  /** How late the event loop may be on average. One long pause is no overload; being late all the time is. */
+  /** The mean delay of the event loop. One long pause is no overload; a permanent delay is. */
   readonly eventLoopDelayMsMax: number;
-  /** How much of the heap that Node.js may use is in use. */
+  /** The share of the heap limit of Node.js that is in use. */
   readonly heapPercentMax: number;
-  /** Resident memory of the process, without pages of files; 0: a share of what there is. */
+  /** Resident memory of the process without file pages. 0 means a share of the available memory. */
   readonly rssBytesMax: number;
 }
 
@@ -30,7 +30,7 @@ export interface Load {
   readonly rssBytes: number;
 }
 
-/** Measures since it was last asked. */
+/** Measures the load since the last read. */
 export interface LoadMeter {
   read(): Load;
   stop(): void;
@@ -39,7 +39,7 @@ export interface LoadMeter {
 export interface GaugeOptions {
   readonly meter?: LoadMeter;
   readonly everyMs?: number;
-  /** Processes that share the memory there is. */
+  /** The number of processes that share the memory. */
   readonly processes?: number;
 }
 
@@ -49,7 +49,7 @@ export function startLoadGauge(bounds: LoadBounds, options: GaugeOptions = {}): 
   let lastDelayMs = 0;
   const timer = setInterval(() => {
     const load = meter.read();
-    // A single long pause can fill one sample, but not two.
+    // The smaller of two samples counts: a single long pause fills one sample, but not two.
     const rssBytesMax = rssBytesMaxOf(bounds.rssBytesMax, processes);
     const steady = { ...load, eventLoopDelayMs: Math.min(load.eventLoopDelayMs, lastDelayMs) };
     overload = overloadOf(steady, { ...bounds, rssBytesMax });
@@ -81,7 +81,7 @@ function processMeter(): LoadMeter {
   delays.enable();
   return {
     read() {
-      // What is recorded is the time between two looks, of which the resolution is no delay. NaN: no look yet.
+      // The histogram holds the time between two samples, so the resolution is subtracted. NaN: no sample yet.
       const meanMs = delays.mean / NS_PER_MS - EVENT_LOOP_SAMPLE_MS;
       delays.reset();
       const { heapUsed, rss } = process.memoryUsage();

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 type Json = Record<string, unknown>;
 
-/** Moves schemas with a title out of where they stand, and leaves references there. */
+/** Moves schemas with a title to the components, and leaves references in their place. */
 export class NamedSchemas {
   readonly all: Json = {};
 
@@ -26,15 +26,15 @@ export class NamedSchemas {
   }
 }
 
-/** Members that hold data, not schemas. */
+/** Keywords that hold data, not schemas. */
 const LITERALS: ReadonlySet<string> = new Set(['example', 'examples', 'enum', 'const', 'default']);
 
-/** `info` and properties of the name `title` have titles, too. */
+/** Excludes `info` and properties named `title`, which have a `title` as well. */
 function isSchema(schema: Json): boolean {
   return ['type', 'anyOf', 'enum', 'allOf'].some((keyword) => keyword in schema);
 }
 
-/** The same schema in the form that generators of clients understand best. */
+/** Returns the schema in the form that client generators support best. */
 function simplified(schema: Json): Json {
   const { anyOf, const: only, patternProperties, ...rest } = schema;
   if (only !== undefined) return { ...rest, enum: [only] };
@@ -45,7 +45,7 @@ function simplified(schema: Json): Json {
   return Array.isArray(anyOf) ? simplifiedUnion(anyOf, rest) : schema;
 }
 
-/** A union of constants becomes an enumeration, a union with null a list of types. */
+/** Turns a union of constants into an enumeration, and a union with null into a list of types. */
 function simplifiedUnion(members: readonly Json[], rest: Json): Json {
   if (members.every((member) => Array.isArray(member.enum) && member.type === 'string')) {
     return { type: 'string', enum: members.flatMap((member) => member.enum), ...rest };

@@ -3,7 +3,10 @@ interface MediaRange {
   readonly quality: number;
 }
 
-/** How much a caller wants a media type: 0 not at all, 1 most. Who says nothing takes everything. */
+/**
+ * Returns the quality of a media type in an `Accept` header, from 0 (refused) to 1. Without a header everything has
+ * 1.
+ */
 function qualityOf(media: string, accept: string | undefined): number {
   const ranges = (accept ?? '*/*').split(',').map(readRange);
   const family = `${media.slice(0, media.indexOf('/'))}/*`;
@@ -14,13 +17,13 @@ function qualityOf(media: string, accept: string | undefined): number {
   return 0;
 }
 
-/** Would the caller rather read plain text than JSON? When it does not care, JSON it is. */
+/** True if the caller prefers plain text. A caller without preference gets JSON. */
 export function prefersText(accept: string | undefined): boolean {
   const json = Math.max(qualityOf('application/problem+json', accept), qualityOf('application/json', accept));
   return qualityOf('text/plain', accept) > json;
 }
 
-/** Would the caller rather read JSON than plain text? When it does not care, plain text it is. */
+/** True if the caller prefers JSON. A caller without preference gets plain text. */
 export function prefersJson(accept: string | undefined): boolean {
   return qualityOf('application/json', accept) > qualityOf('text/plain', accept);
 }

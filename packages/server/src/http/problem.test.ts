@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { prefersText } from './negotiate.ts';
 import { problemOf } from './problem.ts';
 
-it('a problem carries the catalogue, the particulars and the request', () => {
+it('a problem contains code, status, details and request id', () => {
   const flaws = [{ pointer: '/objects/1', detail: 'must be an object' }];
   expect(problemOf(new Refusal('invalid_request', '/objects/1 must be an object', flaws), 'r-1')).toEqual({
     type: 'urn:tidemark:problem:invalid_request',
@@ -16,7 +16,7 @@ it('a problem carries the catalogue, the particulars and the request', () => {
   });
 });
 
-it('a problem says what to try where the code alone tells', () => {
+it('a problem contains advice where it follows from the code', () => {
   expect(problemOf(new Refusal('not_found', 'there is nothing at "/x"'), 'r-1')).toEqual({
     type: 'urn:tidemark:problem:not_found',
     title: 'There is nothing at this address',

@@ -1,6 +1,6 @@
 import { type Flaw, REFUSALS, type Refusal, type RefusalCode } from '@tidemark/protocol';
 
-/** RFC 9457, the one shape of everything that is refused. */
+/** A problem as in RFC 9457, the form of all refusals. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -12,7 +12,7 @@ export interface Problem {
   readonly errors?: readonly Flaw[];
 }
 
-/** What to try, where the code alone says it. */
+/** Advice that follows from the code alone. */
 const HINTS: Partial<Record<RefusalCode, string>> = {
   not_found: 'check the path for typing errors, and for a prefix that a proxy added or removed',
   method_not_allowed: 'use one of the methods in the Allow header',

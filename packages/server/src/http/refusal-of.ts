@@ -1,6 +1,6 @@
 import { type Flaw, Refusal } from '@tidemark/protocol';
 
-/** What fastify throws when a request does not fit its schema, or cannot be read at all. */
+/** An error of fastify for a request that cannot be read or does not match its schema. */
 interface FrameworkError extends Error {
   readonly statusCode?: number;
   readonly validation?: readonly SchemaFlaw[];
@@ -14,7 +14,10 @@ interface SchemaFlaw {
   readonly params: { readonly missingProperty?: unknown; readonly additionalProperty?: unknown };
 }
 
-/** What fastify itself refuses is the caller's fault, and its message says why; anything else is a bug of ours. */
+/**
+ * Turns an error into a refusal: errors of fastify are mistakes of the caller and keep their message, all others are
+ * internal.
+ */
 export function refusalOf(error: FrameworkError): Refusal {
   if (error instanceof Refusal) return error;
   if (error.validation !== undefined) return schemaRefusal(error.validation, error.validationContext ?? 'request');

@@ -4,10 +4,10 @@ import type { Refusal } from '@tidemark/protocol';
 import { DISCARDED_BYTES_MAX, LINGER_MS } from '../limits.ts';
 import { problemOf } from './problem.ts';
 
-/** The methods that some path takes, for whoever comes with another one altogether. */
-export const METHODS_TAKEN = 'DELETE, GET, HEAD, POST, PUT';
+/** All methods that any path takes, for requests with an unknown method. */
+export const ALLOWED_METHODS = 'DELETE, GET, HEAD, POST, PUT';
 
-/** Writes a whole answer on a socket that has no response of its own, and closes it. */
+/** Writes a whole answer to a socket without a response object, and closes it. */
 export function refuseOn(socket: Duplex, refusal: Refusal): void {
   const problem = problemOf(refusal, randomUUID());
   const body = JSON.stringify(problem);
@@ -16,7 +16,7 @@ export function refuseOn(socket: Duplex, refusal: Refusal): void {
     'content-type: application/problem+json',
     'cache-control: no-store',
     `x-request-id: ${problem.request_id}`,
-    ...(problem.status === 405 ? [`allow: ${METHODS_TAKEN}`] : []),
+    ...(problem.status === 405 ? [`allow: ${ALLOWED_METHODS}`] : []),
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];
@@ -25,8 +25,8 @@ export function refuseOn(socket: Duplex, refusal: Refusal): void {
 }
 
 /**
- * Closes a socket whose caller may still be sending. Closing at once would throw away what arrives, and with it the
- * answer on its way there. So a bounded number of bytes is read and dropped, then nothing more, until the time is over.
+ * Closes a socket whose caller may still be sending. Closing at once would reset the connection and lose the answer.
+ * So a bounded number of bytes is read and dropped until a time-out closes the socket.
  */
 export function lingerOn(socket: Duplex): void {
   let leftBytes = DISCARDED_BYTES_MAX;
@@ -35,7 +35,7 @@ export function lingerOn(socket: Duplex): void {
     if (leftBytes <= 0) socket.pause();
   };
   socket.on('data', discard);
-  // The HTTP parser reads no further.
+  // Detaches the HTTP parser.
   for (const listener of socket.listeners('data')) {
     if (listener !== discard) socket.off('data', listener as (chunk: Buffer) => void);
   }

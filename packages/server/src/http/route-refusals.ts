@@ -2,7 +2,7 @@ import type { RefusalCode } from '@tidemark/protocol';
 import { ALWAYS_ANSWERED } from './always-answered.ts';
 import type { Operation } from './route.ts';
 
-/** What every request can be answered with before or beside its route. */
+/** Codes that any request can be refused with, independent of its route. */
 const ALWAYS: readonly RefusalCode[] = [
   'invalid_request',
   'request_timeout',
@@ -19,7 +19,7 @@ const WITH_BODY: readonly RefusalCode[] = [
   'body_too_large',
   'limit_exceeded',
 ];
-/** A body that nobody asked for is read all the same, and must be JSON. */
+/** A body is read also where none is expected, and must be JSON. */
 const WITH_STRAY_BODY: readonly RefusalCode[] = ['invalid_json', 'too_deep', 'duplicate_id', 'body_too_large'];
 const WRITING: readonly RefusalCode[] = ['write_conflict', 'store_full'];
 const BY_PARAM: Readonly<Record<string, readonly RefusalCode[]>> = {
@@ -40,7 +40,7 @@ const BY_QUERY: Readonly<Record<string, readonly RefusalCode[]>> = {
   limit: ['invalid_value'],
 };
 
-/** The codes of objects and values that admission checks. */
+/** Codes of objects and values that admission checks. */
 export const OBJECT_REFUSALS: readonly RefusalCode[] = [
   'forbidden_key',
   'invalid_name',
@@ -48,10 +48,10 @@ export const OBJECT_REFUSALS: readonly RefusalCode[] = [
   'unsafe_number',
 ];
 
-/** The codes of calls that may have to ask a source module whose partition the data of a user is in. */
+/** Codes of calls that may have to ask a source module for the partition of a user. */
 export const MEMBERSHIP_REFUSALS: readonly RefusalCode[] = ['backend_error', 'backend_timeout'];
 
-/** Every code the route can answer with: those its scope, parameters and body imply, and its own. */
+/** Returns all codes of a route: those that follow from its scope, parameters and body, and its own. */
 export function refusalsOf(operation: Operation): readonly RefusalCode[] {
   const { method, path, scope, params, query, body, refusals = [] } = operation;
   const codes: RefusalCode[] = [

@@ -3,7 +3,7 @@ import { documentedSchema } from './documented-schema.ts';
 import type { Operation } from './route.ts';
 import { refusalsOf } from './route-refusals.ts';
 
-/** What fastify validates requests by. */
+/** Returns the schemas by which fastify validates requests. */
 export function validationSchema({ params, query, body }: Operation): FastifySchema {
   return {
     ...(params === undefined ? {} : { params }),
@@ -12,7 +12,7 @@ export function validationSchema({ params, query, body }: Operation): FastifySch
   };
 }
 
-/** What the API description says of a route. It is made when the description is asked for, not at start. */
+/** Returns the schemas for the API description. Called when the description is requested, not at the start. */
 export function operationSchema(operation: Operation): FastifySchema {
   const { operationId, summary, description, scope, params, query, body, answer, isText, path, streams } = operation;
   const needs = scope === 'public' ? 'Needs no token.' : `Needs a token with the scope \`${scope}\`.`;
@@ -38,7 +38,7 @@ export function operationSchema(operation: Operation): FastifySchema {
   };
 }
 
-/** Where an operation carries the codes it can answer with until `finishDocument` turns them into responses. */
+/** The key that holds the refusal codes of an operation until `finishDocument` turns them into responses. */
 export const REFUSALS_KEY = 'x-refusals';
 
 const PLAIN_TEXT = {

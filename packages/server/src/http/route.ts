@@ -12,7 +12,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { TextPart } from './coding/text-parts.ts';
 import type { SnapshotSlots } from './snapshot-slots.ts';
 
-/** What the handlers of routes work with. */
+/** The services that handlers of routes use. */
 export interface RouteContext {
   readonly tidemark: Tidemark;
   readonly pings: Pings;
@@ -28,15 +28,15 @@ export interface RouteContext {
   readonly snapshots: SnapshotSlots;
   readonly cluster: Pick<Cluster, 'announce'>;
   readonly metrics: Metrics;
-  /** How the backend does. */
+  /** The state of the backend, and calls that routes make to it. */
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
-  /** Bounds how many searches a device has under way. */
+  /** Limits the concurrent searches of a device. */
   readonly searches: KeyedLimit;
-  /** Then it is not shown: whoever wrote it there knows it. */
+  /** True if the secret is set by the configuration. It is then never shown by the API. */
   readonly isBackendSecretConfigured: boolean;
 }
 
-/** One request, read and admitted as far as the edge can. */
+/** One request, authenticated and validated. */
 export interface Call<P, Q, B> {
   readonly context: RouteContext;
   readonly params: P;
@@ -57,7 +57,7 @@ export class TextAnswer {
   }
 }
 
-/** JSON that is text already, and must not be written a second time. */
+/** JSON that is text already and is sent unchanged. */
 export class JsonText {
   readonly text: string;
 
@@ -66,7 +66,7 @@ export class JsonText {
   }
 }
 
-/** JSON in pieces, some of which others are sent as well; it is compressed as the caller allows. */
+/** JSON in pieces, some of which are shared between answers. It is compressed if the caller allows. */
 export class JsonParts {
   readonly parts: readonly TextPart[];
 
@@ -75,10 +75,10 @@ export class JsonParts {
   }
 }
 
-/** JSON line by line. The server asks for the next line when the one before it has been handed to the socket. */
+/** JSON lines. The next line is read when the one before has been handed to the socket. */
 export class JsonLines {
   readonly lines: AsyncIterable<readonly TextPart[]>;
-  /** Called when the answer has ended, however it ended. */
+  /** Called when the answer has ended, whether complete or not. */
   readonly onEnd: () => void;
 
   constructor(lines: AsyncIterable<readonly TextPart[]>, onEnd: () => void = () => undefined) {
@@ -87,9 +87,9 @@ export class JsonLines {
   }
 }
 
-/** A stream of events: from here on the response is in the hands of whoever takes it. */
+/** A stream of events. `take` receives the response and owns it from then on. */
 export class EventStream {
-  /** Returns what is to be called when the caller is gone. */
+  /** Returns the function to call when the caller is gone. */
   readonly take: (response: ServerResponse) => () => void;
 
   constructor(take: (response: ServerResponse) => () => void) {
@@ -97,48 +97,54 @@ export class EventStream {
   }
 }
 
-/** What a route answers when it is not JSON in one piece. */
+/** The content types of answers that are streams. */
 export type StreamType = 'text/event-stream' | 'application/x-ndjson';
 
-/** What the API description says of a route. */
+/** The part of a route that the API description shows. */
 export interface Operation<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
-  /** The name of the route in generated clients; it never changes. Where the backend SDK has a method, its name. */
+  /**
+   * The name of the operation in generated clients; it never changes. Where the backend SDK has a method, it is the
+   * same name.
+   */
   readonly operationId: string;
   readonly scope: RouteScope;
   readonly summary: string;
-  /** What the summary does not say. */
+  /** Details beyond the summary. */
   readonly description?: string;
-  /** Codes it can answer with, besides those that follow from its scope, parameters and body (route-refusals.ts). */
+  /**
+   * Codes the route can refuse with, besides those that follow from its scope, parameters and body
+   * (route-refusals.ts).
+   */
   readonly refusals?: readonly RefusalCode[];
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
   readonly answer: TSchema;
-  /** Answered as a stream of this type; `answer` is then a line of it. */
+  /** The type of the stream, if the route answers with one; `answer` is then the schema of one line. */
   readonly streams?: StreamType;
-  /** Also answered as plain text, which is the default unless the caller prefers JSON. */
+  /** True if the route also answers with plain text, which is the default unless the caller prefers JSON. */
   readonly isText?: true;
 }
 
-/** A route as data. Everything about it is said here: the handler only has to do its work. */
+/** A route as data; `handle` only does the work of the route itself. */
 export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema>
   extends Operation<P, Q, B> {
-  /** The largest body, where it is less than what the configuration allows. */
+  /** The largest body, if it is smaller than the configured one. */
   readonly bodyBytesMax?: number;
-  /** What the audit trail calls it; routes without one are not audited. */
+  /** The action in the audit trail; routes without one are not audited. */
   readonly audit?: string;
-  /** What the trail names instead of the path, when only the answer says it. */
+  /** Returns the target of the audit entry, if it is not the path. */
   readonly auditTarget?: (answer: unknown) => string;
-  /** What the statistics call it for the source in its path, besides counting the route itself. */
+  /** The name under which the statistics count the route for the source in its path. */
   readonly operation?: string;
   /** What is announced to all servers after the route has succeeded. */
   readonly announces?: ClusterNotice;
   readonly handle: (call: Call<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 
-/** Keeps the types of a route's parts together while it is written down. */
+/** Checks the types of a route definition. */
 export function route<P extends TSchema, Q extends TSchema, B extends TSchema>(definition: Route<P, Q, B>): Route {
   return definition as unknown as Route;
 }

@@ -14,7 +14,7 @@ function refusalOf(take: () => unknown): unknown {
 }
 
 describe('snapshot slots', () => {
-  it('[SNAP-9] a device has as many snapshots as it may have, and the next one when one of them has ended', () => {
+  it('[SNAP-9] a device gets its limit of concurrent snapshots, and another one when one has ended', () => {
     const slots = new SnapshotSlots();
     const giveBack = Array.from({ length: SNAPSHOTS_PER_DEVICE_MAX }, () => slots.take('phone'));
     expect(refusalOf(() => slots.take('phone'))).toEqual(['rate_limited', 'number']);
@@ -25,7 +25,7 @@ describe('snapshot slots', () => {
     expect(refusalOf(() => slots.take('phone'))).toEqual(['rate_limited', 'number']);
   });
 
-  it('[SNAP-9] a server has as many snapshots as it may have, of whatever devices', () => {
+  it('[SNAP-9] a server gives out its limit of concurrent snapshots over all devices', () => {
     const slots = new SnapshotSlots();
     const giveBack = Array.from({ length: SNAPSHOTS_MAX }, (_, index) => slots.take(`device ${index}`));
     expect(refusalOf(() => slots.take('late'))).toEqual(['overloaded', 'number']);

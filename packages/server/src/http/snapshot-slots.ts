@@ -1,12 +1,15 @@
 import { Refusal } from '@tidemark/protocol';
 import { SNAPSHOT_RETRY_AFTER_S, SNAPSHOTS_MAX, SNAPSHOTS_PER_DEVICE_MAX } from '../limits.ts';
 
-/** Bounds the snapshots under way, of one device and of all: each holds a line in memory until it has been sent. */
+/**
+ * Limits the concurrent snapshots of one device and of all devices: each holds a line in memory until it has been
+ * sent.
+ */
 export class SnapshotSlots {
   readonly #byDevice = new Map<string, number>();
   #count = 0;
 
-  /** Takes a slot for the device, or refuses. The answer gives it back; calling it again does nothing. */
+  /** Takes a slot for the device, or refuses. Returns the function that releases the slot; further calls do nothing. */
   take(client: string): () => void {
     const own = this.#byDevice.get(client) ?? 0;
     if (own >= SNAPSHOTS_PER_DEVICE_MAX) {

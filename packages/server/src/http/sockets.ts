@@ -10,9 +10,9 @@ import { Refusal } from '@tidemark/protocol';
 import { SOCKETS_MAX } from '../limits.ts';
 import { HttpConnection } from './http-connection.ts';
 import type { HttpConnections } from './http-connections.ts';
-import { METHODS_TAKEN, refuseOn } from './refuse-on.ts';
+import { ALLOWED_METHODS, refuseOn } from './refuse-on.ts';
 
-/** What the HTTP parser throws; `rawPacket` is what it was reading. */
+/** An error of the HTTP parser; `rawPacket` holds the bytes it was parsing. */
 export interface SocketError extends Error {
   readonly code?: string;
   readonly rawPacket?: unknown;
@@ -23,17 +23,17 @@ export interface ServerOptions {
   /** How long a connection may stay open between two requests. */
   readonly keepAliveMs: number;
   readonly requestMs: number;
-  /** Sockets that devices may hold beside those of everybody else, while they listen. */
+  /** Sockets reserved for devices that listen for events, in addition to those for requests. */
   readonly listenersMax: number;
-  /** How long a caller may read nothing of an answer that waits for it. */
+  /** How long a caller may leave an answer unread. */
   readonly stallMs: number;
-  /** How often sockets are checked for answers that nobody reads. */
+  /** How often sockets are checked for unread answers. */
   readonly checkMs: number;
-  /** Where the server keeps its open connections. */
+  /** Registers the open connections of the server. */
   readonly connections: HttpConnections;
 }
 
-/** The HTTP server, which gives every socket an owner of its requests. */
+/** Creates the HTTP server, which handles every socket by an `HttpConnection`. */
 export function openHttpServer(handle: RequestListener, options: ServerOptions): Server {
   const server = createServer(options.http);
   server.keepAliveTimeout = options.keepAliveMs;
@@ -48,7 +48,7 @@ export function openHttpServer(handle: RequestListener, options: ServerOptions):
     connections.add(socket, serve);
   });
   const take: RequestListener = (request, response) => HttpConnection.of(request.socket)?.take(request, response);
-  // Whoever asks before sending a body is told to go on where the body is read, not here.
+  // `100 Continue` is sent where the body is read, not here.
   for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, take);
   server.on('connect', ({ socket }: IncomingMessage) => refuseConnect(socket));
   const check = setInterval(() => connections.watchUnsent(options.stallMs), options.checkMs);
@@ -57,18 +57,18 @@ export function openHttpServer(handle: RequestListener, options: ServerOptions):
   return server;
 }
 
-/** The only expectation there is; Node.js itself looks for it in HTTP/1.1 only. */
+/** `100-continue` is the only known expectation. Node.js itself checks it in HTTP/1.1 only. */
 function hasUnknownExpectation({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersion === '1.1' && headers.expect.toLowerCase() !== '100-continue';
 }
 
 function refuseConnect(socket: Socket): void {
-  // Node.js has let go of the socket: an answer could end up inside that of a request before it.
+  // Node.js has detached the socket: an answer could end up inside the answer to an earlier request.
   if (HttpConnection.of(socket)?.isBusy === true) socket.destroy();
   else refuseOn(socket, unknownMethod('CONNECT'));
 }
 
-/** What is so malformed that there is no request to answer: the socket gets a whole answer all the same. */
+/** Answers bytes that are too malformed to be a request. */
 export function answerSocketError(error: SocketError, socket: Socket): void {
   if (socket.writableEnded) return;
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
@@ -76,10 +76,10 @@ export function answerSocketError(error: SocketError, socket: Socket): void {
 }
 
 export function unknownMethod(method: string): Refusal {
-  return new Refusal('method_not_allowed', `no path takes ${method}; they take ${METHODS_TAKEN}`);
+  return new Refusal('method_not_allowed', `no path takes ${method}; they take ${ALLOWED_METHODS}`);
 }
 
-/** For what the HTTP parser refuses before there is a request. */
+/** Maps an error of the HTTP parser to a refusal. */
 function socketRefusal({ code, rawPacket }: SocketError, bytesRead: number): Refusal {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -95,7 +95,9 @@ function socketRefusal({ code, rawPacket }: SocketError, bytesRead: number): Ref
   }
 }
 
-/** The parser counts an address among the headers. Only the first packet of a socket surely begins with one. */
+/**
+ * The parser counts the request line among the headers. Only the first packet of a socket certainly begins with one.
+ */
 function isRequestLine(packet: unknown, bytesRead: number): boolean {
   return Buffer.isBuffer(packet) && packet.length === bytesRead && !packet.includes('\n');
 }

@@ -1,4 +1,4 @@
-/** The sections of the API description, in its order. */
+/** The sections of the API description, in order. */
 export const TAGS = [
   { name: 'system', description: 'Login of administrators, licence, backend address, statistics, reset.' },
   { name: 'store', description: 'Documents of the server.' },

@@ -1,20 +1,20 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { exchangeOf } from './exchange.ts';
 
-/** What is told of a request when the last byte of its answer has been handed over. */
+/** Called when the last byte of an answer has been handed over. */
 export type AnswerListener = (request: FastifyRequest, statusCode: number, elapsedMs: number) => void;
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Tells of every request that is answered, also of those that are turned away. */
+    /** Registers a listener for all answered requests, including refused ones. */
     onAnswered(listener: AnswerListener): void;
   }
 }
 
 /**
- * Looks after every request from its first hook on. In place of the framework's own logger and `onResponse` hooks: with
- * either, it makes a logger for each request, and puts listeners on each response and takes them off again, which costs
- * more than all that is measured here.
+ * Measures every request from its first hook on. It replaces the logger and the `onResponse` hooks of the framework,
+ * which create a logger per request and add listeners to every response: that costs more than everything measured
+ * here.
  */
 export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger): void {
   const listeners: AnswerListener[] = [];
@@ -28,9 +28,9 @@ export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger): v
       const elapsedMs = performance.now() - startedMs;
       for (const listener of listeners) listener(request, raw.statusCode, elapsedMs);
     });
-    // Without a listener, a write that comes too late would end the process. That a caller hung up is no fault of ours.
+    // Without a listener a late write would end the process. A caller that hangs up is not an error.
     raw.on('error', (error) => {
-      if (!exchange.isSpent) logger.error({ err: error, request_id: request.id }, 'an answer failed');
+      if (!exchange.isOver) logger.error({ err: error, request_id: request.id }, 'an answer failed');
     });
     done();
   });

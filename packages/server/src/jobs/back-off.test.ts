@@ -5,7 +5,7 @@ import { backOffMs, diceOf } from './back-off.ts';
 const HALF_MINUTE = { baseMs: 1_000, capMs: 30_000 };
 
 describe('back-off', () => {
-  it('[JOB-29] waits anything from nothing to a ceiling that doubles up to its cap', () => {
+  it('[JOB-29] the back-off is random between zero and a ceiling that doubles up to its cap', () => {
     const ceilings = [1, 2, 3, 4, 5, 6, 7, 1_000].map((attempt) => [
       backOffMs(attempt, HALF_MINUTE, () => 0),
       backOffMs(attempt, HALF_MINUTE, () => 1 - 2 ** -32),
@@ -23,7 +23,7 @@ describe('back-off', () => {
     expect(backOffMs(3, HALF_MINUTE, () => 0.5)).toBe(2_000);
   });
 
-  it('[JOB-29] those that failed together come back spread out', () => {
+  it('[JOB-29] jobs that failed together are retried at different times', () => {
     const dice = diceOf(seededRandom(1));
     const waits = Array.from({ length: 1_000 }, () => backOffMs(4, HALF_MINUTE, dice));
     for (const quarter of [0, 1, 2, 3]) {
@@ -32,7 +32,7 @@ describe('back-off', () => {
     }
   });
 
-  it('dice give fractions below 1', () => {
+  it('dice return fractions below 1', () => {
     expect(diceOf({ bytes: (count) => new Uint8Array(count).fill(255) })()).toBe(1 - 2 ** -32);
     expect(diceOf({ bytes: (count) => new Uint8Array(count) })()).toBe(0);
   });

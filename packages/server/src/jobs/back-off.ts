@@ -1,15 +1,15 @@
 import type { Random } from '@tidemark/core';
 
 export interface BackOff {
-  /** The longest wait after the first attempt; it doubles with every further one. */
+  /** The longest wait after the first attempt; it doubles with every further attempt. */
   readonly baseMs: number;
-  /** The longest wait of all. */
+  /** The bound of all waits. */
   readonly capMs: number;
 }
 
 /**
- * How long to wait after so many attempts: anything from nothing to a ceiling that doubles, as the dice fall. Those
- * that failed together, because something they all need was down, do not come back together.
+ * Returns the wait after an attempt: a random time up to a ceiling that doubles (full jitter). So jobs that failed
+ * together do not come back together.
  */
 export function backOffMs(attempt: number, { baseMs, capMs }: BackOff, dice: () => number): number {
   const ceilingMs = Math.min(capMs, baseMs * 2 ** (attempt - 1));
@@ -18,7 +18,7 @@ export function backOffMs(attempt: number, { baseMs, capMs }: BackOff, dice: () 
 
 const DICE_BYTES = 4;
 
-/** Dice that give fractions from 0 up to, not including, 1. */
+/** Returns random fractions from 0 up to, not including, 1. */
 export function diceOf(random: Random): () => number {
   return () => {
     const bytes = random.bytes(DICE_BYTES);

@@ -1,42 +1,42 @@
 import { JobFailure, type JobHandler, type LeasedJob } from '@tidemark/core';
 import type { JobPermit } from './queue-gate.ts';
 
-/** Why the work was cut short. */
+/** Why a job was interrupted. */
 export type InterruptReason = 'lease_lost' | 'stopping' | 'too_slow';
 
 export type JobEnd =
   | { readonly kind: 'done' }
   | { readonly kind: 'failed'; readonly error: unknown }
-  | { readonly kind: 'cut'; readonly cut: InterruptReason };
+  | { readonly kind: 'interrupted'; readonly reason: InterruptReason };
 
 const DONE: JobEnd = { kind: 'done' };
 
-/** The work on one leased job. It ends once: by itself, or when somebody cuts it short. */
+/** The run of one leased job. It ends once: by itself or by an interruption. */
 export class JobRun {
   readonly job: LeasedJob;
-  readonly place: JobPermit;
+  readonly permit: JobPermit;
   readonly startMs: number;
   readonly #onEnd: (run: JobRun, end: JobEnd) => void;
   #controller: AbortController | null = null;
-  #cutBecause: InterruptReason | null = null;
-  #isSpent = false;
+  #interruptReason: InterruptReason | null = null;
+  #hasEnded = false;
 
-  constructor(job: LeasedJob, place: JobPermit, startMs: number, onEnd: (run: JobRun, end: JobEnd) => void) {
+  constructor(job: LeasedJob, permit: JobPermit, startMs: number, onEnd: (run: JobRun, end: JobEnd) => void) {
     this.job = job;
-    this.place = place;
+    this.permit = permit;
     this.startMs = startMs;
     this.#onEnd = onEnd;
   }
 
-  get isSpent(): boolean {
-    return this.#isSpent;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
-  /** Does nothing when the work was cut short before it began. */
+  /** Does nothing if the run was interrupted before. */
   begin(handler: JobHandler | undefined): void {
-    if (this.#isSpent) return;
+    if (this.#hasEnded) return;
     if (handler === undefined) {
-      const error = new JobFailure(`nobody here runs jobs of the kind ${this.job.kind}`);
+      const error = new JobFailure(`there is no handler for jobs of the kind ${this.job.kind}`);
       this.#end({ kind: 'failed', error });
       return;
     }
@@ -48,25 +48,25 @@ export class JobRun {
     }
   }
 
-  /** Ends the work also when the handler does not: its result no longer counts. Does nothing once it has ended. */
-  cut(cut: InterruptReason): void {
-    if (this.#isSpent) return;
-    this.#cutBecause = cut;
-    this.#controller?.abort(cut);
-    this.#end({ kind: 'cut', cut });
+  /** Ends the run even if the handler goes on: its result no longer counts. Does nothing after the end. */
+  interrupt(reason: InterruptReason): void {
+    if (this.#hasEnded) return;
+    this.#interruptReason = reason;
+    this.#controller?.abort(reason);
+    this.#end({ kind: 'interrupted', reason });
   }
 
   #end(end: JobEnd): void {
-    if (this.#isSpent) return;
-    this.#isSpent = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#onEnd(this, end);
   }
 
-  /** Made only for a handler that wants it: most do not, and there are many jobs. */
+  /** Created only for handlers that use it: most do not, and there are many jobs. */
   #signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController();
-      if (this.#cutBecause !== null) this.#controller.abort(this.#cutBecause);
+      if (this.#interruptReason !== null) this.#controller.abort(this.#interruptReason);
     }
     return this.#controller.signal;
   }

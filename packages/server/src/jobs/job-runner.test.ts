@@ -12,7 +12,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Timers that go off when the clock is moved, and not before. */
+/** Timers that fire when the clock is moved. */
 class ManualTimers implements Timers {
   readonly #clock: SettableClock;
   readonly #waiting = new Set<Timer>();
@@ -31,7 +31,7 @@ class ManualTimers implements Timers {
     return () => this.#waiting.delete(timer);
   }
 
-  /** Moves the clock from timer to timer; what a timer sets off comes to rest before the next one. */
+  /** Moves the clock from timer to timer, and lets all effects settle before the next. */
   async pass(ms: number): Promise<void> {
     const endMs = this.#clock.nowMs() + ms;
     for (;;) {
@@ -47,7 +47,7 @@ class ManualTimers implements Timers {
   }
 }
 
-/** Memory engines answer in microtasks, so a turn of the event loop lets everything come to rest. */
+/** The engines in memory answer in microtasks, so one turn of the event loop lets everything settle. */
 async function atRest(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -85,7 +85,7 @@ interface Bench {
   readonly reports: string[];
 }
 
-/** The dice always fall on one half. */
+/** The dice always return one half. */
 function bench(
   handlers: Readonly<Record<string, JobHandler>>,
   options: QueueOptions = {},
@@ -119,7 +119,7 @@ const fail =
   };
 
 describe('the job runner', () => {
-  it('[JOB-30] runs each job by the handler of its kind, acknowledges it and reports', async () => {
+  it('[JOB-30] each job is run by the handler of its kind, acknowledged and reported', async () => {
     const seen: string[] = [];
     const note =
       (name: string): JobHandler =>
@@ -134,7 +134,7 @@ describe('the job runner', () => {
     expect(await jobs.queues()).toEqual([]);
   });
 
-  it('[JOB-31] a job that failed is tried again after the back-off, until its attempts are used up', async () => {
+  it('[JOB-31] a failed job is retried after the back-off until its attempts are used up', async () => {
     const { jobs, reports, timers, clock } = bench({ k: fail(new Error('no answer')) });
     const id = await jobs.enqueue('q', job('a'));
     await timers.pass(0);
@@ -150,7 +150,7 @@ describe('the job runner', () => {
     expect(reports).toEqual(['q k retried 0', 'q k retried 0', 'q k dead 0']);
   });
 
-  it('[JOB-31] a handler may ask for more time, or say that trying again would not help', async () => {
+  it('[JOB-31] a handler may ask for a longer wait, or say that a retry would not help', async () => {
     const { jobs, reports, timers, clock } = bench({
       later: fail(new JobFailure('busy', { retryAfterMs: 60_000 })),
       never: fail(new JobFailure('unreadable', { isFinal: true })),
@@ -168,7 +168,7 @@ describe('the job runner', () => {
       ['delayed', 60_000, 'busy'],
       ['dead', 0, 'unreadable'],
       ['delayed', 86_400_000, 'far'],
-      ['delayed', 500, 'nobody here runs jobs of the kind unheard'],
+      ['delayed', 500, 'there is no handler for jobs of the kind unheard'],
     ]);
     expect([...reports].sort()).toEqual([
       'q later retried 0',
@@ -178,7 +178,7 @@ describe('the job runner', () => {
     ]);
   });
 
-  it('[JOB-31] one bad job does not stop the others, and its payload is not logged', async () => {
+  it('[JOB-31] a failing job does not stop the others, and its payload is not logged', async () => {
     const done: string[] = [];
     const { jobs, timers, log } = bench({
       k: async ({ payload }) => {
@@ -193,7 +193,7 @@ describe('the job runner', () => {
     expect(log.lines).toEqual([{ level: 'warn', event: 'job_failed', fields }]);
   });
 
-  it('[JOB-41] a failure that was logged where it happened is not logged again, unless the job is given up', async () => {
+  it('[JOB-41] a failure that was logged already is not logged again, unless the job is given up', async () => {
     const { jobs, timers, log } = bench({
       k: async ({ payload }) => {
         throw new JobFailure(payload, { isLogged: true, isFinal: payload === 'final' });
@@ -204,7 +204,7 @@ describe('the job runner', () => {
     expect(log.lines.map(({ event, fields }) => [event, fields.reason])).toEqual([['job_failed', 'final']]);
   });
 
-  it('[JOB-32] runs so many at once and no more', async () => {
+  it('[JOB-32] no more jobs run at once than there are workers', async () => {
     const gate = new Gate();
     const { jobs, timers } = bench({ k: gate.handle }, { workers: 3 });
     await jobs.enqueueAll(
@@ -222,7 +222,7 @@ describe('the job runner', () => {
     expect(await jobs.queues()).toEqual([]);
   });
 
-  it('[JOB-32] free workers are given jobs in one step, and jobs that end together are acknowledged in one step', async () => {
+  it('[JOB-32] free workers get jobs in one step, and jobs that end together are acknowledged in one step', async () => {
     const gate = new Gate();
     const { jobs, timers } = bench({ k: gate.handle }, { workers: 40 });
     const calls: string[] = [];
@@ -249,7 +249,7 @@ describe('the job runner', () => {
     expect(await jobs.queues()).toEqual([]);
   });
 
-  it('[JOB-32] a worker is free when its work has ended, but a slow store is not given ever more to keep', async () => {
+  it('[JOB-32] a worker is free when its job has ended, but a slow store does not get ever more results to store', async () => {
     let done = 0;
     const { jobs, timers } = bench({
       k: async () => {
@@ -287,7 +287,7 @@ describe('the job runner', () => {
     expect(await jobs.queues()).toEqual([]);
   });
 
-  it('[JOB-33] a store that is away for a moment costs no lease; a lost lease cuts the work short', async () => {
+  it('[JOB-33] a short failure of the store costs no lease, and a lost lease interrupts the job', async () => {
     const gate = new Gate();
     const away = new Refusal('store_unavailable', 'away');
     let renewals = 0;
@@ -307,7 +307,7 @@ describe('the job runner', () => {
     expect(reports).toEqual(['q k lease_lost 1200']);
   });
 
-  it('[JOB-33] a handler that hangs has failed, and its worker goes on', async () => {
+  it('[JOB-33] a handler that hangs has failed, and its worker continues', async () => {
     const gate = new Gate();
     const { jobs, timers, reports } = bench({ k: gate.handle }, { workers: 1, jobMsMax: 5_000 });
     const [first = ''] = await jobs.enqueueAll('q', [job('hangs', { attemptsMax: 1 }), job('next')]);
@@ -319,7 +319,7 @@ describe('the job runner', () => {
     expect(reports).toEqual(['q k dead 5000', 'q k done 0']);
   });
 
-  it('[JOB-34] stopping lets what runs finish and leases nothing more', async () => {
+  it('[JOB-34] after stop running jobs finish and no more are leased', async () => {
     const gate = new Gate();
     const { jobs, timers, reports, runner } = bench({ k: gate.handle });
     await jobs.enqueueAll('q', [job('a'), job('b'), job('c')]);
@@ -337,7 +337,7 @@ describe('the job runner', () => {
     expect(timers.waiting).toBe(0);
   });
 
-  it('[JOB-34] what has not finished in time is given back, and the attempt is not counted', async () => {
+  it('[JOB-34] a job that has not finished in time is given back, and the attempt does not count', async () => {
     const gate = new Gate();
     const { jobs, timers, reports, runner } = bench({ k: gate.handle }, { workers: 1 });
     const id = await jobs.enqueue('q', job('a'));
@@ -352,9 +352,9 @@ describe('the job runner', () => {
     expect(timers.waiting).toBe(0);
   });
 
-  it('[JOB-37] what is cut short counts where that is asked for, and comes again after the back-off', async () => {
+  it('[JOB-37] an interrupted job counts as an attempt if configured, and is retried after the back-off', async () => {
     const gate = new Gate();
-    const { jobs, timers, reports, runner, clock } = bench({ k: gate.handle }, { workers: 1, isCutCounted: true });
+    const { jobs, timers, reports, runner, clock } = bench({ k: gate.handle }, { workers: 1, countsInterrupted: true });
     const id = await jobs.enqueue('q', job('a'));
     await timers.pass(0);
     const stopping = runner.stop(1_000);
@@ -366,17 +366,17 @@ describe('the job runner', () => {
     await gate.open();
   });
 
-  it('[JOB-36] a gate decides when the next job is leased, and what waits for it uses up no attempt', async () => {
+  it('[JOB-36] a gate decides when the next job is leased, and waiting uses up no attempt', async () => {
     const gate = new Gate();
     const asked: number[] = [];
     let waitMs = 30;
     let given = 0;
     let ended = 0;
-    const place = { giveBack: () => given++, end: () => ended++ };
+    const permit = { giveBack: () => given++, end: () => ended++ };
     const queueGate = {
       take: () => {
         asked.push(waitMs);
-        return waitMs === 0 ? place : waitMs;
+        return waitMs === 0 ? permit : waitMs;
       },
     };
     const { jobs, timers } = bench({ k: gate.handle }, { gate: queueGate });
@@ -385,7 +385,7 @@ describe('the job runner', () => {
     expect([gate.started.length, await jobs.find('q', id)]).toMatchObject([0, { state: 'due', attempt: 0 }]);
     waitMs = 10_000;
     await timers.pass(1);
-    // It is asked again at the next look, however long it said: much may change in between.
+    // The gate is asked again at the next poll, however long it said, because its state may change earlier.
     await timers.pass(99);
     waitMs = 0;
     await timers.pass(1);
@@ -421,7 +421,7 @@ describe('the job runner', () => {
     expect(await jobs.find('q', id)).toMatchObject({ state: 'due', attempt: 0 });
   });
 
-  it('[JOB-35] a job of this process is run at once, one whose time comes at the next look', async () => {
+  it('[JOB-35] a job enqueued by this process runs at once, a delayed one at the poll when it is due', async () => {
     const gate = new Gate();
     const { jobs, timers, clock } = bench({ k: gate.handle });
     await timers.pass(30);
@@ -435,7 +435,7 @@ describe('the job runner', () => {
     expect(gate.started.length).toBe(2);
   });
 
-  it('[JOB-35] a job enqueued while a look is under way is not overlooked', async () => {
+  it('[JOB-35] a job enqueued during a lease is not overlooked', async () => {
     const clock = settableClock();
     const jobs = openMemoryJobs({ clock });
     const lease = jobs.leaseMany.bind(jobs);
@@ -455,7 +455,7 @@ describe('the job runner', () => {
     expect(gate.started.length).toBe(1);
   });
 
-  it('[JOB-35] a store that does not answer is asked again at the next look', async () => {
+  it('[JOB-35] a store that does not answer is asked again at the next poll', async () => {
     const gate = new Gate();
     const { jobs, timers, log } = bench({ k: gate.handle }, { workers: 1 });
     const lease = jobs.leaseMany.bind(jobs);
@@ -471,7 +471,7 @@ describe('the job runner', () => {
     expect(gate.started.length).toBe(1);
   });
 
-  it('[JOB-35] a result the store does not take is reported, and the job runs again', async () => {
+  it('[JOB-35] a result the store does not accept is reported, and the job runs again', async () => {
     let runs = 0;
     const { jobs, timers, reports, log } = bench({
       k: async () => {
@@ -492,11 +492,11 @@ describe('the job runner', () => {
   });
 });
 
-describe('a queue before a service that was away', () => {
+describe('a queue behind a circuit breaker', () => {
   const DOWN = failed('down', { isServiceDown: true });
   const PING = { id: 'p', sources: [] };
 
-  /** Ends its jobs in the ways in which one may end that never called the service. */
+  /** Handlers that end without a call to the service. */
   const WITHOUT_CALL: Readonly<Record<string, JobHandler>> = {
     gone: async () => undefined,
     fails: fail(new JobFailure('the store is away')),
@@ -507,7 +507,7 @@ describe('a queue before a service that was away', () => {
   };
 
   it.each([...Object.keys(WITHOUT_CALL), 'unheard'])(
-    '[PING-30] the one that was to try ends without a call (%s): the next one tries, and is not kept waiting',
+    '[PING-30] if the probe ends without a call (%s), the next job is the probe without waiting',
     async (kind) => {
       const clock = settableClock();
       const jobs = openMemoryJobs({ clock });
@@ -531,7 +531,7 @@ describe('a queue before a service that was away', () => {
 });
 
 describe('a queue with a rate', () => {
-  it('[JOB-38] begins no more jobs in a second than it is told, however many wait and however many workers it has', async () => {
+  it('[JOB-38] a queue starts no more jobs per second than configured, however many wait and however many workers it has', async () => {
     let done = 0;
     const handlers = {
       work: async () => {

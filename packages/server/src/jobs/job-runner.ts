@@ -8,24 +8,24 @@ import { systemTimers, type Timers } from './timers.ts';
 
 export interface JobRunnerParts {
   readonly jobs: Jobs;
-  /** By kind of job. */
+  /** Handlers by kind of job. */
   readonly handlers: ReadonlyMap<string, JobHandler>;
   readonly clock: Clock;
   /** Measures durations: it is never set. Absent: `clock`. */
   readonly steadyClock?: Clock;
-  /** Fractions from 0 up to 1, for the back-off. */
+  /** Returns random fractions from 0 up to 1, for the back-off. */
   readonly dice: () => number;
   readonly log: Log;
   readonly timers?: Timers;
-  /** How a queue is served when nobody says. */
+  /** Returns the default options of a queue. */
   readonly optionsOf?: (queue: string) => QueueOptions;
-  /** Hears of every lease that has ended. */
+  /** Called after every lease. */
   readonly onReport?: (report: JobReport) => void;
 }
 
 export interface QueueOptions {
   readonly workers?: number;
-  /** Jobs begun in a second; null: as many as come. */
+  /** Jobs started per second; null: no limit. */
   readonly perSecond?: number | null;
   readonly leaseMs?: number;
   readonly pollMs?: number;
@@ -34,10 +34,10 @@ export interface QueueOptions {
   /** Asked before every lease. */
   readonly gate?: QueueGate;
   /**
-   * Whether work that is cut short by a stop counts as an attempt. It must where the work may have been done already and
-   * a second time has to be told from the first.
+   * True if a run that is interrupted by a stop counts as an attempt. Needed if the work may have been done already
+   * and a repetition must be recognised.
    */
-  readonly isCutCounted?: boolean;
+  readonly countsInterrupted?: boolean;
 }
 
 const DEFAULTS: Required<Omit<QueueOptions, 'perSecond'>> = {
@@ -47,10 +47,10 @@ const DEFAULTS: Required<Omit<QueueOptions, 'perSecond'>> = {
   jobMsMax: 600_000,
   backOff: { baseMs: 1_000, capMs: 300_000 },
   gate: OPEN_GATE,
-  isCutCounted: false,
+  countsInterrupted: false,
 };
 
-/** Runs the jobs of the queues it is told to serve, until it is stopped. */
+/** Runs the jobs of the queues it serves, until it is stopped. */
 export class JobRunner {
   readonly #parts: Required<JobRunnerParts>;
   readonly #queues = new Map<string, QueueWorkers>();
@@ -65,7 +65,7 @@ export class JobRunner {
     return [...this.#queues.keys()];
   }
 
-  /** A queue that is served already, or comes too late, is left as it is. */
+  /** Does nothing if the queue is served already, or after the stop. */
   serve(queue: string, options: QueueOptions = this.#parts.optionsOf(queue)): void {
     if (this.#isStopped || this.#queues.has(queue)) return;
     const { perSecond = null, gate: given = OPEN_GATE, ...others } = options;
@@ -74,7 +74,7 @@ export class JobRunner {
     this.#queues.set(queue, new QueueWorkers({ ...this.#parts, ...DEFAULTS, ...others, gate, queue }));
   }
 
-  /** Leases nothing more; what runs may finish for so long, then its lease is given back. */
+  /** Leases no more jobs; running ones may finish within the grace period, then their leases are given back. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
     await Promise.all([...this.#queues.values()].map((workers) => workers.stop(graceMs)));

@@ -12,9 +12,9 @@ export interface JobSettlerParts {
   readonly log: Log;
   readonly jobMsMax: number;
   readonly backOff: BackOff;
-  /** Whether work cut short by a stop counts as an attempt. */
-  readonly isCutCounted: boolean;
-  /** Hears what became of runs whose end is kept. */
+  /** True if a run that is interrupted by a stop counts as an attempt. */
+  readonly countsInterrupted: boolean;
+  /** Called with runs whose result is stored. */
   readonly onSettled: (settled: readonly SettledRun[]) => void;
 }
 
@@ -23,10 +23,10 @@ export interface SettledRun {
   readonly outcome: JobOutcome;
 }
 
-/** Who asks to wait longer than this is not believed. */
+/** Bounds the wait that a handler can ask for. */
 const RETRY_AFTER_MS_MAX = 86_400_000;
 
-/** Tells the store what became of the jobs of one queue. Those that are done, which is most, are told together. */
+/** Stores the results of the jobs of one queue. Successful jobs, which are most, are acknowledged together. */
 export class JobSettler {
   readonly #parts: JobSettlerParts;
   #done: JobRun[] = [];
@@ -41,11 +41,12 @@ export class JobSettler {
   }
 
   async giveBack(run: JobRun): Promise<void> {
-    await this.#settleAlone(run, { kind: 'cut', cut: 'stopping' }, false);
+    await this.#settleAlone(run, { kind: 'interrupted', reason: 'stopping' }, false);
   }
 
   #acknowledgeSoon(run: JobRun): void {
-    // After all promises that are settled by now have been followed: what ends at the same moment is told together.
+    // Runs after all promises that are settled by now, so that jobs that end at the same moment are acknowledged
+    // together.
     if (this.#done.length === 0) process.nextTick(this.#acknowledge);
     this.#done.push(run);
   }
@@ -75,25 +76,25 @@ export class JobSettler {
   async #settleAlone(
     run: JobRun,
     end: Exclude<JobEnd, { readonly kind: 'done' }>,
-    isCutCounted = this.#parts.isCutCounted,
+    countsInterrupted = this.#parts.countsInterrupted,
   ): Promise<void> {
     let outcome: JobOutcome = 'unsettled';
     try {
       outcome =
         end.kind === 'failed'
           ? await this.#fail(run.job, end.error)
-          : await this.#settleCut(run.job, end.cut, isCutCounted);
+          : await this.#settleInterrupted(run.job, end.reason, countsInterrupted);
     } catch (error) {
       this.warn('job_not_settled', run.job, error);
     }
     this.#parts.onSettled([{ run, outcome }]);
   }
 
-  async #settleCut(job: LeasedJob, cut: InterruptReason, isCutCounted: boolean): Promise<JobOutcome> {
+  async #settleInterrupted(job: LeasedJob, reason: InterruptReason, countsInterrupted: boolean): Promise<JobOutcome> {
     const { jobs, jobMsMax } = this.#parts;
-    if (cut === 'too_slow') return this.#fail(job, new JobFailure(`took longer than ${jobMsMax} ms`));
-    if (cut === 'lease_lost') return 'lease_lost';
-    if (isCutCounted) return this.#fail(job, new JobFailure('cut short because the server stopped'));
+    if (reason === 'too_slow') return this.#fail(job, new JobFailure(`took longer than ${jobMsMax} ms`));
+    if (reason === 'lease_lost') return 'lease_lost';
+    if (countsInterrupted) return this.#fail(job, new JobFailure('interrupted because the server stopped'));
     return (await jobs.giveBack(job)) ? 'given_back' : 'lease_lost';
   }
 
@@ -101,7 +102,7 @@ export class JobSettler {
     const { jobs, clock, backOff, dice } = this.#parts;
     const reason = reasonOf(failure);
     const isFinal = failure instanceof JobFailure && failure.isFinal;
-    // Why it failed is not said twice; that it is not tried again is news.
+    // A logged failure is not logged again, unless the job is given up.
     if (isFinal || !(failure instanceof JobFailure && failure.isLogged)) this.warn('job_failed', job, failure);
     if (isFinal) {
       return (await jobs.bury(job, reason)) ? 'dead' : 'lease_lost';
@@ -112,7 +113,7 @@ export class JobSettler {
     return outcome === 'retrying' ? 'retried' : outcome;
   }
 
-  /** Never the payload: it is somebody's data. */
+  /** Never logs the payload, which is data of users. */
   warn(event: string, { id, queue, kind, attempt }: LeasedJob, error: unknown): void {
     this.#parts.log.warn(event, { job: id, queue, kind, attempt, reason: reasonOf(error) });
   }

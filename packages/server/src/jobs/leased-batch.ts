@@ -6,17 +6,17 @@ export interface LeasedBatchParts {
   readonly jobs: Jobs;
   readonly timers: Timers;
   readonly leaseMs: number;
-  /** A handler that takes longer has failed, so that one that hangs does not keep its worker for ever. */
+  /** A handler that takes longer has failed, so that a hanging one does not block its worker. */
   readonly jobMsMax: number;
   readonly onNotRenewed: (run: JobRun, error: unknown) => void;
 }
 
-/** Renewals that may fail before the lease runs out. */
+/** Renewals that may fail before the lease expires. */
 const RENEWALS_PER_LEASE = 3;
 
 /**
- * Jobs that were leased in one step. Their leases run out together and so do their times to work, so they share two
- * timers: there may be a thousand of them, most of which are over long before either goes off.
+ * Jobs that were leased in one step. Their leases and deadlines end together, so they share two timers: there may be
+ * a thousand jobs, most of which end long before.
  */
 export class LeasedBatch {
   readonly #parts: LeasedBatchParts;
@@ -28,11 +28,11 @@ export class LeasedBatch {
     const { timers, jobMsMax } = parts;
     this.#parts = parts;
     this.#runs = new Set(runs);
-    this.#cancelDeadline = timers.after(jobMsMax, () => this.#cutAll());
+    this.#cancelDeadline = timers.after(jobMsMax, () => this.#interruptAll());
     this.#renewLater();
   }
 
-  /** The work of the run has ended: its lease is not renewed any more. */
+  /** Stops the renewal of the lease of a run that has ended. */
   leave(run: JobRun): void {
     this.#runs.delete(run);
     if (this.#runs.size > 0) return;
@@ -40,8 +40,8 @@ export class LeasedBatch {
     this.#cancelRenewal();
   }
 
-  #cutAll(): void {
-    for (const run of [...this.#runs]) run.cut('too_slow');
+  #interruptAll(): void {
+    for (const run of [...this.#runs]) run.interrupt('too_slow');
   }
 
   #renewLater(): void {
@@ -57,9 +57,9 @@ export class LeasedBatch {
   async #renew(run: JobRun): Promise<void> {
     const { jobs, leaseMs, onNotRenewed } = this.#parts;
     try {
-      if (!(await jobs.renew(run.job, leaseMs))) run.cut('lease_lost');
+      if (!(await jobs.renew(run.job, leaseMs))) run.interrupt('lease_lost');
     } catch (error) {
-      // The store may be back before the lease has run out.
+      // The store may recover before the lease expires.
       onNotRenewed(run, error);
     }
   }

@@ -4,23 +4,23 @@ import type { JobPermit, QueueGate } from './queue-gate.ts';
 export interface PaceGateParts {
   readonly clock: Clock;
   readonly perSecond: number;
-  /** How many may begin at once after a while without any. */
+  /** How many jobs may start at once after a pause. */
   readonly burst: number;
 }
 
 const MS_PER_S = 1_000;
 
-/** Lets so many begin in a second, and no more. */
+/** Limits the jobs started per second (token bucket). */
 export class PaceGate implements QueueGate {
   readonly #parts: PaceGateParts;
-  #places: number;
+  #tokens: number;
   #countedAtMs: number;
-  /** The same for everybody: a place that was used does not come back but with time. */
-  readonly #place: JobPermit = { giveBack: () => void this.#places++, end: () => undefined };
+  /** Shared by all jobs: a used token only comes back with time. */
+  readonly #permit: JobPermit = { giveBack: () => void this.#tokens++, end: () => undefined };
 
   constructor(parts: PaceGateParts) {
     this.#parts = parts;
-    this.#places = parts.burst;
+    this.#tokens = parts.burst;
     this.#countedAtMs = parts.clock.nowMs();
   }
 
@@ -29,9 +29,9 @@ export class PaceGate implements QueueGate {
     const nowMs = clock.nowMs();
     const passedMs = Math.max(0, nowMs - this.#countedAtMs);
     this.#countedAtMs = nowMs;
-    this.#places = Math.min(burst, this.#places + (passedMs * perSecond) / MS_PER_S);
-    if (this.#places < 1) return Math.ceil(((1 - this.#places) * MS_PER_S) / perSecond);
-    this.#places--;
-    return this.#place;
+    this.#tokens = Math.min(burst, this.#tokens + (passedMs * perSecond) / MS_PER_S);
+    if (this.#tokens < 1) return Math.ceil(((1 - this.#tokens) * MS_PER_S) / perSecond);
+    this.#tokens--;
+    return this.#permit;
   }
 }

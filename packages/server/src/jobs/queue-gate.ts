@@ -1,14 +1,14 @@
 /** Decides whether a queue may run another job now. */
 export interface QueueGate {
-  /** A place for one job, which is counted; or how long to wait for one, in milliseconds. */
+  /** Returns a permit for one job, or how long to wait for one, in milliseconds. */
   take(): JobPermit | number;
 }
 
-/** Whoever has taken it says once what became of it. */
+/** The holder calls one of the functions once. */
 export interface JobPermit {
-  /** There was nothing to lease after all. */
+  /** Called if there was no job to lease. */
   giveBack(): void;
-  /** Its job has ended, whatever it did or did not come to do. */
+  /** Called when the job has ended, whatever its result. */
   end(): void;
 }
 
@@ -16,7 +16,7 @@ const FREE: JobPermit = { giveBack: () => undefined, end: () => undefined };
 
 export const OPEN_GATE: QueueGate = { take: () => FREE };
 
-/** Lets through what both let through. */
+/** Admits a job if both gates do. */
 export function bothGates(first: QueueGate, second: QueueGate): QueueGate {
   return {
     take() {

@@ -17,61 +17,64 @@ export interface QueueWorkersParts {
   readonly timers: Timers;
   readonly dice: () => number;
   readonly log: Log;
-  /** Jobs run at once. */
+  /** Concurrent jobs. */
   readonly workers: number;
   readonly leaseMs: number;
-  /** A handler that takes longer has failed, so that one that hangs does not keep its worker for ever. */
+  /** A handler that takes longer has failed, so that a hanging one does not block its worker. */
   readonly jobMsMax: number;
   readonly backOff: BackOff;
-  /** Whether work cut short by a stop counts as an attempt. */
-  readonly isCutCounted: boolean;
-  /** How long to rest when nothing is due. Jobs that this process enqueues are heard of at once. */
+  /** True if a run that is interrupted by a stop counts as an attempt. */
+  readonly countsInterrupted: boolean;
+  /** How long to wait when no job is due. Jobs enqueued by this process are noticed at once. */
   readonly pollMs: number;
   readonly onReport: (report: JobReport) => void;
   readonly gate: QueueGate;
 }
 
-const BEGINS_PER_TURN = 20;
+const STARTS_PER_TURN = 20;
 
-/** Leases jobs of one queue, as many in one step as there are workers free, and runs so many of them at once. */
+/** Leases jobs of one queue, as many at once as workers are free, and runs them concurrently. */
 export class QueueWorkers {
   readonly #parts: QueueWorkersParts;
   readonly #settler: JobSettler;
   readonly #runs = new Map<JobRun, LeasedBatch>();
-  readonly #endWatch: () => void;
+  readonly #unwatch: () => void;
   #cancelPoll: (() => void) | null = null;
-  #restsUntilMs = 0;
-  /** Counts what was heard, so that a look that began before is not taken for the last word. */
-  #hints = 0;
-  /** The last look found nothing: one looks for all until that changes. */
-  #isDry = false;
-  #looks = 0;
-  /** Workers that have a job, or have asked for one. */
+  #pollsAtMs = 0;
+  /**
+   * Counts announcements of jobs, so that a lease that began before an announcement is not taken for the latest
+   * state.
+   */
+  #announcements = 0;
+  /** True if the last lease returned nothing: then only one worker polls until that changes. */
+  #isEmpty = false;
+  #leasing = 0;
+  /** Workers that run a job or lease one. */
   #busy = 0;
-  /** Jobs whose work has ended and whose end is not kept yet: their workers are free again. */
+  /** Jobs that have ended and whose result is not stored yet: their workers are free again. */
   #settling = 0;
-  #isFillPlanned = false;
+  #isFillScheduled = false;
   #isStopped = false;
   #onIdle: () => void = () => undefined;
 
   constructor(parts: QueueWorkersParts) {
     this.#parts = parts;
     this.#settler = new JobSettler({ ...parts, onSettled: (settled) => this.#settled(settled) });
-    this.#endWatch = parts.jobs.watch(parts.queue, () => {
-      this.#hints++;
+    this.#unwatch = parts.jobs.watch(parts.queue, () => {
+      this.#announcements++;
       this.#fill();
     });
     this.#fill();
   }
 
-  /** Leases nothing more; what runs may finish for so long, then its lease is given back. */
+  /** Leases no more jobs; running ones may finish within the grace period, then their leases are given back. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
-    this.#endWatch();
+    this.#unwatch();
     this.#cancelPoll?.();
     if (this.#isIdle()) return;
     const cancel = this.#parts.timers.after(graceMs, () => {
-      for (const run of [...this.#runs.keys()]) run.cut('stopping');
+      for (const run of [...this.#runs.keys()]) run.interrupt('stopping');
     });
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
@@ -79,40 +82,42 @@ export class QueueWorkers {
     cancel();
   }
 
-  /** Gives every free worker that the gate lets through something to do. */
+  /** Leases jobs for all free workers that the gate admits. */
   #fill(): void {
-    if (this.#isStopped || (this.#isDry && this.#looks > 0)) return;
+    if (this.#isStopped || (this.#isEmpty && this.#leasing > 0)) return;
     const { workers, gate } = this.#parts;
-    // A store that is slow to keep what has ended must not be given ever more to keep.
-    const unkept = Math.max(0, this.#settling - workers);
-    const free = Math.min(workers - this.#busy - unkept, JOBS_LEASED_PER_CALL_MAX);
-    const places: JobPermit[] = [];
-    while (places.length < free) {
-      const place = gate.take();
-      if (typeof place === 'number') {
-        this.#rest(place);
+    // A slow store must not get ever more results to store.
+    const unsettled = Math.max(0, this.#settling - workers);
+    const free = Math.min(workers - this.#busy - unsettled, JOBS_LEASED_PER_CALL_MAX);
+    const permits: JobPermit[] = [];
+    while (permits.length < free) {
+      const permit = gate.take();
+      if (typeof permit === 'number') {
+        this.#pollAfter(permit);
         break;
       }
-      places.push(place);
+      permits.push(permit);
     }
-    if (places.length > 0) void this.#look(places);
+    if (permits.length > 0) void this.#leaseJobs(permits);
   }
 
-  async #look(places: readonly JobPermit[]): Promise<void> {
-    const hints = this.#hints;
-    this.#looks++;
-    this.#busy += places.length;
-    const leased = await this.#lease(places.length);
-    this.#looks--;
-    this.#release(places.slice(leased?.length ?? 0));
-    // Where some were, more may be; and what was heard meanwhile may have come too late for this look.
-    if (leased !== null) this.#isDry = leased.length === 0;
-    if (leased !== null && leased.length > 0) this.#start(places, leased);
-    if (leased === null || (this.#isDry && hints === this.#hints)) this.#rest(this.#parts.pollMs);
+  async #leaseJobs(permits: readonly JobPermit[]): Promise<void> {
+    const announcements = this.#announcements;
+    this.#leasing++;
+    this.#busy += permits.length;
+    const leased = await this.#lease(permits.length);
+    this.#leasing--;
+    this.#release(permits.slice(leased?.length ?? 0));
+    // A non-empty result means that there may be more jobs; an announcement during the lease may have come too late for
+    // it.
+    if (leased !== null) this.#isEmpty = leased.length === 0;
+    if (leased !== null && leased.length > 0) this.#start(permits, leased);
+    if (leased === null || (this.#isEmpty && announcements === this.#announcements))
+      this.#pollAfter(this.#parts.pollMs);
     else this.#fill();
   }
 
-  /** Null: the store did not answer. */
+  /** Returns null if the store failed. */
   async #lease(jobsMax: number): Promise<readonly LeasedJob[] | null> {
     const { jobs, queue, leaseMs, log } = this.#parts;
     try {
@@ -123,26 +128,26 @@ export class QueueWorkers {
     }
   }
 
-  /** Places that nothing was found for. */
-  #release(places: readonly JobPermit[]): void {
-    for (const place of places) place.giveBack();
-    this.#busy -= places.length;
-    this.#tellIdle();
+  /** Gives back permits for which there was no job. */
+  #release(permits: readonly JobPermit[]): void {
+    for (const permit of permits) permit.giveBack();
+    this.#busy -= permits.length;
+    this.#notifyIdle();
   }
 
-  /** The first places are those of the leased; the others were released. */
-  #start(places: readonly JobPermit[], leased: readonly LeasedJob[]): void {
+  /** Starts the leased jobs with the first permits; the other permits were given back. */
+  #start(permits: readonly JobPermit[], leased: readonly LeasedJob[]): void {
     const startMs = this.#parts.steadyClock.nowMs();
-    const runs = places.flatMap((place, index) => {
+    const runs = permits.flatMap((permit, index) => {
       const job = leased[index];
-      return job === undefined ? [] : [new JobRun(job, place, startMs, this.#end)];
+      return job === undefined ? [] : [new JobRun(job, permit, startMs, this.#end)];
     });
-    // Leased while the end was under way: there is no time to begin.
+    // The stop began during the lease: there is no time to start the jobs.
     if (this.#isStopped) {
       this.#busy -= runs.length;
       this.#settling += runs.length;
       for (const run of runs) {
-        run.place.giveBack();
+        run.permit.giveBack();
         void this.#settler.giveBack(run);
       }
       return;
@@ -150,33 +155,33 @@ export class QueueWorkers {
     const onNotRenewed = ({ job }: JobRun, error: unknown) => this.#settler.warn('job_lease_not_renewed', job, error);
     const batch = new LeasedBatch({ ...this.#parts, onNotRenewed }, runs);
     for (const run of runs) this.#runs.set(run, batch);
-    this.#beginFrom(runs, 0);
+    this.#startFrom(runs, 0);
   }
 
-  /** So many in one turn of the event loop: answers to the first are taken before the last has begun, and others get turns. */
-  #beginFrom(runs: readonly JobRun[], first: number): void {
+  /** Starts a bounded number of jobs per turn of the event loop, so that other work gets turns. */
+  #startFrom(runs: readonly JobRun[], first: number): void {
     const { handlers } = this.#parts;
-    const next = first + BEGINS_PER_TURN;
+    const next = first + STARTS_PER_TURN;
     for (const run of runs.slice(first, next)) run.begin(handlers.get(run.job.kind));
-    if (next < runs.length) setImmediate(() => this.#beginFrom(runs, next));
+    if (next < runs.length) setImmediate(() => this.#startFrom(runs, next));
   }
 
   readonly #end = (run: JobRun, end: JobEnd): void => {
     this.#runs.get(run)?.leave(run);
     this.#runs.delete(run);
-    run.place.end();
+    run.permit.end();
     this.#busy--;
     this.#settling++;
     this.#settler.settle(run, end);
     this.#fillSoon();
   };
 
-  /** Once for all that end at the same moment, and behind what is told of them: the store does both in one step. */
+  /** Leases once for all jobs that end at the same moment, and after their results: the store does both in one step. */
   #fillSoon(): void {
-    if (this.#isFillPlanned) return;
-    this.#isFillPlanned = true;
+    if (this.#isFillScheduled) return;
+    this.#isFillScheduled = true;
     process.nextTick(() => {
-      this.#isFillPlanned = false;
+      this.#isFillScheduled = false;
       this.#fill();
     });
   }
@@ -188,7 +193,7 @@ export class QueueWorkers {
       onReport({ queue, kind: run.job.kind, outcome, tookMs: nowMs - run.startMs });
     }
     this.#settling -= settled.length;
-    this.#tellIdle();
+    this.#notifyIdle();
     this.#fill();
   }
 
@@ -196,19 +201,19 @@ export class QueueWorkers {
     return this.#busy === 0 && this.#settling === 0;
   }
 
-  #tellIdle(): void {
+  #notifyIdle(): void {
     if (this.#isIdle()) this.#onIdle();
   }
 
-  /** Looks again after this long; a later look that was planned before is not waited for. */
-  #rest(forMs: number): void {
+  /** Leases again after this time, or earlier if that is scheduled already. */
+  #pollAfter(forMs: number): void {
     const { timers, steadyClock, pollMs } = this.#parts;
-    const restMs = Math.min(forMs, pollMs);
-    const untilMs = steadyClock.nowMs() + restMs;
-    if (this.#isStopped || (this.#cancelPoll !== null && this.#restsUntilMs <= untilMs)) return;
+    const waitMs = Math.min(forMs, pollMs);
+    const untilMs = steadyClock.nowMs() + waitMs;
+    if (this.#isStopped || (this.#cancelPoll !== null && this.#pollsAtMs <= untilMs)) return;
     this.#cancelPoll?.();
-    this.#restsUntilMs = untilMs;
-    this.#cancelPoll = timers.after(restMs, () => {
+    this.#pollsAtMs = untilMs;
+    this.#cancelPoll = timers.after(waitMs, () => {
       this.#cancelPoll = null;
       this.#fill();
     });

@@ -1,10 +1,10 @@
-/** The only way to be called later. */
+/** The port for timers. */
 export interface Timers {
-  /** Calls back once after so long, unless the answer is called before. */
+  /** Calls back once after the delay. Returns the function that cancels it. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** None of these timers keeps the process alive: what they are for can wait for the next start. */
+/** These timers do not keep the process alive. */
 export const systemTimers: Timers = {
   after(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);

@@ -1,6 +1,6 @@
 import { parseJson } from '@tidemark/protocol';
 
-/** What must never be in a log, by the name it is kept under: lower case, `-` as `_`. */
+/** Names of secrets: lower case, with `_` for `-`. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
   'token',
   'api_token',
@@ -28,23 +28,23 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
   'webhook_signature',
 ]);
 
-/** Whether a line could hold a secret at all. Most do not, and cost no more than this look. */
+/** Quick test whether a line could hold a secret. Most do not. */
 const SUSPICIOUS = /token|passw|authori|cookie|device_?pin|secret|signature|tmk_/i;
-/** A token of ours, wherever it stands: in a message, in a URL, in the text of an error. */
+/** A token of Tidemark anywhere in a text. */
 const TOKEN_TEXT = /\btmk_[0-9A-Za-z]{8,}/g;
-/** A value in the query of a URL, or after a header's name in a text. */
+/** A value in the query of a URL, or after a header name in a text. */
 const NAMED_IN_TEXT =
   /\b(token|api_token|access_token|x-sync-api-token|password|device_pin|authorization|cookie)(=|: ?)(?:Bearer |Basic )?[^\s&"',;]+/gi;
 const MASK = '***';
 const DEPTH_MAX = 32;
 
-/** A line of the log without the secrets in it, at whatever depth they stand. */
+/** Masks the secrets in a log line, at any depth. */
 export function maskSecrets(line: string): string {
   if (!SUSPICIOUS.test(line)) return line;
   try {
     return `${JSON.stringify(maskValue(parseJson(line), 0))}\n`;
   } catch {
-    // Not a line of JSON. It must not be lost, so it is masked as the text it is.
+    // Not JSON: the line is kept and masked as text.
     return maskText(line);
   }
 }
@@ -60,11 +60,11 @@ function maskValue(value: unknown, depth: number): unknown {
 
 function maskMember(name: string, member: unknown, depth: number): unknown {
   const isSecret = SECRET_NAMES.has(snakeCase(name));
-  // Whether there was one at all is worth knowing, and no secret.
+  // Null and undefined are shown: it helps to know that there was no value.
   return isSecret && member !== null && member !== undefined ? MASK : maskValue(member, depth + 1);
 }
 
-/** `devicePin`, `device-pin` and `Device_Pin` are one name. */
+/** `devicePin`, `device-pin` and `Device_Pin` count as the same name. */
 function snakeCase(name: string): string {
   return name
     .replaceAll(/([a-z])([A-Z])/g, '$1_$2')

@@ -23,7 +23,7 @@ function collect(options: Partial<LogOptions> = {}) {
 const TOKEN = `tmk_${'Zz9'.repeat(16)}a`;
 
 describe('lines', () => {
-  it('[LOG-1] are JSON with time, level, event and fields', () => {
+  it('[LOG-1] log lines are JSON with time, level, event and fields', () => {
     const { log, lines } = collect();
     log.info('server_ready', { url: 'http://127.0.0.1:9292', port: 9292, tls: false, licensee: null });
     log.warn('tidemark_not_noted');
@@ -41,7 +41,7 @@ describe('lines', () => {
     ]);
   });
 
-  it('[LOG-1] below the level are left out', () => {
+  it('[LOG-1] lines below the level are left out', () => {
     const { log, text } = collect({ level: 'error' });
     log.debug('a');
     log.info('b');
@@ -50,7 +50,7 @@ describe('lines', () => {
     expect(collect({ level: 'silent' }).log.logger.isLevelEnabled('fatal')).toBe(false);
   });
 
-  it('[LOG-2] are for people on a terminal, and coloured only where that is wanted', () => {
+  it('[LOG-2] on a terminal lines are formatted for people, and coloured only if wanted', () => {
     const pretty = collect({ format: 'auto', isTerminal: true, hasColour: false });
     pretty.log.info('server_ready', { port: 9292 });
     expect(pretty.text()).toMatch(/INFO: server_ready\n {4}port: 9292\n/);
@@ -63,7 +63,7 @@ describe('lines', () => {
     expect(piped.lines()).toMatchObject([{ event: 'server_ready' }]);
   });
 
-  it('[LOG-3] about a request name its path without query and headers', () => {
+  it('[LOG-3] a line about a request has its path without query and headers', () => {
     const { log, lines } = collect();
     const req = { method: 'GET', url: '/x?metric=y&token=geheim', ip: '::1', headers: { authorization: 'geheim' } };
     log.logger.info({ req, res: { statusCode: 200 } }, 'request');
@@ -88,7 +88,7 @@ describe('secrets', () => {
     admin_password: 12_345_678,
   };
 
-  it('[LOG-4] never reach the output, at any depth, in lists, in children, in errors', () => {
+  it('[LOG-4] secrets are masked at any depth, in lists, in child loggers and in errors', () => {
     const { log, text, lines } = collect();
     log.info('flat', SECRETS as never);
     log.logger.info({ a: { b: { c: [{ d: SECRETS }] } } }, 'deep');
@@ -99,14 +99,14 @@ describe('secrets', () => {
     expect(lines()[1]).toMatchObject({ a: { b: { c: [{ d: { token: '***', cookie: '***', device_pin: '***' } }] } } });
   });
 
-  it('[LOG-4] never reach the output of people either', () => {
+  it('[LOG-4] secrets are masked in lines for people', () => {
     const { log, text } = collect({ format: 'pretty', hasColour: false });
     log.logger.info({ a: { b: SECRETS }, err: new Error(`bad ${TOKEN}`) }, `token ${TOKEN}`);
     expect(text()).not.toMatch(/geheim|tmk_/);
     expect(text()).toContain('***');
   });
 
-  it('[LOG-4] are recognised inside texts: tokens of ours, queries, headers', () => {
+  it('[LOG-4] secrets are recognised inside of texts: tokens, queries, headers', () => {
     const { log, text } = collect();
     log.info(`who is ${TOKEN}?`, { url: '/x?token=geheim&start=1', header: 'Authorization: Bearer geheim' });
     log.logger.error(new Error(`cannot read http://h/?password=geheim&a=1 with ${TOKEN}`));
@@ -115,7 +115,7 @@ describe('secrets', () => {
     expect(text()).toContain('/x?token=***&start=1');
   });
 
-  it('[LOG-4] leave alone what only resembles them, and say when there is none', () => {
+  it('[LOG-4] values that only resemble secrets are kept, and null secrets are shown as null', () => {
     const { log, lines } = collect();
     log.info('token_issued', { token_id: '0a1b', tokens: 3, token: null, password_changed: true });
     expect(lines()).toMatchObject([
@@ -123,7 +123,7 @@ describe('secrets', () => {
     ]);
   });
 
-  it('[LOG-4] do not come out by being nested beyond all measure', () => {
+  it('[LOG-4] secrets in extremely deep values are masked', () => {
     const { log, text } = collect();
     let value: unknown = { password: 'geheim' };
     for (let depth = 0; depth < 200; depth++) value = { value };
@@ -132,7 +132,7 @@ describe('secrets', () => {
   });
 });
 
-it('[WORK-8] a line carries the number of the worker that wrote it, where there are several', () => {
+it('[WORK-8] a line carries the number of its worker if there are several', () => {
   const lines: string[] = [];
   const stream = { write: (text: string) => lines.push(text) };
   openLog({ level: 'info', format: 'json', stream, worker: 3 }).info('started');

@@ -7,22 +7,22 @@ import { maskSecrets } from './mask-secrets.ts';
 export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
-  /** Where lines go; the standard error output when absent. */
+  /** The output; standard error if absent. */
   readonly stream?: { write(text: string): unknown };
   readonly isTerminal?: boolean;
   readonly hasColour?: boolean;
-  /** The worker that writes it, where there are several. */
+  /** The number of the worker, if there are several. */
   readonly worker?: number;
 }
 
-/** The log of the server: the port of the core, and what the HTTP edge wants beside it. */
+/** The log of the server: the port of the core, and the logger for HTTP. */
 export interface ServerLog extends Log {
   readonly logger: Logger;
 }
 
 const STDERR = 2;
 
-/** Lines of JSON, or lines for people. No secret gets through, whoever logs it and wherever in the line it stands. */
+/** Writes lines of JSON, or lines for people. Secrets are masked wherever they occur in a line. */
 export function openLog(options: LogOptions): ServerLog {
   const logger = pino(
     {
@@ -45,7 +45,7 @@ export function openLog(options: LogOptions): ServerLog {
 
 function streamOf({ format, stream, isTerminal, hasColour }: LogOptions): { write(text: string): unknown } {
   const isPretty = format === 'pretty' || (format === 'auto' && (isTerminal ?? process.stderr.isTTY === true));
-  // Written at once: the last line before a crash is the one that is looked for.
+  // Synchronous, so that the last line before a crash is not lost.
   const out = stream ?? destination({ dest: STDERR, sync: true });
   if (!isPretty) return out;
   return prettyStream({
@@ -57,7 +57,7 @@ function streamOf({ format, stream, isTerminal, hasColour }: LogOptions): { writ
   });
 }
 
-/** Never the headers, and never the query: both are where secrets travel. */
+/** Omits headers and query, which may hold secrets. */
 function requestSummary(request: { readonly method?: string; readonly url?: string; readonly ip?: string }): object {
   const [path] = (request.url ?? '').split('?', 1);
   return { method: request.method, path, address: request.ip };

@@ -2,18 +2,18 @@ import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { type AddressClass, addressClass } from '@tidemark/core';
 
-/** Finds the addresses of a host. */
+/** Resolves the addresses of a host. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
 export interface AddressRules {
-  /** Refuses loopback and private addresses too. */
+  /** True if loopback and private addresses are refused, too. */
   readonly denyPrivate: boolean;
 }
 
-/** The host leads to an address that is never called. */
+/** The host resolves to an address that must not be called. */
 export class BlockedAddress extends Error {
   override readonly name = 'BlockedAddress';
-  /** Where failures are told by their codes, this is what an operator reads. */
+  /** Failures are reported by their code, so this is what an operator reads. */
   readonly code = 'leads to an address that is not allowed';
   readonly host: string;
   readonly address: string;
@@ -31,9 +31,9 @@ export const systemResolve: Resolve = (host) =>
   });
 
 /**
- * Looks hosts up for whoever makes a connection, and judges what comes out. The connection goes to the very addresses
- * judged here, so a name that is answered differently the next time gains nothing. One bad address among several is
- * enough: which of them would be tried is not ours to say.
+ * Resolves hosts for connections and checks the addresses. The connection uses exactly the addresses checked here, so
+ * that a DNS answer that changes later gains nothing. One forbidden address is enough to refuse, since the system
+ * chooses which one it tries.
  */
 export function checkedLookup(resolve: Resolve, rules: AddressRules): LookupFunction {
   return (host, options, callback) => {
@@ -51,7 +51,7 @@ export function checkedLookup(resolve: Resolve, rules: AddressRules): LookupFunc
   };
 }
 
-/** A host that is an address itself is never looked up, so it is judged here. Null: nothing is in the way. */
+/** Checks a host that is an IP address and is therefore never resolved. Returns null if it is allowed. */
 export function blockedHost(url: URL, rules: AddressRules): BlockedAddress | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   return isIP(host) !== 0 && isBlocked(host, rules) ? new BlockedAddress(host, host) : null;

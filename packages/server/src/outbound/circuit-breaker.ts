@@ -2,164 +2,164 @@ import type { Clock } from '@tidemark/core';
 
 export interface CircuitBreakerParts {
   readonly clock: Clock;
-  /** Fractions from 0 up to 1. */
+  /** Returns random fractions from 0 up to 1. */
   readonly dice: () => number;
-  /** Failures in a row before it opens. */
+  /** Consecutive failures that open the breaker. */
   readonly failuresMax?: number;
-  readonly restMs?: number;
-  readonly restMsMax?: number;
-  /** After this long the one that tries is taken for lost, and another may. */
+  readonly pauseMs?: number;
+  readonly pauseMsMax?: number;
+  /** After this time an unfinished probe is given up, and another call may probe. */
   readonly probeMs?: number;
   /**
-   * Whether one failure is enough when the service asks to be left alone with it. Not where it may have meant only what
-   * it was asked, and not everybody.
+   * True if one failure with Retry-After opens the breaker. False where Retry-After may concern only the one request.
    */
-  readonly isAskingEnough?: boolean;
-  /** Hears when it opens and when it closes again. */
+  readonly opensOnRetryAfter?: boolean;
+  /** Called when the breaker opens and when it closes. */
   readonly onChange?: (state: BreakerState) => void;
 }
 
-/** `open`: nobody calls. `trying`: one call finds out whether the others may. */
+/** `open`: no call is made. `trying`: one probe call is under way (half-open). */
 export type BreakerState = 'closed' | 'open' | 'trying';
 
 export interface BreakerView {
   readonly state: BreakerState;
-  /** Calls in a row that failed. */
+  /** Consecutive failed calls. */
   readonly failures: number;
-  /** Until when nobody else calls; null while it is closed. */
+  /** The end of the pause; null while the breaker is closed. */
   readonly untilMs: number | null;
 }
 
 /**
- * CallPermit to call the service. Whoever has it tells what became of the call, or gives it back when there was none to make;
- * nobody but the one who tries has to. What is told of a call that began before the last rest comes too late to count.
+ * Permission for one call. The holder reports the result, or gives the permit back if it made no call; only a probe
+ * must do so. Results of calls that began before the last pause are ignored.
  */
 export interface CallPermit {
   succeed(): void;
-  /** `askedMs` is how long the service wants to be left alone; null: it did not say. */
+  /** `askedMs` is the Retry-After of the service; null if it sent none. */
   fail(askedMs: number | null): void;
   giveBack(): void;
 }
 
 /** Calls that must fail in a row before it opens. */
 export const FAILURES_MAX = 5;
-const REST_MS = 1_000;
-const REST_MS_MAX = 60_000;
+const PAUSE_MS = 1_000;
+const PAUSE_MS_MAX = 60_000;
 const PROBE_MS = 30_000;
-/** How often the others look what became of it. */
-const LOOK_MS = 200;
+/** How often waiting callers check for the result of a probe. */
+const RECHECK_MS = 200;
 
 const DEFAULTS = {
   failuresMax: FAILURES_MAX,
-  restMs: REST_MS,
-  restMsMax: REST_MS_MAX,
+  pauseMs: PAUSE_MS,
+  pauseMsMax: PAUSE_MS_MAX,
   probeMs: PROBE_MS,
-  isAskingEnough: true,
+  opensOnRetryAfter: true,
   onChange: () => undefined,
 };
 
 /**
- * Keeps requests from a service that is down. After so many failures in a row nobody may call it for a while; then one may
- * try, and what becomes of that one decides for all. Rests double up to a maximum, and are never shorter than asked for.
+ * Keeps calls away from a service that is down. After a number of consecutive failures it opens for a pause; then one
+ * probe call decides whether it closes. Pauses double up to a maximum and are never shorter than the service asked
+ * for.
  */
 export class CircuitBreaker {
   readonly #parts: Required<CircuitBreakerParts>;
-  /** In a row. */
+  /** Consecutive failures. */
   #failures = 0;
-  /** Since it last worked; 0: calls are let through. */
-  #rests = 0;
-  #restsUntilMs = 0;
-  /** Somebody is trying, and has until then. */
+  /** Pauses since the last success; 0 means that the breaker is closed. */
+  #pauses = 0;
+  #pausedUntilMs = 0;
+  /** The deadline of the probe under way, or null. */
   #probeUntilMs: number | null = null;
-  /** Ever: tells calls from before a rest from those after it. */
-  #restsEver = 0;
-  #leave = this.#newLeave();
+  /** All pauses so far: tells calls from before a pause from those after it. */
+  #pausesEver = 0;
+  #permit = this.#newPermit();
 
   constructor(parts: CircuitBreakerParts) {
     this.#parts = { ...DEFAULTS, ...parts };
   }
 
   get isOpen(): boolean {
-    return this.#rests > 0;
+    return this.#pauses > 0;
   }
 
   get view(): BreakerView {
     const failures = this.#failures;
     if (!this.isOpen) return { state: 'closed', failures, untilMs: null };
     if (this.#probeUntilMs !== null) return { state: 'trying', failures, untilMs: this.#probeUntilMs };
-    return { state: 'open', failures, untilMs: this.#restsUntilMs };
+    return { state: 'open', failures, untilMs: this.#pausedUntilMs };
   }
 
-  /** The leave that was given last: that of calls which begin now. */
-  get leave(): CallPermit {
-    return this.#leave;
+  /** The current permit, for calls that begin now. */
+  get permit(): CallPermit {
+    return this.#permit;
   }
 
-  /** How long callers have to wait before they may ask for leave, in milliseconds; 0: not at all. */
+  /** How long callers have to wait before they may call, in milliseconds. */
   get waitMs(): number {
     const nowMs = this.#parts.clock.nowMs();
     if (!this.isOpen) return 0;
-    if (nowMs < this.#restsUntilMs) return this.#restsUntilMs - nowMs;
-    return this.#probeUntilMs !== null && nowMs < this.#probeUntilMs ? LOOK_MS : 0;
+    if (nowMs < this.#pausedUntilMs) return this.#pausedUntilMs - nowMs;
+    return this.#probeUntilMs !== null && nowMs < this.#probeUntilMs ? RECHECK_MS : 0;
   }
 
-  /** CallPermit to call now, or how long to wait, in milliseconds. Whoever gets leave while it is open is the one who tries. */
-  ask(): CallPermit | number {
+  /** Returns a permit, or how long to wait in milliseconds. A permit from an open breaker is the probe. */
+  acquire(): CallPermit | number {
     const { waitMs } = this;
     if (waitMs > 0) return waitMs;
-    if (!this.isOpen) return this.#leave;
+    if (!this.isOpen) return this.#permit;
     this.#probeUntilMs = this.#parts.clock.nowMs() + this.#parts.probeMs;
-    this.#leave = this.#newLeave();
-    return this.#leave;
+    this.#permit = this.#newPermit();
+    return this.#permit;
   }
 
-  #newLeave(): CallPermit {
-    const given = this.#restsEver;
-    const leave: CallPermit = {
+  #newPermit(): CallPermit {
+    const given = this.#pausesEver;
+    const permit: CallPermit = {
       succeed: () => this.#succeed(given),
       fail: (askedMs) => this.#fail(given, askedMs),
-      giveBack: () => this.#giveBack(leave),
+      giveBack: () => this.#giveBack(permit),
     };
-    return leave;
+    return permit;
   }
 
-  /** Somebody else may be trying by now, whose leave is another one. */
-  #giveBack(leave: CallPermit): void {
-    if (leave === this.#leave) this.#probeUntilMs = null;
+  /** Ignores a permit that is not the current one: another probe may be under way. */
+  #giveBack(permit: CallPermit): void {
+    if (permit === this.#permit) this.#probeUntilMs = null;
   }
 
   #succeed(given: number): void {
-    if (given !== this.#restsEver) return;
+    if (given !== this.#pausesEver) return;
     const wasOpen = this.isOpen;
     this.#failures = 0;
     this.#probeUntilMs = null;
-    this.#rests = 0;
+    this.#pauses = 0;
     if (wasOpen) this.#parts.onChange('closed');
   }
 
   #fail(given: number, askedMs: number | null): void {
-    const { clock, failuresMax, isAskingEnough } = this.#parts;
-    if (given === this.#restsEver) {
+    const { clock, failuresMax, opensOnRetryAfter } = this.#parts;
+    if (given === this.#pausesEver) {
       this.#failures++;
-      const isEnough = this.#failures >= failuresMax || (isAskingEnough && askedMs !== null);
+      const isEnough = this.#failures >= failuresMax || (opensOnRetryAfter && askedMs !== null);
       if (this.isOpen || isEnough) this.#open();
     }
     if (askedMs !== null && this.isOpen) {
-      this.#restsUntilMs = Math.max(this.#restsUntilMs, clock.nowMs() + askedMs);
+      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, clock.nowMs() + askedMs);
     }
   }
 
-  /** Servers that found out together do not come back together. */
+  /** Adds jitter, so that servers that opened together do not probe together. */
   #open(): void {
-    const { clock, dice, restMs, restMsMax, onChange } = this.#parts;
+    const { clock, dice, pauseMs, pauseMsMax, onChange } = this.#parts;
     const isNew = !this.isOpen;
-    const ceilingMs = Math.min(restMsMax, restMs * 2 ** Math.min(this.#rests, REST_DOUBLINGS_MAX));
-    this.#rests++;
-    this.#restsEver++;
+    const ceilingMs = Math.min(pauseMsMax, pauseMs * 2 ** Math.min(this.#pauses, PAUSE_DOUBLINGS_MAX));
+    this.#pauses++;
+    this.#pausesEver++;
     this.#probeUntilMs = null;
-    this.#restsUntilMs = clock.nowMs() + Math.ceil(ceilingMs * (0.5 + dice() / 2));
+    this.#pausedUntilMs = clock.nowMs() + Math.ceil(ceilingMs * (0.5 + dice() / 2));
     if (isNew) onChange('open');
   }
 }
 
-const REST_DOUBLINGS_MAX = 16;
+const PAUSE_DOUBLINGS_MAX = 16;

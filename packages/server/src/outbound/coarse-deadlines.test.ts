@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CoarseDeadlines } from './coarse-deadlines.ts';
 
-/** One timer at a time, which is what this is about. */
+/** A single timer, since the class needs only one. */
 class OneTimer {
   nowMs = 0;
   #due: { readonly atMs: number; readonly callback: () => void } | null = null;
@@ -40,7 +40,7 @@ function bench() {
 }
 
 describe('deadlines that share a timer', () => {
-  it('[PING-22] are noticed never early and at most a tenth late, the first one first', () => {
+  it('[PING-22] deadlines are noticed never early and at most a tenth late, in order', () => {
     const { timers, late, deadlines } = bench();
     deadlines.add('a');
     timers.passTo(150);
@@ -54,7 +54,7 @@ describe('deadlines that share a timer', () => {
     expect(timers.isWaiting).toBe(false);
   });
 
-  it('[PING-22] are not noticed once what they are for has ended, and need no timer then', () => {
+  it('[PING-22] a deadline whose entry has ended is not noticed, and without entries there is no timer', () => {
     const { timers, late, deadlines } = bench();
     deadlines.add('a');
     deadlines.add('b');

@@ -6,16 +6,16 @@ export interface CoarseDeadlinesParts<T> {
   readonly onLate: (item: T) => void;
 }
 
-/** Something is late by at most this part of the wait before it is noticed. */
+/** A deadline is noticed late by at most this part of the wait. */
 const TICKS_PER_WAIT = 10;
 
 /**
- * Notices what takes too long, by one timer for all instead of one for each: never early, and a little late. Where there
- * are ten thousand waits in a second and hardly any of them ends so, that is what they are worth.
+ * Finds entries that wait too long, by one timer for all of them: never early, and a little late. It is cheap for ten
+ * thousand waits per second of which hardly any expires.
  */
 export class CoarseDeadlines<T> {
   readonly #parts: CoarseDeadlinesParts<T>;
-  /** Each with the tick after which it came; the one that came first is first. */
+  /** The entries in order of arrival, each with the tick after which it arrived. */
   readonly #waiting = new Map<T, number>();
   #ticks = 0;
   #cancel: (() => void) | null = null;
@@ -33,7 +33,7 @@ export class CoarseDeadlines<T> {
     this.#waiting.delete(item);
   }
 
-  /** Nobody is noticed any more. */
+  /** Stops the timer. */
   close(): void {
     this.#waiting.clear();
     this.#cancel?.();
@@ -49,7 +49,7 @@ export class CoarseDeadlines<T> {
     this.#cancel = null;
     this.#ticks++;
     for (const [item, since] of this.#waiting) {
-      // It may have come just before the tick after `since`, so one more than the wait has must have passed.
+      // An entry may have arrived just before the tick after `since`, so one more tick must have passed.
       if (this.#ticks - since <= TICKS_PER_WAIT) break;
       this.#waiting.delete(item);
       this.#parts.onLate(item);

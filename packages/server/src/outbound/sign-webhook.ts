@@ -9,8 +9,8 @@ export interface WebhookHeaders {
 }
 
 /**
- * The headers of Standard Webhooks: whoever shares the secret can tell that the message comes from here, is whole, is
- * not old, and was not seen before.
+ * Returns the headers of Standard Webhooks, by which a receiver with the secret verifies the origin, the content, the
+ * age and the id of the message.
  */
 export function signWebhook(
   secret: string,
@@ -25,7 +25,9 @@ export function signWebhook(
   };
 }
 
-/** A secret is written `whsec_` and base64, as the standard says; any other text stands for its bytes. */
+/**
+ * Decodes a secret written as `whsec_` and base64, as the standard defines; the bytes of any other text are the key.
+ */
 function keyOf(secret: string): Buffer {
   return secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), 'base64') : Buffer.from(secret, 'utf8');
 }

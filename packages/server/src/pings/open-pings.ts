@@ -13,7 +13,7 @@ import {
 import type { Config } from '../config/config.ts';
 import type { LiveDevices } from '../events/event-hub.ts';
 import type { JobRunner } from '../jobs/job-runner.ts';
-import { keepVapidKeys } from './notifiers/keep-vapid-keys.ts';
+import { loadVapidKeys } from './notifiers/keep-vapid-keys.ts';
 import { openNotifiers } from './notifiers/open-notifiers.ts';
 import { startDelivery } from './start-delivery.ts';
 import { type RunningNotices, startPushNotices } from './start-push-notices.ts';
@@ -50,7 +50,7 @@ export async function openPings(parts: PingsParts): Promise<PingService> {
   const { config, tidemark, clock, steadyClock, dice, live } = parts;
   const { store } = tidemark;
   const { ping, limits } = config;
-  const vapidKeys = await keepVapidKeys(store);
+  const vapidKeys = await loadVapidKeys(store);
   const notifiers = openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice });
   const { resultsMax, spreadPerS, concurrency, pushNotifyDelayMs: delayMs } = ping;
   const results = new PingResults({ store, clock, retentionMs: ping.resultsRetentionS * 1_000, resultsMax });

@@ -59,7 +59,7 @@ afterAll(async () => {
   await service.close();
 });
 
-/** The settings by which a server, or the doctor, finds the stand-in. */
+/** The settings by which a server or the doctor finds the fake push service. */
 function pushEnv(changes: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     TIDEMARK_PING_APNS_KEY: IDENTITY.key,
@@ -81,7 +81,7 @@ const settled = (id: string) =>
   expect.poll(async () => (await admin.get(`/rc/v1/pings/${id}`)).body).toMatchObject({ pending: 0 });
 
 describe('the API', () => {
-  it('[REST-35] tells what became of a ping, as a whole and on each device', async () => {
+  it('[REST-35] the API shows the results of a ping, in total and per device', async () => {
     const { ping_id: id } = (await admin.post(PING, { user_id: 'anna', message: 'hi' })).body as { ping_id: string };
     await settled(id);
     const { body } = await admin.get(`/rc/v1/pings/${id}`);
@@ -107,7 +107,7 @@ describe('the API', () => {
     expect((await admin.get('/rc/v1/system/stats?names=pings:*')).body).toContain('pings:ios:accepted');
   });
 
-  it('[REST-35] refuses what is no ping and what is no page', async () => {
+  it('[REST-35] the API refuses an invalid ping and an invalid page', async () => {
     expect(await admin.get(`/rc/v1/pings/${'0'.repeat(31)}`)).toMatchObject({ status: 404, code: 'ping_not_found' });
     expect(await admin.get('/rc/v1/pings/..%2Fusers')).toMatchObject({ status: 404, code: 'ping_not_found' });
     expect(await admin.get('/rc/v1/pings?after=x')).toMatchObject({ status: 422, code: 'invalid_value' });
@@ -116,12 +116,12 @@ describe('the API', () => {
     expect((await fetch(`${server.url}/rc/v1/pings`)).status).toBe(401);
   });
 
-  it('[PING-38] no result and no list contains the address', async () => {
+  it('[PING-38] no result and no list contains the address of a device', async () => {
     const answers = [await admin.get('/rc/v1/pings'), await admin.get('/rc/v1/audit')];
     for (const { body } of answers) expect(JSON.stringify(body)).not.toContain(TOKEN);
   });
 
-  it('[PING-40] the key for browsers is the same after a restart and after a reset', async () => {
+  it('[PING-40] the public key for browsers stays the same after a restart and a reset', async () => {
     const { path: folder, remove } = await temporaryFolder();
     onTestFinished(remove);
     const keys: unknown[] = [];
@@ -141,7 +141,7 @@ describe('the API', () => {
 });
 
 describe('the command line', () => {
-  it('[CLI-20] ping --watch stays until every device has its result, and tells who was missed', async () => {
+  it('[CLI-20] ping --watch waits until every device has its result, and lists the devices that were missed', async () => {
     const env = { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: server.token };
     const good = await runCli(['ping', 'anna', '--message', 'hi', '--watch', '--json'], env);
     expect(good.code).toBe(0);
@@ -157,7 +157,7 @@ describe('the command line', () => {
     expect((await runCli(['pings', ping?.ping_id ?? ''], env)).out).toContain('BadDeviceToken');
   });
 
-  it('[CLI-21] doctor tells which push services are configured, and asks them when told to', async () => {
+  it('[CLI-21] doctor shows which push services are configured, and tests them on demand', async () => {
     const env = pushEnv({ TIDEMARK_URL: 'http://127.0.0.1:1' });
     const checks = async (args: readonly string[], changes: Readonly<Record<string, string>> = {}) => {
       const { out } = await runCli(['doctor', '--json', ...args], { ...env, ...changes });
@@ -179,7 +179,7 @@ describe('the command line', () => {
     );
   });
 
-  it('[CLI-21] doctor asks FCM with a ping that reaches nobody', async () => {
+  it('[CLI-21] doctor tests FCM with a ping that reaches no device', async () => {
     const key = newAccountKey();
     const account = { projectId: 'shop-1', clientEmail: 'push@shop-1.example' };
     const fcm = await openFcmStandIn({

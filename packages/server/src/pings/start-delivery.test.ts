@@ -47,7 +47,7 @@ interface BenchOptions {
   readonly concurrency?: number;
 }
 
-/** A server's delivery, on a store in memory, speaking to a stand-in of Apple's service over real connections. */
+/** The delivery of a server on a store in memory, with real connections to a fake of Apple's service. */
 async function bench({ devices, behave, live, timeoutMs = 2_000, concurrency = 64 }: BenchOptions): Promise<Bench> {
   const kit = await newTidemark();
   const service = await openApnsStandIn({ ...IDENTITY, topics: ['com.example.shop'], ...(behave ? { behave } : {}) });
@@ -122,7 +122,7 @@ describe('a fan-out that goes wrong', () => {
     [503, 'ServiceUnavailable', 1],
     [429, 'TooManyRequests', 1],
   ])(
-    '[PING-37] %i in the middle, with Retry-After %s: every device gets the ping once',
+    '[PING-37] after %i with Retry-After %s during a fan-out every device gets the ping once',
     async (status, reason, asked) => {
       const answered: ApnsRequest[] = [];
       const retry = asked === undefined ? {} : { retryAfterS: asked };
@@ -142,7 +142,7 @@ describe('a fan-out that goes wrong', () => {
     },
   );
 
-  it('[PING-37] goodbyes in the middle: every device gets the ping once', async () => {
+  it('[PING-37] after GOAWAYs during a fan-out every device gets the ping once', async () => {
     let connections = 0;
     const { service, apns, start, send, settled } = await bench({
       devices: 500,
@@ -155,11 +155,11 @@ describe('a fan-out that goes wrong', () => {
     const page = await settled(await send());
     expect(page).toMatchObject({ accepted: 500, repeated: 0 });
     expect([...acceptances(service.taken).values()].every((count) => count === 1)).toBe(true);
-    // Asked of the notifier: a server of Node does not notice who hangs up after a goodbye.
+    // Counted at the notifier, because a server of Node.js does not notice connections that end after a GOAWAY.
     expect(connections).toBeLessThanOrEqual(4);
   });
 
-  it('[PING-37] connections cut after requests were taken: who may have been pinged twice is marked, nobody else is', async () => {
+  it('[PING-37] after cut connections during a fan-out only devices that may have been pinged twice are marked', async () => {
     const { service, start, send, settled } = await bench({
       devices: 300,
       behave: (_request, index) => (index === 50 || index === 150 ? 'cut' : { status: 200 }),
@@ -174,7 +174,7 @@ describe('a fan-out that goes wrong', () => {
     expect(page.repeated).toBe(marked.size);
   });
 
-  it('[PING-37] a service that is slow, and silent at times, is not waited for without end', async () => {
+  it('[PING-37] a slow and sometimes silent service is given up on', async () => {
     const { start, send, settled } = await bench({
       devices: 60,
       timeoutMs: 300,
@@ -196,11 +196,11 @@ describe('a fan-out that goes wrong', () => {
     expect(page.results.filter(({ status }) => status !== 'accepted')).toMatchObject([
       { client_id: 'bad', status: 'failed', attempts: 1, reason: 'APNs answered 400 BadDeviceToken' },
     ]);
-    // It may be this server that is set to the wrong environment, so the address stays.
+    // This server may be set to the wrong environment, so the address stays.
     expect((await tidemark.clients.get('bad')).device_pin).toBe(bad.device_pin);
   });
 
-  it('[PING-37] a service that is away for a while uses up no attempts: the breaker waits in front of the queue', async () => {
+  it('[PING-37] a service that is down for a while uses up no attempts, because the breaker is in front of the queue', async () => {
     let isDown = true;
     let calls = 0;
     const { notifiers, start, send, settled, jobs } = await bench({
@@ -216,13 +216,13 @@ describe('a fan-out that goes wrong', () => {
     await expect.poll(() => notifiers.gates.apns.isOpen).toBe(false);
     const { counts } = await jobs.describe('pings-apns');
     expect(counts.dead).toBe(0);
-    // Only those that were on their way when it opened, and the one that tries.
+    // Only calls under way when the breaker opened, and the probes.
     expect(calls).toBeLessThan(40);
     isDown = false;
     expect(await settled(id)).toMatchObject({ accepted: 200, failed: 0 });
   });
 
-  it('[PING-20] an address that Apple says is gone is taken away from its device', async () => {
+  it('[PING-20] an address that Apple calls gone is removed from its device', async () => {
     const { tidemark, start, send, settled } = await bench({
       devices: 2,
       behave: ({ device }) => (device === tokenOf(1) ? { status: 410, reason: 'Unregistered' } : { status: 200 }),
@@ -233,7 +233,7 @@ describe('a fan-out that goes wrong', () => {
     expect((await tidemark.clients.get('d0')).device_pin).toBe(tokenOf(0));
   });
 
-  it('[PING-32] work cut short by a stop is marked when it is done again after the start', async () => {
+  it('[PING-32] a ping interrupted by a stop is marked as possibly repeated when it is sent again', async () => {
     let isSilent = true;
     const { service, start, send, settled } = await bench({
       devices: 1,
@@ -250,7 +250,7 @@ describe('a fan-out that goes wrong', () => {
     expect(service.taken).toHaveLength(2);
   });
 
-  it('[PING-38] no line of the log contains the address of a device', async () => {
+  it('[PING-38] no log line contains the address of a device', async () => {
     const { told, start, send, settled } = await bench({
       devices: 3,
       behave: ({ device }) => ({ status: device === tokenOf(0) ? 400 : 200, reason: 'BadDeviceToken' }),
@@ -263,7 +263,7 @@ describe('a fan-out that goes wrong', () => {
 });
 
 describe('devices that hold a connection open', () => {
-  /** A little one of our own: devices that are there, and what each has got. */
+  /** Fake connected devices and the pings each has got. */
   function connected(...clients: string[]): LiveDevices & { readonly got: Map<string, SyncEvents['ping'][]> } {
     const got = new Map<string, SyncEvents['ping'][]>(clients.map((client) => [client, []]));
     return {
@@ -275,7 +275,7 @@ describe('devices that hold a connection open', () => {
     };
   }
 
-  it('[PING-29] get the ping there and only there; the others by their push service', async () => {
+  it('[PING-29] a connected device gets the ping on its stream only, others by their push service', async () => {
     const live = connected('d0');
     const { service, start, send, settled } = await bench({ devices: 2, live });
     start();

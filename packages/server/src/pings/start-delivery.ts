@@ -30,18 +30,18 @@ export interface DeliveryParts {
   readonly results: PingResults;
   readonly told: RecentPings;
   readonly dice: () => number;
-  /** Pings under way to one push service at once. */
+  /** Concurrent pings to one push service. */
   readonly concurrency: number;
-  /** Between two attempts. */
+  /** The back-off between two attempts. */
   readonly backOff?: BackOff;
 }
 
-/** An attempt takes less than this, also one that waits for a connection, for a token and for an answer. */
+/** The bound for one attempt, including waits for a connection, a token and the answer. */
 const ATTEMPT_MS_MAX = 60_000;
-/** Attempts that come to nothing are spread over ten minutes: a push service that restarts is back by then. */
+/** Failed attempts are spread over ten minutes, within which a restarting push service is back. */
 const BACK_OFF: BackOff = { baseMs: 5_000, capMs: 600_000 };
 
-/** Carries pings to devices, and counts what becomes of them. */
+/** Delivers pings to devices, and counts their outcomes. */
 export function startDelivery(parts: DeliveryParts): JobRunner {
   const { tidemark, jobs, clock, steadyClock = clock, log, dice, backOff = BACK_OFF } = parts;
   const { notifiers, pings, results, told, concurrency } = parts;
@@ -68,7 +68,7 @@ export function startDelivery(parts: DeliveryParts): JobRunner {
     onReport: ({ queue, outcome, tookMs }) => count(`jobs:${queue}:${outcome}`, tookMs),
   });
   runner.serve(ANNOUNCE_QUEUE, { workers: 1 });
-  const pace: QueueOptions = { jobMsMax: ATTEMPT_MS_MAX, backOff, isCutCounted: true, workers: concurrency };
+  const pace: QueueOptions = { jobMsMax: ATTEMPT_MS_MAX, backOff, countsInterrupted: true, workers: concurrency };
   for (const service of PUSH_SERVICES) {
     runner.serve(pingQueue(service), { ...pace, gate: notifiers.gates[service] });
   }

@@ -15,7 +15,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Timers } from '../jobs/timers.ts';
 import { type RunningNotices, startPushNotices } from './start-push-notices.ts';
 
-/** Whose data of `Visit` is whose. */
+/** The team of each user, which decides the partition of `Visit`. */
 const teamOf = new Map<string, string>();
 const teams = { partition: async ({ user }: { readonly user: string }) => teamOf.get(user) ?? null };
 
@@ -49,7 +49,7 @@ beforeEach(async () => {
   }
 });
 
-/** Moves the clock, and lets what it sets off come to rest. */
+/** Moves the clock and lets all effects settle. */
 async function pass(ms: number): Promise<void> {
   setOff(ms);
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -67,7 +67,7 @@ function setOff(ms: number): void {
 const push = (source: string, id: string, user_id?: string) =>
   bench.tidemark.pushObjects({ source, objects: { [id]: { a: id } }, ...(user_id === undefined ? {} : { user_id }) });
 
-/** Does what was left to the queue. */
+/** Runs the queued announcements. */
 async function announceAll(): Promise<void> {
   const handler = announceToAll(bench.store, pings, jobs);
   const lease = () => jobs.lease(ANNOUNCE_QUEUE, 1_000);
@@ -83,7 +83,7 @@ async function told(): Promise<readonly PingPage[]> {
 }
 
 describe('push_notify', () => {
-  it('[PING-41] pings the user once for all changes of a while, however many', async () => {
+  it('[PING-41] push_notify pings the user once for all changes within the delay', async () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     for (let count = 0; count < 20; count++) await push('Order', String(count), 'ada');
     await pass(999);
@@ -96,7 +96,7 @@ describe('push_notify', () => {
     expect(await told()).toHaveLength(3);
   });
 
-  it('[PING-41] a push that changes nothing tells nobody, nor does a source that does not ask for it', async () => {
+  it('[PING-41] a push that changes nothing, or to a source without push_notify, causes no ping', async () => {
     await push('Order', '1', 'ada');
     await pass(1_000);
     await bench.tidemark.sources.update('Order', { push_notify: true });
@@ -105,14 +105,14 @@ describe('push_notify', () => {
     expect(await told()).toEqual([]);
   });
 
-  it('[PING-41] what the server fetches itself tells nobody', async () => {
+  it('[PING-41] changes fetched by a refresh cause no ping', async () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     await bench.tidemark.replaceObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } }, since: null });
     await pass(1_000);
     expect(await told()).toEqual([]);
   });
 
-  it('[PING-41] everybody is told of a shared source, in as many pings as it takes', async () => {
+  it('[PING-41] all users are pinged about a shared source, in several pings if necessary', async () => {
     await bench.tidemark.sources.update('Product', { push_notify: true });
     for (let index = 0; index < 1_200; index++) await bench.tidemark.users.ensure(`u${index}`);
     await push('Product', '1');
@@ -123,7 +123,7 @@ describe('push_notify', () => {
     expect(pages.reduce((sum, { devices }) => sum + devices, 0)).toBe(2);
   });
 
-  it('[PING-41] what still waits when the server stops is told then; a source dropped meanwhile is not', async () => {
+  it('[PING-41] collected changes are announced when the server stops, except for deleted sources', async () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     await bench.tidemark.sources.update('Product', { push_notify: true });
     await push('Order', '1', 'ada');
@@ -135,7 +135,7 @@ describe('push_notify', () => {
     expect(waiting).toEqual([]);
   });
 
-  it('[PING-41] of a custom partition, those who are in it are told', async () => {
+  it('[PING-41] for a custom partition its members are pinged', async () => {
     await bench.tidemark.sources.declare({ name: 'Visit', adapter: 'teams', poll_interval: -1, push_notify: true });
     teamOf.set('ada', 'north').set('bob', 'north').set('eve', 'south');
     await bench.tidemark.users.ensure('eve');
@@ -149,7 +149,7 @@ describe('push_notify', () => {
     await pass(0);
     await pass(1_000);
     expect(await told()).toMatchObject([visit, visit]);
-    // In the other partition less has happened so far than ada was told of.
+    // The other partition has a smaller sequence number than ada was told of.
     teamOf.set('ada', 'south');
     await bench.tidemark.devices.pull({ user: 'ada', client: 'ada' }, { sources: new Map([['Visit', null]]) });
     await push('Visit', '2', 'ada');
@@ -160,7 +160,7 @@ describe('push_notify', () => {
 });
 
 describe('push_notify by several servers', () => {
-  /** Another server on the same store. */
+  /** Opens another server on the same store. */
   const openOther = () => {
     const random = seededRandom(2);
     const tidemark = new Tidemark({ ...bench, random, passwords: weakPasswords(random) });
@@ -168,7 +168,7 @@ describe('push_notify by several servers', () => {
     return tidemark;
   };
 
-  it('[MANY-21] all of them together ping once in a while, and leave no change untold', async () => {
+  it('[MANY-21] several servers together ping once per delay, and miss no change', async () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     const other = openOther();
     const pushThere = (id: string) =>
@@ -179,7 +179,7 @@ describe('push_notify by several servers', () => {
     await pass(700);
     expect(await told()).toHaveLength(1);
     await pass(300);
-    // The other server has seen that all was told.
+    // The other server has noticed that everything was announced.
     expect([(await told()).length, waiting.length]).toEqual([1, 0]);
     await pass(700);
     for (let count = 0; count < 20; count++) {
@@ -190,7 +190,7 @@ describe('push_notify by several servers', () => {
     }
     await pass(1_000);
     await pass(1_000);
-    // What both pushed in those two seconds, and what was left of it.
+    // The pushes of both servers in those two seconds, and the rest.
     expect((await told()).length).toBeLessThanOrEqual(1 + 3);
     const { head } = await bench.tidemark.partition({ source: 'Order', user_id: 'ada' });
     const kept = await bench.store.readEntry(refs.noticed({ source: 'Order', user: 'ada' }));
@@ -198,7 +198,7 @@ describe('push_notify by several servers', () => {
     expect(waiting).toEqual([]);
   });
 
-  it('[MANY-21] what is being looked at when the server stops is told before it has stopped', async () => {
+  it('[MANY-21] announcements under way when the server stops are finished before it has stopped', async () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     const other = openOther();
     await other.pushObjects({ source: 'Order', user_id: 'ada', objects: { there: { a: 1 } } });

@@ -21,44 +21,44 @@ export interface PushNoticesParts {
   /** Measures durations: it is never set. Absent: `clock`. */
   readonly steadyClock?: Clock;
   readonly log: Log;
-  /** How long changes are collected. */
+  /** How long changes are collected before they are announced. */
   readonly delayMs: number;
   readonly timers?: Timers;
 }
 
 export interface RunningNotices {
-  /** Tells what still waits, then nothing more. */
+  /** Announces what was collected, then stops. */
   stop(): Promise<void>;
 }
 
-/** What a backend has done. What devices upload, and what the server fetches itself, their own ways tell of. */
-const TOLD_CAUSES: ReadonlySet<CommitCause> = new Set(['push', 'document']);
+/** Changes by a backend. Uploads of devices and refreshes are announced elsewhere. */
+const ANNOUNCED_CAUSES: ReadonlySet<CommitCause> = new Set(['push', 'document']);
 
 /**
- * Pings the users of sources with `push_notify` after changes, together with all servers on the same store. What is
- * collected is kept in memory: a server that dies within the delay tells nobody, and devices find the change at their
- * next look, as they would without any ping.
+ * Pings the users of sources with `push_notify` after changes, together with all servers on the same store. Collected
+ * changes are in memory: if a server dies within the delay, devices get no ping and find the change at their next
+ * pull.
  */
 export function startPushNotices(parts: PushNoticesParts): RunningNotices {
   const { tidemark, clock, steadyClock = clock, delayMs, timers = systemTimers } = parts;
   const notices = new PushNotices(steadyClock, delayMs);
   let cancel: (() => void) | null = null;
-  let telling: Promise<void> = Promise.resolve();
+  let announcing: Promise<void> = Promise.resolve();
   let isStopping = false;
   const wake = () => {
     const waitMs = notices.waitMs();
     if (isStopping || cancel !== null || waitMs === null) return;
     cancel = timers.after(waitMs, () => {
       cancel = null;
-      telling = telling.then(tellDue);
+      announcing = announcing.then(announceDue);
     });
   };
-  const tellDue = async () => {
-    for (const partition of await tellAll(parts, notices.take(), delayMs)) notices.note(partition);
+  const announceDue = async () => {
+    for (const partition of await announceAll(parts, notices.take(), delayMs)) notices.note(partition);
     wake();
   };
   const end = tidemark.onCommitted(({ partition, cause }) => {
-    if (!TOLD_CAUSES.has(cause)) return;
+    if (!ANNOUNCED_CAUSES.has(cause)) return;
     notices.note(partition);
     wake();
   });
@@ -67,15 +67,15 @@ export function startPushNotices(parts: PushNoticesParts): RunningNotices {
       isStopping = true;
       end();
       cancel?.();
-      // What is being told may turn out to be told later, which is now.
-      await telling;
-      await tellAll(parts, notices.take({ all: true }), 0);
+      // Announcements under way may put changes back, which are then announced below.
+      await announcing;
+      await announceAll(parts, notices.take({ all: true }), 0);
     },
   };
 }
 
-/** Answers those that must be told later, since another server has told of them within the time. */
-async function tellAll(
+/** Returns the partitions to announce later, because another server has announced them within the time. */
+async function announceAll(
   parts: PushNoticesParts,
   partitions: readonly PartitionKey[],
   everyMs: number,
@@ -92,7 +92,7 @@ async function tellAll(
   return later;
 }
 
-/** Whether the source wants it is asked only now: once for all changes of the while. */
+/** Reads `push_notify` only now, once for all collected changes. */
 async function tell(
   { tidemark: { store, sources }, pings, jobs, clock }: PushNoticesParts,
   partition: PartitionKey,
@@ -101,7 +101,7 @@ async function tell(
   if (!(await sources.has(partition.source))) return 'told';
   const { push_notify: isWanted } = await sources.view(partition.source);
   if (!isWanted) return 'told';
-  const turn = await claimPushNotice({ store, clock, sources }, partition, everyMs);
-  if (turn === 'tell') await announceChange(pings, jobs, partition);
-  return turn;
+  const decision = await claimPushNotice({ store, clock, sources }, partition, everyMs);
+  if (decision === 'tell') await announceChange(pings, jobs, partition);
+  return decision;
 }

@@ -4,13 +4,13 @@ import type { Timers } from '../jobs/timers.ts';
 export interface ConcurrencyLimitParts {
   readonly atOnceMax: number;
   readonly waitingMax: number;
-  /** What a caller is told who finds too many others waiting, or has waited for too long. */
+  /** The refusal for a caller if too many others wait, or if it has waited too long. */
   readonly refusal: () => Refusal;
-  /** How long a caller waits at most. Left out: for as long as it takes. */
+  /** The longest wait of a caller. Absent: no limit. */
   readonly wait?: { readonly msMax: number; readonly timers: Timers };
 }
 
-/** Lets a bounded number of callers work at once and a bounded number wait, first come, first served. */
+/** Lets a bounded number of callers work at once and a bounded number wait, in order of arrival. */
 export class ConcurrencyLimit {
   readonly #parts: ConcurrencyLimitParts;
   readonly #waiting = new Set<() => void>();
@@ -20,10 +20,13 @@ export class ConcurrencyLimit {
     this.#parts = parts;
   }
 
-  /** Resolves when it is the caller's turn. The caller must call the answer when it is done; calling it again does nothing. */
+  /**
+   * Resolves when the caller may work. The caller must call the returned function when it is done; further calls do
+   * nothing.
+   */
   async acquire(): Promise<() => void> {
     if (this.#working < this.#parts.atOnceMax) this.#working++;
-    else await this.#turn();
+    else await this.#wait();
     let isHeld = true;
     return () => {
       if (isHeld) this.#release();
@@ -40,7 +43,7 @@ export class ConcurrencyLimit {
     }
   }
 
-  #turn(): Promise<void> {
+  #wait(): Promise<void> {
     const { waitingMax, refusal, wait } = this.#parts;
     if (this.#waiting.size >= waitingMax) throw refusal();
     return new Promise((resolve, reject) => {
@@ -57,7 +60,7 @@ export class ConcurrencyLimit {
     });
   }
 
-  /** The permit goes straight to the caller who has waited longest, so that no newcomer slips in between. */
+  /** Passes the permit directly to the caller that has waited longest. */
   #release(): void {
     const [next] = this.#waiting;
     if (next === undefined) {

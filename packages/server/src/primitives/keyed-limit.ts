@@ -1,10 +1,10 @@
 import type { Refusal } from '@tidemark/protocol';
 
-/** Bounds how much work each key (a device, say) has under way at once. Nobody waits: what is more is refused. */
+/** Limits the concurrent work of each key, for example a device. Work above the limit is refused at once. */
 export class KeyedLimit {
   readonly #atOnceMax: number;
   readonly #refusal: () => Refusal;
-  /** Only keys with work under way are in it. */
+  /** Holds only keys with work under way. */
   readonly #underWay = new Map<string, number>();
 
   constructor(atOnceMax: number, refusal: () => Refusal) {

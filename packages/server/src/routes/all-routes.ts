@@ -18,7 +18,7 @@ import { systemRoutes } from './system.ts';
 import { tokenRoutes } from './tokens.ts';
 import { userRoutes } from './users.ts';
 
-/** Every route with a token, in the order of the specification, then ours, then those of devices. */
+/** Every route that needs a token, in the order of the specification, then our own routes, then those for devices. */
 export const allRoutes: readonly Route[] = [
   ...systemRoutes,
   ...storeRoutes,

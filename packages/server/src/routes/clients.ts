@@ -25,7 +25,7 @@ const get = route({
     const view = await tidemark.clients.get(params.client_id);
     const cursors = await tidemark.devices.cursors({ user: view.user_id, client: view.client_id });
     const client = { ...view, cursors };
-    // The address a push service knows the device by is as good as a password for bothering its owner.
+    // Whoever knows the push address of a device can send pings to its user.
     const maySeePin = bearer?.scopes.includes('admin') === true;
     return maySeePin || client.device_pin === null ? client : { ...client, device_pin: '***' };
   },

@@ -7,26 +7,26 @@ import { JsonText, type Route, route, TextAnswer } from '../http/route.ts';
 import { MEMBERSHIP_REFUSALS, OBJECT_REFUSALS } from '../http/route-refusals.ts';
 import { Document, DocumentBody, names } from './shapes.ts';
 
-/** Each owner has some of them; which ones, its schema says. */
+/** Each owner has some of these parameters, as its schema defines. */
 interface OwnerParams {
   readonly user_id?: string;
   readonly client_id?: string;
   readonly source_id?: string;
 }
 
-/** Whose documents the routes are about. */
+/** The owner of the documents that routes are about. */
 export interface DocumentOwner {
-  /** In sentences: "a document of …". */
+  /** Completes "a document of …". */
   readonly name: string;
-  /** What its operations end with, such as `OfUser`. */
+  /** The suffix of its operation ids, such as `OfUser`. */
   readonly id: string;
-  /** The path under which its documents stand. */
+  /** The path of its documents. */
   readonly path: string;
   readonly params: TProperties;
   readonly scopeOf: (params: OwnerParams) => DocumentScope;
 }
 
-/** Reading and writing documents is the same whoever they belong to. */
+/** The routes that read and write documents, which are the same for all owners. */
 export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwner): readonly Route[] {
   const withDoc = Type.Object({ ...params, doc: text('The name of the document.', 'settings') });
   const read = route({
@@ -60,7 +60,7 @@ export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwne
   return [read, write];
 }
 
-/** The names of the documents of an owner, beside which its documents stand. */
+/** The route that lists the document names of an owner. */
 export function docnamesRoute({ name, id, path, params, scopeOf }: DocumentOwner): Route {
   return route({
     method: 'GET',
@@ -79,7 +79,7 @@ function docOf(params: unknown): string {
   return (params as { readonly doc: string }).doc;
 }
 
-/** A document as its reader wants it: objects as JSON; a text as it is, or as a JSON string for who asks for JSON. */
+/** Returns objects as JSON; a text unchanged, or as a JSON string if the caller prefers JSON. */
 function documentAnswer(view: DocumentView, accept: string | undefined): TextAnswer | JsonText {
   if (view.type === 'text') {
     return prefersJson(accept) ? new JsonText(JSON.stringify(view.text)) : new TextAnswer(view.text);

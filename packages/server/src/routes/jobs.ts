@@ -144,7 +144,7 @@ const resume = route({
 });
 
 const DEFAULT_LIMIT = 100;
-/** What a page gives to go on with is short, and nothing else is. */
+/** The cursor of a page is short. */
 const AFTER_UNITS_MAX = 1_024;
 
 function queueOf({ queue, isPaused, counts, lagMs }: QueueView): object {

@@ -1,6 +1,6 @@
 import { pointer, Refusal } from '@tidemark/protocol';
 
-/** A query's `after` and `limit`; the core says which limits are allowed. */
+/** Returns `after` and `limit` of a query; the core checks the limit. */
 export function pageOf(query: { readonly after?: string; readonly limit?: string }): {
   after?: string;
   limit?: number;

@@ -39,7 +39,7 @@ const get = route({
   },
 });
 
-/** For the backend that serves the web app: browsers subscribe with it. */
+/** For the backend of a web app: browsers subscribe with the key. */
 const webPushKey = route({
   method: 'GET',
   path: '/rc/v1/system/web_push_key',

@@ -7,7 +7,7 @@ import { type Route, route } from '../http/route.ts';
 import { MEMBERSHIP_REFUSALS, OBJECT_REFUSALS } from '../http/route-refusals.ts';
 import { IgnoredToken, SourceId } from './shapes.ts';
 
-/** The envelope is checked here; the objects are for admission, which has to look at every one of them anyway. */
+/** The members of the body are checked here, the objects by admission, which looks at every object anyway. */
 const envelope = {
   user_id: Type.Optional(
     Type.Unknown(documentedAs(text('The user whose data it is. Required unless the source is shared.', 'anna'))),
@@ -18,7 +18,7 @@ const rebuild = {
   rebuild_md: Type.Optional(flag('Accepted and without effect: the document is always exact.')),
 };
 
-/** A hash of hashes, which admission checks. */
+/** Objects by id, checked by admission. */
 function hash(description: string) {
   return Type.Unknown(documentedAs(objects(description)));
 }
@@ -33,7 +33,7 @@ const OPERATION_IDS = {
 
 type Target = { readonly source: string; readonly user_id?: unknown };
 
-/** `rebuild_md` is taken and has no effect: the document is exact at every moment, at the same low cost. */
+/** `rebuild_md` is accepted and has no effect, because the document is always exact. */
 function push<B extends TSchema>(
   operation: keyof typeof OPERATION_IDS,
   summary: string,

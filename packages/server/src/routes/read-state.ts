@@ -14,10 +14,10 @@ const RefreshTime = Type.Integer({
   examples: [60],
 });
 
-/** What the operations of each spelling are called, after `sourcesRefresh`. */
+/** The suffix of the operation ids for each spelling. */
 const SPELLINGS = { read_state: '', readstate: 'Readstate' } as const;
 
-/** The specification gives the method in two ways and the path in two spellings: all four are the same route. */
+/** The specification has two methods and two spellings of the path for the same route. */
 function readState(method: 'POST' | 'PUT', segment: 'read_state' | 'readstate'): Route {
   return route({
     method,

@@ -13,8 +13,8 @@ import { SourceAttributes } from '@tidemark/protocol/schemas';
 import { type TSchema, Type } from 'typebox';
 
 /**
- * Request bodies as the API description shows them. Nothing is validated by these schemas: admission checks the same
- * rules, and its refusals point at the place.
+ * Request bodies for the API description. They do not validate: admission checks the same rules, and its refusals
+ * point at the mistake.
  */
 
 export const NewUserAttributes = Type.Object(

@@ -13,7 +13,7 @@ const breaker = {
 };
 const Breaker = Type.Object(breaker, { ...closed, title: 'Breaker', description: 'A circuit breaker.' });
 
-/** How the service routes are described. They stand outside the versioned paths, and most need no token. */
+/** The description of the service routes, which are outside of the versioned paths. Most need no token. */
 const Readiness = Type.Object(
   {
     status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready'), Type.Literal('draining')], {

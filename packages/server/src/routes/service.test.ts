@@ -30,7 +30,7 @@ async function openService(changes: Partial<ServiceOptions> = {}) {
   return { ...world, jobs, readiness };
 }
 
-it('[REST-23] readiness tells of the store, the disk, the jobs and the load, and how durable an answer is', async () => {
+it('[REST-23] readiness covers store, disk, jobs and load, and names the durability', async () => {
   const { store, readiness } = await openService();
   const { checks, ...rest } = await readiness();
   const { durability } = store.engine;
@@ -60,12 +60,12 @@ it.each([
   expect(await (await openService(changes)).readiness()).toMatchObject({ statusCode: 503, failed: [failed] });
 });
 
-it('[REST-41] a server that was told to stop says that it is draining', async () => {
+it('[REST-41] a server that is stopping reports that it is draining', async () => {
   const service = await openService({ isReady: () => false });
   expect(await service.readiness()).toMatchObject({ statusCode: 503, status: 'draining' });
 });
 
-it('[REST-23] the lag of the jobs is told, and keeps nobody from being served; a paused queue has none', async () => {
+it('[REST-23] the lag of jobs is reported without affecting readiness, and a paused queue has none', async () => {
   const { jobs, clock, readiness } = await openService();
   const job = { kind: 'k', payload: '{}', attemptsMax: 1 };
   await jobs.enqueue('slow', job);
@@ -80,7 +80,7 @@ it('[REST-23] the lag of the jobs is told, and keeps nobody from being served; a
   expect(await readiness()).toMatchObject({ statusCode: 503, failed: ['jobs'] });
 });
 
-it('[STATS-10] users, clients, listeners and jobs are measured as they are, once in a step', async () => {
+it('[STATS-10] users, clients, listeners and jobs are measured once per step', async () => {
   const { tidemark, jobs, clock, store } = await openService();
   const lease = new ServerLease({ store, clock }, { name: 'maintenance', word: 'this server', leaseMs: 1_000_000 });
   await lease.renew();

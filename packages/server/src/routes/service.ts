@@ -12,17 +12,17 @@ import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
 
 export interface ServiceOptions {
-  /** Null: the data is kept elsewhere. */
+  /** Null: the data is on another machine. */
   readonly dataFolder: string | null;
   readonly isMetricsPublic: boolean;
-  /** False once the server has been told to stop. */
+  /** Returns false when the server is stopping. */
   readonly isReady: () => boolean;
   readonly gauge?: Pick<LoadGauge, 'overload'>;
-  /** The metrics as text. Absent: those of this process alone. */
+  /** Returns the metrics as text. Absent: those of this process only. */
   readonly scrape?: () => Promise<string>;
 }
 
-/** What says that the server is there, which one, and how it is. */
+/** Adds the routes for health, readiness, version and metrics. */
 export function addServiceRoutes(app: FastifyInstance, context: RouteContext, options: ServiceOptions): void {
   const version = { name: 'tidemark', version: readVersion() };
   app.get('/healthz', { schema: serviceSchemas.health }, () => ({ status: 'ok' }));
@@ -67,7 +67,7 @@ async function readiness(
   return [running, load, store, ...disk, await jobsCheck(context.jobs), ...engineChecks(tidemark.store.engine)];
 }
 
-/** How the store is set up, and what should be changed about it: nothing of that keeps it from taking work. */
+/** Reports the setup of the store and its warnings, which do not affect readiness. */
 function engineChecks({ details, warnings = [] }: EngineDescription): readonly Check[] {
   const told = Object.entries(details ?? {}).map(([name, value]) => `${name} ${value}`);
   return [
@@ -83,7 +83,7 @@ function checkDisk(folder: string): Promise<Check> {
   );
 }
 
-/** ClusterNotice, not judged: a server behind with its jobs still serves, and turning callers away would not help it catch up. */
+/** Reports the lag of jobs, which does not affect readiness: refusing requests would not help to catch up. */
 async function jobsCheck(jobs: Jobs): Promise<Check> {
   try {
     const queues = (await jobs.queues()).slice(0, QUEUES_LOOKED_AT_MAX);
@@ -95,7 +95,10 @@ async function jobsCheck(jobs: Jobs): Promise<Check> {
   }
 }
 
-/** A server whose backend is down still serves what it has, so this is told and decides nothing. */
+/**
+ * Reports the state of the backend, which does not affect readiness: without a backend the server still serves its
+ * data.
+ */
 async function backendOf({ backend }: RouteContext): Promise<object> {
   const { isSet, kinds, loginsCheckedBy, ...worst } = await backend.health();
   if (!isSet) return { state: 'unset', failures: 0, until: null };
@@ -129,12 +132,12 @@ function addMetrics(app: FastifyInstance, context: RouteContext, { isMetricsPubl
 }
 
 interface Template {
-  /** Undefined: there is nothing at that path. */
+  /** Undefined for unknown paths. */
   readonly url: string | undefined;
   readonly isStream: boolean;
 }
 
-/** The framework makes an object of all it knows when it is asked, and most requests were taken by a route of ours. */
+/** Avoids `routeOptions` where possible, because the framework builds a new object for it. */
 function templateOf(request: FastifyRequest): Template {
   const { servedBy } = request;
   if (servedBy !== null) return { url: servedBy.path, isStream: servedBy.streams !== undefined };
@@ -143,14 +146,14 @@ function templateOf(request: FastifyRequest): Template {
 }
 
 interface Meter {
-  /** What the statistics call it. */
+  /** The name of the statistics. */
   readonly metric: string;
   readonly tally: SecondsTally;
 }
 
 /**
- * Where requests are measured, made once for each route and kind of answer. The names are made of route templates, so
- * that strangers cannot grow the set.
+ * The meters of requests, created once per route and status. Names consist of route templates, so that strangers
+ * cannot grow the set.
  */
 class Meters {
   readonly #metrics: Metrics;

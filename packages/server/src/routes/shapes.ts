@@ -3,7 +3,7 @@ import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated
 import { type TProperties, Type } from 'typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 
-/** Parameters and shapes that several routes share. */
+/** Parameters and schemas that several routes share. */
 export const UserId = text('The login of the user.', 'anna');
 export const SourceId = text('The name of the source.', 'Product');
 export const ClientId = text('The id of the device.', 'c3f1a2b4');
@@ -14,7 +14,7 @@ export function names(description: string, example: readonly string[]) {
 
 export const Empty = Type.Object({}, { ...closed, title: 'Empty', description: 'An empty object.' });
 
-/** Accepted because the samples of the specification have it; only headers count. */
+/** Accepted because the examples of the specification contain it; only the header counts. */
 export const IgnoredToken = Type.Optional(
   Type.Unknown(documentedAs(text('Accepted and ignored: send the token in a header.', 'ignored'))),
 );
@@ -38,7 +38,7 @@ export const DocumentBody = Type.Object(
 
 const Limit = Type.Integer({ minimum: 1, maximum: LIST_MAX, description: 'How many at most.', examples: [100] });
 
-/** The query of a list in pages; `after` says what the last item of the previous page is known by. */
+/** The query of a paged list; `after` is the key of the last item of the previous page. */
 export function pageQuery<Others extends TProperties>(after: string, example: string, others: Others) {
   return Type.Object(
     {

@@ -11,7 +11,7 @@ const Params = Type.Object({ source_id: SourceId });
 
 const texts = new WeakMap<CountedSource, string>();
 
-/** A source is asked for often and changes rarely: the same answer is written once. */
+/** Caches the text of a source, which is read often and changes rarely. */
 function textOf(source: CountedSource): string {
   const known = texts.get(source);
   if (known !== undefined) return known;

@@ -29,7 +29,7 @@ const UserChangesBody = Type.Object(
 const UserParams = Type.Object({ user_id: UserId });
 const ClientParams = Type.Object({ user_id: UserId, client_id: ClientId });
 
-/** `*` stands for everybody: the shared documents of the source. */
+/** `*` stands for all users: the shared documents of the source. */
 const owner: DocumentOwner = {
   name: 'a user and source, or with user * the shared ones',
   path: '/rc/v1/users/:user_id/sources/:source_id/docs',

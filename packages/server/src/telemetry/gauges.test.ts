@@ -15,7 +15,7 @@ async function twoServers() {
   return { one, two, store, clock, jobs, leases: [leaseOf('one'), leaseOf('two')] as const };
 }
 
-it('[MANY-17] what several servers have counted adds up, whoever writes it down when', async () => {
+it('[MANY-17] statistics of several servers add up, whenever each flushes them', async () => {
   const { one, two, clock } = await twoServers();
   for (const [tidemark, values] of [
     [one, [1, 2, 3]],
@@ -30,7 +30,7 @@ it('[MANY-17] what several servers have counted adds up, whoever writes it down 
   for (const { stats } of [one, two]) expect(await stats.read({ metric: 'http:GET:/x' })).toEqual(all);
 });
 
-it('[MANY-17] what holds for the installation is recorded once in a step, also when the server that does so changes', async () => {
+it('[MANY-17] gauges of the installation are recorded once per step, also when the leader changes', async () => {
   const { one, two, store, clock, jobs, leases } = await twoServers();
   const [first, second] = leases;
   const partsOf = (tidemark: Tidemark) => ({ tidemark, jobs, listeners: async () => 3 });
@@ -43,7 +43,7 @@ it('[MANY-17] what holds for the installation is recorded once in a step, also w
   const fence = second.fence as Guard;
   expect(await recordGauges(partsOf(two), fence, clock.nowMs())).toBe(false);
   clock.advance(60_000);
-  // The one that was held up believes that it is still its turn.
+  // The delayed server still believes that it is the leader.
   expect(await recordGauges(partsOf(one), stale, clock.nowMs())).toBe(false);
   expect(await recordGauges(partsOf(two), fence, clock.nowMs())).toBe(true);
   const steps = await one.stats.read({ metric: 'users' });
@@ -54,7 +54,7 @@ it('[MANY-17] what holds for the installation is recorded once in a step, also w
   expect([await lastGauge(store, 'listeners'), await lastGauge(store, 'nothing')]).toEqual([3, null]);
 });
 
-it('[CLOCK-1] what holds for the installation is recorded again after a clock that was a day ahead is set back', async () => {
+it('[CLOCK-1] gauges of the installation are recorded again after a clock that was a day ahead is set back', async () => {
   const { one, clock, jobs, leases } = await twoServers();
   const parts = { tidemark: one, jobs, listeners: async () => 3 };
   await leases[0].renew();

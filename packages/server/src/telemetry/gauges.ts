@@ -4,13 +4,13 @@ import { QUEUES_LOOKED_AT_MAX } from '../limits.ts';
 export interface GaugesParts {
   readonly tidemark: Pick<Tidemark, 'users' | 'clients' | 'store'>;
   readonly jobs: Pick<Jobs, 'queues' | 'describe'>;
-  /** Devices that listen, at all servers. */
+  /** Counts the devices that listen, at all servers. */
   readonly listeners: () => Promise<number>;
 }
 
 const STEP_S = 60;
 
-/** How many there are in the whole installation: what is no event can only be looked at from time to time. */
+/** Reads the gauges of the installation. */
 async function readGauges({ tidemark, jobs, listeners }: GaugesParts): Promise<ReadonlyMap<string, number>> {
   const [users, clients, listening, depths] = await Promise.all([
     tidemark.users.count(),
@@ -27,7 +27,7 @@ async function readGauges({ tidemark, jobs, listeners }: GaugesParts): Promise<R
   return fixed;
 }
 
-/** Jobs that are neither done nor dead, by queue. */
+/** Returns the number of unfinished jobs by queue. */
 export async function queueDepths(jobs: GaugesParts['jobs']): Promise<ReadonlyMap<string, number>> {
   const queues = (await jobs.queues()).slice(0, QUEUES_LOOKED_AT_MAX);
   const views = await Promise.all(queues.map((queue) => jobs.describe(queue)));
@@ -36,7 +36,7 @@ export async function queueDepths(jobs: GaugesParts['jobs']): Promise<ReadonlyMa
   );
 }
 
-/** Measures once in each step, whichever server does, and only as long as it is its turn. True: it has. */
+/** Records the gauges once per step for all servers, if this server still is the leader. Returns true if it did. */
 export async function recordGauges(parts: GaugesParts, fence: Guard, nowMs: number): Promise<boolean> {
   const { store } = parts.tidemark;
   const atS = Math.floor(nowMs / 1_000 / STEP_S) * STEP_S;
@@ -48,18 +48,18 @@ export async function recordGauges(parts: GaugesParts, fence: Guard, nowMs: numb
   return true;
 }
 
-/** Whoever dies between claiming a step and measuring it leaves a gap, which tells less than a number that is wrong. */
+/** A server that dies between the claim and the measurement leaves a gap, which is better than a wrong number. */
 async function claimStep(store: Store, fence: Guard, atS: number): Promise<boolean> {
   const ref = refs.lease('gauges');
   const entry = await store.readEntry(ref);
   const lastS = entry === null ? null : Number(entry.value);
-  // One that was claimed by a clock that has been set back since claims nothing.
+  // A claim from the future was made by a clock that has been set back since, and is ignored.
   if (lastS !== null && lastS >= atS && !isAhead(lastS * 1_000, atS * 1_000)) return false;
   const write = { ...ref, value: String(atS), expect: entry?.version ?? 0 };
   return (await store.writeEntries({ writes: [write], guards: [fence] })).status === 'written';
 }
 
-/** What was measured last, by whichever server; null: nothing yet. */
+/** Returns the last value recorded by any server; null if there is none. */
 export async function lastGauge(store: Store, metric: string): Promise<number | null> {
   const [row] = await store.readStats(metric, 'newest', 1);
   return row === undefined ? null : row.sum / row.count;

@@ -13,7 +13,7 @@ import { SecondsHistogram, type SecondsTally } from './seconds-histogram.ts';
 /** The metrics of one process. */
 export type MetricValues = readonly MetricObjectWithValues<MetricValue<string>>[];
 
-/** What the server measures of itself, for whoever scrapes `/metrics`. */
+/** The metrics of the server at `/metrics`. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #requestSeconds = new SecondsHistogram(this.#registry, {
@@ -52,12 +52,12 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
-  /** As data, to be added to that of others. */
+  /** Returns the metrics as data, to be aggregated with those of other workers. */
   measured(): Promise<MetricValues> {
     return this.#registry.getMetricsAsJSON();
   }
 
-  /** Where the times of requests with these labels are put down; asked for once. */
+  /** Returns the tally for requests with these labels; callers keep it. */
   requestTally(labels: { readonly method: string; readonly route: string; readonly status: string }): SecondsTally {
     return this.#requestSeconds.tallyOf(labels);
   }
@@ -75,20 +75,20 @@ export class Metrics {
     this.#trimSeconds.observe(seconds);
   }
 
-  /** Shows how many devices listen, whenever somebody looks. */
+  /** Adds a gauge for the number of listening devices, read at each scrape. */
   watchListeners(count: () => number): void {
     this.#watch('tidemark_event_streams', 'Devices that listen for events at this server', count);
   }
 
-  /** Shows what requests hold at this moment: both are zero when nobody calls. */
+  /** Adds gauges for requests and bodies under way; both are 0 when nobody calls. */
   watchRequests(open: () => number, bodyBytes: () => number): void {
     this.#watch('tidemark_http_requests_open', 'Requests that are worked on or being answered', open);
     this.#watch('tidemark_http_body_bytes', 'Bytes that large bodies in flight take up', bodyBytes);
   }
 
   /**
-   * Shows what holds for the whole installation, whichever server is looked at: several workers show it once. What was
-   * never measured is not shown.
+   * Adds a gauge that is the same at all servers: several workers show it once. It is absent until it has been
+   * measured.
    */
   watchInstallation(name: string, help: string, read: () => Promise<number | null>): void {
     new Gauge({
@@ -104,7 +104,7 @@ export class Metrics {
     });
   }
 
-  /** The same of each queue. */
+  /** Adds a gauge for the depth of each queue. */
   watchQueues(read: () => Promise<ReadonlyMap<string, number>>): void {
     new Gauge({
       name: 'tidemark_queue_jobs',

@@ -24,13 +24,13 @@ function both() {
 }
 
 describe('the histogram of times', () => {
-  it('is shown as the library shows its own, at every bound', async () => {
+  it('the histogram shows the same output as the one of the library, at every bound', async () => {
     const { ours, theirs } = both();
     expect(await ours.metrics()).toBe(await theirs.metrics());
     expect(await ours.metrics()).toContain('x_seconds_bucket{le="0.005",method="GET",route="/a/:b",status="2xx"} 3');
   });
 
-  it('adds up over several processes as the library does', async () => {
+  it('histograms of several processes add up as those of the library', async () => {
     const { ours, theirs } = both();
     const summed = async (registry: Registry) => {
       const measured = await registry.getMetricsAsJSON();
@@ -39,7 +39,7 @@ describe('the histogram of times', () => {
     expect(await summed(ours)).toBe(await summed(theirs));
   });
 
-  it('shows nothing before anything was measured', async () => {
+  it('a histogram without measurements shows nothing', async () => {
     const registry = new Registry();
     new SecondsHistogram(registry, NAME);
     expect(await registry.metrics()).toBe('# HELP x_seconds How long x took\n# TYPE x_seconds histogram\n');

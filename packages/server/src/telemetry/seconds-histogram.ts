@@ -1,14 +1,14 @@
 import type { Histogram, MetricValueWithName, Registry } from 'prom-client';
 
-/** Upper bounds in seconds, the usual ones of Prometheus. */
+/** Upper bounds in seconds: the defaults of Prometheus. */
 const BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The times measured under one set of labels. */
+/** Measured times for one set of labels. */
 export class SecondsTally {
   readonly labels: Labels;
-  /** How many times were within each bound and beyond the one before it; the last: beyond all of them. */
+  /** Counts per bucket, not cumulative; the last one is for times above all bounds. */
   readonly #within: number[] = [...BOUNDS_S.map(() => 0), 0];
   #sum = 0;
 
@@ -23,7 +23,7 @@ export class SecondsTally {
     this.#sum += seconds;
   }
 
-  /** As Prometheus counts: each bucket holds those of the smaller ones, too. */
+  /** Returns cumulative buckets, as Prometheus defines them. */
   values(name: string): readonly MetricValueWithName<string>[] {
     let count = 0;
     const buckets = this.#within.map((within, place) => {
@@ -39,8 +39,8 @@ export class SecondsTally {
 }
 
 /**
- * A histogram of the registry whose labels are looked up once and not with every measurement: that of the library makes
- * a text of them each time, which costs every request more than all the rest of its measuring.
+ * A histogram that looks up its labels once instead of at every measurement: the one of the library builds a string
+ * of the labels each time, which costs every request more than the rest of its measuring.
  */
 export class SecondsHistogram {
   readonly name: string;
@@ -51,18 +51,18 @@ export class SecondsHistogram {
   constructor(registry: Registry, { name, help }: { readonly name: string; readonly help: string }) {
     this.name = name;
     this.help = help;
-    // All that a registry asks of a metric is its name and `get`, though its types want one of the library's own.
+    // The registry only needs a name and `get`, though its types require a metric of the library.
     registry.registerMetric(this as unknown as Histogram);
   }
 
-  /** Asked for once for each set of labels. */
+  /** Called once for each set of labels. */
   tallyOf(labels: Labels): SecondsTally {
     const tally = new SecondsTally(labels);
     this.#tallies.push(tally);
     return tally;
   }
 
-  /** Asked for by the registry. */
+  /** Called by the registry. */
   async get() {
     const { name, help, type } = this;
     return { name, help, type, aggregator: 'sum', values: this.#tallies.flatMap((tally) => tally.values(name)) };

@@ -6,27 +6,27 @@ import type { Config } from '@tidemark/server/config/config';
 import { readConfig } from '@tidemark/server/config/read-config';
 import { openLog, type ServerLog } from '@tidemark/server/open-log';
 
-/** Not one that is guessed first, and nothing that may occur in an answer by chance. */
+/** A password that is not warned about and does not occur in answers by chance. */
 export const ADMIN_PASSWORD = 'kelp-forest-9341';
 
 export interface TestServer extends Running {
   readonly folder: string;
   readonly config: Config;
   readonly port: number;
-  /** Of the administrator, with all scopes. */
+  /** A token of the administrator with all scopes. */
   readonly token: string;
-  /** Ends the server and takes its folder away. */
+  /** Stops the server and removes its folder. */
   close(): Promise<void>;
 }
 
 const silent = () => undefined;
 
-/** A log that nobody sees, except whoever wants the lines about faults. */
+/** A silent log that passes error lines to `onFault`. */
 export function quietLog(onFault: (line: string) => void = silent): ServerLog {
   return openLog({ level: 'error', format: 'json', stream: { write: onFault } });
 }
 
-/** A server for a test: in this process, on a socket of its own, with a folder of its own. */
+/** Starts a server in this process, with its own port and folder. */
 export async function startTestServer(changes: Partial<Config> = {}, log: ServerLog = quietLog()): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   const config = { ...testConfig(folder), ...changes };
@@ -41,13 +41,12 @@ export async function startTestServer(changes: Partial<Config> = {}, log: Server
 
 export function testConfig(folder: string): Config {
   const env = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD };
-  // On a busy machine, what a test expects must depend neither on how long a pull waits for a backend nor on how late the
-  // event loop is.
+  // On a slow machine, tests must depend neither on the time a pull waits for a backend nor on the event loop delay.
   const patience = { TIDEMARK_BACKEND_PULL_WAIT_MS: '60000', TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: '600000' };
   return readConfig({ ...env, ...patience });
 }
 
-/** A token of the administrator. */
+/** Returns a token of the administrator. */
 export async function logIn(url: string): Promise<string> {
   const response = await fetch(`${url}/rc/v1/system/login`, {
     method: 'POST',

@@ -1,14 +1,14 @@
-/** Crashes within the window after which restarting helps nobody. */
+/** Crashes within the window after which workers are not restarted any more. */
 export const CRASHES_MAX = 10;
 export const CRASH_WINDOW_MS = 60_000;
 const DELAY_MS = 100;
 const DELAY_MS_MAX = 5_000;
 
-/** How long to wait before a worker that has ended is started again. */
+/** Decides how long to wait before a crashed worker is restarted. */
 export class CrashBudget {
   #crashedAtMs: readonly number[] = [];
 
-  /** Null: workers have ended too often lately. */
+  /** Returns null if workers have crashed too often recently. */
   delayAfterCrash(nowMs: number): number | null {
     this.#crashedAtMs = [...this.#crashedAtMs.filter((atMs) => nowMs - atMs < CRASH_WINDOW_MS), nowMs];
     const count = this.#crashedAtMs.length;

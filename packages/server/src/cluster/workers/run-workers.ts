@@ -7,7 +7,7 @@ import type { FromWorker, WorkerReady } from './worker-message.ts';
 
 export interface WorkersParts {
   readonly count: number;
-  /** The file that each of them runs. */
+  /** The file that each worker runs. */
   readonly main: string;
   /** Its arguments. */
   readonly args: readonly string[];
@@ -17,24 +17,24 @@ export interface WorkersParts {
   readonly onReady: (ready: WorkerReady) => void;
 }
 
-/** They keep the process alive: while all workers are down, nothing else does. */
+/** These timers keep the process alive, because nothing else does while all workers are down. */
 const timers: Timers = {
   after(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);
     return () => clearTimeout(timer);
   },
 };
-/** Beside the grace for requests, and the one for jobs. */
+/** Added to the grace periods for requests and for jobs. */
 const STOP_MS = 5_000;
 
-/** Runs workers that share one port, until a signal ends them or they do not stay. */
+/** Runs workers that share one port, until a signal ends them or they crash too often. */
 export async function runWorkers(parts: WorkersParts): Promise<void> {
   const { count, main, args, shutdownGraceMs, shutdownDrainMs, log, onReady } = parts;
   cluster.setupPrimary({ exec: main, args: [...args] });
   const stopMsMax = shutdownDrainMs + 2 * shutdownGraceMs + STOP_MS;
   const fork = () => processOf(cluster.fork());
   const supervisor = new Supervisor({ count, fork, clock, timers, log, stopMsMax });
-  // Each worker reads its configuration for itself.
+  // Each worker reads the configuration itself.
   process.on('SIGHUP', () => {
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGHUP');
   });
@@ -59,7 +59,7 @@ function processOf(worker: Worker): WorkerProcess {
   };
 }
 
-/** A terminal and npm may both deliver the same Ctrl-C; the second changes nothing. */
+/** A terminal and npm may both deliver the same Ctrl-C; the second is ignored. */
 function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());

@@ -4,7 +4,7 @@ import { CRASH_WINDOW_MS, CRASHES_MAX, CrashBudget } from './crash-budget.ts';
 import { Supervisor, type WorkerProcess } from './supervisor.ts';
 import type { FromWorker, ToWorker } from './worker-message.ts';
 
-/** A worker that does what the test says. */
+/** A worker controlled by the test. */
 class FakeWorker implements WorkerProcess {
   readonly id: number;
   readonly sent: ToWorker[] = [];
@@ -47,7 +47,7 @@ class FakeWorker implements WorkerProcess {
   }
 }
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Lets all pending promises settle. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 function openSupervisor(count: number) {
@@ -79,7 +79,7 @@ function openSupervisor(count: number) {
     }
     return started;
   };
-  /** Runs the timer that waits, and tells how long it would have waited. */
+  /** Fires the pending timer and returns its delay. */
   const fire = async () => {
     const timer = timers.shift();
     timer?.callback();
@@ -89,7 +89,7 @@ function openSupervisor(count: number) {
   return { supervisor, workers, worker, log, start, fire, clock };
 }
 
-it('[WORK-1] the first worker starts alone; what it says is said when all are ready', async () => {
+it('[WORK-1] the first worker starts alone, and its message is reported when all are ready', async () => {
   const { supervisor, workers, worker } = openSupervisor(3);
   const started = supervisor.start();
   await settle();
@@ -108,7 +108,7 @@ it('[WORK-1] the first worker starts alone; what it says is said when all are re
   });
 });
 
-it('[WORK-2] what keeps the first worker from starting is told once, as it tells it', async () => {
+it('[WORK-2] the reason why the first worker cannot start is reported once and unchanged', async () => {
   const { supervisor, workers, worker } = openSupervisor(3);
   const started = supervisor.start();
   worker(1).say({ kind: 'failed', failure: { message: 'the port is in use', hint: null, exitCode: 1 } });
@@ -121,7 +121,7 @@ it('[WORK-2] what keeps the first worker from starting is told once, as it tells
   await expect(broken).rejects.toThrow('a worker ended before it was ready (SIGSEGV)');
 });
 
-it('[WORK-3] a worker that ends is started again, later each time, and that is logged', async () => {
+it('[WORK-3] a worker that ends is restarted with growing delays, which is logged', async () => {
   const { workers, worker, log, start, fire } = openSupervisor(2);
   await start();
   worker(2).end(null, 'SIGKILL');
@@ -129,7 +129,7 @@ it('[WORK-3] a worker that ends is started again, later each time, and that is l
   worker(3).becomeReady();
   worker(3).end(1);
   expect(await fire()).toBe(200);
-  // One that does not even become ready counts as well.
+  // A worker that never becomes ready counts as well.
   worker(4).end(1);
   await settle();
   expect(await fire()).toBe(400);
@@ -138,7 +138,7 @@ it('[WORK-3] a worker that ends is started again, later each time, and that is l
   expect(events).toEqual(['worker_ended', 'worker_ended', 'worker_replaced', 'worker_not_started', 'worker_ended']);
 });
 
-it('[WORK-4] workers that end too often are given up, and that is told', async () => {
+it('[WORK-4] workers that end too often are given up with an error', async () => {
   const { supervisor, worker, workers, start, fire } = openSupervisor(2);
   await start();
   for (let count = 0; count <= CRASHES_MAX; count++) {
@@ -150,7 +150,7 @@ it('[WORK-4] workers that end too often are given up, and that is told', async (
   expect(workers).toHaveLength(2 + CRASHES_MAX);
 });
 
-it('[WORK-4] crashes that lie far enough apart are never too many', () => {
+it('[WORK-4] crashes that are far apart never exhaust the budget', () => {
   const budget = new CrashBudget();
   for (let count = 0; count < 100; count++) {
     const nowMs = (count * CRASH_WINDOW_MS) / CRASHES_MAX;
@@ -158,7 +158,7 @@ it('[WORK-4] crashes that lie far enough apart are never too many', () => {
   }
 });
 
-it('[WORK-5] all workers are told to stop, none is started again, and who does not stop is cut off', async () => {
+it('[WORK-5] on stop all workers are told to stop, none is restarted, and one that does not stop is killed', async () => {
   const { supervisor, workers, worker, start, fire } = openSupervisor(2);
   await start();
   const stopped = supervisor.stop();
@@ -170,7 +170,7 @@ it('[WORK-5] all workers are told to stop, none is started again, and who does n
   expect([worker(2).signals, workers.length]).toEqual([['SIGTERM', 'SIGKILL'], 2]);
 });
 
-it('[WORK-6] metrics are those of all workers that answer', async () => {
+it('[WORK-6] metrics are aggregated from all workers that answer', async () => {
   const { worker, start, fire } = openSupervisor(2);
   await start();
   const requests = (value: number) =>

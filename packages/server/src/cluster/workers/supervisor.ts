@@ -20,11 +20,11 @@ export interface SupervisorParts {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
-  /** How long workers may take to stop before they are cut off. */
+  /** How long workers may take to stop before they are killed. */
   readonly stopMsMax: number;
 }
 
-/** A worker could not start, for a reason that is told. */
+/** A worker could not start for a known reason. */
 class WorkerNotStarted extends Error {
   override readonly name = 'WorkerNotStarted';
   readonly failure: StartFailure;
@@ -35,10 +35,10 @@ class WorkerNotStarted extends Error {
   }
 }
 
-/** How long workers may take to tell what they measured. */
+/** How long workers may take to report their metrics. */
 const MEASURE_MS_MAX = 2_000;
 
-/** Starts so many workers, starts them again when they end, and ends them together. It serves nobody itself. */
+/** Starts a number of workers, restarts them when they end, and stops them together. It serves no requests itself. */
 export class Supervisor {
   readonly #parts: SupervisorParts;
   readonly #budget = new CrashBudget();
@@ -48,7 +48,7 @@ export class Supervisor {
   #lastId = 0;
   #isStopping = false;
   #giveUp: (reason: Error) => void = () => undefined;
-  /** Rejects when workers end so often that there is no use in going on. */
+  /** Rejects when workers end so often that restarting them is pointless. */
   readonly failed: Promise<never>;
 
   constructor(parts: SupervisorParts) {
@@ -56,13 +56,13 @@ export class Supervisor {
     this.failed = new Promise((_, reject) => {
       this.#giveUp = reject;
     });
-    // Whoever waits for it hears of it; nobody else has to.
+    // Without a handler Node.js would end the process when nobody waits for it.
     this.failed.catch(() => undefined);
   }
 
   /**
-   * Resolves when all are ready, with what the first one says. It starts alone: what cannot work at all is then told
-   * once, and what only the first start does is done before the others come.
+   * Resolves when all workers are ready, with the message of the first one. The first worker starts alone, so that a
+   * general problem is reported once and work of the first start is done before the others come.
    */
   async start(): Promise<WorkerReady> {
     const ready = await this.#startOne();
@@ -70,7 +70,7 @@ export class Supervisor {
     return ready;
   }
 
-  /** Ends all workers; resolves when they have. */
+  /** Stops all workers; resolves when they have ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const worker of this.#workers.values()) worker.kill('SIGTERM');
@@ -81,7 +81,7 @@ export class Supervisor {
     cancel();
   }
 
-  /** Resolves when the worker is ready. Once it was, it is started again whenever it ends. */
+  /** Resolves when the worker is ready. After that it is restarted whenever it ends. */
   #startOne(): Promise<WorkerReady> {
     const worker = this.#parts.fork();
     this.#workers.set(worker.id, worker);
@@ -135,7 +135,7 @@ export class Supervisor {
     void this.#scrape().then((text) => worker.send({ kind: 'scraped', id: message.id, text }));
   }
 
-  /** The metrics of all workers that answer, added up as each of them says. */
+  /** Returns the metrics of all workers that answer, aggregated as each metric defines. */
   async #scrape(): Promise<string> {
     const all = await this.#measureAll();
     return AggregatorRegistry.aggregate(all.map((metrics) => [...metrics])).metrics();

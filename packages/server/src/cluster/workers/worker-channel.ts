@@ -1,16 +1,16 @@
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { FromWorker, StartFailure, ToWorker, WorkerReady } from './worker-message.ts';
 
-/** Where a worker speaks with the process that started it. */
+/** The IPC channel between a worker and its supervisor. */
 export interface Channel {
   send(message: FromWorker, onSent?: () => void): void;
   onMessage(listener: (message: ToWorker) => void): void;
 }
 
-/** How long the others may take to tell what they measured; after that one's own measurements must do. */
+/** How long other workers may take to report metrics; after that only those of this worker are returned. */
 const SCRAPE_MS_MAX = 3_000;
 
-/** A worker's side of it. */
+/** The worker's side of the channel. */
 export class WorkerChannel {
   readonly #channel: Channel;
   readonly #waiting = new Map<number, (text: string) => void>();
@@ -22,12 +22,12 @@ export class WorkerChannel {
     channel.onMessage((message) => this.#take(message));
   }
 
-  /** From here on the metrics of this worker can be asked for. */
+  /** Sets the metrics that this worker reports. */
   measureWith(metrics: Metrics): void {
     this.#metrics = metrics;
   }
 
-  /** The metrics of all workers together. */
+  /** Returns the metrics of all workers together. */
   scrape(metrics: Metrics): Promise<string> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
@@ -48,7 +48,7 @@ export class WorkerChannel {
     this.#channel.send({ kind: 'ready', ready: { url, adminLogin, generatedPassword, isAdminPasswordIgnored } });
   }
 
-  /** Resolves when it has been said. */
+  /** Resolves when the message has been sent. */
   failed(failure: StartFailure): Promise<void> {
     return new Promise((resolve) => this.#channel.send({ kind: 'failed', failure }, resolve));
   }

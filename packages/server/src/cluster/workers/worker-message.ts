@@ -1,6 +1,6 @@
 import type { MetricValues } from '../../telemetry/metrics.ts';
 
-/** What a worker is ready with, for the line that says so. */
+/** What a worker reports when it is ready, for the start message. */
 export interface WorkerReady {
   readonly url: string;
   readonly adminLogin: string;
@@ -8,7 +8,7 @@ export interface WorkerReady {
   readonly isAdminPasswordIgnored: boolean;
 }
 
-/** Why a worker could not start, as the command line tells it. */
+/** Why a worker could not start, for the command line. */
 export interface StartFailure {
   readonly message: string;
   readonly hint: string | null;
@@ -18,7 +18,7 @@ export interface StartFailure {
 export type FromWorker =
   | { readonly kind: 'ready'; readonly ready: WorkerReady }
   | { readonly kind: 'failed'; readonly failure: StartFailure }
-  /** The metrics of all workers are asked for. */
+  /** Asks for the metrics of all workers. */
   | { readonly kind: 'scrape'; readonly id: number }
   | { readonly kind: 'measured'; readonly id: number; readonly metrics: MetricValues };
 

@@ -6,14 +6,14 @@ import { createGunzip, gunzipSync } from 'node:zlib';
 import { CONTENT_CODINGS } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { COMPRESSIONS_AT_ONCE_MAX } from '../../limits.ts';
-import { inCompressionTurn } from './compressions.ts';
+import { withCompressionSlot } from './compressions.ts';
 import { crc32, crc32ByTable, joinCrc32 } from './crc32.ts';
 import { encodeLines, encodeParts } from './encode-parts.ts';
 import { gzipParts as gzipPieces } from './gzip-parts.ts';
 import { codingFor } from './negotiate-coding.ts';
 import { bytesOf, type Piece, shareParts, type TextPart } from './text-parts.ts';
 
-/** Text that is a page or looks like one, of so many objects. */
+/** A text like a page with this number of objects. */
 function pageOf(objects: number): string {
   return JSON.stringify(
     Object.fromEntries(Array.from({ length: objects }, (_, n) => [`o${n}`, { name: `é ${n * 7}` }])),
@@ -57,7 +57,7 @@ function textOf(parts: readonly TextPart[]): string {
 }
 
 describe('checksums of gzip', () => {
-  it('[WIRE-2] follow from those of the parts, wherever the parts are cut', () => {
+  it('[WIRE-2] the checksum of a text follows from the checksums of its parts, wherever it is split', () => {
     const bytes = Buffer.from(pageOf(100));
     for (const cut of [0, 1, 2, 7, 255, 256, 1_000, bytes.length - 1, bytes.length]) {
       const [first, second] = [bytes.subarray(0, cut), bytes.subarray(cut)];
@@ -66,7 +66,7 @@ describe('checksums of gzip', () => {
     expect(crc32(Buffer.from('123456789'))).toBe(0xcbf43926);
   });
 
-  it('[WIRE-2] are the same on versions of Node that do not have them built in', () => {
+  it('[WIRE-2] checksums are the same on versions of Node.js without a built-in function', () => {
     for (const text of ['', 'a', '123456789', pageOf(50)]) {
       expect(crc32ByTable(Buffer.from(text))).toBe(crc32(Buffer.from(text)));
     }
@@ -74,35 +74,32 @@ describe('checksums of gzip', () => {
 });
 
 describe('a gzip stream joined from parts', () => {
-  it.each(mixtures)('[WIRE-2] is one that Node reads: %s', async (_name, parts) => {
+  it.each(mixtures)('[WIRE-2] a joined gzip stream is read by Node.js: %s', async (_name, parts) => {
     expect(gunzipSync(await gzipParts(parts)).toString()).toBe(textOf(parts));
   });
 
-  it.each(mixtures)(
-    '[WIRE-2] is a single member, so readers that stop after the first miss nothing: %s',
-    async (_name, parts) => {
-      const bytes = await gzipParts(parts);
-      const gunzip = createGunzip();
-      gunzip.end(bytes);
-      await buffer(gunzip);
-      // What the reader took: the whole of it, and the trailer says how long the whole text is.
-      expect(gunzip.bytesWritten).toBe(bytes.length);
-      expect(bytes.readUInt32LE(bytes.length - 4)).toBe(Buffer.byteLength(textOf(parts)));
-    },
-  );
+  it.each(mixtures)('[WIRE-2] a joined gzip stream is a single member: %s', async (_name, parts) => {
+    const bytes = await gzipParts(parts);
+    const gunzip = createGunzip();
+    gunzip.end(bytes);
+    await buffer(gunzip);
+    // The reader consumed all bytes, and the trailer has the length of the whole text.
+    expect(gunzip.bytesWritten).toBe(bytes.length);
+    expect(bytes.readUInt32LE(bytes.length - 4)).toBe(Buffer.byteLength(textOf(parts)));
+  });
 
-  it.each(mixtures)('[WIRE-2] is one that gzip itself finds sound: %s', async (_name, parts) => {
+  it.each(mixtures)('[WIRE-2] a joined gzip stream passes the check of the gzip program: %s', async (_name, parts) => {
     const plain = execFileSync('gzip', ['-dc'], { input: await gzipParts(parts), maxBuffer: 2 ** 26 });
     expect(plain.toString()).toBe(textOf(parts));
   });
 
-  it('[WIRE-2] is damaged when a part of it is', async () => {
+  it('[WIRE-2] damage to a part is detected in the joined gzip stream', async () => {
     const bytes = await gzipParts(['x'.repeat(100), shared]);
     bytes.writeUInt8(bytes.readUInt8(20) ^ 1, 20);
     expect(() => gunzipSync(bytes)).toThrow(/incorrect data check/);
   });
 
-  it('[WIRE-3] contains what was compressed for somebody else, byte for byte', async () => {
+  it('[WIRE-3] a joined gzip stream contains shared parts byte for byte', async () => {
     const body = sharedBytes(pageOf(3_000));
     const [first, second] = await Promise.all([
       gzipParts(['for anna:', body]),
@@ -135,17 +132,17 @@ describe('the coding of an answer', () => {
     ['gzip;q=nonsense', 'identity'],
     ['gzip;q=7', 'identity'],
     ['zstd', CONTENT_CODINGS.some(({ name }) => name === 'zstd') ? 'zstd' : 'identity'],
-  ] as const)('[WIRE-1] for Accept-Encoding %j is %s', (header, coding) => {
+  ] as const)('[WIRE-1] for Accept-Encoding %j the coding is %s', (header, coding) => {
     expect(codingFor(header)).toBe(coding);
   });
 
-  it('[WIRE-6] less time is spent on what one caller is sent than on what many are', async () => {
+  it('[WIRE-6] answers for one caller are compressed faster than shared ones', async () => {
     const [own, again] = [await gzipParts([bytes(pageOf(3_000))]), await gzipParts([sharedBytes(pageOf(3_000))])];
     expect(own.length).toBeGreaterThan(again.length);
     expect(gunzipSync(own)).toEqual(gunzipSync(again));
   });
 
-  it('[WIRE-1] what is small leaves as it is', async () => {
+  it('[WIRE-1] small answers are not compressed', async () => {
     const { bytes, coding } = await encoded(['x'.repeat(1_023)], 'gzip');
     expect([bytes.toString(), coding]).toEqual(['x'.repeat(1_023), 'identity']);
     expect((await encodeParts(['x'.repeat(1_024)], 'gzip')).coding).toBe('gzip');
@@ -159,7 +156,7 @@ describe('the coding of an answer', () => {
     }
   });
 
-  it('[WIRE-1] when very much is being compressed, the next ones leave as they are, and later ones do not', async () => {
+  it('[WIRE-1] under heavy load the next answers are sent uncompressed, and later ones compressed again', async () => {
     const many = Array.from({ length: 100 }, (_, n) => encodeParts([pageOf(1_000 + n)], 'gzip'));
     const codings = (await Promise.all(many)).map(({ coding }) => coding);
     expect(codings.filter((coding) => coding === 'gzip')).toHaveLength(64);
@@ -180,33 +177,36 @@ describe('lines', () => {
     (_, n) => `{"n":${n},${n % 2 === 0 ? textOf([shared]) : pageOf(20)}}\n`,
   ).join('');
 
-  it.each(CONTENT_CODINGS)('[WIRE-4] come whole as $name', async ({ name, read }) => {
+  it.each(CONTENT_CODINGS)('[WIRE-4] lines sent as $name arrive completely', async ({ name, read }) => {
     expect(read(await buffer(Readable.from(piecesOf(encodeLines(lines(5), name)))))).toBe(expected);
     expect(read(await buffer(Readable.from(piecesOf(encodeLines(lines(0), name)))))).toBe('');
   });
 
-  it.each(CONTENT_CODINGS)('[WIRE-7] can each be read before the next one is made: $name', async ({ name, open }) => {
-    const read: string[] = [];
-    let isRead = () => {};
-    async function* oneByOne(): AsyncGenerator<readonly TextPart[]> {
-      for (const line of ['first', 'second', 'third']) {
-        const wait = new Promise<void>((resolve) => {
-          isRead = resolve;
-        });
-        yield [`${line} ${pageOf(200)}\n`];
-        await wait;
+  it.each(CONTENT_CODINGS)(
+    '[WIRE-7] each line sent as $name can be read before the next one is made',
+    async ({ name, open }) => {
+      const read: string[] = [];
+      let isRead = () => {};
+      async function* oneByOne(): AsyncGenerator<readonly TextPart[]> {
+        for (const line of ['first', 'second', 'third']) {
+          const wait = new Promise<void>((resolve) => {
+            isRead = resolve;
+          });
+          yield [`${line} ${pageOf(200)}\n`];
+          await wait;
+        }
       }
-    }
-    const plain = Readable.from(piecesOf(encodeLines(oneByOne(), name))).pipe(open());
-    for await (const line of createInterface({ input: plain })) {
-      read.push(line.slice(0, line.indexOf(' ')));
-      isRead();
-    }
-    expect(read).toEqual(['first', 'second', 'third']);
-  });
+      const plain = Readable.from(piecesOf(encodeLines(oneByOne(), name))).pipe(open());
+      for await (const line of createInterface({ input: plain })) {
+        read.push(line.slice(0, line.indexOf(' ')));
+        isRead();
+      }
+      expect(read).toEqual(['first', 'second', 'third']);
+    },
+  );
 
   it.each(CONTENT_CODINGS)(
-    '[WIRE-4] are made no faster than they are read, and not at all afterwards: $name',
+    '[WIRE-4] lines sent as $name are made no faster than they are read, and not after the reader stopped',
     async ({ name }) => {
       let made = 0;
       let hasEnded = () => {};
@@ -217,7 +217,7 @@ describe('lines', () => {
         try {
           for (;;) {
             made++;
-            // What does not get smaller, so that every coding has something to hand on.
+            // Incompressible, so that every coding has output.
             yield [Buffer.from(crypto.getRandomValues(new Uint8Array(60_000))).toString('base64'), '\n'];
           }
         } finally {
@@ -231,11 +231,11 @@ describe('lines', () => {
   );
 });
 
-describe('compressing in turns', () => {
-  it('[WIRE-8] no more answers are compressed at once than leave threads for passwords', async () => {
+describe('the compression limit', () => {
+  it('[WIRE-8] compressions leave threads of the pool for passwords', async () => {
     const open: (() => void)[] = [];
     const works = Array.from({ length: 10 }, (_, index) =>
-      inCompressionTurn(() => new Promise<number>((resolve) => open.push(() => resolve(index)))),
+      withCompressionSlot(() => new Promise<number>((resolve) => open.push(() => resolve(index)))),
     );
     const done: number[] = [];
     for (let ended = 0; ended < works.length; ended++) {
@@ -248,7 +248,7 @@ describe('compressing in turns', () => {
   });
 
   it.each(CONTENT_CODINGS.filter(({ name }) => name !== 'identity'))(
-    '[WIRE-8] lines sent as $name are asked for one by one, and each is whole',
+    '[WIRE-8] lines sent as $name are read one by one, and each is complete',
     async ({ name, read }) => {
       const asked: number[] = [];
       async function* lines(): AsyncGenerator<readonly TextPart[]> {

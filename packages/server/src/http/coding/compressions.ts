@@ -3,9 +3,9 @@ import { COMPRESSIONS_AT_ONCE_MAX, COMPRESSIONS_WAITING_MAX, SNAPSHOTS_MAX } fro
 import { ConcurrencyLimit } from '../../primitives/concurrency-limit.ts';
 
 /**
- * Compressing takes a thread of a small pool, which hashing passwords and reading files need as well. So only some
- * answers are compressed at a time, and the others wait. Pulls that would wait too long are sent as they are; snapshots
- * are bounded by their number.
+ * Compression takes a thread of a small pool that password hashing and file access need as well. So only some answers
+ * are compressed at a time, and the others wait. Pulls that would wait too long are sent uncompressed; the number of
+ * snapshots is bounded anyway.
  */
 const limit = new ConcurrencyLimit({
   atOnceMax: COMPRESSIONS_AT_ONCE_MAX,
@@ -13,7 +13,7 @@ const limit = new ConcurrencyLimit({
   refusal: () => new Refusal('overloaded', 'too many answers wait to be compressed', [], 1),
 });
 
-/** Does the work when it is its turn. */
-export function inCompressionTurn<T>(work: () => Promise<T>): Promise<T> {
+/** Runs the work when a compression slot is free. */
+export function withCompressionSlot<T>(work: () => Promise<T>): Promise<T> {
   return limit.run(work);
 }

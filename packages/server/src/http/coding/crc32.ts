@@ -1,18 +1,18 @@
 import * as zlib from 'node:zlib';
 
 /**
- * The checksum of gzip (RFC 1952): remainders of polynomials over GF(2), whose bits stand the other way round: the
- * highest bit of a number is the coefficient of x^0.
+ * The checksum of gzip (RFC 1952): remainders of polynomials over GF(2) in reversed bit order, so the highest bit of
+ * a number is the coefficient of x^0.
  */
 const POLYNOMIAL = 0xedb88320;
 const ONE = 0x80000000;
 
 type Crc32 = (bytes: Uint8Array) => number;
 
-/** Node has it built in since 20.15. */
+/** Built into Node.js since 20.15. */
 export const crc32: Crc32 = (zlib as { readonly crc32?: Crc32 }).crc32 ?? crc32ByTable;
 
-/** The checksum of two texts one after the other, from the checksums of both and the length of the second. */
+/** Returns the checksum of two texts in sequence, from the checksums of both and the length of the second. */
 export function joinCrc32(first: number, second: number, secondBytes: number): number {
   return (multiply(powerOfX(secondBytes * 8), first) ^ second) >>> 0;
 }

@@ -1,5 +1,5 @@
 import { COMPRESSIONS_WAITING_MAX } from '../../limits.ts';
-import { inCompressionTurn } from './compressions.ts';
+import { withCompressionSlot } from './compressions.ts';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
 import { LineCompressor } from './line-compressor.ts';
 import { mapEach } from './map-each.ts';
@@ -16,18 +16,18 @@ import {
 } from './text-parts.ts';
 import { wholeCoding } from './whole-codings.ts';
 
-/** Below it compressing costs more than it saves. */
+/** Below this length compression costs more than it saves. */
 const CODED_LENGTH_MIN = 1_024;
 
 export interface EncodedBody {
-  /** One after the other. */
+  /** The pieces in the order they are sent. */
   readonly pieces: readonly Piece[];
   readonly coding: Coding;
 }
 
 let compressions = 0;
 
-/** The whole of a small body that is not compressed, because that would not pay or is not wanted; null: it is not one. */
+/** Returns the text of a small body that is not worth compressing or must not be compressed; null for other bodies. */
 export function smallText(parts: readonly TextPart[], acceptEncoding: string | undefined): string | null {
   const length = lengthOf(parts);
   if (length >= SHARED_BYTES_MIN || (length >= CODED_LENGTH_MIN && codingFor(acceptEncoding) !== 'identity'))
@@ -35,7 +35,7 @@ export function smallText(parts: readonly TextPart[], acceptEncoding: string | u
   return parts.map(textOf).join('');
 }
 
-/** The parts as one body, in the coding the caller would like best. */
+/** Encodes the parts as one body, in the coding the caller prefers. */
 export async function encodeParts(
   parts: readonly TextPart[],
   acceptEncoding: string | undefined,
@@ -52,7 +52,7 @@ export async function encodeParts(
   }
 }
 
-/** Lines as one body that comes in pieces, some at a time. A line is asked for when nothing is left of those before it. */
+/** Encodes lines as one body in pieces. The next line is read when the one before has been passed on. */
 export function encodeLines(
   lines: AsyncIterable<readonly TextPart[]>,
   coding: Coding,
@@ -61,10 +61,10 @@ export function encodeLines(
   return coding === 'gzip' ? gzipLines(lines) : compressedLines(lines, coding);
 }
 
-/** What needs no compressing need not wait for those that do. */
+/** Work that compresses nothing does not wait for a compression slot. */
 function inTurn<T>(parts: readonly TextPart[], coding: Coding, work: () => Promise<T>): Promise<T> {
   const isReady = (part: TextPart) => part.length < SHARED_BYTES_MIN || isPrepared(part);
-  return coding === 'gzip' && parts.every(isReady) ? work() : inCompressionTurn(work);
+  return coding === 'gzip' && parts.every(isReady) ? work() : withCompressionSlot(work);
 }
 
 async function* compressedLines(

@@ -4,22 +4,22 @@ import { crc32, joinCrc32 } from './crc32.ts';
 import { bytesOf, isShared, joinSmall, type TextPart } from './text-parts.ts';
 
 /**
- * One gzip stream joined from parts that were compressed apart from each other (docs/decisions/0010).
+ * Joins one gzip stream from parts that were compressed separately (docs/decisions/0010).
  *
- * A part is a run of deflate blocks that ends on a whole byte and never refers to what stands before it, so parts can
- * follow each other in any order. What makes a stream of them is ten bytes before, an empty last block behind, and the
- * checksum of the whole, which follows from the checksums of the parts. A page that many devices get is thus compressed
- * once, and every answer remains a single ordinary gzip member.
+ * A part is a sequence of deflate blocks that ends on a whole byte and never refers to earlier bytes, so parts can be
+ * joined in any order. The stream adds a header of ten bytes, an empty last block, and the checksum of the whole,
+ * which is computed from the checksums of the parts. So a page for many devices is compressed once, and every answer
+ * is still one ordinary gzip member.
  */
 const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 const LAST_BLOCK = Buffer.from([0x03, 0x00]);
-/** Below it a part is put in as it is: tokens and names do not get smaller. */
+/** Up to this size a part is stored uncompressed: tokens and names do not get smaller. */
 const STORED_BYTES_MAX = 512;
-/** For parts that many are sent, and for those that one is: fast, since nobody else has anything of it. */
+/** Parts for many devices are compressed well, parts for one device quickly. */
 const SHARED_LEVEL = 5;
 const OWN_LEVEL = 2;
 
-/** A part of a stream, with what the end of the stream has to say of it. */
+/** A part of the stream, with its share of the trailer. */
 interface Deflated {
   readonly bytes: readonly Buffer[];
   readonly sum: number;
@@ -29,18 +29,18 @@ interface Deflated {
 const deflate = promisify(deflateRaw);
 const prepared = new WeakMap<Uint8Array, Promise<Deflated>>();
 
-/** The parts as one gzip stream, in pieces. */
+/** Returns the parts as one gzip stream in pieces. */
 export async function gzipParts(parts: readonly TextPart[]): Promise<readonly Buffer[]> {
   const stream = new GzipStream();
   return [stream.begin(), ...(await stream.add(parts)), stream.end()];
 }
 
-/** Whether it takes no compressing, because it has been done for somebody else. */
+/** True if the part has been compressed before. */
 export function isPrepared(part: TextPart): boolean {
   return typeof part !== 'string' && prepared.has(part);
 }
 
-/** A gzip stream that comes piece by piece. */
+/** A gzip stream that is written piece by piece. */
 export class GzipStream {
   #sum = 0;
   #plainBytes = 0;
@@ -51,7 +51,7 @@ export class GzipStream {
 
   async add(parts: readonly TextPart[]): Promise<readonly Buffer[]> {
     const pieces: Buffer[] = [];
-    // One after the other: an answer being compressed takes one thread.
+    // Sequentially, so that one answer takes one thread.
     for (const part of joinSmall(parts)) {
       const { bytes, sum, plainBytes } = await deflatedOf(part);
       this.#sum = joinCrc32(this.#sum, sum, plainBytes);
@@ -74,7 +74,7 @@ function deflatedOf(part: TextPart): Promise<Deflated> | Deflated {
   if (typeof part === 'string' || !isShared(part)) return deflateBytes(bytesOf(part), OWN_LEVEL);
   const known = prepared.get(part);
   if (known !== undefined) return known;
-  // Remembered before it is done, so that those who come at the same moment wait for the same work.
+  // Stored before it is done, so that concurrent answers wait for the same work.
   const work = Promise.resolve(deflateBytes(bytesOf(part), SHARED_LEVEL));
   prepared.set(part, work);
   work.catch(() => prepared.delete(part));
@@ -88,12 +88,12 @@ function deflateBytes(plain: Buffer, level: number): Promise<Deflated> | Deflate
     : compressed(plain, level).then((bytes) => ({ ...about, bytes: [bytes] }));
 }
 
-/** Flushed to a whole byte and not finished, so that another part can follow. */
+/** Flushes to a whole byte without finishing, so that another part can follow. */
 function compressed(plain: Buffer, level: number): Promise<Buffer> {
   return deflate(plain, { level, finishFlush: constants.Z_SYNC_FLUSH });
 }
 
-/** What stands before bytes that are put in as they are: not the last block, and their number twice. */
+/** Returns the header of a stored block that is not the last one: the length and its complement. */
 function storedHead(length: number): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt16LE(length, 1);

@@ -1,8 +1,8 @@
 import type { Transform } from 'node:stream';
 
 /**
- * Compresses lines one by one with a stream that keeps what it has seen. Unlike a pipeline it never reads ahead: a line is
- * compressed when it is given, and all that came out of it is in memory then.
+ * Compresses lines one by one with one stream. Unlike a pipeline it never reads ahead: a line is compressed when it
+ * is added, and its whole output is in memory then.
  */
 export class LineCompressor {
   readonly #stream: Transform;
@@ -16,12 +16,12 @@ export class LineCompressor {
     this.#ended.catch(() => undefined);
   }
 
-  /** Everything the stream has given out by then. */
+  /** Returns the output of the stream so far. */
   async add(line: Buffer): Promise<readonly Buffer[]> {
     await new Promise<void>((resolve, reject) =>
       this.#stream.write(line, (error) => (error == null ? resolve() : reject(error))),
     );
-    // What was written last is given out in this turn of the event loop.
+    // The stream emits the output of the last write within this turn of the event loop.
     await new Promise(setImmediate);
     return this.#take();
   }
@@ -32,7 +32,7 @@ export class LineCompressor {
     return this.#take();
   }
 
-  /** Gives back what the compressor holds, whether or not it has come to an end. */
+  /** Releases the compressor, whether or not the stream has ended. */
   close(): void {
     this.#stream.destroy();
   }

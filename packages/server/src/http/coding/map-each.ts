@@ -1,6 +1,6 @@
 /**
- * Each thing changed on its way, one when one is asked for. A generator would do; it makes several promises for each
- * step, and a stream of large pieces is a chain of these.
+ * Maps an async iterable lazily. A generator would do the same with several promises per step, which is slow for long
+ * chains.
  */
 export function mapEach<T, U>(things: AsyncIterable<T>, change: (thing: T) => U): AsyncIterable<U> {
   return {
@@ -11,7 +11,7 @@ export function mapEach<T, U>(things: AsyncIterable<T>, change: (thing: T) => U)
           const step = await iterator.next();
           return step.done === true ? { done: true, value: undefined } : { done: false, value: change(step.value) };
         },
-        // Whoever stops early tells the one before.
+        // Ends the source when the consumer stops early.
         return: async () => {
           await iterator.return?.();
           return { done: true, value: undefined };

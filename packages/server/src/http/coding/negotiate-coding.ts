@@ -1,16 +1,16 @@
 import { WHOLE_CODINGS } from './whole-codings.ts';
 
-/** How a body travels. */
+/** The content coding of a body. */
 export type Coding = 'gzip' | 'zstd' | 'br' | 'identity';
 
 /**
- * The best first. A caller who takes several equally gets gzip: it is the one that is joined from parts compressed
- * before, so it costs least.
+ * The offered codings, the best first. With equal preference the caller gets gzip, which costs least: it is joined
+ * from parts compressed before.
  */
 const OFFERED: readonly Exclude<Coding, 'identity'>[] =
   WHOLE_CODINGS.zstd === undefined ? ['gzip', 'br'] : ['gzip', 'zstd', 'br'];
 
-/** The coding of an answer to a request with this Accept-Encoding. Who says nothing gets the body as it is. */
+/** Returns the coding for an Accept-Encoding header. Without one the body is not compressed. */
 export function codingFor(acceptEncoding: string | undefined): Coding {
   if (acceptEncoding === undefined) return 'identity';
   const wanted = acceptEncoding.split(',').map(readChoice);
@@ -20,7 +20,7 @@ export function codingFor(acceptEncoding: string | undefined): Coding {
     const quality = qualityOf(coding, wanted);
     if (quality > bestQuality) [best, bestQuality] = [coding, quality];
   }
-  // Whoever would rather have it plain says so; to be silent about plain means to prefer whatever is named.
+  // `identity` wins only if it is named with a higher quality.
   const plain = wanted.find(({ coding }) => coding === 'identity')?.quality ?? 0;
   return plain > bestQuality ? 'identity' : best;
 }

@@ -1,9 +1,9 @@
-/** An answer is its parts one after the other: texts, and texts that are at hand as UTF-8. */
+/** Parts of an answer: strings, and texts that exist as UTF-8. */
 export type TextPart = string | Uint8Array;
 
 const shared = new WeakSet<Uint8Array>();
 
-/** Says of bytes that others are sent them as well: the same array is the same text, for as long as it lives. */
+/** Marks bytes as shared between answers: the same array holds the same text as long as it lives. */
 export function shareParts(parts: readonly TextPart[]): readonly TextPart[] {
   for (const part of parts) if (typeof part !== 'string') shared.add(part);
   return parts;
@@ -13,15 +13,15 @@ export function isShared(part: TextPart): boolean {
   return typeof part !== 'string' && shared.has(part);
 }
 
-/** Bytes below this size are not worth a place of their own. */
+/** Parts below this size are joined with their neighbours. */
 export const SHARED_BYTES_MIN = 4_096;
 
-/** About how long it is. */
+/** Returns the approximate length. */
 export function lengthOf(parts: readonly TextPart[]): number {
   return parts.reduce((length, part) => length + part.length, 0);
 }
 
-/** The same text in as few parts as possible: whatever is small is joined to its neighbours. */
+/** Returns the same text in as few parts as possible, by joining small parts with their neighbours. */
 export function joinSmall(parts: readonly TextPart[]): readonly TextPart[] {
   const joined: TextPart[] = [];
   let loose = '';
@@ -41,7 +41,7 @@ export function textOf(part: TextPart): string {
   return typeof part === 'string' ? part : bytesOf(part).toString();
 }
 
-/** What is written at once: a small text as it is, which leaves together with what stands before it. */
+/** What is written at once. A small text stays a string, which is sent together with what precedes it. */
 export type Piece = string | Buffer;
 
 export function pieceOf(part: TextPart): Piece {

@@ -2,14 +2,14 @@ import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 
-/** How a text is compressed that cannot be joined from parts compressed before. */
+/** Compresses a text that cannot be joined from parts. */
 interface WholeCoding {
   compress(plain: Buffer): Promise<Buffer>;
-  /** Whatever is written to it can be read at the other end without what comes after. */
+  /** Opens a stream that flushes after every write. */
   open(): Transform;
 }
 
-/** What Node has of it, in the versions that have it. */
+/** The zstd functions of Node.js, in the versions that have them. */
 interface Zstd {
   createZstdCompress(options: zlib.BrotliOptions): Transform;
   zstdCompress(
@@ -20,11 +20,11 @@ interface Zstd {
   readonly constants: { readonly ZSTD_c_checksumFlag: number; readonly ZSTD_e_flush: number };
 }
 
-/** Fast enough to keep up with a network. Levels beyond cost much and save little of JSON. */
+/** Fast enough for a network; higher levels cost much and save little with JSON. */
 const BROTLI_OPTIONS = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } };
 const compressBrotli = promisify(zlib.brotliCompress);
 
-/** Those this version of Node has. */
+/** The codings that this version of Node.js has. */
 export const WHOLE_CODINGS: { readonly br: WholeCoding; readonly zstd?: WholeCoding } = {
   br: {
     compress: (plain) => compressBrotli(plain, BROTLI_OPTIONS),
@@ -40,7 +40,7 @@ export function wholeCoding(name: keyof typeof WHOLE_CODINGS): WholeCoding {
 }
 
 function zstdBy({ createZstdCompress, zstdCompress, constants }: Zstd): WholeCoding {
-  // A reader finds out about damage, as with gzip; left to itself zstd writes no checksum.
+  // Adds a checksum as gzip does, so that readers detect damage.
   const options = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
   const compress = promisify(zstdCompress);
   return {

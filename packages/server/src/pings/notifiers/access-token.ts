@@ -5,7 +5,7 @@ import type { Timers } from '../../jobs/timers.ts';
 import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
 import { httpsExchange } from './https-exchange.ts';
 
-/** What Google's file for a service account says, as far as it matters here. */
+/** The needed fields of Google's file for a service account. */
 export interface ServiceAccount {
   readonly projectId: string;
   readonly clientEmail: string;
@@ -23,7 +23,7 @@ export interface AccessTokenParts {
   readonly timers?: Timers;
 }
 
-/** Why there is no token just now. */
+/** There is no access token; the message says why. */
 export class NoAccessToken extends Error {
   override readonly name = 'NoAccessToken';
   readonly retryAfterMs: number | null;
@@ -37,38 +37,41 @@ export class NoAccessToken extends Error {
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const ASSERTION_S = 3_600;
-/** A token is not used to its very end: a request may be under way for a while. */
-const SPARE_MS = 300_000;
+/** A token is renewed this long before its end, since a request may take a while. */
+const RENEW_BEFORE_MS = 300_000;
 
-interface Got {
+interface CachedToken {
   readonly text: string;
   readonly askedAtMs: number;
-  readonly goodMs: number;
+  readonly lifetimeMs: number;
 }
 
-/** The token by which Google knows the service account: got with a signed assertion, kept until shortly before it ends. */
+/**
+ * The OAuth token of the service account: requested with a signed assertion, and cached until shortly before it
+ * expires.
+ */
 export class AccessToken {
   readonly #parts: AccessTokenParts;
-  #got: Got | null = null;
-  #getting: Promise<string> | null = null;
+  #cached: CachedToken | null = null;
+  #pending: Promise<string> | null = null;
 
   constructor(parts: AccessTokenParts) {
     this.#parts = parts;
   }
 
-  /** Rejects with `NoAccessToken`. However many ask at once, Google is asked once. */
+  /** Rejects with `NoAccessToken`. Concurrent callers share one request to Google. */
   async text(): Promise<string> {
-    if (this.#got !== null && elapsedMs(this.#got.askedAtMs, this.#parts.clock.nowMs()) < this.#got.goodMs)
-      return this.#got.text;
-    this.#getting ??= this.#get().finally(() => {
-      this.#getting = null;
+    if (this.#cached !== null && elapsedMs(this.#cached.askedAtMs, this.#parts.clock.nowMs()) < this.#cached.lifetimeMs)
+      return this.#cached.text;
+    this.#pending ??= this.#get().finally(() => {
+      this.#pending = null;
     });
-    return this.#getting;
+    return this.#pending;
   }
 
-  /** Google does not take this one any more. */
+  /** Drops a token that Google has refused. */
   expire(text: string): void {
-    if (this.#got?.text === text) this.#got = null;
+    if (this.#cached?.text === text) this.#cached = null;
   }
 
   async #get(): Promise<string> {
@@ -88,7 +91,7 @@ export class AccessToken {
       const waitMs = retryAfterMs(reply.retryAfter, clock.nowMs());
       throw new NoAccessToken(`no access token: answered ${reply.status}${errorIn(reply.body)}`, waitMs);
     }
-    this.#got = { text, askedAtMs, goodMs: Math.max(0, expiresInS * 1_000 - SPARE_MS) };
+    this.#cached = { text, askedAtMs, lifetimeMs: Math.max(0, expiresInS * 1_000 - RENEW_BEFORE_MS) };
     return text;
   }
 
@@ -114,7 +117,7 @@ function readGrant(body: string): { readonly text: string | null; readonly expir
   };
 }
 
-/** OAuth's word for what is wrong. */
+/** Returns the error code of OAuth. */
 function errorIn(body: string): string {
   const { error } = parsed(body);
   return typeof error === 'string' && /^[a-z_]{1,64}$/.test(error) ? ` ${error}` : '';

@@ -74,7 +74,7 @@ const pingAll = (notifier: ApnsNotifier, count: number): Promise<PingOutcome[]> 
   );
 
 describe('a ping to an Apple device', () => {
-  it('[PING-16] says what it says to this device, however pings alternate', async () => {
+  it('[PING-16] each ping carries its own id, also when different pings alternate', async () => {
     const { service, notifier } = await bench();
     const said = [
       PING,
@@ -107,7 +107,7 @@ describe('a ping to an Apple device', () => {
     );
   });
 
-  it('[PING-16] shows the message, plays the sound, and tells the app what to synchronise', async () => {
+  it('[PING-16] a ping shows the message, plays the sound, and tells the app what to synchronise', async () => {
     const { service, notifier } = await bench();
     expect(await notifier.notify(device(1), { ...PING, vibrateS: 0.5 })).toEqual({ status: 'accepted' });
     const [request] = service.taken;
@@ -126,7 +126,7 @@ describe('a ping to an Apple device', () => {
     });
   });
 
-  it('[PING-16] is a background push when there is nothing to show', async () => {
+  it('[PING-16] a ping without anything to show is a background push', async () => {
     const { service, notifier } = await bench();
     await notifier.notify(device(1), { id: 'p_1', sources: ['Order'], badge: 'new' });
     await notifier.notify(device(1), { id: 'p_2', sources: ['Order'] });
@@ -135,9 +135,9 @@ describe('a ping to an Apple device', () => {
       ['background', '5'],
     ]);
     const [first, second] = service.taken;
-    // Apple's badges are numbers, so another one is left to the app.
+    // Badges of Apple are numbers, so another value is passed to the app.
     expect(JSON.parse(first?.body ?? '')).toMatchObject({ aps: { 'content-available': 1 }, badge: 'new' });
-    // Pings that only say what to synchronise take each other's place; each has an id of its own.
+    // Pings without a message replace each other; each has its own id.
     expect(first?.headers['apns-collapse-id']).toBe(second?.headers['apns-collapse-id']);
     expect(first?.headers['apns-id']).not.toBe(second?.headers['apns-id']);
   });
@@ -151,7 +151,7 @@ describe('a ping to an Apple device', () => {
     expect(JSON.parse(service.taken[0]?.body ?? '').aps.badge).toBe(number);
   });
 
-  it('[PING-16] has the same id at every attempt, and replaces only itself when it has a message', async () => {
+  it('[PING-16] a ping has the same id at every attempt, and replaces only itself if it has a message', async () => {
     const { service, notifier } = await bench();
     for (const id of ['p_1', 'p_1', 'p_2']) await notifier.notify(device(1), { ...PING, id });
     const ids = service.taken.map(({ headers }) => `${headers['apns-id']} ${headers['apns-collapse-id']}`);
@@ -159,7 +159,7 @@ describe('a ping to an Apple device', () => {
     expect(ids[0]).not.toBe(ids[2]);
   });
 
-  it('[PING-17] goes to the bundle of the app the device names, and to the first when it names none', async () => {
+  it("[PING-17] a ping uses the bundle id of the device's app, and the first one if the device names none", async () => {
     const { service, notifier } = await bench();
     await notifier.notify(device(1, { appId: 'depot' }), PING);
     await notifier.notify(device(1, { appId: '' }), PING);
@@ -174,14 +174,14 @@ describe('a ping to an Apple device', () => {
     ]);
   });
 
-  it('[PING-17] goes to the sandbox when the device says so', async () => {
+  it('[PING-17] a ping goes to the sandbox if the device says so', async () => {
     const { service: sandbox } = await bench();
     const { service, notifier } = await bench(undefined, { origins: { sandbox: sandbox.origin } });
     expect(await notifier.notify(device(1, { pushType: 'apns_sandbox' }), PING)).toEqual({ status: 'accepted' });
     expect([sandbox.taken.length, service.taken.length]).toEqual([1, 0]);
   });
 
-  it('[PING-18] a message too long for Apple is shortened between characters, and the outcome says so', async () => {
+  it('[PING-18] a message too long for Apple is cut between characters, and the outcome says so', async () => {
     const { service, notifier } = await bench();
     const outcome = await notifier.notify(device(1), { ...PING, message: '👩🏽‍🚒'.repeat(580) });
     expect(outcome).toEqual({
@@ -194,7 +194,7 @@ describe('a ping to an Apple device', () => {
     expect(JSON.parse(body).aps.alert.body).toMatch(/^(?:👩🏽‍🚒)+…$/u);
   });
 
-  it('[PING-18] sources too many for Apple are refused with the reason', async () => {
+  it('[PING-18] a ping with too many sources for Apple is refused with the reason', async () => {
     const { notifier } = await bench();
     const sources = Array.from({ length: 100 }, (_, index) => `${index}${'x'.repeat(60)}`);
     for (const message of [undefined, 'hi']) {
@@ -208,7 +208,7 @@ describe('a ping to an Apple device', () => {
 });
 
 describe('the token of the operator', () => {
-  it('[PING-19] is used for many pings and made anew before an hour is over', async () => {
+  it('[PING-19] the provider token is used for many pings and renewed within an hour', async () => {
     const { service, notifier, clock } = await bench();
     const tokens = () => service.taken.map(({ headers }) => headers.authorization);
     await pingAll(notifier, 3);
@@ -220,7 +220,7 @@ describe('the token of the operator', () => {
     expect(new Set(tokens()).size).toBe(2);
   });
 
-  it('[PING-19] one that Apple finds too old is made anew, but not more often than Apple likes', async () => {
+  it('[PING-19] a provider token that Apple calls expired is renewed, but not more often than Apple allows', async () => {
     const clock = settableClock();
     let aheadMs = 0;
     const { service, notifier } = await bench(undefined, { clock }, { nowMs: () => clock.nowMs() + aheadMs });
@@ -236,7 +236,7 @@ describe('the token of the operator', () => {
     expect(new Set(service.taken.map(({ headers }) => headers.authorization)).size).toBe(2);
   });
 
-  it('[PING-19] a key Apple does not know keeps everything waiting', async () => {
+  it('[PING-19] an unknown key makes all pings wait', async () => {
     const { notifier } = await bench(undefined, { key: newApnsKey() });
     expect(await pingAll(notifier, 1)).toEqual([
       {
@@ -260,7 +260,7 @@ describe('what Apple answers', () => {
     [410, 'Unregistered'],
     [410, 'ExpiredToken'],
     [400, 'Unregistered'],
-  ])('[PING-20] %i %s retires the address', async (status, reason) => {
+  ])('[PING-20] %i %s removes the address of the device', async (status, reason) => {
     expect(await outcomeWhen({ status, reason })).toEqual({
       status: 'retired',
       reason: `APNs answered ${status} ${reason}`,
@@ -275,7 +275,7 @@ describe('what Apple answers', () => {
     [404, 'BadPath'],
     [405, 'MethodNotAllowed'],
     [413, 'PayloadTooLarge'],
-  ])('[PING-20] %i %s is final and concerns this ping alone', async (status, reason) => {
+  ])('[PING-20] %i %s is final and concerns only this ping', async (status, reason) => {
     expect(await outcomeWhen({ status, reason })).toEqual({
       status: 'failed',
       reason: `APNs answered ${status} ${reason}`,
@@ -290,12 +290,12 @@ describe('what Apple answers', () => {
     [503, 'Shutdown', undefined, null],
     [403, 'Forbidden', undefined, null],
     [429, 'TooManyProviderTokenUpdates', undefined, null],
-  ])('[PING-20] %i %s is tried again, and others would fare the same', async (status, reason, asked, waits) => {
+  ])('[PING-20] %i %s is retried, and concerns all pings', async (status, reason, asked, waits) => {
     const behaviour = { status, reason, ...(asked === undefined ? {} : { retryAfterS: asked }) };
     expect(await outcomeWhen(behaviour)).toMatchObject({ isFinal: false, isServiceDown: true, retryAfterMs: waits });
   });
 
-  it('[PING-20] 429 concerns this device, and says when to come again', async () => {
+  it('[PING-20] 429 concerns this device, and Retry-After is respected', async () => {
     const outcome = await outcomeWhen({ status: 429, reason: 'TooManyRequests', retryAfterS: 7 });
     expect(outcome).toEqual({
       status: 'failed',
@@ -305,14 +305,14 @@ describe('what Apple answers', () => {
     });
   });
 
-  it('[PING-20] a word nobody has heard of, and none at all, are told by their status', async () => {
+  it('[PING-20] an unknown reason, or none, is reported by its status', async () => {
     expect(await outcomeWhen({ status: 418 })).toMatchObject({ reason: 'APNs answered 418', isFinal: true });
     expect(await outcomeWhen({ status: 599, reason: 'Something<b>' })).toMatchObject({ reason: 'APNs answered 599' });
   });
 });
 
 describe('connections to Apple', () => {
-  it('[PING-21] a thousand pings share at most four, each within what Apple allows at once', async () => {
+  it("[PING-21] a thousand pings share at most four connections, each within Apple's limit of streams", async () => {
     const { service, notifier } = await bench(undefined, {}, { streamsMax: 20 });
     const outcomes = await pingAll(notifier, 1_000);
     expect(outcomes.filter(({ status }) => status === 'accepted')).toHaveLength(1_000);
@@ -336,15 +336,15 @@ describe('connections to Apple', () => {
     expect(service.connectionsEver).toBeLessThanOrEqual(3);
   });
 
-  it('[PING-22] a goodbye in the middle of a fan-out loses and repeats nothing', async () => {
+  it('[PING-22] a GOAWAY during a fan-out loses and repeats nothing', async () => {
     const { service, notifier } = await bench((_request, index) => (index % 150 === 149 ? 'go_away' : { status: 200 }));
     const outcomes = await pingAll(notifier, 500);
     const accepted = outcomes.flatMap(({ status }, index) => (status === 'accepted' ? [tokenOf(index)] : []));
     const unsent = outcomes.filter((outcome) => outcome.status === 'failed' && outcome.isAnswerLost !== true);
     expect(accepted.length + unsent.length).toBe(500);
-    // What Apple has taken is exactly what was told as accepted, each once.
+    // Apple has taken exactly the accepted pings, each once.
     expect(service.taken.map(({ device: token }) => token).sort()).toEqual(accepted.sort());
-    // Two connections took 150 each; what they had not looked at was sent once more, and then left for later.
+    // Two connections took 150 each; requests they had not seen were sent once more, and then left for later.
     expect(accepted.length).toBeGreaterThanOrEqual(300);
   });
 
@@ -355,7 +355,7 @@ describe('connections to Apple', () => {
     expect(service.taken).toHaveLength(1);
   });
 
-  it('[PING-22] when the connection is cut after the request was taken, the outcome says that the answer is lost', async () => {
+  it('[PING-22] if the connection is cut after the request was taken, the outcome says that the answer is lost', async () => {
     const { service, notifier } = await bench((_request, index) => (index === 0 ? 'cut' : { status: 200 }));
     expect(await notifier.notify(device(1), PING)).toMatchObject({
       status: 'failed',
@@ -365,11 +365,11 @@ describe('connections to Apple', () => {
       reason: expect.stringMatching(/^APNs did not answer: /),
     });
     expect(service.taken).toHaveLength(1);
-    // The next one opens a new connection.
+    // The next ping opens a new connection.
     expect(await notifier.notify(device(2), PING)).toEqual({ status: 'accepted' });
   });
 
-  it('[PING-22] an answer that does not come is not waited for without end', async () => {
+  it('[PING-22] an answer that does not come is given up', async () => {
     const { notifier } = await bench(() => 'silence', { timeoutMs: 200 });
     expect(await notifier.notify(device(1), PING)).toMatchObject({
       reason: 'APNs did not answer: no answer in 200 ms',
@@ -377,7 +377,7 @@ describe('connections to Apple', () => {
     });
   });
 
-  it('[PING-22] a service that is not there was surely sent nothing', async () => {
+  it('[PING-22] if the service cannot be reached, nothing was sent', async () => {
     const { service, notifier } = await bench();
     await service.close();
     const [outcome] = await pingAll(notifier, 1);
@@ -390,7 +390,7 @@ describe('connections to Apple', () => {
     });
   });
 
-  it('[PING-22] a certificate that nobody vouches for is not talked to', async () => {
+  it('[PING-22] an untrusted certificate is refused', async () => {
     const { service, notifier } = await bench(undefined, { ca: undefined });
     const [outcome] = await pingAll(notifier, 1);
     expect(outcome).toMatchObject({ reason: 'APNs cannot be reached: DEPTH_ZERO_SELF_SIGNED_CERT' });

@@ -17,14 +17,14 @@ export interface ApnsNotifierParts {
   readonly key: string;
   readonly keyId: string;
   readonly teamId: string;
-  /** Bundle ids by the id an app gives itself; the first one is for devices that give none. */
+  /** Bundle ids by the app id of devices; the first one is for devices that name no app. */
   readonly topics: ReadonlyMap<string, string>;
-  /** Where devices are that do not say. */
+  /** The environment of devices that name none. */
   readonly environment: ApnsEnvironment;
-  /** How long Apple keeps a ping for a device that is away. */
+  /** How long Apple keeps a ping for an offline device. */
   readonly ttlS: number;
   readonly clock: Clock;
-  /** Somewhere else than at Apple's. */
+  /** Replaces Apple's servers. */
   readonly origins?: Readonly<Partial<Record<ApnsEnvironment, string>>>;
   readonly ca?: readonly string[] | undefined;
   readonly timeoutMs?: number;
@@ -40,12 +40,14 @@ const ORIGINS: Readonly<Record<ApnsEnvironment, string>> = {
   sandbox: 'https://api.sandbox.push.apple.com',
 };
 
-/** With the one to the other environment, no more than four: Apple takes many connections of one caller for an attack. */
+/**
+ * Together with one to the other environment at most four: Apple takes many connections of one caller for an attack.
+ */
 const CONNECTIONS_MAX = 3;
-/** A connection may end between two requests through nobody's fault; what was surely not seen is sent once more. */
+/** A connection may end between two requests; a request that Apple has certainly not seen is sent once more. */
 const SENDS_MAX = 2;
 
-/** Carries pings to Apple's devices over HTTP/2, with a token signed by the operator's key. */
+/** Sends pings to Apple devices over HTTP/2, with a token signed by the operator's key. */
 export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
   const { clock, environment, origins = {}, ttlS } = parts;
   const token = new ProviderToken(parts);
@@ -83,14 +85,14 @@ export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
   };
 }
 
-/** Sends again what certainly was not sent. */
+/** Repeats a request that was certainly not sent. */
 async function sendRepeatedly<R extends { readonly kind: string }>(send: () => Promise<R>): Promise<R> {
   let reply = await send();
   for (let sends = 1; sends < SENDS_MAX && reply.kind === 'not_sent'; sends++) reply = await send();
   return reply;
 }
 
-/** Apple does not promise a length; today it is 64 digits. */
+/** Apple guarantees no length; currently it is 64 digits. */
 const TOKEN_DIGITS_MIN = 16;
 const TOKEN_DIGITS_MAX = 200;
 

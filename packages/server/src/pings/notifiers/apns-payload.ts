@@ -2,19 +2,19 @@ import type { PingMessage } from '@tidemark/core';
 import { utf8Bytes } from '@tidemark/protocol';
 import { type FittedMessage, fitMessage } from './fit-message.ts';
 
-/** What Apple takes of a notification that is no call. */
+/** Apple's limit for a notification. */
 export const APNS_PAYLOAD_BYTES_MAX = 4_096;
 
 /**
- * Writes payloads. What is said to ten thousand devices is the same but for the id, so the text of the last one is kept:
- * writing the next is joining two texts.
+ * Writes payloads. A ping to ten thousand devices differs only in its id, so the rest of the last payload is cached
+ * and joined with the next id.
  */
 export class ApnsPayloads {
   #last: { readonly ping: PingMessage; readonly rest: string; readonly restBytes: number } | null = null;
 
-  /** Null: too large. */
+  /** Returns null if the payload is too large. */
   of(ping: PingMessage): FittedMessage | null {
-    if (this.#last === null || !isSaidAlike(this.#last.ping, ping)) {
+    if (this.#last === null || !isSameContent(this.#last.ping, ping)) {
       const rest = restOf(ping, ping.message);
       this.#last = { ping, rest, restBytes: utf8Bytes(rest) };
     }
@@ -25,7 +25,7 @@ export class ApnsPayloads {
   }
 }
 
-function isSaidAlike(one: PingMessage, other: PingMessage): boolean {
+function isSameContent(one: PingMessage, other: PingMessage): boolean {
   return (
     one.message === other.message &&
     one.badge === other.badge &&
@@ -36,12 +36,12 @@ function isSaidAlike(one: PingMessage, other: PingMessage): boolean {
   );
 }
 
-/** The id by which the app can tell a repetition. */
+/** The id lets the app recognise a repetition. */
 function headOf({ id }: PingMessage): string {
   return `{"ping_id":${JSON.stringify(id)},`;
 }
 
-/** `aps` is what the system shows or plays; the rest is for the app: which sources to synchronise, how long to vibrate. */
+/** `aps` is for the system; the rest tells the app which sources to synchronise and how long to vibrate. */
 function restOf({ sources, badge, sound, vibrateS }: PingMessage, message: string | undefined): string {
   const number = badgeNumber(badge);
   const rest = {
@@ -49,18 +49,18 @@ function restOf({ sources, badge, sound, vibrateS }: PingMessage, message: strin
       ...(message === undefined ? {} : { alert: { body: message } }),
       ...(number === null ? {} : { badge: number }),
       ...(sound === undefined ? {} : { sound }),
-      // The app is woken to synchronise, with or without something to show.
+      // Wakes the app to synchronise, with or without something to show.
       'content-available': 1,
     },
     do_sync: sources,
     ...(vibrateS === undefined ? {} : { vibrate: vibrateS }),
-    // Apple's badges are numbers; what is none is left to the app.
+    // Badges of Apple are numbers; other values are passed to the app.
     ...(badge === undefined || number !== null ? {} : { badge }),
   };
   return JSON.stringify(rest).slice(1);
 }
 
-/** Whether somebody will see or hear it. Apple wants to know, and delivers what nobody notices less urgently. */
+/** True if the user will notice the ping. Apple delivers other pings with lower priority. */
 export function isAlert({ message, badge, sound }: PingMessage): boolean {
   return message !== undefined || sound !== undefined || badgeNumber(badge) !== null;
 }
@@ -70,7 +70,7 @@ function badgeNumber(badge: number | string | undefined): number | null {
   return badge !== undefined && /^[0-9]{1,9}$/.test(badge) ? Number(badge) : null;
 }
 
-/** The same UUID at every attempt. `digest` is the SHA-256 of the ping's id in hexadecimal. */
+/** Returns the same UUID at every attempt. `digest` is the SHA-256 of the ping id in hexadecimal. */
 export function apnsId(digest: string): string {
   const [a, b, c] = [digest.slice(0, 8), digest.slice(8, 12), digest.slice(13, 16)];
   return `${a}-${b}-8${c}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;

@@ -5,8 +5,8 @@ import { refused } from './outcomes.ts';
 export type ServiceNotifiers = Readonly<Partial<Record<PushService, Notifier>>>;
 
 /**
- * Gives each ping to the service of its device. Where that one is not configured, the operator's webhook gets it, which
- * may be a gateway to anything; where there is no webhook either, the result says so.
+ * Sends each ping by the push service of its device. If that is not configured, the operator's webhook gets it; if
+ * there is no webhook either, the ping is refused.
  */
 export function choosingNotifier(services: ServiceNotifiers): Notifier {
   return {

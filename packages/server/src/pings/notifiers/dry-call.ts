@@ -8,18 +8,19 @@ import { originOf, originsOf, trusted } from './open-notifiers.ts';
 
 export interface DryOutcome {
   readonly service: PushService;
-  /** Whether the service takes the operator's keys. */
-  readonly isTaken: boolean;
+  /** True if the service accepts the operator's keys. */
+  readonly isAccepted: boolean;
   readonly detail: string;
 }
 
-/** No device has it. */
-const NOBODY = '0'.repeat(64);
+/** A device token that no device has. */
+const UNKNOWN_DEVICE = '0'.repeat(64);
 const PING = { id: 'dry', sources: [] };
 
 /**
- * Asks the services that are configured whether they take the operator's keys, with a ping for a device that does not
- * exist: a service that complains about the device has taken the keys. Browsers' services cannot be asked so.
+ * Checks whether the configured services accept the operator's keys, by a ping to a device that does not exist: a
+ * service that complains about the device has accepted the keys. Push services of browsers cannot be checked this
+ * way.
  */
 export async function dryCall(ping: PingConfig, clock: Clock): Promise<readonly DryOutcome[]> {
   const common = { clock, ttlS: 0, ca: trusted(ping.caFile) };
@@ -43,17 +44,24 @@ async function ask(
   appId: string | null,
 ): Promise<DryOutcome> {
   const outcome = await notifier.notify(nobody(service, appId), PING);
-  const isTaken = outcome.status !== 'failed' || (outcome.isFinal && outcome.isServiceDown !== true);
+  const isAccepted = outcome.status !== 'failed' || (outcome.isFinal && outcome.isServiceDown !== true);
   const about = appId === null ? '' : ` for ${appId}`;
   return {
     service,
-    isTaken,
-    detail: `${isTaken ? 'takes the keys' : 'does not take the keys'}${about} (${told(outcome)})`,
+    isAccepted,
+    detail: `${isAccepted ? 'takes the keys' : 'does not take the keys'}${about} (${told(outcome)})`,
   };
 }
 
 function nobody(service: 'apns' | 'fcm', appId: string | null): PingTarget {
-  return { client: 'nobody', deviceType: 'none', pushType: service, devicePin: NOBODY, devicePort: null, appId };
+  return {
+    client: 'nobody',
+    deviceType: 'none',
+    pushType: service,
+    devicePin: UNKNOWN_DEVICE,
+    devicePort: null,
+    appId,
+  };
 }
 
 function told(outcome: PingOutcome): string {

@@ -5,7 +5,7 @@ export interface Recipient {
   readonly auth: Uint8Array;
 }
 
-/** What is drawn anew for every message. Given only to prove the arithmetic against the example of RFC 8291. */
+/** Random values for one message. Only tests pass them, for the example of RFC 8291. */
 export interface MessageKeys {
   readonly salt: Uint8Array;
   /** A private key of P-256. */
@@ -18,19 +18,22 @@ const KEY_BYTES = 16;
 const NONCE_BYTES = 12;
 const SECRET_BYTES = 32;
 const TAG_BYTES = 16;
-/** Marks the last record, as RFC 8188 says. */
+/** Marks the last record (RFC 8188). */
 const LAST_RECORD = Buffer.of(2);
 const HEADER_BYTES = SALT_BYTES + 4 + 1 + 65;
 
-/** What fits into the one record a push service has to take. */
+/** The payload that fits into the one record which every push service accepts. */
 export const WEB_PUSH_PAYLOAD_BYTES_MAX = RECORD_BYTES - HEADER_BYTES - TAG_BYTES - LAST_RECORD.length;
 
-/** Encrypts for one browser, by RFC 8291, in the content encoding `aes128gcm` of RFC 8188. Throws when the key is no point. */
-export function encryptPayload(payload: string, recipient: Recipient, drawn?: MessageKeys): Buffer {
+/**
+ * Encrypts a payload for one browser (RFC 8291), in the content encoding `aes128gcm` (RFC 8188). Throws if the key of
+ * the browser is not a point of the curve.
+ */
+export function encryptPayload(payload: string, recipient: Recipient, randomKeys?: MessageKeys): Buffer {
   const sender = createECDH('prime256v1');
-  if (drawn === undefined) sender.generateKeys();
-  else sender.setPrivateKey(drawn.privateKey);
-  const salt = drawn?.salt ?? randomBytes(SALT_BYTES);
+  if (randomKeys === undefined) sender.generateKeys();
+  else sender.setPrivateKey(randomKeys.privateKey);
+  const salt = randomKeys?.salt ?? randomBytes(SALT_BYTES);
   const publicKey = sender.getPublicKey();
   const shared = sender.computeSecret(recipient.p256dh);
   const info = Buffer.concat([Buffer.from('WebPush: info\0'), recipient.p256dh, publicKey]);

@@ -3,16 +3,16 @@ import { parseJson } from '@tidemark/protocol';
 import { collapseKey } from './collapse-key.ts';
 import { type FittedMessage, fitMessage } from './fit-message.ts';
 
-/** What FCM takes of notification and data together. */
+/** FCM's limit for notification and data together. */
 export const FCM_PAYLOAD_BYTES_MAX = 4_096;
-/** FCM's own longest: four weeks. */
+/** FCM's longest time to live: four weeks. */
 const TTL_S_MAX = 2_419_200;
 
 const APPLE: ReadonlySet<string> = new Set(['apple', 'ios', 'iphone']);
 
 /**
- * `notification` is what the system shows, `data` is for the app, all of it as texts because FCM takes nothing else.
- * Null: too large.
+ * `notification` is shown by the system, `data` is for the app and contains only texts, as FCM requires. Returns null
+ * if the message is too large.
  */
 export function fcmMessage(target: PingTarget, ping: PingMessage, ttlS: number): FittedMessage | null {
   const data = dataOf(ping);
@@ -41,7 +41,7 @@ function androidOf(ping: PingMessage, ttlS: number): object {
   const notification = {
     ...(sound === undefined ? {} : { sound }),
     ...(typeof badge === 'number' && badge >= 0 ? { notification_count: badge } : {}),
-    // First how long to wait, then how long to vibrate.
+    // The first time is the delay, the second the vibration.
     ...(vibrateS === undefined ? {} : { vibrate_timings: ['0s', `${vibrateS}s`] }),
   };
   return {
@@ -52,7 +52,7 @@ function androidOf(ping: PingMessage, ttlS: number): object {
   };
 }
 
-/** For Apple's devices that an app reaches by FCM. */
+/** For Apple devices that an app reaches by FCM. */
 function apnsOf(ping: PingMessage): object {
   const { badge, sound } = ping;
   return {

@@ -61,7 +61,7 @@ async function bench(
 }
 
 describe('a ping by FCM', () => {
-  it('[PING-23] is a notification with data that are all texts', async () => {
+  it('[PING-23] a ping by FCM is a notification with data that are all texts', async () => {
     const { service, notifier } = await bench();
     expect(await notifier.notify(TARGET, PING)).toEqual({ status: 'accepted' });
     expect(service.taken[0]?.message).toEqual({
@@ -77,7 +77,7 @@ describe('a ping by FCM', () => {
     });
   });
 
-  it('[PING-23] is data alone, without hurry, when there is no message', async () => {
+  it('[PING-23] a ping without a message is data only, with normal priority', async () => {
     const { service, notifier } = await bench();
     await notifier.notify(TARGET, { id: 'p', sources: ['Order'] });
     expect(service.taken[0]?.message).toEqual({
@@ -87,7 +87,7 @@ describe('a ping by FCM', () => {
     });
   });
 
-  it('[PING-23] wakes the app also on an Apple device', async () => {
+  it('[PING-23] a ping by FCM also wakes the app on an Apple device', async () => {
     const { service, notifier } = await bench();
     await notifier.notify({ ...TARGET, deviceType: 'ios' }, PING);
     expect(service.taken[0]?.message).toMatchObject({
@@ -112,7 +112,7 @@ describe('a ping by FCM', () => {
 });
 
 describe('the access token', () => {
-  it('[PING-24] is asked for once, however many pings wait, and again before it ends', async () => {
+  it('[PING-24] the access token is requested once, however many pings wait, and again before it expires', async () => {
     const { service, notifier, clock } = await bench();
     await Promise.all(Array.from({ length: 50 }, (_, index) => notifier.notify(TARGET, { ...PING, id: `p_${index}` })));
     expect([service.assertions, service.taken.length]).toEqual([1, 50]);
@@ -124,7 +124,7 @@ describe('the access token', () => {
     expect(service.assertions).toBe(2);
   });
 
-  it('[PING-24] one that is not taken any more is replaced at the next attempt', async () => {
+  it('[PING-24] an access token that is refused is replaced at the next attempt', async () => {
     const { service, notifier } = await bench();
     await notifier.notify(TARGET, PING);
     service.revokeTokens();
@@ -137,7 +137,7 @@ describe('the access token', () => {
     expect(service.assertions).toBe(2);
   });
 
-  it('[PING-24] when none is to be had, everything waits, for as long as Google asks', async () => {
+  it('[PING-24] without an access token all pings wait, for as long as Google asks', async () => {
     const { notifier } = await bench({ grant: () => ({ status: 503, retryAfterS: 20 }) });
     expect(await notifier.notify(TARGET, PING)).toEqual({
       status: 'failed',
@@ -148,7 +148,7 @@ describe('the access token', () => {
     });
   });
 
-  it('[PING-24] an assertion signed by another key, or for another account, gets none', async () => {
+  it('[PING-24] an assertion signed by another key, or for another account, gets no access token', async () => {
     const stranger = await bench({}, {}, { privateKey: newAccountKey() });
     const other = await bench({}, {}, { clientEmail: 'other@example' });
     for (const { notifier, service } of [stranger, other]) {
@@ -166,7 +166,7 @@ describe('what FCM answers', () => {
     return notifier.notify(TARGET, PING);
   };
 
-  it('[PING-25] UNREGISTERED retires the address', async () => {
+  it('[PING-25] UNREGISTERED removes the address of the device', async () => {
     expect(await outcomeWhen({ status: 404, errorCode: 'UNREGISTERED' })).toEqual({
       status: 'retired',
       reason: 'FCM answered 404 UNREGISTERED',
@@ -193,7 +193,7 @@ describe('what FCM answers', () => {
     [500, 'INTERNAL', undefined, null],
     [403, undefined, undefined, null],
     [404, undefined, undefined, null],
-  ])('[PING-25] %i %s with Retry-After %s makes all wait %s ms', async (status, errorCode, asked, waitMs) => {
+  ])('[PING-25] %i %s with Retry-After %s makes all pings wait %s ms', async (status, errorCode, asked, waitMs) => {
     const behaviour = {
       status,
       ...(errorCode === undefined ? {} : { errorCode }),
@@ -202,7 +202,7 @@ describe('what FCM answers', () => {
     expect(await outcomeWhen(behaviour)).toMatchObject({ isFinal: false, isServiceDown: true, retryAfterMs: waitMs });
   });
 
-  it('[PING-25] a connection cut after the request was taken, or no answer, may have pinged the device', async () => {
+  it('[PING-25] if the connection is cut after the request was taken, or no answer comes, the device may have been pinged', async () => {
     expect(await outcomeWhen('cut')).toMatchObject({ isAnswerLost: true, isFinal: false });
     expect(await outcomeWhen('silence', { timeoutMs: 300 })).toMatchObject({
       isAnswerLost: true,

@@ -11,12 +11,12 @@ import { failed, refused } from './outcomes.ts';
 
 export interface FcmNotifierParts {
   readonly account: ServiceAccount;
-  /** How long FCM keeps a ping for a device that is away. */
+  /** How long FCM keeps a ping for an offline device. */
   readonly ttlS: number;
   readonly clock: Clock;
-  /** Somewhere else than at Google's. */
+  /** Replaces Google's server. */
   readonly origin?: string;
-  /** FCM looks at pings and sends none. */
+  /** True: FCM validates pings and sends none. */
   readonly isDry?: boolean;
   readonly ca?: readonly string[] | undefined;
   readonly timeoutMs?: number;
@@ -27,7 +27,7 @@ const ORIGIN = 'https://fcm.googleapis.com';
 const TIMEOUT_MS = 10_000;
 const UNAUTHORIZED = 401;
 
-/** Carries pings by Firebase Cloud Messaging, with the HTTP v1 API and an OAuth token of the service account. */
+/** Sends pings by Firebase Cloud Messaging, with the HTTP v1 API and an OAuth token of the service account. */
 export function fcmNotifier(parts: FcmNotifierParts): ClosableNotifier {
   const { account, clock, ttlS, origin = ORIGIN, timeoutMs = TIMEOUT_MS } = parts;
   const token = new AccessToken({ ...parts, timeoutMs });

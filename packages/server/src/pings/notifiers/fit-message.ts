@@ -2,7 +2,7 @@ import { utf8Bytes } from '@tidemark/protocol';
 
 export interface FittedMessage {
   readonly body: string;
-  /** Says that the message was shortened, and to what; absent when it was not. */
+  /** Says to which length the message was shortened; absent if it was not. */
   readonly note?: string;
 }
 
@@ -10,8 +10,8 @@ const ELLIPSIS = '…';
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /**
- * The payload with as much of the message as the service takes, cut between characters as people see them and marked
- * with an ellipsis. Null: it would be too large without any message.
+ * Returns the payload with as much of the message as the service accepts, cut between graphemes and marked with an
+ * ellipsis. Returns null if it is too large even without a message.
  */
 export function fitMessage(
   message: string | undefined,

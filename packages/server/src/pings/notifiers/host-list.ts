@@ -1,10 +1,10 @@
-/** The push services of the browsers there are: Chrome and its kin, Firefox, Edge, Safari. */
+/** The push services of current browsers: Chrome and its relatives, Firefox, Edge, Safari. */
 export const BROWSER_PUSH_HOSTS =
   'fcm.googleapis.com, *.push.services.mozilla.com, *.notify.windows.com, *.push.apple.com';
 
 const HOST = /^(?:\*|(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/;
 
-/** Host names with commas between them; `*.` before one stands for all below it, `*` alone for every host. */
+/** Parses host names separated by commas; `*.` stands for all subdomains, `*` alone for every host. */
 export function readHostList(text: string): readonly string[] | null {
   const hosts = text.split(',').map((host) => host.trim().toLowerCase());
   return hosts.every((host) => HOST.test(host)) ? hosts : null;

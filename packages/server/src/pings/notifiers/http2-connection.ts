@@ -22,9 +22,9 @@ export type Http2Reply =
       readonly retryAfter: string | null;
       readonly body: string;
     }
-  /** The service has surely not seen the request. */
+  /** The service has certainly not seen the request. */
   | { readonly kind: 'not_sent'; readonly reason: string }
-  /** The service may have seen it and done what it was asked. */
+  /** The service may have processed the request. */
   | { readonly kind: 'lost'; readonly reason: string };
 
 export interface Http2ConnectionParts {
@@ -33,19 +33,19 @@ export interface Http2ConnectionParts {
   readonly streamsMax: number;
   readonly timeoutMs: number;
   readonly timers: Timers;
-  /** The connection can take another request. */
+  /** Called when the connection can take another request. */
   readonly onRoom: () => void;
-  /** The connection takes no more requests; those under way may still be answered. */
+  /** Called when the connection takes no more requests; those under way may still be answered. */
   readonly onEnd: (reason: string) => void;
-  /** It is gone altogether. */
+  /** Called when the connection is closed. */
   readonly onClose: () => void;
 }
 
-/** How often a connection is asked whether it is still there. Routers forget connections that are silent for long. */
+/** The interval of keep-alive pings: routers drop connections that are silent for long. */
 const KEEP_ALIVE_MS = 60_000;
 const ANSWER_BYTES_MAX = 16_384;
 
-/** One connection that carries many requests at once. */
+/** One HTTP/2 connection with concurrent requests. */
 export class Http2Connection {
   readonly #parts: Http2ConnectionParts;
   readonly #socket: TLSSocket;
@@ -53,7 +53,7 @@ export class Http2Connection {
   #isReady = false;
   #isEnded = false;
   #underWay = 0;
-  /** The last request the service says it has looked at; null while it has not said goodbye. */
+  /** The last stream that the service says it has processed; null before a GOAWAY. */
   #lastSeen: number | null = null;
   #cancelTimer: () => void;
   readonly #deadlines: CoarseDeadlines<Exchange>;
@@ -63,11 +63,11 @@ export class Http2Connection {
     this.#socket = secureSocket(parts);
     this.#session = connect(parts.origin, { createConnection: () => this.#socket });
     const { timers, timeoutMs } = parts;
-    this.#deadlines = new CoarseDeadlines({ timers, waitMs: timeoutMs, onLate: (late) => this.#giveUpOn(late) });
+    this.#deadlines = new CoarseDeadlines({ timers, waitMs: timeoutMs, onLate: (late) => this.#timeOut(late) });
     this.#cancelTimer = timers.after(timeoutMs, () => this.#break(`no connection in ${timeoutMs} ms`));
     this.#session.once('remoteSettings', () => this.#begin());
     this.#session.on('remoteSettings', () => this.#parts.onRoom());
-    this.#session.on('goaway', (_code, lastSeen) => this.#sayGoodbye(lastSeen));
+    this.#session.on('goaway', (_code, lastSeen) => this.#closeSession(lastSeen));
     this.#session.on('error', (error) => this.#end(reasonOf(error)));
     this.#session.on('close', () => {
       this.#end('the connection was closed');
@@ -75,28 +75,28 @@ export class Http2Connection {
     });
   }
 
-  /** The service has said how much it takes. */
+  /** True when the service has sent its settings. */
   get isReady(): boolean {
     return this.#isReady;
   }
 
-  /** Requests that can be added now. */
+  /** The number of requests that can be added now. */
   get room(): number {
     if (!this.#isReady || this.#isEnded) return 0;
     const allowed = this.#session.remoteSettings.maxConcurrentStreams ?? this.#parts.streamsMax;
     return Math.min(this.#parts.streamsMax, allowed) - this.#underWay;
   }
 
-  /** Takes a place for a request that is about to be sent. */
+  /** Reserves a stream for a request that is about to be sent. */
   reserve(): this {
     this.#underWay++;
     return this;
   }
 
-  /** A place must have been reserved. */
+  /** Sends a request on a reserved stream. */
   send({ headers, body }: Http2Request): Promise<Http2Reply> {
     if (this.#session.destroyed || this.#session.closed) {
-      this.#makeRoom();
+      this.#notifyRoom();
       return Promise.resolve({ kind: 'not_sent', reason: 'the connection was closed' });
     }
     return new Promise((resolve, reject) => {
@@ -105,13 +105,13 @@ export class Http2Connection {
         this.#deadlines.add(exchange);
         exchange.stream.end(body);
       } catch (error) {
-        this.#makeRoom();
+        this.#notifyRoom();
         reject(error);
       }
     });
   }
 
-  /** Lets what is under way finish. */
+  /** Closes the connection after the requests under way. */
   close(): void {
     this.#end('the connection was closed');
   }
@@ -133,7 +133,7 @@ export class Http2Connection {
     });
   }
 
-  #sayGoodbye(lastSeen: number): void {
+  #closeSession(lastSeen: number): void {
     this.#lastSeen = lastSeen;
     this.#end('the service closed the connection');
   }
@@ -151,7 +151,7 @@ export class Http2Connection {
     this.#leave();
   }
 
-  /** Once nothing is under way any more. A session that was told goodbye would wait for the other side for ever. */
+  /** Closes the session once no request is under way. After a GOAWAY it would wait for the other side forever. */
   #leave(): void {
     if (this.#underWay > 0) return;
     this.#deadlines.close();
@@ -162,21 +162,21 @@ export class Http2Connection {
   #finish(exchange: Exchange, resolve: (reply: Http2Reply) => void): void {
     this.#deadlines.delete(exchange);
     const { reply } = exchange;
-    this.#makeRoom();
+    this.#notifyRoom();
     if (reply !== null) resolve(reply);
-    // A goodbye may be told to the streams before it is told to the session.
+    // The streams may learn of a GOAWAY before the session does.
     else setImmediate(() => resolve(this.#unanswered(exchange)));
   }
 
-  #makeRoom(): void {
+  #notifyRoom(): void {
     this.#underWay--;
     if (this.#isEnded) this.#leave();
     else if (this.room > 0) this.#parts.onRoom();
   }
 
-  #giveUpOn(exchange: Exchange): void {
+  #timeOut(exchange: Exchange): void {
     const reason = `no answer in ${this.#parts.timeoutMs} ms`;
-    // It may be the connection that is dead rather than the request: the next ones shall not wait for it.
+    // The connection may be dead, so no more requests are sent on it.
     this.#end(reason);
     exchange.giveUp(reason);
   }
@@ -191,7 +191,7 @@ export class Http2Connection {
 function secureSocket({ origin, ca }: Http2ConnectionParts): TLSSocket {
   const { hostname, port } = new URL(origin);
   const host = hostname.replace(/^\[|\]$/g, '');
-  // An address has no name that a certificate could be asked for.
+  // An IP address cannot be a TLS server name.
   const servername = isIP(host) === 0 ? host : '';
   const trusted = ca === undefined ? {} : { ca: [...ca] };
   return connectSocket({ host, port: Number(port || HTTPS_PORT), servername, ALPNProtocols: ['h2'], ...trusted });
@@ -199,13 +199,13 @@ function secureSocket({ origin, ca }: Http2ConnectionParts): TLSSocket {
 
 const HTTPS_PORT = 443;
 
-const WAS_CUT = 'the connection was cut';
+const CONNECTION_LOST = 'the connection was cut';
 
-/** One request, and what has arrived of its answer. Most have no body, so nothing is made ready for one before it comes. */
+/** One request and its answer so far. Most answers have no body, so a buffer is created on demand. */
 class Exchange {
   readonly stream: ClientHttp2Stream;
-  /** Why there is no answer, where there is none. */
-  fault = WAS_CUT;
+  /** Why there is no answer. */
+  fault = CONNECTION_LOST;
   #status: number | null = null;
   #retryAfter: string | null = null;
   #chunks: Buffer[] | null = null;
@@ -223,12 +223,12 @@ class Exchange {
     });
     stream.on('data', (chunk: Buffer) => this.#take(chunk));
     stream.on('error', (error) => {
-      if (this.fault === WAS_CUT) this.fault = reasonOf(error);
+      if (this.fault === CONNECTION_LOST) this.fault = reasonOf(error);
     });
     stream.on('close', () => this.#end());
   }
 
-  /** Without waiting for the end of the stream: on a connection whose other side has stopped reading it never comes. */
+  /** Does not wait for the end of the stream, which never comes if the other side has stopped reading. */
   giveUp(reason: string): void {
     this.fault = reason;
     this.stream.close(constants.NGHTTP2_CANCEL);
@@ -241,7 +241,7 @@ class Exchange {
     this.#onOver(this);
   }
 
-  /** The status is the verdict: it counts also when the rest of the answer was cut off. */
+  /** Returns the answer as soon as the status is known, also if the rest was cut off. */
   get reply(): Http2Reply | null {
     if (this.#status === null) return null;
     const body = this.#chunks === null ? '' : Buffer.concat(this.#chunks).toString();
@@ -256,7 +256,7 @@ class Exchange {
   }
 }
 
-/** The code of the system, never the message: that may say more than an operator's log should. */
+/** Returns the system code and never the message, which may contain details that do not belong into a log. */
 function reasonOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }

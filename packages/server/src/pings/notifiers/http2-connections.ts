@@ -4,12 +4,12 @@ import { Http2Connection, type Http2Reply, type Http2Request } from './http2-con
 export interface Http2ConnectionsParts {
   /** Scheme, host and port. */
   readonly origin: string;
-  /** Certificates to trust beside, or instead of, those of the system. */
+  /** Trusted certificates instead of those of the system. */
   readonly ca?: readonly string[] | undefined;
   readonly connectionsMax?: number;
-  /** Requests under way on one connection, where the service allows more. */
+  /** Concurrent requests on one connection, where the service allows more. */
   readonly streamsMax?: number;
-  /** For a connection to be there, and again for the answer. */
+  /** For the connection to open, and again for the answer. */
   readonly timeoutMs?: number;
   readonly timers?: Timers;
 }
@@ -24,14 +24,14 @@ const STREAMS_MAX = 500;
 const TIMEOUT_MS = 10_000;
 
 /**
- * A few long-lived connections to one service, shared by all requests. Another one is opened only when those there are
- * cannot take more; one that breaks is replaced when it is needed. No request is ever repeated here: whoever asked is
- * told whether the service may have seen it.
+ * A few long-lived connections to one service, shared by all requests. Another one is opened only when the open ones
+ * are full; a broken one is replaced on demand. Requests are never repeated here: the reply says whether the service
+ * may have seen the request.
  */
 export class Http2Connections {
   readonly #parts: Required<Http2ConnectionsParts>;
   readonly #connections = new Set<Http2Connection>();
-  /** Those that take nothing new and are not closed yet: for the service they are connections all the same. */
+  /** Connections that take no new requests but are not closed yet; they count for the service. */
   readonly #leaving = new Set<Http2Connection>();
   readonly #waiting = new Set<Waiter>();
   #isClosed = false;
@@ -52,7 +52,7 @@ export class Http2Connections {
   }
 
   send(request: Http2Request): Promise<Http2Reply> {
-    // Most find one at once, and need not wait for a turn.
+    // Most requests find a free connection and need not wait.
     return this.#free()?.reserve().send(request) ?? this.#sendLater(request);
   }
 
@@ -67,7 +67,7 @@ export class Http2Connections {
     this.#giveUp('the server stops');
   }
 
-  /** A connection with room for one more request, or why there is none. */
+  /** Returns a connection with a free stream, or the reason why there is none. */
   #connection(): Promise<Http2Connection | string> {
     if (this.#isClosed) return Promise.resolve('the server stops');
     return new Promise((resolve) => {
@@ -88,7 +88,7 @@ export class Http2Connections {
       const { timers, timeoutMs } = this.#parts;
       const cancel = timers.after(timeoutMs, () => waiter.giveUp(`no connection in ${timeoutMs} ms`));
       this.#waiting.add(waiter);
-      this.#openAnother();
+      this.#openConnection();
     });
   }
 
@@ -100,8 +100,8 @@ export class Http2Connections {
     return best;
   }
 
-  /** One at a time: whether it is enough shows when it is there. */
-  #openAnother(): void {
+  /** Opens one connection at a time: its settings show whether it is enough. */
+  #openConnection(): void {
     const isOpening = [...this.#connections].some(({ isReady }) => !isReady);
     if (isOpening || this.count >= this.#parts.connectionsMax || this.#isClosed) return;
     const connection = new Http2Connection({
@@ -110,7 +110,7 @@ export class Http2Connections {
       onEnd: (reason) => {
         this.#connections.delete(connection);
         this.#leaving.add(connection);
-        // When not even a connection can be made, waiting is no use; whether to try again is for the caller to say.
+        // If no connection can be opened, waiting requests fail, and the caller decides whether to retry.
         if (!connection.isReady && this.#connections.size === 0) this.#giveUp(reason);
         else this.#serveWaiting();
       },
@@ -128,7 +128,7 @@ export class Http2Connections {
       if (free === null) break;
       waiter.take(free);
     }
-    if (this.#waiting.size > 0) this.#openAnother();
+    if (this.#waiting.size > 0) this.#openConnection();
   }
 
   #giveUp(reason: string): void {

@@ -8,7 +8,7 @@ export interface HttpsCall {
   readonly body: string | Buffer;
   readonly agent?: Agent;
   readonly ca?: readonly string[] | undefined;
-  /** Decides which addresses a name may lead to. */
+  /** Restricts the addresses a name may resolve to. */
   readonly lookup?: LookupFunction;
   /** For the whole exchange. */
   readonly timeoutMs: number;
@@ -22,15 +22,18 @@ export type HttpsReply =
       readonly retryAfter: string | null;
       readonly body: string;
     }
-  /** Nobody has seen the request. */
+  /** The service has not seen the request. */
   | { readonly kind: 'not_sent'; readonly reason: string }
-  /** Somebody may have seen it. */
+  /** The service may have seen the request. */
   | { readonly kind: 'lost'; readonly reason: string };
 
-/** What is read of an answer; the rest is cut off, and the connection with it. */
+/** Bytes that are read of an answer; after more the connection is cut off. */
 const ANSWER_BYTES_MAX = 16_384;
 
-/** One POST over TLS: no redirects, bounded in time and size, and never thrown: what went wrong is an answer too. */
+/**
+ * Sends one POST over TLS: without redirects, bounded in time and size. Errors are returned as replies and never
+ * thrown.
+ */
 export function httpsExchange(call: HttpsCall): Promise<HttpsReply> {
   const { timers = systemTimers, timeoutMs } = call;
   return new Promise((resolve) => {
@@ -49,13 +52,13 @@ export function httpsExchange(call: HttpsCall): Promise<HttpsReply> {
         if (bytes > ANSWER_BYTES_MAX) outgoing.destroy();
         else chunks.push(chunk);
       });
-      // The status is the verdict: it counts also when the rest of the answer is cut off.
+      // The status decides, also if the rest of the answer is cut off.
       response.on('close', end);
       response.on('error', end);
     });
     const cancel = timers.after(timeoutMs, () => outgoing.destroy(new TimeOut(timeoutMs)));
     outgoing.on('socket', (socket) => {
-      // A socket of the agent's may be there already; a new one is connected once it is secure.
+      // A reused socket is connected already; a new one is connected once it is secure.
       if (outgoing.reusedSocket) isConnected = true;
       else
         socket.once('secureConnect', () => {
@@ -89,7 +92,7 @@ function optionsOf({ headers, body, agent, ca, lookup }: HttpsCall): RequestOpti
   };
 }
 
-/** The code, never the message: that may contain the address. */
+/** Returns the code and never the message, which may contain the address. */
 function reasonOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }

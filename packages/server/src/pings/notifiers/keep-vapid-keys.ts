@@ -3,10 +3,10 @@ import { parseJson } from '@tidemark/protocol';
 import { newVapidKeys, type VapidKeys } from './vapid.ts';
 
 /**
- * The keys of this installation. The first start makes them; they are kept in the store, where every server finds the
- * same ones. Subscriptions are made for them, so losing them would lose every browser.
+ * Returns the keys of this installation. The first start creates them in the store, where all servers find them.
+ * Browsers subscribe with them, so losing them would lose all browsers.
  */
-export async function keepVapidKeys(store: Store): Promise<VapidKeys> {
+export async function loadVapidKeys(store: Store): Promise<VapidKeys> {
   const ref = refs.setting('vapid');
   const kept = await store.readEntry(ref);
   if (kept !== null) return parseJson(kept.value) as VapidKeys;
@@ -15,6 +15,6 @@ export async function keepVapidKeys(store: Store): Promise<VapidKeys> {
     writes: [{ ...ref, value: JSON.stringify(keys), expect: 0 }],
     guards: [],
   });
-  // Another server has started at the same moment and was faster.
-  return status === 'written' ? keys : keepVapidKeys(store);
+  // Another server that started at the same time has written its keys first.
+  return status === 'written' ? keys : loadVapidKeys(store);
 }

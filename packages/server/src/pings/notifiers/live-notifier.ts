@@ -3,7 +3,7 @@ import type { SyncEvents } from '@tidemark/protocol';
 import type { LiveDevices } from '../../events/event-hub.ts';
 import { refused } from './outcomes.ts';
 
-/** Reaches devices on their open connection. Who is not there will ask for changes anyway when coming back. */
+/** Sends pings on the event streams of devices. A device without a stream pulls anyway when it comes back. */
 export function liveNotifier(devices: LiveDevices): Notifier {
   return {
     async notify({ client }, ping): Promise<PingOutcome> {
@@ -12,20 +12,20 @@ export function liveNotifier(devices: LiveDevices): Notifier {
   };
 }
 
-/** Whoever is connected gets the ping there and nowhere else, so that nobody gets it twice. */
+/** Prefers the event stream, so that a connected device does not get the ping twice. */
 export function liveFirst(devices: LiveDevices, otherwise: Notifier): Notifier {
   return {
     notify(target, ping): Promise<PingOutcome> {
       const isSent = devices.ping(target.client, livePing(ping));
-      // Mostly nobody has to be asked, and then nothing is waited for.
+      // Usually no other server has to be asked, and the result is there at once.
       return isSent === false
         ? otherwise.notify(target, ping)
-        : sentOrElse(isSent, () => otherwise.notify(target, ping));
+        : unlessSent(isSent, () => otherwise.notify(target, ping));
     },
   };
 }
 
-async function sentOrElse(
+async function unlessSent(
   isSent: boolean | Promise<boolean>,
   otherwise: () => Promise<PingOutcome>,
 ): Promise<PingOutcome> {

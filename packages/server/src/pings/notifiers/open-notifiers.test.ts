@@ -6,7 +6,7 @@ import type { PingConfig } from '../../config/ping-config.ts';
 import { openNotifiers } from './open-notifiers.ts';
 import { newVapidKeys } from './vapid.ts';
 
-/** An operator whose only way is a gateway. */
+/** A configuration with only a webhook. */
 function pingConfig(webhookUrl: string | null): PingConfig {
   return {
     webhookUrl,
@@ -39,7 +39,7 @@ async function gatewayAnswering(status: number): Promise<string> {
 }
 
 describe('push services', () => {
-  it('[PING-43] what the webhook carries for another service waits when the webhook is down, and counts for its pace', async () => {
+  it('[PING-43] pings that the webhook sends for another service wait while the webhook is down, and count for its rate', async () => {
     const ping = pingConfig(await gatewayAnswering(503));
     const clock = settableClock();
     const notifiers = openNotifiers({

@@ -18,7 +18,7 @@ import { webhookNotifier } from './webhook-notifier.ts';
 export interface NotifiersParts {
   readonly ping: PingConfig;
   readonly vapidKeys: VapidKeys;
-  /** Null: no device can hold a connection open here. */
+  /** Null: this server has no event streams. */
   readonly live: LiveDevices | null;
   readonly clock: Clock;
   /** Measures durations: it is never set. */
@@ -27,13 +27,13 @@ export interface NotifiersParts {
 }
 
 export interface Notifiers {
-  /** Finds the service of each device. */
+  /** Sends a ping by the service of its device. */
   readonly notifier: Notifier;
   readonly gates: Readonly<Record<PushService, ServiceGate>>;
   close(): void;
 }
 
-/** All push services that are configured, each behind a gate of its own, and a gate for those that are not. */
+/** Opens all configured push services, each with its own gate, and a gate for those that are not configured. */
 export function openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice }: NotifiersParts): Notifiers {
   const common = { clock, steadyClock, dice, ttlS: ping.ttlS, ca: trusted(ping.caFile) };
   const closable: Partial<Record<PushService, ClosableNotifier>> = {
@@ -55,7 +55,7 @@ export function openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice 
   };
   const newGate = () => new ServiceGate({ clock: steadyClock, dice, perSecondMax: ping.ratePerS });
   const webhook = newGate();
-  // What is not configured is carried by the webhook, so it goes through the webhook's gate.
+  // Services that are not configured are served by the webhook, so they share its gate.
   const gateOf = (service: PushService) => (services[service] === undefined ? webhook : newGate());
   const gates = {
     apns: gateOf('apns'),
@@ -64,11 +64,11 @@ export function openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice 
     live: gateOf('live'),
     webhook,
   };
-  const watched = Object.entries(services).map(([name, notifier]) => [
+  const guarded = Object.entries(services).map(([name, notifier]) => [
     name,
     gates[name as PushService].watch(notifier),
   ]);
-  const chosen = choosingNotifier(Object.fromEntries(watched));
+  const chosen = choosingNotifier(Object.fromEntries(guarded));
   return {
     notifier: live === null ? chosen : liveFirst(live, chosen),
     gates,
@@ -90,7 +90,7 @@ export function originOf(url: string | null): { readonly origin?: string } {
   return url === null ? {} : { origin: url };
 }
 
-/** Undefined: those of the system. Naming any replaces them, so they are named too. */
+/** Undefined: the certificates of the system. Given certificates would replace those, so both are returned. */
 export function trusted(file: string | null): readonly string[] | undefined {
   if (file === null) return undefined;
   try {

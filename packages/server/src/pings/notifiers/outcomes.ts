@@ -2,12 +2,12 @@ import type { PingFailure } from '@tidemark/core';
 
 type Details = Partial<Omit<PingFailure, 'status' | 'reason'>>;
 
-/** An attempt that came to nothing; unless said otherwise another one may help. */
+/** A failed attempt; by default a retry may succeed. */
 export function failed(reason: string, details: Details = {}): PingFailure {
   return { status: 'failed', reason, retryAfterMs: null, isFinal: false, ...details };
 }
 
-/** Another attempt would get the same answer. */
+/** A failure that a retry would repeat. */
 export function refused(reason: string): PingFailure {
   return failed(reason, { isFinal: true });
 }

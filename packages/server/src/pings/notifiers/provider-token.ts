@@ -9,56 +9,56 @@ export interface ProviderTokenParts {
   readonly clock: Clock;
 }
 
-/** Apple takes a token for an hour. */
+/** Apple accepts a token for an hour. */
 const RENEW_AFTER_MS = 50 * 60_000;
-/** Apple refuses whoever makes new ones more often. */
+/** Apple refuses tokens that are renewed more often. */
 const RENEW_EVERY_MS = 20 * 60_000;
 
-interface Made {
+interface SignedToken {
   readonly atMs: number;
   readonly text: Promise<string>;
-  /** Null: it is being made. */
+  /** Null while the token is being signed. */
   ready: string | null;
 }
 
-/** The token by which Apple knows the operator, made anew before it gets old. */
+/** The token by which Apple recognises the operator, renewed before it expires. */
 export class ProviderToken {
   readonly #parts: ProviderTokenParts;
   readonly #key: Promise<CryptoKey>;
-  #made: Made | null = null;
+  #token: SignedToken | null = null;
 
   constructor(parts: ProviderTokenParts) {
     this.#parts = parts;
     this.#key = importPKCS8(parts.key, 'ES256');
-    // Whoever asks for a token is told; nobody else has to be.
+    // Callers of `text` get the error; without a handler Node.js would end the process.
     this.#key.catch(() => undefined);
   }
 
-  /** At once when there is one, which is nearly always. */
+  /** Returns the token directly if there is one, which is nearly always so. */
   text(): string | Promise<string> {
     const nowMs = this.#parts.clock.nowMs();
-    if (this.#made === null || this.#ageMs(nowMs) >= RENEW_AFTER_MS) this.#made = this.#make(nowMs);
-    return this.#made.ready ?? this.#made.text;
+    if (this.#token === null || this.#ageMs(nowMs) >= RENEW_AFTER_MS) this.#token = this.#renew(nowMs);
+    return this.#token.ready ?? this.#token.text;
   }
 
-  /** Apple says that it is too old, perhaps because clocks differ. */
+  /** Called when Apple says that the token is too old, for example because clocks differ. */
   expire(): void {
     const nowMs = this.#parts.clock.nowMs();
-    if (this.#made !== null && this.#ageMs(nowMs) >= RENEW_EVERY_MS) this.#made = null;
+    if (this.#token !== null && this.#ageMs(nowMs) >= RENEW_EVERY_MS) this.#token = null;
   }
 
-  /** A clock that was set back must not keep a token for ever. */
+  /** A clock that was set back must not keep a token forever. */
   #ageMs(nowMs: number): number {
-    return this.#made === null ? 0 : Math.abs(nowMs - this.#made.atMs);
+    return this.#token === null ? 0 : Math.abs(nowMs - this.#token.atMs);
   }
 
-  #make(nowMs: number): Made {
-    const made: Made = { atMs: nowMs, text: this.#sign(Math.floor(nowMs / 1_000)), ready: null };
+  #renew(nowMs: number): SignedToken {
+    const made: SignedToken = { atMs: nowMs, text: this.#sign(Math.floor(nowMs / 1_000)), ready: null };
     made.text.then(
       (text) => {
         made.ready = text;
       },
-      // Whoever asks for it is told; nobody else has to be.
+      // Callers of `text` get the error.
       () => undefined,
     );
     return made;

@@ -7,7 +7,7 @@ import { failed } from './outcomes.ts';
 import { ServiceGate } from './service-gate.ts';
 
 const PING = { id: 'p', sources: [] };
-/** What it says to so many who ask, one after the other. */
+/** Returns the results of consecutive requests for a permit. */
 const takes = (gate: ServiceGate, count = 1) =>
   Array.from({ length: count }, () => {
     const place = gate.take();
@@ -16,7 +16,7 @@ const takes = (gate: ServiceGate, count = 1) =>
 const answering = (outcome: PingOutcome) => ({ notify: async () => outcome });
 
 describe('the gate of a service', () => {
-  it('[PING-42] lets so many through in a second, and says how long to wait for the next', () => {
+  it('[PING-42] the gate admits a number of pings per second, and says how long to wait for the next', () => {
     const clock = settableClock();
     const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 10 });
     expect(takes(gate, 12)).toEqual([...new Array(10).fill('place'), 100, 100]);
@@ -29,7 +29,7 @@ describe('the gate of a service', () => {
     expect(takes(gate, 11).filter((taken) => taken === 'place')).toHaveLength(10);
   });
 
-  it('[PING-30] closes when its service is down, and not because of single devices', async () => {
+  it('[PING-30] the gate closes when its service is down, and not because of single devices', async () => {
     const clock = settableClock();
     const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
     const fail = gate.watch(answering(failed('busy')));
@@ -44,7 +44,7 @@ describe('the gate of a service', () => {
     expect([gate.isOpen, ...takes(gate)]).toEqual([true, 'place']);
   });
 
-  it('[PING-30] calls that were under way when it closed say nothing about whether the service is back', async () => {
+  it('[PING-30] calls that were under way when the gate closed do not open it', async () => {
     const clock = settableClock();
     const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
     const answers: ((outcome: PingOutcome) => void)[] = [];
@@ -60,7 +60,7 @@ describe('the gate of a service', () => {
     expect([gate.isOpen, ...takes(gate)]).toEqual([false, 200]);
   });
 
-  it('[PING-30] closes at once for as long as the service asks', async () => {
+  it('[PING-30] the gate closes at once for as long as the service asks', async () => {
     const gate = new ServiceGate({ clock: settableClock(), dice: () => 1, perSecondMax: 1_000 });
     await gate
       .watch(answering(failed('quota', { isServiceDown: true, retryAfterMs: 60_000 })))
@@ -69,11 +69,11 @@ describe('the gate of a service', () => {
   });
 });
 
-describe('choosing', () => {
+describe('the choice of the service', () => {
   const named = (name: string) => answering(failed(name));
   const reasonOf = (outcome: PingOutcome) => ('reason' in outcome ? outcome.reason : outcome.status);
 
-  it('[PING-39] each ping goes to the service of its device', async () => {
+  it('[PING-39] each ping goes to the push service of its device', async () => {
     const services = { apns: named('apns'), fcm: named('fcm'), webpush: named('webpush'), webhook: named('webhook') };
     const notifier = choosingNotifier(services);
     const types = ['apns', 'apns_sandbox', 'fcm', 'webpush', 'webhook'] as const;
@@ -81,7 +81,7 @@ describe('choosing', () => {
     expect(chosen.map(reasonOf)).toEqual(['apns', 'apns', 'fcm', 'webpush', 'webhook']);
   });
 
-  it('[PING-39] to the webhook where its own is not configured, and nowhere when there is none', async () => {
+  it('[PING-39] a ping goes to the webhook if its service is not configured, and is refused if there is none', async () => {
     expect(reasonOf(await choosingNotifier({ webhook: named('webhook') }).notify(PING_TARGET, PING))).toBe('webhook');
     expect(await choosingNotifier({}).notify(PING_TARGET, PING)).toEqual({
       status: 'failed',
@@ -91,7 +91,7 @@ describe('choosing', () => {
     });
   });
 
-  it('[PING-29] a device that only has a connection, and is not there, is not waited for', async () => {
+  it('[PING-29] a device without a push service that is not connected is refused at once', async () => {
     const notifier = liveNotifier({ ping: (client) => client === 'here' });
     expect(await notifier.notify({ ...PING_TARGET, client: 'here', pushType: 'live' }, PING)).toEqual({
       status: 'sent',

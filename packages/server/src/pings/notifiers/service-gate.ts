@@ -6,13 +6,13 @@ import { type CallPermit, CircuitBreaker } from '../../outbound/circuit-breaker.
 export interface ServiceGateParts {
   readonly clock: Clock;
   readonly dice: () => number;
-  /** Pings that may leave in a second. */
+  /** Pings per second. */
   readonly perSecondMax: number;
 }
 
 /**
- * The pace at which one push service is called: no faster than allowed, and not at all while it is down. It stands before
- * the queue rather than before the request, so that what has to wait waits in the store and uses up no attempt.
+ * Limits the rate of one push service and stops calls while it is down. The gate is in front of the queue and not of
+ * the request, so that pings wait in the store and use up no attempts.
  */
 export class ServiceGate implements QueueGate {
   readonly #pace: PaceGate;
@@ -29,33 +29,33 @@ export class ServiceGate implements QueueGate {
   }
 
   take(): JobPermit | number {
-    const place = this.#pace.take();
-    if (typeof place === 'number') return place;
-    const leave = this.#breaker.ask();
-    if (typeof leave !== 'number') return combinedPermit(place, placeOf(leave));
-    place.giveBack();
-    return leave;
+    const slot = this.#pace.take();
+    if (typeof slot === 'number') return slot;
+    const permit = this.#breaker.acquire();
+    if (typeof permit !== 'number') return combinedPermit(slot, jobPermit(permit));
+    slot.giveBack();
+    return permit;
   }
 
-  /** The notifier, with an ear for how its service does. */
+  /** Wraps a notifier so that its results are reported to the breaker. */
   watch(notifier: Notifier): Notifier {
     return {
       notify: (target, ping) => {
-        // Only one job is let through while the service is tried, so a call that begins then is the one that tries.
-        const { leave } = this.#breaker;
-        return notifier.notify(target, ping).then((outcome) => hear(leave, outcome));
+        // While the breaker is half-open only one job is admitted, so the next call is the probe.
+        const { permit } = this.#breaker;
+        return notifier.notify(target, ping).then((outcome) => report(permit, outcome));
       },
     };
   }
 }
 
-/** A job may end without a call: its device is gone or connected, or it was cut short. Then another one has to try. */
-function placeOf(leave: CallPermit): JobPermit {
-  return { giveBack: leave.giveBack, end: leave.giveBack };
+/** A job may end without a call, if its device is gone or connected. Then another job must be the probe. */
+function jobPermit(permit: CallPermit): JobPermit {
+  return { giveBack: permit.giveBack, end: permit.giveBack };
 }
 
-function hear(leave: CallPermit, outcome: PingOutcome): PingOutcome {
-  if (outcome.status === 'failed' && outcome.isServiceDown === true) leave.fail(outcome.retryAfterMs);
-  else leave.succeed();
+function report(permit: CallPermit, outcome: PingOutcome): PingOutcome {
+  if (outcome.status === 'failed' && outcome.isServiceDown === true) permit.fail(outcome.retryAfterMs);
+  else permit.succeed();
   return outcome;
 }

@@ -2,7 +2,7 @@ import { createECDH, createPublicKey, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { newVapidKeys, Vapid, type VapidKeys, vapidKeysOf } from './vapid.ts';
 
-/** Keys of a private number with so many zero bytes before it. */
+/** Keys whose private number begins with this number of zero bytes. */
 function keysWithZeros(zeros: number): VapidKeys {
   const pair = createECDH('prime256v1');
   pair.setPrivateKey(Buffer.alloc(32 - zeros, 7));
@@ -19,7 +19,7 @@ function isSignedBy(token: string, { publicKey }: VapidKeys): boolean {
 }
 
 describe('keys of web push', () => {
-  it.each([0, 1, 2])('[PING-26] sign also when their number begins with %i zero bytes', async (zeros) => {
+  it.each([0, 1, 2])('[PING-26] web push keys whose number begins with %i zero bytes can sign', async (zeros) => {
     const keys = keysWithZeros(zeros);
     expect(Buffer.from(keys.privateKey, 'base64url')).toHaveLength(32);
     const vapid = new Vapid({ keys, subject: 'mailto:operator@tidemark.example', clock: { nowMs: () => 1_000 } });
@@ -28,7 +28,7 @@ describe('keys of web push', () => {
     expect([isSignedBy(token, keys), shown]).toEqual([true, keys.publicKey]);
   });
 
-  it('[PING-26] are made anew each time, and have the length of keys', () => {
+  it('[PING-26] web push keys are different each time, and have the right length', () => {
     const [one, other] = [newVapidKeys(), newVapidKeys()];
     expect(one.privateKey).not.toBe(other.privateKey);
     expect([one.privateKey.length, Buffer.from(one.publicKey, 'base64url').length]).toEqual([43, 65]);

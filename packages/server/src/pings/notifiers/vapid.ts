@@ -2,7 +2,10 @@ import { createECDH, type ECDH } from 'node:crypto';
 import type { Clock } from '@tidemark/core';
 import { type CryptoKey, importJWK, SignJWT } from 'jose';
 
-/** The pair by which push services know this server (RFC 8292), as base64url: what browsers get, and the private scalar. */
+/**
+ * The key pair by which push services recognise this server (RFC 8292), as base64url: the public key for browsers,
+ * and the private scalar.
+ */
 export interface VapidKeys {
   readonly publicKey: string;
   readonly privateKey: string;
@@ -10,15 +13,15 @@ export interface VapidKeys {
 
 export interface VapidParts {
   readonly keys: VapidKeys;
-  /** Where a push service can reach the operator: a `mailto:` or `https:` URL. Null: nobody has said. */
+  /** Where a push service can reach the operator: a `mailto:` or `https:` URL. Null if it is not configured. */
   readonly subject: string | null;
   readonly clock: Clock;
 }
 
-/** Services take a day at most. */
-const GOOD_S = 12 * 3_600;
-const RENEW_AFTER_MS = (GOOD_S - 3_600) * 1_000;
-/** Services whose token is remembered; there are few, but endpoints are named by devices. */
+/** Push services accept a day at most. */
+const LIFETIME_S = 12 * 3_600;
+const RENEW_AFTER_MS = (LIFETIME_S - 3_600) * 1_000;
+/** Push services whose token is cached. There are few, but endpoints come from devices. */
 const ORIGINS_MAX = 100;
 
 interface Signed {
@@ -35,17 +38,17 @@ export function newVapidKeys(): VapidKeys {
 const SCALAR_BYTES = 32;
 
 export function vapidKeysOf(pair: ECDH): VapidKeys {
-  // Of one number in 256 the first byte is zero, and then it is given without it.
+  // Leading zero bytes are missing from the key, in one of 256 cases.
   const scalar = pair.getPrivateKey();
   const whole = Buffer.concat([Buffer.alloc(SCALAR_BYTES - scalar.length), scalar]);
   return { publicKey: pair.getPublicKey('base64url'), privateKey: whole.toString('base64url') };
 }
 
-/** Signs for each push service that this server is the one the subscription was made for. */
+/** Signs the tokens by which a push service checks that the subscription was made for this server. */
 export class Vapid {
   readonly #parts: VapidParts;
   readonly #key: Promise<CryptoKey>;
-  /** The one not used for longest comes first. */
+  /** Cached tokens, least recently used first. */
   readonly #signed = new Map<string, Signed>();
 
   constructor(parts: VapidParts) {
@@ -54,7 +57,7 @@ export class Vapid {
     this.#key.catch(() => undefined);
   }
 
-  /** The header `Authorization` for an endpoint of the origin. */
+  /** Returns the `Authorization` header for endpoints of the origin. */
   authorization(origin: string): Promise<string> {
     const nowMs = this.#parts.clock.nowMs();
     const known = this.#signed.get(origin);
@@ -74,7 +77,7 @@ export class Vapid {
     const token = await new SignJWT(subject === null ? {} : { sub: subject })
       .setProtectedHeader({ typ: 'JWT', alg: 'ES256' })
       .setAudience(origin)
-      .setExpirationTime(nowS + GOOD_S)
+      .setExpirationTime(nowS + LIFETIME_S)
       .sign(await this.#key);
     return `vapid t=${token}, k=${keys.publicKey}`;
   }

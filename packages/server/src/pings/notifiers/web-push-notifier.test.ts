@@ -55,7 +55,7 @@ function browser(devicePin: string): PingTarget {
 }
 
 describe('encryption', () => {
-  it('[PING-26] is that of the example in RFC 8291, byte for byte', () => {
+  it('[PING-26] the encryption matches the example of RFC 8291 byte for byte', () => {
     const bytes = (text: string) => Buffer.from(text, 'base64url');
     const encrypted = encryptPayload(
       'When I grow up, I want to be a watermelon',
@@ -75,7 +75,7 @@ describe('encryption', () => {
 });
 
 describe('a ping to a browser', () => {
-  it('[PING-26] arrives encrypted, signed for the service, with time to live, urgency and topic', async () => {
+  it('[PING-26] a ping arrives encrypted, signed for the service, with time to live, urgency and topic', async () => {
     const { service, ping } = await bench();
     expect(await ping()).toEqual({ status: 'accepted' });
     await ping({ id: 'p', sources: [] });
@@ -92,7 +92,7 @@ describe('a ping to a browser', () => {
     expect(JSON.parse(second?.payload ?? '')).toEqual({ ping_id: 'p', do_sync: [] });
   });
 
-  it('[PING-26] one signature serves many pings, and is made anew before it ends', async () => {
+  it('[PING-26] one signature is used for many pings, and renewed before it expires', async () => {
     const { service, ping, clock } = await bench();
     for (let count = 0; count < 3; count++) await ping();
     clock.set(clock.nowMs() + 11 * 3_600_000 + 1_000);
@@ -100,12 +100,12 @@ describe('a ping to a browser', () => {
     expect(new Set(service.taken.map(({ headers }) => headers.authorization)).size).toBe(2);
   });
 
-  it('[PING-26] a subscription made for another server is told by the service', async () => {
+  it('[PING-26] a service refuses a subscription that was made for another server', async () => {
     const { ping } = await bench(undefined, { keys: newVapidKeys() });
     expect(await ping()).toMatchObject({ isFinal: true, reason: 'the push service answered 403' });
   });
 
-  it('[PING-18] a message too long is shortened to what one record holds; too many sources are refused', async () => {
+  it('[PING-18] a message too long for one record is shortened; too many sources are refused', async () => {
     const { service, ping } = await bench();
     expect(await ping({ ...PING, message: '💧'.repeat(2_000) })).toMatchObject({
       status: 'accepted',
@@ -119,7 +119,7 @@ describe('a ping to a browser', () => {
     });
   });
 
-  it('[PING-26] a key that is no point of the curve, and what is no subscription, are refused', async () => {
+  it('[PING-26] a key that is not a point of the curve, and an invalid subscription, are refused', async () => {
     const { service, ping } = await bench();
     const auth = 'A'.repeat(22);
     const p256dh = Buffer.concat([Buffer.of(4), Buffer.alloc(64, 1)]).toString('base64url');
@@ -136,11 +136,11 @@ describe('what a push service answers', () => {
   const outcomeWhen = async (behaviour: WebPushBehaviour, parts: Partial<WebPushNotifierParts> = {}) =>
     (await bench(() => behaviour, parts)).ping();
 
-  it.each([200, 201, 202, 204])('[PING-27] %i: accepted', async (status) => {
+  it.each([200, 201, 202, 204])('[PING-27] %i means accepted', async (status) => {
     expect(await outcomeWhen({ status })).toEqual({ status: 'accepted' });
   });
 
-  it.each([404, 410])('[PING-27] %i retires the subscription', async (status) => {
+  it.each([404, 410])('[PING-27] %i removes the subscription', async (status) => {
     expect(await outcomeWhen({ status })).toEqual({
       status: 'retired',
       reason: `the push service answered ${status}`,
@@ -158,7 +158,7 @@ describe('what a push service answers', () => {
     [429, '12', 12_000],
     [503, '3', 3_000],
     [500, undefined, null],
-  ])('[PING-27] %i with Retry-After %s is tried again after %s ms', async (status, asked, waitMs) => {
+  ])('[PING-27] %i with Retry-After %s is retried after %s ms', async (status, asked, waitMs) => {
     const headers = asked === undefined ? {} : { 'retry-after': asked };
     expect(await outcomeWhen({ status, headers })).toEqual({
       status: 'failed',
@@ -175,7 +175,7 @@ describe('what a push service answers', () => {
     expect(service.taken.map(({ browser: name }) => name)).toEqual(['/push/b0']);
   });
 
-  it('[PING-27] no end of an answer is waited for: not of a silent one, not of a long one', async () => {
+  it('[PING-27] a silent answer and an endless answer are given up', async () => {
     expect(await outcomeWhen('silence', { timeoutMs: 300 })).toMatchObject({
       isAnswerLost: true,
       reason: 'the push service did not answer: no answer in 300 ms',
@@ -183,11 +183,11 @@ describe('what a push service answers', () => {
     expect(await outcomeWhen({ status: 201, body: 'x'.repeat(1_000_000) })).toEqual({ status: 'accepted' });
   });
 
-  it('[PING-27] a connection cut after the message was taken may have pinged the browser', async () => {
+  it('[PING-27] if the connection is cut after the message was taken, the browser may have been pinged', async () => {
     expect(await outcomeWhen('cut')).toMatchObject({ isAnswerLost: true, isFinal: false });
   });
 
-  it('[PING-30] a service that is down is left alone, and others are not', async () => {
+  it('[PING-30] a push service that is down is paused, and others are not', async () => {
     const { service, ping } = await bench(() => ({ status: 500 }));
     const { ping: pingElsewhere } = await bench();
     for (let count = 0; count < 5; count++) await ping();
@@ -196,7 +196,7 @@ describe('what a push service answers', () => {
     expect(await pingElsewhere()).toEqual({ status: 'accepted' });
   });
 
-  it('[PING-30] a call that broke before it was sent leaves it to the next to find out whether the service is back', async () => {
+  it('[PING-30] a call that failed before it was sent leaves the probe to the next call', async () => {
     let isBroken = false;
     const resolve: Resolve = (name) => {
       if (isBroken) throw new Error('broken');
@@ -213,7 +213,7 @@ describe('what a push service answers', () => {
   });
 });
 
-describe('where an endpoint may lead', () => {
+describe('allowed endpoints', () => {
   const elsewhere = async (host: string, parts: Partial<WebPushNotifierParts>) => {
     const { service, ping } = await bench(undefined, { hosts: ['*'], ...parts });
     const { port } = new URL(service.origin);
@@ -226,7 +226,7 @@ describe('where an endpoint may lead', () => {
       addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
   it.each(['169.254.169.254', '[fe80::1]', '[::ffff:169.254.169.254]', '0.0.0.0', '2852039166'])(
-    '[PING-28] %s is never called, even when private addresses may be',
+    '[PING-28] %s is never called, even if private addresses are allowed',
     async (host) => {
       const { outcome } = await elsewhere(host, { addressRules: { denyPrivate: false } });
       expect(outcome).toMatchObject({ isFinal: true, reason: 'the push service is at an address that is not allowed' });
@@ -240,7 +240,7 @@ describe('where an endpoint may lead', () => {
   });
 
   it.each([[['169.254.169.254']], [['127.0.0.1']], [['93.184.216.34', '10.0.0.1']]])(
-    '[PING-28] a name that leads to %s is not called',
+    '[PING-28] a name that resolves to %s is not called',
     async (addresses) => {
       const resolve = leadsTo(...addresses);
       const { outcome, taken } = await elsewhere('push.example', { resolve, addressRules: { denyPrivate: true } });
@@ -252,7 +252,7 @@ describe('where an endpoint may lead', () => {
     },
   );
 
-  it('[PING-28] the address that was judged is the one connected to', async () => {
+  it('[PING-28] the connection uses the address that was checked', async () => {
     const lookups: string[] = [];
     const resolve: Resolve = (name) => {
       lookups.push(name);
@@ -268,7 +268,7 @@ describe('where an endpoint may lead', () => {
     expect(lookups).toHaveLength(2);
   });
 
-  it('[PING-28] only push services the operator allows are called', async () => {
+  it('[PING-28] only push services on the list are called', async () => {
     const { service, ping } = await bench(undefined, { hosts: ['push.example'] });
     expect(await ping()).toMatchObject({
       isFinal: true,

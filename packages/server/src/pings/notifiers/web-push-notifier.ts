@@ -22,10 +22,10 @@ import { Vapid, type VapidKeys } from './vapid.ts';
 export interface WebPushNotifierParts {
   readonly keys: VapidKeys;
   readonly subject: string | null;
-  /** Push services that may be called. Endpoints are named by devices, and devices are not trusted. */
+  /** Push services that may be called. Endpoints come from devices, which are not trusted. */
   readonly hosts: readonly string[];
   readonly addressRules: AddressRules;
-  /** How long the push service keeps a ping for a browser that is away. */
+  /** How long the push service keeps a ping for an offline browser. */
   readonly ttlS: number;
   readonly clock: Clock;
   /** Measures durations: it is never set. Absent: `clock`. */
@@ -40,14 +40,14 @@ export interface WebPushNotifierParts {
 const TIMEOUT_MS = 10_000;
 const SOCKETS_PER_SERVICE_MAX = 32;
 const SOCKETS_MAX = 256;
-/** Push services whose failures are counted. */
+/** Push services that have a circuit breaker at once. */
 const SERVICES_MAX = 1_000;
 const GONE: ReadonlySet<number> = new Set([404, 410]);
 const TOO_MANY_REQUESTS = 429;
 
 /**
- * Carries pings to browsers by whatever push service their subscription names (RFC 8030), encrypted so that only the
- * browser can read them. Each service has a breaker of its own: they have nothing to do with each other.
+ * Sends pings to browsers by the push service of their subscription (RFC 8030), encrypted for the browser. Each push
+ * service has its own circuit breaker.
  */
 export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
   const { clock, hosts, addressRules, timeoutMs = TIMEOUT_MS } = parts;
@@ -82,16 +82,16 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
         return refused(`the ping is larger than the ${WEB_PUSH_PAYLOAD_BYTES_MAX} bytes a push service takes`);
       const content = encrypted(payload.body, subscription);
       if (content === null) return refused('the key p256dh of the subscription is no key');
-      const leave = breakers.of(url.origin).ask();
-      if (typeof leave === 'number') return failed('the push service is down', { retryAfterMs: leave });
+      const permit = breakers.of(url.origin).acquire();
+      if (typeof permit === 'number') return failed('the push service is down', { retryAfterMs: permit });
       try {
         const outcome = outcomeOf(await send(subscription, ping, content), clock.nowMs());
-        if (outcome.status === 'failed' && !outcome.isFinal) leave.fail(outcome.retryAfterMs);
-        else leave.succeed();
+        if (outcome.status === 'failed' && !outcome.isFinal) permit.fail(outcome.retryAfterMs);
+        else permit.succeed();
         return withNote(outcome, payload.note);
       } finally {
-        // Nothing was told when nothing could be sent at all.
-        leave.giveBack();
+        // Nothing was sent, so there is no result for the breaker.
+        permit.giveBack();
       }
     },
     close: () => agent.destroy(),
@@ -102,7 +102,7 @@ function withNote(outcome: PingOutcome, note: string | undefined): PingOutcome {
   return outcome.status === 'accepted' && note !== undefined ? { ...outcome, note } : outcome;
 }
 
-/** What the service worker of the app gets. Null: too large. */
+/** Returns the payload for the service worker of the app, or null if it is too large. */
 function webPushPayload({ id, sources, message, badge, sound, vibrateS }: PingMessage): FittedMessage | null {
   return fitMessage(message, WEB_PUSH_PAYLOAD_BYTES_MAX, (text) =>
     JSON.stringify({ ping_id: id, do_sync: sources, message: text, badge, sound, vibrate: vibrateS }),
@@ -141,7 +141,7 @@ function outcomeOf(reply: HttpsReply, nowMs: number): PingOutcome {
 
 class Breakers {
   readonly #parts: CircuitBreakerParts;
-  /** The one not used for longest comes first. */
+  /** Circuit breakers, least recently used first. */
   readonly #breakers = new Map<string, CircuitBreaker>();
 
   constructor({ clock, steadyClock = clock, dice }: Pick<WebPushNotifierParts, 'clock' | 'steadyClock' | 'dice'>) {

@@ -62,7 +62,7 @@ const clock = settableClock();
 const notify = (parts: Partial<WebhookNotifierParts> = {}) =>
   webhookNotifier({ url, secret: SECRET, clock, ...parts }).notify(TARGET, PING);
 
-/** Whether the message is signed with the key, as a receiver checks it: independently of the code that signs. */
+/** Verifies the signature as a receiver does, independent of the code that signs. */
 function isGenuine({ headers, body }: Received, key: Buffer): boolean {
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
   const expected = createHmac('sha256', key).update(signed).digest();
@@ -70,7 +70,7 @@ function isGenuine({ headers, body }: Received, key: Buffer): boolean {
   return version === 'v1' && timingSafeEqual(Buffer.from(given, 'base64'), expected);
 }
 
-/** What operators are told that a gateway gets: TARGET and PING in the words of the wire. */
+/** The sample in the documentation: TARGET and PING in the format of the wire. */
 function sampleInDocs(): unknown {
   const page = readFileSync(new URL('../../../../../docs/operating/pings.md', import.meta.url), 'utf8');
   const [, sample = ''] = /## Your own gateway.*?```json\n(.*?)```/s.exec(page) ?? [];
@@ -78,7 +78,7 @@ function sampleInDocs(): unknown {
 }
 
 describe('the webhook notifier', () => {
-  it('[PING-12] posts the ping and where it should go, signed as Standard Webhooks says', async () => {
+  it('[PING-12] the webhook gets the ping and its target, signed as defined by Standard Webhooks', async () => {
     answer = status(200, {}, '{"ok":true}');
     expect(await notify()).toEqual({ status: 'accepted' });
     const [first] = received;
@@ -96,7 +96,7 @@ describe('the webhook notifier', () => {
     expect(JSON.parse(first.body)).toEqual(sampleInDocs());
   });
 
-  it('[PING-12] a secret that is no base64 stands for its bytes, and the standard’s own example holds', async () => {
+  it('[PING-12] a secret that is not base64 stands for its bytes, and the example of the standard matches', async () => {
     answer = status(204);
     await notify({ secret: 'plain words' });
     expect(received.map((message) => isGenuine(message, Buffer.from('plain words')))).toEqual([true]);
@@ -108,7 +108,7 @@ describe('the webhook notifier', () => {
     });
   });
 
-  it('[PING-13] 410 retires the address; a refusal of the content is final; everything else is tried again', async () => {
+  it('[PING-13] 410 removes the address, a refusal of the content is final, and all else is retried', async () => {
     const outcomes: unknown[] = [];
     for (const code of [410, 400, 401, 404, 413, 422, 429, 500, 503]) {
       answer = status(code);
@@ -132,7 +132,7 @@ describe('the webhook notifier', () => {
     ]);
   });
 
-  it('[PING-13] Retry-After is honoured', async () => {
+  it('[PING-13] Retry-After is respected', async () => {
     answer = status(429, { 'retry-after': '120' });
     expect(await notify()).toMatchObject({ status: 'failed', retryAfterMs: 120_000 });
     const later = new Date(clock.nowMs() + 30_000).toUTCString();
@@ -155,7 +155,7 @@ describe('the webhook notifier', () => {
     expect(received.length).toBe(5);
   });
 
-  it('[PING-14] who does not answer, or not to the end, is not waited for', async () => {
+  it('[PING-14] a receiver that does not answer, or not to the end, is given up', async () => {
     let timeIsUp: () => void = () => undefined;
     const timers: Timers = {
       after: (_delayMs, callback) => {
@@ -171,7 +171,7 @@ describe('the webhook notifier', () => {
     expect(await notify({ timers })).toEqual(silent);
   });
 
-  it('[PING-14] an answer without end is cut off', async () => {
+  it('[PING-14] an endless answer is cut off', async () => {
     let sent = 0;
     answer = (response) => {
       const chunk = Buffer.alloc(4_096);
@@ -187,7 +187,7 @@ describe('the webhook notifier', () => {
     expect(sent).toBeLessThan(50_000_000);
   });
 
-  it('[PING-14] a failure tells neither the URL nor the address of the device', async () => {
+  it('[PING-14] a failure reveals neither the URL nor the address of the device', async () => {
     answer = (response) => response.destroy();
     const cut = await notify();
     expect(cut).toMatchObject({ status: 'failed', isFinal: false, isServiceDown: true, isAnswerLost: true });
@@ -201,7 +201,7 @@ describe('the webhook notifier', () => {
 });
 
 describe('the recording notifier', () => {
-  it('[PING-15] keeps the last pings, without the address', async () => {
+  it('[PING-15] the recording notifier keeps the last pings, without the address', async () => {
     const notifier = recordingNotifier({ clock, keptMax: 2 });
     for (const id of ['1', '2', '3']) {
       expect(await notifier.notify(TARGET, { ...PING, id })).toEqual({ status: 'accepted' });

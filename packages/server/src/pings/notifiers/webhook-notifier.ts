@@ -6,7 +6,7 @@ import { failed } from './outcomes.ts';
 
 export interface WebhookNotifierParts {
   readonly url: string;
-  /** Shared with whoever is at the URL. */
+  /** Shared with the receiver. */
   readonly secret: string;
   readonly clock: Clock;
   /** For the whole exchange. */
@@ -15,12 +15,12 @@ export interface WebhookNotifierParts {
 }
 
 const TIMEOUT_MS = 10_000;
-/** Read of an answer, so that the connection can be used again; what is longer is cut off. */
+/** Bytes that are read of an answer, so that the connection can be used again; longer answers are cut off. */
 const ANSWER_BYTES_MAX = 16_384;
-/** Those whose sender would have to change what it says: the same again would be refused again. */
+/** Statuses after which a retry would be refused again. */
 const FINAL_STATUSES: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 const TOO_MANY = 429;
-/** What goes wrong before anything has been sent. */
+/** Errors that occur before anything has been sent. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -32,9 +32,9 @@ const NOT_SENT: ReadonlySet<string> = new Set([
 const GONE = 410;
 
 /**
- * Hands pings to a gateway of the operator's by POST, signed as Standard Webhooks says. 2xx: accepted. 410: the address
- * is dead. Everything else has failed. Redirects are not followed: the address of a device goes where the operator said
- * and nowhere else.
+ * Posts pings to a gateway of the operator, signed as defined by Standard Webhooks. 2xx: accepted. 410: the address
+ * is dead. All else is a failure. Redirects are not followed, so that device addresses only go where the operator has
+ * configured.
  */
 export function webhookNotifier(parts: WebhookNotifierParts): Notifier {
   const { clock, timeoutMs = TIMEOUT_MS, timers = systemTimers } = parts;
@@ -56,7 +56,7 @@ export function webhookNotifier(parts: WebhookNotifierParts): Notifier {
   };
 }
 
-/** In the words of the wire; what a ping does not say is absent. */
+/** Members that the ping does not have are absent. */
 function bodyOf(target: PingTarget, { sources, message, badge, sound, vibrateS }: PingMessage): string {
   return JSON.stringify({
     type: 'ping',
@@ -82,7 +82,7 @@ async function post(
   id: string,
   signal: AbortSignal,
 ): Promise<Response> {
-  // Signed anew at every attempt, since a receiver does not take what is old; the id tells it that it is the same.
+  // Signed again at every attempt, because receivers refuse old timestamps; the id shows that it is the same ping.
   const signature = signWebhook(secret, { id, timestampS: Math.floor(clock.nowMs() / 1_000), body });
   const response = await fetch(url, {
     method: 'POST',
@@ -91,11 +91,11 @@ async function post(
     redirect: 'manual',
     signal,
   });
-  await readAway(response);
+  await discardBody(response);
   return response;
 }
 
-async function readAway(response: Response): Promise<void> {
+async function discardBody(response: Response): Promise<void> {
   let left = ANSWER_BYTES_MAX;
   for await (const chunk of response.body ?? []) {
     left -= chunk.length;
@@ -115,12 +115,12 @@ function outcomeOf({ status, headers }: Response, nowMs: number): PingOutcome {
   return failed(reason, status === TOO_MANY || status >= 500 ? { ...details, isServiceDown: true } : details);
 }
 
-/** The webhook may have taken it all the same. */
+/** The receiver may have processed the request. */
 function lost(reason: string): PingOutcome {
   return failed(reason, { isServiceDown: true, isAnswerLost: true });
 }
 
-/** The code of the system, never the message: that may contain the URL. */
+/** Returns the system code and never the message, which may contain the URL. */
 function causeOf(error: unknown): string {
   const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;

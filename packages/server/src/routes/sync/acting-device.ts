@@ -1,15 +1,17 @@
 import type { Bearer, DeviceId } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 
-const TOLD_UNITS_MAX = 80;
+const SHOWN_UNITS_MAX = 80;
 
-/** The device a token was made for. It may name itself and nobody else: other ids are answered as if there were none. */
+/**
+ * Returns the device that the token was issued for. A device can only name itself: other ids are refused as unknown.
+ */
 export function actingDevice(bearer: Bearer | null, named?: string): DeviceId & { readonly tokenId: string } {
   if (bearer === null || bearer.client === null) {
     throw new Refusal('forbidden', 'this token was not made for a device; log in at POST /sync/v1/login');
   }
   if (named !== undefined && named !== bearer.client) {
-    const told = named.length > TOLD_UNITS_MAX ? `${named.slice(0, TOLD_UNITS_MAX)}…` : named;
+    const told = named.length > SHOWN_UNITS_MAX ? `${named.slice(0, SHOWN_UNITS_MAX)}…` : named;
     throw new Refusal('client_not_found', `there is no client ${JSON.stringify(told.toWellFormed())} of this token`);
   }
   return { user: bearer.user, client: bearer.client, tokenId: bearer.tokenId };

@@ -18,7 +18,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newVapidKeys } from '../../pings/notifiers/vapid.ts';
 import { webPushNotifier } from '../../pings/notifiers/web-push-notifier.ts';
 
-/** What an app without any build step would serve: a page that says where modules are, and the modules as npm brings them. */
+/** An app without a build step: a page with an import map, and the modules as npm installs them. */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>App</title>
 <script type="importmap">${JSON.stringify({
   imports: {
@@ -31,7 +31,7 @@ const PACKAGES = new URL('../../../../', import.meta.url);
 
 const GUIDE = new URL('../docs/sdk/web-push.md', PACKAGES);
 
-/** A sample of the guide, by the word behind its language. */
+/** A sample of the guide, by the name after its language. */
 async function sample(name: string): Promise<string> {
   const [, code] = new RegExp(`^\`\`\`js ${name}\\n(.*?)^\`\`\`$`, 'ms').exec(await readFile(GUIDE, 'utf8')) ?? [];
   if (code === undefined) throw new Error(`there is no sample ${name}`);
@@ -73,7 +73,7 @@ afterAll(async () => {
   await new Promise((resolve) => app.close(resolve));
 });
 
-/** A page of the app with its device open, as the global `device`. */
+/** Opens a page of the app with its device as the global `device`. */
 async function openApp({ live = true, ...options }: PageOptions & { live?: boolean } = {}): Promise<Page> {
   const page = await browser.openPage(appUrl, options);
   await openDevice(page, { live });
@@ -93,7 +93,7 @@ const signIn = (page: Page, login: string) =>
 
 const held = (page: Page, id: string) => page.evaluate(`device.source('Order').get(${JSON.stringify(id)})?.attributes`);
 
-/** Resolves in the page once it holds of the device. */
+/** Resolves in the page when the condition holds for the device. */
 const until = (page: Page, condition: string) =>
   page.evaluate(`new Promise((resolve) => {
     const look = () => { if (${condition}) resolve(true); };
@@ -105,7 +105,7 @@ const until = (page: Page, condition: string) =>
 const kept = async (user: string, id: string) =>
   ((await admin.get(`/rc/v1/users/${user}/sources/Order/docs/md`)).body as Record<string, unknown>)[id];
 
-it('[SDK-15] in a real browser: signs in from another site, syncs, and hears of a change as it happens', async () => {
+it('[SDK-15] in a real browser a device signs in from another site, syncs, and receives a change as it happens', async () => {
   await makeUser(server, 'ada');
   await admin.post('/app/v1/Order/push_objects', { user_id: 'ada', objects: { o1: { total: 1, text: 'Übung 😀' } } });
   const page = await openApp();
@@ -116,7 +116,7 @@ it('[SDK-15] in a real browser: signs in from another site, syncs, and hears of 
   await until(page, "device.source('Order').get('o1').attributes.total === 2");
 });
 
-it('[SDK-15] what was changed without a network outlives the page, and is sent when the network is back', async () => {
+it('[SDK-15] in a real browser offline changes survive the page, and are sent when the network is back', async () => {
   await makeUser(server, 'bob');
   await admin.post('/app/v1/Order/push_objects', { user_id: 'bob', objects: { o1: { total: 1 } } });
   const page = await openApp();
@@ -133,7 +133,7 @@ it('[SDK-15] what was changed without a network outlives the page, and is sent w
   expect(await page.evaluate('device.uploads.list().length')).toBe(0);
 });
 
-it('[SDK-15] a second tab takes the device over, and the first is told so', async () => {
+it('[SDK-15] in a real browser a second tab takes over the device, and the first gets an error', async () => {
   await makeUser(server, 'eve');
   const first = await openApp();
   const second = await openApp({ context: first.context() });
@@ -142,7 +142,7 @@ it('[SDK-15] a second tab takes the device over, and the first is told so', asyn
   await expect(refused).rejects.toThrow(/another tab or window has opened this device/);
 });
 
-it('[SDK-16] the service worker of the guide shows what a ping says, and has an open page synchronise', async () => {
+it('[SDK-16] the service worker of the guide shows the message of a ping and makes an open page synchronise', async () => {
   await makeUser(server, 'pia');
   const page = await openApp({ live: false, permissions: ['notifications'] });
   await signIn(page, 'pia');
@@ -161,7 +161,7 @@ it('[SDK-16] the service worker of the guide shows what a ping says, and has an 
   expect(shown).toEqual([['My app', 'Grüße 💧']]);
 });
 
-/** Gives the page's service worker a push, as the push service would, after the browser has decrypted it. */
+/** Delivers a push to the service worker of the page, as the browser does after decryption. */
 async function deliverPush(page: Page, data: string): Promise<void> {
   const devTools = await page.context().newCDPSession(page);
   const updated = new Promise<string | undefined>((resolve) => {
@@ -175,7 +175,7 @@ async function deliverPush(page: Page, data: string): Promise<void> {
   await devTools.send('ServiceWorker.deliverPushMessage', { origin: appUrl, registrationId, data });
 }
 
-/** What the browser decrypts of a ping: here the stand-in of its push service has done it, with the browser's keys. */
+/** The decrypted payload of a ping, decrypted by the fake push service with the keys of the browser. */
 async function webPushPayload(): Promise<string> {
   const keys = newVapidKeys();
   const clock = settableClock();

@@ -8,7 +8,7 @@ import { DeviceAttributes } from '../request-shapes.ts';
 import { ClientId, names } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 
-/** What a device may say of itself is for admission, which names whatever is wrong with it. */
+/** Admission checks the attributes of a device and names each mistake. */
 const Attributes = Type.Object({}, { additionalProperties: true, ...documentedAs(DeviceAttributes) });
 const Registered = Type.Object(
   { client_id: ClientId },

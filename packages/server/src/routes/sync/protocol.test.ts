@@ -8,7 +8,7 @@ let admin: Caller;
 let anna: TestDevice;
 let tablet: TestDevice;
 let bob: TestDevice;
-/** Sources of one test alone. */
+/** Sources of one test. */
 let names: { readonly shared: string; readonly own: string };
 let tests = 0;
 
@@ -82,7 +82,7 @@ interface Place {
   readonly base: number | null;
 }
 
-/** What administrators see of a device. It is noted after the answer has left, so it may take some looks. */
+/** What administrators see of a device. It is stored after the answer, so it may take several reads. */
 async function placeOf({ id }: TestDevice, source: string, isThere: (cursor: Place) => boolean) {
   for (let looks = 0; looks < 1_000; looks++) {
     const { body } = await admin.get(`/rc/v1/clients/${id}`);
@@ -97,7 +97,7 @@ const many = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${index}`, { n: index, name: `object ${index}` }]));
 
 describe('sources', () => {
-  it('[SYNC-6] a device is told what it can synchronise, and how', async () => {
+  it('[SYNC-6] a device gets the list of its sources and their settings', async () => {
     await declare(`Bulk ${tests}`, { sync_type: 'bulk_only', read_only: true, conflicts: 'detect' });
     const { body } = await anna.api.get('/sync/v1/sources');
     const { sources } = body as { sources: { name: string }[] };
@@ -119,7 +119,7 @@ describe('sources', () => {
 });
 
 describe('pulling', () => {
-  it('[SYNC-7] all sources in one round trip, each from its own token, until the device holds what the server holds', async () => {
+  it('[SYNC-7] one request pulls all sources, each from its own token, until the device has the state of the server', async () => {
     await push(names.shared, many(7));
     await push(names.own, { 1: { a: 1, b: 1 }, 2: { a: 2 } }, 'anna');
     const held = { shared: new HeldObjects(), own: new HeldObjects() };
@@ -148,7 +148,7 @@ describe('pulling', () => {
     });
   });
 
-  it('[SYNC-7] hard names and values arrive exactly, as keys of the answer and inside it', async () => {
+  it('[SYNC-7] unusual names and values arrive exactly, as keys and as values', async () => {
     const hard = ['constructor', 'toString', 'a"b', 'a\\b', '😀', '\u2028', '{}', ' '];
     for (const name of hard) {
       const source = `${names.shared} ${name}`;
@@ -159,7 +159,7 @@ describe('pulling', () => {
     }
   });
 
-  it('[SYNC-8] a source that cannot be pulled does not spoil the others', async () => {
+  it('[SYNC-8] a source that cannot be pulled does not affect the others', async () => {
     const bulk = `Bulk ${tests}`;
     await declare(bulk, { sync_type: 'bulk_only' });
     const { sources } = await pull(anna, { Nope: null, '*': null, __proto__x: null, [bulk]: 'x', [names.own]: null });
@@ -172,7 +172,7 @@ describe('pulling', () => {
     expect((await pull(anna, {})).sources).toEqual({});
   });
 
-  it('[SYNC-8] what is no pull is refused', async () => {
+  it('[SYNC-8] an invalid pull is refused', async () => {
     const { api, id: client_id } = anna;
     const bodies: readonly unknown[] = [
       {},
@@ -201,7 +201,7 @@ describe('pulling', () => {
     );
   });
 
-  it('[SYNC-9] a forged, future, foreign or ancient token starts over with the caller’s own data', async () => {
+  it('[SYNC-9] a forged, future, foreign or outdated token starts over with the caller’s own data', async () => {
     await push(names.own, { mine: { a: 1 } }, 'anna');
     await push(names.own, { 'of bob': { secret: 1 } }, 'bob');
     await push(names.shared, many(3));
@@ -233,7 +233,7 @@ describe('pulling', () => {
     expect(await pullOne(anna, names.own, own.token)).toMatchObject({ reset: true, put: { other: { b: 1 } } });
   });
 
-  it('[SYNC-9] tombstones that were forgotten cost whoever needed them a start over, never a gap', async () => {
+  it('[SYNC-9] a device that needs trimmed tombstones starts over and never misses one', async () => {
     await push(names.shared, many(3));
     const held = await catchUp(anna, names.shared);
     const { token: away } = held;
@@ -249,7 +249,7 @@ describe('pulling', () => {
     expect([...held.objects.keys()]).toEqual(['o0', 'o2']);
   });
 
-  it('[SYNC-10] told to start over, a device does, and its place is what administrators see', async () => {
+  it('[SYNC-10] a device that is told to start over does so, and administrators see its position', async () => {
     await push(names.shared, many(3));
     const held = await catchUp(anna, names.shared);
     expect(await pullOne(anna, names.shared, held.token)).not.toHaveProperty('reset');
@@ -272,7 +272,7 @@ describe('pulling', () => {
 });
 
 describe('uploading', () => {
-  it('[SYNC-11] an upload has its effect once, its outcome as often as asked, and reaches the others', async () => {
+  it('[SYNC-11] an upload takes effect once, its outcome can be read repeatedly, and it reaches other devices', async () => {
     const create = { op_id: 'c1', source: names.own, op: 'create', id: 'n1', attributes: { a: 1, b: 1 } };
     const applied = { op_id: 'c1', source: names.own, status: 'applied', id: 'n1' };
     expect(await upload(anna, create)).toEqual([applied]);
@@ -290,7 +290,7 @@ describe('uploading', () => {
     expect((await catchUp(tablet, names.own)).objects.size).toBe(0);
   });
 
-  it('[SYNC-11] an outcome is told with every pull until it is acknowledged', async () => {
+  it('[SYNC-11] an outcome comes with every pull until it is acknowledged', async () => {
     await upload(anna, { op_id: 'x1', source: names.own, op: 'create', id: 'n1', attributes: { a: 1 } });
     for (let count = 0; count < 2; count++) {
       expect((await pull(anna, { [names.own]: null })).outcomes).toMatchObject([{ op_id: 'x1', status: 'applied' }]);
@@ -301,7 +301,7 @@ describe('uploading', () => {
     expect((await pull(anna, { [names.own]: null })).outcomes).toEqual([]);
   });
 
-  it('[SYNC-12] what is rejected does not stop the others, and comes with the object as it is', async () => {
+  it('[SYNC-12] a rejected upload does not stop the others, and its outcome contains the current object', async () => {
     await push(names.own, { 1: { a: 1 } }, 'anna');
     await push(names.own, { 1: { secret: 1 } }, 'bob');
     const readOnly = `Fixed ${tests}`;
@@ -323,7 +323,7 @@ describe('uploading', () => {
     ]);
   });
 
-  it('[SYNC-12] where the source asks for it, what somebody else has changed since is a conflict', async () => {
+  it('[SYNC-12] with conflict detection, a change to an object that was changed since is a conflict', async () => {
     const careful = `Careful ${tests}`;
     await declare(careful, { conflicts: 'detect', partition_type: 'app' });
     await push(careful, { 1: { a: 1, b: 1 } });
@@ -345,7 +345,7 @@ describe('uploading', () => {
     });
   });
 
-  it('[SYNC-12] what is no push is refused, and nothing of it is done', async () => {
+  it('[SYNC-12] an invalid push is refused, and nothing of it is applied', async () => {
     const { api, id: client_id } = anna;
     const good = { op_id: 'ok', source: names.own, op: 'create', id: 'n', attributes: { a: 1 } };
     const bad: readonly unknown[] = [
@@ -372,7 +372,7 @@ describe('uploading', () => {
     expect((await catchUp(anna, names.own)).objects.size).toBe(0);
   });
 
-  it('[SYNC-13] what was pulled and uploaded is counted by source', async () => {
+  it('[SYNC-13] pulls and uploads are counted by source', async () => {
     await upload(anna, { op_id: 's1', source: names.own, op: 'create', id: 'n', attributes: { a: 1 } });
     await pull(anna, { [names.own]: null, Nope: null });
     await upload(anna, { op_id: 's2', source: 'Nope', op: 'create', id: 'n', attributes: { a: 1 } });
@@ -383,7 +383,7 @@ describe('uploading', () => {
 });
 
 describe('listening', () => {
-  it('[EVENT-2] whoever listens hears of pushes, documents and uploads that concern it, and of nothing else', async () => {
+  it('[EVENT-2] a listening device gets events about pushes, documents and uploads that concern it, and no others', async () => {
     const [onTablet, ofBob] = [await tablet.listen(), await bob.listen()];
     await push(names.own, { 1: { a: 1 } }, 'anna');
     expect(await onTablet.next()).toEqual({ name: 'changed', data: { source: names.own } });
@@ -392,7 +392,7 @@ describe('listening', () => {
     const md = `/rc/v1/users/anna/sources/${encodeURIComponent(names.own)}/docs/md`;
     expect((await admin.post(md, { data: { 2: { b: 1 } } })).status).toBe(200);
     expect(await onTablet.next()).toEqual({ name: 'changed', data: { source: names.own } });
-    // What changes nothing is no news, so the next thing both hear of is the shared one.
+    // A push without changes causes no event, so the next event for both is about the shared source.
     await push(names.own, { 2: { b: 1 } }, 'anna');
     await push(names.shared, { 1: { a: 1 } });
     const changed = { name: 'changed', data: { source: names.shared } };
@@ -401,7 +401,7 @@ describe('listening', () => {
     ofBob.close();
   });
 
-  it('[EVENT-1] is answered as a stream that nobody keeps, and by HEAD without one', async () => {
+  it('[EVENT-1] an event stream must not be cached, and HEAD gets only its headers', async () => {
     const reader = await anna.listen();
     expect(reader.headers).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -415,7 +415,7 @@ describe('listening', () => {
     reader.close();
   });
 
-  it('[EVENT-9] does not keep the server from stopping', async () => {
+  it('[EVENT-9] event streams do not delay the stop of the server', async () => {
     const other = await startTestServer({ shutdownGraceMs: 600_000 });
     await makeUser(other, 'anna');
     const reader = await (await openDevice(other, 'anna')).listen();
@@ -425,7 +425,7 @@ describe('listening', () => {
 });
 
 describe('searching', () => {
-  it('[SYNC-14] needs a source that can', async () => {
+  it('[SYNC-14] a search needs a source that supports it', async () => {
     const search = (source: unknown) => anna.api.post('/sync/v1/search', { source, params: { text: 'x' } });
     expect(await search(names.shared)).toMatchObject({ status: 404, code: 'search_not_available' });
     expect(await search('Nope')).toMatchObject({ status: 404, code: 'source_not_found' });

@@ -39,14 +39,14 @@ const pull = route({
   },
 });
 
-/** Only of sources that exist, which a page proves: strangers cannot grow the set of metrics. */
+/** Counts only sources that exist, since there is a page of them: strangers cannot grow the set of metrics. */
 function countPages({ tidemark, nowMs }: RouteContext, { pages }: DevicePull, elapsedMs: number): void {
   for (const { source, page } of pages) {
     if (!('error' in page)) tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
   }
 }
 
-/** Pages are text already; what is between them is all that is written here. */
+/** Pages are text already; only the text between them is written here. */
 function partsOf({ pages, outcomes }: DevicePull): readonly TextPart[] {
   const parts: TextPart[] = [];
   for (const { source, page } of pages) {

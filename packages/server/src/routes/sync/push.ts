@@ -23,7 +23,7 @@ const push = route({
   },
 });
 
-/** Only what was applied counts, so the source exists. */
+/** Counts only applied uploads, whose source exists. */
 function countUploads(
   { tidemark, nowMs }: RouteContext,
   changes: readonly Upload[],

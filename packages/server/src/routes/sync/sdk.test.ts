@@ -19,7 +19,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** A device of the SDK with nothing replaced. */
+/** A device of the SDK with its default platform. */
 async function signedIn(options: { readonly live?: boolean } = {}): Promise<Device> {
   const device = await openDevice({ url: server.url, live: false, ...options });
   onTestFinished(() => device.close());
@@ -41,7 +41,7 @@ const until = (device: Device, condition: () => boolean, source = 'Order') =>
   });
 
 describe('the SDK and the server', () => {
-  it('[SDK-1] a device hears of a change while it rests, and the server of one made there', async () => {
+  it('[SDK-1] an idle device receives a change, and the server one made at the device', async () => {
     const [one, other] = [await signedIn({ live: true }), await signedIn({ live: true })];
     await Promise.all([one.sync(), other.sync()]);
     await until(other, () => other.status.getSnapshot().isLive);
@@ -52,7 +52,7 @@ describe('the SDK and the server', () => {
     expect([one.problems.list(), other.problems.list()]).toEqual([[], []]);
   });
 
-  it('[VALUE-8] names that some versions of V8 take for each other arrive as they are, in both directions', async () => {
+  it('[VALUE-8] names that some versions of V8 confuse arrive unchanged in both directions', async () => {
     const objects = {
       n1: { a: 1, '\\': 2, deep: { b: 1, '\\': 2 } },
       n2: { a: 1, '"': 2, deep: { b: 1, '\n': 2 } },
@@ -70,7 +70,7 @@ describe('the SDK and the server', () => {
     expect(device.problems.list()).toEqual([]);
   });
 
-  it('[SDK-9] a catalogue that is only given as a snapshot comes compressed, whole and with its checksum', async () => {
+  it('[SDK-9] a source that is only available as a snapshot arrives compressed, complete and with its checksum', async () => {
     const objects = Object.fromEntries(Array.from({ length: 1_200 }, (_, n) => [`p${n}`, { n, text: 'x'.repeat(50) }]));
     await push('Catalogue', objects);
     const device = await signedIn();
@@ -86,7 +86,7 @@ describe('the SDK and the server', () => {
     expect([device.source('Catalogue').get('p8')?.isPending, device.uploads.list()]).toEqual([false, []]);
   });
 
-  it('[UP-8] a conflict is told with what the server has', async () => {
+  it('[UP-8] a conflict contains the current object of the server', async () => {
     await push('Order', { c: { a: 1 } });
     const device = await signedIn();
     await device.sync();
@@ -99,7 +99,7 @@ describe('the SDK and the server', () => {
     expect(device.problems.list()).toMatchObject([{ error: { code: 'object_changed' }, current: { a: 'theirs' } }]);
   });
 
-  it('[SESSION-2] signing out ends the token; what the device says about itself reaches the server', async () => {
+  it('[SESSION-2] signing out ends the token, and attributes of the device reach the server', async () => {
     const device = await signedIn();
     const { clientId } = device.status.getSnapshot();
     await device.describe({ device_type: 'android', device_pin: 'pin-1' });
@@ -110,7 +110,7 @@ describe('the SDK and the server', () => {
     expect(device.status.getSnapshot().mode).toBe('signed_out');
   });
 
-  it('[SESSION-4] a user whose password was changed has to sign in again, and loses nothing', async () => {
+  it('[SESSION-4] a user whose password was changed has to sign in again and loses no data', async () => {
     await makeUser(server, 'bob');
     const device = await openDevice({ url: server.url, live: false });
     onTestFinished(() => device.close());

@@ -20,13 +20,13 @@ afterAll(async () => {
   await server.close();
 });
 
-/** The code of the answer to a call that needs nothing but a good token. */
+/** Returns the code of a call that needs only a valid token. */
 async function standing({ api, id }: TestDevice): Promise<string | null> {
   return (await api.put(`/sync/v1/clients/${id}`, {})).code;
 }
 
 async function renew(device: TestDevice): Promise<TestDevice> {
-  // Which token is older is only known by the millisecond.
+  // The order of tokens is known by the millisecond only.
   for (const nowMs = Date.now(); Date.now() === nowMs; );
   const { status, body } = await device.api.post('/sync/v1/token', {});
   expect(status).toBe(200);
@@ -34,7 +34,7 @@ async function renew(device: TestDevice): Promise<TestDevice> {
 }
 
 describe('login', () => {
-  it('[SYNC-1] gives a token for one user and one device, and when it ends', async () => {
+  it('[SYNC-1] a login returns a token for one user and one device, with its expiry', async () => {
     const { session, id } = await openDevice(server, 'anna');
     expect(session).toEqual({
       token: expect.stringMatching(/^tmk_/),
@@ -47,7 +47,7 @@ describe('login', () => {
     expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ client_id: id, user_id: 'anna' });
   });
 
-  it('[SYNC-1] a device keeps its id; an id that is unknown, no name or somebody else’s is replaced by a new one', async () => {
+  it('[SYNC-1] a device keeps its id; an unknown, invalid or foreign id is replaced by a new one', async () => {
     const first = await openDevice(server, 'anna');
     expect((await openDevice(server, 'anna', first.id)).id).toBe(first.id);
     const ofBob = await openDevice(server, 'bob');
@@ -59,7 +59,7 @@ describe('login', () => {
     expect((await admin.get(`/rc/v1/clients/${ofBob.id}`)).body).toMatchObject({ user_id: 'bob' });
   });
 
-  it('[SYNC-2] a wrong password and an unknown login are refused alike', async () => {
+  it('[SYNC-2] a wrong password and an unknown login get the same refusal', async () => {
     for (const body of [
       { login: 'anna', password: 'wrong' },
       { login: 'nobody', password: USER_PASSWORD },
@@ -70,7 +70,7 @@ describe('login', () => {
     expect(await door.post('/sync/v1/login', { login: 'anna', password: 'x', more: 1 })).toMatchObject({ status: 400 });
   });
 
-  it('[SYNC-2] whoever guesses is slowed down, at both doors together', async () => {
+  it('[SYNC-2] failed logins are limited over both login routes together', async () => {
     const other = await startTestServer();
     const caller = new Caller(other.url, null);
     const codes: (string | null)[] = [];
@@ -83,7 +83,7 @@ describe('login', () => {
     await other.close();
   });
 
-  it('[SYNC-2] is written down, with who tried', async () => {
+  it('[SYNC-2] logins are audited with the login that was tried', async () => {
     await openDevice(server, 'anna');
     await door.post('/sync/v1/login', { login: 'bob', password: 'wrong' });
     const { body } = await admin.get('/rc/v1/audit?limit=2');
@@ -95,7 +95,7 @@ describe('login', () => {
 });
 
 describe('a token', () => {
-  it('[SYNC-3] is renewed before it ends; the one it was asked for with stays, older ones end', async () => {
+  it('[SYNC-3] a token is renewed before it expires; the token used for it stays valid, older ones end', async () => {
     const first = await openDevice(server, 'anna');
     const second = await renew(first);
     expect([second.id, second.session.user_id]).toEqual([first.id, 'anna']);
@@ -108,7 +108,7 @@ describe('a token', () => {
     ]);
   });
 
-  it('[SYNC-3] ends when the device signs out, which stays registered', async () => {
+  it('[SYNC-3] a token ends when the device signs out, and the device stays registered', async () => {
     const first = await openDevice(server, 'anna');
     const second = await renew(first);
     const reader = await second.listen();
@@ -121,7 +121,7 @@ describe('a token', () => {
     expect((await openDevice(server, 'anna', first.id)).id).toBe(first.id);
   });
 
-  it('[SYNC-3] ends when the device is deleted, by itself or by an administrator', async () => {
+  it('[SYNC-3] a token ends when the device is deleted, by itself or by an administrator', async () => {
     const [one, other, kept] = [
       await openDevice(server, 'anna'),
       await openDevice(server, 'anna'),
@@ -140,7 +140,7 @@ describe('a token', () => {
     expect((await openDevice(server, 'anna', one.id)).id).not.toBe(one.id);
   });
 
-  it('[SYNC-3] ends when the password changes or the user is deleted', async () => {
+  it('[SYNC-3] a token ends when the password changes or the user is deleted', async () => {
     await makeUser(server, 'carl');
     const first = await openDevice(server, 'carl');
     await admin.put('/rc/v1/users/carl', { attributes: { password: USER_PASSWORD } });
@@ -152,7 +152,7 @@ describe('a token', () => {
     expect((await second.api.post('/sync/v1/token', {})).code).toBe('token_invalid');
   });
 
-  it('[SYNC-3] ends when its time is over', async () => {
+  it('[SYNC-3] a token ends when it expires', async () => {
     const brief = await startTestServer({ devices: { ...server.config.devices, tokenTtlS: 1 } });
     await makeUser(brief, 'anna');
     const device = await openDevice(brief, 'anna');
@@ -163,7 +163,7 @@ describe('a token', () => {
   });
 });
 
-describe('who may call', () => {
+describe('permissions', () => {
   const calls = (api: Caller, id: string) => [
     api.post('/sync/v1/token', {}),
     api.delete('/sync/v1/token'),
@@ -180,7 +180,7 @@ describe('who may call', () => {
   ];
   const codesOf = async (api: Caller, id: string) => (await Promise.all(calls(api, id))).map(({ code }) => code);
 
-  it('[SYNC-4] the token of an administrator is no device, nor is one that was made for none', async () => {
+  it("[SYNC-4] an administrator's token and a token without a device cannot use the routes for devices", async () => {
     const { id } = await openDevice(server, 'anna');
     expect(new Set(await codesOf(admin, id))).toEqual(new Set(['forbidden']));
     for (const scopes of [['device'], ['admin', 'device'], ['read', 'push', 'device']]) {
@@ -192,7 +192,7 @@ describe('who may call', () => {
     expect(new Set(await codesOf(door, id))).toEqual(new Set(['token_missing']));
   });
 
-  it('[SYNC-4] the token of a device opens nothing else', async () => {
+  it('[SYNC-4] a device token can only use the routes for devices', async () => {
     const { api } = await openDevice(server, 'admin').catch(() => openDevice(server, 'anna'));
     const replies = await Promise.all([
       api.get('/rc/v1/users'),
@@ -204,7 +204,7 @@ describe('who may call', () => {
     expect(new Set(replies.map(({ code }) => code))).toEqual(new Set(['forbidden']));
   });
 
-  it('[SYNC-4] another device, of the same user or of another, is answered as if there were none', async () => {
+  it('[SYNC-4] the id of another device, of any user, is refused as unknown', async () => {
     const device = await openDevice(server, 'anna');
     for (const other of [await openDevice(server, 'anna'), await openDevice(server, 'bob'), { id: 'nobody' }]) {
       const replies = await Promise.all([
@@ -221,8 +221,8 @@ describe('who may call', () => {
   });
 });
 
-describe('what a device says of itself', () => {
-  it('[SYNC-5] is kept under its own id, by POST and by PUT', async () => {
+describe('attributes of a device', () => {
+  it('[SYNC-5] attributes of a device are stored under its id, by POST and by PUT', async () => {
     const { api, id } = await openDevice(server, 'anna');
     const pin = { device_type: 'ios', device_pin: 'ab'.repeat(32), device_port: 80 };
     expect((await api.post('/sync/v1/clients', pin)).body).toEqual({ client_id: id });
@@ -238,7 +238,7 @@ describe('what a device says of itself', () => {
   });
 
   it.each(['User', '__proto__', '../x', 'IOS', '', 7, [], {}, true])(
-    '[HARD-50] device_type %j is refused, and changes nothing',
+    '[HARD-50] device_type %j is refused and changes nothing',
     async (device_type) => {
       const { api, id } = await openDevice(server, 'anna');
       const refused = { status: 422, code: 'invalid_value' };
@@ -248,7 +248,7 @@ describe('what a device says of itself', () => {
     },
   );
 
-  it('[HARD-50] nor can it say what the server keeps', async () => {
+  it('[HARD-50] a device cannot set attributes that the server manages', async () => {
     const { api, id } = await openDevice(server, 'anna');
     for (const name of ['user_id', 'last_sync', 'created_at']) {
       expect((await api.post('/sync/v1/clients', { [name]: 'bob' })).code).toBe('immutable_attribute');

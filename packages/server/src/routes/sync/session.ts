@@ -6,7 +6,7 @@ import { type RouteContext, route } from '../../http/route.ts';
 import { Empty } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 
-/** Everybody may send one, so it is no larger than its members can be. */
+/** Anybody may send this body, so it is as small as its members allow. */
 const LOGIN_BYTES_MAX = 16_384;
 
 const login = route({
@@ -38,7 +38,7 @@ const login = route({
   },
 });
 
-/** The id the device had before, if it is this user's. */
+/** Returns the previous id of the device if it belongs to this user. */
 async function ownClient({ tidemark }: RouteContext, login: string, wanted: string | null): Promise<string | null> {
   const isName = wanted !== null && nameProblem('client', wanted) === null;
   return isName && (await tidemark.clients.isOf(login, wanted)) ? wanted : null;

@@ -3,7 +3,7 @@ import { answerJson, Caller, EventReader, makeUser, openDevice, openFakeBackend 
 import { startTestServer, testConfig } from '@tidemark/testing/server';
 import { expect, it } from 'vitest';
 
-it('[FRESH-14] [FRESH-15] a pull does not wait for a slow backend, and an event tells the device when its data is there', async () => {
+it('[FRESH-14] [FRESH-15] a pull does not wait for a slow backend, and an event tells the device when its data has arrived', async () => {
   const backendSettings = { ...testConfig('.').backend, secret: 'a secret of the test', pullWaitMs: 1 };
   const server = await startTestServer({ backend: backendSettings });
   const backend = await openFakeBackend(() => 'a secret of the test');
@@ -33,7 +33,7 @@ it('[FRESH-14] [FRESH-15] a pull does not wait for a slow backend, and an event 
     answerJson(await query, { s: { n: 2 } });
     let told = await events.next();
     expect(told).toEqual({ name: 'changed', data: { source: 'Slow' } });
-    // The first event is that of the commit; the last one comes when the refresh is over.
+    // The first event is about the commit, the last one comes when the refresh has ended.
     for (let pulls = 0; pulls < 3; pulls++) {
       const { sources } = (await pull()).body as { sources: { Slow: { put: unknown; error?: unknown } } };
       expect(sources.Slow.put).toEqual({ s: { n: 2 } });

@@ -43,7 +43,7 @@ const many = (count: number, from = 0) =>
     Array.from({ length: count }, (_, index) => [`o${from + index}`, { text: `é ${from + index}`.repeat(9) }]),
   );
 
-/** The answer as it comes over the wire. */
+/** The undecoded answer. */
 async function call(
   { session }: TestDevice,
   path: string,
@@ -88,7 +88,7 @@ async function readAll(device: TestDevice, source: string, held = new HeldObject
 
 describe('a snapshot', () => {
   it.each([0, 1, PAGE_OBJECTS - 1, PAGE_OBJECTS, PAGE_OBJECTS + 1, 2 * PAGE_OBJECTS + 1])(
-    '[SNAP-1] of %i objects is all of them, page by page, and ends with what checks them',
+    '[SNAP-1] a snapshot of %i objects contains all of them in pages, and ends with count and checksum',
     async (count) => {
       const source = await newSource(`Whole${count}`);
       if (count > 0) await push(source, many(count));
@@ -97,14 +97,14 @@ describe('a snapshot', () => {
       expect(Object.fromEntries(held.objects)).toEqual(many(count));
       expect(pages.map(({ more }) => more)).toEqual([...Array(pages.length - 1).fill(true), false]);
       expect(pages).toHaveLength(Math.max(1, Math.ceil(count / PAGE_OBJECTS)));
-      // From there on it goes on by pulling.
+      // After that the device continues by pulling.
       const pull = { client_id: anna.id, sources: { [source]: { token: held.token } } };
       const { body } = await anna.api.post('/sync/v1/pull', pull);
       expect(body).toMatchObject({ sources: { [source]: { token: held.token, more: false } } });
     },
   );
 
-  it('[SNAP-1] is the way of sources that give no single pages', async () => {
+  it('[SNAP-1] a snapshot works for sources that do not allow pages', async () => {
     const source = await newSource('Bulk', { sync_type: 'bulk_only' });
     await push(source, many(120));
     const pull = { client_id: anna.id, sources: { [source]: {} } };
@@ -118,7 +118,7 @@ describe('a snapshot', () => {
     expect(await readAll(anna, source, held)).toMatchObject([{ patch: { o1: { text: 'new' } }, more: false }]);
   });
 
-  it('[SNAP-2] that broke off goes on after its last whole line, wherever that was', async () => {
+  it('[SNAP-2] an interrupted snapshot continues after its last complete line', async () => {
     const source = await newSource('Resumed');
     await push(source, many(220));
     for (let lines = 1; lines <= 4; lines++) {
@@ -135,7 +135,7 @@ describe('a snapshot', () => {
     }
   });
 
-  it('[SNAP-3] is consistent with the token at its end while writes go on', async () => {
+  it('[SNAP-3] a snapshot is consistent with its final token while writes go on', async () => {
     const source = await newSource('Busy');
     await push(source, many(300));
     for (let round = 0; round < 5; round++) {
@@ -157,7 +157,7 @@ describe('a snapshot', () => {
     }
   });
 
-  it('[SNAP-3] does not chase for ever who writes faster than it is read', async () => {
+  it('[SNAP-3] a snapshot ends even if writes are faster than its reader', async () => {
     const source = await newSource('Chased');
     await push(source, many(10));
     const held = new HeldObjects();
@@ -173,7 +173,7 @@ describe('a snapshot', () => {
     expect(held.objects.size).toBe(PAGE_OBJECTS + 5);
   });
 
-  it('[SNAP-4] is compressed as the caller allows, and the same in every coding', async () => {
+  it('[SNAP-4] a snapshot is compressed as the caller allows, with the same content in every coding', async () => {
     const source = await newSource('Coded');
     await push(source, many(180));
     const texts: string[] = [];
@@ -193,7 +193,7 @@ describe('a snapshot', () => {
     expect(texts[0]?.trim().split('\n')).toHaveLength(4);
   });
 
-  it.each(CONTENT_CODINGS)('[SNAP-4] in $name can be read line by line as it comes', async (coding) => {
+  it.each(CONTENT_CODINGS)('[SNAP-4] a snapshot in $name can be read line by line as it arrives', async (coding) => {
     const source = await newSource(`Streamed_${coding.name}`);
     await push(source, many(180));
     const response = await open(anna, source, null, { 'accept-encoding': coding.name });
@@ -202,7 +202,7 @@ describe('a snapshot', () => {
     expect(held.objects.size).toBe(180);
   });
 
-  it('[SNAP-5] of somebody else’s data there is none, and of what does not exist neither', async () => {
+  it('[SNAP-5] a snapshot of data of another user, or of an unknown source, is refused', async () => {
     const source = await newSource('Own', { partition_type: 'user' });
     await push(source, { secret: { a: 1 } }, 'bob');
     const ofBob = new HeldObjects();
@@ -229,7 +229,7 @@ describe('answers to pulls', () => {
     return { headers: response.headers, bytes: await buffer(response) };
   }
 
-  it('[WIRE-1] are the same in every coding, and say that they depend on it', async () => {
+  it('[WIRE-1] answers to pulls are the same in every coding, with a Vary header', async () => {
     const source = await newSource('Pulled');
     await push(source, many(50));
     const answers = await Promise.all(
@@ -247,10 +247,10 @@ describe('answers to pulls', () => {
   });
 });
 
-describe('snapshots at once', () => {
-  it('[SNAP-9] one more than a device may have is refused until one of them has ended', async () => {
+describe('concurrent snapshots', () => {
+  it('[SNAP-9] one snapshot more than a device may have is refused until one has ended', async () => {
     const source = await newSource('Slots');
-    // More than sockets hold, so that none of them ends before it is read.
+    // More than socket buffers hold, so that none ends before it is read.
     for (let part = 0; part < 4; part++) {
       await push(
         source,
@@ -264,7 +264,7 @@ describe('snapshots at once', () => {
     expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, String(SNAPSHOT_RETRY_AFTER_S)]);
     expect(JSON.parse((await buffer(refused)).toString())).toMatchObject({ code: 'rate_limited' });
     expect((await open(bob, source)).statusCode).toBe(200);
-    // Neither one that is read to its end, nor one that is broken off, nor a refused one keeps its slot.
+    // A complete, an interrupted and a refused snapshot all release their slot.
     const [read, ...broken] = streams;
     if (read === undefined) throw new Error('no stream');
     await buffer(read);
