@@ -10,7 +10,7 @@ export interface DeviceUserParts {
 /** A user who may use devices. */
 export interface DeviceUser {
   readonly login: string;
-  /** Identifies the password that was credentials, if it is stored here; tokens issued for it end with it. */
+  /** Identifies the password that was verified, if it is stored here; tokens issued for it end with it. */
   readonly stamp?: string;
 }
 
@@ -18,7 +18,7 @@ const RETRY_AFTER_S = 5;
 
 /**
  * Returns the user with this login and password, or null. The backend decides if its address is set and it implements
- * `authenticate`; otherwise the stored passwords do. A user credentials by the backend is created without a password.
+ * `authenticate`; otherwise the stored passwords do. A user verified by the backend is created without a password.
  * The password is passed on and not stored, unless offline logins are configured: then a hash is kept for a while.
  * See docs/backend.md, "Login precedence".
  */
@@ -46,7 +46,7 @@ export async function deviceUser(parts: DeviceUserParts, login: string, password
   }
 }
 
-/** Returns a user whom the backend credentials before, if offline logins are configured and the backend cannot answer. */
+/** Returns a user whom the backend verified before, if offline logins are configured and the backend cannot answer. */
 async function offlineUser(parts: DeviceUserParts, credentials: VerifiedLogin, error: unknown): Promise<DeviceUser> {
   const { logins } = parts.tidemark;
   // Overload of this server says nothing about the backend or the password.
