@@ -8,7 +8,7 @@ import type { ClusterQuery, Hint } from './hint.ts';
 /** What a route has changed that other servers would not notice by themselves, or only later. */
 export type ClusterNotice = 'sessions' | 'sources' | 'reset';
 
-export interface ClusterParts {
+interface ClusterParts {
   readonly members: ClusterMembers;
   readonly tidemark: Pick<Tidemark, 'onCommitted' | 'onOutcome' | 'stats'>;
   readonly hub: EventHub;

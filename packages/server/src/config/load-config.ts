@@ -7,7 +7,6 @@ import { type Environment, readEnvironment } from './read-environment.ts';
 import { CONFIG_FILE, readConfigFile } from './read-file.ts';
 import { type Flags, readFlags } from './read-flags.ts';
 import type { Settings } from './schema.ts';
-import { settingConflicts } from './setting-conflicts.ts';
 import type { SettingOrigin, SettingValue } from './setting-value.ts';
 import { SETTINGS, type Setting } from './settings.ts';
 
@@ -78,4 +77,23 @@ function nested(values: readonly SettledValue[]): Settings {
     else root[first] = { ...(root[first] as object | undefined), [second]: value };
   }
   return root as Settings;
+}
+
+/** Returns problems between settings that are valid by themselves. */
+function settingConflicts({ ping }: Settings): readonly SettingProblem[] {
+  return [
+    ...together(ping, ['apns_key', 'apns_key_id', 'apns_team_id', 'apns_topics']),
+    ...(ping.webhook_url === null ? [] : together(ping, ['webhook_url', 'webhook_secret'])),
+  ];
+}
+
+function together(ping: Settings['ping'], names: readonly (keyof Settings['ping'])[]): readonly SettingProblem[] {
+  const missing = names.filter((name) => ping[name] === null);
+  if (missing.length === 0 || missing.length === names.length) return [];
+  const given = names.filter((name) => !missing.includes(name));
+  return missing.map((name) => ({
+    setting: `ping.${name}`,
+    origin: `ping.${name}`,
+    detail: `ping.${name} must be set, because ping.${given[0]} is`,
+  }));
 }

@@ -1,9 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { type Clock, type Committed, elapsedMs, type Log, type Tidemark } from '@tidemark/core';
+import { type Clock, type Committed, elapsedMs, type Log, type PartitionKey, type Tidemark } from '@tidemark/core';
 import { Refusal, type SyncEvents } from '@tidemark/protocol';
-import { Connection, type Listener } from './connection.ts';
-import { eventBytes, HEARTBEAT } from './event-bytes.ts';
-import { type Changed, PendingChanges } from './pending-changes.ts';
+import { Connection, eventBytes, HEARTBEAT, type Listener } from './connection.ts';
 
 export interface EventHubParts {
   readonly tokens: Pick<Tidemark['tokens'], 'isGood'>;
@@ -230,4 +228,36 @@ async function sendAll(connections: Iterable<Connection>, bytes: Buffer): Promis
     connection.send(bytes);
     if (++count % CONNECTIONS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+/** Sources named in one round of events; with more, devices are told to pull everything. */
+export const SOURCES_PER_ROUND_MAX = 50;
+
+/** Changed sources of one user, or the shared ones. */
+export type Changed = ReadonlySet<string> | 'many';
+
+/** The changes since the last round of events. */
+class PendingChanges {
+  #shared: Set<string> | 'many' = new Set();
+  readonly #byUser = new Map<string, Set<string> | 'many'>();
+
+  note({ source, user }: PartitionKey): void {
+    if (user === null) this.#shared = withSource(this.#shared, source);
+    else this.#byUser.set(user, withSource(this.#byUser.get(user) ?? new Set(), source));
+  }
+
+  get shared(): Changed {
+    return this.#shared;
+  }
+
+  /** Changes of each user's own data. */
+  get byUser(): ReadonlyMap<string, Changed> {
+    return this.#byUser;
+  }
+}
+
+function withSource(sources: Set<string> | 'many', source: string): Set<string> | 'many' {
+  if (sources === 'many') return sources;
+  sources.add(source);
+  return sources.size > SOURCES_PER_ROUND_MAX ? 'many' : sources;
 }

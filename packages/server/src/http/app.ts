@@ -16,7 +16,6 @@ import {
   URL_BYTES_MAX,
 } from '../limits.ts';
 import { admitBodies } from './admit-bodies.ts';
-import { ALWAYS_ANSWERED } from './always-answered.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
 import { exchangeOf } from './exchange.ts';
@@ -25,10 +24,10 @@ import { HttpConnections } from './http-connections.ts';
 import { parseJsonBody } from './json-body.ts';
 import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
-import { problemOf } from './problem.ts';
-import { refusalOf } from './refusal-of.ts';
+import { problemOf, refusalOf } from './problem.ts';
 import { ALLOWED_METHODS } from './refuse-on.ts';
 import { requireUnambiguous } from './require-unambiguous.ts';
+import { ALWAYS_ANSWERED } from './route-refusals.ts';
 import { answerSocketError, openHttpServer, unknownMethod } from './sockets.ts';
 import { watchAnswers } from './watch-answers.ts';
 

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS } from '../limits.ts';
-import { ownResidentBytes, rssBytesMaxOf } from './memory-bound.ts';
+import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS, MEMORY_SHARE_MAX } from '../limits.ts';
 
 /**
  * Reports when the server is overloaded, so that more work would only make everybody wait longer.
@@ -31,12 +32,12 @@ export interface Load {
 }
 
 /** Measures the load since the last read. */
-export interface LoadMeter {
+interface LoadMeter {
   read(): Load;
   stop(): void;
 }
 
-export interface GaugeOptions {
+interface GaugeOptions {
   readonly meter?: LoadMeter;
   readonly everyMs?: number;
   /** The number of processes that share the memory. */
@@ -90,4 +91,33 @@ function processMeter(): LoadMeter {
     },
     stop: () => delays.disable(),
   };
+}
+
+/**
+ * Returns the memory a process may use: the configured bound, or its share of the memory of the machine or container.
+ */
+export function rssBytesMaxOf(configuredBytes: number, processes: number, availableBytes = memoryBytes()): number {
+  return configuredBytes > 0 ? configuredBytes : Math.floor((availableBytes * MEMORY_SHARE_MAX) / processes);
+}
+
+/** Node.js reads the limit of the control group. Without a limit it returns 0 or more than the machine has. */
+export function memoryBytes(constrainedBytes = process.constrainedMemory?.() ?? 0, machineBytes = totalmem()): number {
+  return constrainedBytes > 0 ? Math.min(constrainedBytes, machineBytes) : machineBytes;
+}
+
+/**
+ * Returns the memory that the system cannot reclaim. File pages of the embedded store are resident as well, but the
+ * system drops them under pressure, so they do not count. Only Linux tells the two apart.
+ */
+export function ownResidentBytes(residentBytes: number, readStatus = readOwnStatus): number {
+  const [, kib] = /^RssAnon:\s+(\d+) kB$/m.exec(readStatus()) ?? [];
+  return kib === undefined ? residentBytes : Number(kib) * 1_024;
+}
+
+function readOwnStatus(): string {
+  try {
+    return readFileSync('/proc/self/status', 'latin1');
+  } catch {
+    return '';
+  }
 }

@@ -1,4 +1,4 @@
-import { type Flaw, REFUSALS, type Refusal, type RefusalCode } from '@tidemark/protocol';
+import { type Flaw, REFUSALS, Refusal, type RefusalCode } from '@tidemark/protocol';
 
 /** A problem as in RFC 9457, the form of all refusals. */
 export interface Problem {
@@ -34,4 +34,49 @@ export function problemOf(refusal: Refusal, requestId: string): Problem {
     request_id: requestId,
     ...(refusal.flaws.length === 0 ? {} : { errors: refusal.flaws }),
   };
+}
+
+/** An error of fastify for a request that cannot be read or does not match its schema. */
+interface FrameworkError extends Error {
+  readonly statusCode?: number;
+  readonly validation?: readonly SchemaFlaw[];
+  readonly validationContext?: string;
+}
+
+interface SchemaFlaw {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly message?: string;
+  readonly params: { readonly missingProperty?: unknown; readonly additionalProperty?: unknown };
+}
+
+/**
+ * Turns an error into a refusal: errors of fastify are mistakes of the caller and keep their message, all others are
+ * internal.
+ */
+export function refusalOf(error: FrameworkError): Refusal {
+  if (error instanceof Refusal) return error;
+  if (error.validation !== undefined) return schemaRefusal(error.validation, error.validationContext ?? 'request');
+  const status = error.statusCode ?? 500;
+  if (status === 413) return new Refusal('body_too_large', 'the body is larger than the server reads');
+  if (status === 414) return new Refusal('uri_too_long', 'a part of the path is longer than any name');
+  if (status === 415) return new Refusal('unsupported_media_type', 'the body must be application/json');
+  if (status === 503) return new Refusal('overloaded', 'the server has too much to do', [], 1);
+  if (status >= 400 && status < 500) return new Refusal('invalid_request', error.message);
+  return new Refusal('internal', 'something is wrong on our side');
+}
+
+function schemaRefusal(validation: readonly SchemaFlaw[], context: string): Refusal {
+  const flaws = validation.map(flawOf);
+  const [first] = flaws;
+  const place = first === undefined || first.pointer === '' ? '' : ` at ${first.pointer}`;
+  return new Refusal('invalid_request', `the ${context}${place} ${first?.detail ?? 'does not fit'}`, flaws);
+}
+
+function flawOf({ instancePath, message, params }: SchemaFlaw): Flaw {
+  const { missingProperty, additionalProperty } = params;
+  if (typeof missingProperty === 'string')
+    return { pointer: `${instancePath}/${missingProperty}`, detail: 'is missing' };
+  if (typeof additionalProperty === 'string') return { pointer: instancePath, detail: 'has a field that is not known' };
+  return { pointer: instancePath, detail: message ?? 'does not fit' };
 }

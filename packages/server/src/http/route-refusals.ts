@@ -1,6 +1,8 @@
 import type { RefusalCode } from '@tidemark/protocol';
-import { ALWAYS_ANSWERED } from './always-answered.ts';
 import type { Operation } from './route.ts';
+
+/** Paths that are answered also under overload, because operators and load balancers watch the server by them. */
+export const ALWAYS_ANSWERED: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics']);
 
 /** Codes that any request can be refused with, independent of its route. */
 const ALWAYS: readonly RefusalCode[] = [

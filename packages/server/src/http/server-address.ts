@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 
-export interface ServerAddressOptions {
+interface ServerAddressOptions {
   readonly host: string;
   readonly port: number;
   readonly publicUrl: string | null;

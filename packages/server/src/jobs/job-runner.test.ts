@@ -2,7 +2,7 @@ import { JobFailure, type JobHandler, type Jobs, type LeasedJob, type NewJob, ty
 import { Refusal } from '@tidemark/protocol';
 import { collectingLog, openMemoryJobs, PING_TARGET, type SettableClock, settableClock } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { failed } from '../pings/notifiers/outcomes.ts';
+import { failed } from '../pings/notifiers/notifier.ts';
 import { ServiceGate } from '../pings/notifiers/service-gate.ts';
 import { JobRunner, type QueueOptions } from './job-runner.ts';
 import type { Timers } from './timers.ts';

@@ -1,6 +1,6 @@
 import type { Clock, JobHandler, Jobs, Log } from '@tidemark/core';
 import type { BackOff } from './back-off.ts';
-import type { JobReport } from './job-outcome.ts';
+import type { JobReport } from './job-settler.ts';
 import { PaceGate } from './pace-gate.ts';
 import { bothGates, OPEN_GATE, type QueueGate } from './queue-gate.ts';
 import { QueueWorkers } from './queue-workers.ts';

@@ -1,10 +1,22 @@
 import { type Clock, JobFailure, type Jobs, type LeasedJob, type Log } from '@tidemark/core';
 import { JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
 import { type BackOff, backOffMs } from './back-off.ts';
-import type { JobOutcome } from './job-outcome.ts';
 import type { InterruptReason, JobEnd, JobRun } from './job-run.ts';
 
-export interface JobSettlerParts {
+/**
+ * The result of one lease. `lease_lost`: it expired, so the result did not count. `unsettled`: the store did not
+ * accept the result, so the job runs again when the lease has expired.
+ */
+type JobOutcome = 'done' | 'retried' | 'dead' | 'lease_lost' | 'given_back' | 'unsettled';
+
+export interface JobReport {
+  readonly queue: string;
+  readonly kind: string;
+  readonly outcome: JobOutcome;
+  readonly tookMs: number;
+}
+
+interface JobSettlerParts {
   readonly queue: string;
   readonly jobs: Jobs;
   readonly clock: Clock;

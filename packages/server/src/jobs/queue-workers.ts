@@ -1,9 +1,8 @@
 import type { Clock, JobHandler, Jobs, LeasedJob, Log } from '@tidemark/core';
 import { JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
 import type { BackOff } from './back-off.ts';
-import type { JobReport } from './job-outcome.ts';
 import { type JobEnd, JobRun } from './job-run.ts';
-import { JobSettler, type SettledRun } from './job-settler.ts';
+import { type JobReport, JobSettler, type SettledRun } from './job-settler.ts';
 import { LeasedBatch } from './leased-batch.ts';
 import type { JobPermit, QueueGate } from './queue-gate.ts';
 import type { Timers } from './timers.ts';

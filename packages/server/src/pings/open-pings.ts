@@ -13,8 +13,8 @@ import {
 import type { Config } from '../config/config.ts';
 import type { LiveDevices } from '../events/event-hub.ts';
 import type { JobRunner } from '../jobs/job-runner.ts';
-import { loadVapidKeys } from './notifiers/keep-vapid-keys.ts';
 import { openNotifiers } from './notifiers/open-notifiers.ts';
+import { loadVapidKeys } from './notifiers/vapid.ts';
 import { startDelivery } from './start-delivery.ts';
 import { type RunningNotices, startPushNotices } from './start-push-notices.ts';
 

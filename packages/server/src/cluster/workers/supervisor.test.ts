@@ -1,7 +1,6 @@
 import { collectingLog, settableClock } from '@tidemark/testing';
 import { expect, it } from 'vitest';
-import { CRASH_WINDOW_MS, CRASHES_MAX, CrashBudget } from './crash-budget.ts';
-import { Supervisor, type WorkerProcess } from './supervisor.ts';
+import { CRASH_WINDOW_MS, CRASHES_MAX, CrashBudget, Supervisor, type WorkerProcess } from './supervisor.ts';
 import type { FromWorker, ToWorker } from './worker-message.ts';
 
 /** A worker controlled by the test. */

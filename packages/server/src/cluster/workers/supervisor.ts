@@ -2,7 +2,6 @@ import type { Clock, Log } from '@tidemark/core';
 import { AggregatorRegistry } from 'prom-client';
 import type { Timers } from '../../jobs/timers.ts';
 import type { MetricValues } from '../../telemetry/metrics.ts';
-import { CRASHES_MAX, CrashBudget } from './crash-budget.ts';
 import type { FromWorker, StartFailure, ToWorker, WorkerReady } from './worker-message.ts';
 
 /** A worker process, as the supervisor sees it. */
@@ -14,7 +13,7 @@ export interface WorkerProcess {
   onExit(listener: (code: number | null, signal: string | null) => void): void;
 }
 
-export interface SupervisorParts {
+interface SupervisorParts {
   readonly count: number;
   readonly fork: () => WorkerProcess;
   readonly clock: Clock;
@@ -164,4 +163,22 @@ export class Supervisor {
 
 function endedEarly(code: number | null, signal: string | null): Error {
   return new Error(`a worker ended before it was ready (${signal ?? `exit code ${code}`})`);
+}
+
+/** Crashes within the window after which workers are not restarted any more. */
+export const CRASHES_MAX = 10;
+export const CRASH_WINDOW_MS = 60_000;
+const DELAY_MS = 100;
+const DELAY_MS_MAX = 5_000;
+
+/** Decides how long to wait before a crashed worker is restarted. */
+export class CrashBudget {
+  #crashedAtMs: readonly number[] = [];
+
+  /** Returns null if workers have crashed too often recently. */
+  delayAfterCrash(nowMs: number): number | null {
+    this.#crashedAtMs = [...this.#crashedAtMs.filter((atMs) => nowMs - atMs < CRASH_WINDOW_MS), nowMs];
+    const count = this.#crashedAtMs.length;
+    return count > CRASHES_MAX ? null : Math.min(DELAY_MS_MAX, DELAY_MS * 2 ** (count - 1));
+  }
 }

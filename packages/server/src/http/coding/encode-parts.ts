@@ -1,5 +1,6 @@
-import { COMPRESSIONS_WAITING_MAX } from '../../limits.ts';
-import { withCompressionSlot } from './compressions.ts';
+import { Refusal } from '@tidemark/protocol';
+import { COMPRESSIONS_AT_ONCE_MAX, COMPRESSIONS_WAITING_MAX, SNAPSHOTS_MAX } from '../../limits.ts';
+import { ConcurrencyLimit } from '../../primitives/concurrency-limit.ts';
 import { GzipStream, gzipParts, isPrepared } from './gzip-parts.ts';
 import { LineCompressor } from './line-compressor.ts';
 import { mapEach } from './map-each.ts';
@@ -19,7 +20,7 @@ import { wholeCoding } from './whole-codings.ts';
 /** Below this length compression costs more than it saves. */
 const CODED_LENGTH_MIN = 1_024;
 
-export interface EncodedBody {
+interface EncodedBody {
   /** The pieces in the order they are sent. */
   readonly pieces: readonly Piece[];
   readonly coding: Coding;
@@ -94,4 +95,20 @@ async function* gzipLines(
   yield [stream.begin()];
   for await (const parts of lines) yield await inTurn(parts, 'gzip', () => stream.add(parts));
   yield [stream.end()];
+}
+
+/**
+ * Compression takes a thread of a small pool that password hashing and file access need as well. So only some answers
+ * are compressed at a time, and the others wait. Pulls that would wait too long are sent uncompressed; the number of
+ * snapshots is bounded anyway.
+ */
+const limit = new ConcurrencyLimit({
+  atOnceMax: COMPRESSIONS_AT_ONCE_MAX,
+  waitingMax: COMPRESSIONS_WAITING_MAX + SNAPSHOTS_MAX,
+  refusal: () => new Refusal('overloaded', 'too many answers wait to be compressed', [], 1),
+});
+
+/** Runs the work when a compression slot is free. */
+export function withCompressionSlot<T>(work: () => Promise<T>): Promise<T> {
+  return limit.run(work);
 }

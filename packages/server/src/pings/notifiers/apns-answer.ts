@@ -1,5 +1,5 @@
 import type { PingOutcome } from '@tidemark/core';
-import { failed, refused } from './outcomes.ts';
+import { failed, refused } from './notifier.ts';
 
 export interface ApnsAnswer {
   readonly status: number;
@@ -30,17 +30,17 @@ const TEMPORARY_REASONS: ReadonlySet<string> = new Set(['IdleTimeout']);
 
 /** Maps an answer of Apple to the outcome of a ping. */
 export function apnsOutcome({ status, reason, retryAfterMs }: ApnsAnswer): PingOutcome {
-  const told = `APNs answered ${status}${reason === null ? '' : ` ${reason}`}`;
+  const detail = `APNs answered ${status}${reason === null ? '' : ` ${reason}`}`;
   if (status === 200) return { status: 'accepted' };
   // Not BadDeviceToken: a server with the wrong environment gets it for every device.
   if (status === GONE || reason === 'Unregistered' || reason === 'ExpiredToken') {
-    return { status: 'retired', reason: told };
+    return { status: 'retired', reason: detail };
   }
   if (status === FORBIDDEN || OPERATOR_REASONS.has(reason ?? '') || status >= 500) {
-    return failed(told, { retryAfterMs, isServiceDown: true });
+    return failed(detail, { retryAfterMs, isServiceDown: true });
   }
-  if (status === TOO_MANY_REQUESTS || TEMPORARY_REASONS.has(reason ?? '')) return failed(told, { retryAfterMs });
-  return refused(told);
+  if (status === TOO_MANY_REQUESTS || TEMPORARY_REASONS.has(reason ?? '')) return failed(detail, { retryAfterMs });
+  return refused(detail);
 }
 
 /** Returns the reason in the body `{"reason": "…"}`, if it is a plain word. */

@@ -3,11 +3,10 @@ import type { Timers } from '../../jobs/timers.ts';
 import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
 import { apnsOutcome, apnsReason } from './apns-answer.ts';
 import { APNS_PAYLOAD_BYTES_MAX, ApnsPayloads, apnsId, isAlert } from './apns-payload.ts';
-import type { ClosableNotifier } from './closable-notifier.ts';
 import { collapseKey } from './collapse-key.ts';
 import type { Http2Reply } from './http2-connection.ts';
 import { Http2Connections } from './http2-connections.ts';
-import { failed, refused } from './outcomes.ts';
+import { type ClosableNotifier, failed, refused } from './notifier.ts';
 import { ProviderToken } from './provider-token.ts';
 
 export type ApnsEnvironment = 'production' | 'sandbox';

@@ -2,8 +2,8 @@ import type { Clock, Notifier, PingOutcome, PingTarget } from '@tidemark/core';
 import type { PushService } from '@tidemark/protocol';
 import type { PingConfig } from '../../config/ping-config.ts';
 import { apnsNotifier } from './apns-notifier.ts';
-import type { ClosableNotifier } from './closable-notifier.ts';
 import { fcmNotifier } from './fcm-notifier.ts';
+import type { ClosableNotifier } from './notifier.ts';
 import { originOf, originsOf, trusted } from './open-notifiers.ts';
 
 export interface DryOutcome {

@@ -10,8 +10,8 @@ import {
 } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ServiceAccount } from './access-token.ts';
-import type { ClosableNotifier } from './closable-notifier.ts';
 import { type FcmNotifierParts, fcmNotifier } from './fcm-notifier.ts';
+import type { ClosableNotifier } from './notifier.ts';
 
 const KEY = newAccountKey();
 const PROJECT = { projectId: 'shop-1', clientEmail: 'push@shop-1.iam.gserviceaccount.com' };

@@ -2,12 +2,10 @@ import type { Clock, PingOutcome } from '@tidemark/core';
 import type { Timers } from '../../jobs/timers.ts';
 import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
 import { AccessToken, NoAccessToken, type ServiceAccount } from './access-token.ts';
-import type { ClosableNotifier } from './closable-notifier.ts';
-import { fcmCode, fcmOutcome } from './fcm-answer.ts';
 import { FCM_PAYLOAD_BYTES_MAX, fcmMessage } from './fcm-message.ts';
 import type { Http2Reply } from './http2-connection.ts';
 import { Http2Connections } from './http2-connections.ts';
-import { failed, refused } from './outcomes.ts';
+import { type ClosableNotifier, failed, refused } from './notifier.ts';
 
 export interface FcmNotifierParts {
   readonly account: ServiceAccount;
@@ -80,4 +78,34 @@ function outcomeOf(reply: Http2Reply, nowMs: number): PingOutcome {
       return fcmOutcome({ status, code: fcmCode(body), retryAfterMs: retryAfterMs(retryAfter, nowMs) });
     }
   }
+}
+
+interface FcmAnswer {
+  readonly status: number;
+  /** The error code of FCM, else the general one of Google; null if there is neither. */
+  readonly code: string | null;
+  readonly retryAfterMs: number | null;
+}
+
+/** The minimum wait that Google asks for if the answer names none. */
+const QUOTA_WAIT_MS = 60_000;
+/** Codes that concern this device or ping, so that a retry would fail again. */
+const FINAL: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'SENDER_ID_MISMATCH', 'THIRD_PARTY_AUTH_ERROR']);
+
+/** Maps an answer of FCM to the outcome of a ping. */
+function fcmOutcome({ status, code, retryAfterMs }: FcmAnswer): PingOutcome {
+  const reason = `FCM answered ${status}${code === null ? '' : ` ${code}`}`;
+  if (status === 200) return { status: 'accepted' };
+  if (code === 'UNREGISTERED') return { status: 'retired', reason: reason };
+  if (status === 400 || FINAL.has(code ?? '')) return refused(reason);
+  if (status === 429) return failed(reason, { retryAfterMs: retryAfterMs ?? QUOTA_WAIT_MS, isServiceDown: true });
+  // 401, 403 and 404 without one of the codes above concern the account or the project.
+  const concernsAll = status >= 500 || [401, 403, 404].includes(status);
+  return concernsAll ? failed(reason, { retryAfterMs, isServiceDown: true }) : refused(reason);
+}
+
+function fcmCode(body: string): string | null {
+  const [, own] = /"errorCode"\s*:\s*"([A-Z_]{1,64})"/.exec(body) ?? [];
+  const [, general] = /"status"\s*:\s*"([A-Z_]{1,64})"/.exec(body) ?? [];
+  return own ?? general ?? null;
 }

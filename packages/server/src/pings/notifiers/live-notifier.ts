@@ -1,7 +1,7 @@
 import type { Notifier, PingMessage, PingOutcome } from '@tidemark/core';
 import type { SyncEvents } from '@tidemark/protocol';
 import type { LiveDevices } from '../../events/event-hub.ts';
-import { refused } from './outcomes.ts';
+import { refused } from './notifier.ts';
 
 /** Sends pings on the event streams of devices. A device without a stream pulls anyway when it comes back. */
 export function liveNotifier(devices: LiveDevices): Notifier {

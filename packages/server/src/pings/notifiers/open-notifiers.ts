@@ -1,21 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { rootCertificates } from 'node:tls';
-import type { Clock, Notifier } from '@tidemark/core';
-import type { PushService } from '@tidemark/protocol';
+import type { Clock, Notifier, PingOutcome } from '@tidemark/core';
+import { type PushService, pushServiceOf } from '@tidemark/protocol';
 import { ConfigProblem } from '../../config/config-problem.ts';
 import type { PingConfig } from '../../config/ping-config.ts';
 import type { LiveDevices } from '../../events/event-hub.ts';
 import { apnsNotifier } from './apns-notifier.ts';
-import { choosingNotifier } from './choosing-notifier.ts';
-import type { ClosableNotifier } from './closable-notifier.ts';
 import { fcmNotifier } from './fcm-notifier.ts';
 import { liveFirst, liveNotifier } from './live-notifier.ts';
+import { type ClosableNotifier, refused } from './notifier.ts';
 import { ServiceGate } from './service-gate.ts';
 import type { VapidKeys } from './vapid.ts';
 import { webPushNotifier } from './web-push-notifier.ts';
 import { webhookNotifier } from './webhook-notifier.ts';
 
-export interface NotifiersParts {
+interface NotifiersParts {
   readonly ping: PingConfig;
   readonly vapidKeys: VapidKeys;
   /** Null: this server has no event streams. */
@@ -100,4 +99,21 @@ export function trusted(file: string | null): readonly string[] | undefined {
     const detail = `ping.ca_file: ${file} cannot be read (${code})`;
     throw new ConfigProblem([{ setting: 'ping.ca_file', origin: 'ping.ca_file', detail }]);
   }
+}
+
+type ServiceNotifiers = Readonly<Partial<Record<PushService, Notifier>>>;
+
+/**
+ * Sends each ping by the push service of its device. If that is not configured, the operator's webhook gets it; if
+ * there is no webhook either, the ping is refused.
+ */
+export function choosingNotifier(services: ServiceNotifiers): Notifier {
+  return {
+    notify(target, ping): Promise<PingOutcome> {
+      const service = pushServiceOf(target.pushType);
+      const notifier = services[service] ?? services.webhook;
+      if (notifier !== undefined) return notifier.notify(target, ping);
+      return Promise.resolve(refused(`${service} is not configured`));
+    },
+  };
 }

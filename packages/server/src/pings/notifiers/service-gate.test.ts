@@ -1,9 +1,9 @@
 import type { PingOutcome } from '@tidemark/core';
 import { PING_TARGET, settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { choosingNotifier } from './choosing-notifier.ts';
 import { liveNotifier } from './live-notifier.ts';
-import { failed } from './outcomes.ts';
+import { failed } from './notifier.ts';
+import { choosingNotifier } from './open-notifiers.ts';
 import { ServiceGate } from './service-gate.ts';
 
 const PING = { id: 'p', sources: [] };

@@ -1,5 +1,6 @@
 import { createECDH, type ECDH } from 'node:crypto';
-import type { Clock } from '@tidemark/core';
+import { type Clock, refs, type Store } from '@tidemark/core';
+import { parseJson } from '@tidemark/protocol';
 import { type CryptoKey, importJWK, SignJWT } from 'jose';
 
 /**
@@ -11,7 +12,7 @@ export interface VapidKeys {
   readonly privateKey: string;
 }
 
-export interface VapidParts {
+interface VapidParts {
   readonly keys: VapidKeys;
   /** Where a push service can reach the operator: a `mailto:` or `https:` URL. Null if it is not configured. */
   readonly subject: string | null;
@@ -88,4 +89,21 @@ function jwkOf({ publicKey, privateKey }: VapidKeys) {
   const x = point.subarray(1, 33).toString('base64url');
   const y = point.subarray(33).toString('base64url');
   return { kty: 'EC', crv: 'P-256', x, y, d: privateKey };
+}
+
+/**
+ * Returns the keys of this installation. The first start creates them in the store, where all servers find them.
+ * Browsers subscribe with them, so losing them would lose all browsers.
+ */
+export async function loadVapidKeys(store: Store): Promise<VapidKeys> {
+  const ref = refs.setting('vapid');
+  const kept = await store.readEntry(ref);
+  if (kept !== null) return parseJson(kept.value) as VapidKeys;
+  const keys = newVapidKeys();
+  const { status } = await store.writeEntries({
+    writes: [{ ...ref, value: JSON.stringify(keys), expect: 0 }],
+    guards: [],
+  });
+  // Another server that started at the same time has written its keys first.
+  return status === 'written' ? keys : loadVapidKeys(store);
 }

@@ -9,9 +9,9 @@ import {
 } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedLookup, type Resolve, systemResolve } from '../../outbound/checked-lookup.ts';
-import type { ClosableNotifier } from './closable-notifier.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
 import { BROWSER_PUSH_HOSTS, isListed, readHostList } from './host-list.ts';
+import type { ClosableNotifier } from './notifier.ts';
 import { newVapidKeys } from './vapid.ts';
 import { type WebPushNotifierParts, webPushNotifier } from './web-push-notifier.ts';
 

@@ -10,13 +10,12 @@ import {
 } from '../../outbound/checked-lookup.ts';
 import { CircuitBreaker, type CircuitBreakerParts } from '../../outbound/circuit-breaker.ts';
 import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
-import type { ClosableNotifier } from './closable-notifier.ts';
 import { collapseKey } from './collapse-key.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
 import { type FittedMessage, fitMessage } from './fit-message.ts';
 import { isListed } from './host-list.ts';
 import { type HttpsReply, httpsExchange } from './https-exchange.ts';
-import { failed, refused } from './outcomes.ts';
+import { type ClosableNotifier, failed, refused } from './notifier.ts';
 import { Vapid, type VapidKeys } from './vapid.ts';
 
 export interface WebPushNotifierParts {

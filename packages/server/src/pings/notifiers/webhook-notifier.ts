@@ -2,7 +2,7 @@ import type { Clock, Notifier, PingMessage, PingOutcome, PingTarget } from '@tid
 import { systemTimers, type Timers } from '../../jobs/timers.ts';
 import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
 import { signWebhook } from '../../outbound/sign-webhook.ts';
-import { failed } from './outcomes.ts';
+import { failed } from './notifier.ts';
 
 export interface WebhookNotifierParts {
   readonly url: string;

@@ -1,9 +1,8 @@
-import type { DevicePull } from '@tidemark/core';
+import type { DevicePull, RenderedPage } from '@tidemark/core';
 import { PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
-import type { TextPart } from '../../http/coding/text-parts.ts';
+import { shareParts, type TextPart } from '../../http/coding/text-parts.ts';
 import { JsonParts, type RouteContext, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
-import { partsOfPage } from './parts-of-page.ts';
 
 const sources = route({
   method: 'GET',
@@ -60,3 +59,8 @@ function partsOf({ pages, outcomes }: DevicePull): readonly TextPart[] {
 }
 
 export const pullRoutes = [sources, pull];
+
+/** Returns a page as JSON for a device. */
+export function partsOfPage({ token, body, isShared }: RenderedPage): readonly TextPart[] {
+  return [`{"token":"${token}",`, ...(isShared ? shareParts(body.parts) : body.parts)];
+}

@@ -8,7 +8,7 @@ import { JsonLines, route } from '../../http/route.ts';
 import { MEMBERSHIP_REFUSALS } from '../../http/route-refusals.ts';
 import { SourceId } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
-import { partsOfPage } from './parts-of-page.ts';
+import { partsOfPage } from './pull.ts';
 
 const snapshot = route({
   method: 'GET',

@@ -1,4 +1,10 @@
-import type { PingFailure } from '@tidemark/core';
+import type { Notifier, PingFailure } from '@tidemark/core';
+
+/** A notifier that keeps connections open. */
+export interface ClosableNotifier extends Notifier {
+  /** Sends nothing more; requests under way may finish. */
+  close(): void;
+}
 
 type Details = Partial<Omit<PingFailure, 'status' | 'reason'>>;
 
