@@ -107,7 +107,7 @@ describe('risky configurations', () => {
     await expect.poll(() => said.text).toContain('is ready at');
     child.kill('SIGTERM');
     await once(child, 'close');
-    expect(said.text).toContain('admin_password is one that is guessed first; choose another');
+    expect(said.text).toContain('admin_password is a commonly guessed password; choose another');
     expect(said.text).not.toContain('letmein');
   });
 

@@ -18,7 +18,7 @@ export function defaultPlatform(): Platform {
 function randomBytes(count: number): Uint8Array {
   const { crypto } = globalThis;
   if (crypto === undefined) {
-    throw clientError('store_failed', 'this platform has no crypto.getRandomValues: give `platform.randomBytes`');
+    throw clientError('store_failed', 'this platform has no crypto.getRandomValues: pass `platform.randomBytes`');
   }
   return crypto.getRandomValues(new Uint8Array(count));
 }

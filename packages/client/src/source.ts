@@ -53,7 +53,7 @@ export class Source<A extends object = Attributes> implements Observable<readonl
 
   #found(id: string): SyncedObject<A> {
     const object = this.get(id);
-    if (object === undefined) throw new Error(`${this.name} lost ${JSON.stringify(id)} while it was being written`);
+    if (object === undefined) throw new Error(`${this.name} no longer has ${JSON.stringify(id)} after the write`);
     return object;
   }
 }

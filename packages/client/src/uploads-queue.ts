@@ -7,7 +7,7 @@ import { isOpen } from './uploads/pending.ts';
 import { randomId } from './uploads/random-id.ts';
 
 /** An observable list that is computed when it is read after a change. */
-abstract class FollowedList<T> implements Observable<readonly T[]> {
+abstract class ObservableList<T> implements Observable<readonly T[]> {
   readonly getSnapshot: () => readonly T[];
   readonly list: () => readonly T[];
   readonly subscribe: (listener: () => void) => () => void;
@@ -17,7 +17,7 @@ abstract class FollowedList<T> implements Observable<readonly T[]> {
     this.getSnapshot = list.getSnapshot;
     this.list = list.getSnapshot;
     this.subscribe = list.subscribe;
-    changes.add(() => list.spoil());
+    changes.add(() => list.invalidate());
   }
 }
 
@@ -34,11 +34,11 @@ export interface PendingUpload {
 }
 
 /** The pending uploads, oldest first. */
-export class UploadQueue extends FollowedList<PendingUpload> {
+export class UploadQueue extends ObservableList<PendingUpload> {
   readonly #engine: Engine;
 
   constructor(engine: Engine) {
-    super(() => this.#look(), engine.queueListeners);
+    super(() => this.#compute(), engine.queueListeners);
     this.#engine = engine;
   }
 
@@ -57,17 +57,17 @@ export class UploadQueue extends FollowedList<PendingUpload> {
       if (upload === undefined || !isOpen(upload)) {
         throw clientError('unknown_upload', `no upload ${JSON.stringify(opId)} is waiting`);
       }
-      const builtOnIt = [...tx.entries('uploads', '')].filter(
+      const dependentUploads = [...tx.entries('uploads', '')].filter(
         ([, { source, id, order }]) =>
           upload.op === 'create' && source === upload.source && id === upload.id && order > upload.order,
       );
-      const gone = [opId, ...builtOnIt.map(([later]) => later)];
+      const gone = [opId, ...dependentUploads.map(([later]) => later)];
       for (const id of gone) tx.delete('uploads', ['', id]);
       return gone;
     });
   }
 
-  #look(): readonly PendingUpload[] {
+  #compute(): readonly PendingUpload[] {
     const open = [...this.#engine.replica.reader.entries('uploads', '')].filter(([, upload]) => isOpen(upload));
     return Object.freeze(
       open.map(([opId, { source, op, id, attributes, madeAtMs, state }]) => {
@@ -85,11 +85,11 @@ export interface UploadProblem extends ProblemRow {
 }
 
 /** Refused uploads that the app has not handled, oldest first. */
-export class UploadProblems extends FollowedList<UploadProblem> {
+export class UploadProblems extends ObservableList<UploadProblem> {
   readonly #engine: Engine;
 
   constructor(engine: Engine) {
-    super(() => this.#look(), engine.problemListeners);
+    super(() => this.#compute(), engine.problemListeners);
     this.#engine = engine;
   }
 
@@ -128,7 +128,7 @@ export class UploadProblems extends FollowedList<UploadProblem> {
     });
   }
 
-  #look(): readonly UploadProblem[] {
+  #compute(): readonly UploadProblem[] {
     const rows = [...this.#engine.replica.reader.entries('problems', '')];
     return Object.freeze(rows.map(([opId, problem]) => Object.freeze({ opId, ...problem })));
   }

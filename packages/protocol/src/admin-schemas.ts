@@ -60,7 +60,7 @@ export const AppserverCheck = Type.Object(
   {
     name: text('What was looked at: address, reachable, logins, signature, or a source.', 'source Product'),
     status: Type.Enum(['ok', 'warning', 'failed'], { description: 'How it is.', examples: ['ok'] }),
-    detail: text('What was found, in words.', 'query answers 200 objects'),
+    detail: text('What was found, in words.', 'query returned 200 objects'),
   },
   { ...closed, title: 'AppserverCheck', description: 'One thing that was looked at.' },
 );

@@ -101,20 +101,20 @@ export class Engine {
     this.sessions = new Sessions(platform, wire, replica);
     const caller = new SessionCaller(platform, wire, this.sessions);
     this.caller = caller;
-    const onNews = (news: readonly OutcomeEffects[]) => this.#tellNews(news);
-    this.pusher = new Pusher(platform, replica, caller, { onNews, onInFlight: () => this.queueListeners.tell() });
+    const onOutcomes = (outcomeEffects: readonly OutcomeEffects[]) => this.#emitOutcomes(outcomeEffects);
+    this.pusher = new Pusher(platform, replica, caller, { onOutcomes, onInFlight: () => this.queueListeners.tell() });
     const hooks = {
-      onNews,
+      onOutcomes,
       onHealed: (source: string, reason: string) => this.eventListeners.healed.tell({ source, reason }),
       shouldYield: () => this.#state.wantsPush,
       onDue: (source: string) => this.#pullSoon(source),
     };
     this.puller = new Puller({ platform, replica, caller, hooks, options });
-    this.#listener = new ServerEventListener(platform, caller, this.#earsHooks(), options);
+    this.#listener = new ServerEventListener(platform, caller, this.#listenerHooks(), options);
     this.#syncedAtMs = this.#lastCompleteMs();
     const first = firstState(this.sessions.kind(), this.#mayUseNetwork());
     this.#state = first.state;
-    this.#status = this.#look();
+    this.#status = this.#computeStatus();
     this.puller.wantAll();
     this.#stopHints = platform.network?.onChange(() => this.#followNetwork()) ?? (() => undefined);
     this.#perform(first);
@@ -134,7 +134,7 @@ export class Engine {
 
   /** Resolves when the uploads made before now are sent, and the device has the current state of the server. */
   sync(signal: AbortSignal | undefined): Promise<void> {
-    const refusal = this.#whyNotSync();
+    const refusal = this.#syncRefusal();
     if (refusal !== null) return Promise.reject(refusal);
     if (signal?.aborted) return Promise.reject(clientError('aborted', 'the caller stopped waiting for the sync'));
     const waiting = this.#waiters.wait({ tick: this.puller.wants.tick, order: this.replica.orderNext }, signal);
@@ -226,7 +226,7 @@ export class Engine {
       const more = await round({ userId, clientId, signal: controller.signal });
       if (controller.signal.aborted) return;
       this.#error = null;
-      this.#noteProgress(type === 'pulled');
+      this.#recordProgress(type === 'pulled');
       this.dispatch({ type, more });
     } catch (error) {
       if (!controller.signal.aborted) this.#fail(asClientError(error, 'store_failed'));
@@ -263,8 +263,8 @@ export class Engine {
     });
   }
 
-  #noteProgress(hasPulled: boolean): void {
-    if (hasPulled && this.puller.isInStep) this.#syncedAtMs = this.platform.nowMs();
+  #recordProgress(hasPulled: boolean): void {
+    if (hasPulled && this.puller.isUpToDate) this.#syncedAtMs = this.platform.nowMs();
     this.#waiters.settle((goal) => this.#isReached(goal));
   }
 
@@ -278,7 +278,7 @@ export class Engine {
 
   // Hints
 
-  #earsHooks() {
+  #listenerHooks() {
     return {
       onPull: (source: string | null) => this.#pullSoon(source),
       onPing: (data: unknown) => this.eventListeners.ping.tell(data as SyncEvents['ping']),
@@ -313,14 +313,14 @@ export class Engine {
     this.#refreshStatus();
   }
 
-  #tellNews(news: readonly OutcomeEffects[]): void {
-    for (const item of news) {
+  #emitOutcomes(outcomeEffects: readonly OutcomeEffects[]): void {
+    for (const item of outcomeEffects) {
       if (item.kind === 'problem') this.eventListeners.problem.tell({ opId: item.opId, ...item.problem });
       else this.eventListeners.linked.tell({ source: item.source, from: item.from, to: item.to });
     }
   }
 
-  #whyNotSync(): ClientError | null {
+  #syncRefusal(): ClientError | null {
     const { mode } = this.#state;
     if (mode === 'stopped') return clientError('closed', 'the device is closed');
     if (mode === 'offline') return clientError('offline', 'the device is offline');
@@ -329,18 +329,18 @@ export class Engine {
   }
 
   #refuseWaitersWhenPointless(): void {
-    const refusal = this.#whyNotSync();
+    const refusal = this.#syncRefusal();
     if (refusal !== null) this.#waiters.fail(refusal);
   }
 
   #refreshStatus(): void {
-    const status = this.#look();
+    const status = this.#computeStatus();
     if (sameStatus(status, this.#status)) return;
     this.#status = status;
     this.statusListeners.tell();
   }
 
-  #look(): DeviceStatus {
+  #computeStatus(): DeviceStatus {
     const { mode, isOnline } = this.#state;
     const owner = this.sessions.owner();
     const rows = [...this.replica.reader.entries('sources', '')];

@@ -39,7 +39,7 @@ export class Derived<T> implements Observable<T> {
     return this.#value.it;
   };
 
-  spoil(): void {
+  invalidate(): void {
     this.#value = null;
     this.#listeners.tell();
   }

@@ -25,7 +25,7 @@ import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PullerHooks {
-  onNews(news: readonly OutcomeEffects[]): void;
+  onOutcomes(outcomeEffects: readonly OutcomeEffects[]): void;
   onHealed(source: string, reason: string): void;
   /** True if a stream should stop for uploads. */
   shouldYield(): boolean;
@@ -116,7 +116,7 @@ export class Puller {
   }
 
   /** True if nothing is known to be missing. */
-  get isInStep(): boolean {
+  get isUpToDate(): boolean {
     return this.#sourcesAtMs !== null && !this.#wantsAll && this.wants.size === 0 && this.#pending.size === 0;
   }
 
@@ -208,19 +208,19 @@ export class Puller {
       signal: scope.signal,
     });
     const pages = pagesOf(answer, asked);
-    const { news, effects } = await transactIn(this.#replica, scope, (tx) => {
+    const { outcomeEffects, effects } = await transactIn(this.#replica, scope, (tx) => {
       dropSent(tx, acks);
       const nowMs = this.#platform.nowMs();
       const told = answer.outcomes.flatMap((outcome) =>
         settleOutcome(tx, outcome, { nowMs, settled: this.#replica.takeSettled() }),
       );
       const taken = [...pages].map(([source, page]) => this.#applyPage(tx, asked.get(source) as PageAsked, page));
-      return { news: told, effects: taken };
+      return { outcomeEffects: told, effects: taken };
     });
-    this.#hooks.onNews(news);
+    this.#hooks.onOutcomes(outcomeEffects);
     for (const [index, [source, page]] of [...pages].entries()) this.#conclude(source, page, effects[index], request);
-    this.#noteTroubles(answer, asked, request);
-    this.#pauseWhenHealingIsInVain();
+    this.#recordTroubles(answer, asked, request);
+    this.#pauseIfHealingFails();
   }
 
   /** Each line is a page. Pages are staged as they arrive, so a broken stream continues where it stopped. */
@@ -235,20 +235,20 @@ export class Puller {
         accept: 'application/x-ndjson',
         signal: silence.signal,
       });
-      for await (const line of linesOf(response, () => silence.rewind(), silence.signal)) {
+      for await (const line of linesOf(response, () => silence.restart(), silence.signal)) {
         if (line === '') continue;
-        const isSpent = await this.#takeLine({ ...first, token: this.#askFor(source).token }, line, request, scope);
+        const isAtEnd = await this.#takeLine({ ...first, token: this.#askFor(source).token }, line, request, scope);
         lines++;
-        if (isSpent || this.#hooks.shouldYield()) break;
+        if (isAtEnd || this.#hooks.shouldYield()) break;
       }
     } catch (error) {
-      if (!this.#givesUpStreaming(source, error)) throw error;
+      if (!this.#refusesStreaming(source, error)) throw error;
       return;
     } finally {
       silence.end();
     }
     if (lines === 0) throw clientError('bad_answer', `the snapshot of ${JSON.stringify(source)} is empty`);
-    this.#pauseWhenHealingIsInVain();
+    this.#pauseIfHealingFails();
   }
 
   /** Returns true at the end of the stream. */
@@ -315,7 +315,7 @@ export class Puller {
   }
 
   /** Handles sources without a page; the others are not affected. */
-  #noteTroubles({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>, request: number): void {
+  #recordTroubles({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>, request: number): void {
     for (const source of asked.keys()) {
       const answered = Object.hasOwn(sources, source) ? sources[source] : undefined;
       if (answered !== undefined && isPage(answered)) continue;
@@ -326,18 +326,18 @@ export class Puller {
       // The list of sources is outdated.
       if (answered?.error.code === 'source_not_found') this.#isListStale = true;
       this.wants.fulfil(source, request);
-      this.#settle(source, answered?.error ?? { code: 'bad_answer', detail: 'the server gave no page' }, request);
+      this.#settle(source, answered?.error ?? { code: 'bad_answer', detail: 'the server sent no page' }, request);
     }
   }
 
-  #pauseWhenHealingIsInVain(): void {
+  #pauseIfHealingFails(): void {
     for (const [source, heals] of this.#healsInARow) {
       if (heals <= HEALS_IN_A_ROW_MAX) continue;
       throw clientError('bad_answer', `the source ${JSON.stringify(source)} does not match its checksum, again`);
     }
   }
 
-  #givesUpStreaming(source: string, error: unknown): boolean {
+  #refusesStreaming(source: string, error: unknown): boolean {
     const isBulkOnly = this.#replica.reader.get('sources', ['', source])?.description.sync_type === 'bulk_only';
     const isRefused = error instanceof ClientError && NO_SNAPSHOT_STATUSES.has(error.status);
     if (isBulkOnly || !isRefused) return false;
@@ -371,7 +371,7 @@ function pagesOf({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>)
 /** Refuses a page that would make the device ask for the same page forever. */
 function requireProgress({ source, token }: PageAsked, page: Page): void {
   if (!page.more || page.token !== token) return;
-  throw clientError('bad_answer', `the pages of ${JSON.stringify(source)} do not move on`);
+  throw clientError('bad_answer', `the pages of ${JSON.stringify(source)} make no progress`);
 }
 
 function snapshotPath({ source, token }: PageAsked): string {

@@ -11,7 +11,7 @@ import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PusherHooks {
-  onNews(news: readonly OutcomeEffects[]): void;
+  onOutcomes(outcomeEffects: readonly OutcomeEffects[]): void;
   onInFlight(): void;
 }
 
@@ -78,13 +78,13 @@ export class Pusher {
   ): Promise<void> {
     const answered = new Set(outcomes.map(({ op_id: opId }) => opId));
     if (!changes.some(({ op_id: opId }) => answered.has(opId))) {
-      throw clientError('bad_answer', 'the server says nothing of what was uploaded');
+      throw clientError('bad_answer', 'the answer has no outcomes for the uploads');
     }
-    const news = await transactIn(this.#replica, scope, (tx) => {
+    const outcomeEffects = await transactIn(this.#replica, scope, (tx) => {
       dropSent(tx, acks);
       return outcomes.flatMap((outcome) => this.#settleOne(tx, outcome));
     });
-    this.#hooks.onNews(news);
+    this.#hooks.onOutcomes(outcomeEffects);
   }
 
   /**
@@ -102,7 +102,7 @@ export class Pusher {
     if (code === 'limit_exceeded') throw error;
     const { op_id, source, id } = only;
     const outcome: Outcome = { op_id, source, id, status: 'rejected', error: { code, detail: message } };
-    this.#hooks.onNews(await transactIn(this.#replica, scope, (tx) => this.#settleOne(tx, outcome)));
+    this.#hooks.onOutcomes(await transactIn(this.#replica, scope, (tx) => this.#settleOne(tx, outcome)));
   }
 
   #settleOne(tx: Transaction, outcome: Outcome): readonly OutcomeEffects[] {

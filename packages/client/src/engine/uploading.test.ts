@@ -507,8 +507,8 @@ describe('the queue', () => {
 describe('a process that dies at any commit', () => {
   it('[UP-14] a device that dies at any commit uploads each change exactly once, and shows only complete states', async () => {
     let deaths = 0;
-    let isSpent = false;
-    for (let atCommit = 1; !isSpent; atCommit++) {
+    let isAtEnd = false;
+    for (let atCommit = 1; !isAtEnd; atCommit++) {
       for (const isKept of [false, true]) {
         world = await newDeviceWorld({ seed: atCommit });
         await push({ a: { n: 0 }, b: { n: 0 }, c: { n: 0 } });
@@ -517,7 +517,7 @@ describe('a process that dies at any commit', () => {
         const survivors = await store.survivors();
         const second = await world.open({ store: memoryStore(survivors), pageObjects: 2 });
         deaths += store.isDead ? 1 : 0;
-        isSpent = !store.isDead;
+        isAtEnd = !store.isDead;
         await world.finish(second.sync());
         await world.finish(second.sync());
         const server = await onServer();

@@ -1,6 +1,6 @@
 /**
- * What a device is doing, as a table: every state and every event has a cell. The table decides; a shell runs the
- * effects and reports what became of them as further events.
+ * The state machine of a device, as a table with a cell for every state and every event. It is pure: the engine runs the
+ * effects and reports their results as further events.
  *
  * ```
  * signed_out ──signed_in──▶ idle ⇄ pushing ⇄ pulling      signed_out, closed: from everywhere
@@ -101,14 +101,14 @@ const noteOffline: Cell = (state) => stayWith(state, { isOnline: false });
 const notePush: Cell = (state) => stayWith(state, { wantsPush: true });
 const notePull: Cell = (state) => stayWith(state, { wantsPull: true });
 const noteBoth: Cell = (state) => stayWith(state, { wantsPush: true, wantsPull: true });
-const pushOn: Cell = (state) => onward({ ...state, wantsPush: true });
-const pullOn: Cell = (state) => onward({ ...state, wantsPull: true });
-const bothOn: Cell = (state) => onward({ ...state, wantsPush: true, wantsPull: true });
+const pushOn: Cell = (state) => startNext({ ...state, wantsPush: true });
+const pullOn: Cell = (state) => startNext({ ...state, wantsPull: true });
+const bothOn: Cell = (state) => startNext({ ...state, wantsPush: true, wantsPull: true });
 
 /** A new session: waiting uploads may be sent, and everything is pulled. */
 const signedIn = (state: MachineState): Transition => {
   const eager = { ...succeeded(state, state.failing), wantsPush: true, wantsPull: true, isOrdered: false };
-  return eager.isOnline ? listening(onward(eager)) : enter(eager, 'offline');
+  return eager.isOnline ? listening(startNext(eager)) : enter(eager, 'offline');
 };
 
 /** The session was replaced during work, so the work of the old session is cancelled. */
@@ -120,16 +120,17 @@ const signedInAgain: Cell = (state) => {
   };
 };
 
-const backOnline: Cell = (state) => listening(onward({ ...state, isOnline: true, wantsPush: true, wantsPull: true }));
+const backOnline: Cell = (state) =>
+  listening(startNext({ ...state, isOnline: true, wantsPush: true, wantsPull: true }));
 
-const leaveFor =
+const switchTo =
   (mode: Mode): Cell =>
   (state) => ({
     state: { ...succeeded(state, state.failing), mode, isOrdered: false },
     effects: [{ type: 'cancel_work' }, { type: 'cancel_wait' }, { type: 'stop_listening' }],
   });
 
-const goOffline: Cell = (state, event) => leaveFor('offline')({ ...unfinished(state), isOnline: false }, event);
+const goOffline: Cell = (state, event) => switchTo('offline')({ ...requeue(state), isOnline: false }, event);
 
 /**
  * After a push the device pulls, which brings the applied changes. Pushes and pulls alternate, so that an app that
@@ -142,7 +143,7 @@ const afterPush: Cell = (state, event) => {
 
 const afterPull: Cell = (state, event) => {
   const more = event.type === 'pulled' && event.more;
-  return onward({ ...succeeded(state, 'pull'), wantsPull: state.wantsPull || more });
+  return startNext({ ...succeeded(state, 'pull'), wantsPull: state.wantsPull || more });
 };
 
 /** A failed push may have been applied: a pull then brings its outcome. */
@@ -152,24 +153,24 @@ const backOff: Cell = (state, event) => {
   const failing = state.mode === 'pushing' ? 'push' : 'pull';
   const isOrdered = retryAfterMs !== null;
   return {
-    state: { ...unfinished(state), mode: 'backing_off', wantsPull: true, failures, failing, isOrdered },
+    state: { ...requeue(state), mode: 'backing_off', wantsPull: true, failures, failing, isOrdered },
     effects: [{ type: 'wait', failures, retryAfterMs }],
   };
 };
 
 /** Ends the pause early, unless the server asked for it. */
-const hurry: Cell = (state) => {
+const endPause: Cell = (state) => {
   const eager = { ...state, wantsPush: true, wantsPull: true };
   if (state.isOrdered) return { state: eager, effects: [] };
   const { state: after, effects } = again(eager);
   return { state: after, effects: [{ type: 'cancel_wait' }, ...effects] };
 };
 
-const tryAgain: Cell = (state) => again({ ...state, isOrdered: false });
+const retry: Cell = (state) => again({ ...state, isOrdered: false });
 
 /** Failing uploads must not keep the device from pulling. */
 function again(state: MachineState): Transition {
-  return state.failing === 'push' ? pulling(state) : onward(state);
+  return state.failing === 'push' ? pulling(state) : startNext(state);
 }
 
 /** Resets the failures only if the work that failed has succeeded. */
@@ -178,7 +179,7 @@ function succeeded(state: MachineState, what: MachineState['failing']): MachineS
 }
 
 /** Starts the next work: uploads first, since no other device has them. */
-function onward(state: MachineState): Transition {
+function startNext(state: MachineState): Transition {
   if (state.wantsPush) {
     return { state: { ...state, mode: 'pushing', wantsPush: false }, effects: [{ type: 'push' }] };
   }
@@ -190,7 +191,7 @@ function pulling(state: MachineState): Transition {
 }
 
 /** Marks the work under way to be done again. */
-function unfinished(state: MachineState): MachineState {
+function requeue(state: MachineState): MachineState {
   const { mode, wantsPush, wantsPull } = state;
   return { ...state, wantsPush: wantsPush || mode === 'pushing', wantsPull: wantsPull || mode === 'pulling' };
 }
@@ -210,12 +211,12 @@ function stayWith(state: MachineState, change: Partial<MachineState>): Transitio
 // The table
 
 /** Results of work that is no longer under way are ignored. */
-const LATE = { pushed: stay, pulled: stay, failed: stay, retry_due: stay } as const;
-const END = { signed_out: leaveFor('signed_out'), closed: leaveFor('stopped') } as const;
+const LATE_RESULTS = { pushed: stay, pulled: stay, failed: stay, retry_due: stay } as const;
+const END = { signed_out: switchTo('signed_out'), closed: switchTo('stopped') } as const;
 
 /** Nobody is signed in: requests are ignored, and the state of the network is stored for later. */
 const WITHOUT_SESSION = {
-  ...LATE,
+  ...LATE_RESULTS,
   ...END,
   signed_in: signedIn,
   session_ended: stay,
@@ -228,10 +229,10 @@ const WITHOUT_SESSION = {
 
 /** At work: further requests are stored until the work is done. */
 const AT_WORK = {
-  ...LATE,
+  ...LATE_RESULTS,
   ...END,
   signed_in: signedInAgain,
-  session_ended: leaveFor('needs_sign_in'),
+  session_ended: switchTo('needs_sign_in'),
   went_online: noteOnline,
   went_offline: goOffline,
   push_wanted: notePush,
@@ -246,7 +247,7 @@ const TABLE: Readonly<Record<Mode, Readonly<Record<EventType, Cell>>>> = {
   idle: { ...AT_WORK, push_wanted: pushOn, pull_wanted: pullOn, sync_wanted: bothOn },
   pushing: { ...AT_WORK, pushed: afterPush, failed: backOff },
   pulling: { ...AT_WORK, pulled: afterPull, failed: backOff },
-  backing_off: { ...AT_WORK, sync_wanted: hurry, went_online: hurry, retry_due: tryAgain },
+  backing_off: { ...AT_WORK, sync_wanted: endPause, went_online: endPause, retry_due: retry },
   stopped: {
     ...WITHOUT_SESSION,
     signed_in: stay,

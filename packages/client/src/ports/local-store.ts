@@ -1,18 +1,18 @@
 import type { JsonValue } from '@tidemark/protocol';
 
 /**
- * What a device keeps between runs. A key is a pair; where one name is enough, the first of the pair is empty.
+ * The tables that a device stores. A key is a pair; where one name is enough, the first of the pair is empty.
  *
  * | Table | Key | Value |
  * |---|---|---|
- * | facts | '', name | the session, the id of the device, when it was last in step |
- * | sources | '', source | description, token, how far a catch-up has come |
+ * | facts | '', name | the session, the id of the device, when it was last up to date |
+ * | sources | '', source | description, token, progress of a catch-up |
  * | objects | source, id | attributes as the server has them |
  * | staged | source, number | a page of a catch-up that is not complete yet |
  * | uploads | '', op_id | a change made here that is not part of the objects yet |
- * | problems | '', op_id | an upload that was rejected or is a conflict, until the app has dealt with it |
+ * | problems | '', op_id | an upload that was rejected or is in conflict, until the app has handled it |
  * | acknowledgements | '', op_id | an outcome the server need not repeat |
- * | links | source, temporary id | the id the backend gave |
+ * | links | source, temporary id | the final id from the backend |
  */
 export const TABLES = [
   'facts',

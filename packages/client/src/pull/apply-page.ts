@@ -2,7 +2,7 @@ import type { Page } from '@tidemark/protocol';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
-import { EMPTY_FOLD, type Fold, foldPage, measureFolded, type SizeAndChecksum, TornPage } from './fold.ts';
+import { EMPTY_FOLD, type Fold, foldPage, InconsistentPage, measureFolded, type SizeAndChecksum } from './fold.ts';
 
 export type PageEffect =
   /** The page was staged, because more pages follow. */
@@ -36,16 +36,16 @@ export function tokenOf(row: SourceRow): string | null {
 }
 
 /** Applies a page in the transaction. */
-export function applyPage(tx: Transaction, asked: PageAsked, page: Page, ground: PageContext): PageEffect {
+export function applyPage(tx: Transaction, asked: PageAsked, page: Page, context: PageContext): PageEffect {
   const row = tx.get('sources', ['', asked.source]);
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
   try {
-    const fold = foldPage(tx, asked.source, ground.fold, page);
+    const fold = foldPage(tx, asked.source, context.fold, page);
     return page.more
       ? stage(tx, row, page, { ...asked, fold })
-      : complete(tx, row, page, { ...asked, ...ground, fold });
+      : complete(tx, row, page, { ...asked, ...context, fold });
   } catch (error) {
-    if (!(error instanceof TornPage)) throw error;
+    if (!(error instanceof InconsistentPage)) throw error;
     return heal(tx, asked.source, row, error.message);
   }
 }
@@ -121,5 +121,5 @@ function dropStaged(tx: Transaction, source: string): void {
 
 function differenceOf(held: SizeAndChecksum, page: Page): string {
   if (held.size !== page.size) return `the device holds ${held.size} objects, the server has ${page.size}`;
-  return 'the objects have another checksum than those of the server';
+  return 'the checksum of the objects differs from the server';
 }

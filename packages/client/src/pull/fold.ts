@@ -13,8 +13,8 @@ export interface Fold {
 }
 
 /** A page refers to an object that the device does not have, so the states of server and device differ. */
-export class TornPage extends Error {
-  override readonly name = 'TornPage';
+export class InconsistentPage extends Error {
+  override readonly name = 'InconsistentPage';
 }
 
 export const EMPTY_FOLD: Fold = { isFresh: false, objects: new Map() };
@@ -27,7 +27,7 @@ export function foldPage(reader: Reader, source: string, fold: Fold, page: Page)
   const held = (id: string): Attributes => {
     const known = objects.has(id) ? objects.get(id) : isFresh ? null : reader.get('objects', [source, id]);
     if (known === null || known === undefined)
-      throw new TornPage(`a change of ${JSON.stringify(id)}, which is not held`);
+      throw new InconsistentPage(`a change of ${JSON.stringify(id)}, which the device does not have`);
     return known;
   };
   for (const id of page.delete ?? []) objects.set(id, null);

@@ -16,7 +16,7 @@ export class Replica {
   readonly #pending = new Pending();
   readonly #views = new Map<string, SourceView>();
   readonly #onChanged: (tables: ReadonlySet<Table>) => void;
-  #lane: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
   #isClosed = false;
   #orderNext = 0;
   #settledNext = 0;
@@ -79,15 +79,15 @@ export class Replica {
    * nothing.
    */
   transact<T>(decide: (tx: Transaction) => T): Promise<T> {
-    const turn = this.#lane.then(() => this.#run(decide));
-    this.#lane = turn.catch(() => undefined);
+    const turn = this.#queue.then(() => this.#run(decide));
+    this.#queue = turn.catch(() => undefined);
     return turn;
   }
 
   /** Finishes earlier transactions, then closes the store. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#lane;
+    await this.#queue;
     await this.#store.close();
   }
 
@@ -103,12 +103,12 @@ export class Replica {
       throw asClientError(error, 'store_failed');
     }
     this.#state.apply(changes);
-    this.#tell(changes);
+    this.#notify(changes);
     return result;
   }
 
   /** Updates all views before any listener is called, so that no listener sees one source ahead of another. */
-  #tell(changes: readonly Change[]): void {
+  #notify(changes: readonly Change[]): void {
     this.#indexUploads(changes);
     const changed = [...this.#views].filter(([source, view]) => followed(source, view, changes));
     this.#onChanged(new Set(changes.map(({ table }) => table)));
@@ -136,8 +136,8 @@ export function callListener(listener: () => void): void {
 }
 
 function followed(source: string, view: SourceView, changes: readonly Change[]): boolean {
-  if (changes.some((change) => concernsAll(source, change))) return view.followAll();
-  return view.follow(new Set(changes.flatMap((change) => idsIn(source, change))));
+  if (changes.some((change) => concernsAll(source, change))) return view.updateAll();
+  return view.update(new Set(changes.flatMap((change) => idsIn(source, change))));
 }
 
 /** True for links and declared references, which may concern any object. */

@@ -26,7 +26,7 @@ export async function lockFile(path: string): Promise<() => Promise<void>> {
     if (holder !== null) throw inUse(path, holder);
     await rm(path, { force: true });
   }
-  throw clientError('store_in_use', `${path} keeps being taken by others`);
+  throw clientError('store_in_use', `${path} is locked by other processes again and again`);
 }
 
 async function written(path: string): Promise<boolean> {

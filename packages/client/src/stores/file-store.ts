@@ -54,16 +54,16 @@ class FileStore implements LocalStore {
   }
 
   static async open(folder: string, unlock: () => Promise<void>): Promise<FileStore> {
-    const generations = await tidy(folder);
+    const generations = await removeLeftovers(folder);
     const generation = generations.at(-1) ?? 0;
     if (generations.length === 0) await writeFile(folder, generation, []);
     const path = fileOf(folder, generation);
-    const { transactions, soundBytes } = readLog(await readFile(path), path);
+    const { transactions, validBytes } = readLog(await readFile(path), path);
     const rows = new RowMap();
     for (const writes of transactions) rows.apply(writes);
     const file = await open(path, 'r+');
-    await file.truncate(soundBytes);
-    return new FileStore(folder, unlock, { rows, generation, file, bytes: soundBytes });
+    await file.truncate(validBytes);
+    return new FileStore(folder, unlock, { rows, generation, file, bytes: validBytes });
   }
 
   async load(): Promise<readonly LocalRow[]> {
@@ -92,7 +92,7 @@ class FileStore implements LocalStore {
       await writeAll(this.#file, line, this.#bytes);
       await this.#file.datasync();
     } catch (error) {
-      await this.#takeBack();
+      await this.#truncate();
       throw error;
     }
     this.#bytes += line.length;
@@ -100,12 +100,12 @@ class FileStore implements LocalStore {
   }
 
   /** Removes a line that was not written completely, or may not be on the disk. */
-  async #takeBack(): Promise<void> {
+  async #truncate(): Promise<void> {
     try {
       await this.#file.truncate(this.#bytes);
       await this.#file.datasync();
     } catch (error) {
-      this.#end = clientError('store_failed', 'the disk does not do as it is told; open the device again', error);
+      this.#end = clientError('store_failed', 'writing to the disk failed; open the device again', error);
     }
   }
 
@@ -156,7 +156,7 @@ async function writeFile(folder: string, generation: number, rows: readonly Loca
 }
 
 /** Removes files of dead processes. Returns the complete generations, oldest first. */
-async function tidy(folder: string): Promise<readonly number[]> {
+async function removeLeftovers(folder: string): Promise<readonly number[]> {
   const names = await readdir(folder);
   for (const name of names) if (name.endsWith('.log.new')) await rm(join(folder, name), { force: true });
   const generations = names.flatMap((name) => FILE_NAME.exec(name)?.[1] ?? []).map(Number);

@@ -24,7 +24,7 @@ export function lineOf(writes: readonly LocalWrite[]): Buffer {
 export interface LogContent {
   readonly transactions: readonly (readonly LocalWrite[])[];
   /** The length of the valid part of the file. The rest is a line that was being written when the process died. */
-  readonly soundBytes: number;
+  readonly validBytes: number;
 }
 
 export function readLog(file: Buffer, path: string): LogContent {
@@ -43,7 +43,7 @@ export function readLog(file: Buffer, path: string): LogContent {
     transactions.push(writes);
     at = end + 1;
   }
-  return { transactions, soundBytes: at };
+  return { transactions, validBytes: at };
 }
 
 function readLine(line: string): readonly LocalWrite[] | null {
@@ -66,7 +66,7 @@ function requireNothingAfter(file: Buffer, brokenEnd: number, path: string): voi
     const end = file.indexOf(NEWLINE, at);
     if (end < 0) return;
     if (readLine(file.toString('utf8', at, end)) !== null) {
-      throw clientError('store_damaged', `${path} is damaged in its middle`);
+      throw clientError('store_damaged', `${path} is damaged`);
     }
     at = end + 1;
   }

@@ -76,11 +76,11 @@ export class ServerEventListener {
         signal: silence.signal,
       });
       if (!response.body) return 'no_streams';
-      for await (const event of readEvents(response, () => silence.rewind(), silence.signal)) {
+      for await (const event of readEvents(response, () => silence.restart(), silence.signal)) {
         this.#take(event);
         // Two listeners with the same device id would only replace each other.
         if (event.name === 'ended' && codeOf(event) === 'replaced') return { retryAfterMs: POLL_MS_LIVE };
-        if (event.name === 'ready') silence.stretch(heartbeatMs(event) * HEARTBEATS_MISSED_MAX);
+        if (event.name === 'ready') silence.extend(heartbeatMs(event) * HEARTBEATS_MISSED_MAX);
       }
       return { retryAfterMs: null };
     } catch (error) {

@@ -23,7 +23,7 @@ export async function* linesOf(response: Response, onBytes: () => void, signal: 
       parts = [start];
       units = start.length;
     }
-    if (units > LINE_UNITS_MAX) throw clientError('bad_answer', 'a line of the stream does not end');
+    if (units > LINE_UNITS_MAX) throw clientError('bad_answer', 'a line of the stream is too long');
   }
 }
 

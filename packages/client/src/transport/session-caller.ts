@@ -22,14 +22,14 @@ const ENDING_CODES: ReadonlySet<string> = new Set(['client_not_found', 'user_not
 export class SessionCaller {
   readonly #platform: Platform;
   readonly #wire: Wire;
-  readonly #shelf: SessionStore;
+  readonly #store: SessionStore;
   #refreshing: Promise<SessionRow> | null = null;
   #refreshedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(platform: Platform, wire: Wire, shelf: SessionStore) {
+  constructor(platform: Platform, wire: Wire, store: SessionStore) {
     this.#platform = platform;
     this.#wire = wire;
-    this.#shelf = shelf;
+    this.#store = store;
   }
 
   ask<T>(call: Omit<WireCall<T>, 'token'>): Promise<T> {
@@ -87,12 +87,12 @@ export class SessionCaller {
     this.#refreshedAtMs = this.#platform.nowMs();
     const answer = await this.#wire.ask({ method: 'POST', path: '/token', token, body: {}, read: readSession, signal });
     const session = sessionRow(answer, this.#platform.nowMs());
-    await this.#shelf.keep(session);
+    await this.#store.keep(session);
     return session;
   }
 
   #session(): SessionRow {
-    const session = this.#shelf.current();
+    const session = this.#store.current();
     if (session === null) throw clientError('signed_out', 'nobody is signed in');
     return session;
   }

@@ -84,9 +84,9 @@ export class Wire {
 export interface TimeLimit {
   readonly signal: AbortSignal;
   /** Restarts the time. */
-  rewind(): void;
+  restart(): void;
   /** Changes the duration. */
-  stretch(ms: number): void;
+  extend(ms: number): void;
   /** Stops the time; the outer signal still counts. */
   disarm(): void;
   end(): void;
@@ -97,9 +97,9 @@ export function timeLimit(platform: Platform, outer: AbortSignal, firstMs: numbe
   const controller = new AbortController();
   const follow = () => controller.abort(outer.reason);
   let ms = firstMs;
-  const isUp = () => controller.abort(clientError('unreachable', `nothing was heard for ${Math.round(ms / 1_000)} s`));
+  const isUp = () => controller.abort(clientError('unreachable', `no data arrived for ${Math.round(ms / 1_000)} s`));
   let cancel = platform.after(ms, isUp);
-  const rewind = () => {
+  const restart = () => {
     cancel();
     cancel = platform.after(ms, isUp);
   };
@@ -107,10 +107,10 @@ export function timeLimit(platform: Platform, outer: AbortSignal, firstMs: numbe
   else outer.addEventListener('abort', follow);
   return {
     signal: controller.signal,
-    rewind,
-    stretch: (stretchedMs) => {
+    restart,
+    extend: (stretchedMs) => {
       ms = stretchedMs;
-      rewind();
+      restart();
     },
     disarm: () => cancel(),
     end: () => {
@@ -124,7 +124,7 @@ function parsed(text: string): unknown {
   try {
     return parseJson(text);
   } catch (error) {
-    throw clientError('bad_answer', 'the answer is not whole, or does not come from a Tidemark server', error);
+    throw clientError('bad_answer', 'the answer is incomplete, or does not come from a Tidemark server', error);
   }
 }
 

@@ -50,10 +50,10 @@ function copied(value: unknown, depthLeft: number, where: string): JsonValue {
  * With the flag u a surrogate pair is one character, so this only finds lone surrogates. `isWellFormed` is not
  * available everywhere yet.
  */
-const HALF_A_CHARACTER = /[\ud800-\udfff]/u;
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
 
 function wellFormed(text: string, where: string): string {
-  if (!HALF_A_CHARACTER.test(text)) return text;
+  if (!LONE_SURROGATE.test(text)) return text;
   throw new ClientError('invalid_value', `${where} contains text that is not well-formed Unicode`);
 }
 

@@ -42,7 +42,7 @@ export class Draft {
     }
     const admitted = this.#admit(source, attributes);
     if (Object.keys(admitted).length === 0) {
-      throw new ClientError('invalid_value', 'an object without attributes is none: give it at least one');
+      throw new ClientError('invalid_value', 'an object needs at least one attribute');
     }
     this.#add('create', source, id, admitted);
     this.#touch(source, id, admitted);

@@ -27,7 +27,7 @@ export class SourceView {
     this.#state = state;
     this.#pending = pending;
     this.#source = source;
-    this.followAll();
+    this.updateAll();
   }
 
   get(id: string): SyncedObject | undefined {
@@ -52,23 +52,23 @@ export class SourceView {
   }
 
   /** Updates these objects. Returns true if any of them has changed. */
-  follow(ids: Iterable<string>): boolean {
+  update(ids: Iterable<string>): boolean {
     let hasChanged = false;
-    for (const id of ids) hasChanged = this.#followOne(id) || hasChanged;
+    for (const id of ids) hasChanged = this.#updateOne(id) || hasChanged;
     if (hasChanged) this.#list = null;
     return hasChanged;
   }
 
   /** Updates all objects. */
-  followAll(): boolean {
+  updateAll(): boolean {
     const ids = new Set([...this.#objects.keys(), ...this.#pending.idsOf(this.#source)]);
     for (const [id] of this.#state.entries('objects', this.#source)) ids.add(id);
-    return this.follow(ids);
+    return this.update(ids);
   }
 
-  #followOne(id: string): boolean {
+  #updateOne(id: string): boolean {
     const before = this.#objects.get(id);
-    const after = this.#look(id);
+    const after = this.#compute(id);
     if (before === undefined && after === undefined) return false;
     if (before !== undefined && after !== undefined && isSame(before, after)) return false;
     if (after === undefined) this.#objects.delete(id);
@@ -76,7 +76,7 @@ export class SourceView {
     return true;
   }
 
-  #look(id: string): SyncedObject | undefined {
+  #compute(id: string): SyncedObject | undefined {
     const uploads = this.#pending.of(this.#source, id);
     const seen = overlay(this.#state.get('objects', [this.#source, id]), uploads);
     if (seen === undefined) return undefined;

@@ -34,7 +34,8 @@ export async function loadSources(appFolder: string, isReload = false): Promise<
   const sources: LoadedSource[] = [];
   for (const file of files.sort()) sources.push(await loadSource(file, isReload));
   const doubled = sources.find(({ name }, index) => sources.findIndex((one) => one.name === name) !== index);
-  if (doubled !== undefined) throw new BadSource(`${doubled.file}: there is another source ${doubled.name}`);
+  if (doubled !== undefined)
+    throw new BadSource(`${doubled.file}: another module has the same source name ${doubled.name}`);
   return sources;
 }
 
@@ -46,7 +47,7 @@ async function loadSource(file: string, isReload: boolean): Promise<LoadedSource
   const module = await importFile(file, isReload);
   const definition = (module as { readonly default?: unknown }).default;
   if (typeof definition !== 'object' || definition === null) {
-    throw new BadSource(`${file}: must export by default what defineSource gives`);
+    throw new BadSource(`${file}: the default export must be the result of defineSource`);
   }
   const name = (definition as { readonly name?: unknown }).name ?? parse(file).name;
   const problem = problemOf(name, definition);
@@ -73,15 +74,15 @@ async function importFile(file: string, isReload: boolean): Promise<unknown> {
 }
 
 function problemOf(name: unknown, definition: object): string | null {
-  if (typeof name !== 'string' || nameProblem('source', name) !== null) return 'its name is none';
-  if (RESERVED_NAMES.has(name)) return `${name} is no name for a module`;
+  if (typeof name !== 'string' || nameProblem('source', name) !== null) return 'its name is not valid';
+  if (RESERVED_NAMES.has(name)) return `${name} is a reserved name`;
   const members = Object.entries(definition).filter(([member]) => member !== 'name');
   const operations: readonly string[] = OPERATIONS;
   const broken = members.find(([member, value]) => operations.includes(member) && typeof value !== 'function');
   if (broken !== undefined) return `${broken[0]} must be a function`;
   if (!('query' in definition)) return 'query is missing';
   if ('partition' in definition && 'partition_type' in definition && definition.partition_type === 'app') {
-    return 'a source that all users share has no partition()';
+    return 'a shared source must not have a partition()';
   }
   const attributes = members.filter(([member]) => !operations.includes(member));
   const unknown = attributes.find(([member]) => member === 'adapter' || !(member in SourceSetting.properties));

@@ -47,7 +47,7 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
         create({ user, partition, op_id: opId, id, attributes: attributes as Attributes }),
       );
       if (typeof given === 'string' && nameProblem('object', given) === null) return given;
-      throw new Refusal('backend_error', 'create must answer the id of the object');
+      throw new Refusal('backend_error', 'create must return the id of the object');
     },
     async update({ user, partition = null, opId, id, attributes }) {
       const update = known(definition.update, 'updated');

@@ -44,12 +44,12 @@ describe('source modules', () => {
   });
 
   it.each([
-    ['no default export', 'export const x = 1;', 'must export by default'],
+    ['no default export', 'export const x = 1;', 'the default export must be'],
     ['no query', source('poll_interval: 1'), 'query is missing'],
     ['a query that is none', source('query: 7'), 'query must be a function'],
     ['an attribute that is none', source('query: () => ({}), pol_interval: 1'), 'is not an attribute'],
     ['an attribute out of range', source('query: () => ({}), poll_interval: -7'), 'is not allowed'],
-    ['a name that is taken', source("name: 'backend', query: () => ({})"), 'no name for a module'],
+    ['a name that is taken', source("name: 'backend', query: () => ({})"), 'a reserved name'],
     ['an adapter of its own', source("adapter: 'backend', query: () => ({})"), 'is not an attribute'],
     [
       'a partition of what all share',

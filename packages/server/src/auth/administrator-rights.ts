@@ -26,7 +26,7 @@ export async function requireRightOverToken(
   const isOtherUsers = token.user !== bearer?.user && (await tidemark.users.isAdmin(token.user));
   if (!isOtherUsers && !token.scopes.includes(REQUIRED_SCOPE)) return;
   const which = isOtherUsers ? 'a token of another administrator' : `a token with the scope ${REQUIRED_SCOPE}`;
-  throw new Refusal('forbidden', `only a token with the scope ${REQUIRED_SCOPE} can make or revoke ${which}`);
+  throw new Refusal('forbidden', `only a token with the scope ${REQUIRED_SCOPE} can create or revoke ${which}`);
 }
 
 function hasAllScopes(bearer: Bearer | null): boolean {

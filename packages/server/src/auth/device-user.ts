@@ -59,5 +59,5 @@ async function offlineUser(parts: DeviceUserParts, credentials: VerifiedLogin, e
 /** If the backend fails, the device must try again later: nobody has said that the login is wrong. */
 function backendUnavailable(error: unknown, Kind: typeof Refusal): Refusal {
   const afterS = error instanceof Refusal ? (error.retryAfterS ?? RETRY_AFTER_S) : RETRY_AFTER_S;
-  return new Kind('backend_unavailable', 'logins are checked by the backend, which cannot tell now', [], afterS);
+  return new Kind('backend_unavailable', 'logins are checked by the backend, which cannot answer now', [], afterS);
 }

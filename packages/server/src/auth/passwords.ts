@@ -66,7 +66,7 @@ async function findArgon2(): Promise<Argon2 | null> {
 /** An unreadable hash is an error in the data, not a wrong password. */
 async function verify(argon2: Argon2 | null, password: string, hash: string): Promise<boolean> {
   if (hash.startsWith('$scrypt$')) return verifyByScrypt(password, hash);
-  if (!hash.startsWith('$argon2id$')) throw new Error('a password hash is of a kind this version does not know');
+  if (!hash.startsWith('$argon2id$')) throw new Error('a password hash has a format this version does not know');
   if (argon2 === null) throw new Error('a password was hashed by argon2id, whose native module is missing here');
   return argon2.verify(hash, password);
 }

@@ -18,7 +18,7 @@ import { HttpBackend } from './http-backend.ts';
 const TIMEOUT_MS = 20_000;
 
 /** Timers that fire when the test says so. */
-class Bell implements Timers {
+class ManualTimers implements Timers {
   readonly #waiting = new Set<() => void>();
 
   after(delayMs: number, callback: () => void): () => void {
@@ -27,14 +27,14 @@ class Bell implements Timers {
     return () => this.#waiting.delete(callback);
   }
 
-  ring(): void {
+  fire(): void {
     for (const callback of [...this.#waiting]) callback();
   }
 }
 
 adapterContract('the backend over HTTP', async () => {
   const fake = await openFakeBackend(() => 's');
-  const timers = new Bell();
+  const timers = new ManualTimers();
   let behaviour: Behaviour = 'good';
   const arrivals: AdapterArrival[] = [];
   fake.on('*', ({ call, body }, response) => {
@@ -72,7 +72,7 @@ adapterContract('the backend over HTTP', async () => {
       behaviour = next;
       clock.advance(120_000);
     },
-    letTimePass: () => timers.ring(),
+    letTimePass: () => timers.fire(),
     close: async () => {
       adapter.close();
       await fake.close();
@@ -81,7 +81,7 @@ adapterContract('the backend over HTTP', async () => {
 });
 
 adapterContract('source modules', async () => {
-  const timers = new Bell();
+  const timers = new ManualTimers();
   let behaviour: Behaviour = 'good';
   const arrivals: AdapterArrival[] = [];
   const answer = async <T>(arrival: AdapterArrival, value: T): Promise<T> => {
@@ -110,7 +110,7 @@ adapterContract('source modules', async () => {
     behave: (next) => {
       behaviour = next;
     },
-    letTimePass: () => timers.ring(),
+    letTimePass: () => timers.fire(),
     close: async () => undefined,
   };
 });

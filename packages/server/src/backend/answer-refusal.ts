@@ -37,7 +37,7 @@ export async function refusalOfAnswer(
   }
   const detail = await detailOf(exchange);
   if (call === 'search' && isNoSuchCall(status)) {
-    return { error: new Refusal('search_not_available', 'the backend does not know how to search'), detail };
+    return { error: new Refusal('search_not_available', 'the backend does not support searches'), detail };
   }
   const what = `the backend answered ${status}`;
   if (status >= 400 && status < 500 && !RETRYABLE_STATUSES.has(status) && call !== 'query') {

@@ -4,15 +4,15 @@ import { type TSchema, Type } from 'typebox';
 
 /** Describes the calls from this server to a backend. No other file knows their paths and bodies. */
 
-const ActingUser = text('Who asks, whether the source is shared or not.', 'anna');
+const ActingUser = text('The user who asks, also if the source is shared.', 'anna');
 const Source = text('The name of the source.', 'Product');
 const OpId = text(
-  'Names the change, and is the same at every repetition: a change that was done is not done again.',
+  'Identifies the change. It is the same at every repetition, so that a change is not applied twice.',
   'f47ac10b58cc4372a5670e02b2c3d479',
 );
 const ObjectId = text("The backend's id of the object.", '17');
 const Objects = objects('A hash of hashes: object id → attributes.');
-const Done = Type.Object({}, { title: 'Done', description: 'Nothing in it is looked at.' });
+const Done = Type.Object({}, { title: 'Done', description: 'Its members are ignored.' });
 
 export interface BackendCallContract {
   readonly summary: string;
@@ -25,7 +25,7 @@ export interface BackendCallContract {
 }
 
 const UPLOAD_REFUSALS = {
-  '409': 'A conflict: the object is not what the change was made on. Told to the device, not repeated.',
+  '409': 'A conflict: the object has changed since. The device is told; the change is not repeated.',
   '4XX': 'The change is refused. `detail` is told to the device; the change is not repeated.',
 };
 const AT_LEAST_ONCE =
@@ -37,8 +37,8 @@ export const BACKEND_CALLS = {
     description: 'Called when a device logs in.',
     request: Type.Object(
       {
-        login: text('What was typed as login.', 'anna'),
-        password: text('What was typed as password.', 'correct horse battery'),
+        login: text('The entered login.', 'anna'),
+        password: text('The entered password.', 'correct horse battery'),
       },
       { ...closed, title: 'AuthenticateRequest', description: 'A login on a device.' },
     ),
@@ -55,7 +55,7 @@ export const BACKEND_CALLS = {
     },
   },
   query: {
-    summary: 'Give all objects of a source, or of a source and user',
+    summary: 'Return all objects of a source, or of a source and user',
     description: 'The answer replaces the data: what is missing in it is deleted.',
     request: Type.Object(
       {
@@ -66,10 +66,10 @@ export const BACKEND_CALLS = {
       { ...closed, title: 'QueryRequest', description: 'What to query.' },
     ),
     answer: Objects,
-    refusals: { '4XX': 'The query is refused. Nothing changes; it is asked again later.' },
+    refusals: { '4XX': 'The query is refused. Nothing changes; it is repeated later.' },
   },
   create: {
-    summary: 'Make an object that a device has made',
+    summary: 'Create an object that a device has created',
     description: AT_LEAST_ONCE,
     request: Type.Object(
       {
@@ -79,11 +79,11 @@ export const BACKEND_CALLS = {
         id: text("The device's temporary id.", 'tmp-1'),
         attributes: attributes('All attributes of the object.', { name: 'Pump', price: 9.5 }),
       },
-      { ...closed, title: 'CreateRequest', description: 'An object to make.' },
+      { ...closed, title: 'CreateRequest', description: 'An object to create.' },
     ),
     answer: Type.Object(
       { id: text("The backend's own id for it; may be the temporary one.", '17') },
-      { title: 'Created', description: 'The object was made.' },
+      { title: 'Created', description: 'The object was created.' },
     ),
     refusals: UPLOAD_REFUSALS,
   },
@@ -114,15 +114,18 @@ export const BACKEND_CALLS = {
     refusals: UPLOAD_REFUSALS,
   },
   search: {
-    summary: 'Give the objects that a device looks for',
-    description: 'They are passed on and not kept.',
+    summary: 'Return the objects that a device searches for',
+    description: 'They are passed on and not stored.',
     request: Type.Object(
       {
         source: Source,
         user_id: ActingUser,
-        params: Type.Unknown({ description: 'What to look for, as the device says it.', examples: [{ q: 'pump' }] }),
+        params: Type.Unknown({
+          description: 'The parameters of the search, as the device sent them.',
+          examples: [{ q: 'pump' }],
+        }),
       },
-      { ...closed, title: 'SearchRequest', description: 'What to look for.' },
+      { ...closed, title: 'SearchRequest', description: 'A search.' },
     ),
     answer: Objects,
     refusals: {

@@ -17,10 +17,10 @@ const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
 export function failureOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof BlockedAddress) {
-    return new Refusal('backend_error', 'the address of the backend is one that is never called');
+    return new Refusal('backend_error', 'the address of the backend is not allowed');
   }
   const code = codeOf(error);
-  if (UNREACHABLE_CODES.has(code)) return unavailable(`nobody answers at the address of the backend (${code})`);
+  if (UNREACHABLE_CODES.has(code)) return unavailable(`the backend cannot be reached (${code})`);
   return new Refusal('backend_error', `the connection to the backend broke (${code})`);
 }
 

@@ -148,5 +148,5 @@ function blockedAddressIn(error: unknown): unknown {
 }
 
 function timedOut(afterMs: number): Refusal {
-  return new Refusal('backend_timeout', `the backend did not answer to the end in ${afterMs} ms`);
+  return new Refusal('backend_timeout', `the backend did not send a complete answer in ${afterMs} ms`);
 }

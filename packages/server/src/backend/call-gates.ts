@@ -112,7 +112,7 @@ function byKind<T>(make: (kind: CallKind) => T): Readonly<Record<CallKind, T>> {
 }
 
 function limitOf(kind: CallKind, timers: Timers): ConcurrencyLimit {
-  const detail = `too many calls of the kind ${kind} are with the backend`;
+  const detail = `too many ${kind} calls to the backend are under way`;
   return new ConcurrencyLimit({
     atOnceMax: BACKEND_CALLS_AT_ONCE_MAX,
     waitingMax: BACKEND_CALLS_WAITING_MAX,
@@ -122,5 +122,5 @@ function limitOf(kind: CallKind, timers: Timers): ConcurrencyLimit {
 }
 
 function breakerOpen(waitMs: number): Refusal {
-  return unavailable('the backend fails and is left alone for a while', Math.ceil(waitMs / MS_PER_S));
+  return unavailable('the backend keeps failing and is not called for a while', Math.ceil(waitMs / MS_PER_S));
 }

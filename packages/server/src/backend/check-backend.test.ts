@@ -55,8 +55,8 @@ it('[BACK-20] the check of a healthy backend reports every source as ok and stor
     `ok reachable: ${fake.url} answers`,
     'ok logins: are checked by the backend',
     'ok signature: is accepted, and a wrong one is refused',
-    'ok source Stock: query answers 1 objects',
-    'ok source Visit: query for ada answers 0 objects',
+    'ok source Stock: query returned 1 objects',
+    'ok source Visit: query for ada returned 0 objects',
   ]);
   expect((await admin.get('/rc/v1/users/*/sources/Stock/docs/md')).body).toEqual({});
   expect((await admin.get('/rc/v1/system/stats?names=backend:*')).body).toEqual([]);
@@ -87,7 +87,7 @@ it('[BACK-20] the check reports that a backend without authenticate leaves login
     trusting((_, response) => answerJson(response, {}, 501)),
   );
   expect((await check())[1]).toBe(
-    'ok logins: are checked by the passwords kept here: the backend answers 501 to authenticate',
+    'ok logins: are checked by the stored passwords: the backend answers 501 to authenticate',
   );
 });
 
@@ -95,13 +95,13 @@ it('[CLI-28] appserver check and doctor show the checks, and exit with 1 if one 
   const well = await cli('appserver', 'check', '--user', 'ada');
   expect([well.code, well.out.split('\n')[1]]).toEqual([0, 'ok       logins: are checked by the backend']);
   expect((await cli('doctor', '--data', server.folder)).out).toContain(
-    'backend source Stock: query answers 1 objects\n',
+    'backend source Stock: query returned 1 objects\n',
   );
   await fake.close();
   const gone = await cli('appserver', 'check');
   expect([gone.code, gone.out]).toEqual([
     1,
-    `failed   reachable: ${fake.url}: nobody answers at the address of the backend (ECONNREFUSED)\n`,
+    `failed   reachable: ${fake.url}: the backend cannot be reached (ECONNREFUSED)\n`,
   ]);
   const doctor = await cli('doctor', '--data', server.folder);
   expect([doctor.code, doctor.out.includes('failed   backend reachable:')]).toEqual([1, true]);

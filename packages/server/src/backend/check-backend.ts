@@ -45,7 +45,7 @@ async function checkLogins({ backend }: CheckBackendParts, url: string): Promise
     const answer = await backend.probe().authenticate(`${CANNOT_EXIST}-${randomName()}`, randomName());
     if (answer.kind === 'refused') return [reachable, { name, status: 'ok', detail: 'are checked by the backend' }];
     if (answer.kind === 'not_handled') {
-      const detail = `are checked by the passwords kept here: the backend answers ${answer.status} to authenticate`;
+      const detail = `are checked by the stored passwords: the backend answers ${answer.status} to authenticate`;
       return [reachable, { name, status: 'ok', detail }];
     }
     const detail = 'the backend accepts a login that cannot exist: anybody can log in';
@@ -91,7 +91,7 @@ async function checkSource(parts: CheckBackendParts, source: SourceView): Promis
   try {
     const answer = await parts.backend.probe().query({ source: source.name, user });
     const count = await parts.tidemark.checkAnswer(answer);
-    return { name, status: 'ok', detail: `query${whose} answers ${count} objects` };
+    return { name, status: 'ok', detail: `query${whose} returned ${count} objects` };
   } catch (error) {
     return { name, status: 'failed', detail: `query${whose}: ${messageOf(error)}` };
   }

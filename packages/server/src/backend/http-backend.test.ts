@@ -76,7 +76,7 @@ function open(changes: Changes = {}) {
 }
 
 /** Timers that fire when the test says so. */
-function bell(): Timers & { ring(): void } {
+function manualTimer(): Timers & { fire(): void } {
   const waiting = new Set<() => void>();
   return {
     after(delayMs, callback) {
@@ -85,7 +85,7 @@ function bell(): Timers & { ring(): void } {
       waiting.add(callback);
       return () => waiting.delete(callback);
     },
-    ring() {
+    fire() {
       for (const callback of waiting) callback();
     },
   };
@@ -235,15 +235,15 @@ describe('a backend that misbehaves', () => {
   );
 
   it('[BACK-7] an answer that never comes, never ends or comes byte by byte is given up', async () => {
-    const silent = ['backend_timeout', 'the backend did not answer to the end in 10000 ms'];
+    const silent = ['backend_timeout', 'the backend did not send a complete answer in 10000 ms'];
     for (const answer of ['never', 'headers', 'trickle'] as const) {
-      const timers = bell();
+      const timers = manualTimer();
       const { backend } = open({ timers });
       fake.on('create', (_, response) => {
         if (answer !== 'never') response.writeHead(200, { 'content-type': 'application/json' });
         if (answer !== 'trickle') response.flushHeaders();
         else response.write('{');
-        timers.ring();
+        timers.fire();
       });
       const { code, detail } = await failure(backend.create({ ...UPLOAD, attributes: {} }));
       expect([code, detail]).toEqual(silent);
@@ -251,11 +251,11 @@ describe('a backend that misbehaves', () => {
   });
 
   it('[BACK-7] a query whose answer stops half-way is given up', async () => {
-    const timers = bell();
+    const timers = manualTimer();
     const { backend, calls } = open({ timers });
     fake.on('query', (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.write('{"1":', () => timers.ring());
+      response.write('{"1":', () => timers.fire());
     });
     const { code } = await failure(backend.query({ source: 'A', user: null }).then(textOf));
     expect([code, calls]).toEqual(['backend_timeout', ['query:failed']]);
@@ -368,7 +368,7 @@ describe('the address of the backend', () => {
         resolve: async () => [{ address, family: address.includes(':') ? 6 : 4 }],
       });
       const { code, detail } = await failure(backend.create({ ...UPLOAD, attributes: {} }));
-      expect([code, detail]).toEqual(['backend_error', 'the address of the backend is one that is never called']);
+      expect([code, detail]).toEqual(['backend_error', 'the address of the backend is not allowed']);
       expect(log.lines.map(({ event, fields }) => [event, fields.host])).toEqual([
         ['backend_blocked', 'backend.example'],
       ]);
@@ -408,20 +408,20 @@ describe('the address of the backend', () => {
 });
 
 /** Timers that only fire when the test says so, by their delay. */
-function manualTimers(): Timers & { readonly waiting: ReadonlyMap<() => void, number>; ring(delayMs: number): void } {
+function manualTimers(): Timers & { readonly waiting: ReadonlyMap<() => void, number>; fire(delayMs: number): void } {
   const waiting = new Map<() => void, number>();
   return {
     waiting,
     after(delayMs, callback) {
-      const ring = () => callback();
-      waiting.set(ring, delayMs);
-      return () => waiting.delete(ring);
+      const fire = () => callback();
+      waiting.set(fire, delayMs);
+      return () => waiting.delete(fire);
     },
-    ring(delayMs) {
-      for (const [ring, after] of waiting) {
+    fire(delayMs) {
+      for (const [fire, after] of waiting) {
         if (after !== delayMs) continue;
-        waiting.delete(ring);
-        ring();
+        waiting.delete(fire);
+        fire();
       }
     },
   };
@@ -479,7 +479,7 @@ describe('calls of different kinds', () => {
     // Each waiting call has its own timer; the deadline of a call begins when it is sent.
     await expect.poll(() => delaysOf(timers, BACKEND_WAIT_MS_MAX), POLL).toBe(waiting.length);
     expect(delaysOf(timers, 20_000)).toBe(hanging.length);
-    timers.ring(BACKEND_WAIT_MS_MAX);
+    timers.fire(BACKEND_WAIT_MS_MAX);
     for (const refused of await Promise.all(waiting))
       expect(refused).toMatchObject({ code: 'overloaded', retryAfterS: 2 });
     expect((await backend.health()).kinds.search).toMatchObject({ state: 'closed', failures: 0 });
@@ -534,7 +534,7 @@ describe('calls of different kinds', () => {
     for (let count = 0; count < BACKEND_CALLS_AT_ONCE_MAX; count++) await query();
     const next = query();
     await expect.poll(() => delaysOf(timers, BACKEND_WAIT_MS_MAX), POLL).toBe(1);
-    timers.ring(60_000);
+    timers.fire(60_000);
     expect(await textOf(await next)).toBe('{}');
   });
 

@@ -127,7 +127,7 @@ export class HttpBackend implements Adapter, Authenticator {
   async create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string> {
     return this.#exchange('create', { ...uploadOf(call), attributes: call.attributes }, ({ answer: { id } }) => {
       if (typeof id === 'string' && nameProblem('object', id) === null) return id;
-      throw unusableAnswer('it has no id of an object');
+      throw unusableAnswer('it has no object id');
     });
   }
 
@@ -324,7 +324,7 @@ function loginAnswer(login: string, { answer: { user_id }, status }: AnswerRead)
   if (!isSuccess(status)) return { kind: 'refused' };
   const user = user_id ?? login;
   if (typeof user === 'string' && nameProblem('login', user) === null) return { kind: 'user', user };
-  throw unusableAnswer('user_id is no name of a user');
+  throw unusableAnswer('user_id is not a valid login');
 }
 
 /** Masks the password in a message of the backend, so that it does not get into the log. */

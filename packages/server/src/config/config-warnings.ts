@@ -21,18 +21,18 @@ export function configWarnings(settings: Settings, userId: number | null): reado
   const { admin_login, admin_password, host } = settings;
   const warnings: SettingProblem[] = [];
   if (userId === 0) {
-    const detail = 'the server runs as root; a user of its own limits what a fault in it can do';
+    const detail = 'the server runs as root; a separate user limits the damage of a security hole';
     warnings.push({ setting: null, origin: 'process', detail });
   }
   if (!isLoopback(host) && !hasProxy(settings)) {
-    const detail = `host ${host} is reachable from other machines, and tokens travel unprotected over http: put a proxy with TLS in front and set public_url`;
+    const detail = `host ${host} is reachable from other machines, and http does not protect tokens: put a proxy with TLS in front and set public_url`;
     warnings.push({ setting: 'host', origin: 'host', detail });
   }
   if (
     admin_password !== null &&
     (COMMON_PASSWORDS.has(admin_password.toLowerCase()) || admin_password === admin_login)
   ) {
-    const detail = 'admin_password is one that is guessed first; choose another';
+    const detail = 'admin_password is a commonly guessed password; choose another';
     warnings.push({ setting: 'admin_password', origin: 'admin_password', detail });
   }
   return warnings;

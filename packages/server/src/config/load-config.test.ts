@@ -511,7 +511,7 @@ describe('warnings', () => {
 
   it('[CONF-10] running as root causes a warning', () => {
     expect(load({ userId: 0 }).warnings.map(({ detail }) => detail)).toEqual([
-      'the server runs as root; a user of its own limits what a fault in it can do',
+      'the server runs as root; a separate user limits the damage of a security hole',
     ]);
   });
 

@@ -311,9 +311,9 @@ describe('internal errors', () => {
       type: 'urn:tidemark:problem:internal',
       title: 'Something is wrong on our side',
       status: 500,
-      detail: 'something is wrong on our side',
+      detail: 'internal error',
       code: 'internal',
-      hint: 'report it, with the lines the log has under this request_id',
+      hint: 'report it with the log lines of this request_id',
     });
     expect(faults.filter((line) => line.includes(request_id))).toHaveLength(1);
     expect(faults.join()).not.toContain(password);

@@ -54,7 +54,7 @@ it('[HARD-69] an overloaded server refuses requests before their body, and its r
   expect(readiness.status).toBe(503);
   expect(readiness.body).toMatchObject({ status: 'not_ready' });
   expect((readiness.body as { checks: { name: string; ok: boolean }[] }).checks.filter(({ ok }) => !ok)).toEqual([
-    { name: 'load', ok: false, detail: 'the server has more to do than it can keep up with' },
+    { name: 'load', ok: false, detail: 'the server is overloaded' },
   ]);
 
   stop();

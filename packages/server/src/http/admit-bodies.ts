@@ -32,7 +32,7 @@ export function admitBodies(app: FastifyInstance): void {
     }
     const bytes = announced <= IN_FLIGHT_UNCOUNTED_BYTES_MAX ? 0 : countedBytes(request, announced);
     if (inFlight.bytes > 0 && bytes > 0 && inFlight.bytes + bytes > IN_FLIGHT_BYTES_MAX) {
-      return done(new Refusal('overloaded', 'too many large bodies are being worked on at once', [], RETRY_AFTER_S));
+      return done(new Refusal('overloaded', 'too many large bodies are being processed at once', [], RETRY_AFTER_S));
     }
     if (bytes > 0) {
       inFlight.bytes += bytes;

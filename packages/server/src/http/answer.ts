@@ -85,7 +85,7 @@ function sendLines(reply: FastifyReply, { lines, onEnd }: JsonLines): undefined 
 }
 
 function logFailedStream({ request: { log, id: request_id } }: FastifyReply, error: unknown): void {
-  if (error instanceof Refusal) log.info({ code: error.code, request_id }, 'a stream was refused on its way');
+  if (error instanceof Refusal) log.info({ code: error.code, request_id }, 'a stream was aborted by a refusal');
   else log.error({ err: error, request_id }, 'a stream failed');
 }
 

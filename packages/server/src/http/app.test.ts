@@ -54,7 +54,7 @@ describe('an unknown path', () => {
     type: 'urn:tidemark:problem:not_found',
     title: 'There is nothing at this address',
     status: 404,
-    detail: `there is nothing at "${path}"`,
+    detail: `there is no route "${path}"`,
     code: 'not_found',
     hint: 'check the path for typing errors, and for a prefix that a proxy added or removed',
   });
@@ -79,7 +79,7 @@ describe('an unknown path', () => {
     expect(await answer('/nowhere', { headers: { accept: 'text/plain' } })).toMatchObject({
       status: 404,
       type: 'text/plain; charset=utf-8',
-      text: 'there is nothing at "/nowhere"',
+      text: 'there is no route "/nowhere"',
     });
   });
 });
@@ -128,9 +128,9 @@ describe('other refusals', () => {
       type: 'urn:tidemark:problem:internal',
       title: 'Something is wrong on our side',
       status: 500,
-      detail: 'something is wrong on our side',
+      detail: 'internal error',
       code: 'internal',
-      hint: 'report it, with the lines the log has under this request_id',
+      hint: 'report it with the log lines of this request_id',
     });
   });
 

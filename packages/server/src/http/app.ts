@@ -150,7 +150,7 @@ function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
 function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'> = NO_LOAD): void {
   // The hook below refuses unknown paths; this handler is for missing files of the viewer.
   app.setNotFoundHandler((request) => {
-    throw new Refusal('not_found', `there is nothing at ${shownPath(request)}`);
+    throw new Refusal('not_found', `there is no route ${shownPath(request)}`);
   });
   // Not async, because a promise per request would cost more than the checks.
   app.addHook('onRequest', (request, reply, done) => {
@@ -168,7 +168,7 @@ const NO_LOAD = { overload: null };
 
 function shedLoad(request: FastifyRequest, overload: string): void {
   if (ALWAYS_ANSWERED.has(request.routeOptions.url)) return;
-  throw new Refusal('overloaded', `${overload}; nothing was done`, [], OVERLOAD_RETRY_AFTER_S);
+  throw new Refusal('overloaded', `${overload}; the request was not processed`, [], OVERLOAD_RETRY_AFTER_S);
 }
 
 function errorOf(guard: () => void): Error | undefined {
@@ -192,7 +192,7 @@ function guardRequest(request: FastifyRequest, reply: FastifyReply): void {
   if (request.url.length > URL_BYTES_MAX) {
     throw new Refusal('uri_too_long', `the address is longer than ${URL_BYTES_MAX} characters`);
   }
-  if (request.is404) throw new Refusal('not_found', `there is nothing at ${shownPath(request)}`);
+  if (request.is404) throw new Refusal('not_found', `there is no route ${shownPath(request)}`);
   const encoding = request.headers['content-encoding'] || 'identity';
   if (encoding.toLowerCase() !== 'identity') {
     throw new Refusal('unsupported_media_type', `a body compressed with ${JSON.stringify(encoding)} is not accepted`);

@@ -22,7 +22,7 @@ const TAGS = [
   { name: 'push', description: 'Pushes of a backend. Devices get the changes at their next pull.' },
   { name: 'tokens', description: 'Tokens of the API.' },
   { name: 'audit', description: 'The audit trail.' },
-  { name: 'pings', description: 'Pings that were sent, and what became of them.' },
+  { name: 'pings', description: 'Sent pings and their results.' },
   { name: 'devices', description: 'The protocol of devices; docs/sync-protocol.md explains it.' },
   { name: 'jobs', description: 'Queues of background jobs.' },
   { name: 'service', description: 'Health, version, metrics and this description.' },
@@ -48,7 +48,7 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
           'Controls a Tidemark server, pushes data into it and synchronises devices with it. A refused call has changed nothing; its answer is `application/problem+json` with a stable `code`, or plain text for callers that prefer it.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      servers: [{ url: '/', description: 'The server that gave this description.' }],
+      servers: [{ url: '/', description: 'The server that sent this description.' }],
       tags: [...TAGS],
       components: {
         schemas: { Problem },

@@ -23,10 +23,7 @@ export class EnvelopeNames {
     this.#names.add(name);
     // No valid request has so many fields, and keeping all names would cost more than refusing the request.
     if (this.#names.size > ENVELOPE_NAMES_MAX) {
-      throw new Refusal(
-        'limit_exceeded',
-        `the body has more than the ${ENVELOPE_NAMES_MAX} fields any request can have`,
-      );
+      throw new Refusal('limit_exceeded', `the body has more than ${ENVELOPE_NAMES_MAX} fields`);
     }
   };
 
@@ -48,7 +45,7 @@ export class EnvelopeNames {
   requireUnique(): void {
     if (this.#duplicate === null) return;
     const told = JSON.stringify(this.#duplicate.slice(0, SHOWN_UNITS_MAX).toWellFormed());
-    throw new Refusal('invalid_json', `the field ${told} stands twice`);
+    throw new Refusal('invalid_json', `the field ${told} occurs twice`);
   }
 }
 

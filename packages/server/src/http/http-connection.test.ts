@@ -13,7 +13,7 @@ const BODY_BYTES_MAX = 4 * DISCARDED_BYTES_MAX;
 const LARGE_BYTES = 16_000_000;
 
 /** What the routes of the test server have seen, and the gate that `/held` waits for. */
-class Scene {
+class TestRoutes {
   readonly begun: string[] = [];
   readonly over: string[] = [];
   working = 0;
@@ -25,12 +25,12 @@ class Scene {
 }
 
 async function openServer(options: Partial<HttpOptions> = {}) {
-  const scene = new Scene();
-  const app = await buildHttp({ bodyBytesMax: BODY_BYTES_MAX, ...options }, (to) => addRoutes(to, scene));
+  const routes = new TestRoutes();
+  const app = await buildHttp({ bodyBytesMax: BODY_BYTES_MAX, ...options }, (to) => addRoutes(to, routes));
   app.log.level = 'silent';
   await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(async () => {
-    scene.open();
+    routes.open();
     app.server.closeAllConnections();
     await app.close();
   });
@@ -39,17 +39,17 @@ async function openServer(options: Partial<HttpOptions> = {}) {
     onTestFinished(() => void socket.destroy());
     return socket;
   };
-  return { app, scene, connect };
+  return { app, routes, connect };
 }
 
-function addRoutes(to: FastifyInstance, scene: Scene): void {
+function addRoutes(to: FastifyInstance, routes: TestRoutes): void {
   to.get('/held/:name', async (request, reply) => {
     const { name } = request.params as { readonly name: string };
-    scene.begun.push(name);
-    exchangeOf(reply.raw).onOver(() => scene.over.push(name));
-    scene.workingMost = Math.max(scene.workingMost, ++scene.working);
-    await scene.gate;
-    scene.working--;
+    routes.begun.push(name);
+    exchangeOf(reply.raw).onOver(() => routes.over.push(name));
+    routes.workingMost = Math.max(routes.workingMost, ++routes.working);
+    await routes.gate;
+    routes.working--;
     return { name };
   });
   to.get('/large', () => Buffer.alloc(LARGE_BYTES));
@@ -67,44 +67,44 @@ async function until(isSo: () => boolean): Promise<void> {
 
 describe('pipelined requests', () => {
   it('[CONN-1] pipelined requests are processed one at a time and answered in order', async () => {
-    const { scene, connect } = await openServer();
+    const { routes, connect } = await openServer();
     const socket = connect();
     const names = Array.from({ length: 1 + PIPELINED_WAITING_MAX }, (_, index) => `n${index}`);
     socket.write(names.map((name) => get(`/held/${name}`)).join(''));
-    await until(() => scene.begun.length > 0);
+    await until(() => routes.begun.length > 0);
     for (let turn = 0; turn < 50; turn++) await nextTurn();
-    expect(scene.begun).toEqual(['n0']);
-    scene.open();
+    expect(routes.begun).toEqual(['n0']);
+    routes.open();
     const answers = await readUntil(socket, `"${names.at(-1)}"`);
     expect([...answers.matchAll(/"name":"(n\d+)"/g)].map(([, name]) => name)).toEqual(names);
-    expect([scene.workingMost, scene.over]).toEqual([1, names]);
+    expect([routes.workingMost, routes.over]).toEqual([1, names]);
   });
 
   it('[CONN-1] a request more than may wait closes the connection', async () => {
-    const { scene, connect } = await openServer();
+    const { routes, connect } = await openServer();
     const socket = connect();
     socket.write(get('/held/x').repeat(2 + PIPELINED_WAITING_MAX));
     expect(await readToEnd(socket)).toBe('');
-    scene.open();
-    await until(() => scene.over.length > 0 && scene.working === 0);
-    expect([scene.begun, scene.over]).toEqual([['x'], ['x']]);
+    routes.open();
+    await until(() => routes.over.length > 0 && routes.working === 0);
+    expect([routes.begun, routes.over]).toEqual([['x'], ['x']]);
   });
 
   it('[CONN-2] requests that wait behind another when the socket closes are never started', async () => {
-    const { scene, connect } = await openServer();
+    const { routes, connect } = await openServer();
     const socket = connect();
     socket.write(get('/held/first') + get('/held/second') + post('/bodies', 3_000_000));
-    await until(() => scene.begun.length > 0);
+    await until(() => routes.begun.length > 0);
     socket.resetAndDestroy();
-    await until(() => scene.over.length > 0);
-    scene.open();
-    await until(() => scene.working === 0);
-    expect([scene.begun, scene.over]).toEqual([['first'], ['first']]);
+    await until(() => routes.over.length > 0);
+    routes.open();
+    await until(() => routes.working === 0);
+    expect([routes.begun, routes.over]).toEqual([['first'], ['first']]);
   });
 
   it('[CONN-1] a connection stays open after pipelined requests and takes more', async () => {
-    const { scene, connect } = await openServer();
-    scene.open();
+    const { routes, connect } = await openServer();
+    routes.open();
     const socket = connect();
     socket.write(get('/held/a') + get('/held/b'));
     await readUntil(socket, '"b"');
@@ -113,35 +113,35 @@ describe('pipelined requests', () => {
   });
 
   it('[CONN-1] requests behind one that closes the connection are not started', async () => {
-    const { scene, connect } = await openServer();
-    scene.open();
+    const { routes, connect } = await openServer();
+    routes.open();
     const socket = connect();
     socket.write(`GET /held/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n${get('/held/b')}`);
     expect((await readToEnd(socket)).match(/HTTP\/1\.1 /g)).toHaveLength(1);
-    expect(scene.begun).toEqual(['a']);
+    expect(routes.begun).toEqual(['a']);
   });
 });
 
 describe('bytes that are not a request', () => {
   it('[CONN-5] invalid bytes behind requests are refused after these have been answered', async () => {
-    const { scene, connect } = await openServer();
+    const { routes, connect } = await openServer();
     const socket = connect();
     socket.write(`${get('/held/a')}${get('/held/b')}NONSENSE\r\n\r\n`);
-    await until(() => scene.begun.length > 0);
-    scene.open();
+    await until(() => routes.begun.length > 0);
+    routes.open();
     const answer = await readToEnd(socket);
     expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '200', '405']);
     expect(answer).toMatch(/"a".*"b".*"code":"method_not_allowed"/s);
   });
 
   it('[CONN-5] a body with invalid chunks is refused in its turn', async () => {
-    const { scene, connect } = await openServer();
+    const { routes, connect } = await openServer();
     const socket = connect();
     const head =
       'POST /bodies HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
     socket.write(`${get('/held/a')}${head}nonsense\r\n`);
-    await until(() => scene.begun.length > 0);
-    scene.open();
+    await until(() => routes.begun.length > 0);
+    routes.open();
     expect([...(await readToEnd(socket)).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([
       '200',
       '400',
@@ -149,21 +149,21 @@ describe('bytes that are not a request', () => {
   });
 
   it('[CONN-5] CONNECT behind a request under way closes the connection without an answer', async () => {
-    const { scene, connect } = await openServer();
+    const { routes, connect } = await openServer();
     const socket = connect();
     socket.write(`${get('/held/a')}CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n`);
     expect(await readToEnd(socket)).toBe('');
-    scene.open();
-    await until(() => scene.over.length === 1);
+    routes.open();
+    await until(() => routes.over.length === 1);
   });
 });
 
 describe('unread answers', () => {
   it('[CONN-3] an unread answer closes its connection, and an answer that is not ready yet does not', async () => {
-    const { app, scene, connect } = await openServer({ timeouts: { stallMs: 200, checkMs: 20 } });
+    const { app, routes, connect } = await openServer({ timeouts: { stallMs: 200, checkMs: 20 } });
     const patient = connect();
     patient.write(get('/held/a'));
-    await until(() => scene.begun.length > 0);
+    await until(() => routes.begun.length > 0);
     const accepted = once(app.server, 'connection') as Promise<[Socket]>;
     const idle = connect();
     idle.pause();
@@ -172,13 +172,13 @@ describe('unread answers', () => {
     await once(ours, 'close');
     expect(ours.bytesWritten).toBeGreaterThan(0);
     // The stall time has passed for the other one as well.
-    scene.open();
+    routes.open();
     expect(await readUntil(patient, '"a"')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('[CONN-3] the stall time-out ends with the unsent bytes, so the connection is kept for the next request', async () => {
-    const { app, scene, connect } = await openServer({ timeouts: { checkMs: 10 } });
-    scene.open();
+    const { app, routes, connect } = await openServer({ timeouts: { checkMs: 10 } });
+    routes.open();
     const accepted = once(app.server, 'connection') as Promise<[Socket]>;
     const socket = connect();
     socket.pause();
@@ -219,8 +219,8 @@ describe('unread bodies', () => {
   });
 
   it('[CONN-4] a short refused body is read, and the connection stays open', async () => {
-    const { scene, connect } = await openServer();
-    scene.open();
+    const { routes, connect } = await openServer();
+    routes.open();
     const socket = connect();
     socket.write(post('/nowhere', 1_000));
     expect(await readUntil(socket, '"code":"not_found"')).not.toMatch(/connection: close/i);
@@ -229,8 +229,8 @@ describe('unread bodies', () => {
   });
 
   it('[CONN-4] an unexpected body is read up to the limit as well', async () => {
-    const { app, scene, connect } = await openServer();
-    scene.open();
+    const { app, routes, connect } = await openServer();
+    routes.open();
     const accepted = once(app.server, 'connection') as Promise<[Socket]>;
     const socket = connect();
     socket.write(`GET /held/a HTTP/1.1\r\nhost: x\r\ncontent-length: 10000000000\r\n\r\n`);

@@ -10,15 +10,15 @@ interface Parsed {
   readonly turns: number;
 }
 
-function parse(text: string, stretchBytes: number, bounds: Partial<typeof BOUNDS> = {}): Parsed {
-  const parsing = parseIncrementally(Buffer.from(text), { ...BOUNDS, ...bounds, stretchBytes });
+function parse(text: string, sliceBytes: number, bounds: Partial<typeof BOUNDS> = {}): Parsed {
+  const parsing = parseIncrementally(Buffer.from(text), { ...BOUNDS, ...bounds, sliceBytes });
   for (let turns = 0; ; turns++) {
     const { done, value } = parsing.next();
     if (done === true) return { value, turns };
   }
 }
 
-/** What becomes of the text: its value, with the order of names and `__proto__` told apart, or that it is refused. */
+/** The result of parsing: the value, with the order of names and `__proto__` made visible, or a refusal. */
 function outcome(work: () => unknown): unknown {
   try {
     const value = work();
@@ -37,7 +37,7 @@ const names = fc.oneof(
 
 const blanks = fc.constantFrom('', '', '', ' ', '\n', '\t \r');
 
-/** JSON text with white space anywhere and names that occur twice, which no value can be turned into. */
+/** JSON text with white space and duplicate names, which `JSON.stringify` cannot produce. */
 const jsonText = fc.letrec<{ value: string }>((tie) => {
   const around = (text: fc.Arbitrary<string>) => fc.tuple(blanks, text, blanks).map((parts) => parts.join(''));
   const scalar = fc.oneof(fc.jsonValue({ maxDepth: 0 }), names, fc.double({ noNaN: true, noDefaultInfinity: true }));
@@ -56,7 +56,7 @@ const jsonText = fc.letrec<{ value: string }>((tie) => {
   return { value: around(fc.oneof({ depthSize: 'medium', withCrossShrink: true }, written, list, object)) };
 }).value;
 
-/** A text with something taken out, put in or doubled. */
+/** A text with something removed, inserted or doubled. */
 const damagedText = fc
   .tuple(
     jsonText,
@@ -93,25 +93,25 @@ const damagedText = fc
       return whole.slice(0, place) + put + whole.slice(place + cut);
     }, text),
   )
-  // A cut may have gone through a pair of surrogates; bytes are well-formed by the time they are parsed.
+  // A cut may have split a surrogate pair; bytes are well-formed when they are parsed.
   .map((text) => text.toWellFormed());
 
-describe('parsing in stretches', () => {
+describe('incremental parsing', () => {
   const stretches = fc.integer({ min: 1, max: 40 });
 
-  it('[HARD-67] gives what parsing the whole gives, however short the stretches', () => {
+  it('[HARD-67] incremental parsing gives the same value as parsing the whole text, however short the slices', () => {
     fc.assert(
-      fc.property(jsonText, stretches, (text, stretchBytes) => {
-        expect(outcome(() => parse(text, stretchBytes).value)).toEqual(outcome(() => parseJson(text)));
+      fc.property(jsonText, stretches, (text, sliceBytes) => {
+        expect(outcome(() => parse(text, sliceBytes).value)).toEqual(outcome(() => parseJson(text)));
       }),
       { numRuns: 2_000 },
     );
   });
 
-  it('[HARD-67] refuses what parsing the whole refuses, and nothing else', () => {
+  it('[HARD-67] incremental parsing refuses what parsing the whole text refuses, and nothing else', () => {
     fc.assert(
-      fc.property(damagedText, stretches, (text, stretchBytes) => {
-        expect(outcome(() => parse(text, stretchBytes).value)).toEqual(outcome(() => parseJson(text)));
+      fc.property(damagedText, stretches, (text, sliceBytes) => {
+        expect(outcome(() => parse(text, sliceBytes).value)).toEqual(outcome(() => parseJson(text)));
       }),
       { numRuns: 5_000 },
     );
@@ -152,13 +152,13 @@ describe('parsing in stretches', () => {
     ' ',
     '[[1]\u00a0]',
     '\ufeff[1]',
-  ])('[HARD-67] refuses %s', (text) => {
-    for (const stretchBytes of [1, 2, 3, 1_000]) {
-      expect(outcome(() => parse(text, stretchBytes).value)).toBe('invalid_json');
+  ])('[HARD-67] incremental parsing refuses %s', (text) => {
+    for (const sliceBytes of [1, 2, 3, 1_000]) {
+      expect(outcome(() => parse(text, sliceBytes).value)).toBe('invalid_json');
     }
   });
 
-  it('[HARD-67] others get their turn after every stretch, whatever the text is made of', () => {
+  it('[HARD-67] the parser yields after every slice, whatever the text consists of', () => {
     const bytes = 20_000;
     const texts = {
       numbers: `[${'1,'.repeat(bytes / 2)}1]`,
@@ -175,7 +175,7 @@ describe('parsing in stretches', () => {
     }
   });
 
-  it('[HARD-67] no piece is much longer than a stretch, unless it is one long scalar', () => {
+  it('[HARD-67] no piece is much longer than a slice, unless it is one long scalar', () => {
     const longest = (text: string) => {
       const parse_ = JSON.parse;
       let units = 0;
@@ -196,7 +196,7 @@ describe('parsing in stretches', () => {
     expect(longest(`{"a":{"b":[${'[[1]],'.repeat(10_000)}[]]}}`)).toBeLessThan(2_000);
   });
 
-  it('[HARD-52] nesting is bounded before anything that deep is made', () => {
+  it('[HARD-52] nesting is bounded before anything that deep is created', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
     expect(JSON.stringify(parse(nested(40), 10).value)).toBe(nested(40));
     expect(outcome(() => parse(nested(41), 10))).toBe('too_deep');

@@ -1,6 +1,6 @@
 import { parseJson, Refusal } from '@tidemark/protocol';
 
-/** What a byte means to whoever only looks for the ends of things. */
+/** The kinds of bytes that matter for the structure. */
 const QUOTE = 1;
 const OPEN = 2;
 const CLOSE = 3;
@@ -23,32 +23,32 @@ KINDS[0x3a] = COLON;
 type Container = unknown[] | Record<string, unknown>;
 
 export interface ParseBounds {
-  /** Bytes that are scanned and parsed before others get their turn. */
-  readonly stretchBytes: number;
-  /** Nesting of the whole. Exceeded: `too_deep`, before anything that deep is made. */
+  /** Bytes that are scanned and parsed before the generator yields. */
+  readonly sliceBytes: number;
+  /** The nesting limit. Exceeded: `too_deep`, before anything that deep is created. */
   readonly depthMax: number;
-  /** Members of one object: even listing the names of a much larger one takes too long. Exceeded: `limit_exceeded`. */
+  /** Members of one object, since listing the names of a much larger one takes too long. Exceeded: `limit_exceeded`. */
   readonly objectMembersMax: number;
-  /** Is told every name of the outermost object, as JSON text. */
+  /** Called with every name of the outermost object, as JSON text. */
   readonly onName: (quoted: string) => void;
-  /** Is told that an object in the outermost object has another member. */
+  /** Called for every member of an object in the outermost object. */
   readonly onMember?: () => void;
 }
 
 /**
- * `parseJson` of the bytes, which must be well-formed UTF-8, a stretch at a time: it yields whenever others should
- * get their turn.
+ * Parses the bytes, which must be well-formed UTF-8, like `parseJson`, but in slices: it yields whenever other work
+ * should run.
  *
- * The scan finds where lists and objects begin and end and where their commas are. What is shorter than a stretch is
- * left to its parent. Of what is longer, the members between two commas that lie a stretch apart are parsed together,
- * by `parseJson` itself, and put into the container; a long member is parsed the same way and put in on its own. So
- * every byte is judged by `parseJson`, except the brackets and commas of long containers and the white space around
- * them, which are judged here. One long scalar cannot be cut; it is parsed whole, which is what `parseJson` is fast at.
+ * The scan finds where lists and objects begin and end, and their commas. A container shorter than a slice is parsed
+ * with its parent. In a longer one, the members between two commas about a slice apart are parsed together by
+ * `parseJson` and added to the container; a long member is parsed the same way and added on its own. So `parseJson`
+ * checks every byte, except for the brackets and commas of long containers and the white space around them, which are
+ * checked here. One long scalar cannot be split; it is parsed as a whole, which `parseJson` does quickly.
  */
 export function* parseIncrementally(bytes: Buffer, bounds: ParseBounds): Generator<void, unknown> {
-  const { stretchBytes, onName, onMember = () => undefined } = bounds;
+  const { sliceBytes, onName, onMember = () => undefined } = bounds;
   const open = new OpenContainers(bytes, bounds);
-  let turnAt = stretchBytes;
+  let turnAt = sliceBytes;
   let stringStart = 0;
   let stringEnd = 0;
   const onColon = () => {
@@ -66,13 +66,13 @@ export function* parseIncrementally(bytes: Buffer, bounds: ParseBounds): Generat
     else if (kind === COMMA) open.comma(index);
     else if (kind === COLON) onColon();
     if (index + open.parsedBytes < turnAt) continue;
-    turnAt = index + open.parsedBytes + stretchBytes;
+    turnAt = index + open.parsedBytes + sliceBytes;
     yield;
   }
   return open.whole();
 }
 
-/** The names of the members of all objects in the outermost object of a body that is known to be JSON, as JSON text. */
+/** Yields the member names, as JSON text, of all objects in the outermost object of a valid body. */
 export function* memberNames(bytes: Buffer): Generator<{ readonly field: string; readonly quoted: string }> {
   let field = '';
   let depth = 0;
@@ -91,37 +91,40 @@ export function* memberNames(bytes: Buffer): Generator<{ readonly field: string;
   }
 }
 
-/** The lists and objects that have begun and not ended yet, by depth; arrays by depth, since they are many and short. */
+/**
+ * The lists and objects that are open, by depth. It uses one array per field, because there are many short-lived
+ * containers.
+ */
 class OpenContainers {
   depth = 0;
   parsedBytes = 0;
   readonly #bytes: Buffer;
-  readonly #stretchBytes: number;
+  readonly #sliceBytes: number;
   readonly #depthMax: number;
   readonly #objectMembersMax: number;
   /** Where the container begins. */
   readonly #starts: number[] = [];
-  /** Where its members begin that have not been parsed yet. */
+  /** Where its members begin that are not parsed yet. */
   readonly #pending: number[] = [];
-  /** Where the member under way begins. */
+  /** Where the current member begins. */
   readonly #members: number[] = [];
-  /** Behind a long member that was put in on its own, before the comma that must follow; 0: there is none. */
+  /** The end of a long member that was added on its own, before the comma that must follow; 0 if there is none. */
   readonly #placedEnds: number[] = [];
   readonly #commas: number[] = [];
-  /** What has been parsed of it; undefined while it may be left to its parent. */
+  /** The parsed part of the container; undefined while it may be parsed with its parent. */
   readonly #values: (Container | undefined)[] = [];
   #root: Container | undefined;
   #rootEnd = 0;
 
-  constructor(bytes: Buffer, { stretchBytes, depthMax, objectMembersMax }: ParseBounds) {
+  constructor(bytes: Buffer, { sliceBytes, depthMax, objectMembersMax }: ParseBounds) {
     this.#bytes = bytes;
-    this.#stretchBytes = stretchBytes;
+    this.#sliceBytes = sliceBytes;
     this.#depthMax = depthMax;
     this.#objectMembersMax = objectMembersMax;
   }
 
   begin(index: number): void {
-    // Something behind the end of the whole: what it is does not matter.
+    // There is something after the end of the root value.
     if (this.#root !== undefined) throw notJson();
     if (this.depth === this.#depthMax) {
       throw new Refusal('too_deep', `the body is nested deeper than ${this.#depthMax}`);
@@ -143,7 +146,7 @@ class OpenContainers {
       this.#requireBlank(placedEnd, index);
       this.#placedEnds[depth] = 0;
       this.#pending[depth] = index + 1;
-    } else if (index - (this.#pending[depth] as number) >= this.#stretchBytes) {
+    } else if (index - (this.#pending[depth] as number) >= this.#sliceBytes) {
       this.#parsePending(depth, index);
       this.#pending[depth] = index + 1;
     }
@@ -160,7 +163,7 @@ class OpenContainers {
     if (depth === 0) throw notJson();
     this.depth--;
     const start = this.#starts[depth] as number;
-    if (this.#values[depth] === undefined && index - start < this.#stretchBytes) return;
+    if (this.#values[depth] === undefined && index - start < this.#sliceBytes) return;
     this.#finish(depth, index);
     const value = this.#values[depth] as Container;
     if (depth > 1) this.#place(depth - 1, value, start, index + 1);
@@ -173,7 +176,7 @@ class OpenContainers {
     this.#rootEnd = end;
   }
 
-  /** The value of it all, once every byte has been looked at. */
+  /** Returns the root value, once every byte has been scanned. */
   whole(): unknown {
     if (this.depth > 0) throw notJson();
     if (this.#root === undefined) return this.#parse('', 0, this.#bytes.length, '');
@@ -191,7 +194,7 @@ class OpenContainers {
     else this.#parsePending(depth, end);
   }
 
-  /** Puts a long member into its container, behind the short ones that wait before it. */
+  /** Adds a long member to its container, after the short ones before it. */
   #place(depth: number, value: Container, start: number, end: number): void {
     const member = this.#members[depth] as number;
     if (member > (this.#pending[depth] as number)) this.#parsePending(depth, member - 1);
@@ -207,7 +210,7 @@ class OpenContainers {
     this.#placedEnds[depth] = end;
   }
 
-  /** The members up to a comma or the end, of which there must be one. */
+  /** Parses the members up to a comma or the end; there must be at least one. */
   #parsePending(depth: number, end: number): void {
     const start = this.#pending[depth] as number;
     if (isBlank(this.#bytes, start, end)) throw notJson();
@@ -223,7 +226,7 @@ class OpenContainers {
     try {
       return parseJson(before + this.#bytes.toString('utf8', start, end) + behind);
     } catch {
-      // What the parser says may repeat parts of the body, which may be a secret.
+      // The message of the parser may repeat parts of the body, which may be secret.
       throw notJson();
     }
   }
@@ -249,13 +252,13 @@ function addAll(container: Container, members: Container): void {
   }
 }
 
-/** As `JSON.parse` does it: whatever the name, it becomes a member, and the last of two wins. */
+/** Like `JSON.parse`, it accepts any name as a member, and the last of two wins. */
 function setOwn(container: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') container[name] = value;
   else Object.defineProperty(container, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** The place behind the closing quote, or behind everything when there is none. */
+/** Returns the position after the closing quote, or the end if there is none. */
 function endOfString(bytes: Uint8Array, start: number): number {
   let index = start + 1;
   while (index < bytes.length) {

@@ -36,7 +36,7 @@ describe('an object in a body', () => {
   it('[ADMIT-8] a duplicate id is refused and named, in every spelling and however far apart', async () => {
     expect(await refusal('{"objects":{"1":{"a":1},"2":{},"1":{"b":2}}}')).toEqual([
       'duplicate_id',
-      '"1" stands twice in "objects"; merge both into one',
+      '"1" occurs twice in "objects"; merge both into one',
       '/objects/1',
     ]);
     const long = `"2":{"a":"${'x'.repeat(3 * PARSE_SLICE_BYTES)}"}`;

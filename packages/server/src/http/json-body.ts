@@ -17,7 +17,7 @@ export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEM
   }
   const names = new EnvelopeNames();
   const parsing = parseIncrementally(bytes, {
-    stretchBytes: PARSE_SLICE_BYTES,
+    sliceBytes: PARSE_SLICE_BYTES,
     depthMax: BODY_DEPTH_MAX,
     objectMembersMax,
     onName: names.note,
@@ -52,11 +52,11 @@ async function duplicateMember(bytes: Buffer): Promise<Refusal> {
     const key = `${field}:${id}`;
     if (known.has(key)) {
       const [told, at] = [JSON.stringify(id.slice(0, SHOWN_UNITS_MAX).toWellFormed()), pointer(nameOf(field), id)];
-      const detail = `${told} stands twice in ${field}; merge both into one`;
+      const detail = `${told} occurs twice in ${field}; merge both into one`;
       return new Refusal('duplicate_id', detail, [{ pointer: at, detail: 'stands twice' }]);
     }
     known.add(key);
     if (++count % NAMES_PER_TURN === 0) await nextTurn();
   }
-  throw new Error('a body has fewer members than names, and no name stands twice');
+  throw new Error('a body has fewer members than names, but no duplicate name');
 }

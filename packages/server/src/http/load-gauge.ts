@@ -69,9 +69,9 @@ export function startLoadGauge(bounds: LoadBounds, options: GaugeOptions = {}): 
 }
 
 export function overloadOf(load: Load, bounds: LoadBounds): string | null {
-  if (load.eventLoopDelayMs > bounds.eventLoopDelayMsMax) return 'the server has more to do than it can keep up with';
+  if (load.eventLoopDelayMs > bounds.eventLoopDelayMsMax) return 'the server is overloaded';
   if (load.heapPercent > bounds.heapPercentMax) return 'the server is running out of memory';
-  if (load.rssBytes > bounds.rssBytesMax) return 'the server uses all the memory it may use';
+  if (load.rssBytes > bounds.rssBytesMax) return 'the server has reached its memory limit';
   return null;
 }
 

@@ -17,11 +17,11 @@ it('a problem contains code, status, details and request id', () => {
 });
 
 it('a problem contains advice where it follows from the code', () => {
-  expect(problemOf(new Refusal('not_found', 'there is nothing at "/x"'), 'r-1')).toEqual({
+  expect(problemOf(new Refusal('not_found', 'there is no route "/x"'), 'r-1')).toEqual({
     type: 'urn:tidemark:problem:not_found',
     title: 'There is nothing at this address',
     status: 404,
-    detail: 'there is nothing at "/x"',
+    detail: 'there is no route "/x"',
     code: 'not_found',
     hint: 'check the path for typing errors, and for a prefix that a proxy added or removed',
     request_id: 'r-1',

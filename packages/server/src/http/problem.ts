@@ -19,7 +19,7 @@ const HINTS: Partial<Record<RefusalCode, string>> = {
   token_missing: 'log in at POST /rc/v1/system/login and send the token as X-Sync-API-TOKEN or Authorization: Bearer',
   token_invalid: 'log in again',
   unsupported_media_type: 'send uncompressed JSON with Content-Type: application/json',
-  internal: 'report it, with the lines the log has under this request_id',
+  internal: 'report it with the log lines of this request_id',
 };
 
 export function problemOf(refusal: Refusal, requestId: string): Problem {
@@ -58,12 +58,12 @@ export function refusalOf(error: FrameworkError): Refusal {
   if (error instanceof Refusal) return error;
   if (error.validation !== undefined) return schemaRefusal(error.validation, error.validationContext ?? 'request');
   const status = error.statusCode ?? 500;
-  if (status === 413) return new Refusal('body_too_large', 'the body is larger than the server reads');
-  if (status === 414) return new Refusal('uri_too_long', 'a part of the path is longer than any name');
+  if (status === 413) return new Refusal('body_too_large', 'the body is larger than the limit');
+  if (status === 414) return new Refusal('uri_too_long', 'a segment of the path is too long');
   if (status === 415) return new Refusal('unsupported_media_type', 'the body must be application/json');
-  if (status === 503) return new Refusal('overloaded', 'the server has too much to do', [], 1);
+  if (status === 503) return new Refusal('overloaded', 'the server is overloaded', [], 1);
   if (status >= 400 && status < 500) return new Refusal('invalid_request', error.message);
-  return new Refusal('internal', 'something is wrong on our side');
+  return new Refusal('internal', 'internal error');
 }
 
 function schemaRefusal(validation: readonly SchemaFlaw[], context: string): Refusal {
@@ -77,6 +77,6 @@ function flawOf({ instancePath, message, params }: SchemaFlaw): Flaw {
   const { missingProperty, additionalProperty } = params;
   if (typeof missingProperty === 'string')
     return { pointer: `${instancePath}/${missingProperty}`, detail: 'is missing' };
-  if (typeof additionalProperty === 'string') return { pointer: instancePath, detail: 'has a field that is not known' };
+  if (typeof additionalProperty === 'string') return { pointer: instancePath, detail: 'has an unknown field' };
   return { pointer: instancePath, detail: message ?? 'does not fit' };
 }

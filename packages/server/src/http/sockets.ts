@@ -76,7 +76,7 @@ export function answerSocketError(error: SocketError, socket: Socket): void {
 }
 
 export function unknownMethod(method: string): Refusal {
-  return new Refusal('method_not_allowed', `no path takes ${method}; they take ${ALLOWED_METHODS}`);
+  return new Refusal('method_not_allowed', `the method ${method} is not supported; use one of ${ALLOWED_METHODS}`);
 }
 
 /** Maps an error of the HTTP parser to a refusal. */
@@ -84,14 +84,14 @@ function socketRefusal({ code, rawPacket }: SocketError, bytesRead: number): Ref
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return isRequestLine(rawPacket, bytesRead)
-        ? new Refusal('uri_too_long', 'the address is longer than the server reads')
-        : new Refusal('headers_too_large', 'the headers are larger than the server reads');
+        ? new Refusal('uri_too_long', 'the address is longer than the limit')
+        : new Refusal('headers_too_large', 'the headers are larger than the limit');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new Refusal('request_timeout', 'the request took too long to arrive');
     case 'HPE_INVALID_METHOD':
       return unknownMethod('this method');
     default:
-      return new Refusal('invalid_request', 'this is not HTTP as the server understands it');
+      return new Refusal('invalid_request', 'the request is not valid HTTP');
   }
 }
 

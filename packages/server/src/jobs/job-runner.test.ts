@@ -76,7 +76,7 @@ async function stopAtOnce(runner: JobRunner, timers: ManualTimers): Promise<void
   await stopping;
 }
 
-interface Bench {
+interface SetUpOptions {
   readonly clock: SettableClock;
   readonly jobs: Jobs;
   readonly timers: ManualTimers;
@@ -86,11 +86,11 @@ interface Bench {
 }
 
 /** The dice always return one half. */
-function bench(
+function setUp(
   handlers: Readonly<Record<string, JobHandler>>,
   options: QueueOptions = {},
   broken: Partial<Jobs> = {},
-): Bench {
+): SetUpOptions {
   const clock = settableClock();
   const jobs = Object.assign(openMemoryJobs({ clock }), broken);
   const timers = new ManualTimers(clock);
@@ -126,7 +126,7 @@ describe('the job runner', () => {
       async ({ payload, attempt }) => {
         seen.push(`${name} ${payload} ${attempt}`);
       };
-    const { jobs, reports, timers } = bench({ k: note('k'), l: note('l') });
+    const { jobs, reports, timers } = setUp({ k: note('k'), l: note('l') });
     await jobs.enqueueAll('q', [job('a'), job('b', { kind: 'l' }), job('c')]);
     await timers.pass(0);
     expect(seen).toEqual(['k a 1', 'l b 1', 'k c 1']);
@@ -135,7 +135,7 @@ describe('the job runner', () => {
   });
 
   it('[JOB-31] a failed job is retried after the back-off until its attempts are used up', async () => {
-    const { jobs, reports, timers, clock } = bench({ k: fail(new Error('no answer')) });
+    const { jobs, reports, timers, clock } = setUp({ k: fail(new Error('no answer')) });
     const id = await jobs.enqueue('q', job('a'));
     await timers.pass(0);
     expect(await jobs.find('q', id)).toMatchObject({
@@ -151,7 +151,7 @@ describe('the job runner', () => {
   });
 
   it('[JOB-31] a handler may ask for a longer wait, or say that a retry would not help', async () => {
-    const { jobs, reports, timers, clock } = bench({
+    const { jobs, reports, timers, clock } = setUp({
       later: fail(new JobFailure('busy', { retryAfterMs: 60_000 })),
       never: fail(new JobFailure('unreadable', { isFinal: true })),
       someday: fail(new JobFailure('far', { retryAfterMs: 10 ** 15 })),
@@ -180,7 +180,7 @@ describe('the job runner', () => {
 
   it('[JOB-31] a failing job does not stop the others, and its payload is not logged', async () => {
     const done: string[] = [];
-    const { jobs, timers, log } = bench({
+    const { jobs, timers, log } = setUp({
       k: async ({ payload }) => {
         if (payload === 'secret') throw new Error('bad');
         done.push(payload);
@@ -194,7 +194,7 @@ describe('the job runner', () => {
   });
 
   it('[JOB-41] a failure that was logged already is not logged again, unless the job is given up', async () => {
-    const { jobs, timers, log } = bench({
+    const { jobs, timers, log } = setUp({
       k: async ({ payload }) => {
         throw new JobFailure(payload, { isLogged: true, isFinal: payload === 'final' });
       },
@@ -206,7 +206,7 @@ describe('the job runner', () => {
 
   it('[JOB-32] no more jobs run at once than there are workers', async () => {
     const gate = new Gate();
-    const { jobs, timers } = bench({ k: gate.handle }, { workers: 3 });
+    const { jobs, timers } = setUp({ k: gate.handle }, { workers: 3 });
     await jobs.enqueueAll(
       'q',
       Array.from({ length: 10 }, (_, number) => job(`${number}`)),
@@ -224,7 +224,7 @@ describe('the job runner', () => {
 
   it('[JOB-32] free workers get jobs in one step, and jobs that end together are acknowledged in one step', async () => {
     const gate = new Gate();
-    const { jobs, timers } = bench({ k: gate.handle }, { workers: 40 });
+    const { jobs, timers } = setUp({ k: gate.handle }, { workers: 40 });
     const calls: string[] = [];
     const lease = jobs.leaseMany.bind(jobs);
     const acknowledge = jobs.acknowledgeAll.bind(jobs);
@@ -251,7 +251,7 @@ describe('the job runner', () => {
 
   it('[JOB-32] a worker is free when its job has ended, but a slow store does not get ever more results to store', async () => {
     let done = 0;
-    const { jobs, timers } = bench({
+    const { jobs, timers } = setUp({
       k: async () => {
         done++;
       },
@@ -277,7 +277,7 @@ describe('the job runner', () => {
 
   it('[JOB-33] a lease is renewed while its job runs', async () => {
     const gate = new Gate();
-    const { jobs, timers, reports } = bench({ k: gate.handle });
+    const { jobs, timers, reports } = setUp({ k: gate.handle });
     await jobs.enqueue('q', job('a'));
     await timers.pass(10_000);
     expect(gate.started.length).toBe(1);
@@ -291,7 +291,7 @@ describe('the job runner', () => {
     const gate = new Gate();
     const away = new Refusal('store_unavailable', 'away');
     let renewals = 0;
-    const { jobs, timers, reports, log } = bench({ k: gate.handle }, {}, {});
+    const { jobs, timers, reports, log } = setUp({ k: gate.handle }, {}, {});
     const renew = jobs.renew.bind(jobs);
     jobs.renew = async (held, leaseMs) => {
       renewals++;
@@ -309,7 +309,7 @@ describe('the job runner', () => {
 
   it('[JOB-33] a handler that hangs has failed, and its worker continues', async () => {
     const gate = new Gate();
-    const { jobs, timers, reports } = bench({ k: gate.handle }, { workers: 1, jobMsMax: 5_000 });
+    const { jobs, timers, reports } = setUp({ k: gate.handle }, { workers: 1, jobMsMax: 5_000 });
     const [first = ''] = await jobs.enqueueAll('q', [job('hangs', { attemptsMax: 1 }), job('next')]);
     await timers.pass(5_000);
     expect(await jobs.find('q', first)).toMatchObject({ state: 'dead', lastReason: 'took longer than 5000 ms' });
@@ -321,7 +321,7 @@ describe('the job runner', () => {
 
   it('[JOB-34] after stop running jobs finish and no more are leased', async () => {
     const gate = new Gate();
-    const { jobs, timers, reports, runner } = bench({ k: gate.handle });
+    const { jobs, timers, reports, runner } = setUp({ k: gate.handle });
     await jobs.enqueueAll('q', [job('a'), job('b'), job('c')]);
     await timers.pass(0);
     const stopping = runner.stop(1_000);
@@ -339,7 +339,7 @@ describe('the job runner', () => {
 
   it('[JOB-34] a job that has not finished in time is given back, and the attempt does not count', async () => {
     const gate = new Gate();
-    const { jobs, timers, reports, runner } = bench({ k: gate.handle }, { workers: 1 });
+    const { jobs, timers, reports, runner } = setUp({ k: gate.handle }, { workers: 1 });
     const id = await jobs.enqueue('q', job('a'));
     await timers.pass(0);
     const stopping = runner.stop(1_000);
@@ -354,7 +354,7 @@ describe('the job runner', () => {
 
   it('[JOB-37] an interrupted job counts as an attempt if configured, and is retried after the back-off', async () => {
     const gate = new Gate();
-    const { jobs, timers, reports, runner, clock } = bench({ k: gate.handle }, { workers: 1, countsInterrupted: true });
+    const { jobs, timers, reports, runner, clock } = setUp({ k: gate.handle }, { workers: 1, countsInterrupted: true });
     const id = await jobs.enqueue('q', job('a'));
     await timers.pass(0);
     const stopping = runner.stop(1_000);
@@ -379,7 +379,7 @@ describe('the job runner', () => {
         return waitMs === 0 ? permit : waitMs;
       },
     };
-    const { jobs, timers } = bench({ k: gate.handle }, { gate: queueGate });
+    const { jobs, timers } = setUp({ k: gate.handle }, { gate: queueGate });
     const id = await jobs.enqueue('q', job('a'));
     await timers.pass(29);
     expect([gate.started.length, await jobs.find('q', id)]).toMatchObject([0, { state: 'due', attempt: 0 }]);
@@ -423,7 +423,7 @@ describe('the job runner', () => {
 
   it('[JOB-35] a job enqueued by this process runs at once, a delayed one at the poll when it is due', async () => {
     const gate = new Gate();
-    const { jobs, timers, clock } = bench({ k: gate.handle });
+    const { jobs, timers, clock } = setUp({ k: gate.handle });
     await timers.pass(30);
     await jobs.enqueue('q', job('now'));
     await atRest();
@@ -457,7 +457,7 @@ describe('the job runner', () => {
 
   it('[JOB-35] a store that does not answer is asked again at the next poll', async () => {
     const gate = new Gate();
-    const { jobs, timers, log } = bench({ k: gate.handle }, { workers: 1 });
+    const { jobs, timers, log } = setUp({ k: gate.handle }, { workers: 1 });
     const lease = jobs.leaseMany.bind(jobs);
     jobs.leaseMany = async () => {
       throw new Refusal('store_unavailable', 'away');
@@ -473,7 +473,7 @@ describe('the job runner', () => {
 
   it('[JOB-35] a result the store does not accept is reported, and the job runs again', async () => {
     let runs = 0;
-    const { jobs, timers, reports, log } = bench({
+    const { jobs, timers, reports, log } = setUp({
       k: async () => {
         runs++;
       },
@@ -538,7 +538,7 @@ describe('a queue with a rate', () => {
         done++;
       },
     };
-    const { jobs, timers } = bench(handlers, { workers: 8, perSecond: 4, pollMs: 10 });
+    const { jobs, timers } = setUp(handlers, { workers: 8, perSecond: 4, pollMs: 10 });
     const many = Array.from({ length: 20 }, (): NewJob => ({ kind: 'work', payload: '', attemptsMax: 1 }));
     await timers.pass(1_000);
     await jobs.enqueueAll('q', many);

@@ -14,12 +14,12 @@ export interface AddressRules {
 export class BlockedAddress extends Error {
   override readonly name = 'BlockedAddress';
   /** Failures are reported by their code, so this is what an operator reads. */
-  readonly code = 'leads to an address that is not allowed';
+  readonly code = 'resolves to an address that is not allowed';
   readonly host: string;
   readonly address: string;
 
   constructor(host: string, address: string) {
-    super(`${host} leads to an address that is never called`);
+    super(`${host} resolves to an address that is not allowed`);
     this.host = host;
     this.address = address;
   }

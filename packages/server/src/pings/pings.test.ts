@@ -172,10 +172,10 @@ describe('the command line', () => {
       'warning webpush ping.web_push_subject is not set, and some push services of browsers insist on it',
     ]);
     const before = service.taken.length;
-    expect((await checks(['--dry-run-push'])).at(-1)).toBe('ok apns takes the keys for com.example.shop (accepted)');
+    expect((await checks(['--dry-run-push'])).at(-1)).toBe('ok apns accepts the keys for com.example.shop (accepted)');
     expect(service.taken.length - before).toBe(1);
     expect((await checks(['--dry-run-push'], { TIDEMARK_PING_APNS_KEY: newApnsKey() })).at(-1)).toBe(
-      'failed apns does not take the keys for com.example.shop (APNs answered 403 InvalidProviderToken)',
+      'failed apns does not accept the keys for com.example.shop (APNs answered 403 InvalidProviderToken)',
     );
   });
 
@@ -204,7 +204,7 @@ describe('the command line', () => {
     const checks = JSON.parse(out) as { name: string; detail: string }[];
     expect(checks.filter(({ name }) => name === 'fcm').map(({ detail }) => detail)).toEqual([
       'push@shop-1.example of project shop-1',
-      'takes the keys (FCM answered 400 INVALID_ARGUMENT)',
+      'accepts the keys (FCM answered 400 INVALID_ARGUMENT)',
     ]);
     expect(fcm.dryRuns).toBe(1);
   });

@@ -27,7 +27,7 @@ const TOPICS = new Map([['shop', 'com.example.shop']]);
 const clock = { nowMs: () => Date.now() };
 const tokenOf = (index: number) => index.toString(16).padStart(64, '0');
 
-interface Bench extends TestTidemark {
+interface SetUpOptions extends TestTidemark {
   readonly service: ApnsStandIn;
   readonly apns: ApnsNotifier;
   readonly jobs: Jobs;
@@ -48,7 +48,13 @@ interface BenchOptions {
 }
 
 /** The delivery of a server on a store in memory, with real connections to a fake of Apple's service. */
-async function bench({ devices, behave, live, timeoutMs = 2_000, concurrency = 64 }: BenchOptions): Promise<Bench> {
+async function setUp({
+  devices,
+  behave,
+  live,
+  timeoutMs = 2_000,
+  concurrency = 64,
+}: BenchOptions): Promise<SetUpOptions> {
   const kit = await newTidemark();
   const service = await openApnsStandIn({ ...IDENTITY, topics: ['com.example.shop'], ...(behave ? { behave } : {}) });
   const apns = apnsNotifier({
@@ -126,7 +132,7 @@ describe('a fan-out that goes wrong', () => {
     async (status, reason, asked) => {
       const answered: ApnsRequest[] = [];
       const retry = asked === undefined ? {} : { retryAfterS: asked };
-      const { start, send, settled } = await bench({
+      const { start, send, settled } = await setUp({
         devices: 300,
         behave: (request, index) => {
           if (index >= 100 && index < 140) return { status, reason, ...retry };
@@ -144,7 +150,7 @@ describe('a fan-out that goes wrong', () => {
 
   it('[PING-37] after GOAWAYs during a fan-out every device gets the ping once', async () => {
     let connections = 0;
-    const { service, apns, start, send, settled } = await bench({
+    const { service, apns, start, send, settled } = await setUp({
       devices: 500,
       behave: (_request, index) => {
         connections = Math.max(connections, apns.connections);
@@ -160,7 +166,7 @@ describe('a fan-out that goes wrong', () => {
   });
 
   it('[PING-37] after cut connections during a fan-out only devices that may have been pinged twice are marked', async () => {
-    const { service, start, send, settled } = await bench({
+    const { service, start, send, settled } = await setUp({
       devices: 300,
       behave: (_request, index) => (index === 50 || index === 150 ? 'cut' : { status: 200 }),
     });
@@ -175,7 +181,7 @@ describe('a fan-out that goes wrong', () => {
   });
 
   it('[PING-37] a slow and sometimes silent service is given up on', async () => {
-    const { start, send, settled } = await bench({
+    const { start, send, settled } = await setUp({
       devices: 60,
       timeoutMs: 300,
       behave: (_request, index) => (index === 10 || index === 20 ? 'silence' : { status: 200 }),
@@ -187,7 +193,7 @@ describe('a fan-out that goes wrong', () => {
   });
 
   it('[PING-37] one malformed device among a thousand affects only itself', async () => {
-    const { tidemark, start, send, settled } = await bench({ devices: 999 });
+    const { tidemark, start, send, settled } = await setUp({ devices: 999 });
     const bad = { client_id: 'bad', device_type: 'ios', device_pin: `bad${'0'.repeat(61)}` };
     await tidemark.clients.register('ada', bad);
     start();
@@ -203,7 +209,7 @@ describe('a fan-out that goes wrong', () => {
   it('[PING-37] a service that is down for a while uses up no attempts, because the breaker is in front of the queue', async () => {
     let isDown = true;
     let calls = 0;
-    const { notifiers, start, send, settled, jobs } = await bench({
+    const { notifiers, start, send, settled, jobs } = await setUp({
       devices: 200,
       concurrency: 8,
       behave: () => {
@@ -223,7 +229,7 @@ describe('a fan-out that goes wrong', () => {
   });
 
   it('[PING-20] an address that Apple calls gone is removed from its device', async () => {
-    const { tidemark, start, send, settled } = await bench({
+    const { tidemark, start, send, settled } = await setUp({
       devices: 2,
       behave: ({ device }) => (device === tokenOf(1) ? { status: 410, reason: 'Unregistered' } : { status: 200 }),
     });
@@ -235,7 +241,7 @@ describe('a fan-out that goes wrong', () => {
 
   it('[PING-32] a ping interrupted by a stop is marked as possibly repeated when it is sent again', async () => {
     let isSilent = true;
-    const { service, start, send, settled } = await bench({
+    const { service, start, send, settled } = await setUp({
       devices: 1,
       timeoutMs: 5_000,
       behave: () => (isSilent ? 'silence' : { status: 200 }),
@@ -251,7 +257,7 @@ describe('a fan-out that goes wrong', () => {
   });
 
   it('[PING-38] no log line contains the address of a device', async () => {
-    const { told, start, send, settled } = await bench({
+    const { told, start, send, settled } = await setUp({
       devices: 3,
       behave: ({ device }) => ({ status: device === tokenOf(0) ? 400 : 200, reason: 'BadDeviceToken' }),
     });
@@ -277,7 +283,7 @@ describe('devices that hold a connection open', () => {
 
   it('[PING-29] a connected device gets the ping on its stream only, others by their push service', async () => {
     const live = connected('d0');
-    const { service, start, send, settled } = await bench({ devices: 2, live });
+    const { service, start, send, settled } = await setUp({ devices: 2, live });
     start();
     const page = await settled(await send({ badge: 2, vibrate: 1 }));
     expect(page).toMatchObject({ sent: 1, accepted: 1 });

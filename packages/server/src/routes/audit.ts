@@ -10,9 +10,9 @@ const list = route({
   path: '/rc/v1/audit',
   operationId: 'auditList',
   scope: 'admin',
-  summary: 'Who did what, newest first',
-  query: pageQuery('the id of a fact', '0kz8m1q7v-9f86d081884c', {}),
-  answer: Type.Array(AuditFact, { description: 'Facts, newest first.' }),
+  summary: 'Audit entries, newest first',
+  query: pageQuery('the id of an entry', '0kz8m1q7v-9f86d081884c', {}),
+  answer: Type.Array(AuditFact, { description: 'Entries, newest first.' }),
   handle: async ({ context, query }) => {
     if (query.after !== undefined && !FACT_ID.test(query.after)) throw notAnId();
     return context.tidemark.audit.list(pageOf(query));
@@ -22,7 +22,7 @@ const list = route({
 const FACT_ID = /^[0-9a-z]{9}-[0-9a-f]{12}$/;
 
 function notAnId(): Refusal {
-  const detail = 'must be the id of a fact';
+  const detail = 'must be the id of an entry';
   return new Refusal('invalid_value', `after ${detail}`, [{ pointer: pointer('after'), detail }]);
 }
 

@@ -18,7 +18,7 @@ const list = route({
   path: '/rc/v1/jobs',
   operationId: 'jobsQueues',
   scope: 'read',
-  summary: 'Queues that have jobs or are paused, and how they stand',
+  summary: 'Queues that have jobs or are paused, with their state',
   answer: Type.Array(JobQueue, { description: 'Queues.' }),
   handle: async ({ context }) => {
     const names = await context.jobs.queues();
@@ -31,7 +31,7 @@ const describe = route({
   path: '/rc/v1/jobs/:queue',
   operationId: 'jobsQueue',
   scope: 'read',
-  summary: 'How a queue stands',
+  summary: 'The state of a queue',
   params: QueueParams,
   answer: JobQueue,
   handle: async ({ context, params }) => queueOf(await context.jobs.describe(admitQueue(params.queue))),
@@ -42,7 +42,7 @@ const inspect = route({
   path: '/rc/v1/jobs/:queue/jobs',
   operationId: 'jobsInspect',
   scope: 'read',
-  summary: 'Jobs of a queue in a state, page by page; what they carry is not shown',
+  summary: 'Jobs of a queue in a state, in pages, without their payload',
   refusals: ['invalid_value'],
   params: QueueParams,
   query: pageQuery('`next` of that page', 'j-1f9', { state: Type.Optional(Type.String(documentedAs(StateParam))) }),
@@ -62,7 +62,7 @@ const find = route({
   path: '/rc/v1/jobs/:queue/jobs/:job_id',
   operationId: 'jobsGet',
   scope: 'read',
-  summary: 'One job; what it carries is not shown',
+  summary: 'One job, without its payload',
   params: JobParams,
   answer: Job,
   handle: async ({ context, params }) => {
@@ -95,7 +95,7 @@ const remove = route({
   path: '/rc/v1/jobs/:queue/jobs/:job_id',
   operationId: 'jobsRemove',
   scope: 'admin',
-  summary: 'Forget a job that nobody runs at this moment',
+  summary: 'Delete a job that is not running',
   refusals: ['job_not_idle'],
   params: JobParams,
   answer: JobRemoved,
@@ -116,7 +116,7 @@ const pause = route({
   path: '/rc/v1/jobs/:queue/pause',
   operationId: 'jobsPause',
   scope: 'admin',
-  summary: 'Begin no more jobs of a queue until it is resumed; those under way go on',
+  summary: 'Pause a queue; running jobs continue',
   params: QueueParams,
   body: Empty,
   answer: JobQueue,
@@ -132,7 +132,7 @@ const resume = route({
   path: '/rc/v1/jobs/:queue/resume',
   operationId: 'jobsResume',
   scope: 'admin',
-  summary: 'Go on with the jobs of a queue',
+  summary: 'Resume a queue',
   params: QueueParams,
   body: Empty,
   answer: JobQueue,
@@ -183,7 +183,7 @@ function admitLimit(limit: number): number {
 
 function admitAfter(after: string): string {
   if (after.length <= AFTER_UNITS_MAX && after.isWellFormed()) return after;
-  const detail = 'must be what the page before gave as next';
+  const detail = 'must be the `next` of the previous page';
   throw new Refusal('invalid_value', `after ${detail}`, [{ pointer: pointer('after'), detail }]);
 }
 

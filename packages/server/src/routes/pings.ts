@@ -13,7 +13,7 @@ const list = route({
   path: '/rc/v1/pings',
   operationId: 'pingsList',
   scope: 'read',
-  summary: 'The pings that were sent and what became of them, newest first',
+  summary: 'Sent pings with their results, newest first',
   query: pageQuery('the id of a ping', PING_ID_EXAMPLE, {}),
   answer: Type.Array(Ping, { description: 'Pings, newest first.' }),
   handle: async ({ context, query }) => {
@@ -27,12 +27,12 @@ const get = route({
   path: '/rc/v1/pings/:ping_id',
   operationId: 'pingsGet',
   scope: 'read',
-  summary: 'A ping and what became of it on each device, by client id',
+  summary: 'A ping with its result on each device, by client id',
   params: Type.Object({ ping_id: text('The id of the ping.', PING_ID_EXAMPLE) }),
   query: pageQuery('the id of a device', 'c3f1a2b4', {}),
   answer: PingWithResults,
   handle: async ({ context, params, query }) => {
-    if (!PING_ID.test(params.ping_id)) throw new Refusal('ping_not_found', 'there is no ping of this id');
+    if (!PING_ID.test(params.ping_id)) throw new Refusal('ping_not_found', 'there is no ping with this id');
     const isName = query.after === undefined || nameProblem('client', query.after) === null;
     if (!isName) throw notAllowed('must be the id of a client');
     return context.results.get(params.ping_id, pageOf(query));

@@ -93,13 +93,13 @@ export const pushRoutes = [
   push('push_deletes', 'Delete objects', DeletesBody, ({ tidemark }, target, body) =>
     tidemark.pushDeletes({ ...target, objects: body.objects }),
   ),
-  push('fast_insert', 'Insert objects without a look at what is there', FastInsertBody, ({ tidemark }, target, body) =>
+  push('fast_insert', 'Insert objects without reading existing ones', FastInsertBody, ({ tidemark }, target, body) =>
     tidemark.fastInsert({ ...target, objects: body.objects }),
   ),
   push('fast_update', 'Remove previous data and set new data', FastUpdateBody, ({ tidemark }, target, body) =>
     tidemark.fastUpdate({ ...target, delete_data: body.delete_data, data: body.data }),
   ),
-  push('fast_delete', 'Remove the data given', FastDeleteBody, ({ tidemark }, target, body) =>
+  push('fast_delete', 'Remove the given data', FastDeleteBody, ({ tidemark }, target, body) =>
     tidemark.fastDelete({ ...target, data: body.data }),
   ),
 ];

@@ -40,7 +40,7 @@ it('[REST-23] readiness covers store, disk, jobs and load, and names the durabil
     { name: 'load', ok: true, detail: 'keeps up' },
     { name: 'store', ok: true, detail: 'writes' },
     { name: 'disk', ok: true, detail: expect.stringMatching(/^[0-9]+ MiB free$/) },
-    { name: 'jobs', ok: true, detail: 'the job due for longest has waited 0 ms' },
+    { name: 'jobs', ok: true, detail: 'the oldest due job has waited 0 ms' },
   ]);
 });
 
@@ -55,7 +55,7 @@ it('[REST-23] a server whose store does not write is not ready', async () => {
 it.each([
   ['that is stopping', { isReady: () => false }, 'running'],
   ['that cannot keep up', { gauge: { overload: 'too much' } }, 'load'],
-  ['whose disk cannot be looked at', { dataFolder: '/nowhere/at/all' }, 'disk'],
+  ['whose disk cannot be read', { dataFolder: '/nowhere/at/all' }, 'disk'],
 ] as const)('[REST-23] a server %s is not ready', async (_what, changes, failed) => {
   expect(await (await openService(changes)).readiness()).toMatchObject({ statusCode: 503, failed: [failed] });
 });
@@ -73,9 +73,9 @@ it('[REST-23] the lag of jobs is reported without affecting readiness, and a pau
   await jobs.enqueue('quick', job);
   clock.advance(500);
   const lag = async () => (await readiness()).checks.at(-1);
-  expect(await lag()).toEqual({ name: 'jobs', ok: true, detail: 'the job due for longest has waited 90500 ms' });
+  expect(await lag()).toEqual({ name: 'jobs', ok: true, detail: 'the oldest due job has waited 90500 ms' });
   await jobs.pause('slow');
-  expect(await lag()).toMatchObject({ detail: 'the job due for longest has waited 500 ms' });
+  expect(await lag()).toMatchObject({ detail: 'the oldest due job has waited 500 ms' });
   jobs.queues = () => Promise.reject(new Error('the file is gone'));
   expect(await readiness()).toMatchObject({ statusCode: 503, failed: ['jobs'] });
 });

@@ -57,7 +57,7 @@ async function readiness(
   const running: Check = {
     name: 'running',
     ok: isReady(),
-    detail: isReady() ? 'takes requests' : 'is draining, and stops soon',
+    detail: isReady() ? 'takes requests' : 'is draining',
   };
   const store = await tidemark.store.addStats([]).then(
     (): Check => ({ name: 'store', ok: true, detail: 'writes' }),
@@ -69,9 +69,9 @@ async function readiness(
 
 /** Reports the setup of the store and its warnings, which do not affect readiness. */
 function engineChecks({ details, warnings = [] }: EngineDescription): readonly Check[] {
-  const told = Object.entries(details ?? {}).map(([name, value]) => `${name} ${value}`);
+  const setup = Object.entries(details ?? {}).map(([name, value]) => `${name} ${value}`);
   return [
-    ...(told.length === 0 ? [] : [{ name: 'engine', ok: true, detail: told.join(', ') }]),
+    ...(setup.length === 0 ? [] : [{ name: 'engine', ok: true, detail: setup.join(', ') }]),
     ...warnings.map((detail) => ({ name: 'warning', ok: true, detail })),
   ];
 }
@@ -79,7 +79,7 @@ function engineChecks({ details, warnings = [] }: EngineDescription): readonly C
 function checkDisk(folder: string): Promise<Check> {
   return statfs(folder).then(
     ({ bavail, bsize }) => diskCheck(bavail * bsize),
-    (): Check => ({ name: 'disk', ok: false, detail: 'cannot be looked at' }),
+    (): Check => ({ name: 'disk', ok: false, detail: 'cannot be read' }),
   );
 }
 
@@ -89,9 +89,9 @@ async function jobsCheck(jobs: Jobs): Promise<Check> {
     const queues = (await jobs.queues()).slice(0, QUEUES_LOOKED_AT_MAX);
     const views = await Promise.all(queues.map((queue) => jobs.describe(queue)));
     const lagMs = Math.max(0, ...views.filter(({ isPaused }) => !isPaused).map((view) => view.lagMs));
-    return { name: 'jobs', ok: true, detail: `the job due for longest has waited ${lagMs} ms` };
+    return { name: 'jobs', ok: true, detail: `the oldest due job has waited ${lagMs} ms` };
   } catch {
-    return { name: 'jobs', ok: false, detail: 'cannot be looked at' };
+    return { name: 'jobs', ok: false, detail: 'cannot be read' };
   }
 }
 

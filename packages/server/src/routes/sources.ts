@@ -79,7 +79,7 @@ const update = route({
     {
       data: Type.Unknown(documentedAs(SourceChanges)),
       user_name: Type.Optional(
-        Type.Unknown(documentedAs(text('Who wants it: shown as `updated_by` of the source.', 'anna'))),
+        Type.Unknown(documentedAs(text('The name of the editor, shown as `updated_by` of the source.', 'anna'))),
       ),
     },
     { ...closed, title: 'SourceUpdate', description: 'What to change about a source.' },

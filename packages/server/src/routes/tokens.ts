@@ -25,7 +25,7 @@ const create = route({
   path: '/rc/v1/tokens',
   operationId: 'tokensCreate',
   scope: 'admin',
-  summary: 'Make a named token; the answer shows it once',
+  summary: 'Create a named token; it is shown only in this answer',
   refusals: ['invalid_name', 'invalid_value', 'user_not_found'],
   body: Type.Object(
     {
@@ -34,7 +34,7 @@ const create = route({
       expires_at: Type.Optional(nullableMoment('When it ends; absent or null: when it is revoked.')),
       user: Type.Optional(text('The login of its user; absent: the caller.', 'admin')),
     },
-    { ...closed, title: 'TokenRequest', description: 'A token to make.' },
+    { ...closed, title: 'TokenRequest', description: 'A token to create.' },
   ),
   answer: NewToken,
   audit: 'token.create',

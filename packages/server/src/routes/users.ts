@@ -72,7 +72,7 @@ const get = route({
   path: '/rc/v1/users/:user_id',
   operationId: 'usersGet',
   scope: 'read',
-  summary: 'What is known of a user',
+  summary: 'The attributes of a user',
   params: UserParams,
   answer: User,
   handle: ({ context, params }) => context.tidemark.users.get(params.user_id),

@@ -22,22 +22,22 @@ export class Metrics {
   });
   readonly #trimSeconds = new Histogram({
     name: 'tidemark_trim_seconds',
-    help: 'Time of one round of forgetting tombstones, over all partitions',
+    help: 'Time of one round of trimming tombstones, over all partitions',
     buckets: [0.01, 0.1, 1, 10, 60, 600],
     registers: [this.#registry],
   });
   readonly #trimmedPartitions = this.#counter(
     'tidemark_trim_partitions_total',
-    'Partitions looked at for tombstones that no device needs any more',
+    'Partitions checked for tombstones that no device needs any more',
   );
   readonly #trimmedSeqs = this.#counter(
     'tidemark_trim_seqs_total',
-    'How far the floors of partitions were raised, in seqs: tombstones up to there are gone',
+    'Sequence numbers by which the floors of partitions were raised; tombstones up to there are deleted',
   );
 
   readonly #auditMissing = this.#counter(
     'tidemark_audit_missing_total',
-    'Facts that could not be written into the audit trail; each is in the log as audit_not_written',
+    'Entries that could not be written to the audit trail; each is logged as audit_not_written',
   );
 
   constructor() {
@@ -82,8 +82,8 @@ export class Metrics {
 
   /** Adds gauges for requests and bodies under way; both are 0 when nobody calls. */
   watchRequests(open: () => number, bodyBytes: () => number): void {
-    this.#watch('tidemark_http_requests_open', 'Requests that are worked on or being answered', open);
-    this.#watch('tidemark_http_body_bytes', 'Bytes that large bodies in flight take up', bodyBytes);
+    this.#watch('tidemark_http_requests_open', 'Requests that are being processed or answered', open);
+    this.#watch('tidemark_http_body_bytes', 'Bytes of large bodies in flight', bodyBytes);
   }
 
   /**
@@ -108,7 +108,7 @@ export class Metrics {
   watchQueues(read: () => Promise<ReadonlyMap<string, number>>): void {
     new Gauge({
       name: 'tidemark_queue_jobs',
-      help: 'Jobs of the installation that are neither done nor dead, by queue',
+      help: 'Unfinished jobs of the installation, by queue',
       labelNames: ['queue'],
       aggregator: 'first',
       registers: [this.#registry],

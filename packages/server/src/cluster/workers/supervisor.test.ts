@@ -145,7 +145,7 @@ it('[WORK-4] workers that end too often are given up with an error', async () =>
     await fire();
     worker(workers.length).becomeReady();
   }
-  await expect(supervisor.failed).rejects.toThrow('workers have ended more than 10 times in a minute');
+  await expect(supervisor.failed).rejects.toThrow('workers have crashed more than 10 times in a minute');
   expect(workers).toHaveLength(2 + CRASHES_MAX);
 });
 

@@ -112,7 +112,7 @@ export class Supervisor {
     const { log, clock, timers } = this.#parts;
     const delayMs = this.#budget.delayAfterCrash(clock.nowMs());
     log.error('worker_ended', { ended: id, code, signal, restart_in_ms: delayMs });
-    if (delayMs === null) this.#giveUp(new Error(`workers have ended more than ${CRASHES_MAX} times in a minute`));
+    if (delayMs === null) this.#giveUp(new Error(`workers have crashed more than ${CRASHES_MAX} times in a minute`));
     else timers.after(delayMs, () => this.#restart(id));
   }
 

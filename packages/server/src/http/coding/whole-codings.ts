@@ -35,7 +35,7 @@ export const WHOLE_CODINGS: { readonly br: WholeCoding; readonly zstd?: WholeCod
 
 export function wholeCoding(name: keyof typeof WHOLE_CODINGS): WholeCoding {
   const coding = WHOLE_CODINGS[name];
-  if (coding === undefined) throw new Error(`this version of Node has no ${name}, and nobody is offered it`);
+  if (coding === undefined) throw new Error(`this version of Node.js does not support ${name}`);
   return coding;
 }
 

@@ -166,7 +166,7 @@ describe('a ping to an Apple device', () => {
     expect(await notifier.notify(device(1, { appId: 'com.example.other' }), PING)).toMatchObject({
       status: 'failed',
       isFinal: true,
-      reason: 'no bundle id is configured for the app the device names',
+      reason: 'no bundle id is configured for the app of the device',
     });
     expect(service.taken.map(({ headers }) => headers['apns-topic'])).toEqual([
       'com.example.depot',
@@ -201,7 +201,7 @@ describe('a ping to an Apple device', () => {
       const ping = { id: 'p', sources, ...(message === undefined ? {} : { message }) };
       expect(await notifier.notify(device(1), ping)).toMatchObject({
         isFinal: true,
-        reason: 'the ping is larger than the 4096 bytes APNs takes',
+        reason: 'the ping is larger than the 4096 bytes that APNs accepts',
       });
     }
   });
@@ -331,7 +331,7 @@ describe('connections to Apple', () => {
     );
     const outcomes = await Promise.all(targets.map((target) => notifier.notify(target, PING)));
     expect(outcomes[500]).toMatchObject({ reason: 'APNs answered 400 BadDeviceToken', isFinal: true });
-    expect(outcomes[501]).toMatchObject({ reason: 'device_pin is no device token of APNs', isFinal: true });
+    expect(outcomes[501]).toMatchObject({ reason: 'device_pin is not a device token of APNs', isFinal: true });
     expect(outcomes.filter(({ status }) => status === 'accepted')).toHaveLength(998);
     expect(service.connectionsEver).toBeLessThanOrEqual(3);
   });

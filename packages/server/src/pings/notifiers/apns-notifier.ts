@@ -62,10 +62,11 @@ export function apnsNotifier(parts: ApnsNotifierParts): ApnsNotifier {
   return {
     async notify(target, ping): Promise<PingOutcome> {
       const topic = topicOf(parts.topics, target);
-      if (topic === null) return refused('no bundle id is configured for the app the device names');
-      if (!isApnsToken(target.devicePin)) return refused('device_pin is no device token of APNs');
+      if (topic === null) return refused('no bundle id is configured for the app of the device');
+      if (!isApnsToken(target.devicePin)) return refused('device_pin is not a device token of APNs');
       const payload = payloads.of(ping);
-      if (payload === null) return refused(`the ping is larger than the ${APNS_PAYLOAD_BYTES_MAX} bytes APNs takes`);
+      if (payload === null)
+        return refused(`the ping is larger than the ${APNS_PAYLOAD_BYTES_MAX} bytes that APNs accepts`);
       const made = token.text();
       const bearer = typeof made === 'string' ? made : await made;
       const expiresAtS = Math.floor(clock.nowMs() / 1_000) + ttlS;

@@ -49,7 +49,7 @@ async function ask(
   return {
     service,
     isAccepted,
-    detail: `${isAccepted ? 'takes the keys' : 'does not take the keys'}${about} (${told(outcome)})`,
+    detail: `${isAccepted ? 'accepts the keys' : 'does not accept the keys'}${about} (${told(outcome)})`,
   };
 }
 

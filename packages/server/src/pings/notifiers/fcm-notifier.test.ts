@@ -105,7 +105,7 @@ describe('a ping by FCM', () => {
     const sources = Array.from({ length: 100 }, (_, index) => `${index}${'x'.repeat(60)}`);
     expect(await notifier.notify(TARGET, { ...PING, sources })).toMatchObject({
       isFinal: true,
-      reason: 'the ping is larger than the 4096 bytes FCM takes',
+      reason: 'the ping is larger than the 4096 bytes that FCM accepts',
     });
     expect(service.taken).toHaveLength(1);
   });

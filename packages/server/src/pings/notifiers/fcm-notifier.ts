@@ -48,7 +48,8 @@ export function fcmNotifier(parts: FcmNotifierParts): ClosableNotifier {
   return {
     async notify(target, ping): Promise<PingOutcome> {
       const message = fcmMessage(target, ping, ttlS);
-      if (message === null) return refused(`the ping is larger than the ${FCM_PAYLOAD_BYTES_MAX} bytes FCM takes`);
+      if (message === null)
+        return refused(`the ping is larger than the ${FCM_PAYLOAD_BYTES_MAX} bytes that FCM accepts`);
       try {
         const outcome = await send(message.body);
         return outcome.status === 'accepted' && message.note !== undefined

@@ -67,7 +67,7 @@ export class Http2Connection {
     this.#cancelTimer = timers.after(timeoutMs, () => this.#break(`no connection in ${timeoutMs} ms`));
     this.#session.once('remoteSettings', () => this.#begin());
     this.#session.on('remoteSettings', () => this.#parts.onRoom());
-    this.#session.on('goaway', (_code, lastSeen) => this.#closeSession(lastSeen));
+    this.#session.on('goaway', (_code, lastSeen) => this.#onGoaway(lastSeen));
     this.#session.on('error', (error) => this.#end(reasonOf(error)));
     this.#session.on('close', () => {
       this.#end('the connection was closed');
@@ -96,7 +96,7 @@ export class Http2Connection {
   /** Sends a request on a reserved stream. */
   send({ headers, body }: Http2Request): Promise<Http2Reply> {
     if (this.#session.destroyed || this.#session.closed) {
-      this.#notifyRoom();
+      this.#releaseStream();
       return Promise.resolve({ kind: 'not_sent', reason: 'the connection was closed' });
     }
     return new Promise((resolve, reject) => {
@@ -105,7 +105,7 @@ export class Http2Connection {
         this.#deadlines.add(exchange);
         exchange.stream.end(body);
       } catch (error) {
-        this.#notifyRoom();
+        this.#releaseStream();
         reject(error);
       }
     });
@@ -129,11 +129,11 @@ export class Http2Connection {
     });
     this.#cancelTimer = this.#parts.timers.after(KEEP_ALIVE_MS, () => {
       if (isAlive) this.#keepAlive();
-      else this.#break('the connection went dead');
+      else this.#break('the connection does not respond');
     });
   }
 
-  #closeSession(lastSeen: number): void {
+  #onGoaway(lastSeen: number): void {
     this.#lastSeen = lastSeen;
     this.#end('the service closed the connection');
   }
@@ -148,11 +148,11 @@ export class Http2Connection {
     this.#isEnded = true;
     this.#cancelTimer();
     this.#parts.onEnd(reason);
-    this.#leave();
+    this.#closeIfIdle();
   }
 
   /** Closes the session once no request is under way. After a GOAWAY it would wait for the other side forever. */
-  #leave(): void {
+  #closeIfIdle(): void {
     if (this.#underWay > 0) return;
     this.#deadlines.close();
     this.#session.destroy();
@@ -162,15 +162,15 @@ export class Http2Connection {
   #finish(exchange: Exchange, resolve: (reply: Http2Reply) => void): void {
     this.#deadlines.delete(exchange);
     const { reply } = exchange;
-    this.#notifyRoom();
+    this.#releaseStream();
     if (reply !== null) resolve(reply);
     // The streams may learn of a GOAWAY before the session does.
     else setImmediate(() => resolve(this.#unanswered(exchange)));
   }
 
-  #notifyRoom(): void {
+  #releaseStream(): void {
     this.#underWay--;
-    if (this.#isEnded) this.#leave();
+    if (this.#isEnded) this.#closeIfIdle();
     else if (this.room > 0) this.#parts.onRoom();
   }
 
@@ -181,10 +181,10 @@ export class Http2Connection {
     exchange.giveUp(reason);
   }
 
-  #unanswered({ stream, fault }: Exchange): Http2Reply {
+  #unanswered({ stream, reason }: Exchange): Http2Reply {
     const isUnseen = this.#lastSeen !== null && stream.id !== undefined && stream.id > this.#lastSeen;
     const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
-    return { kind: isUnseen || isRefused || stream.id === undefined ? 'not_sent' : 'lost', reason: fault };
+    return { kind: isUnseen || isRefused || stream.id === undefined ? 'not_sent' : 'lost', reason: reason };
   }
 }
 
@@ -205,17 +205,17 @@ const CONNECTION_LOST = 'the connection was cut';
 class Exchange {
   readonly stream: ClientHttp2Stream;
   /** Why there is no answer. */
-  fault = CONNECTION_LOST;
+  reason = CONNECTION_LOST;
   #status: number | null = null;
   #retryAfter: string | null = null;
   #chunks: Buffer[] | null = null;
   #bytes = 0;
-  #isSpent = false;
-  readonly #onOver: (exchange: Exchange) => void;
+  #hasEnded = false;
+  readonly #onEnd: (exchange: Exchange) => void;
 
-  constructor(stream: ClientHttp2Stream, onOver: (exchange: Exchange) => void) {
+  constructor(stream: ClientHttp2Stream, onEnd: (exchange: Exchange) => void) {
     this.stream = stream;
-    this.#onOver = onOver;
+    this.#onEnd = onEnd;
     stream.on('response', (headers) => {
       this.#status = headers[':status'] ?? null;
       const { 'retry-after': retryAfter } = headers;
@@ -223,22 +223,22 @@ class Exchange {
     });
     stream.on('data', (chunk: Buffer) => this.#take(chunk));
     stream.on('error', (error) => {
-      if (this.fault === CONNECTION_LOST) this.fault = reasonOf(error);
+      if (this.reason === CONNECTION_LOST) this.reason = reasonOf(error);
     });
     stream.on('close', () => this.#end());
   }
 
   /** Does not wait for the end of the stream, which never comes if the other side has stopped reading. */
   giveUp(reason: string): void {
-    this.fault = reason;
+    this.reason = reason;
     this.stream.close(constants.NGHTTP2_CANCEL);
     this.#end();
   }
 
   #end(): void {
-    if (this.#isSpent) return;
-    this.#isSpent = true;
-    this.#onOver(this);
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#onEnd(this);
   }
 
   /** Returns the answer as soon as the status is known, also if the rest was cut off. */

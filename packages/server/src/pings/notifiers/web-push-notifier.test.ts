@@ -115,7 +115,7 @@ describe('a ping to a browser', () => {
     const sources = Array.from({ length: 100 }, (_, index) => `${index}${'x'.repeat(60)}`);
     expect(await ping({ ...PING, sources })).toMatchObject({
       isFinal: true,
-      reason: 'the ping is larger than the 3993 bytes a push service takes',
+      reason: 'the ping is larger than the 3993 bytes that a push service accepts',
     });
   });
 
@@ -126,9 +126,9 @@ describe('a ping to a browser', () => {
     const pin = JSON.stringify({ endpoint: `${service.origin}/push/b0`, keys: { p256dh, auth } });
     expect(await ping(PING, pin)).toMatchObject({
       isFinal: true,
-      reason: 'the key p256dh of the subscription is no key',
+      reason: 'the key p256dh of the subscription is not valid',
     });
-    expect(await ping(PING, '{}')).toMatchObject({ isFinal: true, reason: 'device_pin is no push subscription' });
+    expect(await ping(PING, '{}')).toMatchObject({ isFinal: true, reason: 'device_pin is not a push subscription' });
   });
 });
 
@@ -246,7 +246,7 @@ describe('allowed endpoints', () => {
       const { outcome, taken } = await elsewhere('push.example', { resolve, addressRules: { denyPrivate: true } });
       expect(outcome).toMatchObject({
         isFinal: false,
-        reason: 'the push service cannot be reached: leads to an address that is not allowed',
+        reason: 'the push service cannot be reached: resolves to an address that is not allowed',
       });
       expect(taken).toBe(0);
     },
@@ -272,7 +272,7 @@ describe('allowed endpoints', () => {
     const { service, ping } = await bench(undefined, { hosts: ['push.example'] });
     expect(await ping()).toMatchObject({
       isFinal: true,
-      reason: 'the push service of the subscription is not an allowed one',
+      reason: 'the push service of the subscription is not allowed',
     });
     expect(service.taken).toEqual([]);
     const hosts = readHostList(BROWSER_PUSH_HOSTS) ?? [];

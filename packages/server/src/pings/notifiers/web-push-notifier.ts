@@ -64,7 +64,7 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
   }
 
   function objectionTo(service: URL): string | null {
-    if (!isListed(hosts, service.hostname)) return 'the push service of the subscription is not an allowed one';
+    if (!isListed(hosts, service.hostname)) return 'the push service of the subscription is not allowed';
     const isBlocked = blockedHost(service, addressRules) !== null;
     return isBlocked ? 'the push service is at an address that is not allowed' : null;
   }
@@ -72,15 +72,15 @@ export function webPushNotifier(parts: WebPushNotifierParts): ClosableNotifier {
   return {
     async notify({ devicePin }, ping): Promise<PingOutcome> {
       const subscription = readSubscription(devicePin);
-      if (subscription === null) return refused('device_pin is no push subscription');
+      if (subscription === null) return refused('device_pin is not a push subscription');
       const url = new URL(subscription.endpoint);
       const objection = objectionTo(url);
       if (objection !== null) return refused(objection);
       const payload = webPushPayload(ping);
       if (payload === null)
-        return refused(`the ping is larger than the ${WEB_PUSH_PAYLOAD_BYTES_MAX} bytes a push service takes`);
+        return refused(`the ping is larger than the ${WEB_PUSH_PAYLOAD_BYTES_MAX} bytes that a push service accepts`);
       const content = encrypted(payload.body, subscription);
-      if (content === null) return refused('the key p256dh of the subscription is no key');
+      if (content === null) return refused('the key p256dh of the subscription is not valid');
       const permit = breakers.of(url.origin).acquire();
       if (typeof permit === 'number') return failed('the push service is down', { retryAfterMs: permit });
       try {

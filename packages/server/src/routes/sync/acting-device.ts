@@ -8,7 +8,7 @@ const SHOWN_UNITS_MAX = 80;
  */
 export function actingDevice(bearer: Bearer | null, named?: string): DeviceId & { readonly tokenId: string } {
   if (bearer === null || bearer.client === null) {
-    throw new Refusal('forbidden', 'this token was not made for a device; log in at POST /sync/v1/login');
+    throw new Refusal('forbidden', 'this token was not issued for a device; log in at POST /sync/v1/login');
   }
   if (named !== undefined && named !== bearer.client) {
     const told = named.length > SHOWN_UNITS_MAX ? `${named.slice(0, SHOWN_UNITS_MAX)}…` : named;

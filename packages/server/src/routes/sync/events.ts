@@ -7,7 +7,7 @@ const events = route({
   path: '/sync/v1/events',
   operationId: 'deviceEvents',
   scope: 'device',
-  summary: 'Listen: what changed, as it changes',
+  summary: 'Stream of events about changes',
   answer: Type.String({
     description: 'Server-Sent Events; docs/sync-protocol.md lists them.',
     examples: ['event: changed\ndata: {"source":"Product"}\n\n'],

@@ -9,7 +9,7 @@ const sources = route({
   path: '/sync/v1/sources',
   operationId: 'deviceSources',
   scope: 'device',
-  summary: 'What the device can synchronise',
+  summary: 'The sources of the device',
   answer: SyncSources,
   handle: async ({ context, bearer }) => {
     actingDevice(bearer);
@@ -22,7 +22,7 @@ const pull = route({
   path: '/sync/v1/pull',
   operationId: 'devicePull',
   scope: 'device',
-  summary: 'What the device is missing, of all its sources at once',
+  summary: 'Pull the changes of all sources',
   refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PullRequest,
   answer: PullAnswer,

@@ -8,7 +8,7 @@ const push = route({
   path: '/sync/v1/push',
   operationId: 'devicePush',
   scope: 'device',
-  summary: 'Upload what was changed on the device',
+  summary: 'Upload changes of the device',
   refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PushRequest,
   answer: PushAnswer,

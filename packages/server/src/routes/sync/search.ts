@@ -22,8 +22,8 @@ const search = route({
   ],
   body: SearchRequest,
   answer: Type.Object(
-    { objects: objects('What was found: object id → attributes.') },
-    { ...closed, title: 'SearchAnswer', description: 'What a search found.' },
+    { objects: objects('The found objects: object id → attributes.') },
+    { ...closed, title: 'SearchAnswer', description: 'The result of a search.' },
   ),
   handle: async ({ context, body, bearer }) => {
     const { user, client } = actingDevice(bearer);
