@@ -157,7 +157,7 @@ async function buildCore(
   { store, announcer, members, address }: CoreInput,
 ): Promise<BuiltCore> {
   const modules = new SourceModules(config.appFolder, { ...config.backend, log });
-  // Watched modules are always loaded in the way that allows to load them again.
+  // Watched modules are loaded in a way that can be repeated.
   await modules.load(config.isAppWatched);
   const named = new Map<string, Adapter>();
   const tidemark = await openTidemark(config, log, {

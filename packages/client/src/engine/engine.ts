@@ -87,7 +87,7 @@ export class Engine {
 
   static async open(options: EngineOptions): Promise<Engine> {
     const changed = new Listeners<[ReadonlySet<Table>]>();
-    const replica = await Replica.open(options.store, (tables) => changed.tell(tables));
+    const replica = await Replica.open(options.store, (tables) => changed.notify(tables));
     const engine = new Engine(options, replica);
     changed.add((tables) => engine.#onChanged(tables));
     return engine;
@@ -102,10 +102,10 @@ export class Engine {
     const caller = new SessionCaller(platform, wire, this.sessions);
     this.caller = caller;
     const onOutcomes = (outcomeEffects: readonly OutcomeEffects[]) => this.#emitOutcomes(outcomeEffects);
-    this.pusher = new Pusher(platform, replica, caller, { onOutcomes, onInFlight: () => this.queueListeners.tell() });
+    this.pusher = new Pusher(platform, replica, caller, { onOutcomes, onInFlight: () => this.queueListeners.notify() });
     const hooks = {
       onOutcomes,
-      onHealed: (source: string, reason: string) => this.eventListeners.healed.tell({ source, reason }),
+      onHealed: (source: string, reason: string) => this.eventListeners.healed.notify({ source, reason }),
       shouldYield: () => this.#state.wantsPush,
       onDue: (source: string) => this.#pullSoon(source),
     };
@@ -281,7 +281,7 @@ export class Engine {
   #listenerHooks() {
     return {
       onPull: (source: string | null) => this.#pullSoon(source),
-      onPing: (data: unknown) => this.eventListeners.ping.tell(data as SyncEvents['ping']),
+      onPing: (data: unknown) => this.eventListeners.ping.notify(data as SyncEvents['ping']),
       onLive: (isLive: boolean) => {
         this.#isLive = isLive;
         this.#refreshStatus();
@@ -308,15 +308,15 @@ export class Engine {
   // State for observers
 
   #onChanged(tables: ReadonlySet<Table>): void {
-    if (tables.has('uploads')) this.queueListeners.tell();
-    if (tables.has('problems')) this.problemListeners.tell();
+    if (tables.has('uploads')) this.queueListeners.notify();
+    if (tables.has('problems')) this.problemListeners.notify();
     this.#refreshStatus();
   }
 
   #emitOutcomes(outcomeEffects: readonly OutcomeEffects[]): void {
     for (const item of outcomeEffects) {
-      if (item.kind === 'problem') this.eventListeners.problem.tell({ opId: item.opId, ...item.problem });
-      else this.eventListeners.linked.tell({ source: item.source, from: item.from, to: item.to });
+      if (item.kind === 'problem') this.eventListeners.problem.notify({ opId: item.opId, ...item.problem });
+      else this.eventListeners.linked.notify({ source: item.source, from: item.from, to: item.to });
     }
   }
 
@@ -337,7 +337,7 @@ export class Engine {
     const status = this.#computeStatus();
     if (sameStatus(status, this.#status)) return;
     this.#status = status;
-    this.statusListeners.tell();
+    this.statusListeners.notify();
   }
 
   #computeStatus(): DeviceStatus {

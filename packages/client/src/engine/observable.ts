@@ -18,7 +18,7 @@ export class Listeners<A extends readonly unknown[] = []> {
     return () => this.#listeners.delete(entry);
   };
 
-  tell(...args: A): void {
+  notify(...args: A): void {
     for (const listener of [...this.#listeners]) callListener(() => listener(...args));
   }
 }
@@ -41,6 +41,6 @@ export class Derived<T> implements Observable<T> {
 
   invalidate(): void {
     this.#value = null;
-    this.#listeners.tell();
+    this.#listeners.notify();
   }
 }

@@ -211,11 +211,11 @@ export class Puller {
     const { outcomeEffects, effects } = await transactIn(this.#replica, scope, (tx) => {
       dropSent(tx, acks);
       const nowMs = this.#platform.nowMs();
-      const told = answer.outcomes.flatMap((outcome) =>
+      const settled = answer.outcomes.flatMap((outcome) =>
         settleOutcome(tx, outcome, { nowMs, settled: this.#replica.takeSettled() }),
       );
-      const taken = [...pages].map(([source, page]) => this.#applyPage(tx, asked.get(source) as PageAsked, page));
-      return { outcomeEffects: told, effects: taken };
+      const applied = [...pages].map(([source, page]) => this.#applyPage(tx, asked.get(source) as PageAsked, page));
+      return { outcomeEffects: settled, effects: applied };
     });
     this.#hooks.onOutcomes(outcomeEffects);
     for (const [index, [source, page]] of [...pages].entries()) this.#conclude(source, page, effects[index], request);

@@ -358,7 +358,7 @@ describe('many sources', () => {
   });
 });
 
-describe('answers that are none', () => {
+describe('invalid answers', () => {
   const wrong: Readonly<Record<string, string>> = {
     'a page of a captive portal': '<html>Welcome to the airport</html>',
     'JSON of somebody else': '{"ok":true}',

@@ -15,7 +15,7 @@ const FENCE = 'fence';
 const OWNER_KEY = 'owner';
 
 /**
- * Stores a device in a browser. A database belongs to whoever opened it last: if a second tab opens it, commits of
+ * Stores a device in a browser. A database belongs to the tab that opened it last: if a second tab opens it, commits of
  * the first are refused with `store_in_use`.
  */
 export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): Promise<LocalStore> {

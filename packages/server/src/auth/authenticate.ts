@@ -30,14 +30,14 @@ export async function authenticate(
   return bearer;
 }
 
-const NOBODY = Promise.resolve(null);
+const NO_BEARER = Promise.resolve(null);
 
 /** Returns the bearer of the token, or null if the token is unknown. Refuses a request without a token. */
 export function findBearer(tidemark: Tidemark, request: FastifyRequest, nowMs: number): Promise<Bearer | null> {
   const token = tokenOf(request);
   if (token === null) throw new Refusal('token_missing', 'this route needs a token in a header');
   const hash = hashOf(tidemark, request, token);
-  return hash === null ? NOBODY : tidemark.tokens.bearerOf(hash, nowMs);
+  return hash === null ? NO_BEARER : tidemark.tokens.bearerOf(hash, nowMs);
 }
 
 /** Returns why the bearer may not call routes of the scope, or null. */

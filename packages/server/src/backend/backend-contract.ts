@@ -26,7 +26,7 @@ export interface BackendCallContract {
 
 const UPLOAD_REFUSALS = {
   '409': 'A conflict: the object has changed since. The device is told; the change is not repeated.',
-  '4XX': 'The change is refused. `detail` is told to the device; the change is not repeated.',
+  '4XX': 'The change is refused. The device receives `detail`; the change is not repeated.',
 };
 const AT_LEAST_ONCE =
   'Called at least once for each change: remember `op_id` with your answer, and give the same answer to a repetition.';
@@ -132,7 +132,7 @@ export const BACKEND_CALLS = {
       '404': 'The backend cannot search.',
       '405': 'The backend cannot search.',
       '501': 'The backend cannot search.',
-      '4XX': 'The search is refused; `detail` is told to the device.',
+      '4XX': 'The search is refused; the device receives `detail`.',
     },
   },
 } as const satisfies Record<string, BackendCallContract>;

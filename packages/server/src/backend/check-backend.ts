@@ -72,9 +72,9 @@ async function checkSignature(
   if (known !== undefined) return known;
   const name = 'signature';
   if (source === undefined) return { name, status: 'ok', detail: 'is accepted' };
-  const stranger = backend.probe(`a secret that nobody has ${randomName()}`);
+  const unsigned = backend.probe(`a secret that nobody has ${randomName()}`);
   try {
-    await readAll(await stranger.query({ source: source.name, user: userOf(source, user) }));
+    await readAll(await unsigned.query({ source: source.name, user: userOf(source, user) }));
   } catch (error) {
     if (isSignatureRefused(error)) return { name, status: 'ok', detail: 'is accepted, and a wrong one is refused' };
     return { name, status: 'ok', detail: 'is accepted' };

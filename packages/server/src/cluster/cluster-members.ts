@@ -20,7 +20,7 @@ export interface ClusterListener {
   onGap(): void;
 }
 
-/** How often a server sends a heartbeat with the number of its hints; whoever received fewer has missed some. */
+/** How often a server sends a heartbeat with the number of its hints; a receiver that counts fewer has missed some. */
 export const HEARTBEAT_EVERY_MS = 1_000;
 /** A server that was silent for so long is gone, and its last hints may be lost. */
 const GONE_AFTER_MS = 5_000;

@@ -10,14 +10,14 @@ const PROBLEMS_MAX = 20;
 /** Returns the problems of a given value. */
 export function checkValue(given: SettingValue): readonly SettingProblem[] {
   const { setting, value, subject, origin } = given;
-  const told = { setting: setting.name, origin: origin.name };
+  const about = { setting: setting.name, origin: origin.name };
   if (setting.kind === 'list' && Array.isArray(value)) {
-    return listProblems(value, itemsOf(setting), subject).map((detail) => ({ ...told, detail }));
+    return listProblems(value, itemsOf(setting), subject).map((detail) => ({ ...about, detail }));
   }
   if (Check(setting.schema, value)) return [];
   // Secrets are never shown, not even wrong ones.
   const shown = setting.secret ? '' : `, not ${shorten(value)}`;
-  return [{ ...told, detail: `${subject} ${setting.rule}${shown}${hintOf(given)}` }];
+  return [{ ...about, detail: `${subject} ${setting.rule}${shown}${hintOf(given)}` }];
 }
 
 /** Explains the most common mistake with a value. */

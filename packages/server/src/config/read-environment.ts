@@ -68,10 +68,10 @@ function unknownVariables(env: Environment): readonly UnknownVariable[] {
     .sort()
     .map((name) => {
       const meant = didYouMean(name.slice(ENV_PREFIX.length), [...known].map(withoutPrefix));
-      const told = { setting: null, origin: name };
+      const about = { setting: null, origin: name };
       if (meant === null)
-        return { warning: { ...told, detail: `${name} is not a setting of Tidemark, and is ignored` } };
-      return { problem: { ...told, detail: `${name} is not a setting; did you mean ${ENV_PREFIX}${meant}?` } };
+        return { warning: { ...about, detail: `${name} is not a setting of Tidemark, and is ignored` } };
+      return { problem: { ...about, detail: `${name} is not a setting; did you mean ${ENV_PREFIX}${meant}?` } };
     });
 }
 

@@ -21,10 +21,10 @@ export function readSecretFile(
   { variable, path, folder }: SecretFile,
 ): { readonly given: readonly SettingValue[]; readonly problems: readonly SettingProblem[] } {
   const file = resolve(folder, path);
-  const told = { setting: setting.name, origin: variable };
+  const about = { setting: setting.name, origin: variable };
   const content = contentOf(file);
   if (content.problem !== undefined) {
-    return { given: [], problems: [{ ...told, detail: `${variable} (${setting.name}): ${path} ${content.problem}` }] };
+    return { given: [], problems: [{ ...about, detail: `${variable} (${setting.name}): ${path} ${content.problem}` }] };
   }
   const origin = { kind: 'secret_file', name: variable } as const;
   return { given: [{ setting, value: content.text, origin, subject: variable, folder }], problems: [] };

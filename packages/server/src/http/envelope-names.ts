@@ -44,8 +44,8 @@ export class EnvelopeNames {
 
   requireUnique(): void {
     if (this.#duplicate === null) return;
-    const told = JSON.stringify(this.#duplicate.slice(0, SHOWN_UNITS_MAX).toWellFormed());
-    throw new Refusal('invalid_json', `the field ${told} occurs twice`);
+    const name = JSON.stringify(this.#duplicate.slice(0, SHOWN_UNITS_MAX).toWellFormed());
+    throw new Refusal('invalid_json', `the field ${name} occurs twice`);
   }
 }
 

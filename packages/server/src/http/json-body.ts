@@ -51,8 +51,8 @@ async function duplicateMember(bytes: Buffer): Promise<Refusal> {
     const id = nameOf(quoted);
     const key = `${field}:${id}`;
     if (known.has(key)) {
-      const [told, at] = [JSON.stringify(id.slice(0, SHOWN_UNITS_MAX).toWellFormed()), pointer(nameOf(field), id)];
-      const detail = `${told} occurs twice in ${field}; merge both into one`;
+      const [name, at] = [JSON.stringify(id.slice(0, SHOWN_UNITS_MAX).toWellFormed()), pointer(nameOf(field), id)];
+      const detail = `${name} occurs twice in ${field}; merge both into one`;
       return new Refusal('duplicate_id', detail, [{ pointer: at, detail: 'stands twice' }]);
     }
     known.add(key);
