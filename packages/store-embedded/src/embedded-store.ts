@@ -53,7 +53,7 @@ import { EmbeddedJobs, type EmbeddedJobsOptions } from './jobs/embedded-jobs.ts'
 import type { JobsTask } from './jobs/jobs-task.ts';
 import { readJoined, readJournal, readObjects } from './journal.ts';
 import { listNotes, readNotes } from './notes.ts';
-import { keptPartition, listPartitions, stateOf } from './partitions.ts';
+import { listPartitions, readPartition, stateOf } from './partitions.ts';
 import { LOW_DISK_BYTES } from './reserve.ts';
 import { readStats, statNames } from './stats.ts';
 import { MAP_BYTES, openTables, STORE_FILE, type Tables } from './tables.ts';
@@ -139,11 +139,11 @@ export class EmbeddedStore implements MovableStore {
 
   async partition(key: PartitionKey): Promise<PartitionState> {
     const tables = this.#now();
-    return stateOf(tables, keptPartition(tables, key));
+    return stateOf(tables, readPartition(tables, key));
   }
 
   async size(key: PartitionKey): Promise<number> {
-    return keptPartition(this.#now(), key)?.size ?? 0;
+    return readPartition(this.#now(), key)?.size ?? 0;
   }
 
   async readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
@@ -169,7 +169,7 @@ export class EmbeddedStore implements MovableStore {
   }
 
   trim(partition: PartitionKey, upTo: number): Promise<PartitionState> {
-    return this.#write({ kind: 'trim', partition, upTo, gravesMax: this.#trimStepMax });
+    return this.#write({ kind: 'trim', partition, upTo, tombstonesMax: this.#trimStepMax });
   }
 
   async partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]> {

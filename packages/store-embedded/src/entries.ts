@@ -2,13 +2,13 @@ import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, WriteResult } f
 import { erase } from './erase.ts';
 import { nextNumbers } from './facts.ts';
 import { missingGuard } from './guards.ts';
-import { behind, keyOf, lookUp, textsOf } from './keys.ts';
+import { behind, keyOf, lookUpKey, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';
 
 // The value is kept behind its version and a space.
 
 export function readEntry(tables: Tables, ref: EntryRef): Entry | null {
-  const text = tables.entries.get(lookUp(ref.kind, ...ref.key));
+  const text = tables.entries.get(lookUpKey(ref.kind, ...ref.key));
   return text === undefined ? null : entryOf(ref.key, text);
 }
 

@@ -2,7 +2,7 @@ import type { Erasure } from '@tidemark/core/ports';
 import { removeDocuments } from './documents.ts';
 import { behind, keyOf } from './keys.ts';
 import { removeNotesOf, removeNotesOfSource, removeNotesOfUser } from './notes.ts';
-import { type KeptPartition, partitionKeyOf } from './partitions.ts';
+import { partitionKeyOf, type StoredPartition } from './partitions.ts';
 import { removeRange } from './ranges.ts';
 import type { Tables } from './tables.ts';
 import { removeTidemarksOf, removeTidemarksOn } from './tidemarks.ts';
@@ -42,7 +42,7 @@ function eraseSource(tables: Tables, source: string): void {
 function removePartition(tables: Tables, name: Buffer): void {
   const text = tables.partitions.get(name);
   if (text === undefined) return;
-  const { number: partition } = JSON.parse(text) as KeptPartition;
+  const { number: partition } = JSON.parse(text) as StoredPartition;
   removeRange(tables.live, [partition, 0], [partition + 1, 0]);
   removeRange(tables.tombstones, [partition, 0], [partition + 1, 0]);
   removeRange(tables.index, [partition, ''], [partition + 1, '']);

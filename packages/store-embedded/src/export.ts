@@ -10,11 +10,11 @@ import {
 import type { RangeOptions, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
 import { carriedJobs } from './jobs/carry-jobs.ts';
-import { keyOf, NUMBER_BYTES, placesAfter, readNumber, textsOf } from './keys.ts';
+import { journalAfter, keyOf, NUMBER_BYTES, readNumber, textsOf } from './keys.ts';
 import { liveRecords } from './live-records.ts';
 import { readNoteValue } from './notes.ts';
-import { type KeptPartition, partitionKeyOf, stateOf } from './partitions.ts';
-import { readStanding } from './standings.ts';
+import { decodeIndexEntry } from './object-index.ts';
+import { partitionKeyOf, type StoredPartition, stateOf } from './partitions.ts';
 import type { Tables } from './tables.ts';
 import { readMark } from './tidemarks.ts';
 
@@ -69,7 +69,7 @@ class Exporter {
 
   *#partitions(): Iterable<Piece> {
     for (const { key, value } of this.#tables.partitions.getRange(this.#within())) {
-      const kept = JSON.parse(value) as KeptPartition;
+      const kept = JSON.parse(value) as StoredPartition;
       const partition = partitionKeyOf(key);
       yield { what: 'partition', partition, state: stateOf(this.#tables, kept) };
       yield* this.#journal(partition, kept);
@@ -78,17 +78,17 @@ class Exporter {
   }
 
   /** Live records and tombstones lie in two ranges; they are merged by seq. */
-  *#journal(partition: PartitionKey, { number }: KeptPartition): Iterable<Piece> {
-    const range = { ...placesAfter(number, -1), transaction: this.#transaction };
-    const tombstones = this.#tables.tombstones.getRange(range)[Symbol.iterator]();
-    let grave = tombstones.next();
+  *#journal(partition: PartitionKey, { number }: StoredPartition): Iterable<Piece> {
+    const range = { ...journalAfter(number, -1), transaction: this.#transaction };
+    const graves = this.#tables.tombstones.getRange(range)[Symbol.iterator]();
+    let grave = graves.next();
     for (const { seq, record } of liveRecords(this.#tables, range)) {
-      for (; grave.done !== true && grave.value.key[1] < seq; grave = tombstones.next()) {
+      for (; grave.done !== true && grave.value.key[1] < seq; grave = graves.next()) {
         yield { what: 'grave', partition, seq: grave.value.key[1], id: grave.value.value };
       }
       yield this.#record(partition, number, seq, record);
     }
-    for (; grave.done !== true; grave = tombstones.next()) {
+    for (; grave.done !== true; grave = graves.next()) {
       yield { what: 'grave', partition, seq: grave.value.key[1], id: grave.value.value };
     }
   }
@@ -97,11 +97,11 @@ class Exporter {
   #record(partition: PartitionKey, number: number, seq: number, record: string): Piece {
     const { id } = this.#reader(record);
     const bytes = this.#tables.index.get([number, id], { transaction: this.#transaction });
-    const checksum = bytes === undefined ? -1 : readStanding(bytes).checksum;
+    const checksum = bytes === undefined ? -1 : decodeIndexEntry(bytes).checksum;
     return { what: 'record', partition, seq, id, checksum, record };
   }
 
-  *#tidemarks(partition: PartitionKey, { number }: KeptPartition): Iterable<Piece> {
+  *#tidemarks(partition: PartitionKey, { number }: StoredPartition): Iterable<Piece> {
     const range = this.#within({ start: keyOf(number), end: keyOf(number + 1) });
     for (const { key, value } of this.#tables.tidemarks.getRange(range)) {
       const [client = ''] = textsOf(key, NUMBER_BYTES);

@@ -16,11 +16,7 @@ import type { Change } from '@tidemark/core';
 import { temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './embedded-store.ts';
-import { copyOf, type FleetingBytes } from './fleeting-bytes.ts';
-import { UnusableFolder } from './folder.ts';
-import { ALL_PLACES } from './keys.ts';
-import { liveRecords } from './live-records.ts';
-import { MAP_BYTES, openTables } from './tables.ts';
+import { FORMAT, UnusableFolder } from './folder.ts';
 
 async function newFolder(): Promise<string> {
   const folder = await temporaryFolder();
@@ -42,39 +38,11 @@ async function filledFolder(): Promise<string> {
   return folder;
 }
 
-/** As the first format had it: every record under its own seq. */
-async function inFirstFormat(folder: string): Promise<void> {
-  const tables = openTables(join(folder, 'store.mdb'), { mapBytes: MAP_BYTES });
-  const places = [...tables.live.getRange(ALL_PLACES)].length;
-  tables.root.transactionSync(() => {
-    const records = [...liveRecords(tables, ALL_PLACES)];
-    const [[partition] = [0]] = tables.live.getKeys(ALL_PLACES);
-    for (const place of [...tables.live.getKeys(ALL_PLACES)]) tables.live.remove(place);
-    for (const { seq, record } of records) tables.live.put([partition, seq], Buffer.from(record));
-  });
-  expect([places < 200, [...tables.live.getKeys(ALL_PLACES)].length]).toEqual([true, 2_000]);
-  await tables.root.close();
-  const mark = join(folder, 'tidemark.json');
-  writeFileSync(mark, readFileSync(mark, 'utf8').replace('"format": 3', '"format": 1'));
+/** Writes another format number into the manifest of a folder. */
+function setFormat(folder: string, format: number): void {
+  const file = join(folder, 'tidemark.json');
+  writeFileSync(file, readFileSync(file, 'utf8').replace(`"format": ${FORMAT}`, `"format": ${format}`));
 }
-
-/** As the second had it: runs that say nothing of line feeds. */
-async function inSecondFormat(folder: string): Promise<void> {
-  const tables = openTables(join(folder, 'store.mdb'), { mapBytes: MAP_BYTES });
-  tables.root.transactionSync(() => {
-    for (const place of [...tables.live.getKeys(ALL_PLACES)]) {
-      const run = copyOf(tables.live.get(place) as FleetingBytes);
-      expect([place[2], run.readUInt8(0) & 0x80]).toEqual(['run', 0x80]);
-      run.writeUInt8(run.readUInt8(0) & 0x7f, 0);
-      tables.live.put(place, run);
-    }
-  });
-  await tables.root.close();
-  const mark = join(folder, 'tidemark.json');
-  writeFileSync(mark, readFileSync(mark, 'utf8').replace('"format": 3', '"format": 2'));
-}
-
-const ALL = { after: 0, tombstonesAfter: 0, entriesMax: 10_000, unitsMax: 10_000_000 };
 
 /** Everything in the folder; LMDB's lock file holds nothing that outlives a process. */
 function contentOf(folder: string): Record<string, string> {
@@ -158,30 +126,20 @@ describe('data folders', () => {
 
   it('[FOLDER-3] a folder written by a newer version is refused, naming both formats', async () => {
     const folder = await filledFolder();
-    const file = join(folder, 'tidemark.json');
-    writeFileSync(file, readFileSync(file, 'utf8').replace('"format": 3', '"format": 4'));
-    expect(await refusalOf(folder)).toMatch(/newer Tidemark \(format 4, this version reads up to 3\)/);
+    setFormat(folder, FORMAT + 1);
+    expect(await refusalOf(folder)).toContain(
+      `newer Tidemark (format ${FORMAT + 1}, this version reads format ${FORMAT})`,
+    );
   });
 
-  it.each([
-    ['first', inFirstFormat],
-    ['second', inSecondFormat],
-  ])(
-    '[FOLDER-6] a folder of the %s format is read as it is, written in this one, and marked so',
-    async (_, inFormat) => {
+  it.each([1, 2, 3])(
+    '[FOLDER-6] a folder of trial format %i is refused, with both formats and what to do',
+    async (format) => {
       const folder = await filledFolder();
-      await inFormat(folder);
-      const store = await openEmbeddedStore({ folder });
-      onTestFinished(() => store.close());
-      const shared = { source: 's', user: null };
-      const [read, joined] = [await store.readJournal(shared, ALL), await store.readJoined(shared, ALL)];
-      expect([read.records.length, joined.count, joined.isOneLine]).toEqual([2_000, 2_000, false]);
-      expect(Buffer.from(joined.records).toString()).toBe(read.records.join(','));
-      const changes = ['o0', 'o1', 'o1999', 'new'].map((id) => ({ id, record: `"${id}":{"a":1}`, checksum: 1 }));
-      await store.commit({ partition: shared, changes, guards: [] });
-      const { records } = await store.readJournal(shared, ALL);
-      expect([records.length, records.at(-1)]).toEqual([2_001, '"new":{"a":1}']);
-      expect(readFileSync(join(folder, 'tidemark.json'), 'utf8')).toContain('"format": 3');
+      setFormat(folder, format);
+      const message = await refusalOf(folder);
+      expect(message).toContain(`trial version of Tidemark (format ${format}, this version reads format ${FORMAT})`);
+      expect(message).toContain('start with an empty folder');
     },
   );
 
@@ -225,7 +183,10 @@ describe('data folders', () => {
     await expect(store.backup(taken)).rejects.toThrow(/not empty/);
     const copy = `${folder}-copy`;
     await store.backup(copy);
-    expect(JSON.parse(readFileSync(join(copy, 'tidemark.json'), 'utf8'))).toMatchObject({ state: 'backup', format: 3 });
+    expect(JSON.parse(readFileSync(join(copy, 'tidemark.json'), 'utf8'))).toMatchObject({
+      state: 'backup',
+      format: FORMAT,
+    });
     rmSync(join(copy, 'tidemark.json'));
     expect(await refusalOf(copy)).toContain('not a Tidemark data folder');
     expect(existsSync(join(copy, 'store.mdb'))).toBe(true);

@@ -48,8 +48,8 @@ export type Opening =
   | { readonly as: 'source'; readonly isMovedAllowed: boolean }
   | { readonly as: 'target'; readonly isCleaned: boolean };
 
-/** The format this version writes, and the newest it can read. */
-export const FORMAT = 3;
+/** The only format this version reads and writes. Formats 1 to 3 were written by trial versions. */
+export const FORMAT = 4;
 const MARK_FILE = 'tidemark.json';
 
 /** A data folder that cannot be used. The message names it; nothing in it was touched. */
@@ -70,8 +70,6 @@ export async function prepareFolder(folder: string, opening: Opening = { as: 'se
   if (mark.state === 'new') return mark;
   requireOpenable(folder, mark, opening);
   await requireSoundFile(folder);
-  // What is written from now on an older version could not read.
-  if (mark.format < FORMAT && mark.state === 'ready' && opening.as === 'server') writeMark(folder, 'ready');
   return mark;
 }
 
@@ -145,7 +143,12 @@ function readMark(folder: string): FolderMark | null {
   }
   if (mark.format > FORMAT) {
     throw new UnusableFolder(
-      `${folder} was written by a newer Tidemark (format ${mark.format}, this version reads up to ${FORMAT}); the folder was left untouched`,
+      `${folder} was written by a newer Tidemark (format ${mark.format}, this version reads format ${FORMAT}); the folder was left untouched`,
+    );
+  }
+  if (mark.format < FORMAT) {
+    throw new UnusableFolder(
+      `${folder} was written by a trial version of Tidemark (format ${mark.format}, this version reads format ${FORMAT}); start with an empty folder and push the data again, or open it with the version that wrote it; the folder was left untouched`,
     );
   }
   return mark;

@@ -8,14 +8,14 @@ const PARTITION = { source: 's', user: null };
 const STEPS = 40;
 const OBJECTS_MAX = 600;
 
-/** A record with its checksum, as large, and in such letters, as the history likes. */
+/** A record of random size in one of the given letters. */
 function changeOf(id: string, dice: Dice, letters: readonly string[]): Change {
   const marks = dice.chance(10) ? '\n[1,{}]' : '';
   const record = `"${id}":{"text":"${dice.pick(letters).repeat(dice.between(1, 250))}"}${marks}`;
   return { id, record, checksum: inspectRecord(record).checksum };
 }
 
-/** Mostly much at once, so that runs are long, and then a little here and there. */
+/** Sometimes many neighbouring objects at once, otherwise a few here and there. */
 function changesOf(dice: Dice, letters: readonly string[]): readonly Change[] {
   const count = dice.chance(30) ? dice.between(1, OBJECTS_MAX) : dice.between(1, 12);
   const from = dice.below(OBJECTS_MAX);
@@ -50,7 +50,7 @@ async function readEverything(store: Store, range: JournalRange) {
   };
 }
 
-it('[RUN-9] runs and their gaps are read as if every record stood alone, whatever comes and goes', async () => {
+it('[RUN-9] a random history reads the same from runs as from a store that keeps every record apart', async () => {
   for (let seed = 1; seed <= 8; seed++) {
     const dice = new Dice(seededRandom(seed));
     const folder = await temporaryFolder();

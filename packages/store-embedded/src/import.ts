@@ -3,38 +3,43 @@ import { importDocument, importPart } from './documents.ts';
 import { nextNumber, raiseNumber, storeEpoch } from './facts.ts';
 import { importJobs } from './jobs/carry-jobs.ts';
 import { keyOf } from './keys.ts';
-import { LiveWriter } from './live-records.ts';
+import { RecordAppender } from './live-records.ts';
 import { importNote } from './notes.ts';
-import { type KeptPartition, keptPartition, partitionName } from './partitions.ts';
-import { standingBytes } from './standings.ts';
+import { encodeIndexEntry } from './object-index.ts';
+import { readPartition, type StoredPartition, writePartition } from './partitions.ts';
 import { applyStats } from './stats.ts';
 import type { Tables } from './tables.ts';
 import { putTidemark } from './tidemarks.ts';
 
 // All of this runs in the writer's transaction.
 
-/** Takes over a life. Versions given from now on are above all that were given there. */
+/** Adopts the epoch of another store. Versions given from now on are above all that were given there. */
 export function applyLife(tables: Tables, { epoch, lastVersion }: StoreLife): void {
   tables.facts.put('epoch', epoch);
   raiseNumber(tables, 'entry_version', lastVersion);
 }
 
-/** Puts down pieces as they are. Nobody else uses the store meanwhile, and nothing of it is believed before the end. */
+/** Writes one portion of exported pieces. The folder stays marked as incomplete until the last portion is written. */
 export function applyImport(tables: Tables, pieces: readonly Piece[]): void {
-  const desk = new ImportDesk(tables);
-  for (const piece of pieces) desk.put(piece);
-  desk.close();
+  const importer = new Importer(tables);
+  for (const piece of pieces) importer.put(piece);
+  importer.flush();
   importJobs(
     tables,
     pieces.filter((piece) => piece.what === 'queue' || piece.what === 'job'),
   );
 }
 
-class ImportDesk {
+/** The partition that the last piece belonged to. */
+interface OpenPartition {
+  readonly key: PartitionKey;
+  readonly records: RecordAppender;
+  row: StoredPartition;
+}
+
+class Importer {
   readonly #tables: Tables;
-  #key: PartitionKey | null = null;
-  #partition: KeptPartition | null = null;
-  #live: LiveWriter | null = null;
+  #open: OpenPartition | null = null;
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -48,14 +53,16 @@ class ImportDesk {
         raiseNumber(tables, 'entry_version', piece.version);
         break;
       case 'partition':
-        this.#open(piece.partition, newPartition(tables, piece.state));
+        this.#begin(piece.partition, newPartition(tables, piece.state));
         break;
       case 'record':
+        this.#record(piece);
+        break;
       case 'grave':
-        this.#journal(piece);
+        this.#tombstone(piece);
         break;
       case 'tidemark':
-        putTidemark(tables, this.#at(piece.partition).number, piece.mark);
+        putTidemark(tables, this.#at(piece.partition).row.number, piece.mark);
         break;
       case 'note':
         importNote(tables, piece);
@@ -72,50 +79,49 @@ class ImportDesk {
     }
   }
 
-  /** Writes the partition that pieces came for last. */
-  close(): void {
-    this.#live?.flush();
-    if (this.#key !== null) this.#tables.partitions.put(partitionName(this.#key), JSON.stringify(this.#partition));
-    this.#key = null;
+  flush(): void {
+    if (this.#open === null) return;
+    this.#open.records.flush();
+    writePartition(this.#tables, this.#open.key, this.#open.row);
+    this.#open = null;
   }
 
-  #journal(piece: Extract<Piece, { readonly what: 'record' | 'grave' }>): void {
-    const { number } = this.#at(piece.partition);
-    const { seq, id } = piece;
-    const isLive = piece.what === 'record';
-    if (isLive) this.#live?.add({ seq, bytes: Buffer.from(piece.record), units: piece.record.length });
-    else this.#tables.tombstones.put([number, seq], id);
-    this.#tables.index.put([number, id], standingBytes({ seq, isLive, checksum: isLive ? piece.checksum : 0 }));
-    if (!isLive)
-      this.#partition = { ...this.#at(piece.partition), tombstones: this.#at(piece.partition).tombstones + 1 };
+  #record({ partition, seq, id, checksum, record }: Extract<Piece, { readonly what: 'record' }>): void {
+    const open = this.#at(partition);
+    const bytes = Buffer.from(record);
+    open.records.add({ seq, bytes, units: record.length });
+    open.row = { ...open.row, bytes: open.row.bytes + bytes.length };
+    this.#tables.index.put([open.row.number, id], encodeIndexEntry({ seq, isLive: true, checksum }));
   }
 
-  #open(key: PartitionKey, partition: KeptPartition): KeptPartition {
-    this.close();
-    this.#key = key;
-    this.#partition = partition;
-    // Where the pieces of the portion before have ended is of no use: they are not taken up again.
-    this.#live = new LiveWriter(this.#tables, partition.number, 0);
-    return partition;
+  #tombstone({ partition, seq, id }: Extract<Piece, { readonly what: 'grave' }>): void {
+    const open = this.#at(partition);
+    open.row = { ...open.row, tombstones: open.row.tombstones + 1 };
+    this.#tables.tombstones.put([open.row.number, seq], id);
+    this.#tables.index.put([open.row.number, id], encodeIndexEntry({ seq, isLive: false, checksum: 0 }));
   }
 
-  #at(key: PartitionKey): KeptPartition {
-    if (this.#partition !== null && this.#key?.source === key.source && this.#key.user === key.user) {
-      return this.#partition;
-    }
-    const kept = keptPartition(this.#tables, key);
-    if (kept === null) throw new Error('a piece of a partition came before the partition');
-    return this.#open(key, kept);
+  #begin(key: PartitionKey, row: StoredPartition): OpenPartition {
+    this.flush();
+    // Records of this portion do not join the last run of the portion before: head 0 has none.
+    this.#open = { key, row, records: new RecordAppender(this.#tables, row.number, 0) };
+    return this.#open;
+  }
+
+  #at(key: PartitionKey): OpenPartition {
+    const open = this.#open;
+    if (open !== null && open.key.source === key.source && open.key.user === key.user) return open;
+    const row = readPartition(this.#tables, key);
+    if (row === null) throw new Error('a piece of a partition came before the partition');
+    return this.#begin(key, row);
   }
 }
 
-/** The word is whatever its epoch has behind that of the store. */
-function newPartition(tables: Tables, { epoch, head, floor, size, checksum, earlier }: PartitionState): KeptPartition {
+function newPartition(tables: Tables, { epoch, earlier, ...state }: PartitionState): StoredPartition {
   const life = storeEpoch(tables);
   if (!epoch.startsWith(life)) throw new Error('the epoch of a partition does not begin with that of its store');
-  return {
-    ...{ number: nextNumber(tables, 'partition'), word: epoch.slice(life.length), head, floor, size, checksum },
-    tombstones: 0,
-    ...(earlier === undefined ? {} : { earlier }),
-  };
+  const { head, floor, size, checksum } = state;
+  const number = nextNumber(tables, 'partition');
+  const row = { number, epochSuffix: epoch.slice(life.length), head, floor, size, checksum, tombstones: 0, bytes: 0 };
+  return earlier === undefined ? row : { ...row, earlier };
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   behind,
+  journalKeyEncoder,
   type KeyPart,
   keyOf,
-  lookUp,
+  lookUpKey,
   NUMBER_MAX,
-  objectNameEncoder,
-  placeEncoder,
+  objectKeyEncoder,
   readNumber,
   textsOf,
   tupleEncoder,
@@ -51,16 +51,16 @@ describe('keys', () => {
     const tuples = TEXTS.flatMap((text) => [[text], ['user', text], [text, 'user', ''], [long, long, long, text]]);
     const target = Buffer.alloc(2_000, 0xee);
     for (const tuple of tuples) {
-      const end = tupleEncoder.writeKey(lookUp(...tuple), target, 3);
+      const end = tupleEncoder.writeKey(lookUpKey(...tuple), target, 3);
       expect(target.subarray(3, end)).toEqual(keyOf(...tuple));
       const read = tupleEncoder.readKey(target, 3, end);
       // The library reads the next key to the same place.
       target.fill(0xee);
       expect(read).toEqual(keyOf(...tuple));
     }
-    expect(tuples.map((tuple) => typeof lookUp(...tuple))).toContain('string');
-    expect(typeof lookUp(long, long, long, long)).toBe('object');
-    expect(() => lookUp('half \ud800')).toThrow('well-formed');
+    expect(tuples.map((tuple) => typeof lookUpKey(...tuple))).toContain('string');
+    expect(typeof lookUpKey(long, long, long, long)).toBe('object');
+    expect(() => lookUpKey('half \ud800')).toThrow('well-formed');
   });
 
   it('[KEY-2] keys sort as their tuples do, component by component in UTF-8 order', () => {
@@ -82,8 +82,8 @@ describe('keys', () => {
       expect(() => writeNumber(Buffer.alloc(6), 0, bad)).toThrow(RangeError);
     }
     const bytes = Buffer.alloc(20);
-    expect(placeEncoder.writeKey([7, NUMBER_MAX], bytes, 3)).toBe(15);
-    expect(placeEncoder.readKey(bytes, 3)).toEqual([7, NUMBER_MAX]);
+    expect(journalKeyEncoder.writeKey([7, NUMBER_MAX], bytes, 3)).toBe(15);
+    expect(journalKeyEncoder.readKey(bytes, 3)).toEqual([7, NUMBER_MAX]);
   });
 
   it('[KEY-1] object keys keep partitions and ids apart and come back exactly', () => {
@@ -91,13 +91,13 @@ describe('keys', () => {
     const keys = new Set<string>();
     for (const partition of [0, 1, 256, NUMBER_MAX]) {
       for (const id of TEXTS) {
-        const end = objectNameEncoder.writeKey([partition, id], bytes, 4);
-        expect(objectNameEncoder.readKey(bytes, 4, end)).toEqual([partition, id]);
+        const end = objectKeyEncoder.writeKey([partition, id], bytes, 4);
+        expect(objectKeyEncoder.readKey(bytes, 4, end)).toEqual([partition, id]);
         keys.add(bytes.toString('hex', 4, end));
       }
     }
     expect(keys.size).toBe(4 * TEXTS.length);
-    expect(() => objectNameEncoder.writeKey([1, '\udc00'], bytes, 0)).toThrow();
+    expect(() => objectKeyEncoder.writeKey([1, '\udc00'], bytes, 0)).toThrow();
   });
 
   it('[KEY-4] the end of a prefix lies behind everything that begins with it', () => {

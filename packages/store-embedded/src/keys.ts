@@ -1,7 +1,7 @@
 /**
- * Keys are tuples. Numbers take six bytes, most significant first; texts are UTF-8, a zero byte inside is followed by
- * 0xFF, and a zero byte ends them. So tuples sort component by component, a prefix of a tuple is a prefix of its key,
- * and no two tuples meet, whatever the texts contain.
+ * A key encodes a tuple of numbers and texts. A number takes six bytes, big-endian. A text is UTF-8 and ends with a zero
+ * byte; a zero byte inside it is followed by 0xFF. So keys sort component by component, a prefix of a tuple is a prefix
+ * of its key, and two different tuples never have the same key, whatever the texts contain.
  */
 export type KeyPart = string | number;
 
@@ -12,7 +12,8 @@ const END = 0x00;
 const ESCAPED_ZERO = 0xff;
 
 export function writeNumber(target: Uint8Array, at: number, value: number): number {
-  if (!Number.isInteger(value) || value < 0 || value > NUMBER_MAX) throw new RangeError(`${value} is no key number`);
+  if (!Number.isInteger(value) || value < 0 || value > NUMBER_MAX)
+    throw new RangeError(`${value} cannot be part of a key: expected a whole number from 0 to ${NUMBER_MAX}`);
   const high = Math.floor(value / HIGH_UNIT);
   target[at] = high >>> 8;
   target[at + 1] = high;
@@ -35,7 +36,7 @@ function byte(source: Uint8Array, at: number): number {
   return source[at] ?? 0;
 }
 
-/** The key of a tuple. Every look-up begins with one, and nearly all are of plain texts: these are written in one go. */
+/** Encodes a tuple. Most consist of texts without zero bytes: those are encoded in one step. */
 export function keyOf(...parts: readonly KeyPart[]): Buffer {
   let text = '';
   for (const part of parts) {
@@ -47,23 +48,23 @@ export function keyOf(...parts: readonly KeyPart[]): Buffer {
   return Buffer.from(text, 'utf8');
 }
 
-/** A key as bytes, or as a text each of whose units is one of its bytes. */
-export type LookedUp = Buffer | string;
+/** A key as bytes, or as a text each of whose units stands for one byte. */
+export type LookUpKey = Buffer | string;
 
-/** Longer ones are so rare that they need not be quick. */
-const LOOKED_UP_UNITS_MAX = 1_000;
+/** Longer keys are so rare that they need not be fast. */
+const LOOK_UP_UNITS_MAX = 1_000;
 
-/** The key of a tuple, only to be looked up: of plain texts no bytes are made before they are where LMDB reads them. */
-export function lookUp(...parts: readonly string[]): LookedUp {
+/** Encodes a tuple of texts for a look-up. Of plain ASCII texts it makes no buffer: the encoder writes the bytes directly. */
+export function lookUpKey(...parts: readonly string[]): LookUpKey {
   let text = '';
   for (const part of parts) {
     if (!isPlain(part)) return keyOf(...parts);
     text += `${part}\0`;
   }
-  return text.length > LOOKED_UP_UNITS_MAX ? keyOf(...parts) : text;
+  return text.length > LOOK_UP_UNITS_MAX ? keyOf(...parts) : text;
 }
 
-/** Whether each of its units is one byte in UTF-8, and none of them needs an escape. */
+/** True: every unit is one byte in UTF-8, and none needs an escape. */
 function isPlain(text: string): boolean {
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);
@@ -72,20 +73,20 @@ function isPlain(text: string): boolean {
   return true;
 }
 
-/** Of the tables whose keys are tuples of texts. */
+/** The key encoder of tables whose keys are tuples of texts. */
 export const tupleEncoder = {
-  writeKey(key: LookedUp, target: Uint8Array, start: number): number {
+  writeKey(key: LookUpKey, target: Uint8Array, start: number): number {
     if (typeof key === 'string') for (let at = 0; at < key.length; at++) target[start + at] = key.charCodeAt(at);
     else target.set(key, start);
     return start + key.length;
   },
   readKey(source: Uint8Array, start: number, end: number): Uint8Array {
-    // Not the method of a Buffer, which would give away the place where the library reads the next key to.
+    // `slice` of a Buffer would not copy, and the library reads the next key into the same memory.
     return Uint8Array.prototype.slice.call(source, start, end);
   },
 };
 
-/** Numbers with plain texts, as the places of jobs are: into one buffer of the right size. */
+/** Encodes numbers and plain texts, as in the keys of jobs, into one buffer of the right size. */
 function mixedKeyOf(parts: readonly KeyPart[]): Buffer {
   let bytes = 0;
   for (const part of parts) {
@@ -123,7 +124,7 @@ function textKey(text: string): Buffer {
   return Buffer.from([...escaped, END]);
 }
 
-/** The texts of a key that consists of texts only, from byte `at` on. */
+/** Decodes a key that consists of texts only, from byte `at` on. */
 export function textsOf(key: Uint8Array, at = 0): string[] {
   const texts: string[] = [];
   let bytes: number[] = [];
@@ -141,7 +142,7 @@ export function textsOf(key: Uint8Array, at = 0): string[] {
   return texts;
 }
 
-/** The first key behind all that begin with `prefix`; undefined when there is none. */
+/** Returns the first key behind all keys that begin with `prefix`, or undefined when there is none. */
 export function behind(prefix: Buffer): Buffer | undefined {
   const end = Buffer.from(prefix);
   for (let index = end.length - 1; index >= 0; index--) {
@@ -154,53 +155,29 @@ export function behind(prefix: Buffer): Buffer | undefined {
   return undefined;
 }
 
-/** A place in a partition's journal. */
-export type Place = [partition: number, seq: number];
+/** The key of an entry in the journal of a partition: a tombstone, or a run of records (`runs.ts`). */
+export type JournalKey = [partition: number, seq: number];
 
-/** Journal keys are on the path of every page: they are written and read without making a buffer. */
-export const placeEncoder = {
-  writeKey([partition, seq]: Place, target: Uint8Array, start: number): number {
+/** Every page reads journal keys: they are written and read in place, without a buffer of their own. */
+export const journalKeyEncoder = {
+  writeKey([partition, seq]: JournalKey, target: Uint8Array, start: number): number {
     return writeNumber(target, writeNumber(target, start, partition), seq);
   },
-  readKey(source: Uint8Array, start: number): Place {
+  readKey(source: Uint8Array, start: number): JournalKey {
     return [readNumber(source, start), readNumber(source, start + NUMBER_BYTES)];
   },
 };
 
-/** Where records stand: one alone under its seq, or a run of them (`runs.ts`), right behind its gaps (`gaps.ts`). */
-export type LivePlace = Place | [partition: number, seq: number, what: 'gaps' | 'run'];
+export type ObjectKey = [partition: number, id: string];
 
-/** The last byte of their keys. The seq of a run is that of no record outside of it, so nothing comes in between. */
-const GAPS_KEY_END = 0;
-const RUN_KEY_END = 1;
-const PLACE_BYTES = 2 * NUMBER_BYTES;
-
-export const livePlaceEncoder = {
-  writeKey([partition, seq, what]: LivePlace, target: Uint8Array, start: number): number {
-    const end = writeNumber(target, writeNumber(target, start, partition), seq);
-    if (what === undefined) return end;
-    target[end] = what === 'run' ? RUN_KEY_END : GAPS_KEY_END;
-    return end + 1;
-  },
-  readKey(source: Uint8Array, start: number, end: number): LivePlace {
-    const partition = readNumber(source, start);
-    const seq = readNumber(source, start + NUMBER_BYTES);
-    if (end - start === PLACE_BYTES) return [partition, seq];
-    return [partition, seq, source[start + PLACE_BYTES] === RUN_KEY_END ? 'run' : 'gaps'];
-  },
-};
-
-/** An object of a partition. */
-export type ObjectName = [partition: number, id: string];
-
-/** On the path of every written object, so these too are written in place. The id is the rest: it needs no end. */
-export const objectNameEncoder = {
-  writeKey([partition, id]: ObjectName, target: Uint8Array, start: number): number {
+/** Every written object needs one, so these too are written in place. The id is the rest of the key and needs no end. */
+export const objectKeyEncoder = {
+  writeKey([partition, id]: ObjectKey, target: Uint8Array, start: number): number {
     if (!id.isWellFormed()) throw new Error('a key text must be well-formed Unicode');
     const at = writeNumber(target, start, partition);
     return at + encoder.encodeInto(id, target.subarray(at)).written;
   },
-  readKey(source: Uint8Array, start: number, end: number): ObjectName {
+  readKey(source: Uint8Array, start: number, end: number): ObjectKey {
     return [readNumber(source, start), decoder.decode(source.subarray(start + NUMBER_BYTES, end))];
   },
 };
@@ -208,19 +185,16 @@ export const objectNameEncoder = {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** All objects of a partition. */
-export function objectsOf(partition: number): { start: ObjectName; end: ObjectName } {
+/** The range of all objects of a partition. */
+export function objectsOf(partition: number): { start: ObjectKey; end: ObjectKey } {
   return { start: [partition, ''], end: [partition + 1, ''] };
 }
 
-/** All places of a partition behind `seq`. */
-export function placesAfter(partition: number, seq: number): { start: Place; end: Place } {
+/** The range of all journal entries of a partition with a seq above `seq`. */
+export function journalAfter(partition: number, seq: number): { start: JournalKey; end: JournalKey } {
   return { start: [partition, seq + 1], end: [partition + 1, 0] };
 }
 
-/** Everything there can be: a range over such keys needs both ends. */
-export const ALL_PLACES: { start: Place; end: Place } = {
-  start: [0, 0],
-  end: [NUMBER_MAX, NUMBER_MAX],
-};
-export const ALL_OBJECTS: { start: ObjectName; end: ObjectName } = { start: [0, ''], end: [NUMBER_MAX, ''] };
+/** The ranges over all partitions. Tables with such keys need both ends of a range. */
+export const ALL_JOURNALS: { start: JournalKey; end: JournalKey } = { start: [0, 0], end: [NUMBER_MAX, NUMBER_MAX] };
+export const ALL_OBJECTS: { start: ObjectKey; end: ObjectKey } = { start: [0, ''], end: [NUMBER_MAX, ''] };

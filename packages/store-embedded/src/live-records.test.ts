@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { placesAfter } from './keys.ts';
-import { LiveWriter, liveRecords, RecordFinder, removeRecords } from './live-records.ts';
+import { journalAfter } from './keys.ts';
+import { liveRecords, RecordAppender, RecordFinder, removeRecords } from './live-records.ts';
 import { MAP_BYTES, openTables, type Tables } from './tables.ts';
 
 const PARTITION = 3;
@@ -17,10 +17,10 @@ async function newTables(): Promise<Tables> {
   return tables;
 }
 
-/** Writes so many records behind `head`, each with so many letters, as one commit does. */
+/** Appends `count` records of `letters` bytes to a journal whose newest seq is `head`. */
 function write(tables: Tables, head: number, count: number, letters = 200): void {
   tables.root.transactionSync(() => {
-    const writer = new LiveWriter(tables, PARTITION, head);
+    const writer = new RecordAppender(tables, PARTITION, head);
     for (let seq = head + 1; seq <= head + count; seq++) {
       const bytes = Buffer.from(`${seq} `.padEnd(letters, 'x'));
       writer.add({ seq, bytes, units: bytes.length });
@@ -30,123 +30,66 @@ function write(tables: Tables, head: number, count: number, letters = 200): void
 }
 
 function seqsIn(tables: Tables): number[] {
-  return [...liveRecords(tables, placesAfter(PARTITION, -1))].map(({ seq }) => seq);
+  return [...liveRecords(tables, journalAfter(PARTITION, -1))].map(({ seq }) => seq);
 }
 
-/** Under which seqs something stands, and what. */
-function placesIn(tables: Tables): readonly (readonly [number, string])[] {
-  return [...tables.live.getKeys(placesAfter(PARTITION, -1))].map(([, seq, what]) => [seq, what ?? 'alone'] as const);
+/** The seqs of all runs. */
+function runsIn(tables: Tables): readonly number[] {
+  return [...tables.live.getKeys(journalAfter(PARTITION, -1))].map(([, seq]) => seq);
 }
 
-/** How large what stands there is. A value is good until the next is read. */
+/** The bytes of all runs. */
 function sizesIn(tables: Tables): readonly number[] {
-  return Array.from(tables.live.getRange(placesAfter(PARTITION, -1)), ({ value }) => value.length);
+  return Array.from(tables.live.getRange(journalAfter(PARTITION, -1)), ({ value }) => value.length);
 }
 
-function remove(tables: Tables, seqs: readonly number[]): void {
-  tables.root.transactionSync(() => removeRecords(tables, PARTITION, seqs));
+function remove(tables: Tables, seqs: readonly number[]): number {
+  return tables.root.transactionSync(() => removeRecords(tables, PARTITION, seqs));
 }
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
 describe('records of live objects', () => {
-  it('[RUN-4] written one at a time lie in runs of a page, those written at once in runs of eight', async () => {
+  it('[RUN-4] records share runs of one page, whether they are written one at a time or at once', async () => {
     const [slowly, atOnce] = [await newTables(), await newTables()];
     for (let head = 0; head < 100; head++) write(slowly, head, 1);
-    write(atOnce, 0, 200);
-    expect([seqsIn(slowly), seqsIn(atOnce)]).toEqual([upTo(100), upTo(200)]);
+    write(atOnce, 0, 100);
+    expect([seqsIn(slowly), seqsIn(atOnce)]).toEqual([upTo(100), upTo(100)]);
+    expect(sizesIn(slowly)).toEqual(sizesIn(atOnce));
     expect([sizesIn(slowly).length, Math.max(...sizesIn(slowly)) <= 4_080]).toEqual([6, true]);
-    expect([sizesIn(atOnce).length, Math.max(...sizesIn(atOnce)) > 32_000]).toEqual([2, true]);
   });
 
-  it('[RUN-4] are put to a run only while it is short, so that one more never writes eight pages again', async () => {
+  it('[RUN-4] new records join the last run while it has room', async () => {
     const tables = await newTables();
-    write(tables, 0, 50);
-    write(tables, 50, 1);
-    write(tables, 51, 1);
-    expect(placesIn(tables)).toEqual([
-      [50, 'run'],
-      [52, 'run'],
-    ]);
-    write(tables, 52, 50);
-    expect(placesIn(tables)).toEqual([
-      [50, 'run'],
-      [102, 'run'],
-    ]);
+    write(tables, 0, 2);
+    write(tables, 2, 1);
+    expect(runsIn(tables)).toEqual([3]);
+    write(tables, 3, 20);
+    expect(runsIn(tables)).toEqual([19, 23]);
   });
 
-  it('[RUN-4] a first one stands alone, and so does each that is large', async () => {
+  it('[RUN-4] a large record has a run of its own', async () => {
     const tables = await newTables();
     write(tables, 0, 1);
-    expect(placesIn(tables)).toEqual([[1, 'alone']]);
     write(tables, 1, 2, 3_000);
-    write(tables, 3, 2);
-    expect(placesIn(tables)).toEqual([
-      [1, 'alone'],
-      [2, 'alone'],
-      [3, 'alone'],
-      [5, 'run'],
-    ]);
+    write(tables, 3, 1, 100_000);
+    write(tables, 4, 2);
+    expect(runsIn(tables)).toEqual([1, 2, 3, 4, 6]);
+    expect(new RecordFinder(tables, PARTITION).at(4)).toHaveLength(100_000);
   });
 
-  it('[RUN-5] leave the places of others as they are when they go, and nothing behind', async () => {
+  it('[RUN-5] removing records leaves the other runs as they are, and an empty run is removed', async () => {
     const tables = await newTables();
     for (let head = 0; head < 50; head++) write(tables, head, 1);
-    const before = placesIn(tables);
-    remove(tables, [50, 1, 30, 2]);
+    const before = runsIn(tables);
+    expect(remove(tables, [50, 1, 30, 2])).toBe(4 * 200);
     expect(seqsIn(tables)).toEqual(upTo(49).filter((seq) => ![1, 2, 30].includes(seq)));
-    expect(placesIn(tables)).toEqual(before);
+    expect(runsIn(tables)).toEqual(before);
     remove(tables, seqsIn(tables));
-    expect(placesIn(tables)).toEqual([]);
+    expect(runsIn(tables)).toEqual([]);
   });
 
-  it('[RUN-7] that go from a long run leave gaps, and when these are many, the rest is written again', async () => {
-    const tables = await newTables();
-    write(tables, 0, 100);
-    write(tables, 100, 100);
-    const [size = 0] = sizesIn(tables);
-    remove(tables, [30]);
-    remove(tables, [100, 1, 31]);
-    // The runs themselves were not touched.
-    expect(placesIn(tables)).toEqual([
-      [100, 'gaps'],
-      [100, 'run'],
-      [200, 'run'],
-    ]);
-    expect(sizesIn(tables)).toEqual([8, size, expect.any(Number)]);
-    const staying = upTo(200).filter((seq) => ![1, 30, 31, 100].includes(seq));
-    expect(seqsIn(tables)).toEqual(staying);
-    const records = new RecordFinder(tables, PARTITION);
-    for (const seq of staying) expect(records.at(seq)?.split(' ')[0]).toBe(`${seq}`);
-    for (const seq of [1, 30, 31, 100]) expect(records.at(seq)).toBeNull();
-    expect(() => remove(tables, [31])).toThrow(/seq 31 is missing/);
-    // A quarter may be gaps.
-    remove(tables, upTo(25).slice(1, 22));
-    expect(sizesIn(tables)[1]).toBe(size);
-    remove(tables, [50]);
-    expect(placesIn(tables)).toEqual([
-      [100, 'run'],
-      [200, 'run'],
-    ]);
-    expect(sizesIn(tables)[0]).toBe(size - 26 * 205);
-    remove(tables, [60]);
-    remove(tables, seqsIn(tables));
-    expect(placesIn(tables)).toEqual([]);
-  });
-
-  it('[RUN-3] gaps without their run are a run that cannot be read', async () => {
-    const tables = await newTables();
-    write(tables, 0, 100);
-    write(tables, 100, 100);
-    remove(tables, [30, 130]);
-    await tables.live.remove([PARTITION, 200, 'run']);
-    expect(() => seqsIn(tables)).toThrow(/run at seq 200 is damaged/);
-    await tables.live.remove([PARTITION, 100, 'run']);
-    expect(() => seqsIn(tables)).toThrow(/run at seq 100 is damaged/);
-    expect(() => new RecordFinder(tables, PARTITION).at(31)).toThrow(/run at seq 100 is damaged/);
-  });
-
-  it('[RUN-5] one that is not there is a fault, and is not passed over', async () => {
+  it('[RUN-5] removing a record that is not there fails', async () => {
     const tables = await newTables();
     write(tables, 0, 5);
     remove(tables, [3]);
@@ -155,7 +98,7 @@ describe('records of live objects', () => {
     expect(seqsIn(tables)).toEqual([1, 2, 4, 5]);
   });
 
-  it('[RUN-6] are found by their seqs, alone or in runs, in any order', async () => {
+  it('[RUN-6] records are found by their seqs, in any order', async () => {
     const tables = await newTables();
     write(tables, 0, 40);
     write(tables, 40, 1, 3_000);
@@ -165,10 +108,10 @@ describe('records of live objects', () => {
     expect(new RecordFinder(tables, PARTITION + 1).at(1)).toBeNull();
   });
 
-  it('[RUN-2] an object that changes all the time does not stretch a run beyond what its numbers can say', async () => {
+  it('[RUN-2] an object that changes all the time does not keep a run open for more than 65,535 seqs', async () => {
     const tables = await newTables();
     write(tables, 0, 1);
-    // Another stays in the run while the newest is replaced again and again.
+    // The record with seq 1 stays while the newest is replaced again and again.
     for (let head = 65_534; head < 65_540; head++) {
       write(tables, head, 1);
       if (head === 65_534) continue;

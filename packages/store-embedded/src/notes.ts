@@ -8,7 +8,7 @@ import type {
   NoteWrite,
   PartitionKey,
 } from '@tidemark/core/ports';
-import { behind, keyOf, lookUp, NUMBER_BYTES, textsOf } from './keys.ts';
+import { behind, keyOf, lookUpKey, NUMBER_BYTES, textsOf } from './keys.ts';
 import { partitionKeyOf, partitionName, partitionParts } from './partitions.ts';
 import { removeRange } from './ranges.ts';
 import type { Tables } from './tables.ts';
@@ -38,7 +38,7 @@ export function listNotes(
   { kind, after, limit }: NoteList,
 ): readonly Note[] {
   // Most devices upload nothing, and every pull asks: a look-up costs a fraction of a range.
-  if (tables.noted.get(lookUp(client, ...partitionParts(partition))) === undefined) return [];
+  if (tables.noted.get(lookUpKey(client, ...partitionParts(partition))) === undefined) return [];
   const prefix = Buffer.concat([ownerKey(partition, client), keyOf(kind)]);
   const start = after === undefined ? prefix : Buffer.concat([prefix, keyOf(after)]);
   const found = tables.notes.getRange({ start, exclusiveStart: after !== undefined, ...endOf(prefix), limit });

@@ -1,29 +1,29 @@
 import type { EarlierEpoch, PartitionKey, PartitionState } from '@tidemark/core/ports';
 import { storeEpoch } from './facts.ts';
-import { keyOf, lookUp, textsOf } from './keys.ts';
+import { keyOf, lookUpKey, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';
 
-/** A partition as it is kept. `number` stands for its name in all other keys. */
-export interface KeptPartition {
+/** The row of a partition. Its number stands for its name in the keys of all other tables. */
+export interface StoredPartition {
   readonly number: number;
-  readonly word: string;
+  /** Follows the epoch of the store in the epoch of the partition. */
+  readonly epochSuffix: string;
   readonly head: number;
   readonly floor: number;
   readonly size: number;
   readonly checksum: number;
   readonly tombstones: number;
-  /** Bytes of the records of live objects. Absent: nobody has counted them yet; the next commit does. */
-  readonly bytes?: number;
-  /** Of a partition that came from another engine, which had them. */
+  /** Bytes of the records of live objects, as UTF-8. */
+  readonly bytes: number;
+  /** Only a partition that was moved here from another engine has earlier epochs. */
   readonly earlier?: readonly EarlierEpoch[];
 }
 
-/** Users' partitions stand together, so that a user can be erased without looking at others. */
+/** The keys of a user's partitions share a prefix, so erasing a user reads no others. */
 export function partitionName(key: PartitionKey): Buffer {
   return keyOf(...partitionParts(key));
 }
 
-/** The texts its name consists of. */
 export function partitionParts({ source, user }: PartitionKey): readonly string[] {
   return user === null ? ['shared', source] : ['user', user, source];
 }
@@ -33,29 +33,34 @@ export function partitionKeyOf(name: Uint8Array): PartitionKey {
   return kind === 'shared' ? { source: first, user: null } : { source: second, user: first };
 }
 
-export function keptPartition(tables: Tables, key: PartitionKey): KeptPartition | null {
-  const text = tables.partitions.get(lookUp(...partitionParts(key)));
-  return text === undefined ? null : readPartition(text);
+export function readPartition(tables: Tables, key: PartitionKey): StoredPartition | null {
+  const text = tables.partitions.get(lookUpKey(...partitionParts(key)));
+  return text === undefined ? null : parsePartition(text);
 }
 
-/** Partitions are looked at far more often than they change: what a text says is found out once. */
-const TEXTS_READ_MAX = 10_000;
-const textsRead = new Map<string, KeptPartition>();
+export function writePartition(tables: Tables, key: PartitionKey, partition: StoredPartition): void {
+  tables.partitions.put(partitionName(key), JSON.stringify(partition));
+}
 
-function readPartition(text: string): KeptPartition {
-  const known = textsRead.get(text);
+/** Partitions are read far more often than they change, so parsed rows are cached by their text. */
+const PARSED_MAX = 10_000;
+const parsed = new Map<string, StoredPartition>();
+
+function parsePartition(text: string): StoredPartition {
+  const known = parsed.get(text);
   if (known !== undefined) return known;
-  const kept = JSON.parse(text) as KeptPartition;
-  if (textsRead.size >= TEXTS_READ_MAX) textsRead.clear();
-  textsRead.set(text, kept);
-  return kept;
+  const partition = JSON.parse(text) as StoredPartition;
+  if (parsed.size >= PARSED_MAX) parsed.clear();
+  parsed.set(text, partition);
+  return partition;
 }
 
-export function stateOf(tables: Tables, kept: KeptPartition | null): PartitionState {
+/** Returns the state of a partition; null stands for one that was never written to. */
+export function stateOf(tables: Tables, partition: StoredPartition | null): PartitionState {
   const epoch = storeEpoch(tables);
-  if (kept === null) return { epoch, head: 0, floor: 0, size: 0, checksum: 0 };
-  const { head, floor, size, checksum, earlier } = kept;
-  const state = { epoch: epoch + kept.word, head, floor, size, checksum };
+  if (partition === null) return { epoch, head: 0, floor: 0, size: 0, checksum: 0 };
+  const { head, floor, size, checksum, earlier } = partition;
+  const state = { epoch: epoch + partition.epochSuffix, head, floor, size, checksum };
   return earlier === undefined ? state : { ...state, earlier };
 }
 

@@ -1,4 +1,4 @@
-import { ALL_OBJECTS, ALL_PLACES } from './keys.ts';
+import { ALL_JOURNALS, ALL_OBJECTS } from './keys.ts';
 import { MAP_BYTES, openTables } from './tables.ts';
 
 // Reads every page of the store named on the command line. A damaged store kills this process and no other.
@@ -6,8 +6,8 @@ const [, , path] = process.argv;
 if (path === undefined) throw new Error('which store?');
 const { root, live, tombstones, index, ...others } = openTables(path, { mapBytes: MAP_BYTES, isReadOnly: true });
 let units = 0;
-for (const { value } of live.getRange(ALL_PLACES)) units += value.length;
-for (const { value } of tombstones.getRange(ALL_PLACES)) units += value.length;
+for (const { value } of live.getRange(ALL_JOURNALS)) units += value.length;
+for (const { value } of tombstones.getRange(ALL_JOURNALS)) units += value.length;
 for (const { value } of index.getRange(ALL_OBJECTS)) units += value.length;
 for (const table of Object.values(others)) {
   for (const { value } of table.getRange({})) units += value.length;

@@ -1,18 +1,16 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
-import type { FleetingBytes } from './fleeting-bytes.ts';
+import type { BorrowedBytes } from './borrowed-bytes.ts';
 import {
-  type LivePlace,
-  type LookedUp,
-  livePlaceEncoder,
-  type ObjectName,
-  objectNameEncoder,
-  type Place,
-  placeEncoder,
+  type JournalKey,
+  journalKeyEncoder,
+  type LookUpKey,
+  type ObjectKey,
+  objectKeyEncoder,
   tupleEncoder,
 } from './keys.ts';
 
 /** Keys are tuples of texts, and may be looked up as text. */
-type TupleTable = Database<string, Buffer> & { get(key: LookedUp): string | undefined };
+type TupleTable = Database<string, Buffer> & { get(key: LookUpKey): string | undefined };
 
 /** All that the store keeps, as LMDB databases in one file. */
 export interface Tables {
@@ -21,12 +19,12 @@ export interface Tables {
   readonly facts: Database<string, string>;
   /** Partition name → state as JSON text. */
   readonly partitions: TupleTable;
-  /** [partition, seq] → record of a live object, or several (`runs.ts`). The bytes are good until the next read. */
-  readonly live: Database<FleetingBytes, LivePlace>;
+  /** [partition, seq] → a run of records of live objects (`runs.ts`). */
+  readonly live: Database<BorrowedBytes, JournalKey>;
   /** [partition, seq] → id of a deleted object. */
-  readonly tombstones: Database<string, Place>;
-  /** [partition, id] → where it stands, whether it lives, its checksum. */
-  readonly index: Database<Buffer, ObjectName>;
+  readonly tombstones: Database<string, JournalKey>;
+  /** [partition, id] → seq, live or deleted, checksum (`object-index.ts`). */
+  readonly index: Database<Buffer, ObjectKey>;
   /** [partition, client] → tidemark. */
   readonly tidemarks: Database<string, Buffer>;
   /** [client, partition]: which partitions a client has tidemarks on. */
@@ -78,9 +76,9 @@ export function openTables(
   const texts = { encoding: 'string', keyEncoding: 'binary' } as const;
   // The library takes encoders of keys without telling its types.
   const tuples = { encoding: 'string', keyEncoder: tupleEncoder } as unknown as typeof texts;
-  const journal = { encoding: 'string', keyEncoder: placeEncoder } as unknown as typeof texts;
-  const live = { encoder: fleetingBytes, keyEncoder: livePlaceEncoder } as unknown as { readonly encoding: 'binary' };
-  const index = { encoding: 'binary', keyEncoder: objectNameEncoder } as unknown as { readonly encoding: 'binary' };
+  const journal = { encoding: 'string', keyEncoder: journalKeyEncoder } as unknown as typeof texts;
+  const live = { encoder: borrowedBytes, keyEncoder: journalKeyEncoder } as unknown as { readonly encoding: 'binary' };
+  const index = { encoding: 'binary', keyEncoder: objectKeyEncoder } as unknown as { readonly encoding: 'binary' };
   return {
     root,
     facts: root.openDB('facts', { encoding: 'string' }),
@@ -105,7 +103,7 @@ export function openTables(
 }
 
 /** Hands out values where they lie, instead of copying each. */
-const fleetingBytes = {
-  decode: (bytes: FleetingBytes): FleetingBytes => bytes,
-  encode: (bytes: FleetingBytes): FleetingBytes => bytes,
+const borrowedBytes = {
+  decode: (bytes: BorrowedBytes): BorrowedBytes => bytes,
+  encode: (bytes: BorrowedBytes): BorrowedBytes => bytes,
 };

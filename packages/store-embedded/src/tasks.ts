@@ -24,7 +24,7 @@ import { applyTidemark } from './tidemarks.ts';
 /** Everything that can be asked of the writer, as data: it travels to another thread. */
 export type Task =
   | { readonly kind: 'commit'; readonly commit: WrittenCommit }
-  | { readonly kind: 'trim'; readonly partition: PartitionKey; readonly upTo: number; readonly gravesMax: number }
+  | { readonly kind: 'trim'; readonly partition: PartitionKey; readonly upTo: number; readonly tombstonesMax: number }
   | { readonly kind: 'document'; readonly write: DocumentWrite }
   | { readonly kind: 'entries'; readonly batch: EntryBatch }
   | {
@@ -49,7 +49,7 @@ export function applyTask(tables: Tables, task: Task): unknown {
     case 'commit':
       return applyCommit(tables, task.commit);
     case 'trim':
-      return applyTrim(tables, task.partition, task.upTo, task.gravesMax);
+      return applyTrim(tables, task.partition, task.upTo, task.tombstonesMax);
     case 'document':
       return applyDocument(tables, task.write);
     case 'entries':

@@ -1,7 +1,7 @@
 import type { DeviceTidemark, Guard, PartitionKey, WriteResult } from '@tidemark/core/ports';
 import { missingGuard } from './guards.ts';
 import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber, textsOf } from './keys.ts';
-import { keptPartition } from './partitions.ts';
+import { readPartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
 
 // A tidemark is kept as a short text, since there is one per device and source: seq.base.start.seen.epoch, numbers to
@@ -32,7 +32,7 @@ function long(text: string): number | null {
 }
 
 export function readTidemark(tables: Tables, key: PartitionKey, client: string): DeviceTidemark | null {
-  const kept = keptPartition(tables, key);
+  const kept = readPartition(tables, key);
   const text = kept === null ? undefined : tables.tidemarks.get(keyOf(kept.number, client));
   return text === undefined ? null : readMark(client, text);
 }
@@ -43,7 +43,7 @@ export function listTidemarks(
   after: string | undefined,
   limit: number,
 ): readonly DeviceTidemark[] {
-  const kept = keptPartition(tables, key);
+  const kept = readPartition(tables, key);
   if (kept === null) return [];
   const { number } = kept;
   const from = after === undefined ? { start: keyOf(number) } : { start: keyOf(number, after), exclusiveStart: true };
@@ -65,7 +65,7 @@ export function applyTidemark(
 ): WriteResult {
   const guard = missingGuard(tables, guards);
   if (guard !== null) return { status: 'gone', guard };
-  const kept = keptPartition(tables, key);
+  const kept = readPartition(tables, key);
   if (kept === null) return { status: 'written' };
   putTidemark(tables, kept.number, mark);
   return { status: 'written' };

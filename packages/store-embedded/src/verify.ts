@@ -3,10 +3,10 @@ import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
 import type { KeptDocument } from './documents.ts';
 import { verifyJobs } from './jobs/verify-jobs.ts';
-import { ALL_OBJECTS, ALL_PLACES, objectsOf, type Place, placesAfter, readNumber } from './keys.ts';
-import { liveValues, type PlacedRecord, RecordFinder, recordsIn } from './live-records.ts';
-import { type KeptPartition, partitionKeyOf } from './partitions.ts';
-import { readStanding, type Standing } from './standings.ts';
+import { ALL_JOURNALS, ALL_OBJECTS, type JournalKey, journalAfter, objectsOf, readNumber } from './keys.ts';
+import { type LiveRecord, liveRecordsOf, RecordFinder } from './live-records.ts';
+import { decodeIndexEntry, type IndexEntry } from './object-index.ts';
+import { partitionKeyOf, type StoredPartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
 
 /** Entries looked at before the event loop gets its turn. */
@@ -47,14 +47,14 @@ class Check {
   async *partitions(): AsyncIterable<Finding> {
     const numbers = new Set<number>();
     for (const { key, value } of this.#tables.partitions.getRange({ transaction: this.#transaction })) {
-      const kept = JSON.parse(value) as KeptPartition;
+      const kept = JSON.parse(value) as StoredPartition;
       numbers.add(kept.number);
       yield* this.#partition(partitionKeyOf(key), kept);
     }
     yield* this.#orphans(numbers);
   }
 
-  async *#partition(partition: PartitionKey, kept: KeptPartition): AsyncIterable<Finding> {
+  async *#partition(partition: PartitionKey, kept: StoredPartition): AsyncIterable<Finding> {
     const live = { size: 0, checksum: 0, bytes: 0 };
     for await (const finding of this.#live(kept, live)) yield { partition, ...finding };
     const tombstones = { count: 0 };
@@ -65,7 +65,7 @@ class Check {
     }
     // Records that are missing or others than noted have been named, and their bytes with them.
     const isElseRight = live.size === kept.size && live.checksum === kept.checksum;
-    if (isElseRight && kept.bytes !== undefined && live.bytes !== kept.bytes) {
+    if (isElseRight && live.bytes !== kept.bytes) {
       yield { partition, problem: 'wrong_size', detail: `${kept.bytes} bytes noted, ${live.bytes} found` };
     }
     if (tombstones.count !== kept.tombstones) {
@@ -80,10 +80,10 @@ class Check {
     }
   }
 
-  async *#live(kept: KeptPartition, totals: Totals): AsyncIterable<PartitionFinding> {
-    for (const live of liveValues(this.#tables.live.getRange(this.#journalRange(kept)))) {
-      const records = attempt(() => recordsIn(live));
-      if (records === null) yield { problem: 'unreadable', detail: `the run at ${live.end}` };
+  async *#live(kept: StoredPartition, totals: Totals): AsyncIterable<PartitionFinding> {
+    for (const { key, value } of this.#tables.live.getRange(this.#journalRange(kept))) {
+      const records = attempt(() => liveRecordsOf({ runSeq: key[1], value }));
+      if (records === null) yield { problem: 'unreadable', detail: `the run at ${key[1]}` };
       for (const record of records ?? []) {
         await this.#breathe();
         yield* this.#record(kept, record, totals);
@@ -91,7 +91,7 @@ class Check {
     }
   }
 
-  *#record(kept: KeptPartition, { seq, record }: PlacedRecord, totals: Totals): Iterable<PartitionFinding> {
+  *#record(kept: StoredPartition, { seq, record }: LiveRecord, totals: Totals): Iterable<PartitionFinding> {
     if (seq > kept.head) yield { problem: 'seq_beyond_head', detail: `an object at ${seq}, head ${kept.head}` };
     const read = attempt(() => this.#reader(record));
     if (read === null) {
@@ -101,52 +101,52 @@ class Check {
     totals.size++;
     totals.bytes += Buffer.byteLength(record);
     totals.checksum = addChecksums(totals.checksum, read.checksum);
-    yield* this.#standing(kept, read.id, { seq, isLive: true, checksum: read.checksum });
+    yield* this.#indexEntry(kept, read.id, { seq, isLive: true, checksum: read.checksum });
   }
 
-  async *#tombstones(kept: KeptPartition, totals: { count: number }): AsyncIterable<PartitionFinding> {
+  async *#tombstones(kept: StoredPartition, totals: { count: number }): AsyncIterable<PartitionFinding> {
     for (const { key, value: id } of this.#tables.tombstones.getRange(this.#journalRange(kept))) {
       await this.#breathe();
       totals.count++;
       if (key[1] > kept.head)
         yield { problem: 'seq_beyond_head', detail: `a tombstone at ${key[1]}, head ${kept.head}` };
       if (key[1] <= kept.floor) yield { problem: 'grave_below_floor', detail: `at ${key[1]}, floor ${kept.floor}` };
-      yield* this.#standing(kept, id, { seq: key[1], isLive: false, checksum: 0 });
+      yield* this.#indexEntry(kept, id, { seq: key[1], isLive: false, checksum: 0 });
     }
   }
 
-  *#standing(kept: KeptPartition, id: string, found: Standing): Iterable<PartitionFinding> {
+  *#indexEntry(kept: StoredPartition, id: string, found: IndexEntry): Iterable<PartitionFinding> {
     const bytes = this.#tables.index.get([kept.number, id], { transaction: this.#transaction });
-    const standing = bytes === undefined ? null : readStanding(bytes);
-    if (standing === null || standing.seq !== found.seq || standing.isLive !== found.isLive) {
+    const entry = bytes === undefined ? null : decodeIndexEntry(bytes);
+    if (entry === null || entry.seq !== found.seq || entry.isLive !== found.isLive) {
       yield { problem: 'missing_from_index', detail: `object ${JSON.stringify(id)} at ${found.seq}` };
-    } else if (standing.checksum !== found.checksum) {
+    } else if (entry.checksum !== found.checksum) {
       yield { problem: 'wrong_object_checksum', detail: `object ${JSON.stringify(id)} at ${found.seq}` };
     }
   }
 
-  async *#index(kept: KeptPartition): AsyncIterable<PartitionFinding> {
+  async *#index(kept: StoredPartition): AsyncIterable<PartitionFinding> {
     const { number: partition } = kept;
     const range = { ...objectsOf(partition), transaction: this.#transaction };
     const records = new RecordFinder(this.#tables, partition, this.#transaction);
     for (const { key, value } of this.#tables.index.getRange(range)) {
       await this.#breathe();
-      const { seq, isLive } = readStanding(value);
-      if (!(isLive ? attempt(() => records.has(seq)) : this.#isGrave([partition, seq]))) {
+      const { seq, isLive } = decodeIndexEntry(value);
+      if (!(isLive ? attempt(() => records.at(seq)) !== null : this.#isTombstone([partition, seq]))) {
         yield { problem: 'missing_from_journal', detail: `object ${JSON.stringify(key[1])}, expected at ${seq}` };
       }
     }
   }
 
-  #isGrave(place: Place): boolean {
+  #isTombstone(place: JournalKey): boolean {
     return this.#tables.tombstones.get(place, { transaction: this.#transaction }) !== undefined;
   }
 
   /** What belongs to no partition. */
   async *#orphans(numbers: ReadonlySet<number>): AsyncIterable<Finding> {
     const keys: readonly (readonly [string, Iterable<number>])[] = [
-      ['live', this.#firsts(this.#tables.live, ALL_PLACES)],
-      ['tombstones', this.#firsts(this.#tables.tombstones, ALL_PLACES)],
+      ['live', this.#firsts(this.#tables.live, ALL_JOURNALS)],
+      ['tombstones', this.#firsts(this.#tables.tombstones, ALL_JOURNALS)],
       ['index', this.#firsts(this.#tables.index, ALL_OBJECTS)],
       ['tidemarks', this.#tidemarkPartitions()],
     ];
@@ -192,8 +192,8 @@ class Check {
     return verifyJobs(this.#tables, this.#transaction, () => this.#breathe());
   }
 
-  #journalRange({ number: partition }: KeptPartition) {
-    return { ...placesAfter(partition, -1), transaction: this.#transaction };
+  #journalRange({ number: partition }: StoredPartition) {
+    return { ...journalAfter(partition, -1), transaction: this.#transaction };
   }
 
   async #breathe(): Promise<void> {
