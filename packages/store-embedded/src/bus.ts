@@ -6,75 +6,75 @@ import { join } from 'node:path';
 import { BUS_TEXT_UNITS_MAX, type Bus, type BusListener } from '@tidemark/core/ports';
 
 export interface EmbeddedBusOptions {
-  /** The data folder. Processes that share it hear each other. */
+  /** The data folder. Processes that open the same one share a bus. */
   readonly folder: string;
 }
 
-/** The part of the data folder in which processes find each other. Nothing in it outlives them. */
+/** The folder of the sockets, inside the data folder. Nothing in it outlives the processes. */
 const BUS_FOLDER = 'bus';
 const SUFFIX = '.sock';
 const NAME = /^(\d+)-[0-9a-f]{12}\.sock$/;
-/** How long the path of a socket may be on every system. */
+/** The longest path of a socket that every system accepts. */
 const PATH_BYTES_MAX = 100;
-/** How often is looked for processes that were not met when they started. */
-const LOOK_EVERY_MS = 2_000;
-/** What a process may leave unread before it is cut off; it comes back and is told that it missed something. */
+/** How often a process looks for others that it has no connection to. */
+const DISCOVERY_EVERY_MS = 2_000;
+/** Bytes a process may leave unread before its connection is closed. It reconnects and learns that it missed something. */
 const UNREAD_BYTES_MAX = 4 * 2 ** 20;
-const OTHERS_MAX = 256;
-/** How long one that was just met may take to say who it is. */
+const PEERS_MAX = 256;
+/** How long a new peer may take to send its name. */
 const GREETING_MS_MAX = 1_000;
-/** How long what was published last may take to leave. */
-const END_MS_MAX = 200;
+/** How long closing waits for published texts to be sent. */
+const FLUSH_MS_MAX = 200;
 
-/** Between processes on one machine: each listens at a socket of its own, and whoever comes connects to all others. */
+/** A bus between processes on one machine. Each listens on a socket of its own, and a new one connects to all others. */
 export async function openEmbeddedBus({ folder }: EmbeddedBusOptions, listener: BusListener): Promise<Bus> {
-  const bus = new SocketBus(placeFor(folder), listener);
+  const bus = new SocketBus(socketFolder(folder), listener);
   await bus.open();
   return bus;
 }
 
 class SocketBus implements Bus {
-  readonly #place: string;
+  readonly #folder: string;
   readonly #name = `${process.pid}-${randomBytes(6).toString('hex')}${SUFFIX}`;
   readonly #listener: BusListener;
-  /** The connection to each of the others, by the name of its socket. */
-  readonly #others = new Map<string, Socket>();
+  /** The connection to each peer, by the name of its socket. */
+  readonly #peers = new Map<string, Socket>();
   readonly #sockets = new Set<Socket>();
   #server: Server | null = null;
   #timer: NodeJS.Timeout | undefined;
   #isOpen = true;
 
-  constructor(place: string, listener: BusListener) {
-    this.#place = place;
+  constructor(folder: string, listener: BusListener) {
+    this.#folder = folder;
     this.#listener = listener;
   }
 
-  /** Listening comes before looking: of two that start together, at least the later one sees the other. */
+  /** Listens before it looks for peers: of two processes that start together, at least the later one finds the other. */
   async open(): Promise<void> {
-    await this.#listenHere();
-    await this.#look();
-    this.#timer = setInterval(() => void this.#lookAgain(), LOOK_EVERY_MS);
+    await this.#listen();
+    await this.#discover();
+    this.#timer = setInterval(() => void this.#discoverAgain(), DISCOVERY_EVERY_MS);
     this.#timer.unref();
   }
 
   publish(text: string): void {
-    for (const socket of this.#others.values()) send(socket, text);
+    for (const socket of this.#peers.values()) send(socket, text);
   }
 
   async close(): Promise<void> {
     this.#isOpen = false;
     clearInterval(this.#timer);
-    await Promise.all([...this.#sockets].map(ended));
+    await Promise.all([...this.#sockets].map(endSocket));
     await new Promise<void>((resolve) => (this.#server === null ? resolve() : this.#server.close(() => resolve())));
     rmSync(this.#path(this.#name), { force: true });
   }
 
   #path(name: string): string {
-    return join(this.#place, name);
+    return join(this.#folder, name);
   }
 
-  #listenHere(): Promise<void> {
-    const server = createServer((socket) => this.#welcome(socket));
+  #listen(): Promise<void> {
+    const server = createServer((socket) => this.#accept(socket));
     this.#server = server;
     return new Promise((resolve, reject) => {
       server.once('error', reject);
@@ -87,28 +87,28 @@ class SocketBus implements Bus {
     });
   }
 
-  /** Somebody may have cleared the folder away; then nobody would find us any more. */
-  async #lookAgain(): Promise<void> {
+  /** Listens again when somebody removed the socket: no peer would find this process any more. */
+  async #discoverAgain(): Promise<void> {
     if (!existsSync(this.#path(this.#name))) {
       this.#server?.close();
-      mkdirSync(this.#place, { recursive: true, mode: 0o700 });
-      await this.#listenHere().catch(() => undefined);
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      await this.#listen().catch(() => undefined);
     }
-    if (this.#isOpen) await this.#look();
+    if (this.#isOpen) await this.#discover();
   }
 
-  /** Resolves when all that answer know of us. */
-  async #look(): Promise<void> {
-    const names = namesIn(this.#place).filter((name) => name !== this.#name && !this.#others.has(name));
-    await Promise.all(names.slice(0, OTHERS_MAX - this.#others.size).map((name) => this.#connect(name)));
+  /** Connects to new peers. Resolves when all that answer know this process. */
+  async #discover(): Promise<void> {
+    const names = namesIn(this.#folder).filter((name) => name !== this.#name && !this.#peers.has(name));
+    await Promise.all(names.slice(0, PEERS_MAX - this.#peers.size).map((name) => this.#connect(name)));
   }
 
-  /** Both say who they are; whoever has heard the other's name knows that the other hears. */
+  /** Both sides send their name first. Who has received the name of the other knows that the other listens. */
   #connect(name: string): Promise<void> {
     const socket = createConnection(this.#path(name));
-    this.#others.set(name, socket);
-    socket.once('error', () => this.#forgetDead(name));
-    socket.once('close', () => this.#part(name, socket));
+    this.#peers.set(name, socket);
+    socket.once('error', () => this.#removeDead(name));
+    socket.once('close', () => this.#disconnect(name, socket));
     socket.write(`${this.#name}\n`);
     return new Promise((resolve) => {
       const late = setTimeout(resolve, GREETING_MS_MAX);
@@ -120,26 +120,26 @@ class SocketBus implements Bus {
     });
   }
 
-  /** The process is gone, and with it everybody who could ever answer there. */
-  #forgetDead(name: string): void {
+  /** Removes the socket of a process that no longer exists. */
+  #removeDead(name: string): void {
     const [, pid] = NAME.exec(name) ?? [];
     if (!isAlive(Number(pid))) rmSync(this.#path(name), { force: true });
   }
 
-  #welcome(socket: Socket): void {
+  #accept(socket: Socket): void {
     this.#read(socket, (name) => {
-      if (!NAME.test(name) || this.#others.size >= OTHERS_MAX) return void socket.destroy();
-      this.#others.set(name, socket);
-      socket.once('close', () => this.#part(name, socket));
+      if (!NAME.test(name) || this.#peers.size >= PEERS_MAX) return void socket.destroy();
+      this.#peers.set(name, socket);
+      socket.once('close', () => this.#disconnect(name, socket));
       socket.write(`${this.#name}\n`);
     });
   }
 
-  #part(name: string, socket: Socket): void {
-    if (this.#others.get(name) === socket) this.#others.delete(name);
+  #disconnect(name: string, socket: Socket): void {
+    if (this.#peers.get(name) === socket) this.#peers.delete(name);
   }
 
-  /** The first line says who it is. */
+  /** The first line is the name of the peer. */
   #read(socket: Socket, onName: (name: string) => void): void {
     let isKnown = false;
     this.#sockets.add(socket);
@@ -159,11 +159,11 @@ function send(socket: Socket, text: string): void {
   else socket.write(`${text}\n`);
 }
 
-/** Ends a connection so that what was written before arrives, unless nobody reads it. */
-function ended(socket: Socket): Promise<void> {
+/** Closes a connection after what was written has been sent, unless the peer does not read. */
+function endSocket(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.closed) return resolve();
-    const cutOff = setTimeout(() => socket.destroy(), END_MS_MAX);
+    const cutOff = setTimeout(() => socket.destroy(), FLUSH_MS_MAX);
     socket.once('close', () => {
       clearTimeout(cutOff);
       resolve();
@@ -182,9 +182,9 @@ function readLines(socket: Socket, onLine: (line: string) => void): void {
   });
 }
 
-function namesIn(place: string): readonly string[] {
+function namesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(place).filter((name) => NAME.test(name));
+    return readdirSync(folder).filter((name) => NAME.test(name));
   } catch {
     return [];
   }
@@ -200,23 +200,23 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * In the data folder, where everybody who may open the store can come and nobody else. A path too long for a socket is
- * replaced by one that follows from it, in a folder that must be ours alone.
+ * Returns the folder of the sockets. It is inside the data folder, so only users who may open the store can connect. When
+ * the path is too long for a socket, it is a private folder whose name is derived from the path.
  */
-function placeFor(folder: string): string {
+function socketFolder(folder: string): string {
   const inside = join(realpathSync(folder), BUS_FOLDER);
   const longest = join(inside, `${2 ** 22}-${'f'.repeat(12)}${SUFFIX}`);
-  if (Buffer.byteLength(longest) <= PATH_BYTES_MAX) return madePrivate(inside);
+  if (Buffer.byteLength(longest) <= PATH_BYTES_MAX) return requirePrivate(inside);
   const word = createHash('sha256').update(inside).digest('hex').slice(0, 24);
-  return madePrivate(join(tmpdir(), `tidemark-bus-${word}`));
+  return requirePrivate(join(tmpdir(), `tidemark-bus-${word}`));
 }
 
-function madePrivate(place: string): string {
-  mkdirSync(place, { recursive: true, mode: 0o700 });
-  const { uid, mode } = lstatSync(place);
+function requirePrivate(folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { uid, mode } = lstatSync(folder);
   const isOurs = process.getuid === undefined || uid === process.getuid();
-  if (!lstatSync(place).isDirectory() || !isOurs || (mode & 0o077) !== 0) {
-    throw new Error(`${place} must be a folder that only this user may open`);
+  if (!lstatSync(folder).isDirectory() || !isOurs || (mode & 0o077) !== 0) {
+    throw new Error(`${folder} must be a folder that only this user may open`);
   }
-  return place;
+  return folder;
 }

@@ -1,27 +1,23 @@
-import { randomBytes } from 'node:crypto';
-import type { Commit, CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core/ports';
+import type { CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core/ports';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
-import { nextNumber } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import { RecordAppender, RecordFinder, removeRecords } from './live-records.ts';
+import { newId, nextNumber } from './meta.ts';
 import { applyNotes, areNotesExpected, requireSoundNotes } from './notes.ts';
 import { encodeIndexEntry, type IndexEntry, readIndexEntry } from './object-index.ts';
-import type { WrittenChange } from './packed-changes.ts';
-import { readPartition, type StoredPartition, stateOf, writePartition } from './partitions.ts';
+import { type PartitionRow, readPartition, stateOf, writePartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
+import type { WriterChange, WriterCommit } from './tasks.ts';
 
 // All of this runs in the writer's transaction.
 
-/** A commit as it arrives at the writer. */
-export type WrittenCommit = Omit<Commit, 'changes'> & { readonly changes: readonly WrittenChange[] };
-
 /** A change with what the index holds of its object, or null when the partition does not know the object. */
 interface IndexedChange {
-  readonly change: WrittenChange;
+  readonly change: WriterChange;
   readonly before: IndexEntry | null;
 }
 
-export function applyCommit(tables: Tables, commit: WrittenCommit): CommitResult {
+export function applyCommit(tables: Tables, commit: WriterCommit): CommitResult {
   requireSound(commit.changes);
   const { notes } = commit;
   if (notes !== undefined) requireSoundNotes(notes);
@@ -42,7 +38,7 @@ export function applyCommit(tables: Tables, commit: WrittenCommit): CommitResult
 }
 
 /** Throws when the caller has a bug that would leave the journal unsound. */
-function requireSound(changes: readonly WrittenChange[]): void {
+function requireSound(changes: readonly WriterChange[]): void {
   const ids = new Set<string>();
   for (const { id, record, checksum } of changes) {
     ids.add(id);
@@ -54,8 +50,8 @@ function requireSound(changes: readonly WrittenChange[]): void {
 /** Looks up every object before anything is written. Returns null when one has another seq than the commit expects. */
 function expectedChanges(
   tables: Tables,
-  partition: StoredPartition | null,
-  { changes, kept: unchanged = [], seen }: WrittenCommit,
+  partition: PartitionRow | null,
+  { changes, kept: unchanged = [], seen }: WriterCommit,
 ): readonly IndexedChange[] | null {
   const state = stateOf(tables, partition);
   if (seen !== undefined && seen.epoch !== state.epoch) return null;
@@ -71,7 +67,7 @@ function expectedChanges(
   return isAsSeen || unchanged.every((object) => isExpected(tables, partition, object)) ? indexed : null;
 }
 
-function isExpected(tables: Tables, partition: StoredPartition | null, { id, expect }: Kept): boolean {
+function isExpected(tables: Tables, partition: PartitionRow | null, { id, expect }: Kept): boolean {
   const entry = partition === null ? null : readIndexEntry(tables, partition.number, id);
   return expect === (entry?.seq ?? 0);
 }
@@ -79,7 +75,7 @@ function isExpected(tables: Tables, partition: StoredPartition | null, { id, exp
 /** True: the changes make the partition larger, and larger than `bytesMax`. */
 function isTooLarge(
   tables: Tables,
-  partition: StoredPartition | null,
+  partition: PartitionRow | null,
   changes: readonly IndexedChange[],
   bytesMax: number | undefined,
 ): boolean {
@@ -103,7 +99,7 @@ function replacedBytes(tables: Tables, partition: number, changes: readonly Inde
 }
 
 /** Writes changes, each of which has an effect, and returns the partition after them. */
-function applyChanges(tables: Tables, partition: StoredPartition, changes: readonly IndexedChange[]): StoredPartition {
+function applyChanges(tables: Tables, partition: PartitionRow, changes: readonly IndexedChange[]): PartitionRow {
   let { head, size, checksum, tombstones, bytes } = partition;
   bytes -= removeOldEntries(tables, partition.number, changes);
   const records = new RecordAppender(tables, partition.number, head);
@@ -123,10 +119,9 @@ function applyChanges(tables: Tables, partition: StoredPartition, changes: reado
   return { ...partition, head, size, checksum, tombstones, bytes };
 }
 
-function newPartition(tables: Tables): StoredPartition {
-  const epochSuffix = randomBytes(8).toString('base64url');
+function newPartition(tables: Tables): PartitionRow {
   const number = nextNumber(tables, 'partition');
-  return { number, epochSuffix, head: 0, floor: 0, size: 0, checksum: 0, tombstones: 0, bytes: 0 };
+  return { number, epochSuffix: newId(), head: 0, floor: 0, size: 0, checksum: 0, tombstones: 0, bytes: 0 };
 }
 
 /** Removes the old journal entries of changed objects, before new ones are added. Returns the bytes of the records removed. */

@@ -2,25 +2,40 @@ import type {
   DocumentKey,
   DocumentPiece,
   DocumentScope,
+  DocumentStore,
   DocumentType,
   DocumentWrite,
   Piece,
   StoredDocument,
   WriteResult,
 } from '@tidemark/core/ports';
-import { nextNumber, raiseNumber } from './facts.ts';
+import { type EngineContext, yieldAfterRead } from './engine-context.ts';
 import { missingGuard } from './guards.ts';
 import { behind, keyOf, NUMBER_BYTES, textsOf } from './keys.ts';
-import { removeRange } from './ranges.ts';
-import type { Tables } from './tables.ts';
+import { nextNumber, raiseNumber } from './meta.ts';
+import { removeRange, type Tables } from './tables.ts';
 
-/** A document as it is kept. `number` stands for its name in the keys of its parts. */
-export interface KeptDocument {
+/** The row of a document. Its number stands for its name in the keys of its parts. */
+export interface DocumentRow {
   readonly number: number;
   readonly type: DocumentType;
   readonly version: number;
   readonly partCount: number;
   readonly units: number;
+}
+
+export function documents({ read, write }: EngineContext): DocumentStore {
+  return {
+    async readDocument(key, parts) {
+      const document = readDocument(read(), key, parts);
+      await yieldAfterRead(document?.parts.size ?? 0);
+      return document;
+    },
+
+    writeDocument: (documentWrite) => write({ kind: 'document', write: documentWrite }),
+
+    documentNames: async (scope) => documentNames(read(), scope),
+  };
 }
 
 function scopeParts(scope: DocumentScope): readonly string[] {
@@ -36,16 +51,16 @@ function scopeParts(scope: DocumentScope): readonly string[] {
   }
 }
 
-function keptDocument(tables: Tables, key: DocumentKey): KeptDocument | null {
+function readRow(tables: Tables, key: DocumentKey): DocumentRow | null {
   const text = tables.documents.get(keyOf(...scopeParts(key.scope), key.name));
-  return text === undefined ? null : (JSON.parse(text) as KeptDocument);
+  return text === undefined ? null : (JSON.parse(text) as DocumentRow);
 }
 
-export function readDocument(tables: Tables, key: DocumentKey, asked?: readonly string[]): StoredDocument | null {
-  const kept = keptDocument(tables, key);
-  if (kept === null) return null;
-  const { type, version, partCount, units } = kept;
-  const parts = asked === undefined ? allParts(tables, kept.number) : someParts(tables, kept.number, asked);
+function readDocument(tables: Tables, key: DocumentKey, partNames?: readonly string[]): StoredDocument | null {
+  const row = readRow(tables, key);
+  if (row === null) return null;
+  const { type, version, partCount, units } = row;
+  const parts = partNames === undefined ? allParts(tables, row.number) : someParts(tables, row.number, partNames);
   return { type, version, partCount, units, parts };
 }
 
@@ -57,16 +72,16 @@ function allParts(tables: Tables, document: number): ReadonlyMap<string, string>
   return parts;
 }
 
-function someParts(tables: Tables, document: number, asked: readonly string[]): ReadonlyMap<string, string> {
+function someParts(tables: Tables, document: number, names: readonly string[]): ReadonlyMap<string, string> {
   const parts = new Map<string, string>();
-  for (const name of asked) {
+  for (const name of names) {
     const text = tables.parts.get(keyOf(document, name));
     if (text !== undefined) parts.set(name, text);
   }
   return parts;
 }
 
-export function documentNames(tables: Tables, scope: DocumentScope): readonly string[] {
+function documentNames(tables: Tables, scope: DocumentScope): readonly string[] {
   const start = keyOf(...scopeParts(scope));
   const end = behind(start);
   const keys = tables.documents.getKeys({ start, ...(end === undefined ? {} : { end }) });
@@ -78,12 +93,12 @@ export function documentNames(tables: Tables, scope: DocumentScope): readonly st
 export function applyDocument(tables: Tables, write: DocumentWrite): WriteResult {
   const guard = missingGuard(tables, write.guards);
   if (guard !== null) return { status: 'gone', guard };
-  const kept = keptDocument(tables, write.key);
-  if (write.expect !== undefined && write.expect !== (kept?.version ?? 0)) return { status: 'conflict' };
-  if (!write.replace && kept !== null && kept.type !== write.type) return { status: 'conflict' };
-  const number = kept?.number ?? nextNumber(tables, 'document');
-  let { partCount, units } = kept ?? { partCount: 0, units: 0 };
-  if (write.replace && kept !== null) {
+  const row = readRow(tables, write.key);
+  if (write.expect !== undefined && write.expect !== (row?.version ?? 0)) return { status: 'conflict' };
+  if (!write.replace && row !== null && row.type !== write.type) return { status: 'conflict' };
+  const number = row?.number ?? nextNumber(tables, 'document');
+  let { partCount, units } = row ?? { partCount: 0, units: 0 };
+  if (write.replace && row !== null) {
     removeRange(tables.parts, keyOf(number), keyOf(number + 1));
     partCount = 0;
     units = 0;
@@ -94,7 +109,7 @@ export function applyDocument(tables: Tables, write: DocumentWrite): WriteResult
     partCount += before === undefined ? 1 : 0;
     units += text.length - (before?.length ?? 0);
   }
-  const next: KeptDocument = {
+  const next: DocumentRow = {
     number,
     type: write.type,
     version: nextNumber(tables, 'entry_version'),
@@ -105,20 +120,20 @@ export function applyDocument(tables: Tables, write: DocumentWrite): WriteResult
   return { status: 'written' };
 }
 
-/** Puts down the head of a document as it is; its parts follow. */
+/** Imports the row of a document; its parts follow in later pieces. */
 export function importDocument(tables: Tables, { key, type, version, partCount, units }: DocumentPiece): void {
-  const kept: KeptDocument = { number: nextNumber(tables, 'document'), type, version, partCount, units };
+  const row: DocumentRow = { number: nextNumber(tables, 'document'), type, version, partCount, units };
   raiseNumber(tables, 'entry_version', version);
-  tables.documents.put(keyOf(...scopeParts(key.scope), key.name), JSON.stringify(kept));
+  tables.documents.put(keyOf(...scopeParts(key.scope), key.name), JSON.stringify(row));
 }
 
 export function importPart(tables: Tables, { key, part, text }: Extract<Piece, { readonly what: 'part' }>): void {
-  const kept = keptDocument(tables, key);
-  if (kept === null) throw new Error('a part came before its document');
-  tables.parts.put(keyOf(kept.number, part), text);
+  const row = readRow(tables, key);
+  if (row === null) throw new Error('a part came before its document');
+  tables.parts.put(keyOf(row.number, part), text);
 }
 
-/** Removes the documents whose name begins with these parts and passes the test. */
+/** Removes the documents whose name begins with `prefix` and passes the test. */
 export function removeDocuments(
   tables: Tables,
   prefix: readonly string[],
@@ -128,7 +143,7 @@ export function removeDocuments(
   const end = behind(start);
   for (const { key, value } of [...tables.documents.getRange({ start, ...(end === undefined ? {} : { end }) })]) {
     if (!test(textsOf(key))) continue;
-    const { number } = JSON.parse(value) as KeptDocument;
+    const { number } = JSON.parse(value) as DocumentRow;
     removeRange(tables.parts, keyOf(number), keyOf(number + 1));
     tables.documents.remove(key);
   }

@@ -1,11 +1,21 @@
-import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, WriteResult } from '@tidemark/core/ports';
+import type { Entry, EntryBatch, EntryKind, EntryList, EntryRef, EntryStore, WriteResult } from '@tidemark/core/ports';
+import type { EngineContext } from './engine-context.ts';
 import { erase } from './erase.ts';
-import { nextNumbers } from './facts.ts';
 import { missingGuard } from './guards.ts';
 import { behind, keyOf, lookUpKey, textsOf } from './keys.ts';
+import { nextNumbers } from './meta.ts';
 import type { Tables } from './tables.ts';
 
-// The value is kept behind its version and a space.
+// An entry is stored as its version, a space and its value.
+
+export function entries({ read, write }: EngineContext): EntryStore {
+  return {
+    readEntry: async (ref) => readEntry(read(), ref),
+    listEntries: async (list) => listEntries(read(), list),
+    countEntries: async (kind) => countEntries(read(), kind),
+    writeEntries: (batch) => write({ kind: 'entries', batch }),
+  };
+}
 
 export function readEntry(tables: Tables, ref: EntryRef): Entry | null {
   const text = tables.entries.get(lookUpKey(ref.kind, ...ref.key));
@@ -17,7 +27,7 @@ function entryOf(key: readonly string[], text: string): Entry {
   return { key, version: Number(text.slice(0, space)), value: text.slice(space + 1) };
 }
 
-export function listEntries(tables: Tables, { kind, prefix, after, limit }: EntryList): readonly Entry[] {
+function listEntries(tables: Tables, { kind, prefix, after, limit }: EntryList): readonly Entry[] {
   const range = keyOf(kind, ...prefix);
   const end = behind(range);
   const from = after === undefined ? { start: range } : { start: keyOf(kind, ...after), exclusiveStart: true };
@@ -25,7 +35,7 @@ export function listEntries(tables: Tables, { kind, prefix, after, limit }: Entr
   return [...found].map(({ key, value }) => entryOf(textsOf(key).slice(1), value));
 }
 
-export function countEntries(tables: Tables, kind: EntryKind): number {
+function countEntries(tables: Tables, kind: EntryKind): number {
   const start = keyOf(kind);
   const end = behind(start);
   return tables.entries.getKeysCount({ start, ...(end === undefined ? {} : { end }) });
@@ -36,7 +46,7 @@ export function countEntries(tables: Tables, kind: EntryKind): number {
 export function applyEntries(tables: Tables, batch: EntryBatch): WriteResult {
   const keys = batch.writes.map(({ kind, key }) => keyOf(kind, ...key));
   if (new Set(keys.map((key) => key.toString('latin1'))).size !== keys.length) {
-    throw new Error('an entry stands twice in a batch');
+    throw new Error('a batch writes the same entry twice');
   }
   const guard = missingGuard(tables, batch.guards);
   if (guard !== null) return { status: 'gone', guard };
@@ -55,7 +65,7 @@ export function applyEntries(tables: Tables, batch: EntryBatch): WriteResult {
   return { status: 'written' };
 }
 
-/** 0: there is none. */
+/** Returns 0 when there is no such entry. */
 function versionAt(tables: Tables, key: Buffer | undefined): number {
   const text = key === undefined ? undefined : tables.entries.get(key);
   return text === undefined ? 0 : Number(text.slice(0, text.indexOf(' ')));

@@ -2,12 +2,11 @@ import type { Erasure } from '@tidemark/core/ports';
 import { removeDocuments } from './documents.ts';
 import { behind, keyOf } from './keys.ts';
 import { removeNotesOf, removeNotesOfSource, removeNotesOfUser } from './notes.ts';
-import { partitionKeyOf, type StoredPartition } from './partitions.ts';
-import { removeRange } from './ranges.ts';
-import type { Tables } from './tables.ts';
+import { type PartitionRow, partitionKeyOf } from './partitions.ts';
+import { removeRange, type Tables } from './tables.ts';
 import { removeTidemarksOf, removeTidemarksOn } from './tidemarks.ts';
 
-/** Removes all that is kept of these. Runs in the writer's transaction. */
+/** Removes all data of these users, clients and sources. Runs in the writer's transaction. */
 export function erase(tables: Tables, { users = [], clients = [], sources = [] }: Erasure): void {
   for (const user of users) eraseUser(tables, user);
   for (const client of clients) eraseClient(tables, client);
@@ -34,7 +33,7 @@ function eraseSource(tables: Tables, source: string): void {
   for (const name of names) removePartition(tables, name);
   removeNotesOfSource(tables, source);
   removeDocuments(tables, ['shared', source]);
-  // Documents of users and clients stand by owner: sources go so rarely that looking at all of them is fine.
+  // The keys of these documents begin with their owner, so all of them are read. Sources are rarely deleted.
   removeDocuments(tables, ['user'], ([, , of]) => of === source);
   removeDocuments(tables, ['client'], ([, , of]) => of === source);
 }
@@ -42,7 +41,7 @@ function eraseSource(tables: Tables, source: string): void {
 function removePartition(tables: Tables, name: Buffer): void {
   const text = tables.partitions.get(name);
   if (text === undefined) return;
-  const { number: partition } = JSON.parse(text) as StoredPartition;
+  const { number: partition } = JSON.parse(text) as PartitionRow;
   removeRange(tables.live, [partition, 0], [partition + 1, 0]);
   removeRange(tables.tombstones, [partition, 0], [partition + 1, 0]);
   removeRange(tables.index, [partition, ''], [partition + 1, '']);

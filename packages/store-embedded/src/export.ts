@@ -8,34 +8,34 @@ import {
   type StatRow,
 } from '@tidemark/core/ports';
 import type { RangeOptions, Transaction } from 'lmdb';
-import type { KeptDocument } from './documents.ts';
-import { carriedJobs } from './jobs/carry-jobs.ts';
+import type { DocumentRow } from './documents.ts';
+import { exportedJobs } from './jobs/move-jobs.ts';
 import { journalAfter, keyOf, NUMBER_BYTES, readNumber, textsOf } from './keys.ts';
 import { liveRecords } from './live-records.ts';
 import { readNoteValue } from './notes.ts';
 import { decodeIndexEntry } from './object-index.ts';
-import { partitionKeyOf, type StoredPartition, stateOf } from './partitions.ts';
+import { type PartitionRow, partitionKeyOf, stateOf } from './partitions.ts';
 import type { Tables } from './tables.ts';
-import { readMark } from './tidemarks.ts';
+import { decodeMark } from './tidemarks.ts';
 
-/** Pieces given before the event loop gets its turn. */
-const STRIDE = 1_000;
+/** Pieces between two pauses for the event loop. */
+const PIECES_PER_PAUSE = 1_000;
 
-/** Everything, out of one snapshot. */
+/** Exports everything from one snapshot. */
 export async function* exportTables(tables: Tables, reader: RecordReader): AsyncIterable<readonly Piece[]> {
   const transaction = tables.root.useReadTransaction();
   try {
-    for await (const portion of portionsOf(inTurns(new Exporter(tables, transaction, reader).all()))) yield portion;
+    for await (const portion of portionsOf(withPauses(new Exporter(tables, transaction, reader).all()))) yield portion;
   } finally {
     transaction.done();
   }
 }
 
-async function* inTurns(pieces: Iterable<Piece>): AsyncIterable<Piece> {
-  let given = 0;
+async function* withPauses(pieces: Iterable<Piece>): AsyncIterable<Piece> {
+  let count = 0;
   for (const piece of pieces) {
     yield piece;
-    if (++given % STRIDE === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (++count % PIECES_PER_PAUSE === 0) await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
@@ -56,7 +56,7 @@ class Exporter {
     yield* this.#notes();
     yield* this.#documents();
     yield* this.#stats();
-    yield* carriedJobs(this.#tables, this.#transaction);
+    yield* exportedJobs(this.#tables, this.#transaction);
   }
 
   *#entries(): Iterable<Piece> {
@@ -69,31 +69,31 @@ class Exporter {
 
   *#partitions(): Iterable<Piece> {
     for (const { key, value } of this.#tables.partitions.getRange(this.#within())) {
-      const kept = JSON.parse(value) as StoredPartition;
+      const row = JSON.parse(value) as PartitionRow;
       const partition = partitionKeyOf(key);
-      yield { what: 'partition', partition, state: stateOf(this.#tables, kept) };
-      yield* this.#journal(partition, kept);
-      yield* this.#tidemarks(partition, kept);
+      yield { what: 'partition', partition, state: stateOf(this.#tables, row) };
+      yield* this.#journal(partition, row);
+      yield* this.#tidemarks(partition, row);
     }
   }
 
-  /** Live records and tombstones lie in two ranges; they are merged by seq. */
-  *#journal(partition: PartitionKey, { number }: StoredPartition): Iterable<Piece> {
+  /** Live records and tombstones are stored in two tables; an export merges them by seq. */
+  *#journal(partition: PartitionKey, { number }: PartitionRow): Iterable<Piece> {
     const range = { ...journalAfter(number, -1), transaction: this.#transaction };
-    const graves = this.#tables.tombstones.getRange(range)[Symbol.iterator]();
-    let grave = graves.next();
+    const tombstones = this.#tables.tombstones.getRange(range)[Symbol.iterator]();
+    let tombstone = tombstones.next();
     for (const { seq, record } of liveRecords(this.#tables, range)) {
-      for (; grave.done !== true && grave.value.key[1] < seq; grave = graves.next()) {
-        yield { what: 'grave', partition, seq: grave.value.key[1], id: grave.value.value };
+      for (; tombstone.done !== true && tombstone.value.key[1] < seq; tombstone = tombstones.next()) {
+        yield { what: 'grave', partition, seq: tombstone.value.key[1], id: tombstone.value.value };
       }
       yield this.#record(partition, number, seq, record);
     }
-    for (; grave.done !== true; grave = graves.next()) {
-      yield { what: 'grave', partition, seq: grave.value.key[1], id: grave.value.value };
+    for (; tombstone.done !== true; tombstone = tombstones.next()) {
+      yield { what: 'grave', partition, seq: tombstone.value.key[1], id: tombstone.value.value };
     }
   }
 
-  /** The checksum is the one kept beside the record; one that is missing is no checksum there can be. */
+  /** The checksum is that of the index. A missing one becomes −1, which no record has, so the comparison fails. */
   #record(partition: PartitionKey, number: number, seq: number, record: string): Piece {
     const { id } = this.#reader(record);
     const bytes = this.#tables.index.get([number, id], { transaction: this.#transaction });
@@ -101,11 +101,11 @@ class Exporter {
     return { what: 'record', partition, seq, id, checksum, record };
   }
 
-  *#tidemarks(partition: PartitionKey, { number }: StoredPartition): Iterable<Piece> {
+  *#tidemarks(partition: PartitionKey, { number }: PartitionRow): Iterable<Piece> {
     const range = this.#within({ start: keyOf(number), end: keyOf(number + 1) });
     for (const { key, value } of this.#tables.tidemarks.getRange(range)) {
       const [client = ''] = textsOf(key, NUMBER_BYTES);
-      yield { what: 'tidemark', partition, mark: readMark(client, value) };
+      yield { what: 'tidemark', partition, mark: decodeMark(client, value) };
     }
   }
 
@@ -120,9 +120,9 @@ class Exporter {
   }
 
   *#documents(): Iterable<Piece> {
-    for (const { key: place, value } of this.#tables.documents.getRange(this.#within())) {
-      const { number, type, version, partCount, units } = JSON.parse(value) as KeptDocument;
-      const texts = textsOf(place);
+    for (const { key: name, value } of this.#tables.documents.getRange(this.#within())) {
+      const { number, type, version, partCount, units } = JSON.parse(value) as DocumentRow;
+      const texts = textsOf(name);
       const key = { scope: scopeOf(texts), name: texts.at(-1) ?? '' };
       yield { what: 'document', key, type, version, partCount, units };
       const range = this.#within({ start: keyOf(number), end: keyOf(number + 1) });

@@ -1,21 +1,21 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Why a task could not be applied, as it travels between threads. */
+/** Why a task could not be applied, in a form that can be sent between threads. */
 export interface Failure {
   readonly kind: 'full' | 'engine' | 'bug';
   readonly message: string;
 }
 
-/** With less than this left, a write that was cut short was cut short by the lack of it. */
+/** With less free disk than this, a write that was cut short failed for lack of space. */
 const FREE_BYTES_LOW = 16 * 2 ** 20;
 
 export function failureOf(error: unknown, freeBytes: () => number): Failure {
   const message = error instanceof Error ? error.message : String(error);
   if (/MDB_MAP_FULL|No space left|Disk quota|File too large/i.test(message)) return { kind: 'full', message };
-  // LMDB reports a write cut short as an input/output error, which is what a disk that fills up looks like.
+  // LMDB reports a write that was cut short as an input/output error. On a full disk that means: no space left.
   if (/Input\/output error/i.test(message) && freeBytes() < FREE_BYTES_LOW) return { kind: 'full', message };
-  // LMDB and the system give their errors a number; ours have none.
+  // Errors of LMDB and of the system have a code, ours have none.
   const isEngine = error instanceof Error && 'code' in error;
   return { kind: isEngine ? 'engine' : 'bug', message };
 }

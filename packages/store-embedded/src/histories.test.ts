@@ -2,7 +2,7 @@ import type { Change, JournalRange, Store } from '@tidemark/core';
 import { inspectRecord } from '@tidemark/core';
 import { Dice, openMemoryStore, seededRandom, temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { openEmbeddedStore } from './embedded-store.ts';
+import { openEmbeddedStore } from './open-store.ts';
 
 const PARTITION = { source: 's', user: null };
 const STEPS = 40;

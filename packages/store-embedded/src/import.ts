@@ -1,21 +1,62 @@
-import type { PartitionKey, PartitionState, Piece, StoreLife } from '@tidemark/core/ports';
+import type { MovableStore, PartitionKey, PartitionState, Piece, StoreLife } from '@tidemark/core/ports';
+import { type Opening, sealOf, writeManifest } from './data-folder.ts';
 import { importDocument, importPart } from './documents.ts';
-import { nextNumber, raiseNumber, storeEpoch } from './facts.ts';
-import { importJobs } from './jobs/carry-jobs.ts';
+import type { EngineContext } from './engine-context.ts';
+import { importJobs } from './jobs/move-jobs.ts';
 import { keyOf } from './keys.ts';
 import { RecordAppender } from './live-records.ts';
+import { lastNumber, nextNumber, raiseNumber, setEpoch, storeEpoch } from './meta.ts';
 import { importNote } from './notes.ts';
 import { encodeIndexEntry } from './object-index.ts';
-import { readPartition, type StoredPartition, writePartition } from './partitions.ts';
+import { type PartitionRow, readPartition, writePartition } from './partitions.ts';
 import { applyStats } from './stats.ts';
 import type { Tables } from './tables.ts';
 import { putTidemark } from './tidemarks.ts';
 
-// All of this runs in the writer's transaction.
+/** The part of a migration that is not the export: epoch, import and seal. */
+export function migration(
+  { read, write }: EngineContext,
+  folder: string,
+  opening: Opening,
+): Pick<MovableStore, 'life' | 'beginImport' | 'import' | 'seal' | 'setSeal'> {
+  const requireTarget = () => {
+    if (opening.as !== 'target')
+      throw new Error('only a store that was opened as the target of a migration can import');
+  };
+  return {
+    async life() {
+      const tables = read();
+      return { epoch: storeEpoch(tables), lastVersion: lastNumber(tables, 'entry_version') };
+    },
+
+    async beginImport(life) {
+      requireTarget();
+      await write({ kind: 'life', life });
+    },
+
+    async import(pieces) {
+      requireTarget();
+      await write({ kind: 'import', pieces });
+    },
+
+    async seal() {
+      read();
+      return sealOf(folder);
+    },
+
+    async setSeal(seal) {
+      read();
+      if (seal === null) writeManifest(folder, 'ready');
+      else writeManifest(folder, seal.state, seal.state === 'incomplete' ? undefined : seal.to);
+    },
+  };
+}
+
+// Writing: all of this runs in the writer's transaction
 
 /** Adopts the epoch of another store. Versions given from now on are above all that were given there. */
 export function applyLife(tables: Tables, { epoch, lastVersion }: StoreLife): void {
-  tables.facts.put('epoch', epoch);
+  setEpoch(tables, epoch);
   raiseNumber(tables, 'entry_version', lastVersion);
 }
 
@@ -34,7 +75,7 @@ export function applyImport(tables: Tables, pieces: readonly Piece[]): void {
 interface OpenPartition {
   readonly key: PartitionKey;
   readonly records: RecordAppender;
-  row: StoredPartition;
+  row: PartitionRow;
 }
 
 class Importer {
@@ -101,7 +142,7 @@ class Importer {
     this.#tables.index.put([open.row.number, id], encodeIndexEntry({ seq, isLive: false, checksum: 0 }));
   }
 
-  #begin(key: PartitionKey, row: StoredPartition): OpenPartition {
+  #begin(key: PartitionKey, row: PartitionRow): OpenPartition {
     this.flush();
     // Records of this portion do not join the last run of the portion before: head 0 has none.
     this.#open = { key, row, records: new RecordAppender(this.#tables, row.number, 0) };
@@ -117,7 +158,7 @@ class Importer {
   }
 }
 
-function newPartition(tables: Tables, { epoch, earlier, ...state }: PartitionState): StoredPartition {
+function newPartition(tables: Tables, { epoch, earlier, ...state }: PartitionState): PartitionRow {
   const life = storeEpoch(tables);
   if (!epoch.startsWith(life)) throw new Error('the epoch of a partition does not begin with that of its store');
   const { head, floor, size, checksum } = state;

@@ -1,7 +1,7 @@
 import { inspectRecord, type PartitionKey } from '@tidemark/core';
 import { temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { openEmbeddedStore } from './embedded-store.ts';
+import { openEmbeddedStore } from './open-store.ts';
 
 const USERS = ['ada', 'bob'];
 const OBJECTS = 1_000;

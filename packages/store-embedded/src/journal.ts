@@ -1,21 +1,63 @@
 import type {
+  CommitResult,
   JoinedSlice,
   JournalRange,
   JournalSlice,
+  JournalStore,
   ObjectsRead,
   PartitionKey,
   StoredObject,
 } from '@tidemark/core/ports';
 import { type BorrowedBytes, viewOf } from './borrowed-bytes.ts';
+import { type EngineContext, yieldAfterRead } from './engine-context.ts';
 import { JoinedRecords } from './joined-records.ts';
 import { type JournalKey, journalAfter, NUMBER_MAX } from './keys.ts';
 import { RecordFinder } from './live-records.ts';
 import { readIndexEntry } from './object-index.ts';
-import { readPartition, type StoredPartition, stateOf } from './partitions.ts';
+import { listPartitions, type PartitionRow, readPartition, stateOf } from './partitions.ts';
 import { decodeRun, readRunHead } from './runs.ts';
 import type { Tables } from './tables.ts';
 
-export function readObjects(tables: Tables, key: PartitionKey, ids: readonly string[]): ObjectsRead {
+/** Text that is copied in whole runs takes a small part of the time of text that is decoded. */
+const JOINED_UNITS_PER_UNIT = 20;
+
+export function journal({ read, write }: EngineContext, trimStepMax: number): JournalStore {
+  return {
+    async partition(key) {
+      const tables = read();
+      return stateOf(tables, readPartition(tables, key));
+    },
+
+    size: async (key) => readPartition(read(), key)?.size ?? 0,
+
+    async readObjects(key, ids) {
+      const found = readObjects(read(), key, ids);
+      await yieldAfterRead(ids.length);
+      return found;
+    },
+
+    async readJournal(key, range) {
+      const slice = readJournal(read(), key, range);
+      const units = slice.records.reduce((sum, { length }) => sum + length, 0);
+      await yieldAfterRead(slice.records.length + slice.tombstones.length, units);
+      return slice;
+    },
+
+    async readJoined(key, range) {
+      const slice = readJoined(read(), key, range);
+      await yieldAfterRead(slice.tombstones.length, slice.records.length / JOINED_UNITS_PER_UNIT);
+      return slice;
+    },
+
+    commit: (commit) => write<CommitResult>({ kind: 'commit', commit }),
+
+    trim: (partition, upTo) => write({ kind: 'trim', partition, upTo, tombstonesMax: trimStepMax }),
+
+    partitions: async ({ after, limit }) => listPartitions(read(), after, limit),
+  };
+}
+
+function readObjects(tables: Tables, key: PartitionKey, ids: readonly string[]): ObjectsRead {
   const partition = readPartition(tables, key);
   const objects = new Map<string, StoredObject>();
   if (partition !== null) {
@@ -31,7 +73,7 @@ export function readObjects(tables: Tables, key: PartitionKey, ids: readonly str
   return { state: stateOf(tables, partition), objects };
 }
 
-export function readJournal(tables: Tables, key: PartitionKey, range: JournalRange): JournalSlice {
+function readJournal(tables: Tables, key: PartitionKey, range: JournalRange): JournalSlice {
   const records: string[] = [];
   const seqs: number[] = [];
   const slice = readSlice(tables, key, range, (value, runSeq, merge) => {
@@ -47,7 +89,7 @@ export function readJournal(tables: Tables, key: PartitionKey, range: JournalRan
 }
 
 /** Like `readJournal`, with the records joined. A run that fits whole is copied without a look at its records. */
-export function readJoined(tables: Tables, key: PartitionKey, range: JournalRange): JoinedSlice {
+function readJoined(tables: Tables, key: PartitionKey, range: JournalRange): JoinedSlice {
   const joined = new JoinedRecords();
   const slice = readSlice(tables, key, range, (value, runSeq, merge) => {
     const head = readRunHead(value, runSeq);
@@ -75,6 +117,7 @@ function readSlice(
   range: JournalRange,
   visit: VisitRun,
 ): Pick<JournalSlice, 'state' | 'tombstones' | 'upTo'> {
+  if (range.entriesMax < 1) throw new Error('a slice must have room for at least one entry');
   const partition = readPartition(tables, key);
   const state = stateOf(tables, partition);
   if (partition === null || range.after >= partition.head) return { state, tombstones: [], upTo: state.head };
@@ -104,7 +147,6 @@ class SliceMerge {
   upTo: number;
 
   constructor(range: JournalRange, tombstones: TombstoneCursor) {
-    if (range.entriesMax < 1) throw new Error('a slice must have room for at least one entry');
     this.#range = range;
     this.#tombstones = tombstones;
     this.upTo = range.after;
@@ -148,7 +190,7 @@ class TombstoneCursor {
   seq = Number.POSITIVE_INFINITY;
   id = '';
 
-  constructor(tables: Tables, { number, tombstones, head }: StoredPartition, after: number) {
+  constructor(tables: Tables, { number, tombstones, head }: PartitionRow, after: number) {
     const isEmpty = tombstones === 0 || after >= head;
     this.#entries = isEmpty ? null : tables.tombstones.getRange(journalAfter(number, after))[Symbol.iterator]();
     this.advance();

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { MovableStore } from '@tidemark/core';
 import { movingContract, temporaryFolder } from '@tidemark/testing';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type EmbeddedStore, openEmbeddedStore } from './embedded-store.ts';
-import type { Opening } from './folder.ts';
+import type { Opening } from './data-folder.ts';
+import { type EmbeddedStore, openEmbeddedStore } from './open-store.ts';
 
 const TARGET: Opening = { as: 'target', isCleaned: false };
 const folders = new Map<MovableStore, string>();

@@ -4,26 +4,29 @@ import type {
   NoteList,
   NotePiece,
   NoteRef,
+  NoteStore,
   NotesWrite,
   NoteWrite,
   PartitionKey,
 } from '@tidemark/core/ports';
+import type { EngineContext } from './engine-context.ts';
 import { behind, keyOf, lookUpKey, NUMBER_BYTES, textsOf } from './keys.ts';
 import { partitionKeyOf, partitionName, partitionParts } from './partitions.ts';
-import { removeRange } from './ranges.ts';
-import type { Tables } from './tables.ts';
+import { removeRange, type Tables } from './tables.ts';
 
-// A note is kept as the moment it ends, in milliseconds or nothing, a space, and its text.
+// A note is stored as its expiry in milliseconds, or nothing when it never expires, a space, and its text.
 
-/** Ended notes that go with one write. */
-const ENDED_PER_WRITE_MAX = 100;
+/** Expired notes that one write removes. */
+const EXPIRED_PER_WRITE_MAX = 100;
 
-export function readNotes(
-  tables: Tables,
-  partition: PartitionKey,
-  client: string,
-  refs: readonly NoteRef[],
-): readonly Note[] {
+export function notes({ read }: EngineContext): Pick<NoteStore, 'readNotes' | 'listNotes'> {
+  return {
+    readNotes: async (key, client, refs) => readNotes(read(), key, client, refs),
+    listNotes: async (key, client, list) => listNotes(read(), key, client, list),
+  };
+}
+
+function readNotes(tables: Tables, partition: PartitionKey, client: string, refs: readonly NoteRef[]): readonly Note[] {
   const owner = ownerKey(partition, client);
   return refs.flatMap(({ kind, key }) => {
     const value = tables.notes.get(noteKey(owner, { kind, key }));
@@ -31,17 +34,17 @@ export function readNotes(
   });
 }
 
-export function listNotes(
+function listNotes(
   tables: Tables,
   partition: PartitionKey,
   client: string,
   { kind, after, limit }: NoteList,
 ): readonly Note[] {
-  // Most devices upload nothing, and every pull asks: a look-up costs a fraction of a range.
-  if (tables.noted.get(lookUpKey(client, ...partitionParts(partition))) === undefined) return [];
+  // Every pull asks, and most devices have no notes: a look-up costs a fraction of a range.
+  if (tables.clientNotes.get(lookUpKey(client, ...partitionParts(partition))) === undefined) return [];
   const prefix = Buffer.concat([ownerKey(partition, client), keyOf(kind)]);
   const start = after === undefined ? prefix : Buffer.concat([prefix, keyOf(after)]);
-  const found = tables.notes.getRange({ start, exclusiveStart: after !== undefined, ...endOf(prefix), limit });
+  const found = tables.notes.getRange({ start, exclusiveStart: after !== undefined, ...endAt(prefix), limit });
   return [...found].map(({ key, value }) => {
     const [name = ''] = textsOf(key, prefix.length);
     return { kind, key: name, text: readNoteValue(value).text };
@@ -50,10 +53,10 @@ export function listNotes(
 
 // Writing: these run in the writer's transaction
 
-/** These would be bugs of the caller. */
+/** Throws when the caller has a bug. */
 export function requireSoundNotes({ writes }: NotesWrite): void {
   const names = new Set(writes.map(({ kind, key }) => JSON.stringify([kind, key])));
-  if (names.size !== writes.length) throw new Error('a note stands twice in a commit');
+  if (names.size !== writes.length) throw new Error('a commit writes the same note twice');
 }
 
 export function areNotesExpected(tables: Tables, partition: PartitionKey, { client, writes }: NotesWrite): boolean {
@@ -64,77 +67,76 @@ export function areNotesExpected(tables: Tables, partition: PartitionKey, { clie
 export function applyNotes(tables: Tables, partition: PartitionKey, { client, writes, nowMs }: NotesWrite): void {
   const owner = ownerKey(partition, client);
   for (const write of writes) applyNote(tables, owner, write);
-  removeEnded(tables, owner, nowMs);
-  tables.noted.put(notedKey(partition, client), '');
+  removeExpired(tables, owner, nowMs);
+  tables.clientNotes.put(clientNotesKey(partition, client), '');
 }
 
-/** Puts down a note as it is. */
 export function importNote(tables: Tables, { partition, client, note, endsAtMs }: NotePiece): void {
   const owner = ownerKey(partition, client);
   applyNote(tables, owner, { ...note, ...(endsAtMs === null ? {} : { endsAtMs }) });
-  tables.noted.put(notedKey(partition, client), '');
+  tables.clientNotes.put(clientNotesKey(partition, client), '');
 }
 
 function applyNote(tables: Tables, owner: Buffer, write: NoteWrite): void {
-  const place = noteKey(owner, write);
-  const old = tables.notes.get(place);
-  if (old !== undefined) forgetEnd(tables, owner, write, readNoteValue(old).endsAtMs);
+  const key = noteKey(owner, write);
+  const old = tables.notes.get(key);
+  if (old !== undefined) removeExpiry(tables, owner, write, readNoteValue(old).endsAtMs);
   const { text, endsAtMs = null } = write;
   if (text === null) {
-    tables.notes.remove(place);
+    tables.notes.remove(key);
     return;
   }
-  tables.notes.put(place, `${endsAtMs ?? ''} ${text}`);
-  if (endsAtMs !== null) tables.ending.put(endKey(owner, endsAtMs, write), '');
+  tables.notes.put(key, `${endsAtMs ?? ''} ${text}`);
+  if (endsAtMs !== null) tables.noteExpiry.put(expiryKey(owner, endsAtMs, write), '');
 }
 
-function forgetEnd(tables: Tables, owner: Buffer, ref: NoteRef, endsAtMs: number | null): void {
-  if (endsAtMs !== null) tables.ending.remove(endKey(owner, endsAtMs, ref));
+function removeExpiry(tables: Tables, owner: Buffer, ref: NoteRef, endsAtMs: number | null): void {
+  if (endsAtMs !== null) tables.noteExpiry.remove(expiryKey(owner, endsAtMs, ref));
 }
 
-function removeEnded(tables: Tables, owner: Buffer, nowMs: number): void {
+function removeExpired(tables: Tables, owner: Buffer, nowMs: number): void {
   const end = Buffer.concat([owner, keyOf(nowMs + 1)]);
-  for (const key of [...tables.ending.getKeys({ start: owner, end, limit: ENDED_PER_WRITE_MAX })]) {
+  for (const key of [...tables.noteExpiry.getKeys({ start: owner, end, limit: EXPIRED_PER_WRITE_MAX })]) {
     const [kind = '', name = ''] = textsOf(key, owner.length + NUMBER_BYTES);
-    tables.ending.remove(key);
+    tables.noteExpiry.remove(key);
     tables.notes.remove(noteKey(owner, { kind: kind as NoteKind, key: name }));
   }
 }
 
-/** Of a device, on all partitions. */
+/** Removes the notes of a device on all partitions. */
 export function removeNotesOf(tables: Tables, client: string): void {
   const prefix = keyOf(client);
-  for (const key of [...tables.noted.getKeys({ start: prefix, ...endOf(prefix) })]) {
+  for (const key of [...tables.clientNotes.getKeys({ start: prefix, ...endAt(prefix) })]) {
     removeAll(tables, Buffer.concat([key.subarray(prefix.length), prefix]));
-    tables.noted.remove(key);
+    tables.clientNotes.remove(key);
   }
 }
 
-/** Of all devices, on the partitions of a user. */
+/** Removes the notes of all devices on the partitions of a user. */
 export function removeNotesOfUser(tables: Tables, user: string): void {
   const prefix = keyOf('user', user);
-  for (const key of tables.notes.getKeys({ start: prefix, ...endOf(prefix) })) {
+  for (const key of tables.notes.getKeys({ start: prefix, ...endAt(prefix) })) {
     const [, , source = '', client = ''] = textsOf(key);
-    tables.noted.remove(notedKey({ source, user }, client));
+    tables.clientNotes.remove(clientNotesKey({ source, user }, client));
   }
   removeAll(tables, prefix);
 }
 
-/** Of all devices, on the partitions of a source. Sources go so rarely that looking at all who have notes is fine. */
+/** Removes the notes of all devices on the partitions of a source. It reads all notes, since sources are rarely deleted. */
 export function removeNotesOfSource(tables: Tables, source: string): void {
-  for (const key of [...tables.noted.getKeys()]) {
+  for (const key of [...tables.clientNotes.getKeys()]) {
     const [client = ''] = textsOf(key);
     const partition = partitionKeyOf(key.subarray(keyOf(client).length));
     if (partition.source !== source) continue;
     removeAll(tables, ownerKey(partition, client));
-    tables.noted.remove(key);
+    tables.clientNotes.remove(key);
   }
 }
 
 function removeAll(tables: Tables, prefix: Buffer): void {
   const end = behind(prefix) ?? Buffer.from([0xff]);
   removeRange(tables.notes, prefix, end);
-  removeRange(tables.ending, prefix, end);
+  removeRange(tables.noteExpiry, prefix, end);
 }
 
 function textOf(tables: Tables, owner: Buffer, ref: NoteRef): string | null {
@@ -151,7 +153,7 @@ function ownerKey(partition: PartitionKey, client: string): Buffer {
   return Buffer.concat([partitionName(partition), keyOf(client)]);
 }
 
-function notedKey(partition: PartitionKey, client: string): Buffer {
+function clientNotesKey(partition: PartitionKey, client: string): Buffer {
   return Buffer.concat([keyOf(client), partitionName(partition)]);
 }
 
@@ -159,11 +161,11 @@ function noteKey(owner: Buffer, { kind, key }: NoteRef): Buffer {
   return Buffer.concat([owner, keyOf(kind, key)]);
 }
 
-function endKey(owner: Buffer, endsAtMs: number, { kind, key }: NoteRef): Buffer {
+function expiryKey(owner: Buffer, endsAtMs: number, { kind, key }: NoteRef): Buffer {
   return Buffer.concat([owner, keyOf(endsAtMs, kind, key)]);
 }
 
-function endOf(prefix: Buffer): { readonly end?: Buffer } {
+function endAt(prefix: Buffer): { readonly end?: Buffer } {
   const end = behind(prefix);
   return end === undefined ? {} : { end };
 }

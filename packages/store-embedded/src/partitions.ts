@@ -1,10 +1,10 @@
 import type { EarlierEpoch, PartitionKey, PartitionState } from '@tidemark/core/ports';
-import { storeEpoch } from './facts.ts';
 import { keyOf, lookUpKey, textsOf } from './keys.ts';
+import { storeEpoch } from './meta.ts';
 import type { Tables } from './tables.ts';
 
 /** The row of a partition. Its number stands for its name in the keys of all other tables. */
-export interface StoredPartition {
+export interface PartitionRow {
   readonly number: number;
   /** Follows the epoch of the store in the epoch of the partition. */
   readonly epochSuffix: string;
@@ -33,30 +33,30 @@ export function partitionKeyOf(name: Uint8Array): PartitionKey {
   return kind === 'shared' ? { source: first, user: null } : { source: second, user: first };
 }
 
-export function readPartition(tables: Tables, key: PartitionKey): StoredPartition | null {
+export function readPartition(tables: Tables, key: PartitionKey): PartitionRow | null {
   const text = tables.partitions.get(lookUpKey(...partitionParts(key)));
   return text === undefined ? null : parsePartition(text);
 }
 
-export function writePartition(tables: Tables, key: PartitionKey, partition: StoredPartition): void {
+export function writePartition(tables: Tables, key: PartitionKey, partition: PartitionRow): void {
   tables.partitions.put(partitionName(key), JSON.stringify(partition));
 }
 
 /** Partitions are read far more often than they change, so parsed rows are cached by their text. */
 const PARSED_MAX = 10_000;
-const parsed = new Map<string, StoredPartition>();
+const parsed = new Map<string, PartitionRow>();
 
-function parsePartition(text: string): StoredPartition {
+function parsePartition(text: string): PartitionRow {
   const known = parsed.get(text);
   if (known !== undefined) return known;
-  const partition = JSON.parse(text) as StoredPartition;
+  const partition = JSON.parse(text) as PartitionRow;
   if (parsed.size >= PARSED_MAX) parsed.clear();
   parsed.set(text, partition);
   return partition;
 }
 
 /** Returns the state of a partition; null stands for one that was never written to. */
-export function stateOf(tables: Tables, partition: StoredPartition | null): PartitionState {
+export function stateOf(tables: Tables, partition: PartitionRow | null): PartitionState {
   const epoch = storeEpoch(tables);
   if (partition === null) return { epoch, head: 0, floor: 0, size: 0, checksum: 0 };
   const { head, floor, size, checksum, earlier } = partition;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Tidemark } from '@tidemark/core';
 import { collectingLog, Dice, seededRandom, settableClock, temporaryFolder, weakPasswords } from '@tidemark/testing';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openEmbeddedStore } from './embedded-store.ts';
+import { openEmbeddedStore } from './open-store.ts';
 
 /** A built program in a process of its own, which speaks in lines of JSON. */
 class Child<Line> {

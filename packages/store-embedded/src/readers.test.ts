@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { openEmbeddedStore } from './embedded-store.ts';
+import { openEmbeddedStore } from './open-store.ts';
 import { MAP_BYTES, openTables } from './tables.ts';
 
 /** Opens the store, begins to read, says so, and waits to be killed. */

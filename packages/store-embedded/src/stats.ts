@@ -1,15 +1,27 @@
-import type { StatRow } from '@tidemark/core/ports';
+import type { StatRow, StatsStore } from '@tidemark/core/ports';
+import { type EngineContext, yieldAfterRead } from './engine-context.ts';
 import { behind, keyOf, readNumber, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';
 
-type KeptRow = Pick<StatRow, 'count' | 'sum' | 'min' | 'max'>;
+type StoredRow = Pick<StatRow, 'count' | 'sum' | 'min' | 'max'>;
 
-export function readStats(
-  tables: Tables,
-  metric: string,
-  from: 'oldest' | 'newest',
-  limit: number,
-): readonly StatRow[] {
+export function stats({ read, write }: EngineContext, trimStepMax: number): StatsStore {
+  return {
+    addStats: (rows) => write({ kind: 'stats', rows }),
+
+    async readStats(metric, from, limit) {
+      const rows = readStats(read(), metric, from, limit);
+      await yieldAfterRead(rows.length);
+      return rows;
+    },
+
+    statNames: async () => statNames(read()),
+
+    trimStats: (beforeS) => write({ kind: 'trim_stats', beforeS, rowsMax: trimStepMax }),
+  };
+}
+
+function readStats(tables: Tables, metric: string, from: 'oldest' | 'newest', limit: number): readonly StatRow[] {
   const prefix = keyOf(metric);
   const end = behind(prefix);
   const ends = end === undefined ? {} : { end };
@@ -19,12 +31,12 @@ export function readStats(
       ? tables.stats.getRange({ start: prefix, ...ends, limit })
       : tables.stats.getRange({ ...(end === undefined ? {} : { start: end }), end: prefix, reverse: true, limit });
   for (const { key, value } of range)
-    rows.push({ metric, atS: readNumber(key, prefix.length), ...(JSON.parse(value) as KeptRow) });
+    rows.push({ metric, atS: readNumber(key, prefix.length), ...(JSON.parse(value) as StoredRow) });
   return from === 'oldest' ? rows : rows.reverse();
 }
 
-/** Leaps from metric to metric, so the rows in between cost nothing. */
-export function statNames(tables: Tables): readonly string[] {
+/** Seeks from metric to metric, so it does not read their rows. */
+function statNames(tables: Tables): readonly string[] {
   const names: string[] = [];
   let start: Buffer | undefined = Buffer.alloc(0);
   while (start !== undefined) {
@@ -38,7 +50,7 @@ export function statNames(tables: Tables): readonly string[] {
 }
 
 function metricOf(key: Buffer): string {
-  // The step behind the name may look like text: the name is what stands before the first end of a text.
+  // The step after the name may look like text: the name is the first text of the key.
   return textsOf(key)[0] ?? '';
 }
 
@@ -48,12 +60,12 @@ export function applyStats(tables: Tables, rows: readonly StatRow[]): void {
   for (const row of rows) {
     const key = keyOf(row.metric, row.atS);
     const text = tables.stats.get(key);
-    const kept: KeptRow = text === undefined ? { count: 0, sum: 0, min: row.min, max: row.max } : JSON.parse(text);
-    const next: KeptRow = {
-      count: kept.count + row.count,
-      sum: kept.sum + row.sum,
-      min: Math.min(kept.min, row.min),
-      max: Math.max(kept.max, row.max),
+    const before: StoredRow = text === undefined ? { count: 0, sum: 0, min: row.min, max: row.max } : JSON.parse(text);
+    const next: StoredRow = {
+      count: before.count + row.count,
+      sum: before.sum + row.sum,
+      min: Math.min(before.min, row.min),
+      max: Math.max(before.max, row.max),
     };
     tables.stats.put(key, JSON.stringify(next));
   }

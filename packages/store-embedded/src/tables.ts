@@ -1,4 +1,4 @@
-import { type Database, open, type RootDatabase } from 'lmdb';
+import { type Database, type Key, open, type RootDatabase } from 'lmdb';
 import type { BorrowedBytes } from './borrowed-bytes.ts';
 import {
   type JournalKey,
@@ -9,15 +9,15 @@ import {
   tupleEncoder,
 } from './keys.ts';
 
-/** Keys are tuples of texts, and may be looked up as text. */
+/** A table whose keys are tuples of texts, and may be looked up as text. */
 type TupleTable = Database<string, Buffer> & { get(key: LookUpKey): string | undefined };
 
-/** All that the store keeps, as LMDB databases in one file. */
+/** The tables of the store: LMDB databases in one file. */
 export interface Tables {
   readonly root: RootDatabase;
-  /** Facts about the store: format, epoch, counters. */
-  readonly facts: Database<string, string>;
-  /** Partition name → state as JSON text. */
+  /** The epoch and the counters of the store (`meta.ts`). */
+  readonly meta: Database<string, string>;
+  /** Partition name → row as JSON text. */
   readonly partitions: TupleTable;
   /** [partition, seq] → a run of records of live objects (`runs.ts`). */
   readonly live: Database<BorrowedBytes, JournalKey>;
@@ -27,15 +27,15 @@ export interface Tables {
   readonly index: Database<Buffer, ObjectKey>;
   /** [partition, client] → tidemark. */
   readonly tidemarks: Database<string, Buffer>;
-  /** [client, partition]: which partitions a client has tidemarks on. */
-  readonly marked: Database<string, Buffer>;
-  /** […partition name, client, kind, key] → end and text of a note. */
+  /** [client, partition]: the partitions on which a client has tidemarks. */
+  readonly clientTidemarks: Database<string, Buffer>;
+  /** […partition name, client, kind, key] → expiry and text of a note. */
   readonly notes: Database<string, Buffer>;
-  /** [client, …partition name]: which partitions a client has notes on. */
-  readonly noted: TupleTable;
-  /** […partition name, client, end, kind, key]: the notes that end, in the order in which they do. */
-  readonly ending: Database<string, Buffer>;
-  /** Document name → header as JSON text. */
+  /** [client, …partition name]: the partitions on which a client has notes. */
+  readonly clientNotes: TupleTable;
+  /** […partition name, client, expiry, kind, key]: the notes that expire, ordered by expiry. */
+  readonly noteExpiry: Database<string, Buffer>;
+  /** Document name → row as JSON text. */
   readonly documents: Database<string, Buffer>;
   /** [document, part] → text. */
   readonly parts: Database<string, Buffer>;
@@ -43,19 +43,19 @@ export interface Tables {
   readonly entries: TupleTable;
   /** [metric, step] → row as JSON text. */
   readonly stats: Database<string, Buffer>;
-  /** Job number → all about a job but what it carries, as JSON text. */
+  /** Job number → row of a job without its payload, as JSON text. */
   readonly jobs: Database<string, Buffer>;
-  /** Job number → what the job carries. It stands apart, so that a lease does not write it again. */
+  /** Job number → payload. It has a table of its own, so that leasing a job does not write it again. */
   readonly payloads: Database<string, Buffer>;
-  /** [queue, kind of place, …, job number]: where each job stands, and who is first in each order. */
-  readonly jobPlaces: Database<string, Buffer>;
+  /** [queue, …, job number]: the jobs of each queue by state, and the head of each order (`jobs/job-keys.ts`). */
+  readonly jobIndex: Database<string, Buffer>;
   /** Queue → whether it is paused, and its counts, as JSON text. */
   readonly queues: Database<string, Buffer>;
 }
 
 export const STORE_FILE = 'store.mdb';
 const TABLES_MAX = 32;
-/** Address space, not disk: the file grows as it is filled. Large, so that no thread ever has to map it anew. */
+/** Address space, not disk: the file grows as it is filled. It is large, so that no thread ever has to map it again. */
 export const MAP_BYTES = 2 ** 38;
 
 export function openTables(
@@ -67,43 +67,55 @@ export function openTables(
     maxDbs: TABLES_MAX,
     mapSize: options.mapBytes,
     readOnly: options.isReadOnly ?? false,
-    // A commit must not be visible before it is on the disk: a device could otherwise hold what a power failure takes
-    // back, and its seq would be given to another change later.
+    // A commit must not become visible before it is on the disk: a power failure could take back what a device has
+    // already received, and later give the same seq to another change.
     overlappingSync: false,
     keyEncoding: 'binary',
     encoding: 'string',
   });
   const texts = { encoding: 'string', keyEncoding: 'binary' } as const;
-  // The library takes encoders of keys without telling its types.
+  // The library accepts encoders of keys; its types do not know that.
   const tuples = { encoding: 'string', keyEncoder: tupleEncoder } as unknown as typeof texts;
   const journal = { encoding: 'string', keyEncoder: journalKeyEncoder } as unknown as typeof texts;
   const live = { encoder: borrowedBytes, keyEncoder: journalKeyEncoder } as unknown as { readonly encoding: 'binary' };
   const index = { encoding: 'binary', keyEncoder: objectKeyEncoder } as unknown as { readonly encoding: 'binary' };
   return {
     root,
-    facts: root.openDB('facts', { encoding: 'string' }),
+    meta: root.openDB('meta', { encoding: 'string' }),
     partitions: root.openDB<string, Buffer>('partitions', tuples) as TupleTable,
     live: root.openDB('live', live),
     tombstones: root.openDB('tombstones', journal),
     index: root.openDB('index', index),
     tidemarks: root.openDB('tidemarks', texts),
-    marked: root.openDB('marked', texts),
+    clientTidemarks: root.openDB('client_tidemarks', texts),
     notes: root.openDB('notes', texts),
-    noted: root.openDB<string, Buffer>('noted', tuples) as TupleTable,
-    ending: root.openDB('ending', texts),
+    clientNotes: root.openDB<string, Buffer>('client_notes', tuples) as TupleTable,
+    noteExpiry: root.openDB('note_expiry', texts),
     documents: root.openDB('documents', texts),
     parts: root.openDB('parts', texts),
     entries: root.openDB<string, Buffer>('entries', tuples) as TupleTable,
     stats: root.openDB('stats', texts),
     jobs: root.openDB('jobs', texts),
     payloads: root.openDB('payloads', texts),
-    jobPlaces: root.openDB('job_places', texts),
+    jobIndex: root.openDB('job_index', texts),
     queues: root.openDB('queues', texts),
   };
 }
 
-/** Hands out values where they lie, instead of copying each. */
+/** Returns values in LMDB's own buffer instead of a copy of each. */
 const borrowedBytes = {
   decode: (bytes: BorrowedBytes): BorrowedBytes => bytes,
   encode: (bytes: BorrowedBytes): BorrowedBytes => bytes,
 };
+
+/** Keys held in memory at a time while a range is removed. */
+const REMOVE_CHUNK = 10_000;
+
+/** Removes all keys from `start` up to, not including, `end`. Runs in the writer's transaction. */
+export function removeRange<K extends Key>(table: Database<unknown, K>, start: K, end: K): void {
+  for (;;) {
+    const keys = [...table.getKeys({ start, end, limit: REMOVE_CHUNK })];
+    for (const key of keys) table.remove(key);
+    if (keys.length < REMOVE_CHUNK) return;
+  }
+}

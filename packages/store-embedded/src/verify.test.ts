@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { type Finding, inspectRecord, type Store } from '@tidemark/core';
 import { newTidemark, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openEmbeddedStore } from './embedded-store.ts';
 import { keyOf } from './keys.ts';
-import { partitionName, type StoredPartition } from './partitions.ts';
+import { openEmbeddedStore } from './open-store.ts';
+import { type PartitionRow, partitionName } from './partitions.ts';
 import { decodeRun, encodeRun } from './runs.ts';
 import { MAP_BYTES, openTables, type Tables } from './tables.ts';
 
@@ -13,7 +13,7 @@ const shared = { source: 'Product', user: null };
 interface Bench {
   readonly store: Store;
   readonly tables: Tables;
-  readonly kept: StoredPartition;
+  readonly kept: PartitionRow;
 }
 
 /** A store with live and deleted objects and documents, and a back door to its tables. */
@@ -31,7 +31,7 @@ async function bench(): Promise<Bench> {
   await tidemark.pushDeletes({ source: 'Product', objects: ['2', '3'] });
   await store.trim(shared, 5);
   await tidemark.writeDocument({ kind: 'server' }, 'd', { data: { 1: { a: 1 } } });
-  const kept = JSON.parse(tables.partitions.get(partitionName(shared)) ?? '') as StoredPartition;
+  const kept = JSON.parse(tables.partitions.get(partitionName(shared)) ?? '') as PartitionRow;
   return { store, tables, kept };
 }
 
@@ -41,7 +41,7 @@ async function findings(store: Store): Promise<Finding[]> {
   return found;
 }
 
-function rewrite({ tables, kept }: Bench, over: Partial<StoredPartition>): void {
+function rewrite({ tables, kept }: Bench, over: Partial<PartitionRow>): void {
   tables.partitions.putSync(partitionName(shared), JSON.stringify({ ...kept, ...over }));
 }
 

@@ -1,18 +1,18 @@
 import type { Finding, PartitionKey, RecordReader } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
-import type { KeptDocument } from './documents.ts';
+import type { DocumentRow } from './documents.ts';
 import { verifyJobs } from './jobs/verify-jobs.ts';
 import { ALL_JOURNALS, ALL_OBJECTS, type JournalKey, journalAfter, objectsOf, readNumber } from './keys.ts';
 import { type LiveRecord, liveRecordsOf, RecordFinder } from './live-records.ts';
 import { decodeIndexEntry, type IndexEntry } from './object-index.ts';
-import { partitionKeyOf, type StoredPartition } from './partitions.ts';
+import { type PartitionRow, partitionKeyOf } from './partitions.ts';
 import type { Tables } from './tables.ts';
 
-/** Entries looked at before the event loop gets its turn. */
-const STRIDE = 1_000;
+/** Entries between two pauses for the event loop. */
+const ENTRIES_PER_PAUSE = 1_000;
 
-/** Looks at everything in one snapshot, so that writes going on meanwhile are not mistaken for damage. */
+/** Checks everything in one snapshot, so that concurrent writes are not mistaken for damage. */
 export async function* verifyTables(tables: Tables, reader: RecordReader): AsyncIterable<Finding> {
   const transaction = tables.root.useReadTransaction();
   try {
@@ -25,7 +25,7 @@ export async function* verifyTables(tables: Tables, reader: RecordReader): Async
   }
 }
 
-/** What the records of a partition add up to. */
+/** Sums over the records of a partition. */
 interface Totals {
   size: number;
   checksum: number;
@@ -36,7 +36,7 @@ class Check {
   readonly #tables: Tables;
   readonly #transaction: Transaction;
   readonly #reader: RecordReader;
-  #looked = 0;
+  #checked = 0;
 
   constructor(tables: Tables, transaction: Transaction, reader: RecordReader) {
     this.#tables = tables;
@@ -47,52 +47,52 @@ class Check {
   async *partitions(): AsyncIterable<Finding> {
     const numbers = new Set<number>();
     for (const { key, value } of this.#tables.partitions.getRange({ transaction: this.#transaction })) {
-      const kept = JSON.parse(value) as StoredPartition;
-      numbers.add(kept.number);
-      yield* this.#partition(partitionKeyOf(key), kept);
+      const row = JSON.parse(value) as PartitionRow;
+      numbers.add(row.number);
+      yield* this.#partition(partitionKeyOf(key), row);
     }
     yield* this.#orphans(numbers);
   }
 
-  async *#partition(partition: PartitionKey, kept: StoredPartition): AsyncIterable<Finding> {
+  async *#partition(partition: PartitionKey, row: PartitionRow): AsyncIterable<Finding> {
     const live = { size: 0, checksum: 0, bytes: 0 };
-    for await (const finding of this.#live(kept, live)) yield { partition, ...finding };
+    for await (const finding of this.#live(row, live)) yield { partition, ...finding };
     const tombstones = { count: 0 };
-    for await (const finding of this.#tombstones(kept, tombstones)) yield { partition, ...finding };
-    for await (const finding of this.#index(kept)) yield { partition, ...finding };
-    if (live.size !== kept.size) {
-      yield { partition, problem: 'wrong_size', detail: `${kept.size} objects noted, ${live.size} found` };
+    for await (const finding of this.#tombstones(row, tombstones)) yield { partition, ...finding };
+    for await (const finding of this.#index(row)) yield { partition, ...finding };
+    if (live.size !== row.size) {
+      yield { partition, problem: 'wrong_size', detail: `${row.size} objects noted, ${live.size} found` };
     }
-    // Records that are missing or others than noted have been named, and their bytes with them.
-    const isElseRight = live.size === kept.size && live.checksum === kept.checksum;
-    if (isElseRight && live.bytes !== kept.bytes) {
-      yield { partition, problem: 'wrong_size', detail: `${kept.bytes} bytes noted, ${live.bytes} found` };
+    // When records are missing or changed, that was reported, and their bytes differ for the same reason.
+    const isOtherwiseSound = live.size === row.size && live.checksum === row.checksum;
+    if (isOtherwiseSound && live.bytes !== row.bytes) {
+      yield { partition, problem: 'wrong_size', detail: `${row.bytes} bytes noted, ${live.bytes} found` };
     }
-    if (tombstones.count !== kept.tombstones) {
+    if (tombstones.count !== row.tombstones) {
       yield {
         partition,
         problem: 'wrong_size',
-        detail: `${kept.tombstones} tombstones noted, ${tombstones.count} found`,
+        detail: `${row.tombstones} tombstones noted, ${tombstones.count} found`,
       };
     }
-    if (live.checksum !== kept.checksum) {
-      yield { partition, problem: 'wrong_checksum', detail: `${kept.checksum} noted, ${live.checksum} computed` };
+    if (live.checksum !== row.checksum) {
+      yield { partition, problem: 'wrong_checksum', detail: `${row.checksum} noted, ${live.checksum} computed` };
     }
   }
 
-  async *#live(kept: StoredPartition, totals: Totals): AsyncIterable<PartitionFinding> {
-    for (const { key, value } of this.#tables.live.getRange(this.#journalRange(kept))) {
+  async *#live(row: PartitionRow, totals: Totals): AsyncIterable<PartitionFinding> {
+    for (const { key, value } of this.#tables.live.getRange(this.#journalRange(row))) {
       const records = attempt(() => liveRecordsOf({ runSeq: key[1], value }));
       if (records === null) yield { problem: 'unreadable', detail: `the run at ${key[1]}` };
       for (const record of records ?? []) {
-        await this.#breathe();
-        yield* this.#record(kept, record, totals);
+        await this.#pause();
+        yield* this.#record(row, record, totals);
       }
     }
   }
 
-  *#record(kept: StoredPartition, { seq, record }: LiveRecord, totals: Totals): Iterable<PartitionFinding> {
-    if (seq > kept.head) yield { problem: 'seq_beyond_head', detail: `an object at ${seq}, head ${kept.head}` };
+  *#record(row: PartitionRow, { seq, record }: LiveRecord, totals: Totals): Iterable<PartitionFinding> {
+    if (seq > row.head) yield { problem: 'seq_beyond_head', detail: `an object at ${seq}, head ${row.head}` };
     const read = attempt(() => this.#reader(record));
     if (read === null) {
       yield { problem: 'unreadable', detail: `the record at ${seq}` };
@@ -101,22 +101,21 @@ class Check {
     totals.size++;
     totals.bytes += Buffer.byteLength(record);
     totals.checksum = addChecksums(totals.checksum, read.checksum);
-    yield* this.#indexEntry(kept, read.id, { seq, isLive: true, checksum: read.checksum });
+    yield* this.#indexEntry(row, read.id, { seq, isLive: true, checksum: read.checksum });
   }
 
-  async *#tombstones(kept: StoredPartition, totals: { count: number }): AsyncIterable<PartitionFinding> {
-    for (const { key, value: id } of this.#tables.tombstones.getRange(this.#journalRange(kept))) {
-      await this.#breathe();
+  async *#tombstones(row: PartitionRow, totals: { count: number }): AsyncIterable<PartitionFinding> {
+    for (const { key, value: id } of this.#tables.tombstones.getRange(this.#journalRange(row))) {
+      await this.#pause();
       totals.count++;
-      if (key[1] > kept.head)
-        yield { problem: 'seq_beyond_head', detail: `a tombstone at ${key[1]}, head ${kept.head}` };
-      if (key[1] <= kept.floor) yield { problem: 'grave_below_floor', detail: `at ${key[1]}, floor ${kept.floor}` };
-      yield* this.#indexEntry(kept, id, { seq: key[1], isLive: false, checksum: 0 });
+      if (key[1] > row.head) yield { problem: 'seq_beyond_head', detail: `a tombstone at ${key[1]}, head ${row.head}` };
+      if (key[1] <= row.floor) yield { problem: 'grave_below_floor', detail: `at ${key[1]}, floor ${row.floor}` };
+      yield* this.#indexEntry(row, id, { seq: key[1], isLive: false, checksum: 0 });
     }
   }
 
-  *#indexEntry(kept: StoredPartition, id: string, found: IndexEntry): Iterable<PartitionFinding> {
-    const bytes = this.#tables.index.get([kept.number, id], { transaction: this.#transaction });
+  *#indexEntry(row: PartitionRow, id: string, found: IndexEntry): Iterable<PartitionFinding> {
+    const bytes = this.#tables.index.get([row.number, id], { transaction: this.#transaction });
     const entry = bytes === undefined ? null : decodeIndexEntry(bytes);
     if (entry === null || entry.seq !== found.seq || entry.isLive !== found.isLive) {
       yield { problem: 'missing_from_index', detail: `object ${JSON.stringify(id)} at ${found.seq}` };
@@ -125,12 +124,12 @@ class Check {
     }
   }
 
-  async *#index(kept: StoredPartition): AsyncIterable<PartitionFinding> {
-    const { number: partition } = kept;
+  async *#index(row: PartitionRow): AsyncIterable<PartitionFinding> {
+    const { number: partition } = row;
     const range = { ...objectsOf(partition), transaction: this.#transaction };
     const records = new RecordFinder(this.#tables, partition, this.#transaction);
     for (const { key, value } of this.#tables.index.getRange(range)) {
-      await this.#breathe();
+      await this.#pause();
       const { seq, isLive } = decodeIndexEntry(value);
       if (!(isLive ? attempt(() => records.at(seq)) !== null : this.#isTombstone([partition, seq]))) {
         yield { problem: 'missing_from_journal', detail: `object ${JSON.stringify(key[1])}, expected at ${seq}` };
@@ -138,11 +137,11 @@ class Check {
     }
   }
 
-  #isTombstone(place: JournalKey): boolean {
-    return this.#tables.tombstones.get(place, { transaction: this.#transaction }) !== undefined;
+  #isTombstone(key: JournalKey): boolean {
+    return this.#tables.tombstones.get(key, { transaction: this.#transaction }) !== undefined;
   }
 
-  /** What belongs to no partition. */
+  /** Finds entries that belong to no partition. */
   async *#orphans(numbers: ReadonlySet<number>): AsyncIterable<Finding> {
     const keys: readonly (readonly [string, Iterable<number>])[] = [
       ['live', this.#firsts(this.#tables.live, ALL_JOURNALS)],
@@ -152,7 +151,7 @@ class Check {
     ];
     for (const [name, partitions] of keys) {
       for (const partition of partitions) {
-        await this.#breathe();
+        await this.#pause();
         if (!numbers.has(partition)) yield orphan(`an entry of "${name}" for the unknown partition ${partition}`);
       }
     }
@@ -167,20 +166,20 @@ class Check {
   }
 
   async *documents(): AsyncIterable<Finding> {
-    const kept = new Map<number, KeptDocument>();
+    const rows = new Map<number, DocumentRow>();
     for (const { value } of this.#tables.documents.getRange({ transaction: this.#transaction })) {
-      const document = JSON.parse(value) as KeptDocument;
-      kept.set(document.number, document);
+      const document = JSON.parse(value) as DocumentRow;
+      rows.set(document.number, document);
     }
     const found = new Map<number, { partCount: number; units: number }>();
     for (const { key, value } of this.#tables.parts.getRange({ transaction: this.#transaction })) {
-      await this.#breathe();
+      await this.#pause();
       const number = readNumber(key, 0);
       const totals = found.get(number) ?? { partCount: 0, units: 0 };
       found.set(number, { partCount: totals.partCount + 1, units: totals.units + value.length });
-      if (!kept.has(number)) yield orphan(`a part of the unknown document ${number}`);
+      if (!rows.has(number)) yield orphan(`a part of the unknown document ${number}`);
     }
-    for (const [number, { partCount, units }] of kept) {
+    for (const [number, { partCount, units }] of rows) {
       const totals = found.get(number) ?? { partCount: 0, units: 0 };
       if (totals.partCount === partCount && totals.units === units) continue;
       const detail = `document ${number}: ${partCount} parts and ${units} units noted, ${totals.partCount} and ${totals.units} found`;
@@ -189,19 +188,19 @@ class Check {
   }
 
   jobs(): AsyncIterable<Finding> {
-    return verifyJobs(this.#tables, this.#transaction, () => this.#breathe());
+    return verifyJobs(this.#tables, this.#transaction, () => this.#pause());
   }
 
-  #journalRange({ number: partition }: StoredPartition) {
+  #journalRange({ number: partition }: PartitionRow) {
     return { ...journalAfter(partition, -1), transaction: this.#transaction };
   }
 
-  async #breathe(): Promise<void> {
-    if (++this.#looked % STRIDE === 0) await new Promise((resolve) => setImmediate(resolve));
+  async #pause(): Promise<void> {
+    if (++this.#checked % ENTRIES_PER_PAUSE === 0) await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-/** Null: it cannot be read. */
+/** Returns null when reading throws. */
 function attempt<T>(read: () => T): T | null {
   try {
     return read();

@@ -1,115 +1,102 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Kept } from '@tidemark/core/ports';
+import { applyCommit, applyTrim } from './commit.ts';
+import { DiskReserve } from './disk-reserve.ts';
+import { applyDocument } from './documents.ts';
+import { applyEntries } from './entries.ts';
 import { type Failure, failureOf, freeBytesAt } from './failure.ts';
+import { applyImport, applyLife } from './import.ts';
+import { applyJobs } from './jobs/apply-jobs.ts';
+import { applyReset } from './lifecycle.ts';
+import { applyStats, applyStatsTrim } from './stats.ts';
+import { openTables, type Tables } from './tables.ts';
+import type { WriterChange, WriterTask } from './tasks.ts';
+import { applyTidemark } from './tidemarks.ts';
 import {
-  type PackedChanges,
-  type PackedKept,
   unpackChanges,
   unpackKept,
-  type WrittenChange,
-} from './packed-changes.ts';
-import { Reserve } from './reserve.ts';
-import { openTables, type Tables } from './tables.ts';
-import { applyTask, type Task } from './tasks.ts';
+  type WriterAnswer,
+  type WriterData,
+  type WriterRequest,
+} from './writer-messages.ts';
 
-/**
- * The thread that writes. It applies whatever has arrived in one transaction, waits for the disk, and answers: while
- * it waits, the next tasks gather. So concurrent writers share a flush, and the thread that serves requests never
- * waits for one.
- */
-export type WriterRequest =
-  | { readonly kind: 'task'; readonly id: number; readonly task: Task }
-  /** Changes of a commit, and what it leaves alone; the task follows without either. */
-  | { readonly kind: 'changes'; readonly id: number; readonly changes: PackedChanges }
-  | { readonly kind: 'kept'; readonly id: number; readonly kept: PackedKept }
-  /** Parts of a document; the task follows without them. */
-  | { readonly kind: 'parts'; readonly id: number; readonly parts: ReadonlyMap<string, string> }
-  | { readonly kind: 'close' };
+// The writer thread. It applies all tasks that have arrived in one transaction, waits for the disk, and answers them.
+// Meanwhile the next tasks arrive. So concurrent writes share a flush, and the main thread never waits for one.
 
-export interface WriterAnswer {
-  readonly id: number;
-  readonly result?: unknown;
-  readonly failure?: Failure;
-}
-
-export interface WriterData {
-  readonly file: string;
-  readonly mapBytes: number;
-  /** How often to look for readers that died. */
-  readonly readerCheckMs: number;
-  /** With less free disk than this, a reserve is kept for deletions. */
-  readonly lowDiskBytes: number;
-}
-
-/** What came ahead of its task. */
-interface Gathered {
-  readonly changes: WrittenChange[];
+/** The parts of a large task that arrived before it. */
+interface EarlierParts {
+  readonly changes: WriterChange[];
   readonly kept: Kept[];
   readonly parts: Map<string, string>;
 }
 
-type QueuedTask = { readonly id: number; readonly task: Task };
+type QueuedTask = { readonly id: number; readonly task: WriterTask };
 
 function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes }: WriterData): void {
   const tables = openTables(file, { mapBytes });
-  const reserve = new Reserve(file, tables, lowDiskBytes);
-  // The place of a reader that died with its process pins old pages, and the file grows, until somebody clears it.
-  const checking = setInterval(() => tables.root.readerCheck(), readerCheckMs);
-  const gathered = new Map<number, Gathered>();
-  const gather = (id: number) => {
-    const parts = gathered.get(id) ?? { changes: [], kept: [], parts: new Map<string, string>() };
-    gathered.set(id, parts);
+  const store: WriterStore = {
+    tables,
+    reserve: new DiskReserve(file, tables, lowDiskBytes),
+    freeBytes: () => freeBytesAt(file),
+  };
+  // A reader that died with its process keeps old pages in use, and the file grows, until its slot is cleared.
+  const readerCheck = setInterval(() => tables.root.readerCheck(), readerCheckMs);
+  const earlier = new Map<number, EarlierParts>();
+  const partsOf = (id: number) => {
+    const parts = earlier.get(id) ?? { changes: [], kept: [], parts: new Map<string, string>() };
+    earlier.set(id, parts);
     return parts;
   };
   let queue: QueuedTask[] = [];
   const runQueue = () => {
     const batch = queue;
     queue = [];
-    port.postMessage(runBatch({ tables, reserve, freeBytes: () => freeBytesAt(file) }, batch));
+    port.postMessage(runBatch(store, batch));
   };
   const handle: { [K in WriterRequest['kind']]: (request: Extract<WriterRequest, { kind: K }>) => void } = {
     changes({ id, changes }) {
-      const parts = gather(id);
+      const parts = partsOf(id);
       for (const change of unpackChanges(changes)) parts.changes.push(change);
     },
     kept({ id, kept }) {
-      const parts = gather(id);
+      const parts = partsOf(id);
       for (const object of unpackKept(kept)) parts.kept.push(object);
     },
     parts({ id, parts }) {
-      const gatheredParts = gather(id).parts;
-      for (const [name, text] of parts) gatheredParts.set(name, text);
+      const documentParts = partsOf(id).parts;
+      for (const [name, text] of parts) documentParts.set(name, text);
     },
     task({ id, task }) {
       if (queue.length === 0) setImmediate(runQueue);
-      queue.push({ id, task: withGathered(task, gathered.get(id)) });
-      gathered.delete(id);
+      queue.push({ id, task: withEarlierParts(task, earlier.get(id)) });
+      earlier.delete(id);
     },
     close() {
-      clearInterval(checking);
+      clearInterval(readerCheck);
       setImmediate(() => void tables.root.close().then(() => port.close()));
     },
   };
   port.on('message', (request: WriterRequest) => (handle[request.kind] as (request: WriterRequest) => void)(request));
+  // The first message says that the store is open.
   port.postMessage([]);
 }
 
-function withGathered(task: Task, gathered: Gathered | undefined): Task {
-  if (gathered === undefined) return task;
-  const { changes, kept, parts } = gathered;
+function withEarlierParts(task: WriterTask, earlier: EarlierParts | undefined): WriterTask {
+  if (earlier === undefined) return task;
+  const { changes, kept, parts } = earlier;
   if (task.kind === 'commit') return { kind: 'commit', commit: { ...task.commit, changes, kept } };
   return task.kind === 'document' ? { kind: 'document', write: { ...task.write, parts } } : task;
 }
 
-interface Store {
+interface WriterStore {
   readonly tables: Tables;
-  readonly reserve: Reserve;
+  readonly reserve: DiskReserve;
   readonly freeBytes: () => number;
 }
 
-const DISK_LOW: Failure = { kind: 'full', message: 'what is left of the disk is kept for deletions' };
+const DISK_LOW: Failure = { kind: 'full', message: 'the rest of the disk is reserved for deletions' };
 
-function runBatch(store: Store, batch: readonly QueuedTask[]): readonly WriterAnswer[] {
+function runBatch(store: WriterStore, batch: readonly QueuedTask[]): readonly WriterAnswer[] {
   const { tables, reserve, freeBytes } = store;
   try {
     return tables.root.transactionSync(() => {
@@ -119,9 +106,40 @@ function runBatch(store: Store, batch: readonly QueuedTask[]): readonly WriterAn
       );
     });
   } catch (error) {
-    // The transaction is undone. One at a time, only the task that cannot be applied fails.
+    // The transaction is undone. Each task is tried alone, so that only the one that cannot be applied fails.
     if (batch.length > 1) return batch.flatMap((queued) => runBatch(store, [queued]));
     return batch.map(({ id }) => ({ id, failure: failureOf(error, freeBytes) }));
+  }
+}
+
+/**
+ * Runs in the write transaction, where `put` and `remove` take effect at once and their promises mean nothing. A task
+ * reads everything it depends on before it writes anything.
+ */
+function applyTask(tables: Tables, task: WriterTask): unknown {
+  switch (task.kind) {
+    case 'commit':
+      return applyCommit(tables, task.commit);
+    case 'trim':
+      return applyTrim(tables, task.partition, task.upTo, task.tombstonesMax);
+    case 'document':
+      return applyDocument(tables, task.write);
+    case 'entries':
+      return applyEntries(tables, task.batch);
+    case 'tidemark':
+      return applyTidemark(tables, task.partition, task.mark, task.guards);
+    case 'stats':
+      return applyStats(tables, task.rows);
+    case 'trim_stats':
+      return applyStatsTrim(tables, task.beforeS, task.rowsMax);
+    case 'jobs':
+      return applyJobs(tables, task.task);
+    case 'life':
+      return applyLife(tables, task.life);
+    case 'import':
+      return applyImport(tables, task.pieces);
+    case 'reset':
+      return applyReset(tables, task.keep);
   }
 }
 

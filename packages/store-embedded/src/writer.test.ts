@@ -4,7 +4,7 @@ import type { Worker } from 'node:worker_threads';
 import type { Change, Store } from '@tidemark/core';
 import { refusalOf, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openEmbeddedStore } from './embedded-store.ts';
+import { openEmbeddedStore } from './open-store.ts';
 import { MAP_BYTES, openTables } from './tables.ts';
 
 const BUILT = new URL('../dist/index.js', import.meta.url).href;

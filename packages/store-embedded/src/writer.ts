@@ -2,31 +2,29 @@ import { Worker } from 'node:worker_threads';
 import type { Commit, DocumentWrite } from '@tidemark/core/ports';
 import { Refusal } from '@tidemark/protocol';
 import type { Failure } from './failure.ts';
-import { packChanges, packKept } from './packed-changes.ts';
 import type { Task } from './tasks.ts';
-import type { WriterAnswer, WriterData, WriterRequest } from './writer-thread.ts';
+import { packChanges, packKept, type WriterAnswer, type WriterData, type WriterRequest } from './writer-messages.ts';
 
-/** Changes, or parts of a document, in one message: copying more at once would hold the event loop. */
-const CHANGES_PER_MESSAGE = 2_000;
+/** Changes, or parts of a document, in one message. Copying more at once would hold up the event loop. */
+const ITEMS_PER_MESSAGE = 2_000;
 
-interface Waiting {
+interface PendingTask {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** The way to the writer thread. */
+/** Sends tasks to the writer thread and resolves their promises when it answers. */
 export class Writer {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #onAnswers: () => void;
+  readonly #pending = new Map<number, PendingTask>();
   readonly #ended: Promise<void>;
-  readonly #idle: (() => void)[] = [];
+  readonly #onIdle: (() => void)[] = [];
+  #onAnswers: () => void = () => undefined;
   #lastId = 0;
-  #closed: string | null = null;
+  #closedReason: string | null = null;
 
-  private constructor(worker: Worker, onAnswers: () => void) {
+  private constructor(worker: Worker) {
     this.#worker = worker;
-    this.#onAnswers = onAnswers;
     worker.on('message', (answers: readonly WriterAnswer[]) => this.#settle(answers));
     worker.on('error', (error) => this.#fail(`the writer thread died: ${error.message}`));
     this.#ended = new Promise((resolve) => {
@@ -37,55 +35,55 @@ export class Writer {
     });
   }
 
-  /** Resolves when the thread has opened the store. `onAnswers` is called before the answers are given on. */
-  static start(data: WriterData, onAnswers: () => void): Promise<Writer> {
-    // Sources and build lie side by side, so this finds the built thread from either.
-    // It needs none of the flags this process was started with, and some of them would stop it.
+  /** Resolves when the thread has opened the store. */
+  static start(data: WriterData): Promise<Writer> {
+    // `src` and `dist` are siblings, so this path is right from both.
+    // The thread needs none of the flags of this process, and some of them would stop it.
     const worker = new Worker(new URL('../dist/writer-thread.js', import.meta.url), { workerData: data, execArgv: [] });
     return new Promise((resolve, reject) => {
       worker.once('error', reject);
       worker.once('message', () => {
         worker.off('error', reject);
-        resolve(new Writer(worker, onAnswers));
+        resolve(new Writer(worker));
       });
     });
   }
 
-  /** Why nothing can be written any more; null while all is well. */
-  get closedBecause(): string | null {
-    return this.#closed;
+  /** Why the writer accepts no tasks; null while it does. */
+  get closedReason(): string | null {
+    return this.#closedReason;
   }
 
-  /** Resolves when the task is done and on the disk. */
-  run(task: Exclude<Task, { readonly kind: 'commit' }>): Promise<unknown> {
-    return this.#answered((id) =>
-      task.kind === 'document' ? this.#sendDocument(id, task.write) : this.#post({ kind: 'task', id, task }),
-    );
+  /** Sets what is called when answers have arrived, before their promises resolve. */
+  onAnswers(call: () => void): void {
+    this.#onAnswers = call;
   }
 
-  /** The same for commits. */
-  commit(commit: Commit): Promise<unknown> {
-    return this.#answered((id) => this.#sendCommit(id, commit));
-  }
-
-  async #answered(send: (id: number) => Promise<void> | void): Promise<unknown> {
-    if (this.#closed !== null) throw new Refusal('store_unavailable', this.#closed);
+  /** Resolves with the result of the task when it is committed and on the disk. */
+  async run(task: Task): Promise<unknown> {
+    if (this.#closedReason !== null) throw new Refusal('store_unavailable', this.#closedReason);
     const id = ++this.#lastId;
     const done = new Promise<unknown>((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject });
     });
-    const [, result] = await Promise.all([send(id), done]);
+    const [, result] = await Promise.all([this.#send(id, task), done]);
     return result;
   }
 
-  /** Finishes what was asked before. */
+  /** Finishes the tasks that were sent before. */
   async close(): Promise<void> {
-    if (this.#closed === null) {
-      this.#closed = 'the store is closed';
-      if (this.#waiting.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    if (this.#closedReason === null) {
+      this.#closedReason = 'the store is closed';
+      if (this.#pending.size > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
       this.#post({ kind: 'close' });
     }
     await this.#ended;
+  }
+
+  #send(id: number, task: Task): Promise<void> | void {
+    if (task.kind === 'commit') return this.#sendCommit(id, task.commit);
+    if (task.kind === 'document') return this.#sendDocument(id, task.write);
+    this.#post({ kind: 'task', id, task });
   }
 
   async #sendCommit(id: number, commit: Commit): Promise<void> {
@@ -103,7 +101,7 @@ export class Writer {
   }
 
   async #sendDocument(id: number, write: DocumentWrite): Promise<void> {
-    if (write.parts.size <= CHANGES_PER_MESSAGE) {
+    if (write.parts.size <= ITEMS_PER_MESSAGE) {
       return this.#post({ kind: 'task', id, task: { kind: 'document', write } });
     }
     for (const some of portions([...write.parts])) {
@@ -113,32 +111,32 @@ export class Writer {
     this.#post({ kind: 'task', id, task: { kind: 'document', write: { ...write, parts: new Map() } } });
   }
 
-  /** `given` is handed over instead of being copied. */
-  #post(request: WriterRequest, given: readonly ArrayBuffer[] = []): void {
-    this.#worker.postMessage(request, given);
+  /** `transferred` memory is handed over instead of being copied. */
+  #post(request: WriterRequest, transferred: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(request, transferred);
   }
 
   #settle(answers: readonly WriterAnswer[]): void {
     this.#onAnswers();
     for (const { id, result, failure } of answers) {
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
-      if (failure === undefined) waiting?.resolve(result);
-      else waiting?.reject(errorOf(failure));
+      const pending = this.#pending.get(id);
+      this.#pending.delete(id);
+      if (failure === undefined) pending?.resolve(result);
+      else pending?.reject(errorOf(failure));
     }
-    if (this.#waiting.size === 0) this.#tellIdle();
+    if (this.#pending.size === 0) this.#emitIdle();
   }
 
-  #tellIdle(): void {
-    for (const tell of this.#idle.splice(0)) tell();
+  #emitIdle(): void {
+    for (const call of this.#onIdle.splice(0)) call();
   }
 
-  /** Nothing is answered any more, so nobody may go on waiting. */
+  /** The thread will answer nothing more, so all pending tasks fail. */
   #fail(reason: string): void {
-    this.#closed ??= reason;
-    for (const waiting of this.#waiting.values()) waiting.reject(new Refusal('store_unavailable', reason));
-    this.#waiting.clear();
-    this.#tellIdle();
+    this.#closedReason ??= reason;
+    for (const pending of this.#pending.values()) pending.reject(new Refusal('store_unavailable', reason));
+    this.#pending.clear();
+    this.#emitIdle();
   }
 }
 
@@ -148,16 +146,16 @@ function errorOf({ kind, message }: Failure): Error {
     kind === 'full'
       ? new Refusal('store_full', 'the disk of the store is full; reading and deleting still work')
       : new Refusal('store_unavailable', 'the store could not write to its disk');
-  // For the log: what the engine says names files and places in them.
+  // Only for the log: the message of the engine names files.
   refusal.cause = new Error(message);
   return refusal;
 }
 
-/** What fits into one message each. */
+/** Splits a list into parts that fit into one message each. */
 function portions<T>(items: readonly T[]): readonly (readonly T[])[] {
-  if (items.length <= CHANGES_PER_MESSAGE) return items.length === 0 ? [] : [items];
-  const count = Math.ceil(items.length / CHANGES_PER_MESSAGE);
+  if (items.length <= ITEMS_PER_MESSAGE) return items.length === 0 ? [] : [items];
+  const count = Math.ceil(items.length / ITEMS_PER_MESSAGE);
   return Array.from({ length: count }, (_, index) =>
-    items.slice(index * CHANGES_PER_MESSAGE, (index + 1) * CHANGES_PER_MESSAGE),
+    items.slice(index * ITEMS_PER_MESSAGE, (index + 1) * ITEMS_PER_MESSAGE),
   );
 }

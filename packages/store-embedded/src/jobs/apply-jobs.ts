@@ -1,132 +1,132 @@
 import { LEASED_UNITS, type LeasedJob, type NewJob } from '@tidemark/core/ports';
-import { nextNumbers } from '../facts.ts';
+import { nextNumbers } from '../meta.ts';
 import type { Tables } from '../tables.ts';
+import { type JobRow, numberOf } from './job-rows.ts';
 import type { JobsCall, JobsTask } from './jobs-task.ts';
-import { type KeptJob, numberOf } from './kept-job.ts';
-import { QueueDesk } from './queue-desk.ts';
+import { QueueAdmin } from './queue-admin.ts';
 
-/** Runs in the writer's transaction and answers each call. Leases that have run out end first, so that everything else sees what is true now. */
+/** Applies the calls of a task in the writer's transaction and returns their results. Expired leases end first. */
 export function applyJobs(tables: Tables, task: JobsTask): readonly unknown[] {
-  const desk = new QueueDesk(tables, task.queue, task.nowMs, task.bounds);
-  desk.sweep();
-  const results = task.calls.map((call) => perform(tables, desk, task, call));
-  desk.close();
+  const admin = new QueueAdmin(tables, task.queue, task.nowMs, task.bounds);
+  admin.sweep();
+  const results = task.calls.map((call) => perform(tables, admin, task, call));
+  admin.close();
   return results;
 }
 
-function perform(tables: Tables, desk: QueueDesk, { queue, nowMs }: JobsTask, call: JobsCall): unknown {
+function perform(tables: Tables, admin: QueueAdmin, { queue, nowMs }: JobsTask, call: JobsCall): unknown {
   switch (call.do) {
     case 'enqueue':
-      return enqueue(tables, desk, call.jobs);
+      return enqueue(tables, admin, call.jobs);
     case 'lease':
-      return leaseMany(tables, desk, queue, call);
+      return leaseMany(tables, admin, queue, call);
     case 'done':
-      return call.ids.map((id, index) => acknowledge(desk, nowMs, id, call.leases[index] ?? ''));
+      return call.ids.map((id, index) => acknowledge(admin, nowMs, id, call.leases[index] ?? ''));
     case 'settle':
-      return settle(desk, nowMs, call);
+      return settle(admin, nowMs, call);
     case 'revive':
     case 'remove':
-      return call.do === 'revive' ? revive(desk, call.id) : remove(desk, call.id);
+      return call.do === 'revive' ? revive(admin, call.id) : remove(admin, call.id);
     case 'pause':
-      desk.isPaused = call.isPaused;
+      admin.isPaused = call.isPaused;
       return null;
     case 'sweep':
       return null;
   }
 }
 
-/** The ids, or null when the queue has no room for all of them. */
-function enqueue(tables: Tables, desk: QueueDesk, jobs: readonly NewJob[]): readonly string[] | null {
-  if (!desk.hasRoomFor(jobs.length)) return null;
+/** Returns the ids, or null when the queue has no room for all jobs. */
+function enqueue(tables: Tables, admin: QueueAdmin, jobs: readonly NewJob[]): readonly string[] | null {
+  if (!admin.hasRoomFor(jobs.length)) return null;
   const first = nextNumbers(tables, 'job', jobs.length);
-  for (const [index, job] of jobs.entries()) desk.add(first + index, job);
+  for (const [index, job] of jobs.entries()) admin.add(first + index, job);
   return jobs.map((_, index) => String(first + index));
 }
 
 function leaseMany(
   tables: Tables,
-  desk: QueueDesk,
+  admin: QueueAdmin,
   queue: string,
   { leaseMs, jobsMax }: Extract<JobsCall, { readonly do: 'lease' }>,
 ): readonly LeasedJob[] {
-  const numbers = desk.isPaused ? [] : desk.due(jobsMax);
+  const numbers = admin.isPaused ? [] : admin.due(jobsMax);
   const leased: LeasedJob[] = [];
   if (numbers.length === 0) return leased;
-  let word = nextNumbers(tables, 'lease', numbers.length);
+  let leaseNumber = nextNumbers(tables, 'lease', numbers.length);
   let units = 0;
   for (const number of numbers) {
-    const job = desk.read(number);
+    const job = admin.read(number);
     if (job === null || units > LEASED_UNITS) break;
-    const { kind, attempt, attemptsMax } = desk.lease(number, job, word, leaseMs);
-    const payload = desk.payloadOf(number);
+    const { kind, attempt, attemptsMax } = admin.lease(number, job, leaseNumber, leaseMs);
+    const payload = admin.payloadOf(number);
     units += payload.length;
-    leased.push({ id: String(number), queue, kind, payload, attempt, attemptsMax, lease: String(word++) });
+    leased.push({ id: String(number), queue, kind, payload, attempt, attemptsMax, lease: String(leaseNumber++) });
   }
   return leased;
 }
 
-function acknowledge(desk: QueueDesk, nowMs: number, id: string, lease: string): boolean {
-  return settle(desk, nowMs, { do: 'settle', id, lease, verdict: DONE }) === 'settled';
+function acknowledge(admin: QueueAdmin, nowMs: number, id: string, lease: string): boolean {
+  return settle(admin, nowMs, { do: 'settle', id, lease, verdict: DONE }) === 'settled';
 }
 
 const DONE = { say: 'done' } as const;
 
 function settle(
-  desk: QueueDesk,
+  admin: QueueAdmin,
   nowMs: number,
   { id, lease, verdict }: Extract<JobsCall, { readonly do: 'settle' }>,
 ): 'settled' | 'dead' | 'lease_lost' {
   const number = numberOf(id);
-  const job = desk.read(number);
+  const job = admin.read(number);
   if (number === null || job === null || !isHeldBy(job, lease, nowMs)) return 'lease_lost';
   switch (verdict.say) {
     case 'done':
-      desk.forget(number, job);
+      admin.remove(number, job);
       return 'settled';
     case 'give_back':
-      desk.giveBack(number, job);
+      admin.giveBack(number, job);
       return 'settled';
     case 'renew':
-      desk.renew(number, job, verdict.leaseMs);
+      admin.renew(number, job, verdict.leaseMs);
       return 'settled';
     case 'bury':
-      desk.bury(number, job, verdict.reason);
+      admin.bury(number, job, verdict.reason);
       return 'dead';
     case 'retry':
-      return retry(desk, number, job, verdict);
+      return retry(admin, number, job, verdict);
   }
 }
 
-function isHeldBy(job: KeptJob, lease: string, nowMs: number): boolean {
-  return job.standing === 'leased' && String(job.lease) === lease && job.atMs > nowMs;
+function isHeldBy(job: JobRow, lease: string, nowMs: number): boolean {
+  return job.state === 'leased' && String(job.lease) === lease && job.atMs > nowMs;
 }
 
 function retry(
-  desk: QueueDesk,
+  admin: QueueAdmin,
   number: number,
-  job: KeptJob,
+  job: JobRow,
   { atMs, reason }: { readonly atMs: number; readonly reason: string },
 ): 'settled' | 'dead' {
   if (job.attempt >= job.attemptsMax) {
-    desk.bury(number, job, reason);
+    admin.bury(number, job, reason);
     return 'dead';
   }
-  desk.postpone(number, job, atMs, reason);
+  admin.postpone(number, job, atMs, reason);
   return 'settled';
 }
 
-function revive(desk: QueueDesk, id: string): boolean {
+function revive(admin: QueueAdmin, id: string): boolean {
   const number = numberOf(id);
-  const job = desk.read(number);
-  if (number === null || job === null || job.standing !== 'dead') return false;
-  desk.revive(number, job);
+  const job = admin.read(number);
+  if (number === null || job === null || job.state !== 'dead') return false;
+  admin.revive(number, job);
   return true;
 }
 
-function remove(desk: QueueDesk, id: string): boolean {
+function remove(admin: QueueAdmin, id: string): boolean {
   const number = numberOf(id);
-  const job = desk.read(number);
-  if (number === null || job === null || job.standing === 'leased') return false;
-  desk.forget(number, job);
+  const job = admin.read(number);
+  if (number === null || job === null || job.state === 'leased') return false;
+  admin.remove(number, job);
   return true;
 }

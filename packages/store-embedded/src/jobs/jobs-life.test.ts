@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import type { Finding, Jobs, LeasedJob, NewJob } from '@tidemark/core';
 import { refusalOf, type SettableClock, settableClock, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type EmbeddedStore, openEmbeddedStore } from '../embedded-store.ts';
 import { keyOf } from '../keys.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../open-store.ts';
 import { MAP_BYTES, openTables, type Tables } from '../tables.ts';
 import { applyJobs } from './apply-jobs.ts';
+import { headKey, jobKey } from './job-keys.ts';
+import type { JobRow } from './job-rows.ts';
 import type { JobsCall } from './jobs-task.ts';
-import type { KeptJob } from './kept-job.ts';
-import { headPlace, placeOf } from './places.ts';
 
 interface Bench {
   readonly folder: string;
@@ -185,17 +185,17 @@ function countReads(tables: Tables, onRead: () => void): Tables {
 }
 
 /** What is done to the tables, and the problems verify must name. Job 1 is the head of an order, job 2 waits for it. */
-const DAMAGE: Record<string, { harm: (tables: Tables, first: KeptJob) => void; problems: Finding['problem'][] }> = {
+const DAMAGE: Record<string, { harm: (tables: Tables, first: JobRow) => void; problems: Finding['problem'][] }> = {
   'a job that stands nowhere': {
-    harm: (tables, first) => void tables.jobPlaces.removeSync(placeOf(1, first)),
+    harm: (tables, first) => void tables.jobIndex.removeSync(jobKey(1, first)),
     problems: ['missing_from_index'],
   },
   'a job that stands somewhere else too': {
-    harm: (tables, first) => void tables.jobPlaces.putSync(placeOf(1, { ...first, atMs: 7 }), ''),
+    harm: (tables, first) => void tables.jobIndex.putSync(jobKey(1, { ...first, atMs: 7 }), ''),
     problems: ['orphan'],
   },
   'a place of no job': {
-    harm: (tables, first) => void tables.jobPlaces.putSync(placeOf(99, first), ''),
+    harm: (tables, first) => void tables.jobIndex.putSync(jobKey(99, first), ''),
     problems: ['orphan'],
   },
   'a job that carries nothing': {
@@ -207,11 +207,11 @@ const DAMAGE: Record<string, { harm: (tables: Tables, first: KeptJob) => void; p
     problems: ['orphan'],
   },
   'an order without a head': {
-    harm: (tables) => void tables.jobPlaces.removeSync(headPlace('q', 'x')),
+    harm: (tables) => void tables.jobIndex.removeSync(headKey('q', 'x')),
     problems: ['missing_from_index', 'missing_from_index'],
   },
   'an order whose head waits': {
-    harm: (tables) => void tables.jobPlaces.putSync(headPlace('q', 'x'), '2'),
+    harm: (tables) => void tables.jobIndex.putSync(headKey('q', 'x'), '2'),
     problems: ['missing_from_index', 'missing_from_index'],
   },
   'a wrong count': {
@@ -231,7 +231,7 @@ describe('verify', () => {
     await made.jobs.enqueueAll('q', [job('a', { order: 'x' }), job('b', { order: 'x' }), job('c')]);
     expect(await findings(made.store)).toEqual([]);
     const tables = backDoor(made);
-    harm(tables, JSON.parse(tables.jobs.get(keyOf(1)) ?? '') as KeptJob);
+    harm(tables, JSON.parse(tables.jobs.get(keyOf(1)) ?? '') as JobRow);
     // What comes in by another way is seen from the next event on.
     await new Promise((resolve) => setImmediate(resolve));
     const found = await findings(made.store);

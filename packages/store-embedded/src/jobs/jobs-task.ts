@@ -1,9 +1,6 @@
 import type { NewJob } from '@tidemark/core/ports';
 
-/**
- * What is asked of the writer about the jobs of one queue, as data. What many ask at the same moment travels and is done
- * together: it then costs little more than what one asks.
- */
+/** Calls about the jobs of one queue, as the writer thread gets them. Calls of the same moment share one task. */
 export interface JobsTask {
   readonly calls: readonly JobsCall[];
   readonly queue: string;
@@ -21,15 +18,15 @@ export interface JobsBounds {
 export type JobsCall =
   | { readonly do: 'enqueue'; readonly jobs: readonly NewJob[] }
   | { readonly do: 'lease'; readonly leaseMs: number; readonly jobsMax: number }
-  /** Side by side, since this is said most often and must travel light. */
+  /** Two lists instead of a list of objects, because this is the most frequent call and is copied between threads. */
   | { readonly do: 'done'; readonly ids: readonly string[]; readonly leases: readonly string[] }
   | { readonly do: 'settle'; readonly id: string; readonly lease: string; readonly verdict: Verdict }
   | { readonly do: 'revive' | 'remove'; readonly id: string }
   | { readonly do: 'pause'; readonly isPaused: boolean }
-  /** Ends the leases that have run out, which every other task does as well. */
+  /** Only ends expired leases, which every other task does as well. */
   | { readonly do: 'sweep' };
 
-/** What the holder of a lease says. */
+/** What the holder of a lease decides about its job. */
 export type Verdict =
   | { readonly say: 'done' | 'give_back' }
   | { readonly say: 'renew'; readonly leaseMs: number }

@@ -2,11 +2,10 @@ import type { JobPage, JobState, JobView, QueueView } from '@tidemark/core/ports
 import { Refusal } from '@tidemark/protocol';
 import { textsOf } from '../keys.ts';
 import type { Tables } from '../tables.ts';
-import { numberOf, readJob, type Standing, viewOf } from './kept-job.ts';
-import { readQueue } from './kept-queue.ts';
-import { numberAt, type PlaceRange, placesOf, timeAt } from './places.ts';
+import { jobNumberIn, type KeyRange, keysInState, timeIn } from './job-keys.ts';
+import { numberOf, readJob, readQueue, type StoredState, viewOf } from './job-rows.ts';
 
-const STANDING_OF: Readonly<Record<JobState, Standing>> = {
+const STORED_STATE: Readonly<Record<JobState, StoredState>> = {
   due: 'ready',
   delayed: 'ready',
   waiting: 'waiting',
@@ -20,29 +19,29 @@ export function inspectJobs(
   list: { readonly after?: string; readonly limit: number },
 ): JobPage {
   const range = rangeOf(where);
-  const all = placesOf(where.queue, STANDING_OF[where.state]);
+  const all = keysInState(where.queue, STORED_STATE[where.state]);
   const from = list.after === undefined ? { start: range.start } : startAfter(list.after, range, all);
-  // One more than asked for tells whether there is another page.
-  const keys = [...tables.jobPlaces.getKeys({ ...from, end: range.end, limit: list.limit + 1 })];
+  // One more than the limit tells whether there is another page.
+  const keys = [...tables.jobIndex.getKeys({ ...from, end: range.end, limit: list.limit + 1 })];
   const shown = keys.slice(0, list.limit);
   const last = keys.length > list.limit ? shown.at(-1) : undefined;
   return {
-    jobs: shown.flatMap((key) => viewAt(tables, numberAt(key), where.nowMs) ?? []),
+    jobs: shown.flatMap((key) => viewAt(tables, jobNumberIn(key), where.nowMs) ?? []),
     next: last === undefined ? null : Buffer.from(last).toString('base64url'),
   };
 }
 
-function rangeOf({ queue, state, nowMs }: { queue: string; state: JobState; nowMs: number }): PlaceRange {
-  if (state === 'due') return placesOf(queue, 'ready', 0, nowMs);
-  if (state === 'delayed') return placesOf(queue, 'ready', nowMs + 1);
-  return placesOf(queue, STANDING_OF[state]);
+function rangeOf({ queue, state, nowMs }: { queue: string; state: JobState; nowMs: number }): KeyRange {
+  if (state === 'due') return keysInState(queue, 'ready', 0, nowMs);
+  if (state === 'delayed') return keysInState(queue, 'ready', nowMs + 1);
+  return keysInState(queue, STORED_STATE[state]);
 }
 
-/** Time may have moved the begin of the range beyond the place where the last page ended. */
-function startAfter(after: string, range: PlaceRange, all: PlaceRange): { start: Buffer; exclusiveStart: boolean } {
+/** The range of due and delayed jobs moves with the time, so the last page may have ended before its start. */
+function startAfter(after: string, range: KeyRange, all: KeyRange): { start: Buffer; exclusiveStart: boolean } {
   const key = Buffer.from(after, 'base64url');
   if (key.compare(all.start) < 0 || key.compare(all.end) >= 0) {
-    throw new Refusal('invalid_value', 'that is no place in this listing of jobs');
+    throw new Refusal('invalid_value', 'the value of "after" does not belong to this listing of jobs');
   }
   const isInside = key.compare(range.start) >= 0;
   return { start: isInside ? key : range.start, exclusiveStart: isInside };
@@ -62,14 +61,14 @@ export function findJob(tables: Tables, queue: string, id: string, nowMs: number
 export function describeQueue(tables: Tables, queue: string, nowMs: number): QueueView {
   const { isPaused, counts } = readQueue(tables, queue);
   const { ready, waiting, leased, dead } = counts;
-  const due = ready === 0 ? 0 : tables.jobPlaces.getKeysCount(placesOf(queue, 'ready', 0, nowMs));
+  const due = ready === 0 ? 0 : tables.jobIndex.getKeysCount(keysInState(queue, 'ready', 0, nowMs));
   const states = { due, delayed: ready - due, waiting, leased, dead };
   return { queue, isPaused, counts: states, lagMs: lagOf(tables, queue, nowMs) };
 }
 
 function lagOf(tables: Tables, queue: string, nowMs: number): number {
-  for (const key of tables.jobPlaces.getKeys({ ...placesOf(queue, 'ready', 0, nowMs), limit: 1 })) {
-    return nowMs - timeAt(key);
+  for (const key of tables.jobIndex.getKeys({ ...keysInState(queue, 'ready', 0, nowMs), limit: 1 })) {
+    return nowMs - timeIn(key);
   }
   return 0;
 }

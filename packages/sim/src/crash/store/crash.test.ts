@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { FORMAT } from '@tidemark/store-embedded';
 import { temporaryFolder } from '@tidemark/testing/kit';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openTidemark } from './open-tidemark.ts';
@@ -66,7 +67,7 @@ describe(`${ROUNDS} kills of a working server, in one folder (${replayCommand({ 
 });
 
 describe('a folder whose creation was interrupted', () => {
-  const mark = { product: 'tidemark', engine: 'embedded', format: 1, state: 'new' };
+  const mark = { product: 'tidemark', engine: 'embedded', format: FORMAT, state: 'new' };
   const markText = `${JSON.stringify(mark, null, 2)}\n`;
 
   it.each<[when: string, files: Readonly<Record<string, string>>]>([

@@ -1,7 +1,7 @@
 import type { Store } from '@tidemark/core';
 import { type StoreEngine, storeContract, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterAll } from 'vitest';
-import { openEmbeddedStore } from './embedded-store.ts';
+import { openEmbeddedStore } from './open-store.ts';
 
 const trimStepMax = 7;
 const folders = new Map<Store, TemporaryFolder>();

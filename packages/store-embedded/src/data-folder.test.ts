@@ -15,8 +15,8 @@ import { join } from 'node:path';
 import type { Change } from '@tidemark/core';
 import { temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openEmbeddedStore } from './embedded-store.ts';
-import { FORMAT, UnusableFolder } from './folder.ts';
+import { FORMAT, UnusableFolder } from './data-folder.ts';
+import { openEmbeddedStore } from './open-store.ts';
 
 async function newFolder(): Promise<string> {
   const folder = await temporaryFolder();

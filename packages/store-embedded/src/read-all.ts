@@ -1,9 +1,9 @@
 import { ALL_JOURNALS, ALL_OBJECTS } from './keys.ts';
 import { MAP_BYTES, openTables } from './tables.ts';
 
-// Reads every page of the store named on the command line. A damaged store kills this process and no other.
+// Reads every page of the store file named on the command line. A damaged file can only crash this process.
 const [, , path] = process.argv;
-if (path === undefined) throw new Error('which store?');
+if (path === undefined) throw new Error('usage: read-all.js <store.mdb>');
 const { root, live, tombstones, index, ...others } = openTables(path, { mapBytes: MAP_BYTES, isReadOnly: true });
 let units = 0;
 for (const { value } of live.getRange(ALL_JOURNALS)) units += value.length;

@@ -18,54 +18,44 @@ import {
   timeProblem,
 } from '@tidemark/core/ports';
 import { DEAD_JOBS_PER_QUEUE_MAX, JOBS_PER_QUEUE_MAX, Refusal } from '@tidemark/protocol';
+import type { EngineContext } from '../engine-context.ts';
 import type { Tables } from '../tables.ts';
-import type { JobsBounds, JobsCall, JobsTask, Verdict } from './jobs-task.ts';
-import { readQueue } from './kept-queue.ts';
-import { firstIn, placesOf } from './places.ts';
+import { firstNumberIn, keysInState } from './job-keys.ts';
+import { readQueue } from './job-rows.ts';
+import type { JobsBounds, JobsCall, Verdict } from './jobs-task.ts';
 import { describeQueue, findJob, inspectJobs, queueNames } from './read-jobs.ts';
-
-/** The ways into the store that the jobs need. */
-export interface JobsStore {
-  /** The tables as they are now. */
-  read(): Tables;
-  /** Resolves when the task is done and on the disk. */
-  write(task: JobsTask): Promise<readonly unknown[]>;
-}
 
 export interface EmbeddedJobsOptions {
   readonly clock: Clock;
   readonly bounds?: Partial<JobsBounds>;
 }
 
-/** Calls about one queue, made at the same moment, that have not left yet. */
-interface Gathered {
+/** Calls about one queue, made in the same turn of the event loop, that are sent as one task. */
+interface CallBatch {
   readonly nowMs: number;
   readonly calls: JobsCall[];
   readonly answers: Promise<readonly unknown[]>;
-  /** Sends them off. */
-  readonly leave: () => void;
+  readonly send: () => void;
 }
 
 const QUEUE_FULL_RETRY_S = 30;
-/** Calls that travel together. */
 const CALLS_PER_TASK_MAX = 1_000;
-/** Sweeps before a look; each of them ends many leases. */
+/** Sweeps before a read; each of them ends many leases. */
 const SWEEPS_MAX = 1_000;
 
 /**
- * Jobs in the embedded store's own file and writer thread. So a job is as durable as a write and shares its flush, a
- * backup holds both, a reset empties both, and closing the store ends both. Nothing is kept in memory but who watches:
- * several processes may work on the same queues.
+ * Job queues in the file of the embedded store, written by its writer thread. A job is as durable as any write and shares
+ * its flush. Only the watchers are kept in memory: several processes may work on the same queues.
  */
 export class EmbeddedJobs implements Jobs {
-  readonly #store: JobsStore;
+  readonly #context: EngineContext;
   readonly #clock: Clock;
   readonly #bounds: JobsBounds;
   readonly #watchers = new Map<string, Set<() => void>>();
-  readonly #gathered = new Map<string, Gathered>();
+  readonly #batches = new Map<string, CallBatch>();
 
-  constructor(store: JobsStore, { clock, bounds }: EmbeddedJobsOptions) {
-    this.#store = store;
+  constructor(context: EngineContext, { clock, bounds }: EmbeddedJobsOptions) {
+    this.#context = context;
     this.#clock = clock;
     this.#bounds = { jobsPerQueueMax: JOBS_PER_QUEUE_MAX, deadPerQueueMax: DEAD_JOBS_PER_QUEUE_MAX, ...bounds };
   }
@@ -77,14 +67,14 @@ export class EmbeddedJobs implements Jobs {
   }
 
   async enqueueAll(queue: string, jobs: readonly NewJob[]): Promise<readonly string[]> {
-    insist(enqueueProblem(queue, jobs));
+    requireNoProblem(enqueueProblem(queue, jobs));
     if (jobs.length === 0) return [];
     const ids = (await this.#write(queue, { do: 'enqueue', jobs })) as readonly string[] | null;
     if (ids === null) {
       const detail = `the queue ${JSON.stringify(queue)} holds the ${this.#bounds.jobsPerQueueMax} jobs allowed`;
       throw new Refusal('queue_full', detail, [], QUEUE_FULL_RETRY_S);
     }
-    this.#tell(queue);
+    this.#notify(queue);
     return ids;
   }
 
@@ -94,14 +84,14 @@ export class EmbeddedJobs implements Jobs {
   }
 
   async leaseMany(queue: string, leaseMs: number, jobsMax: number): Promise<readonly LeasedJob[]> {
-    insist(leaseManyProblem(queue, leaseMs, jobsMax));
-    // Looking costs no write: a queue at rest can be asked as often as one likes.
-    if (!this.#isLeasing(queue) && !this.#mayLease(this.#store.read(), queue)) return [];
+    requireNoProblem(leaseManyProblem(queue, leaseMs, jobsMax));
+    // A queue without due jobs costs no write, so it can be polled often.
+    if (!this.#isLeasing(queue) && !this.#mayLease(this.#context.read(), queue)) return [];
     return (await this.#write(queue, { do: 'lease', leaseMs, jobsMax })) as readonly LeasedJob[];
   }
 
   async renew(job: LeasedJob, leaseMs: number): Promise<boolean> {
-    insist(leaseProblem(leaseMs));
+    requireNoProblem(leaseProblem(leaseMs));
     return (await this.#settle(job, { say: 'renew', leaseMs })) !== 'lease_lost';
   }
 
@@ -110,17 +100,17 @@ export class EmbeddedJobs implements Jobs {
   }
 
   async acknowledgeAll(queue: string, jobs: readonly LeasedJob[]): Promise<readonly boolean[]> {
-    insist(acknowledgeAllProblem(queue, jobs));
+    requireNoProblem(acknowledgeAllProblem(queue, jobs));
     if (jobs.length === 0) return [];
     const ids = jobs.map(({ id }) => id);
     const leases = jobs.map(({ lease }) => lease);
     const counted = (await this.#write(queue, { do: 'done', ids, leases })) as readonly boolean[];
-    this.#tell(queue);
+    this.#notify(queue);
     return counted;
   }
 
   async retry(job: LeasedJob, atMs: number, reason: string): Promise<'retrying' | 'dead' | 'lease_lost'> {
-    insist(timeProblem(atMs));
+    requireNoProblem(timeProblem(atMs));
     const outcome = await this.#settle(job, { say: 'retry', atMs, reason: keptReason(reason) });
     return outcome === 'settled' ? 'retrying' : outcome;
   }
@@ -134,27 +124,27 @@ export class EmbeddedJobs implements Jobs {
   }
 
   async pause(queue: string): Promise<void> {
-    insist(queueProblem(queue));
+    requireNoProblem(queueProblem(queue));
     await this.#write(queue, { do: 'pause', isPaused: true });
   }
 
   async resume(queue: string): Promise<void> {
-    insist(queueProblem(queue));
+    requireNoProblem(queueProblem(queue));
     await this.#write(queue, { do: 'pause', isPaused: false });
-    this.#tell(queue);
+    this.#notify(queue);
   }
 
   async revive(queue: string, id: string): Promise<boolean> {
-    insist(queueProblem(queue));
+    requireNoProblem(queueProblem(queue));
     const isRevived = (await this.#write(queue, { do: 'revive', id })) as boolean;
-    this.#tell(queue);
+    this.#notify(queue);
     return isRevived;
   }
 
   async remove(queue: string, id: string): Promise<boolean> {
-    insist(queueProblem(queue));
+    requireNoProblem(queueProblem(queue));
     const isRemoved = (await this.#write(queue, { do: 'remove', id })) as boolean;
-    this.#tell(queue);
+    this.#notify(queue);
     return isRemoved;
   }
 
@@ -163,28 +153,28 @@ export class EmbeddedJobs implements Jobs {
     state: JobState,
     list: { readonly after?: string; readonly limit: number },
   ): Promise<JobPage> {
-    insist(queueProblem(queue) ?? listProblem(list.limit));
+    requireNoProblem(queueProblem(queue) ?? listProblem(list.limit));
     const tables = await this.#swept(queue);
     return inspectJobs(tables, { queue, state, nowMs: this.#clock.nowMs() }, list);
   }
 
   async find(queue: string, id: string): Promise<JobView | null> {
-    insist(queueProblem(queue));
+    requireNoProblem(queueProblem(queue));
     return findJob(await this.#swept(queue), queue, id, this.#clock.nowMs());
   }
 
   async describe(queue: string): Promise<QueueView> {
-    insist(queueProblem(queue));
+    requireNoProblem(queueProblem(queue));
     return describeQueue(await this.#swept(queue), queue, this.#clock.nowMs());
   }
 
   async queues(): Promise<readonly string[]> {
-    return queueNames(this.#store.read());
+    return queueNames(this.#context.read());
   }
 
   watch(queue: string, onChange: () => void): () => void {
     const watchers = this.#watchers.get(queue) ?? new Set();
-    // Each call has an end of its own, also when the same function watches twice.
+    // A function of its own for each call, so that the same `onChange` can watch twice.
     const watcher = () => onChange();
     this.#watchers.set(queue, watchers.add(watcher));
     return () => {
@@ -199,86 +189,86 @@ export class EmbeddedJobs implements Jobs {
     if (isPaused) return false;
     return (
       isAhead(latestMs, nowMs) ||
-      firstIn(tables, placesOf(queue, 'ready', 0, nowMs)) !== null ||
-      firstIn(tables, placesOf(queue, 'leased', 0, nowMs)) !== null
+      firstNumberIn(tables, keysInState(queue, 'ready', 0, nowMs)) !== null ||
+      firstNumberIn(tables, keysInState(queue, 'leased', 0, nowMs)) !== null
     );
   }
 
   async #settle({ queue, id, lease }: LeasedJob, verdict: Verdict): Promise<'settled' | 'dead' | 'lease_lost'> {
     const outcome = await this.#write(queue, { do: 'settle', id, lease, verdict });
-    this.#tell(queue);
+    this.#notify(queue);
     return outcome as 'settled' | 'dead' | 'lease_lost';
   }
 
   /**
-   * The tables once no lease of the queue is kept that has run out. A disk that takes no write must not keep anybody
-   * from looking, so such a lease is then shown as it is kept.
+   * Returns the tables after the expired leases of the queue have ended. When the disk accepts no writes, it returns them
+   * as they are, so that reading still works.
    */
   async #swept(queue: string): Promise<Tables> {
     for (let count = 0; count < SWEEPS_MAX; count++) {
-      const tables = this.#store.read();
+      const tables = this.#context.read();
       const nowMs = this.#clock.nowMs();
       const isSetBack = isAhead(readQueue(tables, queue).latestMs ?? 0, nowMs);
-      if (!isSetBack && firstIn(tables, placesOf(queue, 'leased', 0, nowMs)) === null) return tables;
+      if (!isSetBack && firstNumberIn(tables, keysInState(queue, 'leased', 0, nowMs)) === null) return tables;
       try {
         await this.#write(queue, { do: 'sweep' });
       } catch {
         break;
       }
     }
-    return this.#store.read();
+    return this.#context.read();
   }
 
-  /** Sends off what was gathered: the store is about to close. */
+  /** Sends the calls that wait for the end of the turn: the store is about to close. */
   flush(): void {
-    for (const { leave } of [...this.#gathered.values()]) leave();
+    for (const { send } of [...this.#batches.values()]) send();
   }
 
   async #write(queue: string, call: JobsCall): Promise<unknown> {
-    const gathered = this.#gathering(queue);
-    const index = gathered.calls.push(call) - 1;
-    return (await gathered.answers)[index];
+    const batch = this.#openBatch(queue);
+    const index = batch.calls.push(call) - 1;
+    return (await batch.answers)[index];
   }
 
-  /** The calls about the queue that leave at the end of this turn of the event loop. */
-  #gathering(queue: string): Gathered {
+  /** Returns the batch of calls about the queue that is sent at the end of this turn of the event loop. */
+  #openBatch(queue: string): CallBatch {
     const nowMs = this.#clock.nowMs();
-    const known = this.#gathered.get(queue);
+    const known = this.#batches.get(queue);
     if (known !== undefined && known.nowMs === nowMs && known.calls.length < CALLS_PER_TASK_MAX) return known;
-    known?.leave();
-    const gathered = this.#gather(queue, nowMs);
-    this.#gathered.set(queue, gathered);
-    setImmediate(gathered.leave);
-    return gathered;
+    known?.send();
+    const batch = this.#newBatch(queue, nowMs);
+    this.#batches.set(queue, batch);
+    setImmediate(batch.send);
+    return batch;
   }
 
-  #gather(queue: string, nowMs: number): Gathered {
+  #newBatch(queue: string, nowMs: number): CallBatch {
     const calls: JobsCall[] = [];
     let resolve: (answers: Promise<readonly unknown[]>) => void = () => undefined;
     const answers = new Promise<readonly unknown[]>((settle) => {
       resolve = settle;
     });
-    let hasLeft = false;
-    const leave = () => {
-      if (hasLeft) return;
-      hasLeft = true;
-      if (this.#gathered.get(queue)?.calls === calls) this.#gathered.delete(queue);
-      resolve(this.#store.write({ calls, queue, nowMs, bounds: this.#bounds }));
+    let isSent = false;
+    const send = () => {
+      if (isSent) return;
+      isSent = true;
+      if (this.#batches.get(queue)?.calls === calls) this.#batches.delete(queue);
+      resolve(this.#context.write({ kind: 'jobs', task: { calls, queue, nowMs, bounds: this.#bounds } }));
     };
-    return { nowMs, calls, answers, leave };
+    return { nowMs, calls, answers, send };
   }
 
-  /** Whether somebody has just looked and found something to lease. */
+  /** True: another call of this turn already leases from the queue, so there is no need to look first. */
   #isLeasing(queue: string): boolean {
-    const gathered = this.#gathered.get(queue);
-    return gathered !== undefined && gathered.calls.at(-1)?.do === 'lease' && gathered.nowMs === this.#clock.nowMs();
+    const batch = this.#batches.get(queue);
+    return batch !== undefined && batch.calls.at(-1)?.do === 'lease' && batch.nowMs === this.#clock.nowMs();
   }
 
-  #tell(queue: string): void {
+  #notify(queue: string): void {
     for (const onChange of [...(this.#watchers.get(queue) ?? [])]) onChange();
   }
 }
 
-function insist(problem: string | null): void {
+function requireNoProblem(problem: string | null): void {
   if (problem !== null) throw new RangeError(problem);
 }

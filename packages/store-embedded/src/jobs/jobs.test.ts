@@ -7,7 +7,7 @@ import {
   temporaryFolder,
 } from '@tidemark/testing';
 import { afterAll } from 'vitest';
-import { openEmbeddedStore } from '../embedded-store.ts';
+import { openEmbeddedStore } from '../open-store.ts';
 
 const folders = new Map<OpenJobs, TemporaryFolder>();
 

@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import type { Tables } from './tables.ts';
+
+// The table `meta`: the epoch of the store, and counters that go on across a reset.
+
+export type Counter = 'partition' | 'document' | 'entry_version' | 'job' | 'lease';
+
+export function storeEpoch(tables: Tables): string {
+  const epoch = tables.meta.get('epoch');
+  if (epoch === undefined) throw new Error('the store has no epoch');
+  return epoch;
+}
+
+export function lastNumber(tables: Tables, counter: Counter): number {
+  return Number(tables.meta.get(counter) ?? '0');
+}
+
+// Writing: these run in the writer's transaction
+
+export function newId(): string {
+  return randomBytes(8).toString('base64url');
+}
+
+export function setEpoch(tables: Tables, epoch: string): string {
+  tables.meta.put('epoch', epoch);
+  return epoch;
+}
+
+/** Returns a number that was never given before. */
+export function nextNumber(tables: Tables, counter: Counter): number {
+  return nextNumbers(tables, counter, 1);
+}
+
+/** Returns the first of `count` consecutive numbers that were never given before. */
+export function nextNumbers(tables: Tables, counter: Counter, count: number): number {
+  const last = lastNumber(tables, counter);
+  tables.meta.put(counter, String(last + count));
+  return last + 1;
+}
+
+/** Makes all numbers given from now on higher than `atLeast`. */
+export function raiseNumber(tables: Tables, counter: Counter, atLeast: number): void {
+  if (lastNumber(tables, counter) < atLeast) tables.meta.put(counter, String(atLeast));
+}
