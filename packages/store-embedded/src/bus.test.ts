@@ -6,7 +6,7 @@ import { temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedBus } from './bus.ts';
 
-/** One who listens in a folder, and can wait for what comes. */
+/** A bus on the folder that records what it hears and can wait for a number of texts. */
 async function joinAt(folder: string) {
   const heard: string[] = [];
   let wake: () => void = () => undefined;
@@ -30,7 +30,7 @@ async function newFolder(...inside: readonly string[]): Promise<string> {
   return path;
 }
 
-it('[MANY-15] processes that share a data folder hear each other, whoever came first', async () => {
+it('[MANY-15] processes that share a data folder hear each other, whichever started first', async () => {
   const folder = await newFolder();
   const all = [await joinAt(folder), await joinAt(folder), await joinAt(folder)];
   for (const [index, { bus }] of all.entries()) bus.publish(`from ${index}`);
@@ -40,7 +40,7 @@ it('[MANY-15] processes that share a data folder hear each other, whoever came f
   expect(all.map(({ heard }) => heard.length)).toEqual([2, 2, 2]);
 });
 
-it('[MANY-15] who starts at the same moment is found as well', async () => {
+it('[MANY-15] processes that start at the same moment find each other', async () => {
   const folder = await newFolder();
   const [one, two] = await Promise.all([joinAt(folder), joinAt(folder)]);
   one.bus.publish('first');
@@ -48,7 +48,7 @@ it('[MANY-15] who starts at the same moment is found as well', async () => {
   await Promise.all([one.hears('second'), two.hears('first')]);
 });
 
-it('[MANY-15] what was said last before closing arrives, and nothing is left behind', async () => {
+it('[MANY-15] texts published right before closing arrive, and closing leaves no socket behind', async () => {
   const folder = await newFolder();
   const [one, two] = [await joinAt(folder), await joinAt(folder)];
   one.bus.publish('early');
@@ -60,7 +60,7 @@ it('[MANY-15] what was said last before closing arrives, and nothing is left beh
   expect(readdirSync(join(folder, 'bus'))).toEqual([]);
 });
 
-it('[MANY-15] what a killed process has left is cleared away', async () => {
+it('[MANY-15] the socket of a killed process is removed', async () => {
   const folder = await newFolder();
   const bus = new URL('../dist/bus.js', import.meta.url).href;
   const script = `import { openEmbeddedBus } from ${JSON.stringify(bus)};
@@ -79,7 +79,7 @@ it('[MANY-15] what a killed process has left is cleared away', async () => {
   expect(readdirSync(join(folder, 'bus'))).toHaveLength(2);
 });
 
-it('[MANY-15] who was cleared away by somebody is found again', async () => {
+it('[MANY-15] a process whose socket was removed listens again and is found', async () => {
   const folder = await newFolder();
   const one = await joinAt(folder);
   rmSync(join(folder, 'bus'), { recursive: true });
@@ -91,14 +91,14 @@ it('[MANY-15] who was cleared away by somebody is found again', async () => {
   await one.hears('here');
 });
 
-it('[MANY-15] a path that is too long for a socket is no hindrance', async () => {
+it('[MANY-15] the bus works when the path of the data folder is too long for a socket', async () => {
   const folder = await newFolder('a'.repeat(80), 'b'.repeat(80));
   const [one, two] = [await joinAt(folder), await joinAt(folder)];
   one.bus.publish('far away');
   await two.hears('far away');
 });
 
-it('[MANY-15] a place that others may open is not used', async () => {
+it('[MANY-15] a socket folder that other users may open is refused', async () => {
   const folder = await newFolder();
   mkdirSync(join(folder, 'bus'));
   chmodSync(join(folder, 'bus'), 0o777);

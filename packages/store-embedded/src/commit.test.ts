@@ -20,12 +20,12 @@ async function commit(store: Store, changes: Change[], seen?: PartitionState) {
   return store.commit({ partition, changes, guards: [], ...(seen === undefined ? {} : { seen }) });
 }
 
-describe('commits that say what state they saw', () => {
-  it('[EMB-7] are believed only while the partition is still in that state', async () => {
+describe('commits that name the state they saw', () => {
+  it('[EMB-7] a commit skips its checks only while the partition is still in the state it names', async () => {
     const store = await openStore();
     const empty = await store.partition(partition);
     expect(await commit(store, [born('1')], empty)).toMatchObject({ status: 'committed', state: { size: 1 } });
-    // Somebody else was faster: the same objects must be looked at.
+    // Another commit came first, so the objects are checked.
     expect(await commit(store, [born('2'), born('1')], empty)).toEqual({ status: 'conflict' });
     const one = await store.partition(partition);
     expect(await commit(store, [born('2')], one)).toMatchObject({
@@ -40,7 +40,7 @@ describe('commits that say what state they saw', () => {
   });
 });
 
-it('[EMB-11] what somebody else has committed is seen by whoever reads after hearing of it', async () => {
+it('[EMB-11] a read that follows the news of a commit by another process sees that commit', async () => {
   const folder = await temporaryFolder();
   const [one, other] = [
     await openEmbeddedStore({ folder: folder.path }),
@@ -52,7 +52,7 @@ it('[EMB-11] what somebody else has committed is seen by whoever reads after hea
     await folder.remove();
   });
   for (let round = 1; round <= 200; round++) {
-    // A look right before, whose state must not be the one that is shown afterwards.
+    // A read right before the commit, whose state must not be used afterwards.
     expect((await other.partition(partition)).head).toBe(round - 1);
     await commit(one, [born(`${round}`)]);
     expect((await other.partition(partition)).head).toBe(round);

@@ -44,7 +44,7 @@ function setFormat(folder: string, format: number): void {
   writeFileSync(file, readFileSync(file, 'utf8').replace(`"format": ${FORMAT}`, `"format": ${format}`));
 }
 
-/** Everything in the folder; LMDB's lock file holds nothing that outlives a process. */
+/** Digests of all files in the folder except LMDB's lock file. */
 function contentOf(folder: string): Record<string, string> {
   const names = readdirSync(folder).filter((name) => !name.endsWith('-lock'));
   return Object.fromEntries(
@@ -70,7 +70,7 @@ async function refusalOf(folder: string): Promise<string> {
 }
 
 describe('data folders', () => {
-  it('[FOLDER-7] what lies in a data folder and in a backup is for its owner alone, also where it was open before', async () => {
+  it('[FOLDER-7] data folders and backups are readable by their owner alone, also when their files were open before', async () => {
     const folder = await filledFolder();
     const backup = await newFolder();
     const modes = (of: string) =>
@@ -88,7 +88,7 @@ describe('data folders', () => {
     expect(modes(backup)).toEqual(['700', '600', '600']);
   });
 
-  it('[FOLDER-1] a missing or empty folder becomes a store, and one begun but never finished too', async () => {
+  it('[FOLDER-1] a missing folder, an empty one, and one whose creation was interrupted become a store', async () => {
     const folder = await newFolder();
     const store = await openEmbeddedStore({ folder });
     const epoch = await store.epoch();
@@ -173,7 +173,7 @@ describe('data folders', () => {
     await healed.close();
   });
 
-  it('[FOLDER-5] a backup needs a folder of its own, and without its mark it is none', async () => {
+  it('[FOLDER-5] a backup needs an empty folder, and a folder without a manifest is no backup', async () => {
     const folder = await filledFolder();
     const store = await openEmbeddedStore({ folder });
     onTestFinished(() => store.close());

@@ -5,7 +5,7 @@ const plenty = () => 10 ** 12;
 const engineError = (message: string) => Object.assign(new Error(message), { code: 5 });
 
 describe('failures of the engine', () => {
-  it('[EMB-6] a full disk is told from a broken one, and both from a bug', () => {
+  it('[EMB-6] a failure is classified as a full disk, a failing disk or a bug', () => {
     for (const message of ['MDB_MAP_FULL: x', 'No space left on device', 'Disk quota exceeded', 'File too large']) {
       expect(failureOf(engineError(message), plenty)).toEqual({ kind: 'full', message });
     }

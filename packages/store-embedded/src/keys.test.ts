@@ -32,7 +32,7 @@ const TEXTS = [
 ];
 
 describe('keys', () => {
-  it('[KEY-1] no two different tuples meet, whatever their texts contain', () => {
+  it('[KEY-1] two different tuples never have the same key, whatever their texts contain', () => {
     const tuples: KeyPart[][] = [];
     for (const first of TEXTS) {
       tuples.push([first]);
@@ -46,7 +46,7 @@ describe('keys', () => {
     for (const tuple of tuples) expect(textsOf(keyOf(...tuple))).toEqual(tuple);
   });
 
-  it('[KEY-1] a tuple is looked up by the very bytes it is kept under, however they are handed over', () => {
+  it('[KEY-1] the look-up key of a tuple has the same bytes as its stored key, as text and as a buffer', () => {
     const long = 'x'.repeat(300);
     const tuples = TEXTS.flatMap((text) => [[text], ['user', text], [text, 'user', ''], [long, long, long, text]]);
     const target = Buffer.alloc(2_000, 0xee);
@@ -54,7 +54,7 @@ describe('keys', () => {
       const end = tupleEncoder.writeKey(lookUpKey(...tuple), target, 3);
       expect(target.subarray(3, end)).toEqual(keyOf(...tuple));
       const read = tupleEncoder.readKey(target, 3, end);
-      // The library reads the next key to the same place.
+      // The library reads the next key into the same memory.
       target.fill(0xee);
       expect(read).toEqual(keyOf(...tuple));
     }
@@ -73,7 +73,7 @@ describe('keys', () => {
     }
   });
 
-  it('[KEY-3] numbers sort and come back exactly, to the largest and not beyond', () => {
+  it('[KEY-3] numbers sort and are read back exactly up to 2^48 − 1, and larger ones are refused', () => {
     const numbers = [0, 1, 255, 256, 65_535, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 40 + 7, NUMBER_MAX];
     const keys = numbers.map((number) => keyOf(number));
     expect(keys.map((key) => readNumber(key, 0))).toEqual(numbers);
@@ -86,7 +86,7 @@ describe('keys', () => {
     expect(journalKeyEncoder.readKey(bytes, 3)).toEqual([7, NUMBER_MAX]);
   });
 
-  it('[KEY-1] object keys keep partitions and ids apart and come back exactly', () => {
+  it('[KEY-1] object keys of different partitions and ids differ and are read back exactly', () => {
     const bytes = Buffer.alloc(600);
     const keys = new Set<string>();
     for (const partition of [0, 1, 256, NUMBER_MAX]) {

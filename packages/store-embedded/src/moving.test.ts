@@ -29,7 +29,7 @@ movingContract('the embedded store', {
   jobs: (store, clock) => (store as EmbeddedStore).jobs({ clock }),
 });
 
-describe('a folder', () => {
+describe('data folders of a migration', () => {
   async function newFolder(): Promise<string> {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
@@ -40,7 +40,7 @@ describe('a folder', () => {
     await (await openEmbeddedStore({ folder, opening })).close();
   };
 
-  it('[MIGRATE-4] is marked as incomplete before anything is in it, and is cleaned only on demand', async () => {
+  it('[MIGRATE-4] a target is marked as incomplete before anything is written, and is cleaned only on demand', async () => {
     const folder = await newFolder();
     const store = await openEmbeddedStore({ folder, opening: TARGET });
     expect(JSON.parse(readFileSync(join(folder, 'tidemark.json'), 'utf8'))).toMatchObject({ state: 'incomplete' });
@@ -57,7 +57,7 @@ describe('a folder', () => {
     await openAndClose(folder, { as: 'server' });
   });
 
-  it('[MIGRATE-4] that is not empty is no target, with --clean or without, and is left untouched', async () => {
+  it('[MIGRATE-4] a folder that is not empty is refused as a target, with or without --clean, and left untouched', async () => {
     const folder = await newFolder();
     mkdirSync(folder);
     writeFileSync(join(folder, 'holiday.jpg'), '');
@@ -73,7 +73,7 @@ describe('a folder', () => {
     await openAndClose(used, { as: 'server' });
   });
 
-  it('[MIGRATE-4] that was moved is read again only on demand, and a backup or nothing at all is no source', async () => {
+  it('[MIGRATE-4] a moved folder is a source only on demand, and a backup or an empty folder is refused as a source', async () => {
     const folder = await newFolder();
     await expect(openAndClose(folder, { as: 'source', isMovedAllowed: true })).rejects.toThrow(/not a Tidemark data/);
     expect(existsSync(folder)).toBe(false);
@@ -102,10 +102,12 @@ describe('a folder', () => {
     await openAndClose(folder, { as: 'source', isMovedAllowed: false });
   });
 
-  it('[MIGRATE-4] that was not opened to be filled is not filled', async () => {
+  it('[MIGRATE-4] a store that was not opened as a target refuses imports', async () => {
     const store = await openEmbeddedStore({ folder: await newFolder() });
     onTestFinished(() => store.close());
-    await expect(store.beginImport({ epoch: 'e', lastVersion: 1 })).rejects.toThrow(/not opened to be filled/);
-    await expect(store.import([])).rejects.toThrow(/not opened to be filled/);
+    await expect(store.beginImport({ epoch: 'e', lastVersion: 1 })).rejects.toThrow(
+      /only a store that was opened as the target/,
+    );
+    await expect(store.import([])).rejects.toThrow(/only a store that was opened as the target/);
   });
 });

@@ -8,7 +8,7 @@ import { collectingLog, Dice, seededRandom, settableClock, temporaryFolder, weak
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
 
-/** A built program in a process of its own, which speaks in lines of JSON. */
+/** A built program in a process of its own that prints lines of JSON. */
 class Child<Line> {
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
@@ -20,7 +20,7 @@ class Child<Line> {
     this.#process = spawn(process.execPath, [program, JSON.stringify(orders)], { stdio: [...stdio] });
     this.#ended = once(this.#process, 'close');
     this.#process.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      // A line that a kill has cut short was never said.
+      // A line that was cut short by a kill is ignored.
       const lines = (this.#unfinished + text).split('\n');
       this.#unfinished = lines.pop() ?? '';
       for (const line of lines) onLine(JSON.parse(line) as Line);
@@ -36,7 +36,7 @@ class Child<Line> {
     await this.#ended;
   }
 
-  /** Lets it end in good order; gives the exit code. */
+  /** Asks the process to end. Resolves with its exit code. */
   async end(): Promise<number | null> {
     this.#process.stdin?.end();
     await this.#ended;
@@ -63,7 +63,7 @@ interface LaneRecord {
   underWay: number | null;
 }
 
-/** What one process has said so far. */
+/** What one process has printed so far. */
 class Neighbour {
   readonly name: string;
   readonly lanes: Readonly<Record<Lane, LaneRecord>>;
@@ -156,7 +156,7 @@ class Reader {
     this.tidemark = tidemark;
   }
 
-  /** Begins a read right now and remembers whether it saw what was acknowledged. */
+  /** Begins a read at once and records whether it saw what was acknowledged. */
   expectToSee({ name }: Neighbour, line: NeighbourLine): void {
     this.#reads.push(line.lane === 'append' ? this.#seeText(name, line) : this.#seeObject(name, line));
   }
@@ -176,7 +176,7 @@ class Reader {
     if (!isSeen || new Set(seen).size > 1) this.unseen.push(`${name} ${lane} ${number}: ${seen.join()}, ${state.head}`);
   }
 
-  /** Looks at the heads and lets the devices follow, page by page, until told to stop. */
+  /** Reads the heads and lets the devices pull, page by page, until it is told to stop. */
   async watch(): Promise<void> {
     const heads = { Catalog: 0, Notes: 0 };
     while (this.#isWatching) {
@@ -311,7 +311,7 @@ describe('processes that work on one store', () => {
     };
   });
 
-  it('[PROC-1] no process fails, and those that may finish do so in good order', () => {
+  it('[PROC-1] no process fails, and those that are not killed exit with code 0', () => {
     expect(neighbourhood.all.map(({ failure }) => failure)).toEqual(neighbourhood.all.map(() => null));
     expect(neighbourhood.exitCodes).toEqual([0, 0]);
   });
@@ -326,7 +326,7 @@ describe('processes that work on one store', () => {
     }
   });
 
-  it('[PROC-1] no addition to a document is lost, doubled or out of order', async () => {
+  it('[PROC-1] no addition to a document is lost, repeated or out of order', async () => {
     const view = await neighbourhood.reader.tidemark.readDocument({ kind: 'server' }, 'log');
     const entries = view.type === 'text' ? view.text.split(';').slice(0, -1) : [];
     for (const { name, lanes } of neighbourhood.all) {
@@ -354,7 +354,7 @@ describe('processes that work on one store', () => {
     expect(neighbourhood.reader.unseen).toEqual([]);
   });
 
-  it('[PROC-3] heads never go back, and devices that follow meanwhile come to hold the document', async () => {
+  it('[PROC-3] heads never decrease, and devices that pull meanwhile end up with the whole document', async () => {
     const { reader } = neighbourhood;
     expect(reader.setbacks).toEqual([]);
     for (const [source, document] of [
@@ -368,7 +368,7 @@ describe('processes that work on one store', () => {
     }
   });
 
-  it('[PROC-4] a process that is killed leaves whole batches behind, and the others have gone on', () => {
+  it('[PROC-4] a killed process leaves only whole batches behind, and the others continue', () => {
     for (const neighbour of neighbourhood.all) {
       const batch = [...shared].filter(([id]) => id.startsWith(`${neighbour.name}-`));
       const numbers = [...new Set(batch.map(([, { number }]) => number))];
@@ -378,7 +378,7 @@ describe('processes that work on one store', () => {
     }
   });
 
-  it('[PROC-4] and nothing is unsound afterwards', async () => {
+  it('[PROC-4] verify finds nothing after processes were killed', async () => {
     const findings = [];
     for await (const finding of neighbourhood.reader.tidemark.verify()) findings.push(finding);
     expect(findings).toEqual([]);
@@ -386,11 +386,11 @@ describe('processes that work on one store', () => {
 });
 
 const HUGE_BATCH_OBJECTS = 30_000;
-/** A small write that takes this long waits for somebody. */
+/** A small write that takes this long was waiting for another process. */
 const STUCK_MS = 150;
 
 describe('a process that is killed while all others wait for it', () => {
-  it('[PROC-4] holds nobody up: their writes go on at once', async () => {
+  it('[PROC-4] a process that is killed while the others wait for it does not hold them up', async () => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
     const { tidemark } = await openReader(folder.path);
@@ -433,7 +433,7 @@ class Newcomer {
 }
 
 describe('processes that open a new folder at the same moment', () => {
-  it('[PROC-5] all succeed and agree on the epoch', async () => {
+  it('[PROC-5] processes that open a new folder at the same moment all succeed and agree on the epoch', async () => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
     const newcomers = Array.from({ length: NEWCOMERS }, () => new Newcomer());

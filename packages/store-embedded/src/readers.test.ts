@@ -6,17 +6,17 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
 import { MAP_BYTES, openTables } from './tables.ts';
 
-/** Opens the store, begins to read, says so, and waits to be killed. */
+/** A program that opens the store, begins a read transaction, prints a line, and waits to be killed. */
 const READER = `
   const { openTables, MAP_BYTES } = await import(process.argv[1]);
   const tables = openTables(process.argv[2], { mapBytes: MAP_BYTES });
   tables.root.useReadTransaction();
-  tables.facts.get('epoch');
+  tables.meta.get('epoch');
   console.log('reading');
   setTimeout(() => {}, 600_000);
 `;
 
-it('[EMB-8] the place of a reader that died with its process is cleared while the store is open', async () => {
+it('[EMB-8] the slot of a reader that died with its process is cleared while the store is open', async () => {
   const folder = await temporaryFolder();
   const store = await openEmbeddedStore({ folder: folder.path, readerCheckMs: 20 });
   const file = join(folder.path, 'store.mdb');

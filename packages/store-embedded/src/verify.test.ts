@@ -13,10 +13,10 @@ const shared = { source: 'Product', user: null };
 interface Bench {
   readonly store: Store;
   readonly tables: Tables;
-  readonly kept: PartitionRow;
+  readonly row: PartitionRow;
 }
 
-/** A store with live and deleted objects and documents, and a back door to its tables. */
+/** A store with live and deleted objects and documents, and its tables to be damaged. */
 async function bench(): Promise<Bench> {
   const folder = await temporaryFolder();
   onTestFinished(folder.remove);
@@ -31,8 +31,8 @@ async function bench(): Promise<Bench> {
   await tidemark.pushDeletes({ source: 'Product', objects: ['2', '3'] });
   await store.trim(shared, 5);
   await tidemark.writeDocument({ kind: 'server' }, 'd', { data: { 1: { a: 1 } } });
-  const kept = JSON.parse(tables.partitions.get(partitionName(shared)) ?? '') as PartitionRow;
-  return { store, tables, kept };
+  const row = JSON.parse(tables.partitions.get(partitionName(shared)) ?? '') as PartitionRow;
+  return { store, tables, row };
 }
 
 async function findings(store: Store): Promise<Finding[]> {
@@ -41,20 +41,20 @@ async function findings(store: Store): Promise<Finding[]> {
   return found;
 }
 
-function rewrite({ tables, kept }: Bench, over: Partial<PartitionRow>): void {
-  tables.partitions.putSync(partitionName(shared), JSON.stringify({ ...kept, ...over }));
+function rewrite({ tables, row }: Bench, over: Partial<PartitionRow>): void {
+  tables.partitions.putSync(partitionName(shared), JSON.stringify({ ...row, ...over }));
 }
 
-/** Puts another text, or none, where a record of the first run stands. */
-function exchange({ tables, kept }: Bench, seq: number, text: string | null): void {
-  const records = decodeRun(tables.live.get([kept.number, 4]) as Buffer, 4);
+/** Replaces the record with this seq in the first run, or removes it. */
+function exchange({ tables, row }: Bench, seq: number, text: string | null): void {
+  const records = decodeRun(tables.live.get([row.number, 4]) as Buffer, 4);
   const bytes = Buffer.from(text ?? '');
   const others = records.filter((record) => record.seq !== seq);
   const all = text === null ? others : [...others, { seq, bytes, units: bytes.length }];
-  tables.live.putSync([kept.number, 4], encodeRun(all, 4));
+  tables.live.putSync([row.number, 4], encodeRun(all, 4));
 }
 
-/** What is done behind the store's back, and the problems verify must name. */
+/** What is done to the tables, and the problems that verify must name. */
 const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['problem'][] }> = {
   'a wrong size': { harm: (bench) => rewrite(bench, { size: 3 }), problems: ['wrong_size'] },
   'a wrong number of bytes': { harm: (bench) => rewrite(bench, { bytes: 9 }), problems: ['wrong_size'] },
@@ -75,19 +75,19 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
     problems: ['unreadable', 'wrong_size', 'wrong_checksum'],
   },
   'a torn run': {
-    harm: ({ tables, kept }) => tables.live.putSync([kept.number, 4], Buffer.from([0, 2, 0, 9, 0, 3, 0])),
+    harm: ({ tables, row }) => tables.live.putSync([row.number, 4], Buffer.from([0, 2, 0, 9, 0, 3, 0])),
     problems: ['unreadable', 'missing_from_journal', 'missing_from_journal', 'wrong_size', 'wrong_checksum'],
   },
   'a lost index entry': {
-    harm: ({ tables, kept }) => tables.index.removeSync([kept.number, '4']),
+    harm: ({ tables, row }) => tables.index.removeSync([row.number, '4']),
     problems: ['missing_from_index'],
   },
-  'an index entry of nothing': {
-    harm: ({ tables, kept }) => tables.index.putSync([kept.number, 'ghost'], Buffer.alloc(14, 1)),
+  'an index entry without a record': {
+    harm: ({ tables, row }) => tables.index.putSync([row.number, 'ghost'], Buffer.alloc(14, 1)),
     problems: ['missing_from_journal'],
   },
   'a lost tombstone': {
-    harm: ({ tables, kept }) => tables.tombstones.removeSync([kept.number, 6]),
+    harm: ({ tables, row }) => tables.tombstones.removeSync([row.number, 6]),
     problems: ['missing_from_journal', 'wrong_size'],
   },
   'a record of no partition': {
@@ -103,12 +103,12 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
 };
 
 describe('verify', () => {
-  it('[VERIFY-1] finds nothing in a sound store', async () => {
+  it('[VERIFY-1] verify finds nothing in a sound store', async () => {
     const { store } = await bench();
     expect(await findings(store)).toEqual([]);
   });
 
-  it.each(Object.entries(DAMAGE))('[VERIFY-2] names %s', async (_name, { harm, problems }) => {
+  it.each(Object.entries(DAMAGE))('[VERIFY-2] verify names %s', async (_name, { harm, problems }) => {
     const made = await bench();
     harm(made);
     const found = await findings(made.store);

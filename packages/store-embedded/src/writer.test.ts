@@ -25,7 +25,7 @@ async function openIn(): Promise<{ store: Store; folder: string }> {
 }
 
 describe('the writer thread', () => {
-  it('[EMB-1] a commit of many messages is one step', async () => {
+  it('[EMB-1] a commit that is sent in many messages is one atomic step', async () => {
     const { store } = await openIn();
     const changes = objects(9_001, 10);
     const large = store.commit({ partition, changes, guards: [] });
@@ -54,7 +54,7 @@ describe('the writer thread', () => {
     expect(await store.partition(partition)).toMatchObject({ head: 9_001 });
   });
 
-  it('[EMB-2] a disk that takes no more refuses the write, keeps what is there and goes on', async () => {
+  it('[EMB-2] a write to a full disk is refused, stored data stays, and small writes and reads continue', async () => {
     const { folder } = await openIn();
     const program = `
       const { openEmbeddedStore } = await import(${JSON.stringify(BUILT)});
@@ -75,7 +75,7 @@ describe('the writer thread', () => {
       console.log(JSON.stringify({ codes, isSame, names: await store.statNames() }));
       await store.close();
     `;
-    // A limit on the size of files stands in for the disk.
+    // A limit on the size of files simulates a full disk.
     const shell = [
       '-c',
       `trap '' XFSZ; ulimit -f 4096; exec "$0" --input-type=module -e "$1"`,
@@ -89,7 +89,7 @@ describe('the writer thread', () => {
     });
   });
 
-  it('[EMB-12] on a full disk users, sources and everything can be deleted, and then there is room again', async () => {
+  it('[EMB-12] on a full disk users, sources and everything can be deleted, and the freed room is used again', async () => {
     const { folder } = await openIn();
     const program = `
       const { openEmbeddedStore } = await import(${JSON.stringify(BUILT)});
@@ -135,12 +135,12 @@ describe('the writer thread', () => {
       program,
     ];
     const { stdout, stderr } = spawnSync('bash', shell, { encoding: 'utf8' });
-    // What LMDB says of a full disk would be no JSON in the log of a server.
+    // LMDB's own message about a full disk would be a line in a server's log that is not JSON.
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toEqual({ grew: true, sizes: [] });
   });
 
-  it('[EMB-13] what the engine says of a failed write is for the log, not for callers', async () => {
+  it('[EMB-13] the message of the engine about a failed write is logged and not sent to callers', async () => {
     const { folder } = await openIn();
     const program = `
       const { openEmbeddedStore } = await import(${JSON.stringify(BUILT)});
@@ -162,7 +162,7 @@ describe('the writer thread', () => {
     });
   });
 
-  it('[EMB-3] a task that cannot be applied fails alone, not those that share its transaction', async () => {
+  it('[EMB-3] a task that cannot be applied fails alone, and those that share its transaction succeed', async () => {
     const { store } = await openIn();
     const twice: Change = { id: '1', record: '"1":{"a":1}', checksum: 1 };
     const results = await Promise.allSettled([
@@ -174,7 +174,7 @@ describe('the writer thread', () => {
     expect(await store.partition(partition)).toMatchObject({ head: 2, size: 2 });
   });
 
-  it('[EMB-4] closing finishes what was asked before, and refuses what comes after', async () => {
+  it('[EMB-4] closing finishes the writes that were sent before and refuses later calls', async () => {
     const { store, folder } = await openIn();
     const asked = [store.commit({ partition, changes: objects(5_000, 10), guards: [] }), store.trim(partition, 1)];
     const closing = store.close();
@@ -188,7 +188,7 @@ describe('the writer thread', () => {
     await again.close();
   });
 
-  it('[EMB-5] writes asked for at once share a transaction and its flush', async () => {
+  it('[EMB-5] concurrent writes share a transaction and its flush', async () => {
     const { store, folder } = await openIn();
     const tables = openTables(join(folder, 'store.mdb'), { mapBytes: MAP_BYTES });
     onTestFinished(() => tables.root.close());
@@ -204,7 +204,7 @@ describe('the writer thread', () => {
 });
 
 describe('a writer thread that dies', () => {
-  /** A store, and the thread that writes for it, as the process sees it. */
+  /** A store and its writer thread. */
   async function openWithThread() {
     let thread: Worker | null = null;
     const notice = (worker: Worker) => {
@@ -220,14 +220,14 @@ describe('a writer thread that dies', () => {
     store.commit({ partition, changes: [{ id, record: `"${id}":{"a":1}`, checksum: 1 }], guards: [] });
 
   it.each([
-    ['of an error', (thread: Worker) => thread.postMessage({ kind: 'nonsense' })],
-    ['without a word', (thread: Worker) => void thread.terminate()],
-  ])('[EMB-9] %s takes the store with it: everything is refused, and nothing hangs', async (_how, kill) => {
+    ['throws an error', (thread: Worker) => thread.postMessage({ kind: 'nonsense' })],
+    ['is terminated', (thread: Worker) => void thread.terminate()],
+  ])('[EMB-9] a store whose writer thread %s refuses every call, and nothing hangs', async (_how, kill) => {
     const { store, thread } = await openWithThread();
     expect(await write(store)).toMatchObject({ status: 'committed' });
     const ended = new Promise((resolve) => thread.once('exit', resolve));
     kill(thread);
-    // Asked while the thread dies: it is answered one way or the other.
+    // Calls made while the thread dies are answered with a result or a refusal.
     const between = write(store, 'between').then(
       () => 'committed',
       (error: { readonly code: string }) => error.code,
@@ -245,7 +245,7 @@ describe('a writer thread that dies', () => {
     for (const promise of asked) expect(await refusalOf(promise)).toBe('store_unavailable');
   });
 
-  it('[EMB-9] loses nothing that was acknowledged: the store opened again has it', async () => {
+  it('[EMB-9] a store that is opened again after its writer died has everything that was acknowledged', async () => {
     const { store, folder, thread } = await openWithThread();
     for (let number = 0; number < 20; number++) await write(store, `o${number}`);
     await thread.terminate();

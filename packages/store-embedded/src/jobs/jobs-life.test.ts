@@ -26,7 +26,7 @@ async function bench(): Promise<Bench> {
   return { folder: folder.path, store, clock, jobs: store.jobs({ clock }) };
 }
 
-/** A way to the tables behind the store's back. */
+/** Opens the tables of the store a second time. */
 function backDoor({ folder }: Bench): Tables {
   const tables = openTables(join(folder, 'store', 'store.mdb'), { mapBytes: MAP_BYTES });
   onTestFinished(() => tables.root.close());
@@ -47,7 +47,7 @@ async function findings(store: EmbeddedStore): Promise<Finding[]> {
 }
 
 describe('jobs in the embedded store', () => {
-  it('[JOB-24] a reset empties them, and what was leased before means nothing afterwards', async () => {
+  it('[JOB-24] a reset removes all jobs, and leases from before it are lost', async () => {
     const { store, jobs } = await bench();
     const ids = await jobs.enqueueAll('q', [job('a', { order: 'x' }), job('b', { order: 'x' }), job('c')]);
     const held = await jobs.lease('q', 1_000);
@@ -62,7 +62,7 @@ describe('jobs in the embedded store', () => {
     expect(await findings(store)).toEqual([]);
   });
 
-  it('[JOB-24] a backup holds them', async () => {
+  it('[JOB-24] a backup contains the jobs', async () => {
     const { folder, store, jobs, clock } = await bench();
     await jobs.enqueueAll('q', [job('a', { order: 'x' }), job('b', { order: 'x' })]);
     await jobs.lease('q', 1_000);
@@ -76,7 +76,7 @@ describe('jobs in the embedded store', () => {
     expect(await findings(copy)).toEqual([]);
   });
 
-  it('[JOB-24] once the store is closed, every call is refused', async () => {
+  it('[JOB-24] every call about jobs is refused once the store is closed', async () => {
     const { store, jobs } = await bench();
     await jobs.enqueue('q', job('a'));
     const held = await jobs.lease('q', 1_000);
@@ -103,7 +103,7 @@ describe('jobs in the embedded store', () => {
     expect(new Set(codes)).toEqual(new Set(['store_unavailable']));
   });
 
-  it('[JOB-26] those that wait or are delayed cost those that lease nothing', async () => {
+  it('[JOB-26] leasing does not read jobs that are waiting or delayed', async () => {
     const made = await bench();
     const tables = backDoor(made);
     const nowMs = made.clock.nowMs();
@@ -123,11 +123,11 @@ describe('jobs in the embedded store', () => {
     const calm = entriesRead(tables, 'calm', nowMs);
     const crowded = entriesRead(tables, 'crowd', nowMs);
     expect(calm).toBeGreaterThan(0);
-    // Whoever walked over the others would read thousands.
+    // Reading the others as well would be thousands of reads.
     expect(crowded).toBeLessThanOrEqual(calm * 2);
   });
 
-  it('[JOB-27] asking a queue at rest writes nothing', async () => {
+  it('[JOB-27] polling a queue without due jobs writes nothing', async () => {
     const made = await bench();
     const { jobs, clock } = made;
     await jobs.enqueueAll('q', [job('later', { dueAtMs: clock.nowMs() + 1 }), job('now')]);
@@ -160,7 +160,7 @@ function entriesRead(tables: Tables, queue: string, nowMs: number): number {
   return Math.max(...Array.from({ length: 50 }, () => tables.root.transactionSync(once)));
 }
 
-/** The same tables, telling of every entry that is looked up or passed by a range. */
+/** The same tables, counting every entry that is looked up or read by a range. */
 function countReads(tables: Tables, onRead: () => void): Tables {
   function* told(entries: Iterable<unknown>): Iterable<unknown> {
     for (const entry of entries) {
@@ -184,25 +184,25 @@ function countReads(tables: Tables, onRead: () => void): Tables {
   return Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, watch(table)])) as unknown as Tables;
 }
 
-/** What is done to the tables, and the problems verify must name. Job 1 is the head of an order, job 2 waits for it. */
+/** What is done to the tables, and the problems that verify must name. Job 1 is the head of an order, job 2 waits for it. */
 const DAMAGE: Record<string, { harm: (tables: Tables, first: JobRow) => void; problems: Finding['problem'][] }> = {
-  'a job that stands nowhere': {
+  'a job without an index key': {
     harm: (tables, first) => void tables.jobIndex.removeSync(jobKey(1, first)),
     problems: ['missing_from_index'],
   },
-  'a job that stands somewhere else too': {
+  'a job with a second index key': {
     harm: (tables, first) => void tables.jobIndex.putSync(jobKey(1, { ...first, atMs: 7 }), ''),
     problems: ['orphan'],
   },
-  'a place of no job': {
+  'an index key without a job': {
     harm: (tables, first) => void tables.jobIndex.putSync(jobKey(99, first), ''),
     problems: ['orphan'],
   },
-  'a job that carries nothing': {
+  'a job without a payload': {
     harm: (tables) => void tables.payloads.removeSync(keyOf(1)),
     problems: ['unreadable'],
   },
-  'something carried by no job': {
+  'a payload without a job': {
     harm: (tables) => void tables.payloads.putSync(keyOf(99), 'text'),
     problems: ['orphan'],
   },
@@ -210,7 +210,7 @@ const DAMAGE: Record<string, { harm: (tables: Tables, first: JobRow) => void; pr
     harm: (tables) => void tables.jobIndex.removeSync(headKey('q', 'x')),
     problems: ['missing_from_index', 'missing_from_index'],
   },
-  'an order whose head waits': {
+  'an order whose head is waiting': {
     harm: (tables) => void tables.jobIndex.putSync(headKey('q', 'x'), '2'),
     problems: ['missing_from_index', 'missing_from_index'],
   },
@@ -226,13 +226,13 @@ const DAMAGE: Record<string, { harm: (tables: Tables, first: JobRow) => void; pr
 };
 
 describe('verify', () => {
-  it.each(Object.entries(DAMAGE))('[JOB-25] names %s', async (_name, { harm, problems }) => {
+  it.each(Object.entries(DAMAGE))('[JOB-25] verify names %s', async (_name, { harm, problems }) => {
     const made = await bench();
     await made.jobs.enqueueAll('q', [job('a', { order: 'x' }), job('b', { order: 'x' }), job('c')]);
     expect(await findings(made.store)).toEqual([]);
     const tables = backDoor(made);
     harm(tables, JSON.parse(tables.jobs.get(keyOf(1)) ?? '') as JobRow);
-    // What comes in by another way is seen from the next event on.
+    // Writes by another handle are visible from the next event on.
     await new Promise((resolve) => setImmediate(resolve));
     const found = await findings(made.store);
     expect(found.map(({ problem }) => problem).sort()).toEqual([...problems].sort());
