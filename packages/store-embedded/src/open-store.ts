@@ -14,7 +14,7 @@ import type { EngineContext } from './engine-context.ts';
 import { entries } from './entries.ts';
 import { exportTables } from './export.ts';
 import { migration } from './import.ts';
-import { EmbeddedJobs, type EmbeddedJobsOptions } from './jobs/jobs.ts';
+import { type EmbeddedJobs, type EmbeddedJobsOptions, embeddedJobs } from './jobs/jobs.ts';
 import { journal } from './journal.ts';
 import { lifecycle } from './lifecycle.ts';
 import { newId, setEpoch } from './meta.ts';
@@ -83,7 +83,7 @@ function composeStore(tables: Tables, writer: Writer, options: EmbeddedOptions):
     read: () => readState.tables(),
     write: <T>(task: Parameters<Writer['run']>[0]) => writer.run(task) as Promise<T>,
   };
-  const queues: EmbeddedJobs[] = [];
+  const openedJobs: EmbeddedJobs[] = [];
   let isOpen = true;
   const warnings = permissionWarnings(folder);
   return {
@@ -99,15 +99,15 @@ function composeStore(tables: Tables, writer: Writer, options: EmbeddedOptions):
     export: (reader) => exportTables(context.read(), reader),
     verify: (reader) => verifyTables(context.read(), reader),
     jobs(jobsOptions) {
-      const jobs = new EmbeddedJobs(context, jobsOptions);
-      queues.push(jobs);
-      return jobs;
+      const opened = embeddedJobs(context, jobsOptions);
+      openedJobs.push(opened);
+      return opened.jobs;
     },
     async close() {
       if (!isOpen) return;
       isOpen = false;
       // Job calls that were gathered and not sent yet are sent before the writer closes.
-      for (const jobs of queues) jobs.flush();
+      for (const { flush } of openedJobs) flush();
       await writer.close();
       await tables.root.close();
     },

@@ -28,8 +28,9 @@ function perform(tables: Tables, admin: QueueAdmin, { queue, nowMs }: JobsTask, 
     case 'remove':
       return call.do === 'revive' ? revive(admin, call.id) : remove(admin, call.id);
     case 'pause':
-      admin.isPaused = call.isPaused;
-      return null;
+    case 'resume':
+      admin.isPaused = call.do === 'pause';
+      return true;
     case 'sweep':
       return null;
   }
@@ -66,20 +67,20 @@ function leaseMany(
 }
 
 function acknowledge(admin: QueueAdmin, nowMs: number, id: string, lease: string): boolean {
-  return settle(admin, nowMs, { do: 'settle', id, lease, verdict: DONE }) === 'settled';
+  return settle(admin, nowMs, { do: 'settle', id, lease, action: DONE }) === 'settled';
 }
 
-const DONE = { say: 'done' } as const;
+const DONE = { do: 'done' } as const;
 
 function settle(
   admin: QueueAdmin,
   nowMs: number,
-  { id, lease, verdict }: Extract<JobsCall, { readonly do: 'settle' }>,
+  { id, lease, action }: Extract<JobsCall, { readonly do: 'settle' }>,
 ): 'settled' | 'dead' | 'lease_lost' {
   const number = numberOf(id);
   const job = admin.read(number);
   if (number === null || job === null || !isHeldBy(job, lease, nowMs)) return 'lease_lost';
-  switch (verdict.say) {
+  switch (action.do) {
     case 'done':
       admin.remove(number, job);
       return 'settled';
@@ -87,13 +88,13 @@ function settle(
       admin.giveBack(number, job);
       return 'settled';
     case 'renew':
-      admin.renew(number, job, verdict.leaseMs);
+      admin.renew(number, job, action.leaseMs);
       return 'settled';
     case 'bury':
-      admin.bury(number, job, verdict.reason);
+      admin.bury(number, job, action.reason);
       return 'dead';
     case 'retry':
-      return retry(admin, number, job, verdict);
+      return retry(admin, number, job, action);
   }
 }
 

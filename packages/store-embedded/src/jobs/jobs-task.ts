@@ -1,4 +1,4 @@
-import type { NewJob } from '@tidemark/core/ports';
+import type { LeaseAction, NewJob, QueueAction } from '@tidemark/core/ports';
 
 /** Calls about the jobs of one queue, as the writer thread gets them. Calls of the same moment share one task. */
 export interface JobsTask {
@@ -20,15 +20,7 @@ export type JobsCall =
   | { readonly do: 'lease'; readonly leaseMs: number; readonly jobsMax: number }
   /** Two lists instead of a list of objects, because this is the most frequent call and is copied between threads. */
   | { readonly do: 'done'; readonly ids: readonly string[]; readonly leases: readonly string[] }
-  | { readonly do: 'settle'; readonly id: string; readonly lease: string; readonly verdict: Verdict }
-  | { readonly do: 'revive' | 'remove'; readonly id: string }
-  | { readonly do: 'pause'; readonly isPaused: boolean }
+  | { readonly do: 'settle'; readonly id: string; readonly lease: string; readonly action: LeaseAction }
+  | QueueAction
   /** Only ends expired leases, which every other task does as well. */
   | { readonly do: 'sweep' };
-
-/** What the holder of a lease decides about its job. */
-export type Verdict =
-  | { readonly say: 'done' | 'give_back' }
-  | { readonly say: 'renew'; readonly leaseMs: number }
-  | { readonly say: 'retry'; readonly atMs: number; readonly reason: string }
-  | { readonly say: 'bury'; readonly reason: string };
