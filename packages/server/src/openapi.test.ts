@@ -2,6 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import {
   type ApiDocument,
   type ApiResponse,
+  backendDescription,
   callsThatDoNotCompile,
   endpointsOf,
   lintDocument,
@@ -12,7 +13,8 @@ import {
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { backendDescription } from './backend/backend-description.ts';
+import { BACKEND_CALLS } from './backend/backend-contract.ts';
+import { NamedSchemas } from './http/named-schemas.ts';
 
 interface CodeRoute {
   readonly method: string;
@@ -154,7 +156,8 @@ function isProblem(response: ApiResponse | undefined): boolean {
 }
 
 describe.each(['openapi.json', 'backend-openapi.json'])('%s', (name) => {
-  const described = () => (name === 'openapi.json' ? document : (backendDescription() as ApiDocument));
+  const described = () =>
+    name === 'openapi.json' ? document : (backendDescription(BACKEND_CALLS, new NamedSchemas()) as ApiDocument);
 
   it('[REST-37] every operation has a unique operationId, and every parameter and property is described', () => {
     expect(undescribed(described())).toEqual([]);

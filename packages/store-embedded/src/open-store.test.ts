@@ -12,7 +12,7 @@ const open = async (folder: TemporaryFolder): Promise<Store> => {
 };
 
 const engine: StoreEngine = {
-  capabilities: { gravesPerTrimMax: trimStepMax, rowsPerTrimMax: trimStepMax },
+  capabilities: { tombstonesPerTrimMax: trimStepMax, rowsPerTrimMax: trimStepMax },
   open: async () => open(await temporaryFolder()),
   async reopen(closed) {
     const folder = folders.get(closed);

@@ -23,7 +23,7 @@ async function open(prefix: string): Promise<Store> {
 }
 
 const engine: StoreEngine = {
-  capabilities: { gravesPerTrimMax: trimStepMax, rowsPerTrimMax: trimStepMax },
+  capabilities: { tombstonesPerTrimMax: trimStepMax, rowsPerTrimMax: trimStepMax },
   open: () => open(`store ${++stores}:`),
   reopen: (closed) => open(prefixes.get(closed) ?? ''),
 };

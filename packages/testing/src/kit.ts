@@ -77,6 +77,6 @@ export {
   type WebPushStandInOptions,
 } from './push-services/web-push-stand-in.ts';
 export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
-export { type DeviceWorld, type Meddler, newDeviceWorld } from './sync/device-world.ts';
+export { type DeviceWorld, type Interceptor, newDeviceWorld } from './sync/device-world.ts';
 export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
 export { VirtualPlatform } from './sync/virtual-platform.ts';

@@ -24,7 +24,7 @@ const down = () => Promise.reject(new TypeError('fetch failed'));
 describe('failures', () => {
   it('[NET-1] failed calls are retried with pauses that grow and vary', async () => {
     const device = await synced();
-    world.meddle = down;
+    world.intercept = down;
     const pauses: number[] = [];
     device.status.subscribe(() => {
       const { retryAtMs } = status(device);
@@ -37,7 +37,7 @@ describe('failures', () => {
     expect(Math.max(...pauses)).toBeGreaterThan(5_000);
     expect(new Set(pauses).size).toBeGreaterThan(10);
     await push({ 1: { a: 1 } });
-    world.meddle = () => undefined;
+    world.intercept = () => undefined;
     await world.platform.until(() => device.source('Order').list().length === 1);
     expect(status(device)).toMatchObject({ error: null, retryAtMs: null });
   });
@@ -48,7 +48,7 @@ describe('failures', () => {
       [() => '120', 120_000],
       [() => new Date(world.platform.nowMs() + 90_000).toUTCString(), 89_000],
     ] as const) {
-      world.meddle = () => {
+      world.intercept = () => {
         const headers = { 'retry-after': header() };
         return Promise.resolve(Response.json({ code: 'overloaded', detail: 'later' }, { status: 503, headers }));
       };
@@ -57,7 +57,7 @@ describe('failures', () => {
       const { retryAtMs } = status(device);
       expect((retryAtMs ?? 0) - failedAtMs).toBeGreaterThanOrEqual(atLeastMs);
       let askedAtMs: number | null = null;
-      world.meddle = () => {
+      world.intercept = () => {
         askedAtMs ??= world.platform.nowMs();
         return undefined;
       };
@@ -69,7 +69,7 @@ describe('failures', () => {
 
   it('[NET-2] a request that is not answered is given up', async () => {
     const device = await synced();
-    world.meddle = (_, __, init) => world.platform.hang(init);
+    world.intercept = (_, __, init) => world.platform.hang(init);
     const beganMs = world.platform.nowMs();
     await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'unreachable' });
     expect(world.platform.nowMs() - beganMs).toBe(REQUEST_MS_MAX);
@@ -77,7 +77,7 @@ describe('failures', () => {
 
   it('[NET-2] a request whose answer stops in the middle is given up', async () => {
     const device = await synced();
-    world.meddle = ({ path }, _, init) => {
+    world.intercept = ({ path }, _, init) => {
       if (path !== '/pull') return undefined;
       const body = new ReadableStream({
         start: (controller) => {
@@ -94,7 +94,7 @@ describe('failures', () => {
     const device = await synced();
     await push({ 1: { a: 1 } });
     let answer: () => void = () => undefined;
-    world.meddle = ({ path }, go) =>
+    world.intercept = ({ path }, go) =>
       path !== '/pull'
         ? undefined
         : new Promise((resolve) => {
@@ -117,7 +117,7 @@ describe('sync()', () => {
     const device = await synced();
     let pulls = 0;
     let release: () => void = () => undefined;
-    world.meddle = ({ path }, go) => {
+    world.intercept = ({ path }, go) => {
       if (path !== '/pull' || ++pulls > 1) return undefined;
       return go().then(
         (response) =>
@@ -176,7 +176,7 @@ describe('the network', () => {
   it('[NET-5] work interrupted by a loss of the network is repeated when it is back', async () => {
     const device = await synced();
     let isCut = true;
-    world.meddle = ({ path }, go) =>
+    world.intercept = ({ path }, go) =>
       path === '/push' && isCut
         ? go().then(() => {
             world.platform.setOnline(false);
@@ -207,7 +207,7 @@ describe('hearing of changes', () => {
     const device = await synced({ live: true });
     await world.platform.until(() => status(device).isLive && status(device).mode === 'idle');
     let pulls = 0;
-    world.meddle = ({ path }, go) => {
+    world.intercept = ({ path }, go) => {
       if (path !== '/pull' || ++pulls > 1) return undefined;
       // The change is announced after the page was made, and before it arrives.
       return go().then(async (response) => {
@@ -236,7 +236,7 @@ describe('hearing of changes', () => {
   it('[NET-6] without event streams the device polls', async () => {
     for (const live of [false, true]) {
       world = await newDeviceWorld();
-      world.meddle = ({ path }) =>
+      world.intercept = ({ path }) =>
         path === '/events' ? Promise.resolve(new Response(null, { status: 404 })) : undefined;
       const device = await synced({ live });
       const beganMs = world.platform.nowMs();
@@ -247,7 +247,7 @@ describe('hearing of changes', () => {
   });
 
   it('[NET-6] where answers cannot be streamed, as in React Native, the device polls', async () => {
-    world.meddle = ({ path }) => {
+    world.intercept = ({ path }) => {
       if (path !== '/events') return undefined;
       const bodiless = Object.defineProperty(new Response('event: ready\ndata: {}\n\n'), 'body', { value: null });
       return Promise.resolve(bodiless);
@@ -261,7 +261,7 @@ describe('hearing of changes', () => {
   it('[NET-6] a device whose stream was replaced by another listener waits before it listens again', async () => {
     const text = 'event: ready\ndata: {"heartbeat_s":30}\n\nevent: ended\ndata: {"code":"replaced"}\n\n';
     let opened = 0;
-    world.meddle = ({ path }) => {
+    world.intercept = ({ path }) => {
       if (path !== '/events') return undefined;
       opened++;
       return Promise.resolve(new Response(text));
@@ -280,7 +280,7 @@ describe('hearing of changes', () => {
       'event: nonsense\ndata: {\n\n',
       'event: outcomes\ndata: {}\n\n',
     ].join('');
-    world.meddle = ({ path }, _, init) => {
+    world.intercept = ({ path }, _, init) => {
       if (path !== '/events') return undefined;
       const stream = new ReadableStream({
         start: (controller) => {

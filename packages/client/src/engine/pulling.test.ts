@@ -29,7 +29,7 @@ const signIn = (device: Device) => device.signIn({ login: 'ada', password: 'long
 /** Lets the test change the answers to pulls. */
 function onPull(world: DeviceWorld, change: (answer: PullAnswer, count: number) => PullAnswer | 'lost'): void {
   let count = 0;
-  world.meddle = ({ path }, go) => {
+  world.intercept = ({ path }, go) => {
     if (path !== '/pull') return undefined;
     return go().then(async (response) => {
       const changed = change((await response.json()) as PullAnswer, ++count);
@@ -81,7 +81,7 @@ describe('pages', () => {
     const world = await newDeviceWorld();
     await push(world, many(11));
     const sizes = [1, 4, 2, 3, 1];
-    world.meddle = ({ path, body }, _, init) => {
+    world.intercept = ({ path, body }, _, init) => {
       if (path !== '/pull') return undefined;
       const max_objects = sizes[world.sync.count('/pull')] ?? 5;
       return world.sync.fetch(`http://t/sync/v1${path}`, {
@@ -136,7 +136,7 @@ describe('what the app sees', () => {
     await expect(world.finish(first.sync())).rejects.toMatchObject({ code: 'unreachable' });
     expect(seen(first)).toEqual(many(4));
     await first.close();
-    world.meddle = () => undefined;
+    world.intercept = () => undefined;
     const second = await world.open({ pageObjects: 2, sources: ['Order'], store, user: null });
     expect(seen(second)).toEqual(many(4));
     const before = world.sync.count('/pull');
@@ -277,7 +277,7 @@ describe('snapshots', () => {
       if (isCut && asked.length > 2) throw new TypeError('the connection broke');
       return new Response(isCut ? text.slice(0, text.indexOf('\n') + 20) : text);
     };
-    world.meddle = ({ path }, go) => (path.endsWith('/snapshot') ? go().then(cut) : undefined);
+    world.intercept = ({ path }, go) => (path.endsWith('/snapshot') ? go().then(cut) : undefined);
     const fetchAsked = world.sync.fetch;
     Object.assign(world.sync, {
       fetch: (url: string, init: RequestInit) => {
@@ -305,7 +305,7 @@ describe('snapshots', () => {
       const world = await newDeviceWorld({ limits: { pageObjectsMax: 500 } });
       await push(world, many(2_600));
       if (!hasStreams) {
-        world.meddle = ({ path }) =>
+        world.intercept = ({ path }) =>
           path.endsWith('/snapshot') ? Promise.resolve(new Response('', { status: 404 })) : undefined;
       }
       const device = await world.open({ sources: ['Order'] });
@@ -377,12 +377,12 @@ describe('invalid answers', () => {
       const row = (await store.load()).find(({ table, key }) => table === 'sources' && key[1] === 'Order');
       const { token } = (row?.value ?? {}) as unknown as { token: string };
       await push(world, many(3, 0, 1));
-      world.meddle = ({ path }) =>
+      world.intercept = ({ path }) =>
         path === '/pull' ? Promise.resolve(new Response(text.replace('TOKEN', token))) : undefined;
       await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'bad_answer' });
       expect(seen(device)).toEqual(many(2));
       expect(device.status.getSnapshot()).toMatchObject({ mode: 'backing_off', error: { code: 'bad_answer' } });
-      world.meddle = () => undefined;
+      world.intercept = () => undefined;
       await world.platform.until(() => device.source('Order').list().length === 3);
       expect(seen(device)).toEqual(many(3, 0, 1));
     });

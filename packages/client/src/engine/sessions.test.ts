@@ -73,7 +73,7 @@ describe('signing in', () => {
       const device = await world.open({ store, user: null });
       let isAsked = false;
       let answer: () => void = () => undefined;
-      world.meddle = ({ path }, go) => {
+      world.intercept = ({ path }, go) => {
         if (path !== held) return undefined;
         isAsked = true;
         return new Promise((resolve) => {
@@ -153,7 +153,7 @@ describe('tokens', () => {
     const device = await world.open();
     await world.finish(device.sync());
     let refused = 0;
-    world.meddle = ({ path }) => {
+    world.intercept = ({ path }) => {
       if (path !== '/pull' || refused > 0) return undefined;
       refused++;
       return Promise.resolve(Response.json({ code: 'token_invalid', detail: 'no' }, { status: 401 }));
@@ -166,7 +166,7 @@ describe('tokens', () => {
   it('[SESSION-5] if the refreshed token is refused, too, the user has to sign in', async () => {
     const device = await world.open();
     await world.finish(device.sync());
-    world.meddle = ({ path }) =>
+    world.intercept = ({ path }) =>
       path === '/pull'
         ? Promise.resolve(Response.json({ code: 'token_invalid', detail: 'no' }, { status: 401 }))
         : undefined;
@@ -176,7 +176,7 @@ describe('tokens', () => {
 
   it('[SESSION-5] a wrong clock does not make the device refresh permanently', async () => {
     const device = await world.open({ pollMs: HOUR_MS / 10 });
-    world.meddle = ({ path }, go) =>
+    world.intercept = ({ path }, go) =>
       path !== '/token'
         ? undefined
         : go().then(async (response) =>

@@ -35,7 +35,7 @@ const synced = async (options: Parameters<DeviceWorld['open']>[0] = {}) => {
 
 /** Lets the test change the answers to pushes. */
 function onPush(change: (answer: PushAnswer) => PushAnswer | Promise<PushAnswer>): void {
-  world.meddle = ({ path }, go) =>
+  world.intercept = ({ path }, go) =>
     path === '/push'
       ? go().then(async (response) => Response.json(await change((await response.json()) as PushAnswer)))
       : undefined;
@@ -171,7 +171,7 @@ describe('outcomes', () => {
   it('[UP-6] after a lost answer the upload is repeated with the same op_id, and applied once', async () => {
     const device = await synced();
     let lost = 0;
-    world.meddle = ({ path }, go) => {
+    world.intercept = ({ path }, go) => {
       if (!['/push', '/pull'].includes(path) || ++lost > 2) return undefined;
       return go().then(() => Promise.reject(new TypeError('the connection broke')));
     };
@@ -202,7 +202,7 @@ describe('outcomes', () => {
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device).o));
     // Another client changes the object just before the push arrives; the page with both comes later.
-    world.meddle = ({ path }, go) => (path === '/push' ? push({ o: { other: 1 } }).then(go) : undefined);
+    world.intercept = ({ path }, go) => (path === '/push' ? push({ o: { other: 1 } }).then(go) : undefined);
     await device.source('Order').update('o', { n: 1 });
     await world.finish(device.sync());
     expect(looks).toEqual([
@@ -217,7 +217,7 @@ describe('outcomes', () => {
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device)));
     let isLost = true;
-    world.meddle = ({ path }, go) => {
+    world.intercept = ({ path }, go) => {
       if (path !== '/push' || !isLost) return undefined;
       return go().then(() => Promise.reject(new TypeError('the connection broke')));
     };
@@ -235,7 +235,7 @@ describe('outcomes', () => {
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device)));
     let late: (() => Promise<Response>) | null = null;
-    world.meddle = ({ path }, go) => {
+    world.intercept = ({ path }, go) => {
       if (path === '/push' && late === null) {
         late = go;
         return Promise.reject(new TypeError('the connection broke'));
@@ -342,7 +342,7 @@ describe('outcomes', () => {
       for (let n = 0; n < 9; n++) draft.create('Order', { n }, { id: `o${n}` });
     });
     world.platform.setOnline(true);
-    world.meddle = ({ path, body }) => {
+    world.intercept = ({ path, body }) => {
       const isBad = path === '/push' && (body as PushRequest).changes.some(({ id }) => id === 'o5');
       if (!isBad) return undefined;
       return Promise.resolve(Response.json({ code: 'invalid_request', detail: 'no' }, { status: 400 }));
@@ -358,7 +358,7 @@ describe('outcomes', () => {
     onPush(() => ({ outcomes: [] }));
     await device.source('Order').create({ n: 1 }, { id: 'o' });
     await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'bad_answer' });
-    world.meddle = () => undefined;
+    world.intercept = () => undefined;
     await world.finish(device.sync());
     expect(device.uploads.list()).toEqual([]);
   });
@@ -383,9 +383,9 @@ describe('links', () => {
     device.on('linked', (link) => linked.push(link));
     onPush(async ({ outcomes }) => ({ outcomes: await asBackend(outcomes) }));
     let pushes = 0;
-    const answerPush = world.meddle;
+    const answerPush = world.intercept;
     // The order is sent alone; its line and a change of it are made meanwhile.
-    world.meddle = (exchange, go, init) => {
+    world.intercept = (exchange, go, init) => {
       if (exchange.path !== '/push' || ++pushes > 1)
         return exchange.path === '/push' ? answerPush(exchange, go, init) : undefined;
       return device

@@ -14,7 +14,7 @@ import type { Answer, Outgoing } from './sender.ts';
 
 const ROOT = 'urn:tidemark:api';
 
-/** Holds answers against the OpenAPI document of the server that gave them. */
+/** Checks answers of a server against its OpenAPI document. */
 export class AnswerChecker {
   readonly #document: ApiDocument;
   readonly #endpoints: readonly Endpoint[];
@@ -25,15 +25,15 @@ export class AnswerChecker {
     this.#document = document;
     this.#endpoints = endpointsOf(document);
     addFormats.default(this.#ajv);
-    // References in the document begin with `#/`, so the document itself is what they are looked up in.
+    // References in the document begin with `#/`, so they are resolved in the document itself.
     this.#ajv.addSchema({ ...document, $id: ROOT });
   }
 
-  /** What the document does not allow about an answer; empty when it fits. */
+  /** Returns how an answer differs from the document; empty: it fits. */
   check({ method, path }: Outgoing, { status, headers, text }: Answer): readonly string[] {
     const endpoint = endpointFor(this.#endpoints, method, path);
     const type = (headers['content-type'] ?? '').split(';', 1)[0] ?? '';
-    // What no route takes is no business of the document, except that it is refused like everything else.
+    // The document does not describe unknown routes; only the form of the refusal is checked.
     const place = endpoint === null ? PROBLEM : contentOf(this.#document, endpoint, status, type);
     if (place === null) return [`${method} ${endpoint?.template} is not said to answer ${status} ${type}`];
     if (method === 'HEAD' || (endpoint === null && type !== 'application/problem+json')) return [];
@@ -41,7 +41,7 @@ export class AnswerChecker {
     return values.flatMap((value) => this.#problems(place, value));
   }
 
-  /** Whether a value is a problem as the document describes it. */
+  /** Returns whether a value is a problem as the document describes it. */
   problemFlaws(value: unknown): readonly string[] {
     return this.#problems(PROBLEM, value);
   }
@@ -58,7 +58,7 @@ export class AnswerChecker {
 
 const PROBLEM = ['components', 'schemas', 'Problem'] as const;
 
-/** Where in the document the schema of an answer stands. */
+/** Returns the path of the schema of an answer in the document. */
 function contentOf(
   document: ApiDocument,
   { template, method }: Endpoint,

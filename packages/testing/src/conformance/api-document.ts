@@ -1,4 +1,4 @@
-/** As much of an OpenAPI 3.1 document as the suites look at. */
+/** The parts of an OpenAPI 3.1 document that the suites use. */
 export interface ApiDocument {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string };
@@ -44,12 +44,12 @@ export type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 
 /** One method of one path. */
 export interface Endpoint {
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string;
-  /** With `{name}` where a parameter stands. */
+  /** With `{name}` for each parameter. */
   readonly template: string;
   readonly operation: ApiOperation;
-  /** The schema of the JSON body with every reference replaced by what it leads to; null: it takes none. */
+  /** The schema of the JSON body with all references resolved; null: it has no body. */
   readonly body: Schema | null;
 }
 
@@ -67,7 +67,7 @@ export function endpointsOf(document: ApiDocument): readonly Endpoint[] {
   );
 }
 
-/** What stands at a place of the document, or where a reference there leads. `place` names the members on the way to it. */
+/** Returns the value at a path of the document, following a reference there. `path` lists the members that lead to it. */
 export function resolved(
   document: ApiDocument,
   place: readonly string[],
@@ -80,7 +80,7 @@ export function resolved(
   return $ref === undefined ? { place, value } : resolved(document, placeOf($ref));
 }
 
-/** No schema of the API contains itself, so this ends. */
+/** Ends because no schema of the API contains itself. */
 function dereferenced(document: ApiDocument, schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map((item) => dereferenced(document, item));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -94,7 +94,7 @@ function placeOf(reference: string): readonly string[] {
   return parts.map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** The endpoint a request reaches, or null. Literal paths win over those with parameters, as in the router. */
+/** Returns the endpoint of a request, or null. Literal paths win over those with parameters, as in the router. */
 export function endpointFor(endpoints: readonly Endpoint[], method: string, path: string): Endpoint | null {
   const [plain = ''] = path.split('?', 1);
   const wanted = method === 'HEAD' ? 'GET' : method;

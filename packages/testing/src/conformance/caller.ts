@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { parseJson } from '@tidemark/protocol';
 import { type Outgoing, Sender } from './sender.ts';
 
-/** An answer with its body read as what it says it is. */
+/** An answer with its parsed body. */
 export interface Reply {
   readonly status: number;
-  /** Of a refusal, null otherwise. */
+  /** The code of a refusal; null otherwise. */
   readonly code: string | null;
   readonly body: unknown;
   readonly headers: IncomingHttpHeaders;
@@ -38,7 +38,7 @@ export class Caller {
     return this.send({ method: 'DELETE', path, headers: {}, body: null });
   }
 
-  /** JSON as it stands, right or wrong. */
+  /** Sends a JSON text unchanged, valid or not. */
   postText(path: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
     return this.send({ method: 'POST', path, headers: { ...JSON_TYPE, ...headers }, body });
   }

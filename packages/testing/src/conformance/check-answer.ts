@@ -1,13 +1,13 @@
 import { parseJson, REFUSALS } from '@tidemark/protocol';
 import type { Expected } from './conformance-case.ts';
-import { ANY_TEXT, differences, type Kept, Matcher, REQUEST_ID } from './matcher.ts';
+import { ANY_TEXT, differences, type KeptValues, Matcher, REQUEST_ID } from './matcher.ts';
 import type { Answer, Outgoing } from './sender.ts';
 
 export interface Answered {
   readonly outgoing: Outgoing;
   readonly answer: Answer;
-  readonly kept: Kept;
-  /** What no answer may contain. */
+  readonly kept: KeptValues;
+  /** Texts that no answer may contain. */
   readonly secrets: readonly string[];
 }
 
@@ -21,7 +21,7 @@ const LINES_TYPE = 'application/x-ndjson; charset=utf-8';
 const EVENTS_TYPE = 'text/event-stream; charset=utf-8';
 const PROBLEM_TYPE = 'application/problem+json';
 
-/** What is wrong with an answer: first what the case expects, then what is expected of every answer. */
+/** Returns what is wrong with an answer: first for this case, then for every answer. */
 export function checkAnswer(expected: Expected, answered: Answered): readonly string[] {
   return [...expectedProblems(expected, answered), ...commonProblems(answered)];
 }
@@ -50,7 +50,7 @@ function expectedProblems(expected: Expected, answered: Answered): readonly stri
   }
 }
 
-/** What each line holds. */
+/** Parses each line. */
 export function linesOf(text: string): readonly unknown[] {
   return text
     .split('\n')
@@ -58,14 +58,14 @@ export function linesOf(text: string): readonly unknown[] {
     .map((line) => parseJson(line) as unknown);
 }
 
-/** Null: status and type are right, and the body is worth a look. */
+/** Returns what is wrong with status and content type; null: nothing. */
 function headProblems({ status, headers }: Answer, expectedStatus: number, type: string): readonly string[] | null {
   const found = { status, type: headers['content-type'] };
   const problems = differences({ status: expectedStatus, type }, found, new Map());
   return problems.length === 0 ? null : problems;
 }
 
-/** The whole problem: nothing but the members of the catalogue, all with the values they must have. */
+/** Checks a whole problem: exactly the members of the catalogue, with the right values. */
 function problemProblems({ code, pointers, headers = {} }: Refused, { answer, kept }: Answered): readonly string[] {
   const body = parseJson(answer.text) as Readonly<Record<string, unknown>>;
   const { hint, errors, ...rest } = body;

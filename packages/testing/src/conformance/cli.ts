@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { AnswerChecker } from './answer-checker.ts';
 import type { ApiDocument } from './api-document.ts';
-import { clearAway } from './clear-away.ts';
+import { cleanUp } from './clean-up.ts';
 import type { ServerUnderTest } from './conformance-case.ts';
 import { conformanceCases } from './conformance-cases.ts';
 import { reasonToSkip, runConformanceCase } from './run-conformance-case.ts';
@@ -54,7 +54,7 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Runs every case and gives the number of those that failed. */
+/** Runs every case and returns how many failed. */
 async function runAll(server: ServerUnderTest): Promise<number> {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   for (const one of conformanceCases) {
@@ -88,7 +88,7 @@ async function run(given: Arguments): Promise<boolean> {
     const word = `conformance-${randomBytes(4).toString('hex')}`;
     const server = { ...given, send: (outgoing: Outgoing) => sender.send(outgoing), token, word, observe };
     const failed = await runAll(server);
-    await clearAway(server);
+    await cleanUp(server);
     for (const flaw of flaws) say(`not as described: ${flaw}`);
     return failed === 0 && flaws.length === 0;
   } finally {
@@ -96,7 +96,7 @@ async function run(given: Arguments): Promise<boolean> {
   }
 }
 
-/** The exit code. */
+/** Returns the exit code. */
 async function main(): Promise<number> {
   const given = readArguments();
   if (given === null) {

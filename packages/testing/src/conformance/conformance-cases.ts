@@ -11,7 +11,7 @@ import { tokenCases } from './cases/token-cases.ts';
 import { userCases } from './cases/user-cases.ts';
 import type { ConformanceCase } from './conformance-case.ts';
 
-/** Everything the REST API promises, in the order of the specification, then what is ours. */
+/** All promises of the REST API, in the order of the specification, then those of Tidemark's own routes. */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...systemCases,
   ...documentCases,

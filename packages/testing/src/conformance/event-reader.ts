@@ -5,7 +5,7 @@ export interface ReadEvent {
   readonly data: unknown;
 }
 
-/** Listens to a stream of Server-Sent Events, as a device does. */
+/** Reads a stream of Server-Sent Events, as a device does. */
 export class EventReader {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -43,24 +43,24 @@ export class EventReader {
     });
   }
 
-  /** The next event, or null when the stream has ended. */
+  /** Returns the next event; null: the stream has ended. */
   async next(): Promise<ReadEvent | null> {
     await this.#until(() => this.#events.length > 0);
     return this.#events.shift() ?? null;
   }
 
-  /** What came until the stream ended. */
+  /** Returns all events until the stream ends. */
   async rest(): Promise<readonly ReadEvent[]> {
     await this.#until(() => false);
     return this.#events.splice(0);
   }
 
-  /** Resolves when so many heartbeats have come since the beginning. */
+  /** Resolves when this many heartbeats have arrived since the beginning. */
   async heartbeats(count: number): Promise<void> {
     await this.#until(() => this.#heartbeats >= count);
   }
 
-  /** Reads nothing more from here on, until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void {
     this.#response.pause();
   }

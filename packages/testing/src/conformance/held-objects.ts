@@ -2,13 +2,13 @@ import { addChecksums, canonicalJson, type JsonValue, objectChecksum, type Page 
 
 type Attributes = Readonly<Record<string, JsonValue>>;
 
-/** What a device holds of one source: it applies pages as docs/sync-protocol.md says, and nothing else. */
+/** The objects of one source on a device. It applies pages as docs/sync-protocol.md describes. */
 export class HeldObjects {
   readonly objects = new Map<string, Attributes>();
   token: string | null = null;
   #mentioned: Set<string> | null = null;
 
-  /** Throws when the page does not fit what is held, or when what is held then is not what the server has. */
+  /** Throws when the page does not fit the objects, or when size and checksum differ afterwards. */
   apply(page: Page): void {
     if (page.reset) this.#mentioned = new Set();
     for (const id of page.delete ?? []) this.objects.delete(id);

@@ -5,27 +5,27 @@ import { collectingLog } from '../kit/collecting-log.ts';
 import { seededRandom } from '../kit/seeded-random.ts';
 import { weakPasswords } from '../kit/weak-passwords.ts';
 
-/** The data of a running server, reached without its routes: for what no route does, and to look behind them. */
+/** Direct access to the data of a running server, for actions and checks that no route offers. */
 export interface Library {
   readonly tidemark: Tidemark;
-  /** Leaves a job that nobody knows how to run. */
+  /** Enqueues a job of an unknown kind. */
   leaveJob(queue: string, state: 'due' | 'dead'): Promise<void>;
-  /** What is wrong with the data; empty when all is well. */
+  /** Returns the findings of the store's check. */
   verify(): Promise<readonly Finding[]>;
   close(): Promise<void>;
 }
 
-/** Engines keep the jobs beside the data. */
+/** Engines keep jobs in the same store. */
 type StoreWithJobs = Store & { jobs(parts: { readonly clock: Clock }): Jobs };
 
-/** Opens a folder, or takes over a store, that a server may have open at the same time. */
+/** Opens the store in a folder, or uses the given store. A server may have it open at the same time. */
 export async function openLibrary(place: string | StoreWithJobs): Promise<Library> {
   const store = typeof place === 'string' ? await openEmbeddedStore({ folder: place }) : place;
   const tidemark = new Tidemark({
     store,
     clock: { nowMs: () => Date.now() },
     random: { bytes: (count) => randomBytes(count) },
-    // Passwords set by this library would be good for nothing on the server; nobody sets any.
+    // The server could not verify passwords set here, so nothing sets any.
     passwords: weakPasswords(seededRandom(1)),
     log: collectingLog(),
   });

@@ -1,12 +1,12 @@
-/** What earlier answers of the same case gave: ids and tokens that the server chose. */
-export type Kept = Map<string, string>;
+/** Values of earlier answers of the same case: ids and tokens that the server chose. */
+export type KeptValues = Map<string, string>;
 
-/** Stands in an expected value where the exact value cannot be known beforehand. */
+/** A part of an expected value that is not known in advance. */
 export class Matcher {
   readonly name: string;
-  readonly accepts: (value: unknown, kept: Kept) => boolean;
+  readonly accepts: (value: unknown, kept: KeptValues) => boolean;
 
-  constructor(name: string, accepts: (value: unknown, kept: Kept) => boolean) {
+  constructor(name: string, accepts: (value: unknown, kept: KeptValues) => boolean) {
     this.name = name;
     this.accepts = accepts;
   }
@@ -31,7 +31,7 @@ export function wholeNumber(least: number): Matcher {
   return new Matcher(`a whole number from ${least}`, (value) => Number.isSafeInteger(value) && Number(value) >= least);
 }
 
-/** Accepts what the matcher accepts and remembers it under the name. */
+/** Accepts what the matcher accepts, and keeps it under the name. */
 export function keep(name: string, matcher: Matcher): Matcher {
   return new Matcher(matcher.name, (value, kept) => {
     if (!matcher.accepts(value, kept)) return false;
@@ -40,12 +40,12 @@ export function keep(name: string, matcher: Matcher): Matcher {
   });
 }
 
-/** What was kept under the name. */
+/** Accepts the value that was kept under the name. */
 export function same(name: string): Matcher {
   return new Matcher(`the ${name} told before`, (value, kept) => value === kept.get(name));
 }
 
-/** A list with these items in it, in any order, among others. */
+/** Accepts a list that contains these items, in any order and among others. */
 export function listWith(...items: readonly unknown[]): Matcher {
   return new Matcher(`a list with ${JSON.stringify(items)} in it`, (value, kept) => {
     if (!Array.isArray(value)) return false;
@@ -60,7 +60,7 @@ export function listWithout(...items: readonly unknown[]): Matcher {
   });
 }
 
-/** A list of which every item fits; `least` keeps an empty list from passing for one. */
+/** Accepts a list of at least `least` items that all fit. */
 export function listOf(item: unknown, least = 1): Matcher {
   return new Matcher(`a list of at least ${least} that fit`, (value, kept) => {
     if (!Array.isArray(value) || value.length < least) return false;
@@ -68,8 +68,8 @@ export function listOf(item: unknown, least = 1): Matcher {
   });
 }
 
-/** Where the actual value is not the expected one, whole objects compared: nothing may be missing or in excess. */
-export function differences(expected: unknown, actual: unknown, kept: Kept, at = ''): readonly string[] {
+/** Compares whole values. Returns every difference: missing, additional and different members. */
+export function differences(expected: unknown, actual: unknown, kept: KeptValues, at = ''): readonly string[] {
   if (expected instanceof Matcher) {
     return expected.accepts(actual, kept) ? [] : [`${place(at)} is not ${expected.name}: ${shown(actual)}`];
   }
@@ -83,7 +83,7 @@ export function differences(expected: unknown, actual: unknown, kept: Kept, at =
 function memberDifferences(
   expected: Readonly<Record<string, unknown>>,
   actual: Readonly<Record<string, unknown>>,
-  kept: Kept,
+  kept: KeptValues,
   at: string,
 ): readonly string[] {
   const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);

@@ -1,23 +1,23 @@
 import { connect, type Socket } from 'node:net';
 
-/** Whoever has neither answered nor closed within this time hangs. */
+/** A server that neither answers nor closes within this time hangs. */
 const WAIT_MS_MAX = 300_000;
 
-/** Sends bytes to a local port as they are, and gives everything that comes back until the other side closes. */
+/** Sends raw bytes to a local port and returns everything received until the other side closes. */
 export async function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   const socket = openRaw(port);
   socket.write(bytes);
   return readToEnd(socket);
 }
 
-/** A connection whose faults are no faults of the test: what counts is what arrived. */
+/** Opens a connection and ignores its errors: only the received bytes count. */
 export function openRaw(port: number): Socket {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => undefined);
   return socket;
 }
 
-/** Everything that arrives until the other side closes. */
+/** Returns everything received until the other side closes. */
 export function readToEnd(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -38,7 +38,7 @@ export function readToEnd(socket: Socket): Promise<string> {
   });
 }
 
-/** Waits until what arrives contains the words, and gives all of it. */
+/** Waits until the received text contains the words, and returns all of it. */
 export function readUntil(socket: Socket, words: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';

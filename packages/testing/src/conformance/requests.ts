@@ -1,11 +1,11 @@
 import type { Exchange, Expected, Sent } from './conformance-case.ts';
 
-/** A name as one segment of a path. */
+/** Encodes a name as one segment of a path. */
 export function segment(name: string): string {
   return encodeURIComponent(name).replaceAll('*', '%2A');
 }
 
-/** A path with the values put in as segments: path`/rc/v1/users/${login}`. */
+/** Returns a path with encoded values: path`/rc/v1/users/${login}`. */
 export function path(texts: TemplateStringsArray, ...values: readonly string[]): string {
   return texts.reduce((whole, text, index) => whole + segment(values[index - 1] ?? '') + text);
 }
@@ -26,7 +26,7 @@ export function del(to: string): Sent {
   return { method: 'DELETE', path: to };
 }
 
-/** The same request without the administrator's token, with whatever it has in its headers instead. */
+/** Returns the same request without the administrator's token. */
 export function withoutToken(sent: Sent): Sent {
   return { ...sent, token: 'none' };
 }
@@ -57,7 +57,7 @@ export function refused(
   return { kind: 'refused', code, ...(pointers.length === 0 ? {} : { pointers }) };
 }
 
-/** Several requests that must all get the same answer. */
+/** Returns several requests that must all get the same answer. */
 export function each(expected: Expected, ...requests: readonly Sent[]): readonly Exchange[] {
   return requests.map((sent) => [sent, expected] as const);
 }

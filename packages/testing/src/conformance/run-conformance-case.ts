@@ -10,10 +10,10 @@ import type {
   ServerUnderTest,
   Step,
 } from './conformance-case.ts';
-import type { Kept } from './matcher.ts';
+import type { KeptValues } from './matcher.ts';
 import type { Answer, Outgoing } from './sender.ts';
 
-/** Why a case is not run against this server, or null when it is. */
+/** Returns why a case cannot run against this server; null: it can. */
 export function reasonToSkip({ needs = [] }: ConformanceCase, server: ServerUnderTest): string | null {
   const missing = needs.find((capability) => !offers(server, capability));
   return missing === undefined ? null : REASONS[missing];
@@ -30,9 +30,9 @@ function offers({ registerDevice, leaveJob, isOurs }: ServerUnderTest, capabilit
   return capability === 'devices' ? registerDevice !== undefined : isOurs;
 }
 
-/** Runs a case. Throws an error that says which request got which answer instead of the one it must get. */
+/** Runs a case. Throws an error that names the request, its answer and the expected one. */
 export async function runConformanceCase(conformanceCase: ConformanceCase, server: ServerUnderTest): Promise<void> {
-  const kept: Kept = new Map([
+  const kept: KeptValues = new Map([
     ['login', server.login],
     ['password', server.password],
     ['admin_token', server.token],
@@ -45,7 +45,7 @@ export async function runConformanceCase(conformanceCase: ConformanceCase, serve
   }
 }
 
-/** Cases do not see each other's things, so that each can be run alone. */
+/** Every case has names of its own, so that it can run alone. */
 function namingOf(word: string, { rule, title }: ConformanceCase): Naming {
   let sum = 0;
   for (const character of rule + title) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
@@ -70,7 +70,7 @@ async function registerDevice({ device }: DeviceStep, server: ServerUnderTest): 
   await server.registerDevice(device.user, device.attributes);
 }
 
-async function runExchange([sent, expected]: Exchange, server: ServerUnderTest, kept: Kept, place: number) {
+async function runExchange([sent, expected]: Exchange, server: ServerUnderTest, kept: KeptValues, place: number) {
   const outgoing = outgoingOf(sent, server, kept);
   const answer = await server.send(outgoing);
   server.observe?.(outgoing, answer);
@@ -78,7 +78,7 @@ async function runExchange([sent, expected]: Exchange, server: ServerUnderTest, 
   if (problems.length > 0) throw new Error(report(place, outgoing, answer, problems));
 }
 
-function outgoingOf(sent: Sent, server: ServerUnderTest, kept: Kept): Outgoing {
+function outgoingOf(sent: Sent, server: ServerUnderTest, kept: KeptValues): Outgoing {
   const { method, headers = {}, json, text } = sent;
   const fill = (value: string) => filled(value, kept, (found) => found);
   const given = Object.entries(headers).map(([name, value]) => [name, fill(value)]);
@@ -95,14 +95,14 @@ function outgoingOf(sent: Sent, server: ServerUnderTest, kept: Kept): Outgoing {
   };
 }
 
-function filled(text: string, kept: Kept, written: (found: string) => string): string {
+function filled(text: string, kept: KeptValues, written: (found: string) => string): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
     const found = kept.get(name);
     return found === undefined ? whole : written(found);
   });
 }
 
-/** As it stands inside the quotes of a JSON string. */
+/** Escapes a text for the inside of a JSON string. */
 function escaped(found: string): string {
   return JSON.stringify(found).slice(1, -1);
 }

@@ -2,7 +2,7 @@ import { Agent, type IncomingHttpHeaders, type IncomingMessage, request as reque
 import { request as requestHttps, Agent as SecureAgent } from 'node:https';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
-/** What goes out, as bytes will show it: the path is not normalised and no header is added beyond what HTTP needs. */
+/** A request as it is sent: the path is not normalised, and only headers that HTTP needs are added. */
 export interface Outgoing {
   readonly method: string;
   readonly path: string;
@@ -16,11 +16,11 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Whoever does not answer within this time hangs, and a hang is a fault. */
+/** A server that does not answer within this time hangs, which fails the test. */
 const ANSWER_MS_MAX = 300_000;
 const SOCKETS_MAX = 8;
 
-/** Speaks HTTP to one server over connections that stay open. Unlike `fetch` it sends any path and any header. */
+/** Sends HTTP requests to one server over persistent connections. Unlike `fetch` it sends any path and any header. */
 export class Sender {
   readonly #base: URL;
   readonly #agent: Agent | SecureAgent;
@@ -64,7 +64,7 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const isEndless = response.headers['content-type']?.startsWith('text/event-stream') === true;
   for await (const chunk of response) {
     chunks.push(chunk as Buffer);
-    // Of a stream that goes on for ever, the first event is the answer.
+    // The answer of an endless event stream is its first event.
     if (isEndless && Buffer.concat(chunks).includes('\n\n')) break;
   }
   const text = decoded(Buffer.concat(chunks), response.headers['content-encoding']).toString('utf8');

@@ -10,7 +10,7 @@ interface AdministeredServer {
   readonly token: string;
 }
 
-/** A user with the password all users of tests have. */
+/** Creates a user with the password of all test users. */
 export async function makeUser(server: AdministeredServer, login: string): Promise<void> {
   const admin = new Caller(server.url, server.token);
   const reply = await admin.post('/rc/v1/users', { attributes: { login, password: USER_PASSWORD } });
@@ -25,7 +25,7 @@ export interface TestDevice {
   listen(headers?: Readonly<Record<string, string>>): Promise<EventReader>;
 }
 
-/** A device that is signed in. Its connections end with the server. */
+/** Signs a device in. Its connections end with the server. */
 export async function openDevice(
   server: Pick<AdministeredServer, 'url'>,
   login: string,

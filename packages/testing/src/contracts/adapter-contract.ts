@@ -2,10 +2,10 @@ import { type Adapter, AdapterRefusal, type ObjectsAnswer } from '@tidemark/core
 import { type JsonValue, parseJson, Refusal } from '@tidemark/protocol';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-/** How whoever is behind the adapter answers. */
+/** How the backend behind the adapter answers. */
 export type Behaviour = 'good' | 'conflict' | 'rejected' | 'broken' | 'no_id' | 'silent';
 
-/** What has reached whoever is behind the adapter. */
+/** A call that reached the backend behind the adapter. */
 export interface AdapterArrival {
   readonly call: string;
   readonly user: string | null;
@@ -15,12 +15,12 @@ export interface AdapterArrival {
   readonly params?: JsonValue;
 }
 
-/** An adapter with somebody behind it, who gives these objects and calls what is created `made`. */
-export interface AdapterBench {
+/** An adapter with a backend that returns `ADAPTER_OBJECTS` and gives created objects the id `made`. */
+export interface AdapterFixture {
   readonly adapter: Adapter;
   readonly arrivals: readonly AdapterArrival[];
   behave(behaviour: Behaviour): void;
-  /** Lets the time pass that a call may take. */
+  /** Advances the clock by the longest time that a call may take. */
   letTimePass(): void;
   close(): Promise<void>;
 }
@@ -29,15 +29,15 @@ export const ADAPTER_OBJECTS = { '1': { name: 'one' }, 'zw"ei': { list: [1, { a:
 
 const UPLOAD = { source: 'Stock', user: 'anna', opId: 'op-1', id: 'tmp' } as const;
 
-/** What the adapter port promises, held on every kind of adapter. */
-export function adapterContract(kind: string, open: () => Promise<AdapterBench>): void {
+/** Registers the contract of the adapter port for one kind of adapter. */
+export function adapterContract(kind: string, open: () => Promise<AdapterFixture>): void {
   const opened = async () => {
-    const bench = await open();
-    onTestFinished(() => bench.close());
-    return bench;
+    const fixture = await open();
+    onTestFinished(() => fixture.close());
+    return fixture;
   };
   describe(`the adapter contract, ${kind}`, () => {
-    it('[ADAPT-1] queries and searches give a hash of hashes, for a user or for all', async () => {
+    it('[ADAPT-1] queries and searches return objects by id, for a user or for all users', async () => {
       const { adapter, arrivals } = await opened();
       expect(await objectsOf(await adapter.query({ source: 'Stock', user: null }))).toEqual(ADAPTER_OBJECTS);
       expect(await objectsOf(await adapter.query({ source: 'Stock', user: 'anna' }))).toEqual(ADAPTER_OBJECTS);
@@ -50,7 +50,7 @@ export function adapterContract(kind: string, open: () => Promise<AdapterBench>)
       ]);
     });
 
-    it('[ADAPT-2] uploads arrive with their op id, and a create answers the id it was given', async () => {
+    it('[ADAPT-2] uploads arrive with their op id, and a create returns the id that the backend gave', async () => {
       const { adapter, arrivals } = await opened();
       expect(await adapter.create({ ...UPLOAD, attributes: { a: [1] } })).toBe('made');
       await adapter.update({ ...UPLOAD, id: 'made', attributes: { a: null } });
@@ -62,7 +62,7 @@ export function adapterContract(kind: string, open: () => Promise<AdapterBench>)
       ]);
     });
 
-    it('[ADAPT-3] a refusal says which kind it is, and why', async () => {
+    it('[ADAPT-3] a refused upload throws an AdapterRefusal with its kind and reason', async () => {
       const { adapter, behave } = await opened();
       for (const kindOf of ['conflict', 'rejected'] as const) {
         behave(kindOf);
@@ -74,7 +74,7 @@ export function adapterContract(kind: string, open: () => Promise<AdapterBench>)
       }
     });
 
-    it('[ADAPT-4] what breaks, or answers nonsense, is no refusal and no result', async () => {
+    it('[ADAPT-4] a backend that fails or answers with nonsense causes an error that is no refusal', async () => {
       const { adapter, behave } = await opened();
       behave('broken');
       for (const call of [...uploadsOf(adapter), () => queried(adapter)]) {
@@ -86,7 +86,7 @@ export function adapterContract(kind: string, open: () => Promise<AdapterBench>)
       expect(await failureOf(adapter.create({ ...UPLOAD, attributes: {} }))).toMatchObject({ code: 'backend_error' });
     });
 
-    it('[ADAPT-5] every call ends by itself', async () => {
+    it('[ADAPT-5] a call to a silent backend ends with a timeout', async () => {
       const { adapter, behave, letTimePass, arrivals } = await opened();
       behave('silent');
       for (const call of [...uploadsOf(adapter), () => queried(adapter)]) {

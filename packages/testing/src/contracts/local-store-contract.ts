@@ -3,17 +3,17 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { Dice } from '../kit/dice.ts';
 import { seededRandom } from '../kit/seeded-random.ts';
 
-/** A place for one device. */
-export interface LocalStorePlace {
-  /** Opens the store, again after it was closed. */
+/** A storage location for one device. */
+export interface LocalStoreLocation {
+  /** Opens the store, also after it was closed. */
   open(): Promise<LocalStore>;
   remove(): Promise<void>;
 }
 
-/** Null: what this store keeps does not outlive it. */
 export interface LocalStoreEngine {
+  /** True: data survives closing the store. */
   readonly isDurable: boolean;
-  newPlace(): Promise<LocalStorePlace>;
+  newPlace(): Promise<LocalStoreLocation>;
 }
 
 const AWKWARD = [
@@ -35,7 +35,7 @@ const AWKWARD = [
 /** Registers the contract of the local store port for one store. */
 export function localStoreContract(name: string, engine: LocalStoreEngine): void {
   describe(`${name} keeps the contract of a local store`, () => {
-    it('[LOCAL-1] keys are pairs and come back exactly, whatever they contain', async () => {
+    it('[LOCAL-1] keys are pairs of texts and are returned unchanged, whatever they contain', async () => {
       const place = await newPlace(engine);
       const store = await place.open();
       const writes = AWKWARD.flatMap((first) =>
@@ -46,7 +46,7 @@ export function localStoreContract(name: string, engine: LocalStoreEngine): void
       await store.close();
     });
 
-    it('[LOCAL-2] values are JSON and come back exactly', async () => {
+    it('[LOCAL-2] values are JSON and are returned unchanged', async () => {
       const place = await newPlace(engine);
       const store = await place.open();
       const values = [null, true, false, 0, -1.5, 2 ** 53 - 1, '', '\ud800', 'a\nb', [], {}, [[1], { constructor: 1 }]];
@@ -56,7 +56,7 @@ export function localStoreContract(name: string, engine: LocalStoreEngine): void
       await store.close();
     });
 
-    it('[LOCAL-3] one commit covers any tables, and of two writes to one key the later counts', async () => {
+    it('[LOCAL-3] one commit may write to any tables, and of two writes to one key the later counts', async () => {
       const place = await newPlace(engine);
       const store = await place.open();
       await store.commit(TABLES.map((table) => ({ table, key: ['s', 'k'], value: 1 })));
@@ -73,7 +73,7 @@ export function localStoreContract(name: string, engine: LocalStoreEngine): void
       await store.close();
     });
 
-    it('[LOCAL-4] after closing every call is refused, and closing again is no error', async () => {
+    it('[LOCAL-4] after close every call is refused, and closing again is no error', async () => {
       const place = await newPlace(engine);
       const store = await place.open();
       await store.close();
@@ -82,7 +82,7 @@ export function localStoreContract(name: string, engine: LocalStoreEngine): void
       await expect(store.commit([row('facts', '', 'x', 1)])).rejects.toMatchObject({ code: 'closed' });
     });
 
-    it('[LOCAL-5] any sequence of commits leaves what a plain map would hold, also after opening again', async () => {
+    it('[LOCAL-5] after any sequence of commits the store holds what a plain map would hold, also after reopening', async () => {
       const place = await newPlace(engine);
       const dice = new Dice(seededRandom(7));
       const oracle = new Map<string, LocalRow>();
@@ -102,7 +102,7 @@ export function localStoreContract(name: string, engine: LocalStoreEngine): void
   });
 }
 
-async function newPlace(engine: LocalStoreEngine): Promise<LocalStorePlace> {
+async function newPlace(engine: LocalStoreEngine): Promise<LocalStoreLocation> {
   const place = await engine.newPlace();
   onTestFinished(() => place.remove());
   return place;

@@ -3,7 +3,7 @@ import { describe, it } from 'vitest';
 import type { MovingCase, MovingEngine } from './moving/moving-case.ts';
 import { movingCases } from './moving/moving-cases.ts';
 
-/** Registers the contract of stores that can be carried elsewhere, without the cases about what the engine lacks. */
+/** Registers the contract of export and import for one engine, without cases that need what the engine cannot do. */
 export function movingContract(name: string, engine: MovingEngine): void {
   describe(`${name} can be carried elsewhere`, () => {
     for (const movingCase of movingCases) {

@@ -9,7 +9,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { parseJson } from '@tidemark/protocol';
 
-/** One call that has reached the backend, whatever was answered. */
+/** A call that reached the backend, whatever it answered. */
 export interface BackendRequest {
   readonly call: string;
   readonly body: Readonly<Record<string, unknown>>;
@@ -18,23 +18,23 @@ export interface BackendRequest {
   readonly isSigned: boolean;
 }
 
-/** How a backend answers a call. It may leave the response open, or break it. */
+/** Answers a call. It may leave the response open, or cut it. */
 export type BackendAnswer = (request: BackendRequest, response: ServerResponse) => unknown;
 
 export interface FakeBackend {
-  /** What to give as `adapter_url`. */
+  /** The `adapter_url` of this backend. */
   readonly url: string;
   readonly requests: readonly BackendRequest[];
   /** Connections made so far. */
   readonly connections: number;
-  /** By call; `*` answers all others. */
+  /** Sets the answer of a call; `*` answers all others. */
   on(call: string, answer: BackendAnswer): void;
   callsOf(call: string): readonly BackendRequest[];
-  /** Cuts all connections, and takes no more. */
+  /** Cuts all connections and accepts no more. */
   close(): Promise<void>;
 }
 
-/** A backend on loopback that speaks the real protocol and answers as it is told. */
+/** Opens a backend on loopback that speaks the real protocol and answers as configured. */
 export async function openFakeBackend(secret: () => string | Promise<string>): Promise<FakeBackend> {
   const requests: BackendRequest[] = [];
   const answers = new Map<string, BackendAnswer>();
@@ -88,7 +88,7 @@ async function receive(request: IncomingMessage, secret: () => string | Promise<
   };
 }
 
-/** Written from the standard, and not with what signs. */
+/** Implemented from the standard, without the code that signs. */
 function isSigned(secret: string, headers: IncomingHttpHeaders, body: string): boolean {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), secret.startsWith('whsec_') ? 'base64' : 'utf8');
   const content = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;

@@ -19,9 +19,9 @@ export interface TestBrowser {
   openPage(url: string, options?: PageOptions): Promise<Page>;
 }
 
-// Ends what hangs; it is no measure of speed.
+// Ends a call that hangs; it does not measure speed.
 const TIMEOUT_MS = 600_000;
-// Nothing but this machine can be reached, whatever the browser would like to ask its maker.
+// The browser can reach this machine only.
 const LOOPBACK_ONLY = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1';
 
 /** Runs Chromium without a window while the tests of this file or `describe` block run. */

@@ -11,7 +11,7 @@ export interface CollectingLog extends Log {
   readonly lines: readonly LogLine[];
 }
 
-/** A log that keeps its lines, so that a test can say what must and what must never be in them. */
+/** Returns a log that keeps its lines for assertions. */
 export function collectingLog(): CollectingLog {
   const lines: LogLine[] = [];
   const at =

@@ -1,11 +1,11 @@
 import { PassThrough, type Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
 
-/** How a reader gets back the text of an answer. */
+/** How to decode the body of an answer. */
 export interface ContentCoding {
   readonly name: 'identity' | 'gzip' | 'br' | 'zstd';
   read(bytes: Buffer): string;
-  /** For answers that are read as they come. */
+  /** For streamed answers. */
   open(): Transform;
 }
 
@@ -14,7 +14,7 @@ interface Zstd {
   createZstdDecompress(): Transform;
 }
 
-/** Every coding this version of Node can read: zstd is one of them from 22.15 on. */
+/** The content codings that this version of Node.js can decode; zstd since 22.15. */
 export const CONTENT_CODINGS: readonly ContentCoding[] = [
   { name: 'identity', read: (bytes) => bytes.toString(), open: () => new PassThrough() },
   { name: 'gzip', read: (bytes) => zlib.gunzipSync(bytes).toString(), open: () => zlib.createGunzip() },

@@ -13,7 +13,7 @@ export interface TestTidemark {
   readonly log: CollectingLog;
 }
 
-/** A Tidemark on a memory store, or the one given, with a user source `Order`, an app source `Product` and two users. */
+/** Returns a Tidemark with a user source `Order`, an app source `Product` and two users; by default on a memory store. */
 export async function newTidemark(
   options: { readonly store?: Store; readonly clock?: SettableClock; readonly limits?: Partial<Limits> } & Pick<
     TidemarkParts,

@@ -1,6 +1,6 @@
 import type { PingTarget } from '@tidemark/core';
 
-/** A device for tests that do not care which. */
+/** A device for tests in which it does not matter. */
 export const PING_TARGET: PingTarget = {
   client: 'c',
   deviceType: 'ios',

@@ -1,6 +1,6 @@
 import { Refusal, type RefusalCode } from '@tidemark/protocol';
 
-/** The code a call was refused with. Anything but a refusal fails the test. */
+/** Returns the code of the refusal of a call. Any other result fails the test. */
 export async function refusalOf(call: Promise<unknown>): Promise<RefusalCode> {
   try {
     await call;

@@ -1,6 +1,6 @@
 import type { Random } from '@tidemark/core';
 
-/** Dice that fall the same way for the same seed (splitmix32). Never for secrets. */
+/** Returns random bytes that are the same for the same seed (splitmix32). Never use it for secrets. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   function nextByte(): number {

@@ -11,6 +11,6 @@ export interface TemporaryFolder {
 /** A new, empty folder that belongs to the caller. */
 export async function temporaryFolder(): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
-  // Programs that were ended may still be writing: a browser has processes of its own.
+  // Killed programs may still be writing: a browser has child processes.
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }) };
 }

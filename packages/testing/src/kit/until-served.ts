@@ -3,7 +3,7 @@ import { Refusal } from '@tidemark/protocol';
 const ATTEMPTS_MAX = 1_000;
 const PAUSE_MS = 20;
 
-/** Asks a store until it serves again; what it says until then must be that it does not. */
+/** Repeats a call until the store serves it; every earlier error must be `store_unavailable`. */
 export async function untilServed<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     try {

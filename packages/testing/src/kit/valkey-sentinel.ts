@@ -12,42 +12,42 @@ import {
   type ValkeyServer,
 } from './valkey-server.ts';
 
-/** A primary with replicas, and a sentinel that promotes one of them when the primary is away. */
+/** A primary with replicas, and a sentinel that promotes one of them when the primary is down. */
 export interface ValkeySentinel {
   /** `valkey+sentinel://…` */
   readonly address: string;
   readonly primary: ValkeyServer;
   readonly replicas: readonly ValkeyServer[];
-  /** Waits until the replicas have what was written before. */
+  /** Waits until the replicas have all earlier writes. */
   catchUp(): Promise<void>;
-  /** Keeps the replicas from hearing more of the primary. They stay replicas, and fall behind. */
+  /** Cuts the replicas off from the primary. They stay replicas and fall behind. */
   cutOff(): Promise<void>;
-  /** The port of whoever the sentinel takes for the primary now. */
+  /** Returns the port of the primary according to the sentinel. */
   primaryPort(): Promise<number>;
-  /** Waits until so many connections listen at the sentinel for a failover. */
+  /** Waits until this many connections are subscribed to failovers at the sentinel. */
   untilWatched(count: number): Promise<void>;
-  /** Ends the sentinel; what it has learnt stays. */
+  /** Stops the sentinel; its configuration stays. */
   stopSentinel(): Promise<void>;
   startSentinel(): Promise<void>;
   remove(): Promise<void>;
 }
 
 const NAME = 'tide';
-/** How long the primary may say nothing: longer than a busy machine lets a process wait that has nothing wrong with it. */
+/** How long the primary may be silent: longer than a busy machine delays a healthy process. */
 const DOWN_AFTER_MS = 2_000;
-/** A failover that found no replica it knew enough of is tried again after twice this time. */
+/** A failover that found no suitable replica is repeated after twice this time. */
 const FAILOVER_TIMEOUT_MS = 2_000;
-/** Replicas log in as somebody of their own, who can be shut out. */
+/** Replicas log in as a user of their own, which can be disabled. */
 const REPLICA_LOGIN = { masteruser: 'replica', masterauth: 'known' };
 const MARK = 'caught-up';
 
-/** What the documentation says that somebody who only looks for the primary must be allowed. */
+/** The permissions that the documentation lists for clients that only ask for the primary. */
 const SEEKER_RIGHTS =
   'resetchannels &+switch-master -@all +sentinel|get-master-addr-by-name +sentinel|sentinels +subscribe';
-/** Who looks after a sentinel that has users, and may do everything. */
+/** The administrator of a sentinel with users. */
 const KEEPER = { username: 'keeper', password: 'keeps' };
 
-/** A sentinel with a login lets in nobody else, and somebody with a user of their own only does what seekers do. */
+/** Returns the access rules of a sentinel: only this login, with the permissions of a client that asks for the primary. */
 export async function startValkeySentinel(replicaCount: number, login: ValkeyLogin = {}): Promise<ValkeySentinel> {
   const settings = { 'repl-diskless-sync-delay': '0', ...REPLICA_LOGIN };
   const servers = await Promise.all(Array.from({ length: replicaCount + 1 }, () => startValkey({ settings })));
@@ -90,7 +90,7 @@ export async function startValkeySentinel(replicaCount: number, login: ValkeyLog
   };
 }
 
-/** It writes what it learns into its own configuration, so it has a file and a folder. */
+/** Starts a sentinel with a folder of its own, because it rewrites its configuration file. */
 async function startSentinel(primary: ValkeyServer, replicaCount: number, login: ValkeyLogin) {
   const folder = await temporaryFolder();
   const port = await freePort();

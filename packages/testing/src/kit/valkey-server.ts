@@ -3,19 +3,19 @@ import { createServer } from 'node:net';
 import { findProgram } from './find-program.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** A server of its own: no service, a free port on the loopback address, a folder that goes with it. */
+/** A Valkey server process on a free loopback port, with a temporary folder. */
 export interface ValkeyServer {
   readonly port: number;
   readonly pid: number;
   /** `valkey://127.0.0.1:…` */
   readonly address: string;
-  /** Sends a command on a connection of its own. */
+  /** Sends a command on a new connection. */
   call(command: string, ...args: readonly (string | number)[]): Promise<unknown>;
-  /** Ends the process as a power failure would; what it has written to its folder stays. */
+  /** Kills the process; its folder stays. */
   kill(): Promise<void>;
-  /** Starts it again at the same port and in the same folder. */
+  /** Starts it again with the same port and folder. */
   restart(): Promise<void>;
-  /** Ends it for good and takes its folder away. */
+  /** Kills it and removes its folder. */
   remove(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export interface ValkeyCluster {
   /** `valkey+cluster://…` */
   readonly address: string;
   readonly servers: readonly ValkeyServer[];
-  /** The primary that has the slot of a key, as the first of the nodes knows it. */
+  /** Returns the primary that has the slot of a key, according to the first node. */
   ownerOf(key: string): Promise<ValkeyServer>;
   /** Adds a replica of a primary, and waits until it has caught up. */
   addReplica(primary: ValkeyServer): Promise<ValkeyServer>;
@@ -147,7 +147,7 @@ async function untilWhole(server: ValkeyServer, nodes: number): Promise<void> {
   });
 }
 
-/** Servers tell each other in their own time, so there is nothing to wait for but their own word. */
+/** Polls until the condition holds: cluster nodes exchange their state in the background. */
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (let poll = 0; poll < POLLS_MAX; poll++) {
     if (await isSo()) return;
@@ -158,7 +158,7 @@ export async function until(what: string, isSo: () => Promise<boolean>): Promise
 
 type Settings = Readonly<Record<string, string>>;
 
-/** A port that was free a moment ago may be taken by now. */
+/** Retries with another port, because a free port may be taken before the server binds it. */
 async function startAnywhere(settings: Settings): Promise<{ readonly port: number; readonly child: ChildProcess }> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
@@ -178,7 +178,7 @@ function startAt(port: number, settings: Settings): Promise<ChildProcess> {
   );
 }
 
-/** Starts the program, and waits until it says that it is ready. */
+/** Starts the program and waits until its output contains `readyText`. */
 export function startProcess(args: readonly string[], readyText: string): Promise<ChildProcess> {
   const child = spawn(serverPath(), args, { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
@@ -197,7 +197,7 @@ export function startProcess(args: readonly string[], readyText: string): Promis
   });
 }
 
-/** Whatever ends this process takes the servers with it. */
+/** Servers to kill when this process exits. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -216,7 +216,7 @@ function pidOf(child: ChildProcess): number {
   return child.pid;
 }
 
-/** Who is let in: absent is everybody, and without a user it is whoever knows the password. */
+/** The credentials of a server; without a username, the password of the default user. */
 export interface ValkeyLogin {
   readonly username?: string;
   readonly password?: string;
@@ -229,7 +229,7 @@ export async function callOnce(
   login: ValkeyLogin = {},
 ): Promise<unknown> {
   const way = { host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => null, protocol: 2 as const };
-  // Processes that are killed and started again and again load this kit, and the client takes longer than all the rest.
+  // Loaded here because worker processes load this kit at every start, and the client is slow to load.
   const { Redis } = await import('ioredis');
   const client = new Redis({ ...way, ...login });
   client.on('error', () => undefined);

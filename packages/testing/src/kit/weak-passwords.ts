@@ -1,15 +1,15 @@
 import { scrypt, timingSafeEqual } from 'node:crypto';
 import type { Passwords, Random } from '@tidemark/core';
 
-/** The least scrypt accepts: a hash costs microseconds, and guessing one as little. */
+/** The lowest cost that scrypt accepts: a hash takes microseconds. */
 const COST = { N: 2, r: 1, p: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 const KIND = 'weak-scrypt';
 
 /**
- * Real salted hashes at a cost that protects nobody, so that tests which log in a lot stay fast. Only for tests. A
- * hash of an earlier generation is outdated, and still verified.
+ * Returns real salted hashes at a cost that protects nobody, so that tests with many logins stay fast. A hash of an
+ * earlier generation is outdated, but still verifies.
  */
 export function weakPasswords(random: Random, generation = 1): Passwords {
   const prefix = `${KIND}-${generation}`;

@@ -17,7 +17,7 @@ export interface MemoryJob {
   diedAtMs: number | null;
 }
 
-/** The state of a job among all others of its queue. */
+/** Returns the state of a job in its queue. */
 export function stateOf(job: MemoryJob, all: readonly MemoryJob[], nowMs: number): JobState {
   if (job.diedAtMs !== null) return 'dead';
   if (job.holder !== null) return 'leased';
@@ -25,7 +25,7 @@ export function stateOf(job: MemoryJob, all: readonly MemoryJob[], nowMs: number
   return job.dueAtMs <= nowMs ? 'due' : 'delayed';
 }
 
-/** Whether the other job keeps this one waiting. */
+/** Returns true if this job must wait for the other one. */
 function isBefore(other: MemoryJob, job: MemoryJob): boolean {
   if (job.order === null || other.order !== job.order || other.diedAtMs !== null) return false;
   return other.holder !== null || other.number < job.number;
@@ -36,7 +36,7 @@ export function viewOf(job: MemoryJob, state: JobState): JobView {
   return { id: String(number), kind, state, order, attempt, attemptsMax, enqueuedAtMs, dueAtMs, lastReason };
 }
 
-/** By what jobs of a state are listed, before their numbers. */
+/** Returns the first sort key of jobs in a state; the second is their number. */
 export function rankOf(job: MemoryJob, state: JobState): number {
   if (state === 'leased') return job.holder?.untilMs ?? 0;
   if (state === 'dead') return job.diedAtMs ?? 0;

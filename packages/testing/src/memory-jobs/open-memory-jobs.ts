@@ -21,7 +21,7 @@ import {
   timeProblem,
 } from '@tidemark/core';
 import { DEAD_JOBS_PER_QUEUE_MAX, JOBS_PER_QUEUE_MAX, Refusal } from '@tidemark/protocol';
-import { compareUtf8 } from '../memory-store/compare-tuples.ts';
+import { compareUtf8 } from '../memory-store/tuples.ts';
 import { type MemoryJob, rankOf, stateOf, viewOf } from './memory-job.ts';
 
 export interface MemoryJobsOptions {
@@ -37,8 +37,8 @@ export function openMemoryJobs(options: MemoryJobsOptions): Jobs {
 }
 
 /**
- * The port over one plain list: what every other engine must do, in the fewest words. It finds everything by looking
- * at everything, so it is right and slow.
+ * Opens the jobs port over one plain list, as the reference for every other engine. It scans the whole list for every
+ * call, so it is simple and slow.
  */
 class MemoryJobs implements Jobs {
   readonly #clock: Clock;
@@ -239,7 +239,7 @@ class MemoryJobs implements Jobs {
     return job;
   }
 
-  /** The jobs of a queue, once the leases that have run out have ended. */
+  /** Ends expired leases and returns the jobs of a queue. */
   #of(queue: string): readonly MemoryJob[] {
     const nowMs = this.#clock.nowMs();
     for (const job of this.#jobs) if (job.queue === queue) countAnew(job, nowMs);
@@ -267,7 +267,7 @@ class MemoryJobs implements Jobs {
     return stateOf(job, this.#of(job.queue), this.#clock.nowMs());
   }
 
-  /** Does what the holder says, if the lease is still good. */
+  /** Performs a change of the lease holder, if the lease is still valid. */
   #settle({ queue, id, lease }: LeasedJob, act: (held: MemoryJob) => void): boolean {
     const job = this.#find(queue, id);
     if (job === undefined || job.holder?.lease !== lease) return false;
@@ -292,7 +292,7 @@ class MemoryJobs implements Jobs {
   }
 }
 
-/** What a clock that has been set back since said to wait for is waited for from now on, for as long. */
+/** After the clock was set back, a job waits from now on for as long as it had been delayed. */
 function countAnew(job: MemoryJob, nowMs: number): void {
   const { holder, dueAtMs, dueSetAtMs } = job;
   if (job.diedAtMs !== null || !isAhead(holder?.sinceMs ?? dueSetAtMs, nowMs)) return;

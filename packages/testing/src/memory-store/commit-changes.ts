@@ -1,26 +1,26 @@
 import type { Change, Commit, CommitResult } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
-import { type MemoryLife, type MemoryPartition, newPartition, partitionOf } from './memory-life.ts';
-import { missingGuard } from './missing-guard.ts';
+import { missingGuard } from './entries.ts';
+import { stateOf } from './journal.ts';
+import { type MemoryData, type MemoryPartition, newPartition, partitionOf } from './memory-data.ts';
 import { applyNotes, areNotesExpected, assertSoundNotes } from './notes.ts';
-import { stateOf } from './state-of.ts';
-import { tupleKey } from './tuple-key.ts';
+import { tupleKey } from './tuples.ts';
 
-/** Checks everything first and applies afterwards, so nothing is ever half applied. */
-export function commitChanges(life: MemoryLife, commit: Commit, newWord: () => string): CommitResult {
+/** Checks everything before it applies anything. */
+export function commitChanges(data: MemoryData, commit: Commit, newWord: () => string): CommitResult {
   assertAdmitted(commit.changes);
   if (commit.notes !== undefined) assertSoundNotes(commit.notes);
-  const guard = missingGuard(life, commit.guards);
+  const guard = missingGuard(data, commit.guards);
   if (guard !== null) return { status: 'gone', guard };
-  const before = partitionOf(life, commit.partition);
+  const before = partitionOf(data, commit.partition);
   if (conflicts(before, commit)) return { status: 'conflict' };
   const { notes } = commit;
-  if (notes !== undefined && !areNotesExpected(life, commit.partition, notes)) return { status: 'conflict' };
+  if (notes !== undefined && !areNotesExpected(data, commit.partition, notes)) return { status: 'conflict' };
   if (isTooLarge(before, commit)) return { status: 'too_large' };
-  if (notes !== undefined) applyNotes(life, commit.partition, notes);
+  if (notes !== undefined) applyNotes(data, commit.partition, notes);
   const changes = commit.changes.filter((change) => takesSeq(before, change));
   if (changes.length === 0) return { status: 'committed', state: stateOf(before) };
-  const partition = writablePartition(life, commit, newWord);
+  const partition = writablePartition(data, commit, newWord);
   for (const change of changes) applyChange(partition, change);
   return { status: 'committed', state: stateOf(partition) };
 }
@@ -57,13 +57,13 @@ function takesSeq(partition: MemoryPartition, change: Change): boolean {
   return change.record !== null || partition.index.get(change.id)?.live === true;
 }
 
-/** The first seq ever taken is what makes a partition, with an epoch word of its own. */
-function writablePartition(life: MemoryLife, commit: Commit, newWord: () => string): MemoryPartition {
-  const place = tupleKey(commit.partition.source, commit.partition.user);
-  const known = life.partitions.get(place);
+/** The first seq creates a partition, with an epoch of its own. */
+function writablePartition(data: MemoryData, commit: Commit, newWord: () => string): MemoryPartition {
+  const mapKey = tupleKey(commit.partition.source, commit.partition.user);
+  const known = data.partitions.get(mapKey);
   if (known !== undefined) return known;
-  const partition = newPartition(commit.partition, life.epoch + newWord());
-  life.partitions.set(place, partition);
+  const partition = newPartition(commit.partition, data.epoch + newWord());
+  data.partitions.set(mapKey, partition);
   return partition;
 }
 

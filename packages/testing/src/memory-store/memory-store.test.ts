@@ -3,7 +3,7 @@ import { storeContract } from '../contracts/store-contract.ts';
 import { seededRandom } from '../kit/seeded-random.ts';
 import { openMemoryStore } from './open-memory-store.ts';
 
-const capabilities = { gravesPerTrimMax: 4, rowsPerTrimMax: 3 };
+const capabilities = { tombstonesPerTrimMax: 4, rowsPerTrimMax: 3 };
 
 storeContract('the memory store', {
   open: async () => openMemoryStore({ random: seededRandom(1), ...capabilities }),

@@ -37,28 +37,22 @@ import {
 } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { commitChanges } from './commit-changes.ts';
-import { compareUtf8 } from './compare-tuples.ts';
-import { listEntries } from './list-entries.ts';
-import { listPartitions } from './list-partitions.ts';
-import { type MemoryLife, newLife, partitionOf } from './memory-life.ts';
-import { missingGuard } from './missing-guard.ts';
-import { exportLife, importPiece } from './move-life.ts';
+import { readDocument, scopeTuple, writeDocument } from './documents.ts';
+import { listEntries, missingGuard, writeEntries } from './entries.ts';
+import { sliceJournal, stateOf, trimGraves } from './journal.ts';
+import { type MemoryData, newData, partitionOf } from './memory-data.ts';
+import { exportData, importPiece } from './move-data.ts';
 import { listNotes, readNotes } from './notes.ts';
-import { readDocument, scopeTuple } from './read-document.ts';
-import { sliceJournal } from './slice-journal.ts';
+import { listPartitions } from './partitions.ts';
 import { addStatRow, readStatRows, trimStatRows } from './stat-rows.ts';
-import { stateOf } from './state-of.ts';
-import { trimGraves } from './trim-tombstones.ts';
-import { tupleKey } from './tuple-key.ts';
+import { compareUtf8, tupleKey } from './tuples.ts';
 import { verifyPartition } from './verify-partition.ts';
-import { writeDocument } from './write-document.ts';
-import { writeEntries } from './write-entries.ts';
 
 export interface MemoryStoreOptions {
   readonly random: Random;
-  /** Tombstones forgotten by one `trim`. */
-  readonly gravesPerTrimMax?: number;
-  /** Rows forgotten by one `trimStats`. */
+  /** Tombstones removed by one `trim`. */
+  readonly tombstonesPerTrimMax?: number;
+  /** Rows removed by one `trimStats`. */
   readonly rowsPerTrimMax?: number;
 }
 
@@ -67,8 +61,8 @@ const ROWS_PER_TRIM_MAX = 1_000;
 const EPOCH_WORD_BYTES = 9;
 
 /**
- * The port over plain maps: what every other engine must do, in the fewest words. Each call is applied in one
- * synchronous step when it is made, which is what makes it atomic.
+ * Opens the store port over plain maps, as the reference for every other engine. Each call is applied in one synchronous
+ * step, which makes it atomic.
  */
 export function openMemoryStore(options: MemoryStoreOptions): MovableStore {
   return new MemoryStore(options);
@@ -78,42 +72,42 @@ class MemoryStore implements MovableStore {
   readonly engine: EngineDescription = { name: 'memory', durability: 'memory' };
   readonly #options: Required<MemoryStoreOptions>;
   readonly #newWord: () => string;
-  /** One count for the whole store, reset or not, so that no version ever repeats. */
+  /** One counter for the whole store, which a reset does not reset, so that no version repeats. */
   readonly #newVersion: () => number;
   #lastVersion = 0;
   #seal: Seal | null = null;
   /** Null once closed. */
-  #current: MemoryLife | null;
+  #current: MemoryData | null;
 
   constructor(options: MemoryStoreOptions) {
-    this.#options = { gravesPerTrimMax: GRAVES_PER_TRIM_MAX, rowsPerTrimMax: ROWS_PER_TRIM_MAX, ...options };
+    this.#options = { tombstonesPerTrimMax: GRAVES_PER_TRIM_MAX, rowsPerTrimMax: ROWS_PER_TRIM_MAX, ...options };
     this.#newWord = () => Buffer.from(options.random.bytes(EPOCH_WORD_BYTES)).toString('base64url');
     this.#newVersion = () => {
       this.#lastVersion += 1;
       return this.#lastVersion;
     };
-    this.#current = newLife(this.#newWord());
+    this.#current = newData(this.#newWord());
   }
 
-  #life(): MemoryLife {
+  #data(): MemoryData {
     if (this.#current === null) throw new Refusal('store_unavailable', 'The store is closed.');
     return this.#current;
   }
 
   async epoch(): Promise<string> {
-    return this.#life().epoch;
+    return this.#data().epoch;
   }
 
   async partition(key: PartitionKey): Promise<PartitionState> {
-    return stateOf(partitionOf(this.#life(), key));
+    return stateOf(partitionOf(this.#data(), key));
   }
 
   async size(key: PartitionKey): Promise<number> {
-    return stateOf(partitionOf(this.#life(), key)).size;
+    return stateOf(partitionOf(this.#data(), key)).size;
   }
 
   async readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {
-    const partition = partitionOf(this.#life(), key);
+    const partition = partitionOf(this.#data(), key);
     const objects = new Map<string, StoredObject>();
     for (const id of ids) {
       const seq = partition.index.get(id)?.seq;
@@ -124,7 +118,7 @@ class MemoryStore implements MovableStore {
   }
 
   async readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice> {
-    return sliceJournal(partitionOf(this.#life(), key), range);
+    return sliceJournal(partitionOf(this.#data(), key), range);
   }
 
   async readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice> {
@@ -132,54 +126,54 @@ class MemoryStore implements MovableStore {
   }
 
   async commit(commit: Commit): Promise<CommitResult> {
-    return commitChanges(this.#life(), commit, this.#newWord);
+    return commitChanges(this.#data(), commit, this.#newWord);
   }
 
   async trim(key: PartitionKey, upTo: number): Promise<PartitionState> {
-    const partition = partitionOf(this.#life(), key);
-    trimGraves(partition, upTo, this.#options.gravesPerTrimMax);
+    const partition = partitionOf(this.#data(), key);
+    trimGraves(partition, upTo, this.#options.tombstonesPerTrimMax);
     return stateOf(partition);
   }
 
   async partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]> {
-    return listPartitions(this.#life(), list);
+    return listPartitions(this.#data(), list);
   }
 
   async readDocument(key: DocumentKey, parts?: readonly string[]): Promise<StoredDocument | null> {
-    return readDocument(this.#life(), key, parts);
+    return readDocument(this.#data(), key, parts);
   }
 
   async writeDocument(write: DocumentWrite): Promise<WriteResult> {
-    return writeDocument(this.#life(), write, this.#newVersion);
+    return writeDocument(this.#data(), write, this.#newVersion);
   }
 
   async documentNames(scope: DocumentScope): Promise<readonly string[]> {
     const wanted = tupleKey(...scopeTuple(scope));
-    return [...this.#life().documents.values()]
+    return [...this.#data().documents.values()]
       .filter((document) => tupleKey(...scopeTuple(document.scope)) === wanted)
       .map(({ name }) => name)
       .sort(compareUtf8);
   }
 
   async readEntry({ kind, key }: EntryRef): Promise<Entry | null> {
-    const entry = this.#life().entries.get(tupleKey(kind, ...key));
+    const entry = this.#data().entries.get(tupleKey(kind, ...key));
     return entry === undefined ? null : { key: [...entry.key], value: entry.value, version: entry.version };
   }
 
   async listEntries(list: EntryList): Promise<readonly Entry[]> {
-    return listEntries(this.#life(), list);
+    return listEntries(this.#data(), list);
   }
 
   async countEntries(kind: EntryKind): Promise<number> {
-    return [...this.#life().entries.values()].filter((entry) => entry.kind === kind).length;
+    return [...this.#data().entries.values()].filter((entry) => entry.kind === kind).length;
   }
 
   async writeEntries(batch: EntryBatch): Promise<WriteResult> {
-    return writeEntries(this.#life(), batch, this.#newVersion);
+    return writeEntries(this.#data(), batch, this.#newVersion);
   }
 
   async readTidemark(key: PartitionKey, client: string): Promise<DeviceTidemark | null> {
-    const mark = partitionOf(this.#life(), key).tidemarks.get(client);
+    const mark = partitionOf(this.#data(), key).tidemarks.get(client);
     return mark === undefined ? null : { ...mark };
   }
 
@@ -187,7 +181,7 @@ class MemoryStore implements MovableStore {
     key: PartitionKey,
     { after, limit }: { readonly after?: string; readonly limit: number },
   ): Promise<readonly DeviceTidemark[]> {
-    return [...partitionOf(this.#life(), key).tidemarks.values()]
+    return [...partitionOf(this.#data(), key).tidemarks.values()]
       .sort((left, right) => compareUtf8(left.client, right.client))
       .filter(({ client }) => after === undefined || compareUtf8(client, after) > 0)
       .slice(0, limit)
@@ -195,84 +189,84 @@ class MemoryStore implements MovableStore {
   }
 
   async noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult> {
-    const guard = missingGuard(this.#life(), guards);
+    const guard = missingGuard(this.#data(), guards);
     if (guard !== null) return { status: 'gone', guard };
-    // The note for a partition never written to lands on one that nobody keeps.
-    partitionOf(this.#life(), key).tidemarks.set(mark.client, { ...mark });
+    // A tidemark of a partition without any write is dropped.
+    partitionOf(this.#data(), key).tidemarks.set(mark.client, { ...mark });
     return { status: 'written' };
   }
 
   async readNotes(key: PartitionKey, client: string, refs: readonly NoteRef[]): Promise<readonly Note[]> {
-    return readNotes(this.#life(), key, client, refs);
+    return readNotes(this.#data(), key, client, refs);
   }
 
   async listNotes(key: PartitionKey, client: string, list: NoteList): Promise<readonly Note[]> {
-    return listNotes(this.#life(), key, client, list);
+    return listNotes(this.#data(), key, client, list);
   }
 
   async addStats(rows: readonly StatRow[]): Promise<void> {
-    const { stats } = this.#life();
+    const { stats } = this.#data();
     for (const row of rows) addStatRow(stats, row);
   }
 
   async readStats(metric: string, from: 'oldest' | 'newest', limit: number): Promise<readonly StatRow[]> {
-    return readStatRows(this.#life().stats, metric, from, limit);
+    return readStatRows(this.#data().stats, metric, from, limit);
   }
 
   async statNames(): Promise<readonly string[]> {
-    return [...this.#life().stats.keys()].sort(compareUtf8);
+    return [...this.#data().stats.keys()].sort(compareUtf8);
   }
 
   async trimStats(beforeS: number): Promise<number> {
-    return trimStatRows(this.#life().stats, beforeS, this.#options.rowsPerTrimMax);
+    return trimStatRows(this.#data().stats, beforeS, this.#options.rowsPerTrimMax);
   }
 
   async reset(keep: readonly EntryRef[]): Promise<string> {
-    const old = this.#life();
-    const life = newLife(this.#newWord());
+    const old = this.#data();
+    const data = newData(this.#newWord());
     for (const { kind, key } of keep) {
-      const place = tupleKey(kind, ...key);
-      const entry = old.entries.get(place);
-      if (entry !== undefined) life.entries.set(place, entry);
+      const mapKey = tupleKey(kind, ...key);
+      const entry = old.entries.get(mapKey);
+      if (entry !== undefined) data.entries.set(mapKey, entry);
     }
-    this.#current = life;
-    return life.epoch;
+    this.#current = data;
+    return data.epoch;
   }
 
   async backup(): Promise<void> {
-    this.#life();
+    this.#data();
     throw new Error('a memory store cannot be backed up');
   }
 
   async *verify(reader: RecordReader): AsyncIterable<Finding> {
-    for (const partition of this.#life().partitions.values()) yield* verifyPartition(partition, reader);
+    for (const partition of this.#data().partitions.values()) yield* verifyPartition(partition, reader);
   }
 
   async life(): Promise<StoreLife> {
-    return { epoch: this.#life().epoch, lastVersion: this.#lastVersion };
+    return { epoch: this.#data().epoch, lastVersion: this.#lastVersion };
   }
 
   export(reader: RecordReader): AsyncIterable<readonly Piece[]> {
-    return portionsOf(exportLife(this.#life(), reader));
+    return portionsOf(exportData(this.#data(), reader));
   }
 
   async beginImport({ epoch, lastVersion }: StoreLife): Promise<void> {
-    this.#life();
-    this.#current = newLife(epoch);
+    this.#data();
+    this.#current = newData(epoch);
     this.#lastVersion = Math.max(this.#lastVersion, lastVersion);
   }
 
   async import(pieces: readonly Piece[]): Promise<void> {
-    for (const piece of pieces) importPiece(this.#life(), piece);
+    for (const piece of pieces) importPiece(this.#data(), piece);
   }
 
   async seal(): Promise<Seal | null> {
-    this.#life();
+    this.#data();
     return this.#seal;
   }
 
   async setSeal(seal: Seal | null): Promise<void> {
-    this.#life();
+    this.#data();
     this.#seal = seal;
   }
 

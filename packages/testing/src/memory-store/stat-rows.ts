@@ -25,7 +25,7 @@ export function readStatRows(rows: Rows, metric: string, from: 'oldest' | 'newes
   return from === 'oldest' ? all.slice(0, limit) : all.slice(Math.max(0, all.length - limit));
 }
 
-/** Forgets at most `rowsMax` rows from before `beforeS`. A metric without rows is no metric any more. */
+/** Removes at most `rowsMax` rows from before `beforeS`, and metrics without rows. */
 export function trimStatRows(rows: Rows, beforeS: number, rowsMax: number): number {
   const old = [...rows.values()].flatMap((steps) => [...steps.values()]).filter(({ atS }) => atS < beforeS);
   const going = old.sort((left, right) => left.atS - right.atS).slice(0, rowsMax);

@@ -1,22 +1,22 @@
 import { expect, it } from 'vitest';
-import { bury, put, readRecord } from '../contracts/store/change.ts';
+import { put, readRecord, remove } from '../contracts/store/change.ts';
 import { commitChanges } from './commit-changes.ts';
-import { type MemoryPartition, newLife, partitionOf } from './memory-life.ts';
-import { trimGraves } from './trim-tombstones.ts';
+import { trimGraves } from './journal.ts';
+import { type MemoryPartition, newData, partitionOf } from './memory-data.ts';
 import { verifyPartition } from './verify-partition.ts';
 
 const KEY = { source: 'Order', user: 'ann' };
 
-/** Stands: a 1, c 3, tombstone b 4. */
+/** The journal then holds: a 1, c 3, tombstone b 4. */
 function soundPartition(): MemoryPartition {
-  const life = newLife('epoch');
+  const data = newData('epoch');
   const commit = { partition: KEY, guards: [] };
-  commitChanges(life, { ...commit, changes: [put('a'), put('b'), put('c')] }, () => 'word');
-  commitChanges(life, { ...commit, changes: [bury('b')] }, () => 'word');
-  return partitionOf(life, KEY);
+  commitChanges(data, { ...commit, changes: [put('a'), put('b'), put('c')] }, () => 'word');
+  commitChanges(data, { ...commit, changes: [remove('b')] }, () => 'word');
+  return partitionOf(data, KEY);
 }
 
-/** What verify finds once the partition has been tampered with. */
+/** Returns the findings of verify for a manipulated partition. */
 function foundAfter(tamper: (partition: MemoryPartition) => void): string[] {
   const partition = soundPartition();
   tamper(partition);

@@ -1,11 +1,11 @@
 import type { Finding, RecordReader } from '@tidemark/core';
 import { addChecksums } from '@tidemark/protocol';
-import type { JournalEntry, MemoryPartition } from './memory-life.ts';
+import type { JournalEntry, MemoryPartition } from './memory-data.ts';
 
 type Problem = Finding['problem'];
 type Report = (problem: Problem, detail: string) => void;
 
-/** Reads every record and compares what follows from them with index, size, checksum, head and floor. */
+/** Reads every record and compares the result with index, size, checksum, head and floor. */
 export function verifyPartition(partition: MemoryPartition, reader: RecordReader): Finding[] {
   const findings: Finding[] = [];
   const report: Report = (problem, detail) => findings.push({ partition: partition.key, problem, detail });
@@ -28,7 +28,7 @@ function verifyPlace({ head, floor, index }: MemoryPartition, seq: number, entry
   }
 }
 
-/** True when there was a record that could not be read. */
+/** Returns true if a record could not be read. */
 function verifyRecords({ index, journal }: MemoryPartition, reader: RecordReader, report: Report): boolean {
   let unreadable = false;
   for (const [seq, entry] of journal) {

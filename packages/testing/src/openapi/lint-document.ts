@@ -9,14 +9,14 @@ interface Finding {
   readonly location: readonly { readonly pointer?: string }[];
 }
 
-/** What Redocly's strictest standard rules find wrong with an OpenAPI document; empty: nothing. No network is used. */
+/** Returns the findings of Redocly's strictest standard rules for an OpenAPI document. Uses no network. */
 export function lintDocument(document: object): Promise<readonly string[]> {
   return inTemporaryFolder(async (folder) => {
     const linter = createRequire(import.meta.url).resolve('@redocly/cli/bin/cli.js');
     writeFileSync(join(folder, 'redocly.yaml'), 'extends: [recommended-strict]\n');
     writeFileSync(join(folder, 'openapi.json'), JSON.stringify(document));
     const { stdout, stderr } = await runTool(linter, ['lint', 'openapi.json', '--format=json'], folder);
-    // Without a report the linter itself has failed, and its words are all there is.
+    // Without a report the linter itself failed; its output says why.
     if (!stdout.trimStart().startsWith('{')) throw new Error(`the linter gave no report: ${stderr}`);
     const { problems } = JSON.parse(stdout) as { readonly problems: readonly Finding[] };
     return problems.map(({ ruleId, message, location }) => `${location[0]?.pointer ?? ''} ${ruleId}: ${message}`);

@@ -10,7 +10,7 @@ export interface ToolRun {
   readonly stderr: string;
 }
 
-/** Runs a JavaScript program with arguments in a folder, which also counts as its home: it leaves nothing elsewhere. */
+/** Runs a JavaScript program in a folder, which is also its home, so that it writes nothing elsewhere. */
 export function runTool(program: string, args: readonly string[], folder: string): Promise<ToolRun> {
   const options = {
     cwd: folder,
@@ -32,7 +32,7 @@ export function runTool(program: string, args: readonly string[], folder: string
   });
 }
 
-/** Does work in a folder that is gone afterwards. */
+/** Does work in a temporary folder and removes it. */
 export async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const { path, remove } = await temporaryFolder();
   try {

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inTemporaryFolder, runTool } from './run-tool.ts';
 
-/** The compiler of the repository. The generator needs an older one, which lies beside it. */
+/** The compiler of the repository. The generator needs an older one, installed in this package. */
 const COMPILER = fileURLToPath(new URL('../../../../node_modules/typescript/bin/tsc', import.meta.url));
 
-/** A client as small as it can be: an operation, its parameters and its body, all typed by the generated types. */
+/** A minimal client: an operation, its parameters and its body, typed by the generated types. */
 const CLIENT = `import type { operations } from './api.js';
 
 type Body<Id extends keyof operations> = operations[Id] extends {
@@ -23,7 +23,7 @@ declare function call<Id extends keyof operations>(id: Id, input: Input<Id>): vo
 
 /**
  * Generates types from an OpenAPI document and compiles calls with them, each a TypeScript statement that uses `call`.
- * Answers those that do not compile.
+ * Returns those that do not compile.
  */
 export function callsThatDoNotCompile(document: object, calls: readonly string[]): Promise<readonly string[]> {
   return inTemporaryFolder(async (folder) => {

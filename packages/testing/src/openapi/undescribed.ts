@@ -3,7 +3,7 @@ import { type ApiDocument, type ApiParameter, endpointsOf, type Schema } from '.
 
 type Node = Readonly<Record<string, unknown>>;
 
-/** Names of operations, parameters and properties in an OpenAPI document that say too little about themselves. */
+/** Returns the operations, parameters and properties of an OpenAPI document without a description or an example. */
 export function undescribed(document: ApiDocument): readonly string[] {
   return [...operationFlaws(document), ...propertyFlaws(document)];
 }
@@ -37,7 +37,7 @@ function isDescribed({ description }: { readonly description?: unknown }): boole
   return typeof description === 'string' && description !== '';
 }
 
-/** Every property of every schema, wherever the schema stands in the document. */
+/** Returns every property of every schema in the document. */
 function propertyFlaws(document: ApiDocument): readonly string[] {
   const flaws: string[] = [];
   const visitProperty = (schema: Schema, place: string): void => {
@@ -68,7 +68,7 @@ function followed(document: ApiDocument, schema: Schema): Schema {
   return name === undefined ? schema : { ...document.components?.schemas?.[name], $ref: schema.$ref };
 }
 
-/** An enumeration, a flag and a null show all their values; objects and lists of described parts show those. */
+/** Enumerations, booleans and nulls need no example, nor do objects and lists of described parts. */
 function showsItself({
   $ref,
   examples,
@@ -87,7 +87,7 @@ function isOfParts(part: object): boolean {
   return '$ref' in part || 'properties' in part || 'anyOf' in part;
 }
 
-/** Codes that the document names and the catalogue does not have, or has under another status. */
+/** Returns codes of the document that the catalogue does not have, or has with another status. */
 export function uncataloguedCodes(document: ApiDocument): readonly string[] {
   return endpointsOf(document).flatMap(({ method, template, operation }) =>
     Object.entries(operation.responses).flatMap(([status, response]) =>

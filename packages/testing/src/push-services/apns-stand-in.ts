@@ -16,9 +16,9 @@ export interface ApnsRequest {
 }
 
 /**
- * What the stand-in does with a request it finds nothing wrong with. `cut`: takes it, then drops the connection.
- * `silence`: takes it and never answers. `refuse_stream`: does not look at it. `go_away`: answers it and says goodbye on
- * its connection, not looking at anything that came after.
+ * What the stand-in does with a valid request. `cut`: accepts it, then drops the connection. `silence`: accepts it and
+ * never answers. `refuse_stream`: refuses the stream. `go_away`: answers it and sends GOAWAY on its connection, ignoring
+ * everything after it.
  */
 export type ApnsBehaviour =
   | { readonly status: number; readonly reason?: string; readonly retryAfterS?: number }
@@ -28,22 +28,22 @@ export type ApnsBehaviour =
   | 'go_away';
 
 export interface ApnsStandInOptions {
-  /** PEM of the private or public key the operator has registered. */
+  /** PEM of the private or public key that the operator registered. */
   readonly key: string;
   readonly keyId: string;
   readonly teamId: string;
   readonly topics: readonly string[];
   readonly nowMs?: () => number;
   readonly streamsMax?: number;
-  /** Called for each request without a flaw, in the order of arrival; by default all are accepted. */
+  /** Called for each valid request in the order of arrival; by default all are accepted. */
   readonly behave?: (request: ApnsRequest, index: number) => ApnsBehaviour;
-  /** Whether requests are remembered. A bench sends too many. */
+  /** True: requests are kept. Benchmarks send too many for that. */
   readonly isForgetful?: boolean;
 }
 
 export interface ApnsStandIn {
   readonly origin: string;
-  /** Taken, in the order of arrival, whatever was answered. */
+  /** Accepted requests in the order of arrival, whatever was answered. */
   readonly taken: readonly ApnsRequest[];
   readonly takenCount: number;
   readonly connections: number;
@@ -56,7 +56,7 @@ const PAYLOAD_BYTES_MAX = 4_096;
 const TOKEN_AGE_S_MAX = 3_600;
 const OK = { status: 200 };
 
-/** Speaks Apple's protocol on loopback, and refuses what Apple would refuse. */
+/** Opens a server on loopback that speaks Apple's protocol and refuses what Apple would refuse. */
 export async function openApnsStandIn(options: ApnsStandInOptions): Promise<ApnsStandIn> {
   const service = new Service(options);
   const server = createSecureServer({
@@ -96,7 +96,7 @@ export async function openApnsStandIn(options: ApnsStandInOptions): Promise<Apns
 
 class Service {
   readonly sessions = new Set<ServerHttp2Session>();
-  /** By the port at the other end. */
+  /** By the remote port. */
   readonly sockets = new Map<number, Socket>();
   readonly taken: ApnsRequest[] = [];
   takenCount = 0;
@@ -104,9 +104,9 @@ class Service {
   mostAtOnce = 0;
   readonly #options: ApnsStandInOptions;
   readonly #key: KeyObject;
-  /** Tokens whose signature was found right, and when they were issued. */
+  /** Tokens with a valid signature, and when they were issued. */
   readonly #tokens = new Map<string, number>();
-  /** The last stream that counts on connections that were told goodbye. */
+  /** The last valid stream of each connection that got a GOAWAY. */
   readonly #lastStreams = new WeakMap<ServerHttp2Session, number>();
 
   constructor(options: ApnsStandInOptions) {
@@ -119,7 +119,7 @@ class Service {
     this.sockets.set(port, socket);
     this.connectionsEver++;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.sockets.size);
-    // Who has hung up is gone, whatever its session still waits for.
+    // A closed socket ends its session, whatever the session still waits for.
     socket.on('end', () => socket.destroy());
     socket.on('close', () => this.sockets.delete(port));
   }
@@ -167,7 +167,7 @@ class Service {
     session.goaway(0, stream.id ?? 0);
   }
 
-  /** The socket of a session must not be touched through it, so it is found by its port. */
+  /** Finds the socket of a session by its port, because Node.js forbids using it through the session. */
   #cut(session: ServerHttp2Session): void {
     this.sockets.get(session.socket.remotePort ?? 0)?.destroy();
   }
@@ -229,7 +229,7 @@ function bodyFlaw(body: string): readonly [number, string] | null {
   return typeof payload.aps === 'object' ? null : [400, 'BadPayload'];
 }
 
-/** Real ones have 64 digits. Those of tests that begin with `bad` are not known to anybody. */
+/** Real tokens have 64 digits. Test tokens that begin with `bad` are unknown. */
 function deviceFlaw(device: string): readonly [number, string] | null {
   return /^[0-9a-f]{64}$/.test(device) && !device.startsWith('bad') ? null : [400, 'BadDeviceToken'];
 }

@@ -9,13 +9,13 @@ export interface FcmRequest {
   readonly message: Readonly<Record<string, unknown>>;
 }
 
-/** `cut`: takes the request, then drops the connection. `silence`: takes it and never answers. */
+/** `cut`: accepts the request, then drops the connection. `silence`: accepts it and never answers. */
 export type FcmBehaviour =
   | { readonly status: number; readonly errorCode?: string; readonly grpc?: string; readonly retryAfterS?: number }
   | 'cut'
   | 'silence';
 
-/** What the token endpoint does with an assertion it finds nothing wrong with. */
+/** What the token endpoint does with a valid assertion. */
 export interface GrantBehaviour {
   readonly status: number;
   readonly error?: string;
@@ -28,7 +28,7 @@ export interface FcmStandInOptions {
   /** PEM of the account's key. */
   readonly key: string;
   readonly nowMs?: () => number;
-  /** How long a token is good. */
+  /** How long a token is valid. */
   readonly tokenS?: number;
   readonly behave?: (request: FcmRequest, index: number) => FcmBehaviour;
   readonly grant?: (index: number) => GrantBehaviour;
@@ -40,9 +40,9 @@ export interface FcmStandIn {
   readonly taken: readonly FcmRequest[];
   /** Assertions seen so far. */
   readonly assertions: number;
-  /** Messages that were only to be looked at. */
+  /** Messages sent with `validate_only`. */
   readonly dryRuns: number;
-  /** No token that was granted is good any more. */
+  /** Invalidates all granted tokens. */
   revokeTokens(): void;
   close(): Promise<void>;
 }
@@ -51,7 +51,7 @@ const PAYLOAD_BYTES_MAX = 4_096;
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const OK: FcmBehaviour = { status: 200 };
 
-/** Google's token endpoint and FCM's HTTP v1 API on loopback, refusing what they would refuse. */
+/** Opens Google's token endpoint and FCM's HTTP v1 API on loopback. They refuse what the real ones would refuse. */
 export async function openFcmStandIn(options: FcmStandInOptions): Promise<FcmStandIn> {
   const service = new Service(options);
   const server = createSecureServer({ key: TEST_ONLY_PRIVATE_KEY, cert: TEST_ONLY_CERTIFICATE, allowHTTP1: true });
@@ -99,7 +99,7 @@ class Service {
   assertions = 0;
   dryRuns = 0;
   origin = '';
-  /** Tokens that were granted, and until when they are good. */
+  /** Granted tokens, and until when they are valid. */
   readonly tokens = new Map<string, number>();
   readonly #options: FcmStandInOptions;
   readonly #key: KeyObject;
@@ -173,7 +173,7 @@ class Service {
   }
 }
 
-/** The message, unless FCM would not take it: data must be texts, keys must not be reserved, all must be small enough. */
+/** Returns the message, unless FCM would refuse it: data must be strings, keys not reserved, the whole small enough. */
 function readMessage(body: string): Readonly<Record<string, unknown>> | null {
   const { message } = JSON.parse(body) as { readonly message?: Record<string, unknown> };
   if (message === undefined || typeof message.token !== 'string' || message.token === '') return null;

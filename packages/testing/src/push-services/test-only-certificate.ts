@@ -1,6 +1,6 @@
 /**
- * A certificate that signs itself, for stand-ins on loopback, good until 2120. Its key is public, so nothing but a test
- * may ever trust it. It is kept here because Node cannot make certificates, and a fresh machine may have no other tool.
+ * A self-signed certificate for stand-ins on loopback, valid until 2120. Its key is public, so only tests may trust it. It
+ * is stored here because Node.js cannot make certificates, and a fresh machine may have no tool that can.
  */
 export const TEST_ONLY_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBqjCCAVCgAwIBAgIBATAKBggqhkjOPQQDAjAmMSQwIgYDVQQDDBtUaWRlbWFy

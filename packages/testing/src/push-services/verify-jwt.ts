@@ -5,7 +5,7 @@ export interface Jwt {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** Written without the library that signs, so that both have to be right. Null: not a token, or not signed by the key. */
+/** Verifies without the library that signs, so that both must be right. Null: not a token, or not signed by the key. */
 export function verifyJwt(token: string, key: KeyLike, alg: 'ES256' | 'RS256'): Jwt | null {
   const [head = '', body = '', signature = '', ...more] = token.split('.');
   if (more.length > 0 || signature === '') return null;

@@ -8,18 +8,18 @@ import { verifyJwt } from './verify-jwt.ts';
 export interface WebPushRequest {
   readonly browser: string;
   readonly headers: IncomingHttpHeaders;
-  /** Decrypted with the browser's own key. */
+  /** Decrypted with the key of the browser. */
   readonly payload: string;
 }
 
-/** `cut`: takes the message, then drops the connection. `silence`: takes it and never answers. */
+/** `cut`: accepts the message, then drops the connection. `silence`: accepts it and never answers. */
 export type WebPushBehaviour =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   | 'cut'
   | 'silence';
 
 export interface WebPushStandInOptions {
-  /** The server's public key, which every subscription was made for. */
+  /** The public key of the server, which every subscription names. */
   readonly publicKey: string;
   readonly nowMs?: () => number;
   readonly behave?: (request: WebPushRequest, index: number) => WebPushBehaviour;
@@ -28,7 +28,7 @@ export interface WebPushStandInOptions {
 export interface WebPushStandIn {
   readonly origin: string;
   readonly taken: readonly WebPushRequest[];
-  /** A new browser that has subscribed; the JSON it gives away. */
+  /** Subscribes a new browser and returns the subscription as JSON. */
   subscribe(): string;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ const BODY_BYTES_MAX = 4_096;
 const DAY_S = 86_400;
 const OK: WebPushBehaviour = { status: 201 };
 
-/** A browser's push service and the browsers behind it: checks what RFC 8030 and 8292 demand, and decrypts. */
+/** Opens a push service and its browsers on loopback. It checks what RFC 8030 and 8292 demand, and decrypts. */
 export async function openWebPushStandIn(options: WebPushStandInOptions): Promise<WebPushStandIn> {
   const service = new Service(options);
   const server = createServer({ key: TEST_ONLY_PRIVATE_KEY, cert: TEST_ONLY_CERTIFICATE }, (request, response) => {
@@ -135,7 +135,7 @@ function publicKeyOf(text: string) {
   return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' });
 }
 
-/** What the browser does, step by step as RFC 8188 and 8291 say it, without the code that encrypts. */
+/** Decrypts as RFC 8188 and 8291 describe, without the code that encrypts. */
 function decrypt(body: Buffer, { ecdh, auth }: Browser): string {
   const salt = body.subarray(0, 16);
   const idLength = body.readUInt8(20);

@@ -3,11 +3,11 @@ import { type LocalRow, type LocalStore, memoryStore } from '@tidemark/client';
 export interface CrashPlan {
   /** The commit at which the process dies, counted from 1. */
   readonly atCommit: number;
-  /** Whether that commit is on the disk. */
+  /** True: that commit is still stored. */
   readonly isKept: boolean;
 }
 
-/** A store whose process dies at a given commit: from then on nothing it does has any effect, or an answer. */
+/** A local store whose process dies at a given commit: later calls have no effect and never return. */
 export class CrashingStore implements LocalStore {
   readonly #kept: LocalStore;
   readonly #plan: CrashPlan | null;
@@ -27,12 +27,12 @@ export class CrashingStore implements LocalStore {
     return this.#commits;
   }
 
-  /** The process dies now. */
+  /** Kills the process now. */
   die(): void {
     this.#isDead = true;
   }
 
-  /** What the next process finds. */
+  /** Returns the rows that the next process finds. */
   survivors(): Promise<readonly LocalRow[]> {
     return this.#kept.load();
   }

@@ -5,8 +5,8 @@ import { newTidemark } from '../kit/new-tidemark.ts';
 import { InProcessSync, type SyncExchange } from './in-process-sync.ts';
 import { VirtualPlatform } from './virtual-platform.ts';
 
-/** What may happen to a request on its way. `go` carries it to the server and resolves to the answer. */
-export type Meddler = (
+/** Intercepts a request. `forward` sends it to the server and resolves to the answer; undefined lets it pass. */
+export type Interceptor = (
   exchange: SyncExchange,
   go: () => Promise<Response>,
   init: RequestInit,
@@ -16,20 +16,20 @@ export interface DeviceWorld {
   readonly tidemark: Tidemark;
   readonly sync: InProcessSync;
   readonly platform: VirtualPlatform;
-  /** Where a test may put a fault; undefined from it lets the request pass. */
-  meddle: Meddler;
-  /** A device, signed in unless `user` is null. It asks nobody to tell it of changes unless `live` is set. */
+  /** A test may replace it to inject a fault. */
+  intercept: Interceptor;
+  /** Opens a device, signed in unless `user` is null. It has no event stream unless `live` is set. */
   open(options?: Partial<DeviceOptions> & { readonly user?: string | null }): Promise<Device>;
-  /** Waits for a promise while the world goes on. */
+  /** Waits for a promise while virtual time passes. */
   finish<T>(promise: Promise<T>): Promise<T>;
 }
 
-/** A server, a network and a clock for devices, all in this process and at the test's command. */
+/** Returns a server, a network and a clock for devices in this process, which the test controls. */
 export async function newDeviceWorld(
   options: { readonly limits?: Partial<Limits>; readonly seed?: number } = {},
 ): Promise<DeviceWorld> {
   const { tidemark } = await newTidemark({ limits: options.limits ?? {} });
-  const world = { meddle: (() => undefined) as Meddler };
+  const world = { intercept: (() => undefined) as Interceptor };
   const platform: VirtualPlatform = new VirtualPlatform((url, init) => carry(url, init), options.seed);
   const sync = new InProcessSync(tidemark, () => platform.nowMs());
   const carry = async (url: string, init: RequestInit) => {
@@ -39,7 +39,7 @@ export async function newDeviceWorld(
       path: new URL(url).pathname.slice('/sync/v1'.length),
       body: bodyOf(init),
     };
-    return (await world.meddle(exchange, go, init)) ?? go();
+    return (await world.intercept(exchange, go, init)) ?? go();
   };
   const finish = <T>(promise: Promise<T>) => platform.finish(promise);
   const open: DeviceWorld['open'] = async ({ user = 'ada', ...device } = {}) => {

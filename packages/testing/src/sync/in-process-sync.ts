@@ -1,7 +1,7 @@
 import { type Committed, type DeviceId, pageJson, type RenderedPage, type Tidemark } from '@tidemark/core';
 import { type Outcome, type Page, type PullRequest, type PushRequest, parseJson, Refusal } from '@tidemark/protocol';
 
-/** What a request is about to be answered with, for tests that want to meddle with it. */
+/** A request to the sync protocol. */
 export interface SyncExchange {
   readonly method: string;
   /** Under `/sync/v1`, without the query. */
@@ -18,8 +18,8 @@ type Handler = (exchange: SyncExchange, session: Session, url: URL, signal: Abor
 const TOKEN_LIFE_MS = 86_400_000;
 
 /**
- * The device protocol answered by a `Tidemark` in this very process, without HTTP: for tests of devices that want to
- * decide what happens to every message. It checks sessions only as far as devices can tell.
+ * Answers the device protocol from a `Tidemark` in this process, without HTTP, for tests that decide what happens to
+ * every message. It checks sessions only as far as devices notice.
  */
 export class InProcessSync {
   readonly #tidemark: Tidemark;
@@ -53,12 +53,12 @@ export class InProcessSync {
     }
   };
 
-  /** As if an administrator had ended them. */
+  /** Ends all sessions, as an administrator would. */
   endSessions(): void {
     this.#sessions.clear();
   }
 
-  /** As if the server had died and come up again. */
+  /** Ends all event streams, as a restart of the server would. */
   endStreams(): void {
     for (const end of [...this.#streams]) end();
   }

@@ -7,12 +7,12 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Turns of the event loop without any request under way after which everybody is taken to wait for a timer. */
+/** Turns of the event loop without an open request after which all devices are taken to wait for timers. */
 const QUIET_TURNS = 3;
 const TURNS_MAX = 20_000;
 const FIRST_DAY_MS = 1_700_000_000_000;
 
-/** A world for devices in which time passes only when nothing else happens, and dice fall by the seed. */
+/** A platform for devices with virtual time, which passes only when nothing else happens, and seeded random bytes. */
 export class VirtualPlatform implements Platform {
   readonly #bytes: (count: number) => Uint8Array;
   readonly #fetch: Platform['fetch'];
@@ -53,7 +53,7 @@ export class VirtualPlatform implements Platform {
     }
   }
 
-  /** Who only waits to be aborted is not under way. */
+  /** Waits to be aborted, without counting as an open request. */
   async hang(init: RequestInit): Promise<never> {
     this.#underWay--;
     try {
@@ -78,13 +78,13 @@ export class VirtualPlatform implements Platform {
     for (const listener of this.#networkListeners) listener();
   }
 
-  /** The process is dead: what it waited for never happens. */
+  /** Drops all timers and listeners of a killed process. */
   forgetTimers(): void {
     this.#timers.clear();
     this.#networkListeners.clear();
   }
 
-  /** One turn of the event loop is over; when it has been quiet for a while, the next timer fires. */
+  /** Call it after each turn of the event loop. After some idle turns the next timer fires. */
   tick(): void {
     this.#quietTurns = this.#underWay > 0 ? 0 : this.#quietTurns + 1;
     if (this.#quietTurns < QUIET_TURNS) return;
@@ -92,20 +92,20 @@ export class VirtualPlatform implements Platform {
     this.#fireNext();
   }
 
-  /** Lets the world go on until the condition holds; timers fire, in their order, when all else is quiet. */
+  /** Runs until the condition holds. Timers fire in their order when all else is idle. */
   async until(condition: () => boolean, what = 'the condition'): Promise<void> {
     this.#quietTurns = 0;
     for (let turn = 0; turn < TURNS_MAX; ) {
       if (condition()) return;
       await new Promise((resolve) => setImmediate(resolve));
-      // Hashing a password happens on another thread and takes the time it takes.
+      // Hashing a password on another thread takes real time.
       if (this.#underWay === 0) turn++;
       this.tick();
     }
     throw new Error(`after ${TURNS_MAX} turns: not ${what}`);
   }
 
-  /** The same for something that resolves; what it rejects with is thrown. */
+  /** Runs until the promise settles, and returns its result. */
   async finish<T>(promise: Promise<T>, what = 'finished'): Promise<T> {
     let isDone = false;
     const done = () => {
@@ -116,7 +116,7 @@ export class VirtualPlatform implements Platform {
     return promise;
   }
 
-  /** Time passes, and whatever was due in it happens. */
+  /** Advances the virtual time and fires the timers that are due. */
   async advance(byMs: number): Promise<void> {
     const endMs = this.#nowMs + byMs;
     let isSpent = false;

@@ -8,7 +8,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Timers } from '../../jobs/timers.ts';
 import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
 import { signWebhook } from '../../outbound/sign-webhook.ts';
-import { recordingNotifier } from './recording-notifier.ts';
 import { type WebhookNotifierParts, webhookNotifier } from './webhook-notifier.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes now').toString('base64')}`;
@@ -197,17 +196,5 @@ describe('the webhook notifier', () => {
     expect(refused).toMatchObject({ status: 'failed', reason: 'no connection: ECONNREFUSED', isServiceDown: true });
     expect(refused).not.toHaveProperty('isAnswerLost');
     expect(JSON.stringify([refused, cut])).not.toMatch(/private|the pin|127\.0\.0\.1/);
-  });
-});
-
-describe('the recording notifier', () => {
-  it('[PING-15] the recording notifier keeps the last pings, without the address', async () => {
-    const notifier = recordingNotifier({ clock, keptMax: 2 });
-    for (const id of ['1', '2', '3']) {
-      expect(await notifier.notify(TARGET, { ...PING, id })).toEqual({ status: 'accepted' });
-    }
-    const kept = (id: string) => ({ atMs: clock.nowMs(), client: 'c1', deviceType: 'android', ping: { ...PING, id } });
-    expect(notifier.pings).toEqual([kept('2'), kept('3')]);
-    expect(JSON.stringify(notifier.pings)).not.toContain('the pin');
   });
 });

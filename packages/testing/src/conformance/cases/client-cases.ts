@@ -79,7 +79,7 @@ const withDevices: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-13',
-    title: 'a device is shown with everything it said about itself; its pin only to administrators',
+    title: 'a device is returned with all its attributes; its pin only to administrators',
     needs: ['devices'],
     steps: (name) => [
       aUser(name('anna')),
@@ -142,7 +142,7 @@ const withDevices: readonly ConformanceCase[] = [
 const withoutDevices: readonly ConformanceCase[] = [
   {
     rule: 'REST-13',
-    title: 'a device that does not exist is not found, wherever it is named',
+    title: 'every route answers 404 for a device that does not exist',
     steps: (name) => [
       aUser(name('anna')),
       aSource(name('Order')),

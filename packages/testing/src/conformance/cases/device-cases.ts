@@ -3,7 +3,7 @@ import { ANY_TEXT, keep, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, TOKEN_I
 import { del, each, events, get, json, lines, path, post, put, refused, withoutToken } from '../requests.ts';
 import { aSource, aUser, clientView, PASSWORD, push } from './fixtures.ts';
 
-/** A device of the user signs in; its token and id are kept as `device` and `client`, or under another name. */
+/** Signs a device of the user in, and keeps its token and id as `device` and `client`, or under another name. */
 function signsIn(user: string, as = ''): Exchange {
   return [
     withoutToken(post('/sync/v1/login', { login: user, password: PASSWORD })),
@@ -16,7 +16,7 @@ function signsIn(user: string, as = ''): Exchange {
   ];
 }
 
-/** The same request by the device instead of the administrator. */
+/** Returns the same request, sent by the device instead of the administrator. */
 function byDevice(sent: Sent, as = ''): Sent {
   return withoutToken({ ...sent, headers: { ...sent.headers, authorization: `Bearer {device${as}}` } });
 }
@@ -29,7 +29,7 @@ function upload(...changes: readonly unknown[]): Sent {
   return byDevice(post('/sync/v1/push', { client_id: '{client}', changes }));
 }
 
-/** The last page of a source. */
+/** Returns the last page of a source. */
 function page(name: string, changes: Readonly<Record<string, unknown>>) {
   return {
     token: keep(`token ${name}`.replaceAll(/\W/g, '_'), ANY_TEXT),
@@ -50,7 +50,7 @@ function kept(name: string): string {
 const signingIn: readonly ConformanceCase[] = [
   {
     rule: 'SYNC-1',
-    title: 'a device keeps its id over logins, and gets a new one for one that is not its user’s',
+    title: 'a device keeps its id across logins, and gets a new one if the id belongs to another user',
     steps: (name) => [
       aUser(name('anna')),
       aUser(name('bob')),
@@ -73,7 +73,7 @@ const signingIn: readonly ConformanceCase[] = [
   },
   {
     rule: 'SYNC-2',
-    title: 'a wrong password and an unknown login are refused alike',
+    title: 'a wrong password and an unknown login get the same refusal',
     steps: (name) => [
       aUser(name('anna')),
       ...each(
@@ -117,7 +117,7 @@ const signingIn: readonly ConformanceCase[] = [
   },
   {
     rule: 'SYNC-4',
-    title: 'a device speaks for itself and for nobody else',
+    title: 'a device can use its own id only',
     steps: (name) => [
       aUser(name('anna')),
       aUser(name('bob')),
@@ -144,7 +144,7 @@ const signingIn: readonly ConformanceCase[] = [
   },
   {
     rule: 'SYNC-5',
-    title: 'what a device says of itself is kept, until the device goes',
+    title: 'the attributes of a device are kept until the device is deleted',
     steps: (name) => [
       aUser(name('anna')),
       signsIn(name('anna')),
@@ -171,7 +171,7 @@ const signingIn: readonly ConformanceCase[] = [
 const pulling: readonly ConformanceCase[] = [
   {
     rule: 'SYNC-6',
-    title: 'a device is told what it can synchronise',
+    title: 'a device gets the list of sources that it can synchronise',
     steps: (name) => [
       aUser(name('anna')),
       aSource(name('Order'), { conflicts: 'detect' }),
@@ -194,7 +194,7 @@ const pulling: readonly ConformanceCase[] = [
   },
   {
     rule: 'SYNC-7',
-    title: 'a device gets everything first, then what changed, then nothing',
+    title: 'a device first gets everything, then changes, then an empty page',
     steps: (name) => {
       const [order, product] = [name('Order'), name('Product')];
       const report = (source: string, user_id: string | null, seq: number) => ({
@@ -229,7 +229,7 @@ const pulling: readonly ConformanceCase[] = [
           pull({ [order]: { token: kept('order') }, [product]: { token: kept('product') } }),
           pulled({
             [order]: page('order 2', { patch: { 1: { b: 2 } }, size: 1 }),
-            // The first write begins the life of the shared data, and whoever came before it starts over.
+            // The first write begins the epoch of the shared data, so earlier devices start over.
             [product]: page('product 2', { reset: true, put: { p: { c: 1 } }, size: 1 }),
           }),
         ],
@@ -242,7 +242,7 @@ const pulling: readonly ConformanceCase[] = [
   },
   {
     rule: 'SYNC-8',
-    title: 'a source that cannot be pulled does not spoil the others; what is no pull is refused',
+    title: 'a pull of several sources reports errors per source, and an invalid pull is refused',
     steps: (name) => {
       const trouble = (code: string) => ({ error: { code, detail: ANY_TEXT } });
       return [
@@ -271,7 +271,7 @@ const pulling: readonly ConformanceCase[] = [
   },
   {
     rule: 'SYNC-9',
-    title: 'a token nobody was given starts over',
+    title: 'a pull with an unknown token starts over',
     steps: (name) => [
       aUser(name('anna')),
       aSource(name('Order')),
@@ -286,7 +286,7 @@ const pulling: readonly ConformanceCase[] = [
   },
   {
     rule: 'SYNC-10',
-    title: 'told to start over, a device does',
+    title: 'a device that is reset starts over',
     steps: (name) => [
       aUser(name('anna')),
       aSource(name('Order')),
@@ -311,7 +311,7 @@ const pulling: readonly ConformanceCase[] = [
 const uploading: readonly ConformanceCase[] = [
   {
     rule: 'SYNC-11',
-    title: 'an upload is applied once, told again, and acknowledged',
+    title: 'an upload is applied once, its outcome is repeated until it is acknowledged',
     steps: (name) => {
       const create = { op_id: 'c1', source: name('Order'), op: 'create', id: 'n1', attributes: { a: 1 } };
       const outcome = { op_id: 'c1', source: name('Order'), status: 'applied', id: 'n1' };
@@ -331,7 +331,7 @@ const uploading: readonly ConformanceCase[] = [
   },
   {
     rule: 'SYNC-12',
-    title: 'what is rejected says why, with the object as it is; what is no push is refused',
+    title: 'a rejected upload has a reason and the present object; an invalid push is refused',
     steps: (name) => {
       const upload1 = { source: name('Order'), op: 'create', id: 'n1', attributes: { a: 1 } };
       const told = (op_id: string, status: string, code: string, current: unknown) => ({
@@ -373,7 +373,7 @@ const uploading: readonly ConformanceCase[] = [
 const streams: readonly ConformanceCase[] = [
   {
     rule: 'EVENT-1',
-    title: 'a stream begins with how often to expect a sign of life',
+    title: 'an event stream begins with the interval of its heartbeats',
     steps: (name) => [
       aUser(name('anna')),
       signsIn(name('anna')),
@@ -385,7 +385,7 @@ const streams: readonly ConformanceCase[] = [
   },
   {
     rule: 'SNAP-1',
-    title: 'a snapshot is all pages, and goes on from a token',
+    title: 'a snapshot returns all pages, and continues from a token',
     steps: (name) => [
       aUser(name('anna')),
       aSource(name('Order')),
@@ -406,7 +406,7 @@ const streams: readonly ConformanceCase[] = [
   },
   {
     rule: 'SNAP-5',
-    title: 'there is no snapshot of what does not exist',
+    title: 'a snapshot of a missing source is refused',
     steps: (name) => [
       aUser(name('anna')),
       signsIn(name('anna')),

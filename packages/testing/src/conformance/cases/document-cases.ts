@@ -18,7 +18,7 @@ const HASHES = {
 const contents: readonly ConformanceCase[] = [
   {
     rule: 'REST-5',
-    title: 'a hash of hashes comes back with every value as it was',
+    title: 'a document of objects is returned unchanged',
     steps: (name) => [
       [get(doc(name('d'))), refused('doc_not_found')],
       [post(doc(name('d')), { data: HASHES }), stored(name('d'), 'objects', 2)],
@@ -41,7 +41,7 @@ const contents: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-5',
-    title: 'what is neither a string nor a hash of hashes is refused, with a pointer',
+    title: 'a document that is neither a text nor objects is refused, with a pointer',
     steps: (name) => [
       ...each(
         refused('invalid_request', '/data'),
@@ -57,7 +57,7 @@ const contents: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-7',
-    title: 'a string document is plain text, or a JSON string for who asks for JSON',
+    title: 'a text document is returned as plain text, or as a JSON string if the caller accepts JSON',
     steps: (name) => [
       [post(doc(name('d')), { data: 'häl"lo\n🌊' }), stored(name('d'), 'text', 9)],
       [get(doc(name('d'))), text('häl"lo\n🌊')],
@@ -82,7 +82,7 @@ const contents: readonly ConformanceCase[] = [
 const appending: readonly ConformanceCase[] = [
   {
     rule: 'REST-6',
-    title: 'appending to a string puts the text behind it, and makes the document when there is none',
+    title: 'appending to a text document adds the text, and creates a missing document',
     steps: (name) => [
       [post(doc(name('d')), { data: 'one', append: true }), stored(name('d'), 'text', 3)],
       [post(doc(name('d')), { data: ' two', append: true }), stored(name('d'), 'text', 7)],
@@ -92,7 +92,7 @@ const appending: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-6',
-    title: 'appending to a hash merges object by object, attribute by attribute',
+    title: 'appending to a document of objects merges object by object, attribute by attribute',
     steps: (name) => [
       [post(doc(name('d')), { data: { 1: { a: 1, b: 1 } }, append: true }), stored(name('d'), 'objects', 1)],
       [
@@ -166,7 +166,7 @@ const ofUsers: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-10',
-    title: 'the user * stands for the shared documents of a source',
+    title: 'the user * means the shared documents of a source',
     steps: (name) => [
       aSource(name('Product'), { partition_type: 'app' }),
       aUser(name('anna')),
@@ -181,7 +181,7 @@ const ofUsers: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-10',
-    title: 'a source whose data belongs to users has no shared md: it is not listed, not read and not written',
+    title: 'a user source has no shared md: it is not listed, read or written',
     steps: (name) => [
       aSource(name('Order')),
       [get(docnames('*', name('Order'))), json([])],
@@ -193,7 +193,7 @@ const ofUsers: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-10',
-    title: 'documents of different owners never meet',
+    title: 'documents of different owners are separate',
     steps: (name) => {
       const places = [
         doc(name('d')),

@@ -2,7 +2,7 @@ import type { Exchange } from '../conformance-case.ts';
 import { MOMENT } from '../matcher.ts';
 import { json, path, post } from '../requests.ts';
 
-/** What cases need to stand on. Each is itself an exchange with a whole expected answer. */
+/** Exchanges that create what a case needs. Each of them checks the whole answer. */
 
 export const PASSWORD = 'a password of nobody else';
 
@@ -52,7 +52,7 @@ export function mdOf(user: string, source: string): string {
   return path`/rc/v1/users/${user}/sources/${source}/docs/md`;
 }
 
-/** A device as `GET client` shows it. */
+/** Returns a device as `GET client` returns it. */
 export function clientView(id: string, user: string, changes: Readonly<Record<string, unknown>> = {}) {
   return {
     client_id: id,

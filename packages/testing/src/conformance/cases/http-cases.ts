@@ -3,7 +3,7 @@ import { listOf, listWith, Matcher } from '../matcher.ts';
 import { AS_TEXT, del, each, get, json, path, post, put, refused, text, withoutToken } from '../requests.ts';
 import { aSource, aUser, push, sourceView, userView } from './fixtures.ts';
 
-/** One request to every route that needs a token; none of them would be granted for its content. */
+/** One request to every route that needs a token. Their content would be refused as well. */
 const GUARDED: readonly Sent[] = [
   get('/rc/v1/system/license'),
   post('/rc/v1/system/reset', {}),
@@ -53,7 +53,7 @@ const guarding: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-20',
-    title: 'a token that is none is refused, in either header',
+    title: 'an invalid token is refused in either header',
     steps: () => [
       ...each(
         refused('token_invalid'),
@@ -65,7 +65,7 @@ const guarding: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-20',
-    title: 'the token is taken from X-Sync-API-TOKEN or from Authorization: Bearer, and from nowhere else',
+    title: 'the token is read from X-Sync-API-TOKEN or Authorization: Bearer, and from nowhere else',
     steps: () => [
       ...each(
         json(listWith()),
@@ -89,7 +89,7 @@ const guarding: readonly ConformanceCase[] = [
 const errors: readonly ConformanceCase[] = [
   {
     rule: 'REST-21',
-    title: 'what is refused is a problem, or its detail alone for who prefers plain text',
+    title: 'a refusal is a problem document, or its detail alone if the caller prefers plain text',
     steps: (name) => [
       [get(path`/rc/v1/users/${name('nobody')}`), refused('user_not_found')],
       [get(path`/rc/v1/users/${name('nobody')}`, { accept: 'application/json' }), refused('user_not_found')],
@@ -101,7 +101,7 @@ const errors: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-21',
-    title: 'an unknown path is told before anything else is looked at',
+    title: 'an unknown path is refused before any other check',
     steps: () => [
       ...each(
         refused('not_found'),
@@ -122,7 +122,7 @@ const errors: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-21',
-    title: 'another method is told which ones the path takes',
+    title: 'a wrong method is refused with the allowed methods',
     steps: () => {
       const cases: readonly (readonly [method: string, to: string, allow: string])[] = [
         ['GET', '/rc/v1/system/login', 'POST'],
@@ -145,7 +145,7 @@ const errors: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-21',
-    title: 'a body must be JSON, and an object',
+    title: 'a body must be a JSON object',
     steps: (name) => {
       const to = path`/rc/v1/store/${name('d')}`;
       const raw = (body: string, type = 'application/json'): Sent => ({
@@ -182,7 +182,7 @@ const errors: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-21',
-    title: 'a request without a body may still say what its body would be',
+    title: 'a request without a body may have a content type',
     steps: (name) => [
       aUser(name('anna')),
       [
@@ -197,7 +197,7 @@ const errors: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-21',
-    title: 'HEAD answers as GET does, without the body',
+    title: 'HEAD answers like GET, without the body',
     steps: (name) => [
       [
         { method: 'HEAD', path: '/rc/v1/users' },
@@ -219,7 +219,7 @@ const errors: readonly ConformanceCase[] = [
   },
 ];
 
-/** Names that only survive when nobody joins, splits, normalises or globs them. */
+/** Names that break if the server joins, splits, normalises or globs them. */
 function awkwardNames(name: (text: string) => string): readonly string[] {
   const padded = name('');
   return [
@@ -240,7 +240,7 @@ function awkwardNames(name: (text: string) => string): readonly string[] {
 const names: readonly ConformanceCase[] = [
   {
     rule: 'REST-19',
-    title: 'users have any name, percent-encoded in the path',
+    title: 'users may have any legal name, percent-encoded in the path',
     steps: (name) =>
       awkwardNames(name).flatMap((login): readonly Exchange[] => [
         aUser(login),
@@ -249,7 +249,7 @@ const names: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-19',
-    title: 'sources, documents and objects have any name',
+    title: 'sources, documents and objects may have any legal name',
     steps: (name) =>
       awkwardNames(name).flatMap((word): readonly Exchange[] => [
         aSource(word, { partition_type: 'app' }),
@@ -269,7 +269,7 @@ const names: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-19',
-    title: 'what is no name is refused as such',
+    title: 'an invalid name is refused',
     steps: (name) => [
       ...each(
         refused('invalid_name'),
@@ -301,7 +301,7 @@ function isDescription(value: unknown): boolean {
 const service: readonly ConformanceCase[] = [
   {
     rule: 'REST-23',
-    title: 'the service says that it is there, which it is, and that it is ready',
+    title: 'the service reports its name, its version and that it is ready',
     steps: () => [
       [withoutToken(get('/healthz')), json({ status: 'ok' })],
       [

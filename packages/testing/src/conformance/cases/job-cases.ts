@@ -26,7 +26,7 @@ function jobView(id: unknown, state: string, reason: string | null) {
 export const jobCases: readonly ConformanceCase[] = [
   {
     rule: 'REST-36',
-    title: 'queues and their jobs are shown, dead ones retried or removed, and queues paused',
+    title: 'queues and jobs can be listed, dead jobs retried or removed, and queues paused',
     needs: ['jobs'],
     steps: (name) => {
       const queue = name('queue');
@@ -71,7 +71,7 @@ export const jobCases: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-36',
-    title: 'what is no queue, state, place or limit is refused',
+    title: 'an invalid queue, state, cursor or limit is refused',
     steps: (name) => {
       const jobs = path`/rc/v1/jobs/${name('queue')}/jobs`;
       return [

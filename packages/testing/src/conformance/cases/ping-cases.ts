@@ -9,7 +9,7 @@ function report(users: number, devices: number, more: Readonly<Record<string, un
   return json({ ping_id: ANY_TEXT, users, devices, skipped: [], unknown_users: [], ...more });
 }
 
-/** A ping to a user without devices. */
+/** Returns a ping to a user without devices. */
 const SENT = {
   ping_id: ANY_TEXT,
   at: MOMENT,
@@ -33,7 +33,7 @@ const SENT = {
 export const pingCases: readonly ConformanceCase[] = [
   {
     rule: 'REST-25',
-    title: 'a ping goes to the users named, and those nobody knows are listed',
+    title: 'a ping goes to the named users, and unknown ones are listed',
     needs: [],
     steps: (name) => [
       aUser(name('anna')),
@@ -45,7 +45,7 @@ export const pingCases: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-25',
-    title: 'a ping that does not make sense is refused',
+    title: 'an invalid ping is refused',
     needs: [],
     steps: (name) => [
       aUser(name('anna')),
@@ -64,7 +64,7 @@ export const pingCases: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-25',
-    title: 'one ping reaches each device once, and says which it skips',
+    title: 'one ping reaches each device once, and lists the devices it skips',
     needs: ['devices'],
     steps: (name) => [
       aUser(name('anna')),
@@ -83,7 +83,7 @@ export const pingCases: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-35',
-    title: 'what became of a ping can be asked for, and what was never sent cannot',
+    title: 'the result of a ping can be read, and an unknown ping is refused',
     needs: [],
     steps: (name) => [
       aUser(name('anna')),

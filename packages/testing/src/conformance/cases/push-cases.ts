@@ -7,7 +7,7 @@ type Body = Readonly<Record<string, unknown>>;
 const OPERATIONS = ['push_objects', 'push_deletes', 'fast_insert', 'fast_update', 'fast_delete'] as const;
 type Operation = (typeof OPERATIONS)[number];
 
-/** A user source `Order` with the user `anna`, and what a case does there. */
+/** Returns a case with a user source `Order` and the user `anna`. */
 class Desk {
   readonly source: string;
   readonly user: string;
@@ -119,7 +119,7 @@ const fast: readonly ConformanceCase[] = [
   ]),
 ];
 
-/** A body that is right for each operation, to be spoilt. */
+/** A valid body of each operation, which cases make invalid. */
 const GOOD: Readonly<Record<Operation, Body>> = {
   push_objects: { objects: { 1: { a: 1 } } },
   push_deletes: { objects: ['1'] },

@@ -12,7 +12,7 @@ function source(name: string): string {
 const declaring: readonly ConformanceCase[] = [
   {
     rule: 'REST-12',
-    title: 'a source needs a name only, and is shown with every attribute',
+    title: 'a source needs only a name, and is returned with every attribute',
     steps: (name) => [
       aSource(name('Order')),
       [get(source(name('Order'))), json(sourceView(name('Order')))],
@@ -25,7 +25,7 @@ const declaring: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-12',
-    title: 'a source takes every attribute of the specification',
+    title: 'a source accepts every attribute of the specification',
     steps: (name) => {
       const all = {
         poll_interval: 0,
@@ -45,7 +45,7 @@ const declaring: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-12',
-    title: 'a declaration that is wrong declares nothing',
+    title: 'a wrong declaration of a source is refused and declares nothing',
     steps: (name) => [
       aSource(name('Order')),
       [post(SOURCES, { name: name('Order') }), refused('source_exists')],
@@ -62,7 +62,7 @@ const declaring: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-12',
-    title: 'a shared source tells how many objects it has; what belongs to users is not added up',
+    title: 'a shared source reports how many objects it has; a user source does not',
     steps: (name) => {
       const counted = (objects: number | null, more: Readonly<Record<string, unknown>> = {}) =>
         json(sourceView(name('Product'), { partition_type: 'app', counts: { objects }, ...more }));
@@ -111,7 +111,7 @@ const declaring: readonly ConformanceCase[] = [
 const changing: readonly ConformanceCase[] = [
   {
     rule: 'REST-12',
-    title: 'what may change of a source changes, and user_name is remembered',
+    title: 'the mutable attributes of a source can be changed, and user_name is kept',
     steps: (name) => {
       const changes = { poll_interval: 60, sync_type: 'bulk_only', queue: 'q', query_queue: 'qq', cud_queue: 'cq' };
       const changed = sourceView(name('Order'), { ...changes, updated_by: 'anna' });
@@ -163,7 +163,7 @@ const changing: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-12',
-    title: 'a dropped source is gone with its data, and declared again begins anew',
+    title: 'deleting a source deletes its data, and a source of the same name begins empty',
     steps: (name) => [
       aSource(name('Order')),
       aUser(name('anna')),

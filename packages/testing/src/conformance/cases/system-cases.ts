@@ -9,7 +9,7 @@ const CREDENTIALS = { login: '{login}', password: '{password}' };
 const login: readonly ConformanceCase[] = [
   {
     rule: 'REST-1',
-    title: 'the answer to a login is the bare token',
+    title: 'a login returns the bare token as text',
     steps: () => [
       [withoutToken(post(LOGIN, CREDENTIALS)), text(keep('token', TOKEN))],
       [withoutToken(get('/rc/v1/users', { 'x-sync-api-token': '{token}' })), json(listWith())],
@@ -17,7 +17,7 @@ const login: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-1',
-    title: 'who asks for JSON gets the token with its expiry',
+    title: 'a login that accepts JSON returns the token with its expiry',
     steps: () => [
       [withoutToken(post(LOGIN, CREDENTIALS, AS_JSON)), json({ token: TOKEN, expires_at: MOMENT })],
       [withoutToken(post(LOGIN, CREDENTIALS, AS_TEXT)), text(TOKEN)],
@@ -26,7 +26,7 @@ const login: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-1',
-    title: 'a wrong password and an unknown login are refused alike',
+    title: 'a wrong password and an unknown login get the same refusal',
     steps: (name) => [
       [withoutToken(post(LOGIN, { login: '{login}', password: name('wrong') })), refused('invalid_credentials')],
       [withoutToken(post(LOGIN, { login: name('nobody'), password: '{password}' })), refused('invalid_credentials')],
@@ -49,7 +49,7 @@ const login: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-1',
-    title: 'a user who is no administrator cannot log in here',
+    title: 'a user who is no administrator cannot log in to the REST API',
     steps: (name) => [
       aUser(name('anna')),
       [withoutToken(post(LOGIN, { login: name('anna'), password: PASSWORD })), refused('forbidden')],
@@ -60,7 +60,7 @@ const login: readonly ConformanceCase[] = [
 const license: readonly ConformanceCase[] = [
   {
     rule: 'REST-2',
-    title: 'the licence is the whole record, without a cap',
+    title: 'the licence route returns the whole record, without a limit of seats',
     steps: () => [
       [
         get('/rc/v1/system/license'),
@@ -88,7 +88,7 @@ const appserver: readonly ConformanceCase[] = [
   {
     rule: 'REST-3',
     needs: ['whole_server'],
-    title: 'the backend is what was set last, and null takes it away',
+    title: 'the backend is the one that was set last, and null removes it',
     steps: () => [
       [
         post(APPSERVER, { adapter_url: 'https://backend.example/tidemark' }),
@@ -167,7 +167,7 @@ const stats: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-4',
-    title: 'a metric is a list of steps, and its bounds are places in the list',
+    title: 'a metric is a list of steps, and its bounds are indexes in the list',
     steps: (name) => {
       const metric = `${STATS}?metric=${path`${`sources:fast_insert:${name('Order')}`}`}`;
       const pushed = { source: name('Order'), user_id: null, changed: 1, unchanged: 0, seq: 1 };
@@ -187,7 +187,7 @@ const stats: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-4',
-    title: 'what is no bound, no metric or no question is refused',
+    title: 'an invalid bound, metric or query of statistics is refused',
     steps: (name) => [
       ...each(
         refused('invalid_request'),
@@ -209,7 +209,7 @@ const stats: readonly ConformanceCase[] = [
 const reset: readonly ConformanceCase[] = [
   {
     rule: 'REST-22',
-    title: 'a reset empties everything; the caller, the administrator and nothing else is left',
+    title: 'a reset deletes everything except the caller and the administrator',
     needs: ['whole_server'],
     steps: (name) => [
       aUser(name('anna')),

@@ -27,7 +27,7 @@ const OWN = { 'x-sync-api-token': '{token}' } as const;
 const tokens: readonly ConformanceCase[] = [
   {
     rule: 'REST-17',
-    title: 'a token is told once, listed without its secret, and good until it is revoked',
+    title: 'a token is shown once, listed without its secret, and valid until it is revoked',
     steps: (name) => [
       [post(TOKENS, { name: name('ci'), scopes: ['push', 'read'] }), issued(name('ci'), ['read', 'push'])],
       [get(TOKENS), json(listWith(tokenView(name('ci'), ['read', 'push'], { id: same('id') })))],
@@ -83,7 +83,7 @@ const tokens: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-17',
-    title: 'a scope opens its routes and no others',
+    title: 'a scope allows its routes and no others',
     steps: (name) => [
       aSource(name('Order'), { partition_type: 'app' }),
       [post(TOKENS, { name: name('r'), scopes: ['read'] }), issued(name('r'), ['read'])],
@@ -128,7 +128,7 @@ const FACT = {
 const audit: readonly ConformanceCase[] = [
   {
     rule: 'REST-18',
-    title: 'what an administrator did, and what was refused, is in the trail, newest first',
+    title: 'actions of administrators and refusals are in the audit trail, newest first',
     steps: (name) => [
       aUser(name('anna')),
       [
@@ -147,7 +147,7 @@ const audit: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-18',
-    title: 'the trail goes on page by page',
+    title: 'the audit trail is listed page by page',
     steps: (name) => [
       aUser(name('anna')),
       aUser(name('bob')),

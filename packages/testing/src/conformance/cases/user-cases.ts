@@ -22,7 +22,7 @@ const ATTRIBUTES = {
 const making: readonly ConformanceCase[] = [
   {
     rule: 'REST-8',
-    title: 'a user is made with free attributes and shown without the password',
+    title: 'a user is created with free attributes and returned without the password',
     steps: (name) => [
       aUser(name('anna'), ATTRIBUTES),
       [get(user(name('anna'))), json(userView(name('anna'), ATTRIBUTES))],
@@ -88,7 +88,7 @@ const making: readonly ConformanceCase[] = [
 const changing: readonly ConformanceCase[] = [
   {
     rule: 'REST-8',
-    title: 'an update merges attributes and answers the user',
+    title: 'an update merges attributes and returns the user',
     steps: (name) => [
       aUser(name('anna'), { a: 1, b: 1 }),
       [
@@ -128,7 +128,7 @@ const changing: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-8',
-    title: 'a new password is the only one that is right from then on',
+    title: 'after a change of the password only the new one is accepted',
     steps: (name) => [
       aUser(name('anna')),
       [put(user(name('anna')), { attributes: { password: 'another password' } }), json(userView(name('anna')))],
@@ -140,7 +140,7 @@ const changing: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-8',
-    title: 'a deleted user is gone with the data, and made again begins anew',
+    title: 'deleting a user deletes the data, and a user of the same login begins empty',
     steps: (name) => [
       aUser(name('anna'), { a: 1 }),
       aSource(name('Order')),
@@ -163,7 +163,7 @@ const changing: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-8',
-    title: 'nobody deletes themselves',
+    title: 'an administrator cannot delete itself',
     steps: () => [
       [del('/rc/v1/users/{login}'), refused('last_admin')],
       [get('/rc/v1/system/license'), json(new Matcher('the licence', (value) => typeof value === 'object'))],

@@ -6,7 +6,7 @@ import { drawObject, drawValue } from './draw-value.ts';
 import { junkText, junkValue } from './junk.ts';
 import { spoilText, spoilValue } from './spoil.ts';
 
-/** A request to an endpoint: often right, often wrong in one place, sometimes wrong in several. */
+/** Draws a request to an endpoint: often valid, often invalid in one place, sometimes in several. */
 export function drawRequest(endpoint: Endpoint, token: string, dice: Dice): Outgoing {
   const { method, template, operation } = endpoint;
   const { parameters = [] } = operation;
@@ -30,7 +30,7 @@ function drawPath(template: string, parameters: readonly ApiParameter[], dice: D
   return dice.chance(3) ? path + dice.pick(['/', '//', '/x', '%', ';a=b', '?', '#x', '/.', '/..']) : path;
 }
 
-/** Names that no URL can hold are sent as the replacement character, as every client does. */
+/** Lone surrogates are sent as the replacement character, as every client does. */
 function drawSegment(value: string, dice: Dice): string {
   if (dice.chance(3)) return dice.pick(['%', '%zz', '%ff', '%00', '%C0%AF', '%2e%2e', '%ED%A0%80', '*', '']);
   return segment(value.toWellFormed());

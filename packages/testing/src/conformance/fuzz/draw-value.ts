@@ -2,7 +2,7 @@ import type { Dice } from '../../kit/dice.ts';
 import type { Schema } from '../api-document.ts';
 import { junkText, junkValue } from './junk.ts';
 
-/** What exists on the server, so that many requests get past the first look-up. */
+/** Names that exist on the server, so that many requests get past the first look-up. */
 export const KNOWN = {
   users: ['anna', 'bob', 'a/b', '🌊'],
   sources: ['Order', 'Product', 'a*b', 'Polled'],
@@ -13,7 +13,7 @@ export const KNOWN = {
 
 type Draw = (dice: Dice) => unknown;
 
-/** What fits a member of this name, which the schema often does not say: objects are judged by admission. */
+/** Values that fit a member of this name, where the schema does not tell. */
 const BY_NAME: Readonly<Record<string, Draw>> = {
   user_id: (dice) => dice.pick(KNOWN.users),
   user: (dice) => dice.pick(KNOWN.users),
@@ -52,7 +52,7 @@ const BY_NAME: Readonly<Record<string, Draw>> = {
   password: () => 'a password',
 };
 
-/** A value that fits, as far as name and schema tell. */
+/** Returns a value that fits name and schema. */
 export function drawValue(name: string, schema: Schema, dice: Dice): unknown {
   const known = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
   return known === undefined ? bySchema(schema, dice) : known(dice);

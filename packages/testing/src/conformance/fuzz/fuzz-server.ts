@@ -12,16 +12,16 @@ export interface Fuzzing {
   readonly endpoints: readonly Endpoint[];
   readonly seed: number;
   readonly requests: number;
-  /** A token that works now; asked for again whenever an answer says that the last one does not. */
+  /** Returns a valid token; called again when an answer says that the last one is invalid. */
   readonly issueToken: () => Promise<string>;
   /** The same for the routes of devices. */
   readonly issueDeviceToken: () => Promise<string>;
-  /** Makes what requests are about exist. Called at the beginning and after a reset. */
+  /** Creates what requests refer to. Called at the beginning and after a reset. */
   readonly populate: () => Promise<void>;
 }
 
 export interface FuzzReport {
-  /** How often which endpoint gave which answer. */
+  /** Counts answers by endpoint and status. */
   readonly answers: ReadonlyMap<string, number>;
   readonly failures: readonly string[];
 }
@@ -29,7 +29,7 @@ export interface FuzzReport {
 const FAILURES_MAX = 10;
 const FURNISH_EVERY = 100;
 
-/** Sends requests that are right, nearly right and wrong, and holds every answer against what is promised. */
+/** Sends valid, nearly valid and invalid requests, and checks every answer against the description. */
 export async function fuzzServer(fuzzing: Fuzzing): Promise<FuzzReport> {
   const answers = new Map<string, number>();
   const failures: string[] = [];
@@ -58,7 +58,7 @@ async function issueTokens({ issueToken, issueDeviceToken, populate }: Fuzzing):
   return { admin: await issueToken(), device: await issueDeviceToken() };
 }
 
-/** Every request has dice of its own, so that one is the same however many were sent before it. */
+/** Every request has its own seed, so that it does not depend on the requests before it. */
 function drawAt({ endpoints, seed }: Fuzzing, index: number, tokens: FuzzTokens) {
   const dice = new Dice(seededRandom(seed * 1_000_003 + index));
   const endpoint = dice.pick(endpoints);
@@ -82,7 +82,7 @@ function flawsOf(checker: AnswerChecker, outgoing: Outgoing, answer: Answer): re
   }
 }
 
-/** A refusal has a code of the catalogue with the status it has there, and it is never our own fault. */
+/** Checks that a refusal has a code of the catalogue with its status, and is no internal error. */
 function refusalFlaws({ status, headers, text }: Answer): readonly string[] {
   if (status < 400) return status === 200 ? [] : [`the status is ${status}`];
   if (status >= 500 && status !== 503) return [`the status is ${status}`];

@@ -1,6 +1,6 @@
 import type { Dice } from '../../kit/dice.ts';
 
-/** What somebody might put where a text is expected. */
+/** Returns a text that is likely to cause trouble where a text is expected. */
 const TEXTS: readonly string[] = [
   '',
   ' ',
@@ -84,7 +84,7 @@ export function junkText(dice: Dice): string {
   }
 }
 
-/** Any JSON value at all. */
+/** Returns any JSON value. */
 export function junkValue(dice: Dice, depth = 3): unknown {
   switch (dice.below(depth === 0 ? 6 : 9)) {
     case 0:
@@ -106,7 +106,7 @@ export function junkValue(dice: Dice, depth = 3): unknown {
   }
 }
 
-/** Null-prototype, so that `__proto__` is a member like others. */
+/** Without a prototype, so that `__proto__` is a member like others. */
 export function junkObject(dice: Dice, depth: number): Record<string, unknown> {
   const object = Object.create(null) as Record<string, unknown>;
   for (let count = dice.below(4); count > 0; count--) object[junkText(dice)] = junkValue(dice, depth);

@@ -1,6 +1,6 @@
 import type { Dice } from '../../kit/dice.ts';
 
-/** A request as bytes, damaged in a few places: what comes from a broken client, or from somebody who tries. */
+/** Damages the bytes of a request in a few places, as a broken or malicious client would. */
 export function spoilWire(request: string, dice: Dice): Buffer {
   let bytes = Buffer.from(request);
   for (let times = dice.between(1, 4); times > 0; times--) bytes = spoilOnce(bytes, dice);

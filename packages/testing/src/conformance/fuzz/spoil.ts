@@ -1,7 +1,7 @@
 import type { Dice } from '../../kit/dice.ts';
 import { junkObject, junkText, junkValue } from './junk.ts';
 
-/** Puts something else in one place of a value: a member, an item, or the whole. */
+/** Replaces one part of a value: a member, an item, or the whole. */
 export function spoilValue(value: unknown, dice: Dice): unknown {
   if (dice.chance(25)) return junkValue(dice);
   if (Array.isArray(value)) return spoilList(value, dice);
@@ -33,7 +33,7 @@ function spoilObject(object: Readonly<Record<string, unknown>>, dice: Dice): unk
   }
 }
 
-/** Damages the text of a body where a program that writes JSON never would. */
+/** Damages the JSON text of a body in ways that no JSON writer would. */
 export function spoilText(text: string, dice: Dice): string | Buffer {
   const place = dice.below(text.length + 1);
   switch (dice.below(12)) {

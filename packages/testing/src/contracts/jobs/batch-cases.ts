@@ -7,65 +7,74 @@ import { idsIn, LEASE_MS, leaseAll, leased, newJob, payloadsDue, QUEUE } from '.
 const inOrder = (payload: string, order = 'x') => newJob(payload, { order });
 const payloads = (jobs: readonly LeasedJob[]) => jobs.map(({ payload }) => payload);
 
-/** Leasing and acknowledging many in one step. */
+/** Cases about leasing and acknowledging many jobs in one call. */
 export const batchCases: readonly JobsCase[] = [
-  jobsCase('[JOB-39] many are leased in one step, as they would be one by one', async ({ jobs, clock }) => {
-    const now = clock.nowMs();
-    const times = { c: now - 1, a: now - 5, later: now + 1, d: now, b: now - 5 };
-    for (const [payload, dueAtMs] of Object.entries(times)) await jobs.enqueue(QUEUE, newJob(payload, { dueAtMs }));
-    const first = await jobs.leaseMany(QUEUE, LEASE_MS, 3);
-    assert.deepEqual(payloads(first), ['a', 'b', 'c']);
-    assert.deepEqual(
-      first.map(({ queue, kind, attempt, attemptsMax }) => ({ queue, kind, attempt, attemptsMax })),
-      first.map(() => ({ queue: QUEUE, kind: 'test', attempt: 1, attemptsMax: 3 })),
-    );
-    assert.deepEqual(payloads(await jobs.leaseMany(QUEUE, LEASE_MS, 3)), ['d']);
-    assert.deepEqual(await jobs.leaseMany(QUEUE, LEASE_MS, 3), []);
-    assert.deepEqual(await jobs.leaseMany('other', LEASE_MS, 3), []);
-    clock.advance(LEASE_MS);
-    const again = await jobs.leaseMany(QUEUE, LEASE_MS, 10);
-    assert.deepEqual(
-      again.map(({ payload, attempt }) => [payload, attempt]),
-      [['later', 1], ...['c', 'a', 'd', 'b'].map((payload) => [payload, 2])],
-    );
-    assert.equal(new Set([...first, ...again].map(({ lease }) => lease)).size, first.length + again.length);
-  }),
-  jobsCase('[JOB-39] of one order only the first is among them, of a paused queue none', async ({ jobs }) => {
-    await jobs.enqueueAll(QUEUE, [
-      inOrder('x1'),
-      inOrder('x2'),
-      newJob('free'),
-      inOrder('y1', 'y'),
-      inOrder('y2', 'y'),
-    ]);
-    await jobs.pause(QUEUE);
-    assert.deepEqual(await jobs.leaseMany(QUEUE, LEASE_MS, 10), []);
-    await jobs.resume(QUEUE);
-    assert.deepEqual(payloads(await jobs.leaseMany(QUEUE, LEASE_MS, 10)), ['x1', 'free', 'y1']);
-  }),
-  jobsCase('[JOB-39] of many who lease many at once, no two get the same job', async ({ jobs }) => {
+  jobsCase(
+    '[JOB-39] leasing many jobs in one call gives the same jobs as leasing them one by one',
+    async ({ jobs, clock }) => {
+      const now = clock.nowMs();
+      const times = { c: now - 1, a: now - 5, later: now + 1, d: now, b: now - 5 };
+      for (const [payload, dueAtMs] of Object.entries(times)) await jobs.enqueue(QUEUE, newJob(payload, { dueAtMs }));
+      const first = await jobs.leaseMany(QUEUE, LEASE_MS, 3);
+      assert.deepEqual(payloads(first), ['a', 'b', 'c']);
+      assert.deepEqual(
+        first.map(({ queue, kind, attempt, attemptsMax }) => ({ queue, kind, attempt, attemptsMax })),
+        first.map(() => ({ queue: QUEUE, kind: 'test', attempt: 1, attemptsMax: 3 })),
+      );
+      assert.deepEqual(payloads(await jobs.leaseMany(QUEUE, LEASE_MS, 3)), ['d']);
+      assert.deepEqual(await jobs.leaseMany(QUEUE, LEASE_MS, 3), []);
+      assert.deepEqual(await jobs.leaseMany('other', LEASE_MS, 3), []);
+      clock.advance(LEASE_MS);
+      const again = await jobs.leaseMany(QUEUE, LEASE_MS, 10);
+      assert.deepEqual(
+        again.map(({ payload, attempt }) => [payload, attempt]),
+        [['later', 1], ...['c', 'a', 'd', 'b'].map((payload) => [payload, 2])],
+      );
+      assert.equal(new Set([...first, ...again].map(({ lease }) => lease)).size, first.length + again.length);
+    },
+  ),
+  jobsCase(
+    '[JOB-39] leasing many jobs gives only the first of each order, and none of a paused queue',
+    async ({ jobs }) => {
+      await jobs.enqueueAll(QUEUE, [
+        inOrder('x1'),
+        inOrder('x2'),
+        newJob('free'),
+        inOrder('y1', 'y'),
+        inOrder('y2', 'y'),
+      ]);
+      await jobs.pause(QUEUE);
+      assert.deepEqual(await jobs.leaseMany(QUEUE, LEASE_MS, 10), []);
+      await jobs.resume(QUEUE);
+      assert.deepEqual(payloads(await jobs.leaseMany(QUEUE, LEASE_MS, 10)), ['x1', 'free', 'y1']);
+    },
+  ),
+  jobsCase('[JOB-39] of many concurrent leases of many jobs, no two get the same job', async ({ jobs }) => {
     const all = Array.from({ length: 100 }, (_, number) => newJob(`${number}`));
     const ids = await jobs.enqueueAll(QUEUE, all);
     const taken = await Promise.all(Array.from({ length: 16 }, () => jobs.leaseMany(QUEUE, LEASE_MS, 7)));
     const held = taken.flat().map(({ id }) => id);
     assert.deepEqual([...held].sort(), [...ids].sort());
   }),
-  jobsCase('[JOB-39] those that carry much come in smaller numbers, but they come', async ({ jobs }) => {
-    const large = 'x'.repeat(LEASED_UNITS);
-    await jobs.enqueueAll(QUEUE, [newJob('small'), newJob(large), newJob(`${large}y`), newJob('last')]);
-    const first = await jobs.leaseMany(QUEUE, LEASE_MS, 10);
-    assert.deepEqual(
-      first.map(({ payload }) => payload.length),
-      [5, LEASED_UNITS],
-    );
-    const second = await jobs.leaseMany(QUEUE, LEASE_MS, 10);
-    assert.deepEqual(
-      second.map(({ payload }) => payload.length),
-      [LEASED_UNITS + 1],
-    );
-    assert.deepEqual(payloads(await jobs.leaseMany(QUEUE, LEASE_MS, 10)), ['last']);
-  }),
-  jobsCase('[JOB-40] many are acknowledged in one step, and each is told apart', async ({ jobs, clock }) => {
+  jobsCase(
+    '[JOB-39] jobs with large payloads are leased in smaller numbers, at least one at a time',
+    async ({ jobs }) => {
+      const large = 'x'.repeat(LEASED_UNITS);
+      await jobs.enqueueAll(QUEUE, [newJob('small'), newJob(large), newJob(`${large}y`), newJob('last')]);
+      const first = await jobs.leaseMany(QUEUE, LEASE_MS, 10);
+      assert.deepEqual(
+        first.map(({ payload }) => payload.length),
+        [5, LEASED_UNITS],
+      );
+      const second = await jobs.leaseMany(QUEUE, LEASE_MS, 10);
+      assert.deepEqual(
+        second.map(({ payload }) => payload.length),
+        [LEASED_UNITS + 1],
+      );
+      assert.deepEqual(payloads(await jobs.leaseMany(QUEUE, LEASE_MS, 10)), ['last']);
+    },
+  ),
+  jobsCase('[JOB-40] acknowledging many jobs in one call returns a result for each', async ({ jobs, clock }) => {
     await jobs.enqueue(QUEUE, newJob('late', { attemptsMax: 9 }));
     const late = await leased(jobs);
     clock.advance(LEASE_MS);
@@ -79,13 +88,13 @@ export const batchCases: readonly JobsCase[] = [
     assert.deepEqual(await payloadsDue(jobs), ['late', 'b']);
     assert.deepEqual(await jobs.acknowledgeAll(QUEUE, []), []);
   }),
-  jobsCase('[JOB-40] the next of each order follows', async ({ jobs }) => {
+  jobsCase('[JOB-40] after acknowledging many jobs, the next of each order is due', async ({ jobs }) => {
     await jobs.enqueueAll(QUEUE, [inOrder('x1'), inOrder('x2'), inOrder('y1', 'y'), inOrder('y2', 'y')]);
     const held = await jobs.leaseMany(QUEUE, LEASE_MS, 10);
     assert.deepEqual(await jobs.acknowledgeAll(QUEUE, held), [true, true]);
     assert.deepEqual(payloads(await leaseAll(jobs)), ['x2', 'y2']);
   }),
-  jobsCase('[JOB-40] more at once than is allowed, or of two queues, is thrown out', async ({ jobs }) => {
+  jobsCase('[JOB-40] acknowledging too many jobs, or jobs of two queues, throws', async ({ jobs }) => {
     await jobs.enqueue(QUEUE, newJob('a'));
     const job = await leased(jobs);
     const most = Array.from({ length: JOBS_LEASED_PER_CALL_MAX }, () => job);
@@ -99,7 +108,7 @@ export const batchCases: readonly JobsCase[] = [
     assert.deepEqual(await jobs.leaseMany(QUEUE, LEASE_MS, JOBS_LEASED_PER_CALL_MAX), []);
     assert.deepEqual((await jobs.acknowledgeAll(QUEUE, most)).filter(Boolean), [true]);
   }),
-  jobsCase('[JOB-40] those who watch hear of it', async ({ jobs }) => {
+  jobsCase('[JOB-40] watchers are notified when many jobs are acknowledged', async ({ jobs }) => {
     await jobs.enqueueAll(QUEUE, [inOrder('x1'), inOrder('x2')]);
     const held = await jobs.leaseMany(QUEUE, LEASE_MS, 10);
     let heard = 0;

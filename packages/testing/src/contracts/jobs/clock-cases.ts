@@ -6,10 +6,10 @@ import { LEASE_MS, leased, newJob, payloadsDue, QUEUE, workOff } from './new-job
 const DAY_MS = 86_400_000;
 const DELAY_MS = 10_000;
 
-/** A clock that was ahead and is set back. */
+/** Cases about a clock that is set back. */
 export const clockCases: readonly JobsCase[] = [
-  jobsCase('[JOB-42] jobs enqueued while the clock was ahead are leased after it is set back', async (bench) => {
-    const { jobs, clock } = bench;
+  jobsCase('[JOB-42] jobs enqueued while the clock was ahead are leased after it is set back', async (fixture) => {
+    const { jobs, clock } = fixture;
     clock.advance(DAY_MS);
     const line = ['x1', 'x2'].map((payload) => newJob(payload, { order: 'x' }));
     await jobs.enqueueAll(QUEUE, [newJob('a'), newJob('b'), ...line]);
@@ -18,8 +18,8 @@ export const clockCases: readonly JobsCase[] = [
   }),
   jobsCase(
     '[JOB-42] a job delayed while the clock was ahead waits for its delay from when it is set back',
-    async (bench) => {
-      const { jobs, clock } = bench;
+    async (fixture) => {
+      const { jobs, clock } = fixture;
       await jobs.enqueueAll(QUEUE, [
         newJob('retried'),
         newJob('later', { dueAtMs: clock.nowMs() + DAY_MS + DELAY_MS }),
@@ -33,25 +33,28 @@ export const clockCases: readonly JobsCase[] = [
       assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
       clock.advance(1);
       assert.deepEqual(await payloadsDue(jobs), ['retried', 'delayed']);
-      // What was delayed by a clock that was right waits for its time.
+      // A job that was delayed while the clock was right still waits for its time.
       assert.deepEqual((await jobs.inspect(QUEUE, 'delayed', { limit: 9 })).jobs.length, 1);
     },
   ),
-  jobsCase('[JOB-42] a lease taken while the clock was ahead lasts as long from when it is set back', async (bench) => {
-    const { jobs, clock } = bench;
-    await jobs.enqueueAll(QUEUE, [newJob('kept'), newJob('lost')]);
-    clock.advance(DAY_MS);
-    const kept = await leased(jobs);
-    await leased(jobs);
-    clock.advance(-DAY_MS);
-    assert.equal(await jobs.acknowledge(kept), true);
-    clock.advance(LEASE_MS - 1);
-    assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
-    clock.advance(1);
-    assert.deepEqual(await payloadsDue(jobs), ['lost']);
-  }),
-  jobsCase('[JOB-42] clocks that differ by a little change nothing about when a job is due', async (bench) => {
-    const { jobs, clock } = bench;
+  jobsCase(
+    '[JOB-42] a lease taken while the clock was ahead lasts as long from when it is set back',
+    async (fixture) => {
+      const { jobs, clock } = fixture;
+      await jobs.enqueueAll(QUEUE, [newJob('kept'), newJob('lost')]);
+      clock.advance(DAY_MS);
+      const kept = await leased(jobs);
+      await leased(jobs);
+      clock.advance(-DAY_MS);
+      assert.equal(await jobs.acknowledge(kept), true);
+      clock.advance(LEASE_MS - 1);
+      assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
+      clock.advance(1);
+      assert.deepEqual(await payloadsDue(jobs), ['lost']);
+    },
+  ),
+  jobsCase('[JOB-42] small differences of clocks do not change when a job is due', async (fixture) => {
+    const { jobs, clock } = fixture;
     await jobs.enqueue(QUEUE, newJob('a', { dueAtMs: clock.nowMs() + DELAY_MS }));
     clock.advance(-CLOCK_SKEW_MS_MAX);
     assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);

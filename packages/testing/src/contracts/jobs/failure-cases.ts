@@ -3,7 +3,7 @@ import { LEASE_RAN_OUT } from '@tidemark/core';
 import { type JobsCase, jobsCase } from './jobs-case.ts';
 import { idsIn, LEASE_MS, leased, newJob, payloadsDue, QUEUE, workOff } from './new-job.ts';
 
-/** What becomes of a job that was not done. */
+/** Cases about failed jobs. */
 export const failureCases: readonly JobsCase[] = [
   jobsCase('[JOB-9] a retried job is due at the time given, with its reason', async ({ jobs, clock }) => {
     const now = clock.nowMs();
@@ -25,7 +25,7 @@ export const failureCases: readonly JobsCase[] = [
     clock.set(now + 50);
     assert.equal((await leased(jobs)).attempt, 2);
   }),
-  jobsCase('[JOB-9] a job whose attempts are used up is set aside as dead', async ({ jobs, clock }) => {
+  jobsCase('[JOB-9] a job without attempts left becomes dead', async ({ jobs, clock }) => {
     const id = await jobs.enqueue(QUEUE, newJob('a', { attemptsMax: 2 }));
     assert.equal(await jobs.retry(await leased(jobs), clock.nowMs(), 'first'), 'retrying');
     assert.equal(await jobs.retry(await leased(jobs), clock.nowMs(), 'second'), 'dead');
@@ -40,17 +40,20 @@ export const failureCases: readonly JobsCase[] = [
       return leased(jobs);
     }
   }),
-  jobsCase('[JOB-10] a holder that dies uses up an attempt: the last one makes the job dead', async (bench) => {
-    const { jobs, clock } = bench;
-    const id = await jobs.enqueue(QUEUE, newJob('poison', { attemptsMax: 2 }));
-    for (let round = 0; round < 2; round++) {
-      await leased(jobs);
-      clock.advance(LEASE_MS);
-    }
-    assert.deepEqual(await idsIn(jobs, 'dead'), [id]);
-    assert.equal((await jobs.find(QUEUE, id))?.lastReason, LEASE_RAN_OUT);
-    assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
-  }),
+  jobsCase(
+    '[JOB-10] a lease that ends by time uses an attempt, and the last one makes the job dead',
+    async (fixture) => {
+      const { jobs, clock } = fixture;
+      const id = await jobs.enqueue(QUEUE, newJob('poison', { attemptsMax: 2 }));
+      for (let round = 0; round < 2; round++) {
+        await leased(jobs);
+        clock.advance(LEASE_MS);
+      }
+      assert.deepEqual(await idsIn(jobs, 'dead'), [id]);
+      assert.equal((await jobs.find(QUEUE, id))?.lastReason, LEASE_RAN_OUT);
+      assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
+    },
+  ),
   jobsCase('[JOB-11] a buried job is dead at once', async ({ jobs, clock }) => {
     const id = await jobs.enqueue(QUEUE, newJob('a', { attemptsMax: 9 }));
     assert.equal(await jobs.bury(await leased(jobs), 'never'), true);
@@ -59,17 +62,20 @@ export const failureCases: readonly JobsCase[] = [
     const view = await jobs.find(QUEUE, id);
     assert.deepEqual([view?.state, view?.attempt, view?.lastReason], ['dead', 1, 'never']);
   }),
-  jobsCase('[JOB-12] a job given back is where it was, and the attempt is not counted', async ({ jobs, clock }) => {
-    await jobs.enqueueAll(QUEUE, [newJob('a', { attemptsMax: 1 }), newJob('b')]);
-    for (let round = 0; round < 3; round++) {
-      clock.advance(5);
-      const job = await leased(jobs);
-      assert.deepEqual([job.payload, job.attempt], ['a', 1]);
-      assert.equal(await jobs.giveBack(job), true);
-      assert.equal(await jobs.giveBack(job), false);
-    }
-    assert.deepEqual(await workOff(jobs), ['a', 'b']);
-  }),
+  jobsCase(
+    '[JOB-12] a job that is given back is due as before, and the attempt does not count',
+    async ({ jobs, clock }) => {
+      await jobs.enqueueAll(QUEUE, [newJob('a', { attemptsMax: 1 }), newJob('b')]);
+      for (let round = 0; round < 3; round++) {
+        clock.advance(5);
+        const job = await leased(jobs);
+        assert.deepEqual([job.payload, job.attempt], ['a', 1]);
+        assert.equal(await jobs.giveBack(job), true);
+        assert.equal(await jobs.giveBack(job), false);
+      }
+      assert.deepEqual(await workOff(jobs), ['a', 'b']);
+    },
+  ),
   jobsCase('[JOB-14] a dead job can be revived, with all its attempts', async ({ jobs, clock }) => {
     const [a, b] = await jobs.enqueueAll(QUEUE, [newJob('a', { attemptsMax: 1 }), newJob('b')]);
     assert.equal(await jobs.retry(await leased(jobs), clock.nowMs(), 'broken'), 'dead');

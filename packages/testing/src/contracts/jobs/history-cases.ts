@@ -9,17 +9,20 @@ import { RandomJobsHistory } from './random-jobs-history.ts';
 const SEEDS = [1, 2, 3, 4, 5];
 const STEPS = 200;
 
-/** Long histories, and what outlives the process. */
+/** Cases about random histories and restarts. */
 export const historyCases: readonly JobsCase[] = [
   ...SEEDS.map((seed) =>
-    jobsCase(`[JOB-22] a random history goes as it goes on the plainest engine (seed ${seed})`, async (bench) => {
-      const { jobs, clock } = bench;
-      const plain = openMemoryJobs({ clock, ...JOBS_BOUNDS });
-      await new RandomJobsHistory({ left: plain, right: jobs }, clock, new Dice(seededRandom(seed))).run(STEPS);
-    }),
+    jobsCase(
+      `[JOB-22] a random history gives the same results as on the memory engine (seed ${seed})`,
+      async (fixture) => {
+        const { jobs, clock } = fixture;
+        const plain = openMemoryJobs({ clock, ...JOBS_BOUNDS });
+        await new RandomJobsHistory({ left: plain, right: jobs }, clock, new Dice(seededRandom(seed))).run(STEPS);
+      },
+    ),
   ),
   jobsCase(
-    '[JOB-23] jobs, leases, orders and pauses are there after a restart',
+    '[JOB-23] jobs, leases, orders and pauses survive a restart',
     async ({ jobs, clock, reopen }) => {
       const inOrder = (payload: string) => newJob(payload, { order: 'x' });
       await jobs.enqueueAll(QUEUE, [inOrder('x1'), inOrder('x2'), newJob('dead', { dueAtMs: 1 })]);

@@ -7,7 +7,7 @@ import { leaseCases } from './lease-cases.ts';
 import { operatorCases } from './operator-cases.ts';
 import { orderCases } from './order-cases.ts';
 
-/** Everything that is true of every engine. */
+/** All cases of the contract. */
 export const jobsCases: readonly JobsCase[] = [
   ...leaseCases,
   ...batchCases,

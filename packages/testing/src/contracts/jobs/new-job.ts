@@ -4,7 +4,7 @@ import type { JobState, Jobs, LeasedJob, NewJob } from '@tidemark/core';
 export const QUEUE = 'pings';
 export const LEASE_MS = 1_000;
 
-/** A job that carries its name. */
+/** Returns a job with its name as payload. */
 export function newJob(payload: string, more: Partial<NewJob> = {}): NewJob {
   return { kind: 'test', payload, attemptsMax: 3, ...more };
 }
@@ -13,7 +13,7 @@ export async function leased(jobs: Jobs, queue = QUEUE): Promise<LeasedJob> {
   return (await jobs.lease(queue, LEASE_MS)) ?? assert.fail('nothing was due');
 }
 
-/** Leases until nothing is due; what was leased, in order. Nothing is acknowledged. */
+/** Leases all due jobs without acknowledging them. Returns them in order. */
 export async function leaseAll(jobs: Jobs, queue = QUEUE): Promise<LeasedJob[]> {
   const all: LeasedJob[] = [];
   for (let job = await jobs.lease(queue, LEASE_MS); job !== null; job = await jobs.lease(queue, LEASE_MS)) {
@@ -27,7 +27,7 @@ export async function payloadsDue(jobs: Jobs, queue = QUEUE): Promise<string[]> 
   return (await leaseAll(jobs, queue)).map(({ payload }) => payload);
 }
 
-/** Leases and acknowledges until nothing is due; the payloads, in order. */
+/** Leases and acknowledges all due jobs. Returns their payloads in order. */
 export async function workOff(jobs: Jobs, queue = QUEUE): Promise<string[]> {
   const done: string[] = [];
   for (let job = await jobs.lease(queue, LEASE_MS); job !== null; job = await jobs.lease(queue, LEASE_MS)) {

@@ -5,26 +5,29 @@ import type { SettableClock } from '../../kit/settable-clock.ts';
 import { JOBS_BOUNDS, type JobsCase, jobsCase } from './jobs-case.ts';
 import { idsIn, LEASE_MS, leased, newJob, payloadsDue, QUEUE, workOff } from './new-job.ts';
 
-/** What an operator sees and does. */
+/** Cases about operators. */
 export const operatorCases: readonly JobsCase[] = [
-  jobsCase('[JOB-16] nothing is leased from a paused queue, and nothing else is disturbed', async ({ jobs, clock }) => {
-    await jobs.enqueueAll(QUEUE, [newJob('a'), newJob('b')]);
-    await jobs.enqueue('other', newJob('c'));
-    const job = await leased(jobs);
-    await jobs.pause(QUEUE);
-    await jobs.pause(QUEUE);
-    assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
-    assert.deepEqual(await payloadsDue(jobs, 'other'), ['c']);
-    await jobs.enqueue(QUEUE, newJob('d'));
-    assert.equal(await jobs.renew(job, LEASE_MS), true);
-    assert.equal(await jobs.retry(job, clock.nowMs() + 1, 'again'), 'retrying');
-    clock.advance(1);
-    assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
-    assert.equal((await jobs.describe(QUEUE)).isPaused, true);
-    await jobs.resume(QUEUE);
-    assert.equal((await jobs.describe(QUEUE)).isPaused, false);
-    assert.deepEqual(await workOff(jobs), ['b', 'd', 'a']);
-  }),
+  jobsCase(
+    '[JOB-16] no job is leased from a paused queue, and other queues are not affected',
+    async ({ jobs, clock }) => {
+      await jobs.enqueueAll(QUEUE, [newJob('a'), newJob('b')]);
+      await jobs.enqueue('other', newJob('c'));
+      const job = await leased(jobs);
+      await jobs.pause(QUEUE);
+      await jobs.pause(QUEUE);
+      assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
+      assert.deepEqual(await payloadsDue(jobs, 'other'), ['c']);
+      await jobs.enqueue(QUEUE, newJob('d'));
+      assert.equal(await jobs.renew(job, LEASE_MS), true);
+      assert.equal(await jobs.retry(job, clock.nowMs() + 1, 'again'), 'retrying');
+      clock.advance(1);
+      assert.equal(await jobs.lease(QUEUE, LEASE_MS), null);
+      assert.equal((await jobs.describe(QUEUE)).isPaused, true);
+      await jobs.resume(QUEUE);
+      assert.equal((await jobs.describe(QUEUE)).isPaused, false);
+      assert.deepEqual(await workOff(jobs), ['b', 'd', 'a']);
+    },
+  ),
   jobsCase('[JOB-17] jobs are listed by state', async ({ jobs, clock }) => {
     const { ids, lists } = await populate(jobs, clock);
     for (const [state, expected] of Object.entries(lists)) {
@@ -39,36 +42,39 @@ export const operatorCases: readonly JobsCase[] = [
       for (const job of page.jobs) assert.deepEqual(await jobs.find(QUEUE, job.id), job);
     }
   }),
-  jobsCase('[JOB-17] listings go on where they ended, also when jobs go in between', async ({ jobs, clock }) => {
-    const now = clock.nowMs();
-    const dues = Array.from({ length: 7 }, (_, number) => now - Math.floor(number / 2));
-    const all = dues.map((dueAtMs, number) => newJob(`${number}`, { dueAtMs }));
-    const waiting = Array.from({ length: 7 }, (_, number) => newJob(`w${number}`, { order: `${number % 2}` }));
-    await jobs.enqueueAll(QUEUE, [...all, ...waiting]);
-    for (const state of ['due', 'waiting'] as const) {
-      const whole = await idsIn(jobs, state);
-      for (const limit of [1, 2, 3, whole.length, whole.length + 1]) {
-        const found: string[] = [];
-        let after: string | undefined;
-        do {
-          const page = await jobs.inspect(QUEUE, state, { limit, ...(after === undefined ? {} : { after }) });
-          assert.ok(page.jobs.length <= limit);
-          found.push(...page.jobs.map(({ id }) => id));
-          after = page.next ?? undefined;
-        } while (after !== undefined);
-        assert.deepEqual(found, whole);
+  jobsCase(
+    '[JOB-17] pages of jobs continue where the last one ended, even if jobs are removed in between',
+    async ({ jobs, clock }) => {
+      const now = clock.nowMs();
+      const dues = Array.from({ length: 7 }, (_, number) => now - Math.floor(number / 2));
+      const all = dues.map((dueAtMs, number) => newJob(`${number}`, { dueAtMs }));
+      const waiting = Array.from({ length: 7 }, (_, number) => newJob(`w${number}`, { order: `${number % 2}` }));
+      await jobs.enqueueAll(QUEUE, [...all, ...waiting]);
+      for (const state of ['due', 'waiting'] as const) {
+        const whole = await idsIn(jobs, state);
+        for (const limit of [1, 2, 3, whole.length, whole.length + 1]) {
+          const found: string[] = [];
+          let after: string | undefined;
+          do {
+            const page = await jobs.inspect(QUEUE, state, { limit, ...(after === undefined ? {} : { after }) });
+            assert.ok(page.jobs.length <= limit);
+            found.push(...page.jobs.map(({ id }) => id));
+            after = page.next ?? undefined;
+          } while (after !== undefined);
+          assert.deepEqual(found, whole);
+        }
       }
-    }
-    const [first = '', ...rest] = await idsIn(jobs, 'due');
-    const { next } = await jobs.inspect(QUEUE, 'due', { limit: 1 });
-    await jobs.remove(QUEUE, first);
-    const page = await jobs.inspect(QUEUE, 'due', { limit: 100, after: next ?? '' });
-    assert.deepEqual(
-      page.jobs.map(({ id }) => id),
-      rest,
-    );
-  }),
-  jobsCase('[JOB-17] a listing cannot go on from nowhere, nor be empty or endless', async ({ jobs }) => {
+      const [first = '', ...rest] = await idsIn(jobs, 'due');
+      const { next } = await jobs.inspect(QUEUE, 'due', { limit: 1 });
+      await jobs.remove(QUEUE, first);
+      const page = await jobs.inspect(QUEUE, 'due', { limit: 100, after: next ?? '' });
+      assert.deepEqual(
+        page.jobs.map(({ id }) => id),
+        rest,
+      );
+    },
+  ),
+  jobsCase('[JOB-17] a listing of jobs with an invalid cursor or limit throws', async ({ jobs }) => {
     await jobs.enqueue(QUEUE, newJob('a'));
     await assert.rejects(
       jobs.inspect(QUEUE, 'due', { after: '!', limit: 1 }),
@@ -78,17 +84,20 @@ export const operatorCases: readonly JobsCase[] = [
       await assert.rejects(jobs.inspect(QUEUE, 'due', { limit }), RangeError);
     }
   }),
-  jobsCase('[JOB-18] a queue tells how many jobs it has in each state, and how late it is', async ({ jobs, clock }) => {
-    const nothing = { due: 0, delayed: 0, waiting: 0, leased: 0, dead: 0 };
-    assert.deepEqual(await jobs.describe(QUEUE), { queue: QUEUE, isPaused: false, counts: nothing, lagMs: 0 });
-    const { lists } = await populate(jobs, clock);
-    const counts = Object.fromEntries(Object.entries(lists).map(([state, list]) => [state, list.length]));
-    assert.deepEqual(await jobs.describe(QUEUE), { queue: QUEUE, isPaused: false, counts, lagMs: 20 });
-    clock.advance(5);
-    assert.equal((await jobs.describe(QUEUE)).lagMs, 25);
-  }),
-  jobsCase('[JOB-18] a lease that has run out is not counted as one, whether or not anybody leases', async (bench) => {
-    const { jobs, clock } = bench;
+  jobsCase(
+    '[JOB-18] a queue reports how many jobs it has in each state, and how late it is',
+    async ({ jobs, clock }) => {
+      const nothing = { due: 0, delayed: 0, waiting: 0, leased: 0, dead: 0 };
+      assert.deepEqual(await jobs.describe(QUEUE), { queue: QUEUE, isPaused: false, counts: nothing, lagMs: 0 });
+      const { lists } = await populate(jobs, clock);
+      const counts = Object.fromEntries(Object.entries(lists).map(([state, list]) => [state, list.length]));
+      assert.deepEqual(await jobs.describe(QUEUE), { queue: QUEUE, isPaused: false, counts, lagMs: 20 });
+      clock.advance(5);
+      assert.equal((await jobs.describe(QUEUE)).lagMs, 25);
+    },
+  ),
+  jobsCase('[JOB-18] a job with an ended lease is not counted as leased', async (fixture) => {
+    const { jobs, clock } = fixture;
     const last = { attemptsMax: 1, order: 'x' };
     await jobs.enqueueAll(QUEUE, [newJob('a'), newJob('b', last), newJob('c', { order: 'x' })]);
     await leased(jobs);
@@ -110,7 +119,7 @@ export const operatorCases: readonly JobsCase[] = [
     await jobs.resume('empty');
     assert.deepEqual(await jobs.queues(), []);
   }),
-  jobsCase('[JOB-20] a full queue refuses all of a call, until there is room', async ({ jobs }) => {
+  jobsCase('[JOB-20] a full queue refuses the whole call until there is room', async ({ jobs }) => {
     const { jobsPerQueueMax: max } = JOBS_BOUNDS;
     const many = (count: number) => Array.from({ length: count }, (_, number) => newJob(`${number}`));
     await jobs.enqueueAll(QUEUE, many(max - 1));
@@ -123,7 +132,7 @@ export const operatorCases: readonly JobsCase[] = [
     await jobs.bury(await leased(jobs), 'dead ones take no room');
     await jobs.enqueue(QUEUE, newJob('room'));
   }),
-  jobsCase('[JOB-20] of too many dead jobs the one that died first is forgotten', async ({ jobs, clock }) => {
+  jobsCase('[JOB-20] of too many dead jobs the oldest one is deleted', async ({ jobs, clock }) => {
     const { deadPerQueueMax: max } = JOBS_BOUNDS;
     const all = Array.from({ length: max + 3 }, (_, number) => newJob(`${number}`));
     const ids = await jobs.enqueueAll(QUEUE, all);
@@ -134,13 +143,13 @@ export const operatorCases: readonly JobsCase[] = [
     assert.deepEqual(await idsIn(jobs, 'dead'), ids.slice(3));
     assert.equal((await jobs.describe(QUEUE)).counts.dead, max);
   }),
-  jobsCase('[JOB-20] a reason is cut to what is kept of it', async ({ jobs, clock }) => {
+  jobsCase('[JOB-20] a long reason is truncated', async ({ jobs, clock }) => {
     const id = await jobs.enqueue(QUEUE, newJob('a'));
     await jobs.retry(await leased(jobs), clock.nowMs(), `${'x'.repeat(JOB_REASON_UNITS_MAX - 1)}💧`);
     const { lastReason } = (await jobs.find(QUEUE, id)) ?? assert.fail();
     assert.equal(lastReason, `${'x'.repeat(JOB_REASON_UNITS_MAX - 1)}\ufffd`);
   }),
-  jobsCase('[JOB-21] those who watch a queue hear when a job may have become due', async ({ jobs, clock }) => {
+  jobsCase('[JOB-21] watchers of a queue are notified when a job may have become due', async ({ jobs, clock }) => {
     let heard = 0;
     const end = jobs.watch(QUEUE, () => {
       heard++;
@@ -167,7 +176,7 @@ export const operatorCases: readonly JobsCase[] = [
   }),
 ];
 
-/** Jobs in every state; what each state lists, by payload, and how the ids are called. */
+/** Creates jobs in every state. Returns the payloads per state, and the ids by payload. */
 async function populate(jobs: Jobs, clock: SettableClock) {
   const now = clock.nowMs();
   const payloads = new Map<string, string>();

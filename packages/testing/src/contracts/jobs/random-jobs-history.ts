@@ -9,22 +9,22 @@ const ORDERS = [undefined, undefined, 'a', 'b'] as const;
 const HELD_MAX = 12;
 const DAY_MS = 86_400_000;
 
-/** The same job, or the same lease, on both sides. */
+/** The same job or lease in both engines. */
 interface Pair<T> {
   readonly left: T;
   readonly right: T;
 }
 
 /**
- * Does the same to two engines, and insists that they answer the same. Ids and lease words are the engines' own, so
- * everything is compared by what it stands for.
+ * Calls two engines in the same way and compares their answers. Ids and leases differ between engines, so they are
+ * compared by the jobs they stand for.
  */
 export class RandomJobsHistory {
   readonly #engines: Pair<Jobs>;
   readonly #clock: SettableClock;
   readonly #dice: Dice;
   readonly #ids: Pair<string>[] = [];
-  /** Leases under way and some that have ended: an engine must tell them apart. */
+  /** Valid and ended leases, which an engine must tell apart. */
   #held: Pair<LeasedJob>[] = [];
 
   constructor(engines: Pair<Jobs>, clock: SettableClock, dice: Dice) {
@@ -48,7 +48,7 @@ export class RandomJobsHistory {
     if (roll < 85) return this.#settle();
     if (roll < 93) return this.#operate();
     if (roll < 98) this.#clock.advance(this.#dice.pick([0, 1, 5, 20, 100]));
-    // A clock that is wrong is set, some day.
+    // Clocks are also set back.
     else this.#clock.advance(this.#dice.pick([DAY_MS, -DAY_MS, 30_000, -30_000]));
   }
 
@@ -61,7 +61,7 @@ export class RandomJobsHistory {
   }
 
   #drawJob(): NewJob {
-    // Picked from indexes, since an absent order is nothing to pick.
+    // Picks an index, because `pick` does not return undefined.
     const order = ORDERS[this.#dice.below(ORDERS.length)];
     return {
       kind: this.#dice.pick(['ping', 'query']),
@@ -115,12 +115,12 @@ export class RandomJobsHistory {
       (engine, job) => engine.bury(job, 'never'),
       (engine, job) => engine.giveBack(job),
     ]);
-    await this.#insistOnSame((engine, side) => verdict(engine, held[side]));
+    await this.#assertSame((engine, side) => verdict(engine, held[side]));
   }
 
   async #acknowledgeAll(queue: string): Promise<void> {
     const held = this.#held.filter(({ left }) => left.queue === queue && this.#dice.chance(50));
-    await this.#insistOnSame((engine, side) =>
+    await this.#assertSame((engine, side) =>
       engine.acknowledgeAll(
         queue,
         held.map((pair) => pair[side]),
@@ -130,23 +130,23 @@ export class RandomJobsHistory {
 
   async #operate(): Promise<void> {
     const queue = this.#dice.pick(QUEUES);
-    if (this.#dice.chance(40)) return this.#insistOnSame((engine) => engine.resume(queue));
-    if (this.#dice.chance(15)) return this.#insistOnSame((engine) => engine.pause(queue));
+    if (this.#dice.chance(40)) return this.#assertSame((engine) => engine.resume(queue));
+    if (this.#dice.chance(15)) return this.#assertSame((engine) => engine.pause(queue));
     if (this.#ids.length === 0) return;
     const id = this.#dice.pick(this.#ids);
     const isRevival = this.#dice.chance(60);
-    await this.#insistOnSame((engine, side) => engine[isRevival ? 'revive' : 'remove'](queue, id[side]));
+    await this.#assertSame((engine, side) => engine[isRevival ? 'revive' : 'remove'](queue, id[side]));
   }
 
   async #compare(): Promise<void> {
-    await this.#insistOnSame((engine) => engine.queues());
+    await this.#assertSame((engine) => engine.queues());
     for (const queue of QUEUES) {
-      await this.#insistOnSame((engine) => engine.describe(queue));
+      await this.#assertSame((engine) => engine.describe(queue));
       for (const state of JOB_STATES) {
-        await this.#insistOnSame(async (engine, side) => {
+        await this.#assertSame(async (engine, side) => {
           const { jobs, next } = await engine.inspect(queue, state, { limit: 1_000 });
           const rows = jobs.map(({ id, ...job }) => ({ ...job, handle: this.#handle(side, id) }));
-          // The port says nothing about the order of those that wait.
+          // The port does not define the order of waiting jobs.
           if (state === 'waiting') rows.sort((one, other) => one.handle - other.handle);
           return { rows, next };
         });
@@ -154,7 +154,7 @@ export class RandomJobsHistory {
     }
   }
 
-  async #insistOnSame(call: (engine: Jobs, side: keyof Pair<Jobs>) => Promise<unknown>): Promise<void> {
+  async #assertSame(call: (engine: Jobs, side: keyof Pair<Jobs>) => Promise<unknown>): Promise<void> {
     const { left, right } = await this.#both(call);
     assert.deepEqual(left, right);
   }

@@ -1,18 +1,18 @@
 import type { Clock, Jobs, MovableStore } from '@tidemark/core';
 
-/** What an engine brings to the contract of stores that can be carried elsewhere. */
+/** The engine under test. */
 export interface MovingEngine {
-  /** New and empty, as a server opens it. */
+  /** Opens a new, empty store as a server does. */
   open(): Promise<MovableStore>;
-  /** New and empty, to be filled. */
+  /** Opens a new, empty store as the target of an import. */
   openTarget(): Promise<MovableStore>;
-  /** Opens the place of a closed store as a server does. Absent: the engine keeps nothing beyond `close`. */
+  /** Opens a closed store again as a server does. Absent: the engine keeps nothing after `close`. */
   serve?(closed: MovableStore): Promise<MovableStore>;
-  /** The jobs that live in a store of this engine. Absent: they live elsewhere. */
+  /** Returns the jobs in a store of this engine. Absent: jobs are not in the store. */
   jobs?(store: MovableStore, clock: Clock): Jobs;
 }
 
-/** What a case works with: everything it opens is closed for it. */
+/** What a case gets. Everything it opens is closed afterwards. */
 export interface MovingBench {
   readonly engine: MovingEngine;
   open(): Promise<MovableStore>;
@@ -22,5 +22,5 @@ export interface MovingBench {
 export interface MovingCase {
   readonly title: string;
   readonly needs: 'serve' | 'jobs' | null;
-  readonly run: (bench: MovingBench) => Promise<void>;
+  readonly run: (fixture: MovingBench) => Promise<void>;
 }

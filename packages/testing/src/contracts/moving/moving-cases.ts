@@ -13,14 +13,13 @@ import { seededRandom } from '../../kit/seeded-random.ts';
 import { settableClock } from '../../kit/settable-clock.ts';
 import { openMemoryStore } from '../../memory-store/open-memory-store.ts';
 import { LEASE_MS, leased, newJob, workOff } from '../jobs/new-job.ts';
-import { bury, put, readRecord } from '../store/change.ts';
-import { committed, ORDERS } from '../store/committed.ts';
+import { put, readRecord, remove } from '../store/change.ts';
 import { observeStore } from '../store/observe-store.ts';
 import { populateStore } from '../store/populate-store.ts';
-import { trimFully } from '../store/trim-fully.ts';
+import { committed, ORDERS, trimFully } from '../store/store-assertions.ts';
 import type { MovingCase } from './moving-case.ts';
 
-/** Everything that is true of every engine which can be carried elsewhere. */
+/** All cases of export and import. */
 export const movingCases: readonly MovingCase[] = [
   {
     title: '[MIGRATE-1] what went out comes in exactly, through another engine and back',
@@ -159,13 +158,13 @@ export const movingCases: readonly MovingCase[] = [
   },
 ];
 
-/** Beside what every store is furnished with: notes, what ends, what was trimmed, names that sort oddly. */
+/** Adds notes, expiring entries, trimmed journals and names with unusual order to a populated store. */
 async function furnishEverything(store: MovableStore): Promise<void> {
   await populateStore(store);
   const strange = ['~', 'é', '\uffee', '\u{1f600}', 'A', 'a', 'a b'];
-  await committed(store, [...strange.map((id) => put(id)), bury('kept')]);
+  await committed(store, [...strange.map((id) => put(id)), remove('kept')]);
   await trimFully(store, ORDERS, 5);
-  await committed(store, [bury('A'), put('kept')]);
+  await committed(store, [remove('A'), put('kept')]);
   for (const user of strange) {
     const partition = { source: 'Order', user };
     const writes = [

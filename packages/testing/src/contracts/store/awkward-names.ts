@@ -1,6 +1,6 @@
 /**
- * Names that admission lets in and that engines have been known to confuse: separators that make different tuples join
- * to the same text, patterns, words that mean something to JavaScript or to a file system, lookalikes, and the longest.
+ * Legal names that engines may confuse: separators that make different tuples join to the same text, patterns, words with
+ * a meaning in JavaScript or a file system, similar characters, and the longest names.
  */
 export const AWKWARD_NAMES: readonly string[] = [
   ...['a', 'b', 'c', 'a:b', 'b:c', 'a:b:c', ':', '::', 'a/b', 'b/c', '/', 'a|b', 'b|c', 'a,b', 'b,c', 'a b', 'b c'],
@@ -30,7 +30,7 @@ export const AWKWARD_NAMES: readonly string[] = [
   ...['shared', 'server', 'user', 'client', 'md', 'cd', 'head', 'epoch', 'floor', '__shared', 'tidemark'],
 ];
 
-/** As long as names get, and alike up to the last byte. */
+/** The longest names, equal up to the last byte. */
 export const LONG_NAMES: readonly string[] = [
   'x'.repeat(255),
   `${'x'.repeat(254)}y`,
@@ -50,7 +50,7 @@ export const LONG_IDS: readonly string[] = [
   `${'\u{1f600}'.repeat(127)}\u{1f601}`,
 ];
 
-/** The few whose pairs and triples join to the same text with nearly any separator. */
+/** Names whose pairs and triples join to the same text with nearly any separator. */
 export const JOINING_NAMES: readonly string[] = [
   ...['a', 'b', 'a:b', 'b:a', 'a:a', 'a/b', 'b/a', 'a b', 'b a', ' ', 'a","b', 'null', 'constructor', 'A', '\u{1f600}'],
   ...['é', 'e\u0301', 'x'.repeat(255)],

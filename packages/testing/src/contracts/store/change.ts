@@ -1,9 +1,9 @@
 import type { Change, RecordReader } from '@tidemark/core';
 import { textChecksum } from '@tidemark/protocol';
 
-/** The records of the contract: an id and a text. Engines must not care what a record looks like. */
+/** Returns a record of the contract: an id and a text. Engines must not parse records. */
 export function recordOf(id: string, text: string): string {
-  // A line feed stands in it as it is: records of objects that were changed have one.
+  // It contains a raw line feed, as records of changed objects do.
   return JSON.stringify([id, text]).replaceAll('\\n', '\n');
 }
 
@@ -13,13 +13,13 @@ export function put(id: string, text = 'v', expect?: number): Change {
   return expect === undefined ? change : { ...change, expect };
 }
 
-/** A change that deletes. */
-export function bury(id: string, expect?: number): Change {
+/** Returns a change that deletes. */
+export function remove(id: string, expect?: number): Change {
   const change = { id, record: null, checksum: 0 };
   return expect === undefined ? change : { ...change, expect };
 }
 
-/** Reads back what `put` wrote. */
+/** Returns the text that `put` wrote. */
 export const readRecord: RecordReader = (record) => {
   const parsed: unknown = JSON.parse(record);
   if (!Array.isArray(parsed) || typeof parsed[0] !== 'string') throw new Error('not a record of the contract');

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { addChecksums } from '@tidemark/protocol';
-import { bury, put, recordOf } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
+import { put, recordOf, remove } from './change.ts';
 import { observeStore } from './observe-store.ts';
+import { committed, ORDERS, wholeJournal } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { wholeJournal } from './whole-journal.ts';
 
-/** What a commit does, and when it does nothing. */
+/** Cases about commits. */
 export const commitCases: readonly StoreCase[] = [
   storeCase('[STORE-11] every change takes the next seq, in the given order', async ({ store }) => {
     const state = await committed(store, [put('z'), put('a'), put('m')]);
@@ -20,7 +19,7 @@ export const commitCases: readonly StoreCase[] = [
       upTo: 3,
     });
   }),
-  storeCase('[STORE-11] seqs go on where the last commit ended, also for equal records', async ({ store }) => {
+  storeCase('[STORE-11] seqs continue after the last commit, also for equal records', async ({ store }) => {
     await committed(store, [put('1'), put('2')]);
     assert.equal((await committed(store, [put('3')])).head, 3);
     assert.equal((await committed(store, [put('3'), put('1')])).head, 5);
@@ -43,7 +42,7 @@ export const commitCases: readonly StoreCase[] = [
       ids.map((_, index) => index + 1),
     );
   }),
-  storeCase('[STORE-12] an object stands in the journal once, at its latest change', async ({ store }) => {
+  storeCase('[STORE-12] an object is in the journal once, at its latest change', async ({ store }) => {
     await committed(store, [put('1', 'a'), put('2', 'a'), put('3', 'a')]);
     await committed(store, [put('2', 'b'), put('1', 'b')]);
     const state = await committed(store, [put('2', 'c')]);
@@ -58,7 +57,7 @@ export const commitCases: readonly StoreCase[] = [
   }),
   storeCase('[STORE-13] a deletion takes a seq and leaves a tombstone', async ({ store }) => {
     await committed(store, [put('1'), put('2')]);
-    const state = await committed(store, [bury('1')]);
+    const state = await committed(store, [remove('1')]);
     const { epoch } = state;
     assert.deepEqual(state, { epoch, head: 3, floor: 0, size: 1, checksum: put('2').checksum });
     assert.deepEqual(await wholeJournal(store, ORDERS), {
@@ -69,9 +68,9 @@ export const commitCases: readonly StoreCase[] = [
       upTo: 3,
     });
   }),
-  storeCase('[STORE-13] what is made again takes the place of its tombstone', async ({ store }) => {
+  storeCase('[STORE-13] an object that is created again replaces its tombstone', async ({ store }) => {
     await committed(store, [put('1'), put('2')]);
-    await committed(store, [bury('1'), bury('2')]);
+    await committed(store, [remove('1'), remove('2')]);
     const state = await committed(store, [put('1', 'again')]);
     assert.equal(state.size, 1);
     assert.equal(state.checksum, put('1', 'again').checksum);
@@ -83,28 +82,28 @@ export const commitCases: readonly StoreCase[] = [
       upTo: 5,
     });
   }),
-  storeCase('[STORE-13] the last object to go leaves size and checksum at zero', async ({ store }) => {
+  storeCase('[STORE-13] deleting the last object sets size and checksum to zero', async ({ store }) => {
     await committed(store, [put('1'), put('2', 'b')]);
-    const { size, checksum } = await committed(store, [bury('2'), bury('1')]);
+    const { size, checksum } = await committed(store, [remove('2'), remove('1')]);
     assert.deepEqual({ size, checksum }, { size: 0, checksum: 0 });
   }),
-  storeCase('[STORE-14] deleting what is not live does nothing and takes no seq', async ({ store }) => {
+  storeCase('[STORE-14] deleting a missing object does nothing and takes no seq', async ({ store }) => {
     await committed(store, [put('1'), put('2')]);
-    await committed(store, [bury('1')]);
+    await committed(store, [remove('1')]);
     const before = await observeStore(store);
-    await committed(store, [bury('1'), bury('unknown')]);
+    await committed(store, [remove('1'), remove('unknown')]);
     assert.deepEqual(await observeStore(store), before);
-    await committed(store, [bury('unknown'), put('3'), bury('1'), put('4'), bury('2')]);
+    await committed(store, [remove('unknown'), put('3'), remove('1'), put('4'), remove('2')]);
     const { seqs, tombstones } = await wholeJournal(store, ORDERS);
     assert.deepEqual({ seqs, tombstones }, { seqs: [4, 5], tombstones: ['1', '2'] });
   }),
-  storeCase('[STORE-14] deletions alone do not make a partition', async ({ store }) => {
-    const state = await committed(store, [bury('1'), bury('2')]);
+  storeCase('[STORE-14] deletions alone do not create a partition', async ({ store }) => {
+    const state = await committed(store, [remove('1'), remove('2')]);
     assert.deepEqual(state, { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 });
     assert.deepEqual(await store.partition(ORDERS), state);
     assert.deepEqual(await store.partitions({ limit: 10 }), []);
   }),
-  storeCase('[STORE-16] a commit without changes moves nothing', async ({ store }) => {
+  storeCase('[STORE-16] a commit without changes changes nothing', async ({ store }) => {
     const nothing = await committed(store, []);
     assert.deepEqual(nothing, { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 });
     assert.deepEqual(await store.partitions({ limit: 10 }), []);

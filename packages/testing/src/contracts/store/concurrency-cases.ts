@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import type { Commit, CommitResult, PartitionState, Store } from '@tidemark/core';
 import { put, recordOf } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
 import { populateStore } from './populate-store.ts';
+import { committed, ORDERS, wholeJournal } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { wholeJournal } from './whole-journal.ts';
 
 const WRITERS = Array.from({ length: 64 }, (_, number) => number);
 const GROUP = Array.from({ length: 10 }, (_, number) => `member ${number}`);
 
-/** Every writing call is one step, however many callers there are. */
+/** Cases about concurrent callers: every write is atomic. */
 export const concurrencyCases: readonly StoreCase[] = [
-  storeCase('[STORE-3] 64 commits at once take 64 seqs, each answered with its own head', async ({ store }) => {
+  storeCase('[STORE-3] 64 concurrent commits take 64 seqs, and each returns its own head', async ({ store }) => {
     const states = await Promise.all(WRITERS.map((number) => committed(store, [put(`${number}`), put('common')])));
     assert.deepEqual(new Set(states.map(({ head }) => head)), new Set(WRITERS.map((number) => 2 * number + 2)));
     assert.equal(new Set(states.map(({ epoch }) => epoch)).size, 1);
@@ -20,26 +19,26 @@ export const concurrencyCases: readonly StoreCase[] = [
     const last = states.find(({ head }) => head === 128);
     assert.deepEqual(state, last);
   }),
-  storeCase('[STORE-3] of 64 commits that expect the same, one is applied', async ({ store }) => {
+  storeCase('[STORE-3] of 64 commits with the same expectation, one is applied', async ({ store }) => {
     await committed(store, [put('1')]);
     const commitAll = (commit: (number: number) => Partial<Commit>) =>
       Promise.all(
         WRITERS.map((number) => store.commit({ partition: ORDERS, changes: [], guards: [], ...commit(number) })),
       );
-    insistOnOneWinner(await commitAll((n) => ({ changes: [put(`own ${n}`), put('common', `${n}`, 0)] })));
-    insistOnOneWinner(await commitAll((n) => ({ changes: [put(`mine ${n}`), put('1', `${n}`, 1)] })));
-    insistOnOneWinner(await commitAll((n) => ({ changes: [put(`late ${n}`)], expectHead: 5 })));
+    assertOneWinner(await commitAll((n) => ({ changes: [put(`own ${n}`), put('common', `${n}`, 0)] })));
+    assertOneWinner(await commitAll((n) => ({ changes: [put(`mine ${n}`), put('1', `${n}`, 1)] })));
+    assertOneWinner(await commitAll((n) => ({ changes: [put(`late ${n}`)], expectHead: 5 })));
     const { head, size } = await store.partition(ORDERS);
     assert.deepEqual([head, size], [6, 5]);
   }),
-  storeCase('[STORE-3] no update is lost between writers who expect and try again', async ({ store }) => {
+  storeCase('[STORE-3] writers with expectations and retries lose no update', async ({ store }) => {
     await committed(store, [put('count', '0')]);
     await Promise.all(Array.from({ length: 8 }, () => countUp(store, 8)));
     const { objects, state } = await store.readObjects(ORDERS, ['count']);
     assert.equal(objects.get('count')?.record, recordOf('count', '64'));
     assert.deepEqual([state.head, state.size], [65, 1]);
   }),
-  storeCase('[STORE-3] commits to many partitions at once do not disturb each other', async ({ store }) => {
+  storeCase('[STORE-3] concurrent commits to many partitions do not affect each other', async ({ store }) => {
     const users = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     const partition = (number: number) => ({ source: 'Order', user: users[number % 8] ?? assert.fail() });
     await Promise.all(WRITERS.map((number) => committed(store, [put(`${number}`)], { partition: partition(number) })));
@@ -50,23 +49,23 @@ export const concurrencyCases: readonly StoreCase[] = [
       assert.deepEqual(new Set(records), new Set(mine));
     }
   }),
-  storeCase('[STORE-3] of 64 entries and documents made at once, one is made', async ({ store }) => {
+  storeCase('[STORE-3] of 64 concurrent creations of an entry or a document, one succeeds', async ({ store }) => {
     const ann = { kind: 'user', key: ['ann'], expect: 0 } as const;
     const entries = await Promise.all(
       WRITERS.map((number) => store.writeEntries({ writes: [{ ...ann, value: `${number}` }], guards: [] })),
     );
-    insistOnOneWinner(entries, 'written');
+    assertOneWinner(entries, 'written');
     assert.equal((await store.readEntry(ann))?.value, `${entries.findIndex(({ status }) => status === 'written')}`);
     const key = { scope: { kind: 'server' }, name: 'note' } as const;
     const write = { key, type: 'text', replace: true, expect: 0, guards: [] } as const;
     const documents = await Promise.all(
       WRITERS.map((number) => store.writeDocument({ ...write, parts: new Map([['0', `${number}`]]) })),
     );
-    insistOnOneWinner(documents, 'written');
+    assertOneWinner(documents, 'written');
     const winner = documents.findIndex(({ status }) => status === 'written');
     assert.equal((await store.readDocument(key))?.parts.get('0'), `${winner}`);
   }),
-  storeCase('[STORE-3] parts added at once are all there', async ({ store }) => {
+  storeCase('[STORE-3] all concurrently added parts are stored', async ({ store }) => {
     const key = { scope: { kind: 'server' }, name: 'note' } as const;
     const write = { key, type: 'objects', replace: false, guards: [] } as const;
     await Promise.all(WRITERS.map((n) => store.writeDocument({ ...write, parts: new Map([[`${n}`, `<${n}>`]]) })));
@@ -74,7 +73,7 @@ export const concurrencyCases: readonly StoreCase[] = [
     assert.deepEqual(document.parts, new Map(WRITERS.map((number) => [`${number}`, `<${number}>`])));
     assert.deepEqual([document.partCount, document.units], [64, 246]);
   }),
-  storeCase('[STORE-3] a user who goes while others write leaves nothing behind', async ({ store }) => {
+  storeCase('[STORE-3] a user who is erased during writes leaves nothing behind', async ({ store }) => {
     await populateStore(store);
     const ann = { kind: 'user', key: ['ann'] } as const;
     const write = (number: number) =>
@@ -91,7 +90,7 @@ export const concurrencyCases: readonly StoreCase[] = [
       [],
     );
   }),
-  storeCase('[STORE-4] what a resolved write wrote is seen by the next read', async ({ store }) => {
+  storeCase('[STORE-4] a read sees every write that resolved before it', async ({ store }) => {
     const ann = { kind: 'user', key: ['ann'] } as const;
     for (let round = 1; round <= 20; round++) {
       const state = await committed(store, [put('1', `${round}`)]);
@@ -103,7 +102,7 @@ export const concurrencyCases: readonly StoreCase[] = [
       assert.equal((await store.readStats('m', 'newest', 1))[0]?.count, round);
     }
   }),
-  storeCase('[STORE-5] readers see whole commits, and a state that fits them', async ({ store }) => {
+  storeCase('[STORE-5] readers see whole commits with the matching state', async ({ store }) => {
     await rewriteGroup(store, 0, 0);
     const reading = Promise.all([readGroup(store, 60), readGroup(store, 60), readGroup(store, 60)]);
     const [reads] = await Promise.all([reading, rewriteGroup(store, 1, 30)]);
@@ -115,7 +114,7 @@ export const concurrencyCases: readonly StoreCase[] = [
   }),
 ];
 
-/** Writes the same round into every member of the group, one commit after the other. */
+/** Writes the same round to every object of the group, one commit after the other. */
 async function rewriteGroup(store: Store, first: number, last: number): Promise<void> {
   for (let round = first; round <= last; round++) {
     const changes = GROUP.map((id) => put(id, `${round}`));
@@ -128,7 +127,7 @@ interface GroupRead {
   readonly records: readonly (string | null)[];
 }
 
-/** Reads the group again and again, now as a journal and now as objects. */
+/** Reads the group repeatedly, as a journal and as objects. */
 async function readGroup(store: Store, times: number): Promise<GroupRead[]> {
   const reads: GroupRead[] = [];
   for (let read = 0; read < times; read += 2) {
@@ -140,7 +139,7 @@ async function readGroup(store: Store, times: number): Promise<GroupRead[]> {
   return reads;
 }
 
-/** Adds one so many times, reading and expecting, until each addition went through. */
+/** Increments a counter several times by reading and expecting, and retries until each increment succeeded. */
 async function countUp(store: Store, times: number): Promise<void> {
   let done = 0;
   for (let attempts = 0; done < times; attempts++) {
@@ -154,7 +153,7 @@ async function countUp(store: Store, times: number): Promise<void> {
   }
 }
 
-function insistOnOneWinner(
+function assertOneWinner(
   results: readonly { status: string }[],
   success: CommitResult['status'] | 'written' = 'committed',
 ): void {

@@ -1,33 +1,31 @@
 import assert from 'node:assert/strict';
 import type { Store } from '@tidemark/core';
-import { bury, put, readRecord, recordOf } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
+import { put, readRecord, recordOf, remove } from './change.ts';
 import { observeStore, withoutEpochs } from './observe-store.ts';
 import { populateStore } from './populate-store.ts';
+import { committed, ORDERS, trimFully, wholeJournal } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { trimFully } from './trim-fully.ts';
-import { wholeJournal } from './whole-journal.ts';
 
 const GROUP = Array.from({ length: 10 }, (_, number) => `member ${number}`);
 
-/** Stores opened again, and copies opened elsewhere. Only for engines that can. */
+/** Cases about reopening and backups, for engines that can do it. */
 export const copyCases: readonly StoreCase[] = [
   storeCase(
-    '[STORE-63] a store opened again shows everything acknowledged, in the same life',
+    '[STORE-63] a reopened store has everything that was acknowledged, with the same epochs',
     async ({ store, reopen }) => {
       await populateStore(store);
       await trimFully(store, ORDERS, 5);
-      await committed(store, [put('last'), bury('kept')]);
+      await committed(store, [put('last'), remove('kept')]);
       const before = await observeStore(store);
       const again = await reopen();
       assert.deepEqual(await observeStore(again), before);
       assert.deepEqual(again.engine, store.engine);
-      await insistOnHealth(again);
+      await assertHealth(again);
     },
     'reopen',
   ),
   storeCase(
-    '[STORE-63] a store opened again goes on where it was',
+    '[STORE-63] a reopened store continues where it was',
     async ({ store, reopen }) => {
       await populateStore(store);
       const ann = { kind: 'user', key: ['ann'] } as const;
@@ -41,7 +39,7 @@ export const copyCases: readonly StoreCase[] = [
     'reopen',
   ),
   storeCase(
-    '[STORE-63] writes under way when the store was closed are there when it is opened again',
+    '[STORE-63] writes that were running at close are there after reopening',
     async ({ store, reopen }) => {
       const commits = Array.from({ length: 20 }, (_, number) => committed(store, [put(`${number}`)]));
       const [again] = await Promise.all([reopen(), ...commits]);
@@ -51,7 +49,7 @@ export const copyCases: readonly StoreCase[] = [
     'reopen',
   ),
   storeCase(
-    '[STORE-63] a life begun by a reset goes on when the store is opened again',
+    '[STORE-63] the epochs of a reset survive reopening the store',
     async ({ store, reopen }) => {
       await populateStore(store);
       const epoch = await store.reset([{ kind: 'user', key: ['ann'] }]);
@@ -62,7 +60,7 @@ export const copyCases: readonly StoreCase[] = [
     'reopen',
   ),
   storeCase(
-    '[STORE-59] a backup holds the same data and begins another life',
+    '[STORE-59] a backup has the same data and other epochs',
     async ({ store, openBackup }) => {
       await populateStore(store);
       await trimFully(store, ORDERS, 5);
@@ -74,12 +72,12 @@ export const copyCases: readonly StoreCase[] = [
       for (const [index, { journal }] of copied.partitions.entries()) {
         assert.notEqual(journal.state.epoch, before.partitions[index]?.journal.state.epoch);
       }
-      await insistOnHealth(copy);
+      await assertHealth(copy);
     },
     'openBackup',
   ),
   storeCase(
-    '[STORE-59] a backup leaves the store as it was, and the two go their own ways',
+    '[STORE-59] a backup does not change the store, and both are independent afterwards',
     async ({ store, openBackup }) => {
       await populateStore(store);
       const before = await observeStore(store);
@@ -94,7 +92,7 @@ export const copyCases: readonly StoreCase[] = [
     'openBackup',
   ),
   storeCase(
-    '[STORE-59] a backup made while work goes on is one consistent state',
+    '[STORE-59] a backup during writes is one consistent state',
     async ({ store, openBackup }) => {
       const round = (number: number) =>
         committed(
@@ -110,13 +108,13 @@ export const copyCases: readonly StoreCase[] = [
         records,
         GROUP.map((id) => recordOf(id, `${number}`)),
       );
-      await insistOnHealth(copy);
+      await assertHealth(copy);
       assert.equal((await store.partition(ORDERS)).head, 310);
     },
     'openBackup',
   ),
 ];
 
-async function insistOnHealth(store: Store): Promise<void> {
+async function assertHealth(store: Store): Promise<void> {
   for await (const finding of store.verify(readRecord)) assert.fail(JSON.stringify(finding));
 }

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import type { DocumentKey, DocumentScope, DocumentType, DocumentWrite, Store } from '@tidemark/core';
 import { observeStore } from './observe-store.ts';
 import { POPULATED_SCOPES, populateStore } from './populate-store.ts';
-import { sortByBytes } from './sort-by-bytes.ts';
+import { sortByBytes } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const NOTE: DocumentKey = { scope: { kind: 'user', source: 'Order', user: 'ann' }, name: 'note' };
 const WRITTEN = { status: 'written' };
 const CONFLICT = { status: 'conflict' };
 
-/** Named documents. */
+/** Cases about documents. */
 export const documentCases: readonly StoreCase[] = [
   storeCase('[STORE-32] there is no document until one is written', async ({ store }) => {
     assert.equal(await store.readDocument(NOTE), null);
@@ -19,7 +19,7 @@ export const documentCases: readonly StoreCase[] = [
     assert.equal((await store.readDocument(NOTE))?.parts.get('0'), 'hello');
     assert.deepEqual(await store.documentNames(NOTE.scope), ['note']);
   }),
-  storeCase('[STORE-32] a document is read whole, or only the parts asked for', async ({ store }) => {
+  storeCase('[STORE-32] a document is read as a whole, or only the requested parts', async ({ store }) => {
     await write(store, 'objects', { a: '{"x":1}', b: '{"y":22}', c: '{}' });
     const document = await store.readDocument(NOTE);
     const parts = new Map([
@@ -36,7 +36,7 @@ export const documentCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readDocument(NOTE, ['c', 'unknown', 'a', 'a']), { ...whole, parts: some });
     assert.deepEqual(await store.readDocument(NOTE, []), { ...whole, parts: new Map() });
   }),
-  storeCase('[STORE-33] the parts of a text come in the order of their keys', async ({ store }) => {
+  storeCase('[STORE-33] the parts of a text are returned in the order of their keys', async ({ store }) => {
     const keys = ['b', '10', '1', '\u{1F600}', '\uFF5E', 'B', 'é', 'a', 'aa', 'a b', '0010'];
     await write(store, 'text', { ...Object.fromEntries(keys.slice(4).map((key) => [key, `<${key}>`])) });
     for (const key of keys.slice(0, 4)) await append(store, 'text', { [key]: `<${key}>` });
@@ -49,25 +49,25 @@ export const documentCases: readonly StoreCase[] = [
         .join(''),
     );
   }),
-  storeCase('[STORE-34] replacing leaves only the parts given', async ({ store }) => {
+  storeCase('[STORE-34] replacing a document leaves only the given parts', async ({ store }) => {
     await write(store, 'text', { 0: 'one', 1: 'two', 2: 'three' });
     await write(store, 'text', { 1: 'new' });
-    await insistOnDocument(store, 'text', { 1: 'new' });
+    await assertDocument(store, 'text', { 1: 'new' });
     await write(store, 'objects', { x: '{}' });
-    await insistOnDocument(store, 'objects', { x: '{}' });
+    await assertDocument(store, 'objects', { x: '{}' });
     await write(store, 'objects', {});
-    await insistOnDocument(store, 'objects', {});
+    await assertDocument(store, 'objects', {});
     assert.deepEqual(await store.documentNames(NOTE.scope), ['note']);
   }),
-  storeCase('[STORE-34] adding keeps the other parts and replaces those with the same key', async ({ store }) => {
+  storeCase('[STORE-34] adding parts keeps the others and replaces those with the same key', async ({ store }) => {
     await append(store, 'objects', { a: '{"x":1}' });
-    await insistOnDocument(store, 'objects', { a: '{"x":1}' });
+    await assertDocument(store, 'objects', { a: '{"x":1}' });
     await append(store, 'objects', { b: '{}', a: '{"x":1000}' });
-    await insistOnDocument(store, 'objects', { a: '{"x":1000}', b: '{}' });
+    await assertDocument(store, 'objects', { a: '{"x":1000}', b: '{}' });
     await append(store, 'objects', {});
-    await insistOnDocument(store, 'objects', { a: '{"x":1000}', b: '{}' });
+    await assertDocument(store, 'objects', { a: '{"x":1000}', b: '{}' });
     await append(store, 'objects', { a: '' });
-    await insistOnDocument(store, 'objects', { a: '', b: '{}' });
+    await assertDocument(store, 'objects', { a: '', b: '{}' });
   }),
   storeCase('[STORE-34] parts of one type are never added to a document of the other', async ({ store }) => {
     for (const [type, other] of [
@@ -94,7 +94,7 @@ export const documentCases: readonly StoreCase[] = [
     await write(store, 'text', {});
     assert.deepEqual(await counted(), [0, 0]);
   }),
-  storeCase('[STORE-36] every write gives a document another version', async ({ store }) => {
+  storeCase('[STORE-36] every write changes the version of a document', async ({ store }) => {
     const versions: number[] = [];
     for (let round = 0; round < 6; round++) {
       await (round % 2 === 0 ? append : write)(store, 'text', round < 4 ? { 0: 'same' } : {});
@@ -103,18 +103,21 @@ export const documentCases: readonly StoreCase[] = [
     assert.equal(new Set(versions).size, 6);
     assert.ok(versions.every((version) => Number.isSafeInteger(version) && version > 0));
   }),
-  storeCase('[STORE-36] a document must have the version expected, 0 for none', async ({ store }) => {
-    assert.deepEqual(await write(store, 'text', { 0: 'a' }, { expect: 1 }), CONFLICT);
-    assert.equal(await store.readDocument(NOTE), null);
-    assert.deepEqual(await write(store, 'text', { 0: 'a' }, { expect: 0 }), WRITTEN);
-    const first = (await store.readDocument(NOTE))?.version ?? 0;
-    for (const expect of [0, first + 1])
-      assert.deepEqual(await append(store, 'text', { 1: 'b' }, { expect }), CONFLICT);
-    await insistOnDocument(store, 'text', { 0: 'a' });
-    assert.deepEqual(await append(store, 'text', { 1: 'b' }, { expect: first }), WRITTEN);
-    assert.deepEqual(await append(store, 'text', { 1: 'c' }, { expect: first }), CONFLICT);
-    await insistOnDocument(store, 'text', { 0: 'a', 1: 'b' });
-  }),
+  storeCase(
+    '[STORE-36] a write conflicts unless the document has the expected version, 0 for none',
+    async ({ store }) => {
+      assert.deepEqual(await write(store, 'text', { 0: 'a' }, { expect: 1 }), CONFLICT);
+      assert.equal(await store.readDocument(NOTE), null);
+      assert.deepEqual(await write(store, 'text', { 0: 'a' }, { expect: 0 }), WRITTEN);
+      const first = (await store.readDocument(NOTE))?.version ?? 0;
+      for (const expect of [0, first + 1])
+        assert.deepEqual(await append(store, 'text', { 1: 'b' }, { expect }), CONFLICT);
+      await assertDocument(store, 'text', { 0: 'a' });
+      assert.deepEqual(await append(store, 'text', { 1: 'b' }, { expect: first }), WRITTEN);
+      assert.deepEqual(await append(store, 'text', { 1: 'c' }, { expect: first }), CONFLICT);
+      await assertDocument(store, 'text', { 0: 'a', 1: 'b' });
+    },
+  ),
   storeCase('[STORE-7] a conflict on a document changes nothing', async ({ store }) => {
     await populateStore(store);
     const before = await observeStore(store);
@@ -134,7 +137,7 @@ export const documentCases: readonly StoreCase[] = [
     for (const name of names) await write(store, 'text', {}, { key: { ...NOTE, name } });
     assert.deepEqual(await store.documentNames(NOTE.scope), sortByBytes(names));
   }),
-  storeCase('[STORE-37] scopes never mix', async ({ store }) => {
+  storeCase('[STORE-37] documents of different scopes are separate', async ({ store }) => {
     for (const [index, scope] of POPULATED_SCOPES.entries()) {
       await write(store, 'text', { 0: JSON.stringify(scope) }, { key: { scope, name: 'common' } });
       await write(store, 'objects', {}, { key: { scope, name: `only ${index}` } });
@@ -160,7 +163,7 @@ function append(store: Store, type: DocumentType, parts: Parts, more: Partial<Do
   return write(store, type, parts, { replace: false, ...more });
 }
 
-async function insistOnDocument(store: Store, type: DocumentType, parts: Parts): Promise<void> {
+async function assertDocument(store: Store, type: DocumentType, parts: Parts): Promise<void> {
   const document = (await store.readDocument(NOTE)) ?? assert.fail();
   const units = Object.values(parts).join('').length;
   const { version } = document;

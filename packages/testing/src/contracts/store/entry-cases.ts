@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import type { Entry, EntryKind, EntryRef, EntryWrite, Store } from '@tidemark/core';
 import { Dice } from '../../kit/dice.ts';
 import { seededRandom } from '../../kit/seeded-random.ts';
-import { insistOnPaging } from './insist-on-paging.ts';
 import { observeStore } from './observe-store.ts';
 import { POPULATED_ENTRIES, populateStore } from './populate-store.ts';
-import { sortByBytes } from './sort-by-bytes.ts';
+import { assertPaging, sortByBytes } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const ANN: EntryRef = { kind: 'user', key: ['ann'] };
@@ -13,9 +12,9 @@ const BOB: EntryRef = { kind: 'user', key: ['bob'] };
 const WRITTEN = { status: 'written' };
 const CONFLICT = { status: 'conflict' };
 
-/** The registry. */
+/** Cases about entries. */
 export const entryCases: readonly StoreCase[] = [
-  storeCase('[STORE-38] an entry is read back until it is removed', async ({ store }) => {
+  storeCase('[STORE-38] an entry is readable until it is removed', async ({ store }) => {
     assert.equal(await store.readEntry(ANN), null);
     assert.deepEqual(await write(store, { ...ANN, value: 'one' }), WRITTEN);
     const { version } = (await store.readEntry(ANN)) ?? assert.fail();
@@ -27,7 +26,7 @@ export const entryCases: readonly StoreCase[] = [
     assert.equal(await store.readEntry(ANN), null);
     assert.deepEqual(await write(store, { ...ANN, value: null }), WRITTEN);
   }),
-  storeCase('[STORE-38] every kind of entry is kept for itself', async ({ store }) => {
+  storeCase('[STORE-38] entries of different kinds are separate', async ({ store }) => {
     await populateStore(store);
     for (const ref of POPULATED_ENTRIES) {
       assert.equal((await store.readEntry(ref))?.value, JSON.stringify(ref));
@@ -35,7 +34,7 @@ export const entryCases: readonly StoreCase[] = [
       assert.equal(await store.readEntry(ref), null);
     }
   }),
-  storeCase('[STORE-39] no two writes to a key give the same version, also across deletions', async ({ store }) => {
+  storeCase('[STORE-39] no two writes to a key give the same version, even across deletions', async ({ store }) => {
     const versions: number[] = [];
     for (let round = 0; round < 10; round++) {
       await write(store, { ...ANN, value: 'same' });
@@ -54,7 +53,7 @@ export const entryCases: readonly StoreCase[] = [
     }
     assert.equal(new Set(versions).size, 6);
   }),
-  storeCase('[STORE-40] an entry must have the version expected, 0 for none', async ({ store }) => {
+  storeCase('[STORE-40] a write conflicts unless the entry has the expected version, 0 for none', async ({ store }) => {
     assert.deepEqual(await write(store, { ...ANN, value: 'a', expect: 1 }), CONFLICT);
     assert.equal(await store.readEntry(ANN), null);
     assert.deepEqual(await write(store, { ...ANN, value: 'a', expect: 0 }), WRITTEN);
@@ -83,7 +82,7 @@ export const entryCases: readonly StoreCase[] = [
       assert.deepEqual(keysOf(await list(store, 'user_client', [login])), mine);
     }
   }),
-  storeCase('[STORE-41] a prefix is made of whole parts', async ({ store }) => {
+  storeCase('[STORE-41] a prefix of keys consists of whole parts', async ({ store }) => {
     const keys = [
       ['ann', 'c1'],
       ['ann', 'c10'],
@@ -102,27 +101,27 @@ export const entryCases: readonly StoreCase[] = [
     assert.deepEqual(keysOf(await list(store, 'user_token', ['ann'])), [['ann', 'c1']]);
     assert.deepEqual(keysOf(await list(store, 'user', [])), []);
   }),
-  storeCase('[STORE-41] listings of any length, one after the other, give the whole', async ({ store }) => {
+  storeCase('[STORE-41] pages of entries of any size give the whole listing', async ({ store }) => {
     const logins = ['a', 'a b', 'ab', 'b'];
     const keys = logins.flatMap((login) => ['1', '10', '2', '\u{1F600}', '\uFF5E'].map((client) => [login, client]));
     await write(store, ...shuffled(keys).map((key) => ({ kind: 'user_client', key, value: key.join() }) as const));
     for (const prefix of [[], ['a'], ['a b']]) {
       const all = await list(store, 'user_client', prefix);
       assert.equal(all.length, prefix.length === 0 ? keys.length : 5);
-      await insistOnPaging(all, (last, limit) => {
+      await assertPaging(all, (last, limit) => {
         const from = last === undefined ? {} : { after: last.key };
         return store.listEntries({ kind: 'user_client', prefix, limit, ...from });
       });
     }
   }),
-  storeCase('[STORE-41] a listing goes on after an entry that is gone by now', async ({ store }) => {
+  storeCase('[STORE-41] a listing of entries continues after one that is deleted by now', async ({ store }) => {
     const refs = ['a', 'b', 'c', 'd'].map((login) => ({ kind: 'user', key: [login] }) as const);
     await write(store, ...refs.map((ref) => ({ ...ref, value: 'v' })));
     await write(store, { kind: 'user', key: ['b'], value: null });
     const rest = await store.listEntries({ kind: 'user', prefix: [], after: ['b'], limit: 10 });
     assert.deepEqual(keysOf(rest), [['c'], ['d']]);
   }),
-  storeCase('[STORE-41] a listing gives each entry as reading it does', async ({ store }) => {
+  storeCase('[STORE-41] a listing returns each entry as a read does', async ({ store }) => {
     await populateStore(store);
     for (const entry of await list(store, 'user', [])) {
       assert.deepEqual(entry, await store.readEntry({ kind: 'user', key: entry.key }));
@@ -138,7 +137,7 @@ export const entryCases: readonly StoreCase[] = [
     await store.reset([]);
     assert.deepEqual([await store.countEntries('user'), await store.countEntries('client')], [0, 0]);
   }),
-  storeCase('[STORE-43] a batch is written whole or not at all', async ({ store }) => {
+  storeCase('[STORE-43] a batch of entries is written completely or not at all', async ({ store }) => {
     await populateStore(store);
     const before = await observeStore(store);
     const fine = Array.from({ length: 30 }, (_, number) => ({ kind: 'user', key: [`${number}`], value: 'v' }) as const);

@@ -1,38 +1,37 @@
 import assert from 'node:assert/strict';
 import type { DocumentScope, Erasure, PartitionKey, Store } from '@tidemark/core';
 import { put } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
 import { type Observation, observeStore } from './observe-store.ts';
 import { POPULATED_PARTITIONS, populateStore, tidemark } from './populate-store.ts';
+import { committed, ORDERS, wholeJournal } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { wholeJournal } from './whole-journal.ts';
 
-/** Users, clients and sources that go, and what goes with them. */
+/** Cases about deleting users, clients and sources with their data. */
 export const erasureCases: readonly StoreCase[] = [
-  storeCase('[STORE-44] a user goes with partitions, journals, tidemarks and documents', async ({ store }) => {
+  storeCase('[STORE-44] erasing a user erases its partitions, journals, tidemarks and documents', async ({ store }) => {
     await populateStore(store);
-    await insistOnErasure(store, { users: ['ann'] });
-    await insistOnErasure(store, { users: ['Order', 'c1', 'nobody'] });
+    await assertErasure(store, { users: ['ann'] });
+    await assertErasure(store, { users: ['Order', 'c1', 'nobody'] });
   }),
-  storeCase('[STORE-45] a client goes with tidemarks and documents', async ({ store }) => {
+  storeCase('[STORE-45] erasing a client erases its tidemarks and documents', async ({ store }) => {
     await populateStore(store);
-    await insistOnErasure(store, { clients: ['c1'] });
-    await insistOnErasure(store, { clients: ['ann', 'Part', 'nobody'] });
+    await assertErasure(store, { clients: ['c1'] });
+    await assertErasure(store, { clients: ['ann', 'Part', 'nobody'] });
   }),
-  storeCase('[STORE-46] a source goes with all partitions, tidemarks and documents', async ({ store }) => {
+  storeCase('[STORE-46] erasing a source erases its partitions, tidemarks and documents', async ({ store }) => {
     await populateStore(store);
-    await insistOnErasure(store, { sources: ['Order'] });
-    await insistOnErasure(store, { sources: ['ann', 'nobody'] });
+    await assertErasure(store, { sources: ['Order'] });
+    await assertErasure(store, { sources: ['ann', 'nobody'] });
   }),
-  storeCase('[STORE-46] users, clients and sources may go together, and with entries', async ({ store }) => {
+  storeCase('[STORE-46] users, clients, sources and entries can be erased in one call', async ({ store }) => {
     await populateStore(store);
-    await insistOnErasure(store, { users: ['bob'], clients: ['c2'], sources: ['Part'] });
+    await assertErasure(store, { users: ['bob'], clients: ['c2'], sources: ['Part'] });
     const writes = [{ kind: 'user', key: ['ann'], value: null } as const];
     await store.writeEntries({ writes, guards: [], erase: { users: ['ann'] } });
     assert.equal(await store.readEntry({ kind: 'user', key: ['ann'] }), null);
     assert.equal((await store.partition(ORDERS)).head, 0);
   }),
-  storeCase('[STORE-47] shared data never goes with a user or a client', async ({ store }) => {
+  storeCase('[STORE-47] erasing a user or a client does not erase shared data', async ({ store }) => {
     await populateStore(store);
     const shared: PartitionKey = { source: 'Order', user: null };
     const scopes: readonly DocumentScope[] = [{ kind: 'server' }, { kind: 'shared', source: 'Order' }];
@@ -43,7 +42,7 @@ export const erasureCases: readonly StoreCase[] = [
     const left = await store.partitions({ limit: 100 });
     assert.deepEqual(new Set(left.map(({ user }) => user)), new Set([null]));
   }),
-  storeCase('[STORE-47] erasing leaves entries and statistics alone', async ({ store }) => {
+  storeCase('[STORE-47] erasing does not change entries and statistics', async ({ store }) => {
     await populateStore(store);
     const { entries, stats } = await observeStore(store);
     const erase = { users: ['ann'], clients: ['c1'], sources: ['Order'] };
@@ -51,7 +50,7 @@ export const erasureCases: readonly StoreCase[] = [
     const after = await observeStore(store);
     assert.deepEqual([after.entries, after.stats, after.epoch], [entries, stats, await store.epoch()]);
   }),
-  storeCase('[STORE-48] what was erased reads as if it had never been', async ({ store }) => {
+  storeCase('[STORE-48] erased data reads as if it had never existed', async ({ store }) => {
     await populateStore(store);
     await store.writeEntries({ writes: [], guards: [], erase: { users: ['ann'] } });
     const state = { epoch: await store.epoch(), head: 0, floor: 0, size: 0, checksum: 0 };
@@ -72,7 +71,7 @@ export const erasureCases: readonly StoreCase[] = [
     const document = (await store.readDocument({ scope, name: 'things' })) ?? assert.fail();
     assert.deepEqual(document, { type: 'text', version: document.version, partCount: 1, units: 3, parts });
   }),
-  storeCase('[STORE-48] a partition made again has another epoch and begins at 1', async ({ store }) => {
+  storeCase('[STORE-48] a partition that is created again has another epoch and begins at 1', async ({ store }) => {
     const epochs = [await store.epoch()];
     for (const erase of [{ users: ['ann'] }, { sources: ['Order'] }, { users: ['ann'] }]) {
       const { epoch, ...state } = await committed(store, [put('1', 'v', 0)]);
@@ -88,8 +87,8 @@ export const erasureCases: readonly StoreCase[] = [
   }),
 ];
 
-/** Compares with what the sentence in the port says is left. */
-async function insistOnErasure(store: Store, erase: Erasure): Promise<void> {
+/** Checks that exactly what the port promises is left. */
+async function assertErasure(store: Store, erase: Erasure): Promise<void> {
   const before = await observeStore(store);
   assert.deepEqual(await store.writeEntries({ writes: [], guards: [], erase }), { status: 'written' });
   assert.deepEqual(await observeStore(store), leftAfter(before, erase));

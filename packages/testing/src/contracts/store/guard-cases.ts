@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { DocumentWrite, EntryRef, Guard, Store } from '@tidemark/core';
 import { put } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
 import { observeStore } from './observe-store.ts';
 import { populateStore, tidemark } from './populate-store.ts';
+import { committed, ORDERS } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const ANN: EntryRef = { kind: 'user', key: ['ann'] };
@@ -19,20 +19,20 @@ const NOTE: DocumentWrite = {
   guards: [],
 };
 
-/** Guards: a write happens only while all of its guards exist. */
+/** Cases about guards: a write happens only while all of its guards exist. */
 export const guardCases: readonly StoreCase[] = [
-  storeCase('[STORE-67] a guard with a version is gone as soon as its entry was written again', async ({ store }) => {
+  storeCase('[STORE-67] a guard with a version is missing as soon as its entry is written again', async ({ store }) => {
     await populateStore(store);
     const versionOf = async () => (await store.readEntry(ANN))?.version ?? assert.fail();
     const guard = { ...ANN, version: await versionOf() };
     assert.equal((await committed(store, [put('1')], { guards: [guard] })).head, 6);
     await store.writeEntries({ writes: [{ ...ANN, value: 'again' }], guards: [guard] });
-    await insistOnGone(store, [guard], guard);
-    await insistOnGone(store, [ORDER, guard], guard);
+    await assertGone(store, [guard], guard);
+    await assertGone(store, [ORDER, guard], guard);
     const renewed = { ...ANN, version: await versionOf() };
     assert.equal((await committed(store, [put('1')], { guards: [renewed] })).head, 7);
   }),
-  storeCase('[STORE-19] with all guards there, every kind of write happens', async ({ store }) => {
+  storeCase('[STORE-19] if all guards exist, every kind of write is applied', async ({ store }) => {
     await populateStore(store);
     const guards = [ANN, ORDER];
     assert.equal((await committed(store, [put('1')], { guards })).head, 6);
@@ -44,23 +44,23 @@ export const guardCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readTidemark(ORDERS, 'c1'), tidemark('c1', 6));
     assert.equal((await store.readEntry(GHOST))?.value, 'here');
   }),
-  storeCase('[STORE-19] with a guard gone, no kind of write happens', async ({ store }) => {
+  storeCase('[STORE-19] if a guard is missing, no kind of write is applied', async ({ store }) => {
     await populateStore(store);
     const before = await observeStore(store);
     for (const guards of [[GHOST], [ANN, GHOST], [GHOST, ANN], [ANN, ORDER, GHOST]]) {
-      await insistOnGone(store, guards, GHOST);
+      await assertGone(store, guards, GHOST);
     }
     assert.deepEqual(await observeStore(store), before);
   }),
-  storeCase('[STORE-19] the first guard that is gone is named', async ({ store }) => {
+  storeCase('[STORE-19] the first missing guard is named', async ({ store }) => {
     await populateStore(store);
-    await insistOnGone(store, [ANN, PHANTOM, GHOST], PHANTOM);
-    await insistOnGone(store, [GHOST, ORDER, PHANTOM], GHOST);
+    await assertGone(store, [ANN, PHANTOM, GHOST], PHANTOM);
+    await assertGone(store, [GHOST, ORDER, PHANTOM], GHOST);
   }),
-  storeCase('[STORE-19] a guard that was removed is gone, and made again it is there', async ({ store }) => {
+  storeCase('[STORE-19] a removed guard is missing, and exists when it is created again', async ({ store }) => {
     await populateStore(store);
     await store.writeEntries({ writes: [{ ...ANN, value: null }], guards: [] });
-    await insistOnGone(store, [ORDER, ANN], ANN);
+    await assertGone(store, [ORDER, ANN], ANN);
     await store.writeEntries({ writes: [{ ...ANN, value: 'again' }], guards: [] });
     assert.equal((await committed(store, [put('1')], { guards: [ORDER, ANN] })).head, 6);
   }),
@@ -72,12 +72,12 @@ export const guardCases: readonly StoreCase[] = [
       { kind: 'user_client', key: ['ann', 'c2'] },
       { kind: 'user_client', key: ['c1', 'ann'] },
     ];
-    for (const guard of lookalikes) await insistOnGone(store, [guard], guard);
+    for (const guard of lookalikes) await assertGone(store, [guard], guard);
     const guards: readonly EntryRef[] = [{ kind: 'user_client', key: ['ann', 'c1'] }];
     assert.equal((await committed(store, [put('1')], { guards })).head, 6);
   }),
   storeCase(
-    '[STORE-19] a gone guard is told before a conflict, and before there is nothing to do',
+    '[STORE-19] a missing guard is reported before a conflict, and even if there is nothing to do',
     async ({ store }) => {
       const gone = { status: 'gone', guard: GHOST };
       const conflict = { partition: ORDERS, changes: [put('1', 'v', 9)], expectHead: 9 };
@@ -89,7 +89,7 @@ export const guardCases: readonly StoreCase[] = [
       assert.deepEqual(await store.writeEntries({ writes, guards: [GHOST] }), gone);
     },
   ),
-  storeCase('[STORE-19] guards are about the state before the write', async ({ store }) => {
+  storeCase('[STORE-19] guards refer to the state before the write', async ({ store }) => {
     const made = { writes: [{ ...ANN, value: 'v' }], guards: [ANN] };
     assert.deepEqual(await store.writeEntries(made), { status: 'gone', guard: ANN });
     await store.writeEntries({ ...made, guards: [] });
@@ -99,7 +99,7 @@ export const guardCases: readonly StoreCase[] = [
   }),
 ];
 
-async function insistOnGone(store: Store, guards: readonly Guard[], guard: Guard): Promise<void> {
+async function assertGone(store: Store, guards: readonly Guard[], guard: Guard): Promise<void> {
   const gone = { status: 'gone', guard };
   assert.deepEqual(await store.commit({ partition: ORDERS, changes: [put('kept', 'new')], guards }), gone);
   assert.deepEqual(await store.writeDocument({ ...NOTE, guards }), gone);

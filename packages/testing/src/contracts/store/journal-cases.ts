@@ -1,42 +1,37 @@
 import assert from 'node:assert/strict';
 import type { JournalRange, JournalSlice, PartitionState, Store } from '@tidemark/core';
-import { bury, put, recordOf } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
+import { put, recordOf, remove } from './change.ts';
+import { committed, ORDERS, trimFully, WHOLE, wholeJournal } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { trimFully } from './trim-fully.ts';
-import { WHOLE, wholeJournal } from './whole-journal.ts';
 
 const D = recordOf('d', 'v');
 const F = recordOf('f', 'v');
 const B = recordOf('b', 'w');
 const G = recordOf('g', 'v');
 
-/** Slices of the journal, and where they are cut. */
+/** Cases about slices of the journal. */
 export const journalCases: readonly StoreCase[] = [
-  storeCase('[STORE-22] a slice is ascending and has everything that stands in its stretch', async ({ store }) => {
+  storeCase('[STORE-22] a slice is ascending and has every entry of its range', async ({ store }) => {
     const state = await mixedJournal(store);
     const all = { state, records: [D, F, B, G], seqs: [4, 6, 8, 10], tombstones: ['a', 'c', 'e'], upTo: 11 };
     assert.deepEqual(await wholeJournal(store, ORDERS), all);
   }),
-  storeCase(
-    '[STORE-22] a slice begins after the given seq, whether something stands there or not',
-    async ({ store }) => {
-      const state = await mixedJournal(store);
-      const rest = { state, records: [F, B, G], seqs: [6, 8, 10], tombstones: ['a', 'c', 'e'], upTo: 11 };
-      assert.deepEqual(await slice(store, { after: 4 }), rest);
-      assert.deepEqual(await slice(store, { after: 5 }), rest);
-      const shorter = { ...rest, records: [B, G], seqs: [8, 10] };
-      assert.deepEqual(await slice(store, { after: 6 }), shorter);
-      assert.deepEqual(await slice(store, { after: 7 }), { ...shorter, tombstones: ['c', 'e'] });
-      assert.deepEqual(await slice(store, { after: 10 }), {
-        state,
-        records: [],
-        seqs: [],
-        tombstones: ['e'],
-        upTo: 11,
-      });
-    },
-  ),
+  storeCase('[STORE-22] a slice begins after the given seq, whether or not there is an entry', async ({ store }) => {
+    const state = await mixedJournal(store);
+    const rest = { state, records: [F, B, G], seqs: [6, 8, 10], tombstones: ['a', 'c', 'e'], upTo: 11 };
+    assert.deepEqual(await slice(store, { after: 4 }), rest);
+    assert.deepEqual(await slice(store, { after: 5 }), rest);
+    const shorter = { ...rest, records: [B, G], seqs: [8, 10] };
+    assert.deepEqual(await slice(store, { after: 6 }), shorter);
+    assert.deepEqual(await slice(store, { after: 7 }), { ...shorter, tombstones: ['c', 'e'] });
+    assert.deepEqual(await slice(store, { after: 10 }), {
+      state,
+      records: [],
+      seqs: [],
+      tombstones: ['e'],
+      upTo: 11,
+    });
+  }),
   storeCase('[STORE-23] records and tombstones together are at most entriesMax', async ({ store }) => {
     const state = await mixedJournal(store);
     const cuts = [];
@@ -62,7 +57,7 @@ export const journalCases: readonly StoreCase[] = [
   }),
   storeCase('[STORE-24] units are those of UTF-16, not bytes and not characters', async ({ store }) => {
     await committed(store, [put('grün😀')]);
-    const changes = [put('1', 'é😀'), put('2', '€'), put('3', '😀😀'), bury('grün😀'), put('4', 'ß')];
+    const changes = [put('1', 'é😀'), put('2', '€'), put('3', '😀😀'), remove('grün😀'), put('4', 'ß')];
     await committed(store, changes);
     let units = 0;
     for (const [index, { id, record }] of changes.entries()) {
@@ -72,7 +67,7 @@ export const journalCases: readonly StoreCase[] = [
       assert.equal((await slice(store, { after: 1, unitsMax: units - 1 })).upTo, Math.max(2, end - 1));
     }
   }),
-  storeCase('[STORE-24] the first entry is given whatever it weighs', async ({ store }) => {
+  storeCase('[STORE-24] the first entry is returned whatever its size', async ({ store }) => {
     const state = await mixedJournal(store);
     for (const unitsMax of [0, 1]) {
       const record = { state, records: [F], seqs: [6], tombstones: [], upTo: 6 };
@@ -94,7 +89,7 @@ export const journalCases: readonly StoreCase[] = [
     assert.deepEqual(await slice(store, { tombstonesAfter: 11 }), { ...all, tombstones: [] });
     assert.deepEqual(await slice(store, { tombstonesAfter: 1_000 }), { ...all, tombstones: [] });
   }),
-  storeCase('[STORE-25] skipped tombstones take no room, and after counts for tombstones too', async ({ store }) => {
+  storeCase('[STORE-25] skipped tombstones take no room, and `after` applies to tombstones too', async ({ store }) => {
     const state = await mixedJournal(store);
     const two = { state, records: [F, B], seqs: [6, 8], tombstones: [] };
     const cut = await slice(store, { after: 5, tombstonesAfter: 11, entriesMax: 2 });
@@ -114,9 +109,9 @@ export const journalCases: readonly StoreCase[] = [
     assert.equal((await slice(store, { tombstonesAfter: 11, unitsMax: 4 * F.length })).upTo, 11);
     assert.deepEqual(await slice(store, { after: 10, tombstonesAfter: 11, entriesMax: 1 }), none);
   }),
-  storeCase('[STORE-26] a slice ends at the head also when nothing stands there any more', async ({ store }) => {
+  storeCase('[STORE-26] a slice ends at the head even if there is no entry at it any more', async ({ store }) => {
     await committed(store, [put('1'), put('2')]);
-    await committed(store, [bury('2')]);
+    await committed(store, [remove('2')]);
     const state = await trimFully(store, ORDERS, 3);
     const one = { state, records: [recordOf('1', 'v')], seqs: [1], tombstones: [], upTo: 3 };
     assert.deepEqual(await wholeJournal(store, ORDERS), one);
@@ -125,13 +120,13 @@ export const journalCases: readonly StoreCase[] = [
   }),
 ];
 
-/** Stands afterwards: d 4, f 6, tombstone a 7, b 8, tombstone c 9, g 10, tombstone e 11. */
+/** The journal then holds: d 4, f 6, tombstone a 7, b 8, tombstone c 9, g 10, tombstone e 11. */
 async function mixedJournal(store: Store): Promise<PartitionState> {
   await committed(
     store,
     ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => put(id)),
   );
-  return committed(store, [bury('a'), put('b', 'w'), bury('c'), put('g'), bury('e')]);
+  return committed(store, [remove('a'), put('b', 'w'), remove('c'), put('g'), remove('e')]);
 }
 
 function slice(store: Store, range: Partial<JournalRange>): Promise<JournalSlice> {

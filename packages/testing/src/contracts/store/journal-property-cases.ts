@@ -2,38 +2,35 @@ import assert from 'node:assert/strict';
 import type { JournalRange, JournalSlice, Store } from '@tidemark/core';
 import { Dice } from '../../kit/dice.ts';
 import { seededRandom } from '../../kit/seeded-random.ts';
-import { ORDERS } from './committed.ts';
-import { insistOnSlice } from './insist-on-slice.ts';
 import type { PartitionModel } from './partition-model.ts';
 import { randomHistory } from './random-history.ts';
+import { assertSlice, ORDERS, trimFully, WHOLE } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { trimFully } from './trim-fully.ts';
-import { WHOLE } from './whole-journal.ts';
 
-/** What holds for any slice of any journal. */
+/** Cases about random slices of random journals. */
 export const journalPropertyCases: readonly StoreCase[] = [
-  storeCase('[STORE-22] random ranges of a random journal hold what the oracle says', async ({ store }) => {
+  storeCase('[STORE-22] random ranges of a random journal equal those of the model', async ({ store }) => {
     const model = await randomHistory(store, { seed: 22, commits: 120, ids: 40 });
     const dice = new Dice(seededRandom(2_222));
-    for (let round = 0; round < 300; round++) await insistOnSlice(store, model, randomRange(dice, model.head));
+    for (let round = 0; round < 300; round++) await assertSlice(store, model, randomRange(dice, model.head));
     const upTo = Math.floor(model.head * 0.8);
     await trimFully(store, ORDERS, upTo);
     model.trim(upTo);
-    for (let round = 0; round < 200; round++) await insistOnSlice(store, model, randomRange(dice, model.head));
+    for (let round = 0; round < 200; round++) await assertSlice(store, model, randomRange(dice, model.head));
   }),
   storeCase(
-    '[STORE-74] records of all sizes, changed one or many at a time, are joined as they stand',
+    '[STORE-74] joined records of all sizes equal the single records, however they were changed',
     async ({ store }) => {
       const dice = new Dice(seededRandom(7_474));
       const check = async (model: PartitionModel) => {
-        for (let round = 0; round < 4; round++) await insistOnSlice(store, model, largeRange(dice, model.head));
-        await insistOnObjects(store, model, dice);
+        for (let round = 0; round < 4; round++) await assertSlice(store, model, largeRange(dice, model.head));
+        await assertObjects(store, model, dice);
       };
       const history = { seed: 74, commits: 50, ids: MANY_IDS, changesMax: 60, texts: SIZES, check };
       await randomHistory(store, history);
     },
   ),
-  storeCase('[STORE-27] slices of any size, one after the other, give the same as one', async ({ store }) => {
+  storeCase('[STORE-27] consecutive slices of any size give the same as one slice', async ({ store }) => {
     const { head } = await randomHistory(store, { seed: 27, commits: 60, ids: 30 });
     const dice = new Dice(seededRandom(2_727));
     for (let round = 0; round < 60; round++) {
@@ -43,7 +40,7 @@ export const journalPropertyCases: readonly StoreCase[] = [
       assert.deepEqual(steps, whole, `after ${after}, tombstonesAfter ${tombstonesAfter}`);
     }
   }),
-  storeCase('[STORE-27] the smallest slices give every entry once', async ({ store }) => {
+  storeCase('[STORE-27] the smallest slices return every entry once', async ({ store }) => {
     await randomHistory(store, { seed: 28, commits: 40, ids: 25 });
     const whole = await store.readJournal(ORDERS, WHOLE);
     assert.deepEqual(await walk(store, WHOLE, () => ({ ...WHOLE, entriesMax: 1 })), whole);
@@ -68,7 +65,7 @@ function largeRange(dice: Dice, head: number): JournalRange {
   };
 }
 
-async function insistOnObjects(store: Store, model: PartitionModel, dice: Dice): Promise<void> {
+async function assertObjects(store: Store, model: PartitionModel, dice: Dice): Promise<void> {
   const ids = Array.from({ length: dice.between(1, 20) }, () => `id ${dice.below(MANY_IDS)}`);
   const { objects } = await store.readObjects(ORDERS, ids);
   for (const id of ids) assert.deepEqual(objects.get(id), model.objectOf(id), id);
@@ -83,7 +80,7 @@ function randomRange(dice: Dice, head: number): JournalRange {
   };
 }
 
-/** Reads slice after slice, each of another size, and puts them together. */
+/** Reads a journal in slices of different sizes and joins them. */
 async function walk(store: Store, from: JournalRange, nextSize: () => JournalRange): Promise<JournalSlice> {
   const { tombstonesAfter } = from;
   const records: string[] = [];

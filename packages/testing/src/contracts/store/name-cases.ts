@@ -1,40 +1,38 @@
 import assert from 'node:assert/strict';
 import type { DocumentScope, EntryKind, PartitionKey, Store } from '@tidemark/core';
 import { AWKWARD_NAMES, JOINING_NAMES, LONG_IDS, LONG_NAMES } from './awkward-names.ts';
-import { bury, put, recordOf } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
+import { put, recordOf, remove } from './change.ts';
 import { statRow, tidemark } from './populate-store.ts';
-import { sortByBytes } from './sort-by-bytes.ts';
+import { committed, ORDERS, sortByBytes, wholeJournal } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { wholeJournal } from './whole-journal.ts';
 
 const NAMES = [...AWKWARD_NAMES, ...LONG_NAMES];
 
-/** Different names never meet, whatever they contain. */
+/** Cases about names: different names never collide. */
 export const nameCases: readonly StoreCase[] = [
   storeCase('[STORE-1] different sources and users never share a partition', async ({ store }) => {
     const keys = JOINING_NAMES.flatMap((source) => [null, ...JOINING_NAMES].map((user) => ({ source, user })));
-    await insistOnOwnPartitions(store, keys);
+    await assertOwnPartitions(store, keys);
   }),
-  storeCase('[STORE-1] every name may be a source or a user', async ({ store }) => {
+  storeCase('[STORE-1] every legal name may be a source or a user', async ({ store }) => {
     const keys = NAMES.flatMap((name) => [
       { source: name, user: null },
       { source: 'a', user: name },
     ]);
     const distinct = new Map(keys.map((key) => [JSON.stringify(key), key]));
-    await insistOnOwnPartitions(store, [...distinct.values()]);
+    await assertOwnPartitions(store, [...distinct.values()]);
   }),
   storeCase(
-    '[STORE-1] the owner of a custom partition is nobody of that name, and goes with no user',
+    '[STORE-1] the owner of a custom partition is not the user of that name, and is not erased with a user',
     async ({ store }) => {
       const keys = ['a', '\u001fa', '\u001fa:b', `\u001f${'x'.repeat(255)}`].map((user) => ({ source: 'a', user }));
-      await insistOnOwnPartitions(store, keys);
+      await assertOwnPartitions(store, keys);
       await store.writeEntries({ writes: [], guards: [], erase: { users: ['a'] } });
       const left = await store.partitions({ limit: 10 });
       assert.deepEqual(left.map(({ user }) => user).sort(), ['\u001fa', '\u001fa:b', `\u001f${'x'.repeat(255)}`]);
     },
   ),
-  storeCase('[STORE-1] every id may be that of an object', async ({ store }) => {
+  storeCase('[STORE-1] every legal id may be the id of an object', async ({ store }) => {
     const ids = [...AWKWARD_NAMES, ...LONG_IDS];
     assert.equal(
       (
@@ -49,7 +47,7 @@ export const nameCases: readonly StoreCase[] = [
     assert.deepEqual(objects, new Map(ids.map((id, index) => [id, { seq: index + 1, record: recordOf(id, id) }])));
     await committed(
       store,
-      ids.map((id, index) => bury(id, index + 1)),
+      ids.map((id, index) => remove(id, index + 1)),
     );
     const { records, tombstones } = await wholeJournal(store, ORDERS);
     assert.deepEqual({ records, tombstones }, { records: [], tombstones: ids });
@@ -76,7 +74,7 @@ export const nameCases: readonly StoreCase[] = [
     }
     for (const scope of scopes) assert.deepEqual(await store.documentNames(scope), sortByBytes(few.slice(0, 4)));
   }),
-  storeCase('[STORE-1] every name may be that of a document, every id that of a part', async ({ store }) => {
+  storeCase('[STORE-1] every legal name may be a document, and every legal id a part', async ({ store }) => {
     const scope = { kind: 'client', source: 'x'.repeat(255), client: 'y'.repeat(255) } as const;
     for (const name of NAMES) {
       const parts = new Map([[name, name]]);
@@ -122,7 +120,7 @@ export const nameCases: readonly StoreCase[] = [
       assert.equal((await store.listTidemarks(key, { limit: 100 })).length, few.length);
     }
   }),
-  storeCase('[STORE-1] every name may be that of a client with a tidemark', async ({ store }) => {
+  storeCase('[STORE-1] every legal name may be a client with a tidemark', async ({ store }) => {
     await committed(store, [put('1')]);
     for (const name of NAMES) await store.noteTidemark(ORDERS, { ...tidemark(name), epoch: name }, []);
     for (const name of NAMES) {
@@ -138,7 +136,7 @@ export const nameCases: readonly StoreCase[] = [
       assert.deepEqual(await store.readStats(metric, 'newest', 10), [statRow(metric, 60, index)]);
     }
   }),
-  storeCase('[STORE-1] erasing takes nothing from lookalikes', async ({ store }) => {
+  storeCase('[STORE-1] erasing a name does not touch similar names', async ({ store }) => {
     const keys = JOINING_NAMES.flatMap((name) => [
       { source: name, user: 'u' },
       { source: 's', user: name },
@@ -157,7 +155,7 @@ export const nameCases: readonly StoreCase[] = [
 
 const SINGLE_KINDS: readonly EntryKind[] = ['user', 'client', 'source', 'token', 'setting'];
 
-async function insistOnOwnPartitions(store: Store, keys: readonly PartitionKey[]): Promise<void> {
+async function assertOwnPartitions(store: Store, keys: readonly PartitionKey[]): Promise<void> {
   const changes = (key: PartitionKey) => [put('1', JSON.stringify(key), 0)];
   await Promise.all(keys.map((partition) => committed(store, changes(partition), { partition, expectHead: 0 })));
   for (const key of keys) {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { NoteRef, NotesWrite, NoteWrite, PartitionKey, Store } from '@tidemark/core';
-import { bury, put } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
-import { insistOnPaging } from './insist-on-paging.ts';
+import { put, remove } from './change.ts';
+import { assertPaging, committed, ORDERS } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const SHARED: PartitionKey = { source: 'Order', user: null };
@@ -19,7 +18,7 @@ async function textOf(store: Store, ref: NoteRef, client = 'c1', partition = ORD
   return found[0]?.text ?? null;
 }
 
-/** What is remembered of a device's uploads. */
+/** Cases about notes: what the store keeps about a device's uploads. */
 export const noteCases: readonly StoreCase[] = [
   storeCase('[STORE-68] notes are written with the changes, in one step', async ({ store }) => {
     const state = await committed(store, [put('1')], notes([outcome('op1', 'done')]));
@@ -34,16 +33,16 @@ export const noteCases: readonly StoreCase[] = [
     assert.deepEqual(gone, { status: 'gone', guard });
     assert.equal(await textOf(store, { kind: 'outcome', key: 'op2' }), null);
   }),
-  storeCase('[STORE-68] notes alone move nothing, not even in a partition never written to', async ({ store }) => {
+  storeCase('[STORE-68] notes alone do not change a partition, not even one without any write', async ({ store }) => {
     const before = await store.partition(ORDERS);
     assert.deepEqual(await committed(store, [], notes([outcome('op1')])), before);
-    assert.deepEqual(await committed(store, [bury('absent')], notes([outcome('op2')])), before);
+    assert.deepEqual(await committed(store, [remove('absent')], notes([outcome('op2')])), before);
     assert.deepEqual(await store.partitions({ limit: 10 }), []);
     assert.equal(await textOf(store, { kind: 'outcome', key: 'op1' }), 'op1');
     await committed(store, [put('1')]);
     assert.equal(await textOf(store, { kind: 'outcome', key: 'op2' }), 'op2');
   }),
-  storeCase('[STORE-69] a note that is not as expected is a conflict, and nothing is written', async ({ store }) => {
+  storeCase('[STORE-69] an unexpected note is a conflict, and nothing is written', async ({ store }) => {
     const first = [{ ...outcome('op', 'a'), expect: null }];
     await committed(store, [put('1')], notes(first));
     const again = { partition: ORDERS, changes: [put('2')], guards: [], ...notes([outcome('other'), ...first]) };
@@ -64,7 +63,7 @@ export const noteCases: readonly StoreCase[] = [
     );
     assert.equal(await textOf(store, { kind: 'outcome', key: 'op' }), null);
   }),
-  storeCase('[STORE-69] of many who write the same new note at once, one succeeds', async ({ store }) => {
+  storeCase('[STORE-69] of many concurrent creations of a note, one succeeds', async ({ store }) => {
     const attempts = Array.from({ length: 8 }, (_, index) =>
       store.commit({
         ...{ partition: ORDERS, changes: [put(`o${index}`)], guards: [] },
@@ -75,7 +74,7 @@ export const noteCases: readonly StoreCase[] = [
     assert.equal(results.filter(({ status }) => status === 'committed').length, 1);
     assert.equal((await store.partition(ORDERS)).size, 1);
   }),
-  storeCase('[STORE-70] partitions, devices, kinds and keys are kept apart', async ({ store }) => {
+  storeCase('[STORE-70] notes of different partitions, devices, kinds and keys are separate', async ({ store }) => {
     const kinds = ['outcome', 'settled', 'link', 'footprint'] as const;
     const partitions = [ORDERS, SHARED, { source: 'Part', user: 'ann' }, { source: 'ann', user: 'Order' }];
     const places = partitions.flatMap((partition) =>
@@ -94,7 +93,7 @@ export const noteCases: readonly StoreCase[] = [
     for (const kind of kinds) assert.equal((await store.listNotes(ORDERS, 'c1', { kind, limit: 100 })).length, 5);
     assert.deepEqual(await store.listNotes(ORDERS, 'nobody', { kind: 'outcome', limit: 100 }), []);
   }),
-  storeCase('[STORE-70] texts come back exactly, long and odd ones too', async ({ store }) => {
+  storeCase('[STORE-70] texts of notes are returned unchanged, even long and unusual ones', async ({ store }) => {
     const texts = ['', ' ', ' a', '12 b', '\u{1F600}\u0000\n', 'x'.repeat(100_000)];
     const writes = texts.map((text, index) => ({ ...outcome(`op${index}`, text), endsAtMs: 5_000 + index }));
     await committed(store, [], notes(writes));
@@ -117,12 +116,12 @@ export const noteCases: readonly StoreCase[] = [
     const all = await store.listNotes(ORDERS, 'c1', { kind: 'outcome', limit: 1_000 });
     assert.deepEqual(new Set(all.map(({ key }) => key)), new Set(keys));
     assert.ok(all.every(({ kind, key, text }) => kind === 'outcome' && key === text));
-    await insistOnPaging(all, (after, limit) => {
+    await assertPaging(all, (after, limit) => {
       const from = after === undefined ? {} : { after: after.key };
       return store.listNotes(ORDERS, 'c1', { kind: 'outcome', limit, ...from });
     });
   }),
-  storeCase('[STORE-72] notes that have ended go with the next write of their device', async ({ store }) => {
+  storeCase('[STORE-72] expired notes are removed by the next write of their device', async ({ store }) => {
     const settled = (key: string, endsAtMs?: number): NoteWrite => {
       return { kind: 'settled', key, text: key, ...(endsAtMs === undefined ? {} : { endsAtMs }) };
     };
@@ -132,7 +131,7 @@ export const noteCases: readonly StoreCase[] = [
     await committed(store, [], notes([settled('other', 2_000)], 'c2'));
     await committed(store, [], notes([], 'c1', 1_999));
     assert.deepEqual(await list(), ['a', 'b', 'c', 'd']);
-    // What is written anew ends when the new one does.
+    // A rewritten note expires with its new time.
     await committed(store, [], notes([settled('d', 9_000)], 'c1', 1_999));
     await committed(store, [], notes([settled('e')], 'c1', 2_000));
     assert.deepEqual(await list(), ['b', 'c', 'd', 'e']);
@@ -141,41 +140,38 @@ export const noteCases: readonly StoreCase[] = [
     await committed(store, [], notes([], 'c1', 8_000));
     assert.deepEqual(await list(), ['b', 'c', 'd', 'e']);
   }),
-  storeCase('[STORE-72] a note stands at most once in a commit', async ({ store }) => {
+  storeCase('[STORE-72] a commit with the same note twice throws', async ({ store }) => {
     const twice = notes([outcome('op', 'a'), outcome('op', 'b')]);
     await assert.rejects(store.commit({ partition: ORDERS, changes: [], guards: [], ...twice }));
     await committed(store, [], notes([outcome('op'), { kind: 'settled', key: 'op', text: 's' }]));
   }),
-  storeCase(
-    '[STORE-73] notes go with their device, their user and their source, and with a reset',
-    async ({ store }) => {
-      const left = async () => {
-        const found: string[] = [];
-        for (const partition of [ORDERS, SHARED, { source: 'Part', user: 'bob' }]) {
-          for (const client of ['c1', 'c2']) {
-            const some = await store.listNotes(partition, client, { kind: 'outcome', limit: 10 });
-            found.push(...some.map(({ key }) => `${partition.source} ${partition.user} ${client} ${key}`));
-          }
+  storeCase('[STORE-73] notes are erased with their device, user and source, and by a reset', async ({ store }) => {
+    const left = async () => {
+      const found: string[] = [];
+      for (const partition of [ORDERS, SHARED, { source: 'Part', user: 'bob' }]) {
+        for (const client of ['c1', 'c2']) {
+          const some = await store.listNotes(partition, client, { kind: 'outcome', limit: 10 });
+          found.push(...some.map(({ key }) => `${partition.source} ${partition.user} ${client} ${key}`));
         }
-        return found;
-      };
-      const populate = async () => {
-        for (const partition of [ORDERS, SHARED, { source: 'Part', user: 'bob' }]) {
-          for (const client of ['c1', 'c2']) {
-            await committed(store, [], { partition, ...notes([{ ...outcome('op'), endsAtMs: 9_000 }], client) });
-          }
+      }
+      return found;
+    };
+    const populate = async () => {
+      for (const partition of [ORDERS, SHARED, { source: 'Part', user: 'bob' }]) {
+        for (const client of ['c1', 'c2']) {
+          await committed(store, [], { partition, ...notes([{ ...outcome('op'), endsAtMs: 9_000 }], client) });
         }
-      };
-      await populate();
-      await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1', 'ann'] } });
-      assert.deepEqual(await left(), ['Order ann c2 op', 'Order null c2 op', 'Part bob c2 op']);
-      await store.writeEntries({ writes: [], guards: [], erase: { users: ['ann', 'c2', 'null'] } });
-      assert.deepEqual(await left(), ['Order null c2 op', 'Part bob c2 op']);
-      await populate();
-      await store.writeEntries({ writes: [], guards: [], erase: { sources: ['Order', 'bob'] } });
-      assert.deepEqual(await left(), ['Part bob c1 op', 'Part bob c2 op']);
-      await store.reset([]);
-      assert.deepEqual(await left(), []);
-    },
-  ),
+      }
+    };
+    await populate();
+    await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1', 'ann'] } });
+    assert.deepEqual(await left(), ['Order ann c2 op', 'Order null c2 op', 'Part bob c2 op']);
+    await store.writeEntries({ writes: [], guards: [], erase: { users: ['ann', 'c2', 'null'] } });
+    assert.deepEqual(await left(), ['Order null c2 op', 'Part bob c2 op']);
+    await populate();
+    await store.writeEntries({ writes: [], guards: [], erase: { sources: ['Order', 'bob'] } });
+    assert.deepEqual(await left(), ['Part bob c1 op', 'Part bob c2 op']);
+    await store.reset([]);
+    assert.deepEqual(await left(), []);
+  }),
 ];

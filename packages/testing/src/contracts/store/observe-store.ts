@@ -11,11 +11,11 @@ import type {
   StoredDocument,
 } from '@tidemark/core';
 import { POPULATED_SCOPES } from './populate-store.ts';
-import { wholeJournal } from './whole-journal.ts';
+import { wholeJournal } from './store-assertions.ts';
 
 export interface ObservedPartition {
   readonly key: PartitionKey;
-  /** The whole journal, and the state with it. */
+  /** The whole journal with its state. */
   readonly journal: JournalSlice;
   readonly tidemarks: readonly DeviceTidemark[];
 }
@@ -25,7 +25,7 @@ export interface ObservedDocument {
   readonly document: StoredDocument | null;
 }
 
-/** Everything the port shows of a store. Two equal observations mean that nothing changed in between. */
+/** Reads everything from a store through the port. Two equal observations mean that nothing changed. */
 export interface Observation {
   readonly epoch: string;
   readonly partitions: readonly ObservedPartition[];
@@ -67,7 +67,7 @@ async function observeScope(store: Store, scope: DocumentScope): Promise<Observe
   );
 }
 
-/** The same observation as another life of the same data would give. */
+/** Returns the observation without values that differ between copies of the same data. */
 export function withoutEpochs(observation: Observation): Observation {
   return {
     ...observation,

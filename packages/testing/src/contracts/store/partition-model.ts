@@ -1,6 +1,6 @@
 import type { Change, JournalRange, PartitionState, StoredObject } from '@tidemark/core';
 
-interface Standing {
+interface ModelEntry {
   readonly id: string;
   readonly seq: number;
   readonly record: string | null;
@@ -8,49 +8,49 @@ interface Standing {
 }
 
 /**
- * The oracle: a list of everything that stands, recomputed from scratch at every question. It shares no code with any
- * engine; even the checksum is summed up in another arithmetic.
+ * The model of a partition: a list of its entries, from which every answer is computed anew. It shares no code with any
+ * engine; even the checksum uses another arithmetic.
  */
 export class PartitionModel {
-  standing: readonly Standing[] = [];
+  entries: readonly ModelEntry[] = [];
   head = 0;
   floor = 0;
 
   commit(changes: readonly Change[]): void {
     for (const { id, record, checksum } of changes) {
-      const old = this.standing.find((entry) => entry.id === id);
+      const old = this.entries.find((entry) => entry.id === id);
       if (record === null && (old?.record ?? null) === null) continue;
       this.head += 1;
-      const others = this.standing.filter((entry) => entry.id !== id);
-      this.standing = [...others, { id, seq: this.head, record, checksum }];
+      const others = this.entries.filter((entry) => entry.id !== id);
+      this.entries = [...others, { id, seq: this.head, record, checksum }];
     }
   }
 
   trim(upTo: number): void {
-    this.standing = this.standing.filter(({ seq, record }) => record !== null || seq > upTo);
+    this.entries = this.entries.filter(({ seq, record }) => record !== null || seq > upTo);
     this.floor = Math.max(this.floor, Math.min(upTo, this.head));
   }
 
   seqOf(id: string): number {
-    return this.standing.find((entry) => entry.id === id)?.seq ?? 0;
+    return this.entries.find((entry) => entry.id === id)?.seq ?? 0;
   }
 
   objectOf(id: string): StoredObject | undefined {
-    const found = this.standing.find((entry) => entry.id === id);
+    const found = this.entries.find((entry) => entry.id === id);
     return found === undefined ? undefined : { seq: found.seq, record: found.record };
   }
 
-  /** Without the epoch, which nobody can foresee. */
+  /** Returns the state without the epoch, which is random. */
   state(): Omit<PartitionState, 'epoch'> {
-    const live = this.standing.filter(({ record }) => record !== null);
+    const live = this.entries.filter(({ record }) => record !== null);
     const sum = live.reduce((total, { checksum }) => total + BigInt(checksum), 0n);
     return { head: this.head, floor: this.floor, size: live.length, checksum: Number(sum % 2n ** 52n) };
   }
 
-  /** What a slice of the range must hold, and the seq of the first entry that had to be left out, if any. */
+  /** Returns the slice of a range, and the seq of the first entry that was left out, if any. */
   slice(range: JournalRange): ModelSlice {
     const { after, tombstonesAfter, entriesMax, unitsMax } = range;
-    const wanted = this.standing.filter(({ seq, record }) => {
+    const wanted = this.entries.filter(({ seq, record }) => {
       return seq > after && (record !== null || seq > tombstonesAfter);
     });
     let room = wanted.length;
@@ -74,6 +74,6 @@ export interface ModelSlice {
   readonly nextSeq: number | null;
 }
 
-function unitsOf(entries: readonly Standing[]): number {
+function unitsOf(entries: readonly ModelEntry[]): number {
   return entries.reduce((units, { id, record }) => units + (record ?? id).length, 0);
 }

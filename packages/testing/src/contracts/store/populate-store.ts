@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { DeviceTidemark, DocumentScope, EntryRef, PartitionKey, StatRow, Store } from '@tidemark/core';
-import { bury, put } from './change.ts';
+import { put, remove } from './change.ts';
 
-// The names are traps: there is a user called like a source, a client called like a user, and so on.
+// The names collide on purpose: a user has the name of a source, a client that of a user, and so on.
 const SOURCES = ['Order', 'Part', 'ann'];
 const USERS = ['ann', 'bob', 'Order', 'c1'];
 const CLIENTS = ['c1', 'c2', 'ann', 'Part'];
@@ -29,12 +29,12 @@ export const POPULATED_ENTRIES: readonly EntryRef[] = [
   { kind: 'setting', key: ['adapter_url'] },
 ];
 
-/** Some of everything: partitions with records and tombstones, tidemarks, documents, entries and statistics. */
+/** Writes some of everything: partitions with records and tombstones, tidemarks, documents, entries and statistics. */
 export async function populateStore(store: Store): Promise<void> {
   const writes = POPULATED_ENTRIES.map((ref) => ({ ...ref, value: JSON.stringify(ref) }));
   assert.deepEqual(await store.writeEntries({ writes, guards: [] }), { status: 'written' });
-  await Promise.all(POPULATED_PARTITIONS.map((key) => furnishPartition(store, key)));
-  await Promise.all(POPULATED_SCOPES.map((scope) => furnishScope(store, scope)));
+  await Promise.all(POPULATED_PARTITIONS.map((key) => populatePartition(store, key)));
+  await Promise.all(POPULATED_SCOPES.map((scope) => populateScope(store, scope)));
   await store.addStats([
     statRow('jobs:query:done', 60, 3),
     statRow('jobs:query:done', 120, 5),
@@ -42,14 +42,14 @@ export async function populateStore(store: Store): Promise<void> {
   ]);
 }
 
-async function furnishPartition(store: Store, partition: PartitionKey): Promise<void> {
+async function populatePartition(store: Store, partition: PartitionKey): Promise<void> {
   const first = ['kept', 'moved', 'buried'].map((id) => put(id, JSON.stringify(partition)));
   await store.commit({ partition, changes: first, guards: [] });
-  await store.commit({ partition, changes: [put('moved', 'again'), bury('buried')], guards: [] });
+  await store.commit({ partition, changes: [put('moved', 'again'), remove('buried')], guards: [] });
   await Promise.all(CLIENTS.map((client) => store.noteTidemark(partition, tidemark(client), [])));
 }
 
-async function furnishScope(store: Store, scope: DocumentScope): Promise<void> {
+async function populateScope(store: Store, scope: DocumentScope): Promise<void> {
   const text = JSON.stringify(scope);
   const shape = { replace: true, guards: [] };
   const objects = new Map([
@@ -64,7 +64,7 @@ export function tidemark(client: string, seq = 2): DeviceTidemark {
   return { client, epoch: 'some epoch', seq, base: seq, start: null, seenAtMs: 1_700_000_000_000 };
 }
 
-/** A row for one step in which `value` was seen once. */
+/** Returns a row for one step with a single value. */
 export function statRow(metric: string, atS: number, value: number): StatRow {
   return { metric, atS, count: 1, sum: value, min: value, max: value };
 }

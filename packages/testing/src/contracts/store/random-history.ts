@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import type { Change, PartitionKey, Store } from '@tidemark/core';
 import { Dice } from '../../kit/dice.ts';
 import { seededRandom } from '../../kit/seeded-random.ts';
-import { bury, recordOf } from './change.ts';
-import { ORDERS } from './committed.ts';
+import { recordOf, remove } from './change.ts';
 import { PartitionModel } from './partition-model.ts';
+import { ORDERS } from './store-assertions.ts';
 
 export interface RandomHistory {
   readonly seed: number;
   readonly commits: number;
-  /** A small number of ids makes objects come and go often. */
+  /** With few ids, objects are often created and deleted. */
   readonly ids: number;
   /** Absent: up to four. */
   readonly changesMax?: number;
-  /** What the records carry. Absent: short texts. */
+  /** Texts of the records. Absent: short texts. */
   readonly texts?: readonly string[];
   readonly partition?: PartitionKey;
   /** Called after every commit. */
@@ -23,7 +23,7 @@ export interface RandomHistory {
 const CHECKSUM_LIMIT = 2 ** 52;
 const SHORT_TEXTS = ['', 'é', '😀', 'plain', 'x'.repeat(40)];
 
-/** Commits random changes to a store and to the oracle alike. */
+/** Commits random changes to a store and to the model. */
 export async function randomHistory(store: Store, history: RandomHistory): Promise<PartitionModel> {
   const dice = new Dice(seededRandom(history.seed));
   const model = new PartitionModel();
@@ -43,8 +43,8 @@ export async function randomHistory(store: Store, history: RandomHistory): Promi
 
 function randomChange(dice: Dice, model: PartitionModel, id: string, label: string): Change {
   const expectation = dice.chance(30) ? { expect: model.seqOf(id) } : {};
-  if (dice.chance(35)) return { ...bury(id), ...expectation };
-  // The largest checksums make a sum that forgets its modulus show at once.
+  if (dice.chance(35)) return { ...remove(id), ...expectation };
+  // The largest checksums show a sum without modulus at once.
   const checksum = dice.chance(30) ? CHECKSUM_LIMIT - 1 : dice.below(2 ** 32) * 2 ** 20;
   return { id, record: recordOf(id, label), checksum, ...expectation };
 }

@@ -9,11 +9,11 @@ import { expectationCases } from './expectation-cases.ts';
 import { guardCases } from './guard-cases.ts';
 import { journalCases } from './journal-cases.ts';
 import { journalPropertyCases } from './journal-property-cases.ts';
-import { lifeCases } from './life-cases.ts';
 import { nameCases } from './name-cases.ts';
 import { noteCases } from './note-cases.ts';
 import { partitionCases } from './partition-cases.ts';
 import { quotaCases } from './quota-cases.ts';
+import { resetCases } from './reset-cases.ts';
 import { statsCases } from './stats-cases.ts';
 import type { StoreCase } from './store-case.ts';
 import { textCases } from './text-cases.ts';
@@ -21,7 +21,7 @@ import { tidemarkCases } from './tidemark-cases.ts';
 import { trimCases } from './trim-cases.ts';
 import { verifyCases } from './verify-cases.ts';
 
-/** Everything that is true of every engine. */
+/** All cases of the contract. */
 export const storeCases: readonly StoreCase[] = [
   ...partitionCases,
   ...commitCases,
@@ -42,6 +42,6 @@ export const storeCases: readonly StoreCase[] = [
   ...concurrencyCases,
   ...answerCases,
   ...verifyCases,
-  ...lifeCases,
+  ...resetCases,
   ...copyCases,
 ];

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { put } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
+import { committed, ORDERS, wholeJournal } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { wholeJournal } from './whole-journal.ts';
 
-/** Texts that decoders, parsers and compressors have been known to change. */
+/** Texts that decoders, parsers and compressors may change. */
 const TEXTS: readonly string[] = [
   ...['', ' ', '\u0000', 'a\u0000b', '\ufeff', '\ufeff{}', '{}\r\n', '\n', '\u2028\u2029', 'null', '0', '1e999'],
   ...[
@@ -25,9 +24,9 @@ const TEXTS: readonly string[] = [
 const LARGE_UNITS = 5_000_000;
 const NOTE = { scope: { kind: 'server' }, name: 'note' } as const;
 
-/** Records and values are texts that come back as they went in. */
+/** Cases about texts, which must be returned unchanged. */
 export const textCases: readonly StoreCase[] = [
-  storeCase('[STORE-2] records come back unit for unit', async ({ store }) => {
+  storeCase('[STORE-2] records are returned unchanged', async ({ store }) => {
     const changes = TEXTS.map((record, index) => ({ id: `${index}`, record, checksum: index }));
     const state = await committed(store, changes);
     assert.equal(state.size, TEXTS.length);
@@ -42,7 +41,7 @@ export const textCases: readonly StoreCase[] = [
     const objects = new Map(TEXTS.map((record, index) => [`${index}`, { seq: index + 1, record }]));
     assert.deepEqual(await store.readObjects(ORDERS, [...objects.keys()]), { state, objects });
   }),
-  storeCase('[STORE-2] parts of documents come back unit for unit', async ({ store }) => {
+  storeCase('[STORE-2] parts of documents are returned unchanged', async ({ store }) => {
     for (const type of ['text', 'objects'] as const) {
       const parts = new Map(TEXTS.map((text, index) => [`${index}`.padStart(3, '0'), text]));
       await store.writeDocument({ key: NOTE, type, replace: true, parts, guards: [] });
@@ -52,7 +51,7 @@ export const textCases: readonly StoreCase[] = [
       assert.deepEqual([...document.parts.values()], TEXTS);
     }
   }),
-  storeCase('[STORE-2] values of entries come back unit for unit', async ({ store }) => {
+  storeCase('[STORE-2] values of entries are returned unchanged', async ({ store }) => {
     const writes = TEXTS.map((value, index) => ({ kind: 'setting', key: [`${index}`], value }) as const);
     await store.writeEntries({ writes, guards: [] });
     for (const { kind, key, value } of writes) assert.equal((await store.readEntry({ kind, key }))?.value, value);

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import type { DeviceTidemark } from '@tidemark/core';
-import { bury, put } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
-import { insistOnPaging } from './insist-on-paging.ts';
+import { put, remove } from './change.ts';
 import { observeStore } from './observe-store.ts';
 import { populateStore, tidemark } from './populate-store.ts';
+import { assertPaging, committed, ORDERS, trimFully } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { trimFully } from './trim-fully.ts';
 
 const WRITTEN = { status: 'written' };
 
-/** The last token each device presented. */
+/** Cases about tidemarks: the last token of each device. */
 export const tidemarkCases: readonly StoreCase[] = [
-  storeCase('[STORE-49] a tidemark is read back as it was noted, and the last one counts', async ({ store }) => {
+  storeCase('[STORE-49] a tidemark is returned as it was recorded, and the last one counts', async ({ store }) => {
     await committed(store, [put('1'), put('2')]);
     assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
     const marks: readonly DeviceTidemark[] = [
@@ -28,7 +26,7 @@ export const tidemarkCases: readonly StoreCase[] = [
     assert.equal(await store.readTidemark(ORDERS, 'c2'), null);
     assert.equal(await store.readTidemark({ source: 'Order', user: null }, 'c1'), null);
   }),
-  storeCase('[STORE-49] a note moves nothing in the partition', async ({ store }) => {
+  storeCase('[STORE-49] recording a tidemark does not change the partition', async ({ store }) => {
     await populateStore(store);
     const before = await observeStore(store);
     await store.noteTidemark(ORDERS, tidemark('new'), []);
@@ -39,7 +37,7 @@ export const tidemarkCases: readonly StoreCase[] = [
     }));
     assert.deepEqual({ ...after, partitions: withoutNote }, before);
   }),
-  storeCase('[STORE-50] tidemarks of a partition are listed once each, in any steps', async ({ store }) => {
+  storeCase('[STORE-50] tidemarks of a partition are listed once each, in pages of any size', async ({ store }) => {
     await committed(store, [put('1')]);
     await committed(store, [put('1')], { partition: { ...ORDERS, user: 'bob' } });
     const clients = ['b', 'a', 'A', 'aa', 'a b', '\u{1F600}', '\uFF5E', 'é', 'constructor', '10', '9'];
@@ -53,11 +51,11 @@ export const tidemarkCases: readonly StoreCase[] = [
         tidemark(client, client.length),
       );
     }
-    await insistOnPaging(all, (last, limit) => {
+    await assertPaging(all, (last, limit) => {
       return store.listTidemarks(ORDERS, last === undefined ? { limit } : { after: last.client, limit });
     });
   }),
-  storeCase('[STORE-50] a listing goes on after a client that is gone by now', async ({ store }) => {
+  storeCase('[STORE-50] a listing of tidemarks continues after a client that is deleted by now', async ({ store }) => {
     await committed(store, [put('1')]);
     for (const client of ['a', 'b', 'c', 'd']) await store.noteTidemark(ORDERS, tidemark(client), []);
     const all = await store.listTidemarks(ORDERS, { limit: 10 });
@@ -65,7 +63,7 @@ export const tidemarkCases: readonly StoreCase[] = [
     await store.writeEntries({ writes: [], guards: [], erase: { clients: [after] } });
     assert.deepEqual(await store.listTidemarks(ORDERS, { after, limit: 10 }), all.slice(2));
   }),
-  storeCase('[STORE-51] a partition never written to keeps no tidemarks', async ({ store }) => {
+  storeCase('[STORE-51] a partition without any write keeps no tidemarks', async ({ store }) => {
     assert.deepEqual(await store.noteTidemark(ORDERS, tidemark('c1'), []), WRITTEN);
     assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
     assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), []);
@@ -73,11 +71,11 @@ export const tidemarkCases: readonly StoreCase[] = [
     await committed(store, [put('1')]);
     assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
   }),
-  storeCase('[STORE-52] tidemarks stay when the partition goes on, even empty', async ({ store }) => {
+  storeCase('[STORE-52] tidemarks survive later writes, even if the partition becomes empty', async ({ store }) => {
     await committed(store, [put('1')]);
     await store.noteTidemark(ORDERS, tidemark('c1', 1), []);
-    const { head } = await committed(store, [put('2'), bury('1')]);
-    await committed(store, [bury('2')]);
+    const { head } = await committed(store, [put('2'), remove('1')]);
+    await committed(store, [remove('2')]);
     await trimFully(store, ORDERS, head + 1);
     assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), [tidemark('c1', 1)]);
     assert.deepEqual(await store.partitions({ limit: 10 }), [ORDERS]);

@@ -3,15 +3,14 @@ import type { Finding, RecordReader, Store } from '@tidemark/core';
 import { textChecksum } from '@tidemark/protocol';
 import { Dice } from '../../kit/dice.ts';
 import { seededRandom } from '../../kit/seeded-random.ts';
-import { bury, put, readRecord } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
+import { put, readRecord, remove } from './change.ts';
 import { populateStore } from './populate-store.ts';
+import { committed, ORDERS, trimFully } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { trimFully } from './trim-fully.ts';
 
-/** Recomputing everything. */
+/** Cases about verify. */
 export const verifyCases: readonly StoreCase[] = [
-  storeCase('[STORE-60] verify finds nothing wrong with a healthy store', async ({ store }) => {
+  storeCase('[STORE-60] verify finds nothing in a healthy store', async ({ store }) => {
     assert.deepEqual(await findings(store), []);
     await populateStore(store);
     assert.deepEqual(await findings(store), []);
@@ -25,7 +24,7 @@ export const verifyCases: readonly StoreCase[] = [
     await store.reset([]);
     assert.deepEqual(await findings(store), []);
   }),
-  storeCase('[STORE-60] verify finds nothing wrong while work goes on', async ({ store }) => {
+  storeCase('[STORE-60] verify finds nothing during writes', async ({ store }) => {
     await populateStore(store);
     const work = comeAndGo(store, 40);
     const found: Finding[] = [];
@@ -52,23 +51,23 @@ export const verifyCases: readonly StoreCase[] = [
   storeCase('[STORE-61] verify names a record that cannot be read', async ({ store }) => {
     await populateStore(store);
     await committed(store, [{ id: 'broken', record: 'broken', checksum: 1 }]);
-    await insistOnFinding(store, 'unreadable');
+    await assertFinding(store, 'unreadable');
   }),
-  storeCase('[STORE-61] verify names a record whose checksum is not the one kept', async ({ store }) => {
+  storeCase('[STORE-61] verify names a record whose checksum differs from the stored one', async ({ store }) => {
     await populateStore(store);
     const honest = put('lying');
     await committed(store, [{ ...honest, checksum: honest.checksum === 1 ? 2 : 1 }]);
-    await insistOnFinding(store, 'wrong_object_checksum');
-    await insistOnFinding(store, 'wrong_checksum');
-    await committed(store, [bury('lying')]);
+    await assertFinding(store, 'wrong_object_checksum');
+    await assertFinding(store, 'wrong_checksum');
+    await committed(store, [remove('lying')]);
     assert.deepEqual(await findings(store), []);
   }),
-  storeCase('[STORE-61] verify names a record that stands under another id', async ({ store }) => {
+  storeCase('[STORE-61] verify names a record that is stored under another id', async ({ store }) => {
     await populateStore(store);
     const { record, checksum } = put('somebody else');
     assert.equal(checksum, textChecksum(record ?? ''));
     await committed(store, [{ id: 'new', record, checksum }]);
-    await insistOnFinding(store, null);
+    await assertFinding(store, null);
   }),
 ];
 
@@ -78,8 +77,8 @@ async function findings(store: Store, reader: RecordReader = readRecord): Promis
   return all;
 }
 
-/** Every finding concerns the partition that was tampered with, and one of them is the problem, if one is given. */
-async function insistOnFinding(store: Store, problem: Finding['problem'] | null): Promise<void> {
+/** Checks that all findings are about the manipulated partition, and that the expected problem is among them. */
+async function assertFinding(store: Store, problem: Finding['problem'] | null): Promise<void> {
   const all = await findings(store);
   assert.notEqual(all.length, 0);
   for (const { partition } of all) assert.deepEqual(partition, ORDERS);
@@ -96,7 +95,7 @@ async function comeAndGo(store: Store, commits: number): Promise<void> {
     const ids = dice.shuffle(['1', '2', '3', '4', '5', '6']).slice(0, 3);
     await committed(
       store,
-      ids.map((id) => (dice.chance(40) ? bury(id) : put(id, `${round}`))),
+      ids.map((id) => (dice.chance(40) ? remove(id) : put(id, `${round}`))),
     );
   }
 }

@@ -1,11 +1,11 @@
 import type { Jobs } from '@tidemark/core';
 
-/** A planted bug. The contract is worth something only if every one of them makes it fail. */
+/** A planted bug, which the contract must find. */
 export interface BrokenJobs {
   readonly flaw: string;
-  /** The rule whose cases must notice. */
+  /** The rule whose cases must fail. */
   readonly caughtBy: string;
-  /** The calls that are done wrongly; all others go to the sound engine. */
+  /** The broken calls; all others go to the correct engine. */
   readonly breaks: (sound: Jobs) => Partial<Jobs>;
 }
 

@@ -19,29 +19,29 @@ export const brokenFailures: readonly BrokenJobs[] = [
     breaks: (sound) => ({ retry: (job, atMs) => sound.retry(job, atMs, '') }),
   },
   {
-    flaw: 'allows one attempt more than allowed',
+    flaw: 'allows one attempt too many',
     caughtBy: 'JOB-10',
     breaks: onEveryJob((job) => ({ ...job, attemptsMax: job.attemptsMax + 1 })),
   },
   {
-    flaw: 'tries buried jobs again',
+    flaw: 'runs buried jobs again',
     caughtBy: 'JOB-11',
     breaks: (sound) => ({ bury: async (job, reason) => (await sound.retry(job, 0, reason)) !== 'lease_lost' }),
   },
   {
-    flaw: 'counts the attempt of a job given back',
+    flaw: 'counts the attempt of a job that is given back',
     caughtBy: 'JOB-12',
     breaks: (sound) => ({ giveBack: async (job) => (await sound.retry(job, 0, 'given back')) !== 'lease_lost' }),
   },
-  { flaw: 'knows no orders', caughtBy: 'JOB-13', breaks: onEveryJob(({ order: _order, ...job }) => job) },
+  { flaw: 'ignores orders', caughtBy: 'JOB-13', breaks: onEveryJob(({ order: _order, ...job }) => job) },
   {
-    flaw: 'takes orders for equal that differ only in case',
+    flaw: 'treats orders as equal that differ only in case',
     caughtBy: 'JOB-13',
     breaks: onEveryJob(({ order, ...job }) => (order === undefined ? job : { ...job, order: order.toLowerCase() })),
   },
-  { flaw: 'revives nothing', caughtBy: 'JOB-14', breaks: () => ({ revive: async () => true }) },
+  { flaw: 'does not revive jobs', caughtBy: 'JOB-14', breaks: () => ({ revive: async () => true }) },
   {
-    flaw: 'removes jobs that somebody has leased',
+    flaw: 'removes leased jobs',
     caughtBy: 'JOB-15',
     breaks: (sound) => {
       const held = new Map<string, LeasedJob>();

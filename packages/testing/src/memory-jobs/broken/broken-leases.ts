@@ -40,7 +40,7 @@ export const brokenLeases: readonly BrokenJobs[] = [
     breaks: onEveryJob(({ dueAtMs: _dueAtMs, ...job }) => job),
   },
   {
-    flaw: 'gives those who lease at once the same job',
+    flaw: 'gives concurrent leases the same job',
     caughtBy: 'JOB-5',
     breaks: (sound) => {
       let underWay: Promise<LeasedJob | null> | null = null;
@@ -65,14 +65,14 @@ export const brokenLeases: readonly BrokenJobs[] = [
     breaks: (sound) => ({ lease: (queue) => sound.lease(queue, JOB_LEASE_MS_MAX) }),
   },
   {
-    flaw: 'believes an old holder while there is no new one',
+    flaw: 'accepts an ended lease while there is no new one',
     caughtBy: 'JOB-7',
     breaks: (sound) => ({
       acknowledge: async (job) => (await sound.acknowledge(job)) || (await sound.remove(job.queue, job.id)),
     }),
   },
   {
-    flaw: 'believes whoever names a job that is leased, whatever the lease word',
+    flaw: 'accepts any lease of a leased job',
     caughtBy: 'JOB-7',
     breaks: (sound) => {
       const words = new Map<string, string>();
@@ -87,19 +87,19 @@ export const brokenLeases: readonly BrokenJobs[] = [
     },
   },
   {
-    flaw: 'gives more than it is asked for when it leases many',
+    flaw: 'leases more jobs than requested',
     caughtBy: 'JOB-39',
     breaks: (sound) => ({ leaseMany: (queue, leaseMs, jobsMax) => sound.leaseMany(queue, leaseMs, jobsMax + 1) }),
   },
   {
-    flaw: 'turns the order around when it leases many',
+    flaw: 'reverses the order when it leases many jobs',
     caughtBy: 'JOB-39',
     breaks: (sound) => ({
       leaseMany: async (queue, leaseMs, jobsMax) => [...(await sound.leaseMany(queue, leaseMs, jobsMax))].reverse(),
     }),
   },
   {
-    flaw: 'acknowledges many only as long as none was lost',
+    flaw: 'acknowledges none of many jobs if one lease is lost',
     caughtBy: 'JOB-40',
     breaks: (sound) => ({
       acknowledgeAll: async (_queue, jobs) => {
@@ -109,10 +109,10 @@ export const brokenLeases: readonly BrokenJobs[] = [
       },
     }),
   },
-  { flaw: 'renews no lease', caughtBy: 'JOB-8', breaks: () => ({ renew: async () => true }) },
+  { flaw: 'does not renew leases', caughtBy: 'JOB-8', breaks: () => ({ renew: async () => true }) },
 ];
 
-/** Changes every job on its way in. */
+/** Changes every job that is enqueued. */
 export function onEveryJob(change: (job: NewJob) => NewJob): (sound: Jobs) => Partial<Jobs> {
   return (sound) => ({
     enqueue: (queue, job) => sound.enqueue(queue, change(job)),

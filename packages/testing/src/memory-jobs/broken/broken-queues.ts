@@ -32,7 +32,7 @@ export const brokenQueues: readonly BrokenJobs[] = [
     }),
   },
   {
-    flaw: 'says that there is no other page',
+    flaw: 'reports that there is no next page',
     caughtBy: 'JOB-17',
     breaks: (sound) => ({
       inspect: async (queue, state, list) => ({ ...(await sound.inspect(queue, state, list)), next: null }),
@@ -50,7 +50,7 @@ export const brokenQueues: readonly BrokenJobs[] = [
     }),
   },
   {
-    flaw: 'is never late',
+    flaw: 'always reports no lateness',
     caughtBy: 'JOB-18',
     breaks: (sound) => ({ describe: async (queue) => ({ ...(await sound.describe(queue)), lagMs: 0 }) }),
   },
@@ -60,7 +60,7 @@ export const brokenQueues: readonly BrokenJobs[] = [
     breaks: (sound) => ({ queues: async () => [...(await sound.queues())].sort() }),
   },
   {
-    flaw: 'drops jobs for which there is no room',
+    flaw: 'drops jobs of a full queue',
     caughtBy: 'JOB-20',
     breaks: (sound) => ({
       enqueueAll: (queue, jobs) =>
@@ -70,9 +70,9 @@ export const brokenQueues: readonly BrokenJobs[] = [
         }),
     }),
   },
-  { flaw: 'tells those who watch nothing', caughtBy: 'JOB-21', breaks: () => ({ watch: () => () => undefined }) },
+  { flaw: 'does not notify watchers', caughtBy: 'JOB-21', breaks: () => ({ watch: () => () => undefined }) },
   {
-    flaw: 'retries a moment late',
+    flaw: 'retries one millisecond late',
     caughtBy: 'JOB-22',
     breaks: (sound) => ({ retry: (job, atMs, reason) => sound.retry(job, atMs + 1, reason) }),
   },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobsEngine } from '../../contracts/jobs/jobs-case.ts';
+import { runJobsCase } from '../../contracts/jobs/jobs-case.ts';
 import { jobsCases } from '../../contracts/jobs/jobs-cases.ts';
-import { runJobsCase } from '../../contracts/jobs/run-jobs-case.ts';
 import { openMemoryJobs } from '../open-memory-jobs.ts';
 import { type BrokenJobs, breakJobs } from './break-jobs.ts';
 import { brokenFailures } from './broken-failures.ts';
@@ -10,21 +10,21 @@ import { brokenQueues } from './broken-queues.ts';
 
 const brokenEngines: readonly BrokenJobs[] = [...brokenLeases, ...brokenFailures, ...brokenQueues];
 
-describe('the contract notices jobs of which the engine', () => {
+describe('bugs planted in an engine of jobs', () => {
   for (const broken of brokenEngines) {
-    it(`${broken.flaw}, by ${broken.caughtBy}`, async () => {
+    it(`${broken.caughtBy} finds an engine of jobs that ${broken.flaw}`, async () => {
       expect(await failures(broken)).not.toEqual([]);
     });
   }
 
-  it('breaks any rule that a memory engine can break', () => {
-    // Restarting is beyond a memory engine; those that can do it keep that rule.
+  it('there is a planted bug against every rule that a memory engine of jobs can break', () => {
+    // A memory engine cannot restart, so no bug is planted against that rule.
     const rules = new Set(jobsCases.map(({ rule }) => rule).filter((rule) => rule !== 'JOB-23'));
     expect(new Set(brokenEngines.map(({ caughtBy }) => caughtBy))).toEqual(rules);
   });
 });
 
-/** The titles of the cases of the rule that fail on the broken engine. */
+/** Returns the titles of the cases of the rule that fail on the broken engine. */
 async function failures(broken: BrokenJobs): Promise<string[]> {
   const engine: JobsEngine = {
     open: async (options) => ({ jobs: breakJobs(openMemoryJobs(options), broken), close: async () => undefined }),

@@ -11,21 +11,21 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'does not look at objects left alone',
+    flaw: 'ignores objects that a commit read but does not change',
     caughtBy: 'STORE-65',
     breaks: (store) => ({
       commit: ({ kept: _kept, ...commit }) => store.commit(commit),
     }),
   },
   {
-    flaw: 'does not look at the versions of guards',
+    flaw: 'ignores the versions of guards',
     caughtBy: 'STORE-67',
     breaks: (store) => ({
       commit: (commit) => store.commit({ ...commit, guards: commit.guards.map(({ kind, key }) => ({ kind, key })) }),
     }),
   },
   {
-    flaw: 'takes expectations of another life for its own',
+    flaw: 'accepts expectations from before a reset',
     caughtBy: 'STORE-66',
     breaks: (store) => ({
       commit: ({ seen: _seen, ...commit }) => store.commit(commit),
@@ -43,7 +43,7 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'lets the last of doubled ids win',
+    flaw: 'accepts the same id twice and keeps the last',
     caughtBy: 'STORE-6',
     breaks: (store) => ({
       commit: (commit) => {
@@ -78,7 +78,7 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'gives out seqs in the order of ids',
+    flaw: 'assigns seqs in the order of ids',
     caughtBy: 'STORE-11',
     breaks: (store) => ({
       commit: (commit) => {
@@ -88,7 +88,7 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'gives a seq to the deletion of what is not live',
+    flaw: 'assigns a seq to the deletion of a missing object',
     caughtBy: 'STORE-14',
     breaks: (store) => ({
       commit: async (commit) => {
@@ -144,7 +144,7 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'expects nothing of tombstones',
+    flaw: 'ignores expectations of tombstones',
     caughtBy: 'STORE-17',
     breaks: (store) => ({
       commit: async (commit) => {
@@ -160,7 +160,7 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'takes an expectation of 0 for none',
+    flaw: 'ignores an expectation of 0',
     caughtBy: 'STORE-17',
     breaks: (store) => ({
       commit: (commit) => {
@@ -170,7 +170,7 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'ignores the head expected',
+    flaw: 'ignores the expected head',
     caughtBy: 'STORE-18',
     breaks: (store) => ({ commit: ({ partition, changes, guards }) => store.commit({ partition, changes, guards }) }),
   },
@@ -185,12 +185,12 @@ export const brokenCommits: readonly BrokenStore[] = [
     breaks: (store) => ({ commit: (commit) => store.commit({ ...commit, guards: commit.guards.slice(0, 1) }) }),
   },
   {
-    flaw: 'names the last guard that is gone',
+    flaw: 'names the last missing guard',
     caughtBy: 'STORE-19',
     breaks: (store) => ({ commit: (commit) => store.commit({ ...commit, guards: [...commit.guards].reverse() }) }),
   },
   {
-    flaw: 'forgets tidemarks at every commit',
+    flaw: 'deletes tidemarks at every commit',
     caughtBy: 'STORE-52',
     breaks: (store) => ({
       commit: async (commit) => {
@@ -200,7 +200,7 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'drops the commits under way when it is closed',
+    flaw: 'drops running commits when it is closed',
     caughtBy: 'STORE-62',
     breaks: (store) => ({
       commit: async (commit) => {

@@ -26,7 +26,7 @@ export const brokenDocuments: readonly BrokenStore[] = [
     breaks: (store) => ({ writeDocument: (write) => store.writeDocument({ ...write, guards: [] }) }),
   },
   {
-    flaw: 'gives all parts whichever are asked for',
+    flaw: 'returns all parts whichever are requested',
     caughtBy: 'STORE-32',
     breaks: (store) => ({ readDocument: (key) => store.readDocument(key) }),
   },
@@ -51,7 +51,7 @@ export const brokenDocuments: readonly BrokenStore[] = [
     breaks: (store) => ({ writeDocument: (write) => store.writeDocument({ ...write, replace: true }) }),
   },
   {
-    flaw: 'counts only the units it gives',
+    flaw: 'counts only the units that it returns',
     caughtBy: 'STORE-35',
     breaks: (store) => ({
       readDocument: async (key, parts) => {
@@ -61,7 +61,7 @@ export const brokenDocuments: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'ignores the version expected of a document',
+    flaw: 'ignores the expected version of a document',
     caughtBy: 'STORE-36',
     breaks: (store) => ({
       writeDocument: ({ key, type, replace, parts, guards }) => {
@@ -100,7 +100,7 @@ export const brokenDocuments: readonly BrokenStore[] = [
     },
   },
   {
-    flaw: 'leaves the documents of a user who goes',
+    flaw: 'keeps the documents of an erased user',
     caughtBy: 'STORE-44',
     breaks: (store) => ({
       writeEntries: async (batch) => {

@@ -4,7 +4,7 @@ import type { BrokenStore } from './broken-store.ts';
 
 const ALL = 1_000_000;
 
-/** A store that erases something else than it was told to. */
+/** Returns a store that erases other things than requested. */
 function brokenErasure(change: (erase: Erasure) => Erasure): BrokenStore['breaks'] {
   return (store: Store) => ({
     writeEntries: (batch) => {
@@ -13,7 +13,7 @@ function brokenErasure(change: (erase: Erasure) => Erasure): BrokenStore['breaks
   });
 }
 
-/** A store that writes other entries than it was told to. */
+/** Returns a store that writes other entries than requested. */
 function brokenWrites(change: (write: EntryWrite) => EntryWrite): BrokenStore['breaks'] {
   return (store: Store) => ({
     writeEntries: (batch) => store.writeEntries({ ...batch, writes: batch.writes.map(change) }),
@@ -47,7 +47,7 @@ export const brokenEntries: readonly BrokenStore[] = [
     breaks: brokenWrites((write) => ({ ...write, value: write.value || null })),
   },
   {
-    flaw: 'counts the versions of a key anew after a deletion',
+    flaw: 'restarts the versions of a key after a deletion',
     caughtBy: 'STORE-39',
     breaks: (store) => {
       const versions = new Map<string, number>();
@@ -66,7 +66,7 @@ export const brokenEntries: readonly BrokenStore[] = [
     },
   },
   {
-    flaw: 'ignores the version expected of an entry',
+    flaw: 'ignores the expected version of an entry',
     caughtBy: 'STORE-40',
     breaks: brokenWrites(({ kind, key, value }) => ({ kind, key, value })),
   },
@@ -81,7 +81,7 @@ export const brokenEntries: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'orders entries by the parts of their keys run together',
+    flaw: 'orders entries by the joined parts of their keys',
     caughtBy: 'STORE-41',
     breaks: (store) => ({
       listEntries: async (list) => {
@@ -92,7 +92,7 @@ export const brokenEntries: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'takes a prefix for the beginning of a text',
+    flaw: 'treats a prefix as the beginning of a text',
     caughtBy: 'STORE-41',
     breaks: (store) => ({
       listEntries: async (list) => {
@@ -102,7 +102,7 @@ export const brokenEntries: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'lists the entry again after which the listing should go on',
+    flaw: 'lists the entry of the cursor again',
     caughtBy: 'STORE-41',
     breaks: (store) => ({
       listEntries: async (list) => {
@@ -143,7 +143,7 @@ export const brokenEntries: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'leaves what belongs to users',
+    flaw: 'keeps the data of erased users',
     caughtBy: 'STORE-44',
     breaks: brokenErasure(({ clients = [], sources = [] }) => ({ clients, sources })),
   },
@@ -153,17 +153,17 @@ export const brokenEntries: readonly BrokenStore[] = [
     breaks: brokenErasure((erase) => ({ ...erase, clients: [...(erase.clients ?? []), ...(erase.users ?? [])] })),
   },
   {
-    flaw: 'leaves what belongs to clients',
+    flaw: 'keeps the data of erased clients',
     caughtBy: 'STORE-45',
     breaks: brokenErasure(({ users = [], sources = [] }) => ({ users, sources })),
   },
   {
-    flaw: 'leaves what belongs to sources',
+    flaw: 'keeps the data of erased sources',
     caughtBy: 'STORE-46',
     breaks: brokenErasure(({ users = [], clients = [] }) => ({ users, clients })),
   },
   {
-    flaw: 'takes shared data along with a user',
+    flaw: 'erases shared data with a user',
     caughtBy: 'STORE-47',
     breaks: brokenErasure((erase) => (erase.users === undefined ? erase : { ...erase, sources: ['Order'] })),
   },

@@ -9,7 +9,7 @@ import {
 } from '@tidemark/core';
 import type { BrokenStore } from './broken-store.ts';
 
-/** A store that changes either the range asked for or the slice given. */
+/** Returns a store that changes the requested range or the returned slice. */
 function brokenSlice(
   change: (slice: JournalSlice, range: JournalRange) => JournalSlice,
   ask: (range: JournalRange) => JournalRange = (range) => range,
@@ -23,7 +23,7 @@ const asItIs = (slice: JournalSlice) => slice;
 
 export const brokenJournals: readonly BrokenStore[] = [
   {
-    flaw: 'joins records without what stands between them',
+    flaw: 'joins records without separators',
     caughtBy: 'STORE-74',
     breaks: (store) => ({
       readJoined: async (key, range) => {
@@ -33,21 +33,21 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'joins more than there is room for',
+    flaw: 'joins more records than fit',
     caughtBy: 'STORE-74',
     breaks: (store) => ({
       readJoined: (key, range) => store.readJoined(key, { ...range, entriesMax: range.entriesMax + 1 }),
     }),
   },
   {
-    flaw: 'says of everything that no line feed stands in it',
+    flaw: 'reports for every record that it contains no line feed',
     caughtBy: 'STORE-74',
     breaks: (store) => ({
       readJoined: async (key, range) => ({ ...(await store.readJoined(key, range)), isOneLine: true }),
     }),
   },
   {
-    flaw: 'answers with a state from a later moment',
+    flaw: 'returns a state of a later time',
     caughtBy: 'STORE-5',
     breaks: (store) => ({
       readJournal: async (key, range) => {
@@ -58,7 +58,7 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'leaves an object at its old place too',
+    flaw: 'keeps an object at its old seq as well',
     caughtBy: 'STORE-12',
     breaks: brokenSlice((slice) => ({ ...slice, records: [...slice.records.slice(-1), ...slice.records] })),
   },
@@ -76,17 +76,17 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'begins at the seq given instead of after it',
+    flaw: 'begins at the given seq instead of after it',
     caughtBy: 'STORE-22',
     breaks: brokenSlice(asItIs, (range) => ({ ...range, after: Math.max(0, range.after - 1) })),
   },
   {
-    flaw: 'gives one entry too many',
+    flaw: 'returns one entry too many',
     caughtBy: 'STORE-23',
     breaks: brokenSlice(asItIs, (range) => ({ ...range, entriesMax: range.entriesMax + 1 })),
   },
   {
-    flaw: 'gives entries without looking at their units',
+    flaw: 'ignores the units of entries',
     caughtBy: 'STORE-24',
     breaks: brokenSlice(asItIs, (range) => ({ ...range, unitsMax: Number.MAX_SAFE_INTEGER })),
   },
@@ -96,7 +96,7 @@ export const brokenJournals: readonly BrokenStore[] = [
     breaks: brokenSlice(asItIs, (range) => ({ ...range, unitsMax: range.unitsMax - 1 })),
   },
   {
-    flaw: 'gives nothing when the first entry is too heavy',
+    flaw: 'returns nothing when the first entry is too large',
     caughtBy: 'STORE-24',
     breaks: brokenSlice((slice, { after, unitsMax }) => {
       const heavy = [...slice.records, ...slice.tombstones].join('').length > unitsMax;
@@ -104,7 +104,7 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'gives all tombstones',
+    flaw: 'returns all tombstones',
     caughtBy: 'STORE-25',
     breaks: brokenSlice(asItIs, (range) => ({ ...range, tombstonesAfter: 0 })),
   },
@@ -121,7 +121,7 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'says that it came one seq further than it did',
+    flaw: 'reports one seq more than it read',
     caughtBy: 'STORE-27',
     breaks: brokenSlice((slice) => ({ ...slice, upTo: Math.min(slice.upTo + 1, slice.state.head) })),
   },
@@ -134,7 +134,7 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'trims the tombstone after the seq given as well',
+    flaw: 'also trims the tombstone after the given seq',
     caughtBy: 'STORE-28',
     breaks: (store) => ({ trim: (key, upTo) => store.trim(key, upTo + 1) }),
   },
@@ -149,7 +149,7 @@ export const brokenJournals: readonly BrokenStore[] = [
     breaks: (store) => ({ trim: async (key, upTo) => ({ ...(await store.trim(key, upTo)), floor: upTo }) }),
   },
   {
-    flaw: 'remembers in the index what it trimmed',
+    flaw: 'keeps trimmed tombstones in the index',
     caughtBy: 'STORE-31',
     breaks: (store) => {
       const seen = new Map<string, StoredObject>();

@@ -28,7 +28,7 @@ export const brokenNotes: readonly BrokenStore[] = [
     breaks: (store) => ({ listTidemarks: (key, list) => store.listTidemarks(key, { ...list, limit: 1_000 }) }),
   },
   {
-    flaw: 'keeps tidemarks for partitions never written to',
+    flaw: 'keeps tidemarks for partitions without any write',
     caughtBy: 'STORE-51',
     breaks: () => {
       const marks = new Map<string, DeviceTidemark>();
@@ -53,7 +53,7 @@ export const brokenNotes: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'ignores what is expected of a note',
+    flaw: 'ignores expectations of notes',
     caughtBy: 'STORE-69',
     breaks: (store) => ({
       commit: ({ notes, ...commit }) => {
@@ -79,7 +79,7 @@ export const brokenNotes: readonly BrokenStore[] = [
     breaks: (store) => ({ listNotes: (key, client, { kind, limit }) => store.listNotes(key, client, { kind, limit }) }),
   },
   {
-    flaw: 'never forgets a note that has ended',
+    flaw: 'never removes expired notes',
     caughtBy: 'STORE-72',
     breaks: (store) => ({
       commit: ({ notes, ...commit }) =>
@@ -87,7 +87,7 @@ export const brokenNotes: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'leaves the notes of a device behind',
+    flaw: 'keeps the notes of an erased device',
     caughtBy: 'STORE-73',
     breaks: (store) => {
       const hidden = (client: string) => `hidden ${client}`;
@@ -110,7 +110,7 @@ export const brokenNotes: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'begins extremes at zero',
+    flaw: 'starts minimum and maximum at zero',
     caughtBy: 'STORE-53',
     breaks: (store) => ({
       readStats: async (metric, from, limit) => {
@@ -120,7 +120,7 @@ export const brokenNotes: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'answers the newest rows newest first',
+    flaw: 'returns the newest rows newest first',
     caughtBy: 'STORE-54',
     breaks: (store) => ({
       readStats: async (metric, from, limit) => {
@@ -140,12 +140,12 @@ export const brokenNotes: readonly BrokenStore[] = [
     breaks: (store) => ({ statNames: async () => [...(await store.statNames())].sort() }),
   },
   {
-    flaw: 'forgets the rows of the time given too',
+    flaw: 'also trims the rows of the given time',
     caughtBy: 'STORE-56',
     breaks: (store) => ({ trimStats: (beforeS) => store.trimStats(beforeS + 1) }),
   },
   {
-    flaw: 'forgets all old rows in one call',
+    flaw: 'trims all old rows in one call',
     caughtBy: 'STORE-56',
     breaks: (store) => ({
       trimStats: async (beforeS) => {

@@ -14,7 +14,7 @@ export const brokenPartitions: readonly BrokenStore[] = [
     },
   },
   {
-    flaw: 'takes ids for equal that differ only in normalisation',
+    flaw: 'treats ids as equal that differ only in normalisation',
     caughtBy: 'STORE-1',
     breaks: (store) => ({
       readObjects: (key, ids) =>
@@ -36,7 +36,7 @@ export const brokenPartitions: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'takes an empty record for a tombstone',
+    flaw: 'treats an empty record as a tombstone',
     caughtBy: 'STORE-2',
     breaks: (store) => ({
       readObjects: async (key, ids) => {
@@ -49,7 +49,7 @@ export const brokenPartitions: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'knows no epoch for a partition never written to',
+    flaw: 'has no epoch for a partition without any write',
     caughtBy: 'STORE-9',
     breaks: (store) => ({
       partition: async (key) => {
@@ -69,7 +69,7 @@ export const brokenPartitions: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'lists the partition again after which the listing should go on',
+    flaw: 'lists the partition of the cursor again',
     caughtBy: 'STORE-21',
     breaks: (store) => ({
       partitions: async ({ after, limit }) => {
@@ -84,7 +84,7 @@ export const brokenPartitions: readonly BrokenStore[] = [
     breaks: (store) => ({ partitions: (list) => store.partitions({ ...list, limit: 1_000 }) }),
   },
   {
-    flaw: 'ends a listing when the partition it should go on after is gone',
+    flaw: 'ends a listing when the partition of the cursor is deleted',
     caughtBy: 'STORE-21',
     breaks: (store) => ({
       partitions: async (list) => {
@@ -94,7 +94,7 @@ export const brokenPartitions: readonly BrokenStore[] = [
     }),
   },
   {
-    flaw: 'gives a partition made again its old epoch',
+    flaw: 'gives a recreated partition its old epoch',
     caughtBy: 'STORE-48',
     breaks: (store) => {
       const epochs = new Map<string, string>();

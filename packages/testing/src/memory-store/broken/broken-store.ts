@@ -1,11 +1,11 @@
 import type { Store } from '@tidemark/core';
 
-/** A planted bug. The contract is worth something only if every one of them makes it fail. */
+/** A planted bug, which the contract must find. */
 export interface BrokenStore {
   readonly flaw: string;
-  /** The rule whose cases must notice. */
+  /** The rule whose cases must fail. */
   readonly caughtBy: string;
-  /** The calls that are done wrongly; all others go to the sound store. */
+  /** The broken calls; all others go to the correct store. */
   readonly breaks: (sound: Store) => Partial<Store>;
 }
 

@@ -9,18 +9,18 @@ import type {
   Piece,
   StatRow,
 } from '@tidemark/core';
-import { tupleKey } from './tuple-key.ts';
+import { tupleKey } from './tuples.ts';
 
 /** Everything a store holds between two resets. Every map is keyed by `tupleKey` unless it says otherwise. */
-export interface MemoryLife {
+export interface MemoryData {
   readonly epoch: string;
   readonly partitions: Map<string, MemoryPartition>;
   readonly documents: Map<string, MemoryDocument>;
   readonly entries: Map<string, MemoryEntry>;
   readonly notes: Map<string, MemoryNote>;
-  /** Metric → begin of the step → row. */
+  /** Metric → start of the step → row. */
   readonly stats: Map<string, Map<number, StatRow>>;
-  /** Queues and jobs that came from elsewhere, as they came: this store runs none. */
+  /** Imported queues and jobs, unchanged: this store runs none. */
   readonly carriedJobs: Piece[];
 }
 
@@ -32,9 +32,9 @@ export interface MemoryPartition {
   floor: number;
   size: number;
   checksum: number;
-  /** Object id → where it stands. */
+  /** Object id → its seq. */
   readonly index: Map<string, IndexEntry>;
-  /** Seq → what stands there. A map keeps the order of insertion, and seqs only grow: iterating is ascending. */
+  /** Seq → entry. Iteration is ascending, because a map keeps the order of insertion and seqs only grow. */
   readonly journal: Map<number, JournalEntry>;
   /** By client. */
   readonly tidemarks: Map<string, DeviceTidemark>;
@@ -73,14 +73,14 @@ export interface MemoryEntry {
   readonly version: number;
 }
 
-export function newLife(epoch: string): MemoryLife {
+export function newData(epoch: string): MemoryData {
   const maps = { partitions: new Map(), documents: new Map(), entries: new Map(), notes: new Map(), stats: new Map() };
   return { epoch, ...maps, carriedJobs: [] };
 }
 
-/** The partition as it stands, or an empty one that nobody keeps: reading never writes. */
-export function partitionOf(life: MemoryLife, key: PartitionKey): MemoryPartition {
-  return life.partitions.get(tupleKey(key.source, key.user)) ?? newPartition(key, life.epoch);
+/** Returns the partition, or an empty one that is not stored: reading never writes. */
+export function partitionOf(data: MemoryData, key: PartitionKey): MemoryPartition {
+  return data.partitions.get(tupleKey(key.source, key.user)) ?? newPartition(key, data.epoch);
 }
 
 export function newPartition(key: PartitionKey, epoch: string): MemoryPartition {

@@ -13,3 +13,8 @@ export function compareTuples(left: readonly string[], right: readonly string[])
 export function compareUtf8(left: string, right: string): number {
   return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
+
+/** Returns a tuple as one text for a `Map`. JSON quotes every part, so different tuples give different texts. */
+export function tupleKey(...parts: readonly (string | null)[]): string {
+  return JSON.stringify(parts);
+}

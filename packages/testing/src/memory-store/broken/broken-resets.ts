@@ -1,8 +1,8 @@
 import type { Finding, StatRow, Store } from '@tidemark/core';
 import type { BrokenStore } from './broken-store.ts';
 
-export const brokenLives: readonly BrokenStore[] = [
-  { flaw: 'goes on after it was closed', caughtBy: 'STORE-8', breaks: () => ({ close: async () => undefined }) },
+export const brokenResets: readonly BrokenStore[] = [
+  { flaw: 'works after it was closed', caughtBy: 'STORE-8', breaks: () => ({ close: async () => undefined }) },
   {
     flaw: 'keeps no entries when it is reset',
     caughtBy: 'STORE-57',
@@ -41,7 +41,7 @@ export const brokenLives: readonly BrokenStore[] = [
     },
   },
   {
-    flaw: 'raises false alarms',
+    flaw: 'reports false findings',
     caughtBy: 'STORE-60',
     breaks: () => ({ verify: () => findings({ partition: null, problem: 'orphan', detail: 'a shadow' }) }),
   },

@@ -1,7 +1,18 @@
-import { text } from '@tidemark/protocol/annotated';
-import { type TSchema, Type } from 'typebox';
-import { NamedSchemas } from '../http/named-schemas.ts';
-import { BACKEND_CALLS, type BackendCallContract } from './backend-contract.ts';
+/** A call to a backend, with the schemas of its request and answer. */
+export interface BackendCallContract {
+  readonly summary: string;
+  readonly description: string;
+  readonly request: object;
+  readonly answer: object;
+  /** What answers other than 2xx mean. */
+  readonly refusals: Readonly<Record<string, string>>;
+}
+
+/** Moves schemas with a title to the components of a document. */
+interface SchemaExtractor {
+  readonly all: object;
+  extract(value: unknown): unknown;
+}
 
 const HEADERS = [
   {
@@ -17,23 +28,29 @@ const HEADERS = [
   },
 ] as const;
 
-/** RFC 9457, as far as it is looked at. */
-const Problem = Type.Object(
-  {
-    detail: Type.Optional(text('Why, for the people at the device; 500 characters of it are told.', 'out of stock')),
-    code: Type.Optional(
-      text(
+/** The members of RFC 9457 that Tidemark reads. */
+const Problem = {
+  type: 'object',
+  properties: {
+    detail: {
+      type: 'string',
+      description: 'Why, for the people at the device; 500 characters of it are told.',
+      examples: ['out of stock'],
+    },
+    code: {
+      type: 'string',
+      description:
         'Only codes about signatures are looked at: `signature_missing`, `signature_invalid`, `timestamp_out_of_range`.',
-        'rejected',
-      ),
-    ),
+      examples: ['rejected'],
+    },
   },
-  { title: 'Problem', description: 'Why the call was refused.' },
-);
+  title: 'Problem',
+  description: 'Why the call was refused.',
+};
 
 const PROBLEM = { 'application/problem+json': { schema: Problem }, 'application/json': { schema: Problem } };
 
-/** What these mean whatever was called. The contract of a call says what its other answers mean. */
+/** Refusals with the same meaning for every call. */
 const SHARED_REFUSALS: Readonly<Record<string, string>> = {
   '401': 'The backend does not accept the signature: the call is repeated later.',
   '408': 'The call is repeated later, not before `Retry-After`.',
@@ -41,10 +58,12 @@ const SHARED_REFUSALS: Readonly<Record<string, string>> = {
   '429': 'The call is repeated later, not before `Retry-After`.',
 };
 
-/** The calls a backend answers, as an OpenAPI 3.1 document. docs/backend-openapi.json is this, as text. */
-export function backendDescription(): object {
-  const schemas = new NamedSchemas();
-  const calls = Object.entries(BACKEND_CALLS).map(([call, contract]) => [`/${call}`, pathOf(call, contract)]);
+/** Describes the calls to a backend as an OpenAPI 3.1 document. docs/backend-openapi.json is the result as text. */
+export function backendDescription(
+  contracts: Readonly<Record<string, BackendCallContract>>,
+  schemas: SchemaExtractor,
+): object {
+  const calls = Object.entries(contracts).map(([call, contract]) => [`/${call}`, pathOf(call, contract)]);
   return {
     openapi: '3.1.0',
     info: {
@@ -88,8 +107,8 @@ function pathOf(call: string, { summary, description, request, answer, refusals 
     status,
     { description: meaning, content: PROBLEM },
   ]);
-  // A later version may send more: whoever reads strictly by this document must not refuse it.
-  const { additionalProperties: _, ...open } = request as TSchema & { readonly additionalProperties?: unknown };
+  // A later version may send more members, which strict readers of this document must not refuse.
+  const { additionalProperties: _, ...open } = request as { readonly additionalProperties?: unknown };
   return {
     post: {
       operationId: call,

@@ -4,7 +4,7 @@ import { segment } from './requests.ts';
 const PAGE = 10_000;
 
 /** Deletes the users, sources and tokens of this run. Server documents stay: no route deletes one. */
-export async function clearAway(server: ServerUnderTest): Promise<void> {
+export async function cleanUp(server: ServerUnderTest): Promise<void> {
   const isOurs = (name: unknown) => typeof name === 'string' && name.startsWith(server.word);
   const users = (await call(server, 'GET', `/rc/v1/users?after=${server.word}&limit=${PAGE}`)) as readonly string[];
   for (const login of users.filter(isOurs)) await call(server, 'DELETE', `/rc/v1/users/${segment(login)}`);

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import type { EntryRef, Finding, Store } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import { bury, put, readRecord } from './change.ts';
-import { committed, ORDERS } from './committed.ts';
+import { put, readRecord, remove } from './change.ts';
 import { observeStore } from './observe-store.ts';
 import { POPULATED_PARTITIONS, populateStore, statRow, tidemark } from './populate-store.ts';
+import { committed, ORDERS, WHOLE } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
-import { WHOLE } from './whole-journal.ts';
 
 const KEPT: readonly EntryRef[] = [
   { kind: 'user', key: ['ann'] },
@@ -15,9 +14,9 @@ const KEPT: readonly EntryRef[] = [
 ];
 const NOTE = { scope: { kind: 'server' }, name: 'note' } as const;
 
-/** Reset, and the end. */
-export const lifeCases: readonly StoreCase[] = [
-  storeCase('[STORE-57] a reset leaves exactly the entries named', async ({ store }) => {
+/** Cases about reset and close. */
+export const resetCases: readonly StoreCase[] = [
+  storeCase('[STORE-57] a reset keeps exactly the named entries', async ({ store }) => {
     await populateStore(store);
     const kept = await Promise.all(KEPT.map(async (ref) => [ref.kind, [await store.readEntry(ref)]] as const));
     const missing = { kind: 'user', key: ['nobody'] } as const;
@@ -33,7 +32,7 @@ export const lifeCases: readonly StoreCase[] = [
     }
     assert.equal(await store.readDocument(NOTE), null);
   }),
-  storeCase('[STORE-57] a reset that keeps nothing leaves nothing, and the store goes on', async ({ store }) => {
+  storeCase('[STORE-57] a reset that keeps nothing empties the store, which stays usable', async ({ store }) => {
     await populateStore(store);
     const before = await observeStore(store);
     await store.reset([]);
@@ -48,7 +47,7 @@ export const lifeCases: readonly StoreCase[] = [
     );
     assert.deepEqual(after.stats, before.stats);
   }),
-  storeCase('[STORE-58] a reset begins a new life: all epochs are new', async ({ store }) => {
+  storeCase('[STORE-58] a reset changes all epochs', async ({ store }) => {
     const epochs: string[] = [];
     for (let round = 0; round < 3; round++) {
       epochs.push(await store.epoch());
@@ -69,7 +68,7 @@ export const lifeCases: readonly StoreCase[] = [
       );
     }
   }),
-  storeCase('[STORE-62] closing finishes the writes under way', async ({ store }) => {
+  storeCase('[STORE-62] close finishes running writes', async ({ store }) => {
     const parts = new Map([['0', 'v']]);
     const writing = Promise.all([
       ...Array.from({ length: 20 }, (_, number) => committed(store, [put(`${number}`)])),
@@ -81,7 +80,7 @@ export const lifeCases: readonly StoreCase[] = [
     assert.equal(new Set(heads).size, 20);
     assert.deepEqual(written.slice(20), [{ status: 'written' }, { status: 'written' }]);
   }),
-  storeCase('[STORE-64] an engine has a name and says how durable it is', async ({ store }) => {
+  storeCase('[STORE-64] an engine reports its name and its durability', async ({ store }) => {
     assert.notEqual(store.engine.name, '');
     assert.ok(['durable', 'buffered', 'memory'].includes(store.engine.durability));
   }),
@@ -95,7 +94,7 @@ function everyCall(store: Store): Readonly<Record<string, () => Promise<unknown>
     size: () => store.size(ORDERS),
     readObjects: () => store.readObjects(ORDERS, ['1']),
     readJournal: () => store.readJournal(ORDERS, WHOLE),
-    commit: () => store.commit({ partition: ORDERS, changes: [put('1'), bury('2')], guards: [] }),
+    commit: () => store.commit({ partition: ORDERS, changes: [put('1'), remove('2')], guards: [] }),
     trim: () => store.trim(ORDERS, 1),
     partitions: () => store.partitions({ limit: 1 }),
     readDocument: () => store.readDocument(NOTE),

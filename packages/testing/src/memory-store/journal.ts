@@ -1,6 +1,5 @@
-import type { JournalRange, JournalSlice } from '@tidemark/core';
-import type { JournalEntry, MemoryPartition } from './memory-life.ts';
-import { stateOf } from './state-of.ts';
+import type { JournalRange, JournalSlice, PartitionState } from '@tidemark/core';
+import type { JournalEntry, MemoryPartition } from './memory-data.ts';
 
 export function sliceJournal(partition: MemoryPartition, range: JournalRange): JournalSlice {
   if (!(range.entriesMax >= 1)) throw new Error('a slice must have room for one entry');
@@ -31,4 +30,28 @@ function* standingIn(partition: MemoryPartition, range: JournalRange): Iterable<
   for (const [seq, entry] of partition.journal) {
     if (seq > (entry.record === null ? tombstonesAfter : range.after)) yield [seq, entry];
   }
+}
+
+/** Removes at most `tombstonesMax` tombstones up to `upTo`; the floor rises to just below the first one left. */
+export function trimGraves(partition: MemoryPartition, upTo: number, tombstonesMax: number): void {
+  const goal = Math.min(upTo, partition.head);
+  let reached = goal;
+  let forgotten = 0;
+  for (const [seq, { id, record }] of partition.journal) {
+    if (seq > goal) break;
+    if (record !== null) continue;
+    if (forgotten === tombstonesMax) {
+      reached = seq - 1;
+      break;
+    }
+    partition.journal.delete(seq);
+    partition.index.delete(id);
+    forgotten += 1;
+  }
+  partition.floor = Math.max(partition.floor, reached);
+}
+
+export function stateOf({ epoch, earlier, head, floor, size, checksum }: MemoryPartition): PartitionState {
+  const state = { epoch, head, floor, size, checksum };
+  return earlier === undefined ? state : { ...state, earlier };
 }

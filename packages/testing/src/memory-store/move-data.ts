@@ -1,21 +1,21 @@
 import { compareKeys, type EntryKind, type Piece, pieceKey, type RecordReader } from '@tidemark/core';
-import { type MemoryLife, type MemoryPartition, newPartition, partitionOf } from './memory-life.ts';
-import { documentPlace } from './read-document.ts';
+import { documentMapKey } from './documents.ts';
+import { stateOf } from './journal.ts';
+import { type MemoryData, type MemoryPartition, newPartition, partitionOf } from './memory-data.ts';
 import { addStatRow } from './stat-rows.ts';
-import { stateOf } from './state-of.ts';
-import { tupleKey } from './tuple-key.ts';
+import { tupleKey } from './tuples.ts';
 
-/** Everything at once, put in order afterwards. */
-export function exportLife(life: MemoryLife, reader: RecordReader): Piece[] {
+/** Collects everything at once and sorts it. */
+export function exportData(data: MemoryData, reader: RecordReader): Piece[] {
   const pieces = [
-    ...[...life.entries.values()].map(
+    ...[...data.entries.values()].map(
       ({ kind, key, value, version }): Piece => ({ what: 'entry', key: [kind, ...key], value, version }),
     ),
-    ...[...life.partitions.values()].flatMap((partition) => partitionPieces(partition, reader)),
-    ...[...life.notes.values()].map(notePiece),
-    ...documentPieces(life),
-    ...[...life.stats.values()].flatMap((steps) => [...steps.values()].map((row): Piece => ({ what: 'stat', row }))),
-    ...life.carriedJobs,
+    ...[...data.partitions.values()].flatMap((partition) => partitionPieces(partition, reader)),
+    ...[...data.notes.values()].map(notePiece),
+    ...documentPieces(data),
+    ...[...data.stats.values()].flatMap((steps) => [...steps.values()].map((row): Piece => ({ what: 'stat', row }))),
+    ...data.carriedJobs,
   ];
   return pieces.sort((left, right) => compareKeys(pieceKey(left), pieceKey(right)));
 }
@@ -37,10 +37,10 @@ function notePiece({ partition, client, kind, key, text, endsAtMs }: MemoryNoteL
   return { what: 'note', partition, client, note: { kind, key, text }, endsAtMs: ends };
 }
 
-type MemoryNoteLike = MemoryLife['notes'] extends Map<string, infer Note> ? Note : never;
+type MemoryNoteLike = MemoryData['notes'] extends Map<string, infer Note> ? Note : never;
 
-function documentPieces(life: MemoryLife): Piece[] {
-  return [...life.documents.values()].flatMap(({ scope, name, type, version, parts }): Piece[] => {
+function documentPieces(data: MemoryData): Piece[] {
+  return [...data.documents.values()].flatMap(({ scope, name, type, version, parts }): Piece[] => {
     const key = { scope, name };
     const units = [...parts.values()].reduce((sum, text) => sum + text.length, 0);
     return [
@@ -50,54 +50,54 @@ function documentPieces(life: MemoryLife): Piece[] {
   });
 }
 
-export function importPiece(life: MemoryLife, piece: Piece): void {
+export function importPiece(data: MemoryData, piece: Piece): void {
   switch (piece.what) {
     case 'entry': {
       const [kind = '', ...key] = piece.key;
       const { value, version } = piece;
-      life.entries.set(tupleKey(kind, ...key), { kind: kind as EntryKind, key, value, version });
+      data.entries.set(tupleKey(kind, ...key), { kind: kind as EntryKind, key, value, version });
       break;
     }
     case 'partition': {
       const { epoch, earlier, ...numbers } = piece.state;
       const partition = { ...newPartition(piece.partition, epoch), ...(earlier === undefined ? {} : { earlier }) };
-      life.partitions.set(placeOf(piece), Object.assign(partition, numbers));
+      data.partitions.set(mapKeyOf(piece), Object.assign(partition, numbers));
       break;
     }
     case 'record':
     case 'grave':
-      importJournal(partitionOf(life, piece.partition), piece);
+      importJournal(partitionOf(data, piece.partition), piece);
       break;
     case 'tidemark':
-      partitionOf(life, piece.partition).tidemarks.set(piece.mark.client, piece.mark);
+      partitionOf(data, piece.partition).tidemarks.set(piece.mark.client, piece.mark);
       break;
     case 'note': {
       const { partition, client, note, endsAtMs } = piece;
-      const place = tupleKey(partition.source, partition.user, client, note.kind, note.key);
-      life.notes.set(place, { ...note, partition, client, endsAtMs: endsAtMs ?? Number.POSITIVE_INFINITY });
+      const mapKey = tupleKey(partition.source, partition.user, client, note.kind, note.key);
+      data.notes.set(mapKey, { ...note, partition, client, endsAtMs: endsAtMs ?? Number.POSITIVE_INFINITY });
       break;
     }
     case 'document': {
       const { key, type, version } = piece;
-      life.documents.set(documentPlace(key), { ...key, type, version, parts: new Map() });
+      data.documents.set(documentMapKey(key), { ...key, type, version, parts: new Map() });
       break;
     }
     case 'part': {
-      const document = life.documents.get(documentPlace(piece.key));
+      const document = data.documents.get(documentMapKey(piece.key));
       if (document === undefined) throw new Error('a part came before its document');
-      // It was made by this import, and nobody has seen it yet.
+      // This import created it, and nobody has read it yet.
       (document.parts as Map<string, string>).set(piece.part, piece.text);
       break;
     }
     case 'stat':
-      addStatRow(life.stats, piece.row);
+      addStatRow(data.stats, piece.row);
       break;
     default:
-      life.carriedJobs.push(piece);
+      data.carriedJobs.push(piece);
   }
 }
 
-function placeOf({ partition: { source, user } }: Extract<Piece, { readonly what: 'partition' }>): string {
+function mapKeyOf({ partition: { source, user } }: Extract<Piece, { readonly what: 'partition' }>): string {
   return tupleKey(source, user);
 }
 

@@ -1,0 +1,49 @@
+import type { DocumentScope, Erasure, PartitionKey } from '@tidemark/core';
+import type { MemoryData } from './memory-data.ts';
+import { compareTuples } from './tuples.ts';
+
+interface PartitionList {
+  readonly after?: PartitionKey;
+  readonly limit: number;
+}
+
+/** Ordered by source, then by user; the shared partition of a source comes first. */
+export function listPartitions(data: MemoryData, { after, limit }: PartitionList): PartitionKey[] {
+  return [...data.partitions.values()]
+    .map(({ key }) => key)
+    .sort(compareKeys)
+    .filter((key) => after === undefined || compareKeys(key, after) > 0)
+    .slice(0, limit);
+}
+
+function compareKeys(left: PartitionKey, right: PartitionKey): number {
+  return compareTuples(tupleOf(left), tupleOf(right));
+}
+
+function tupleOf({ source, user }: PartitionKey): readonly string[] {
+  return user === null ? [source] : [source, user];
+}
+
+export function eraseFrom(data: MemoryData, erasure: Erasure): void {
+  const users = new Set<string | null>(erasure.users);
+  const sources = new Set(erasure.sources);
+  const clients = new Set(erasure.clients);
+  const isErased = ({ source, user }: PartitionKey) => users.has(user) || sources.has(source);
+  deleteWhere(data.partitions, ({ key }) => isErased(key));
+  deleteWhere(data.documents, ({ scope }) => isErasedScope(scope, erasure));
+  deleteWhere(data.notes, ({ partition, client }) => isErased(partition) || clients.has(client));
+  for (const { tidemarks } of data.partitions.values()) {
+    for (const client of clients) tidemarks.delete(client);
+  }
+}
+
+function deleteWhere<T>(map: Map<string, T>, isErased: (value: T) => boolean): void {
+  for (const [key, value] of map) if (isErased(value)) map.delete(key);
+}
+
+function isErasedScope(scope: DocumentScope, { users = [], clients = [], sources = [] }: Erasure): boolean {
+  if (scope.kind === 'server') return false;
+  if (sources.includes(scope.source)) return true;
+  if (scope.kind === 'user') return users.includes(scope.user);
+  return scope.kind === 'client' && clients.includes(scope.client);
+}
