@@ -33,7 +33,7 @@ it('a process that confirms its steps before it performs them fails within a few
   expect(problems).not.toEqual([]);
 });
 
-describe('what the check of jobs reports', () => {
+describe('the check of jobs', () => {
   const ENQUEUED: readonly Line[] = [
     { say: 'enqueue', names: ['a 0', 'a 1'] },
     { say: 'enqueued', names: ['a 0', 'a 1'] },
@@ -70,7 +70,7 @@ describe('what the check of jobs reports', () => {
       ['a 0'],
       [expect.stringContaining('only a 0')],
     ],
-  ])('%s', (_what, lines, left, problems) => {
+  ])('the check of jobs reports %s', (_what, lines, left, problems) => {
     const history = new JobsHistory();
     for (const line of lines) history.add(line);
     history.finish(left);

@@ -52,40 +52,40 @@ async function rulesBroken(): Promise<string[]> {
   return [...new Set(problems.map(({ rule }) => rule))].sort();
 }
 
-describe('what the check of a store reports', () => {
-  it('nothing, when nothing is wrong', async () => {
+describe('the check of a store', () => {
+  it('the check of a store reports nothing when nothing is wrong', async () => {
     begin({ kind: 'push_objects', target: 'own', objects: MANY });
     expect(await rulesBroken()).toEqual([]);
     expect(await rulesBroken()).toEqual([]);
   });
 
-  it('nothing, when a running operation was applied', async () => {
+  it('the check of a store reports nothing when a running operation was applied', async () => {
     const operation: Operation = { kind: 'push_objects', target: 'own', objects: MANY };
     begin(operation);
     await performOperation(tidemark, WRITER, operation);
     expect(await rulesBroken()).toEqual([]);
   });
 
-  it('an acknowledged operation that was never performed', async () => {
+  it('the check of a store reports an acknowledged operation that was never performed', async () => {
     begin({ kind: 'push_objects', target: 'own', objects: { ...FEW, first: 10 } });
     world.add({ say: 'done', writer: WRITER, answer: { kind: 'done' } });
     expect(await rulesBroken()).toEqual(['CRASH-1']);
   });
 
-  it('an object that was deleted without a write', async () => {
+  it('the check of a store reports an object that was deleted without a write', async () => {
     expect(await rulesBroken()).toEqual([]);
     const changes = [{ id: 'w1-0', record: null, checksum: 0 }];
     await tidemark.store.commit({ partition: partitionOf(WRITER, 'own'), changes, guards: [] });
     expect(await rulesBroken()).toEqual(['CRASH-3']);
   });
 
-  it('a record that was replaced without its checksum', async () => {
+  it('the check of a store reports a record that was replaced without its checksum', async () => {
     const changes = [{ id: 'w1-0', record: '"w1-0":{"a":"forged"}', checksum: 5 }];
     await tidemark.store.commit({ partition: partitionOf(WRITER, 'own'), changes, guards: [] });
     expect(await rulesBroken()).toEqual(['CRASH-1', 'CRASH-4']);
   });
 
-  it('a batch of which only a part was written', async () => {
+  it('the check of a store reports a batch of which only a part was written', async () => {
     begin({ kind: 'push_objects', target: 'own', objects: MANY });
     await performOperation(tidemark, WRITER, {
       kind: 'push_objects',
@@ -95,13 +95,13 @@ describe('what the check of a store reports', () => {
     expect(await rulesBroken()).toEqual(['CRASH-2']);
   });
 
-  it('a user of whom only a part was deleted', async () => {
+  it('the check of a store reports a user of whom only a part was deleted', async () => {
     begin({ kind: 'delete_user' });
     await tidemark.store.writeEntries({ writes: [{ kind: 'user', key: ['u1'], value: null }], guards: [] });
     expect(await rulesBroken()).toContain('CRASH-2');
   });
 
-  it('a store that went back to an earlier state', async () => {
+  it('the check of a store reports a store that went back to an earlier state', async () => {
     const store = join(folder.path, 'store');
     const copy = join(folder.path, 'copy');
     await tidemark.store.close();
@@ -115,7 +115,7 @@ describe('what the check of a store reports', () => {
     expect(await rulesBroken()).toEqual(['CRASH-1', 'CRASH-5']);
   });
 
-  it('a seq that was used twice', async () => {
+  it('the check of a store reports a seq that was used twice', async () => {
     const store = join(folder.path, 'store');
     const copy = join(folder.path, 'copy');
     await tidemark.store.close();
@@ -132,7 +132,7 @@ describe('what the check of a store reports', () => {
     expect(await rulesBroken()).toEqual(['CRASH-3', 'CRASH-5']);
   });
 
-  it('a device that had to start over without a reason', async () => {
+  it('the check of a store reports a device that had to start over without a reason', async () => {
     world.deliver(WRITER, { token: '1.e.5.b5.0', more: false, reset: true, size: 0, checksum: 0 });
     expect((await checkStore(tidemark, world, new Dice(seededRandom(1)))).problems).toContainEqual({
       rule: 'CRASH-6',

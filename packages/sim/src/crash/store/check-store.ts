@@ -21,7 +21,7 @@ export interface Check {
 export async function checkStore(tidemark: Tidemark, world: World, dice: Dice): Promise<Check> {
   const settlement = world.settle(await readStore(tidemark));
   const problems = [...world.takeProblems()];
-  // Devices of a store that is knownKeys to be wrong would only say the same again.
+  // Devices of a wrong store would only repeat its problems.
   if (problems.length > 0) return { settlement, problems };
   for (const writer of WRITERS) {
     if (hasPartition(world, writer)) problems.push(...(await checkDevice(tidemark, world, writer, dice)));

@@ -5,7 +5,7 @@ import { tokenFields } from './facts.ts';
 import type { PartitionHistory } from './partition-history.ts';
 import { type Problem, problemAbout } from './problem.ts';
 
-/** A device together with what is knownKeys of its partition: enough to say whether a page is the right one. */
+/** A device, and checks of its pages against what is known of its partition. */
 export class DeviceChecker {
   readonly device = new ModelDevice();
   readonly #history: PartitionHistory;

@@ -1,7 +1,7 @@
 import { type Problem, problemAbout } from './problem.ts';
 import type { PartitionReading } from './read-store.ts';
 
-/** What is knownKeys of the last look at a partition. */
+/** The state of a partition at the last check. */
 interface Observation {
   readonly epoch: string;
   readonly head: number;
