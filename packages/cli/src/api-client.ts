@@ -5,14 +5,14 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 
 export interface ApiOptions {
   readonly url: string;
-  /** Null: only for the routes that need none. */
+  /** Null: only public routes can be called. */
   readonly token: string | null;
   readonly timeoutMs: number;
 }
 
 export interface Request {
   readonly query?: NonNullable<Outgoing['query']>;
-  /** JSON text, sent as it is: what a file holds must not lose digits on the way. */
+  /** JSON text. It is sent unchanged, so that numbers from a file keep all digits. */
   readonly body?: string;
   readonly accept?: string;
 }

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { usageFailure } from './cli-failure.ts';
 
-/** An attribute as it is written on a command line: `name=value`. */
+/** Parses an attribute of the command line: `name=value`. */
 export function attributeOf(text: string): readonly [string, JsonValue] {
   const [, name, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined) {
@@ -10,7 +10,7 @@ export function attributeOf(text: string): readonly [string, JsonValue] {
   return [name, scalarOf(value)];
 }
 
-/** What reads as a JSON scalar is one; anything else is text, also a number that would not survive being one. */
+/** Parses a JSON scalar. Anything else is text, also a number that a double cannot hold. */
 function scalarOf(text: string): JsonValue {
   if (text === 'true' || text === 'false') return text === 'true';
   if (text === 'null') return null;

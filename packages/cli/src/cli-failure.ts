@@ -4,15 +4,15 @@ export interface FailureParticulars {
   readonly exitCode?: ExitCode;
   /** What to try. */
   readonly hint?: string;
-  /** Finds the call in the log of the server. */
+  /** The id under which the server logged the call. */
   readonly requestId?: string;
   /** The stable code of a refusal. */
   readonly code?: string;
-  /** Single places that are wrong, one line each. */
+  /** The invalid parts of the request, one line each. */
   readonly places?: readonly string[];
 }
 
-/** A command cannot do what it was asked for; the message is a sentence for people. */
+/** A command failed. The message is a sentence for people. */
 export class CliFailure extends Error {
   override readonly name = 'CliFailure';
   readonly exitCode: ExitCode;
@@ -24,7 +24,7 @@ export class CliFailure extends Error {
     this.particulars = particulars;
   }
 
-  /** The lines that tell it. */
+  /** The lines to print. */
   lines(): readonly string[] {
     const { hint, requestId, code, places = [] } = this.particulars;
     return [

@@ -8,14 +8,14 @@ import { Printer } from './printer.ts';
 import { DEFAULT_URL, isExposed, serverUrl } from './server-url.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The options every command knows. */
+/** The options that all commands share. */
 export interface GlobalOptions {
   readonly url?: string;
   readonly json?: boolean;
   readonly timeout?: string;
 }
 
-/** What a command that talks to a server works with. */
+/** What a command needs to call a server. */
 export interface Session {
   readonly url: string;
   readonly api: ApiClient;
@@ -27,7 +27,7 @@ export type CommandAction<A extends unknown[]> = (session: Session, ...args: A) 
 const TIMEOUT_S = 60;
 const TIMEOUT_S_MAX = 86_400;
 
-/** What all commands share: the terminal, the environment, the tokens kept. */
+/** What all commands share: the terminal, the environment, the stored tokens. */
 export class Cli {
   readonly terminal: Terminal;
   readonly env: Environment;
@@ -50,7 +50,7 @@ export class Cli {
     return serverUrl(command.optsWithGlobals<GlobalOptions>().url ?? (this.env.TIDEMARK_URL || DEFAULT_URL));
   }
 
-  /** Without a token: for logging in, and for routes that need none. */
+  /** A session without a token, for login and for routes that need none. */
   stranger(command: Command): Session {
     return this.bearer(command, null);
   }
@@ -60,7 +60,7 @@ export class Cli {
     return { url, api: new ApiClient({ url, token, timeoutMs: timeoutMs(command) }), print: this.printer(command) };
   }
 
-  /** With the token of the environment, or the one that login has kept for this server. */
+  /** A session with the token of the environment, or with the one that `tidemark login` stored for this server. */
   session(command: Command): Session {
     const url = this.url(command);
     const token = this.token(url);
@@ -78,7 +78,7 @@ export class Cli {
     return this.env.TIDEMARK_TOKEN || (this.credentials.find(url)?.token ?? null);
   }
 
-  /** An action of a command that talks to a server. */
+  /** Wraps the action of a command that calls a server. */
   remote<A extends unknown[]>(act: CommandAction<A>): (...args: [...A, Command]) => Promise<void> {
     return async (...args) => {
       const command = args.at(-1) as Command;

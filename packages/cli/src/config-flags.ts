@@ -4,7 +4,7 @@ import { SETTINGS, type Setting } from '@tidemark/server/config/settings';
 import { type Command, Option } from 'commander';
 import type { Cli } from './cli.ts';
 
-/** Every setting that may be a flag as an option of the command, and `--config`. */
+/** Adds an option for every setting that may be a flag, and `--config`. */
 export function withConfigFlags(command: Command, settings: readonly Setting[] = SETTINGS): Command {
   command.option('--config <file>', 'the configuration file');
   for (const setting of settings) {
@@ -13,7 +13,7 @@ export function withConfigFlags(command: Command, settings: readonly Setting[] =
   return command;
 }
 
-/** The settings that commands on a data folder need. */
+/** Adds the options that commands on a data folder need. */
 export function withDataFlags(command: Command): Command {
   return withConfigFlags(
     command,
@@ -21,7 +21,7 @@ export function withDataFlags(command: Command): Command {
   );
 }
 
-/** What the flags of this command, the environment and the file say together. */
+/** Loads the configuration from the flags of this command, the environment and the file. */
 export function configOf(command: Command, { env, folder }: Cli): LoadedConfig {
   const { config: file } = command.opts<{ readonly config?: string }>();
   return loadConfig({ env, folder, flags: flagsOf(command), ...(file === undefined ? {} : { file }) });
@@ -51,7 +51,7 @@ function optionsOf({ flag, kind, name, description, default: value }: Setting): 
   ];
 }
 
-/** As commander writes its own: no capital, no full stop. */
+/** Writes a description as commander writes its own: no capital, no full stop. */
 function sentence(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 }

@@ -2,15 +2,15 @@ import type { Cli } from './cli.ts';
 import { usageFailure } from './cli-failure.ts';
 
 export interface DangerousAction {
-  /** What is going to happen, as a sentence. */
+  /** A sentence that says what will happen. */
   readonly warning: string;
-  /** What has to be typed: the name of what goes. */
+  /** The name that the user must type. */
   readonly word: string;
-  /** Whoever writes a script has thought about it before. */
+  /** True for `--yes`: scripts are not asked. */
   readonly isConfirmed: boolean;
 }
 
-/** Nothing that cannot be undone happens by a slip: the name of what goes has to be typed. */
+/** Asks the user to type the name of what will be deleted, so that nothing irreversible happens by mistake. */
 export async function confirm({ terminal }: Cli, { warning, word, isConfirmed }: DangerousAction): Promise<void> {
   if (isConfirmed) return;
   if (!terminal.isInteractive) throw usageFailure(warning, 'confirm with --yes where nobody can be asked');

@@ -14,7 +14,7 @@ export interface Credential {
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
 
-/** The tokens that `tidemark login` has got, one per server, in a file that only its owner can read. */
+/** Stores the tokens of `tidemark login`, one per server, in a file that only its owner can read. */
 export class Credentials {
   readonly file: string;
 
@@ -51,7 +51,7 @@ export class Credentials {
     }
   }
 
-  /** Written aside and renamed, so that the file is never half there nor open to others for a moment. */
+  /** Writes a temporary file and renames it, so that the file is never incomplete or readable by others. */
   #write(all: ReadonlyMap<string, Credential>): void {
     mkdirSync(dirname(this.file), { recursive: true, mode: PRIVATE_FOLDER });
     const aside = `${this.file}.${process.pid}`;

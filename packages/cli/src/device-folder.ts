@@ -5,14 +5,14 @@ import { parseJson } from '@tidemark/protocol';
 import { CliFailure, usageFailure } from './cli-failure.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
-/** What the folder of a device remembers beside the device itself. */
+/** What the folder stores besides the device's own data. */
 interface DeviceFacts {
   readonly url: string;
   readonly isOffline: boolean;
 }
 
 export interface OpenWish {
-  /** Whether it may use the network at all; what it holds can be looked at without. */
+  /** False: the device stays offline and only shows what it holds. */
   readonly network: boolean;
   readonly live?: boolean;
 }
@@ -20,7 +20,7 @@ export interface OpenWish {
 const UNAVAILABLE: ReadonlySet<string> = new Set(['offline', 'unreachable', 'bad_answer', 'aborted']);
 const NOT_ALLOWED: ReadonlySet<string> = new Set(['signed_out', 'sign_in_required', 'invalid_credentials']);
 
-/** A simulated device and the folder it lives in. */
+/** A simulated device with its folder. */
 export class DeviceFolder {
   readonly #path: string;
   readonly #file: string;
@@ -37,7 +37,7 @@ export class DeviceFolder {
     return parseJson(readFileSync(this.#file, 'utf8')) as DeviceFacts;
   }
 
-  /** The server of a device stays the same: what it holds belongs to that server. */
+  /** Refuses another server: the data of a device belongs to the server it came from. */
   settle(url: string): void {
     const known = existsSync(this.#file) ? this.facts : null;
     if (known !== null && known.url !== url) {
@@ -53,7 +53,7 @@ export class DeviceFolder {
     this.#keep({ ...this.facts, isOffline });
   }
 
-  /** Works with the device and closes it, whatever happens; what the device refuses is told like everything else. */
+  /** Opens the device for `work` and always closes it. Errors of the SDK become `CliFailure`s. */
   async use<T>(wish: OpenWish, work: (device: Device) => Promise<T>): Promise<T> {
     const { url, isOffline } = this.facts;
     try {
@@ -68,7 +68,7 @@ export class DeviceFolder {
     }
   }
 
-  /** The SDK is only loaded by whoever is a device, so that all other commands start quickly. */
+  /** Loads the SDK on demand, so that other commands start quickly. */
   async #open(url: string, options: Pick<DeviceOptions, 'live'>, isOnline: boolean): Promise<Device> {
     const { openDevice } = await import('@tidemark/client');
     const { openFileStore } = await import('@tidemark/client/file-store');
@@ -76,7 +76,7 @@ export class DeviceFolder {
     return openDevice({ url, store: await openFileStore(join(this.#path, 'data')), platform: { network }, ...options });
   }
 
-  /** Written aside and renamed, so that the file is never half there. */
+  /** Writes a temporary file and renames it, so that the file is never incomplete. */
   #keep(facts: DeviceFacts): void {
     mkdirSync(this.#path, { recursive: true, mode: 0o700 });
     writeFileSync(`${this.#file}.new`, `${JSON.stringify(facts)}\n`, { mode: 0o600 });

@@ -65,7 +65,7 @@ it('[CLI-27] device pull names every source that could not be refreshed, and why
 });
 
 describe('a simulated device', () => {
-  it('[CLI-18] signs in, pulls, changes, works offline and catches up, from its folder alone', async () => {
+  it('[CLI-18] a simulated device signs in, pulls, changes objects, works offline and catches up', async () => {
     await push({ 1: { total: 12 } });
     const signedIn = await device(['login', 'ada']);
     expect([signedIn.code, signedIn.out]).toEqual([0, 'SOURCE  OBJECTS\nOrder   1\n']);
@@ -99,7 +99,7 @@ describe('a simulated device', () => {
     expect((await device(['pull'])).code).toBe(77);
   });
 
-  it('[CLI-18] tells every change as it comes until it is told to stop', async () => {
+  it('[CLI-18] device watch prints every change until it is stopped', async () => {
     await device(['login', 'ada', '--folder', 'watcher']);
     const child = start(['watch', 'Order', '--json', '--folder', 'watcher']);
     const { stdout, stderr } = child;
@@ -120,7 +120,7 @@ describe('a simulated device', () => {
     expect(await once(child, 'close')).toEqual([0, null]);
   });
 
-  it('[CLI-19] says what is wrong in one line', async () => {
+  it('[CLI-19] device commands report each error in one line', async () => {
     expect(await device(['list', '--folder', 'nowhere'])).toMatchObject({
       code: 2,
       err: expect.stringContaining('there is no device in'),
@@ -143,7 +143,7 @@ describe('a simulated device', () => {
     expect(await device(['edit', 'Order', 'nobody', 'a', '--folder', 'mine'])).toMatchObject({ code: 2 });
   });
 
-  it('[CLI-19] a change the server refuses is told with what the server has', async () => {
+  it('[CLI-19] device commands show a rejected change with the object as the server has it', async () => {
     await push({ taken: { n: 1 } });
     await device(['login', 'ada', '--folder', 'late']);
     await device(['offline', '--folder', 'late']);

@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
 
-/** Examples come first: whoever asks for help most often wants to see how it is done. */
+/** Puts examples first in the help, because they are what most readers look for. */
 export function withExamples(command: Command, ...lines: readonly string[]): Command {
   return command.addHelpText('before', examples(...lines));
 }
 
-/** The same as text, for the middle of a chain. */
+/** Returns the same as text, for use in a chain of calls. */
 export function examples(...lines: readonly string[]): string {
   return `Examples:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n`;
 }
 
-/** A command that only holds others together. */
+/** Adds a command that only groups others. */
 export function commandGroup(
   program: Command,
   name: string,

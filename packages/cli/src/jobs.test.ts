@@ -53,7 +53,7 @@ async function leaveDeadJob(queue: string): Promise<string> {
   return id;
 }
 
-it('[CLI-22] appserver sets, shows and takes away the backend, and shows the secret it shares', async () => {
+it('[CLI-22] appserver sets, shows and removes the backend, and shows the shared secret', async () => {
   expect(await answer('appserver', 'get')).toEqual({ adapter_url: null });
   expect(await answer('appserver', 'set', NOBODY)).toEqual({ adapter_url: NOBODY });
   expect(await answer('appserver', 'get')).toEqual({ adapter_url: NOBODY });
@@ -64,7 +64,7 @@ it('[CLI-22] appserver sets, shows and takes away the backend, and shows the sec
   expect(await answer('appserver', 'set', '--none')).toEqual({ adapter_url: null });
 });
 
-it('[CLI-22] jobs shows what waits, and lets a queue rest and go on', async () => {
+it('[CLI-22] jobs lists waiting jobs, and pauses and resumes a queue', async () => {
   await makeUser(server, 'ada');
   const ada = await openDevice(server, 'ada');
   await answer('appserver', 'set', NOBODY);
@@ -82,7 +82,7 @@ it('[CLI-22] jobs shows what waits, and lets a queue rest and go on', async () =
   expect((await tidemark('jobs', 'show', 'office', 'none')).err).toContain('(job_not_found)');
 });
 
-it('[CLI-22] dead jobs are listed unless another state is asked for, can be tried again, and removed', async () => {
+it('[CLI-22] jobs lists dead jobs by default, retries and removes them', async () => {
   const id = await leaveDeadJob('set-aside');
   const page = await answer('jobs', 'inspect', 'set-aside');
   expect(page).toMatchObject({ jobs: [{ id, state: 'dead', last_reason: 'the backend said no' }] });

@@ -1,7 +1,7 @@
 import { LIST_MAX } from '@tidemark/protocol';
 import type { ApiClient } from './api-client.ts';
 
-/** A listing in pages as a whole; `keyOf` gives what the next page comes after. */
+/** Reads all pages of a listing. `keyOf` returns the key after which the next page begins. */
 export async function listAll<T>(api: ApiClient, path: string, keyOf: (item: T) => string): Promise<readonly T[]> {
   const items: T[] = [];
   for (;;) {

@@ -43,7 +43,7 @@ async function runBuilt(args: readonly string[]): Promise<Outcome> {
 }
 
 describe('this program', () => {
-  it('[CLI-11] says its version, and how to measure it', async () => {
+  it('[CLI-11] version prints the version and how to run the benchmarks', async () => {
     expect(await runBuilt(['version'])).toEqual({ code: 0, out: '0.1.0\n', err: '' });
     expect(await runCli(['--version'])).toEqual({ code: 0, out: '0.1.0\n', err: '' });
     expect(JSON.parse((await runCli(['version', '--json'])).out)).toEqual({
@@ -54,7 +54,7 @@ describe('this program', () => {
     expect(await runCli(['bench'])).toMatchObject({ code: 0, out: 'npm run bench\n' });
   });
 
-  it('[CLI-11] help goes to the standard output when it was asked for', async () => {
+  it('[CLI-11] requested help goes to the standard output', async () => {
     const { code, out, err } = await runBuilt(['users', '--help']);
     expect({ code, err, begin: out.slice(0, 9) }).toEqual({ code: 0, err: '', begin: 'Examples:' });
   });
@@ -97,7 +97,7 @@ describe('verify', () => {
 });
 
 describe('config', () => {
-  it('[CLI-12] check says that all is well, or all that is wrong, with 78', async () => {
+  it('[CLI-12] config check reports success, or every problem with exit code 78', async () => {
     const sound = await runCli(['config', 'check'], { TIDEMARK_PORT: '0' });
     expect(sound).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/The configuration is sound\.\n$/) });
     const wrong = await runCli(['config', 'check', '--body-bytes-max', '-1'], {
@@ -121,7 +121,7 @@ describe('config', () => {
     });
   });
 
-  it('[CLI-12] print shows every setting with its origin, and masks secrets', async () => {
+  it('[CLI-12] config print shows every setting with its origin, and masks secrets', async () => {
     writeFileSync(join(folder, 'tidemark.config.json'), '{"licensee":"Harbour","sources":[{"name":"A"}]}');
     const env = { TIDEMARK_ADMIN_PASSWORD: 'geheim', TIDEMARK_HOST: '::1' };
     const { code, out } = await runCli(['config', 'print', '--port', '7', '--no-allow-reset', '--trust-proxy'], env);
@@ -145,7 +145,7 @@ describe('config', () => {
     expect(json.find(({ name }) => name === 'sources')?.value).toEqual([{ name: 'A' }]);
   });
 
-  it('[CLI-12] a secret file that everybody may read ends the start with 78 and names the setting', async () => {
+  it('[CLI-12] a start with a world-readable secret file fails with 78 and names the setting', async () => {
     writeFileSync(join(folder, 'pw'), 'geheim');
     chmodSync(join(folder, 'pw'), 0o644);
     const { code, out, err } = await runCli(['serve'], { TIDEMARK_ADMIN_PASSWORD_FILE: 'pw' });
@@ -156,7 +156,7 @@ describe('config', () => {
 });
 
 describe('serve', () => {
-  it('[CLI-13] a port in use, a host that is none of ours and a foreign folder are told in one line', async () => {
+  it('[CLI-13] a port in use, a host of another machine and a foreign folder are each reported in one line', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     onTestFinished(() => void other.close());
@@ -182,7 +182,7 @@ describe('serve', () => {
 });
 
 describe('on a data folder', () => {
-  it.each(['backup out', 'verify'])('[CLI-14] %s makes no folder where there is none', async (command) => {
+  it.each(['backup out', 'verify'])('[CLI-14] %s creates no data folder where there is none', async (command) => {
     const missing = await runCli([...command.split(' '), '--data', 'gone']);
     expect(missing).toMatchObject({
       code: 1,
@@ -195,7 +195,7 @@ describe('on a data folder', () => {
     expect([existsSync(join(folder, 'gone')), existsSync(join(folder, 'out'))]).toEqual([false, false]);
   });
 
-  it('[CLI-15] restore takes only backups, and leaves what is not ours alone', async () => {
+  it('[CLI-15] restore accepts only backups, and does not touch foreign folders', async () => {
     mkdirSync(join(folder, 'photos'));
     writeFileSync(join(folder, 'photos', 'holiday.jpg'), '');
     const none = await runCli(['restore', 'photos', '--yes']);
@@ -217,7 +217,7 @@ describe('on a data folder', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
-  it('[CLI-16] doctor looks at Node, configuration, folder, disk, durability, processes and server', async () => {
+  it('[CLI-16] doctor checks Node, configuration, folder, disk, durability, processes and server', async () => {
     const { code, out } = await runCli(['doctor', '--json']);
     const checks = JSON.parse(out) as { name: string; status: string; detail: string }[];
     expect(code).toBe(0);

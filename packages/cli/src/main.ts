@@ -3,7 +3,7 @@ import { run } from './run.ts';
 
 const { argv, env, stdin, stdout, stderr } = process;
 
-// Whoever reads the output may have seen enough, as `tidemark users list | head` has.
+// The reader of a pipe may close it early, as in `tidemark users list | head`.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;

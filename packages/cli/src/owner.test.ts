@@ -130,7 +130,7 @@ describe('the password of the administrator', () => {
     expect([revoked.code, JSON.parse(revoked.out)]).toEqual([0, { login: 'admin', kept_tokens: [] }]);
   });
 
-  it('[CLI-29] admin reset-password refuses what is no data folder, no administrator or no password, and changes nothing', async () => {
+  it('[CLI-29] admin reset-password refuses a folder without data, an unknown administrator and an invalid password, and changes nothing', async () => {
     const reset = ['admin', 'reset-password', '--data', data];
     const env = { TIDEMARK_NEW_PASSWORD: OTHER };
     expect((await runCli(reset, env)).err).toContain('does not exist');
@@ -142,7 +142,7 @@ describe('the password of the administrator', () => {
     expect((await runCli(reset, { TIDEMARK_NEW_PASSWORD: 'x'.repeat(5_000) })).code).toBe(1);
   });
 
-  it('[CLI-30] a start tells that the configured password of the administrator is not the stored one, and only then', async () => {
+  it('[CLI-30] a start warns when the configured administrator password differs from the stored one, and only then', async () => {
     const hint = 'warning: TIDEMARK_ADMIN_PASSWORD is not the password of the administrator admin';
     expect(firstStart).not.toContain(hint);
     copyData();
@@ -182,7 +182,7 @@ describe('what this process may not open', () => {
     }
   });
 
-  it('[CLI-31] a folder that cannot be made, and an app that cannot be read, are told by their paths', async () => {
+  it('[CLI-31] a folder that cannot be created and an app that cannot be read are reported with their paths', async () => {
     const closed = join(folder, 'closed');
     mkdirSync(join(closed, 'sources'), { recursive: true });
     chmodSync(closed, 0o000);
@@ -210,7 +210,7 @@ describe('whose the data is', () => {
     for (const name of readdirSync(path, { recursive: true })) chownSync(join(path, String(name)), uid, gid);
   }
 
-  it('[CLI-32] stays as it was when a backup is restored, also of what was replaced', async () => {
+  it('[CLI-32] the owner of the data stays the same after a restore, also for the replaced data', async () => {
     copyData();
     const backup = join(folder, 'backup');
     expect((await runCli(['backup', backup, '--data', data])).code).toBe(0);

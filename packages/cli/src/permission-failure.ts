@@ -2,12 +2,12 @@ import { CliFailure } from './cli-failure.ts';
 import { ownershipOf, runningAs, userName } from './local/ownership.ts';
 
 const DENIED: ReadonlySet<string> = new Set(['EACCES', 'EPERM']);
-/** The storage engine gives a number or nothing as a code, and the words of the system. */
+/** LMDB reports a number or no code at all, with the system's message. */
 const DENIED_BY_ENGINE = /^Permission denied|^Operation not permitted/;
 
 /**
- * An error of the system that says that this process may not open something, in words: what it is, whose it is, and who
- * this process is. Null: it is another error, or about a port. `folder` is named where the error names no path.
+ * Explains a permission error: which path, who owns it, and which user this process runs as. Null: it is another error,
+ * or one about a port. `folder` is named where the error names no path.
  */
 export function permissionFailure(error: unknown, folder?: string): CliFailure | null {
   if (!(error instanceof Error)) return null;

@@ -3,7 +3,7 @@ import type { Terminal } from './terminal.ts';
 
 type Cells = Readonly<Record<string, unknown>>;
 
-/** How answers are shown: as a person reads them, or as JSON for programs. */
+/** Prints answers as text for people or as JSON for programs. */
 export class Printer {
   readonly #terminal: Terminal;
   readonly isJson: boolean;
@@ -13,31 +13,31 @@ export class Printer {
     this.isJson = isJson;
   }
 
-  /** One per line. */
+  /** Prints one name per line. */
   names(names: readonly string[]): void {
     if (this.isJson) this.json(names);
     else this.#lines(names.map(printableLine));
   }
 
-  /** Name and value, one pair per line. */
+  /** Prints name and value, one pair per line. */
   record(record: object): void {
     if (this.isJson) this.json(record);
     else this.#lines(pairs(Object.entries(record)));
   }
 
-  /** One row per line, under the names of the columns. */
+  /** Prints a table with a header. */
   table(rows: readonly object[], columns: readonly string[]): void {
     if (this.isJson) this.json(rows);
     else if (rows.length > 0) this.#lines(aligned(rows, columns));
   }
 
-  /** As it came. On a terminal without what would command the terminal. */
+  /** Prints text unchanged; on a terminal, control characters are escaped. */
   text(text: string): void {
     const shown = this.#terminal.isRead ? printable(text) : text;
     this.#terminal.out(this.#terminal.isRead && !shown.endsWith('\n') ? `${shown}\n` : shown);
   }
 
-  /** JSON that is text already: shown digit for digit, as no parser would keep every number. */
+  /** Prints JSON text without parsing it, so that numbers keep all digits. */
   jsonText(text: string): void {
     this.#terminal.out(text.endsWith('\n') ? text : `${text}\n`);
   }

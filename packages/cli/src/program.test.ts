@@ -26,7 +26,7 @@ function everyCommand(command: Command, names: readonly string[] = []): readonly
 }
 
 describe('help', () => {
-  it('[CLI-9] of every command begins with examples and is as it was', async () => {
+  it('[CLI-9] the help of every command begins with examples and matches the snapshot', async () => {
     const { program, shown } = await newProgram();
     const texts = [['tidemark', program] as const, ...everyCommand(program)].map(([name, command]) => {
       command.outputHelp();
@@ -37,7 +37,7 @@ describe('help', () => {
     await expect(texts.join('\n')).toMatchFileSnapshot('./help.snapshot.txt');
   });
 
-  it('[CLI-9] every example is a command that exists, with options that exist', async () => {
+  it('[CLI-9] every example in the help uses a command and options that exist', async () => {
     const { program, shown } = await newProgram();
     const commands = new Map(everyCommand(program));
     for (const command of [program, ...commands.values()]) {
@@ -47,7 +47,7 @@ describe('help', () => {
     }
   });
 
-  it('[CLI-23] a command line is served without loading what other commands need, and the whole help is still there', async () => {
+  it('[CLI-23] a command loads only what it needs, and the help still lists all commands', async () => {
     const names = async (...args: string[]) => (await newProgram(...args)).program.commands.map((one) => one.name());
     const all = await names();
     const heavy = ['serve', 'dev', 'config', 'backup', 'restore', 'migrate', 'verify', 'admin', 'doctor'];
@@ -84,7 +84,7 @@ function problemOf(example: string, commands: ReadonlyMap<string, Command>, prog
 }
 
 describe('docs/cli.md', () => {
-  it('[CLI-10] lists every command with its description, and nothing else', async () => {
+  it('[CLI-10] docs/cli.md lists every command with its description, and nothing else', async () => {
     const text = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
     const rows = [...text.matchAll(/^\| `tidemark ([a-z -]+)` \| (.*) \|$/gm)].map(([, name, told]) => [name, told]);
     const commands = everyCommand((await newProgram()).program).filter(

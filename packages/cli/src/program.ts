@@ -22,7 +22,7 @@ import { DEFAULT_URL } from './server-url.ts';
 
 type Add = (program: Command, cli: Cli) => void;
 
-/** A command that knows all settings, or the engines. Loading these takes longer than most other commands take altogether. */
+/** A command that needs the settings or the engines. Loading them takes longer than most commands run. */
 interface Heavy {
   readonly name: string;
   readonly load: () => Promise<Add>;
@@ -55,7 +55,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
   ['This program:', [addBench, addVersion]],
 ];
 
-/** All commands there are; with a command line, those that are heavy to load only as far as it may mean them. */
+/** Builds the program with all commands. With a command line, it loads heavy commands only if that line may name them. */
 export async function buildProgram(cli: Cli, args: readonly string[] = []): Promise<Command> {
   const program = emptyProgram(cli);
   const wanted = commandIn(args);
@@ -68,14 +68,14 @@ export async function buildProgram(cli: Cli, args: readonly string[] = []): Prom
       else left.push(one);
     }
   }
-  // Whoever means none of those that are there is told which there are.
+  // An unknown command is answered with the list of all commands.
   if (wanted !== null && program.commands.every((command) => command.name() !== wanted)) {
     for (const { load } of left) (await load())(program, cli);
   }
   return program;
 }
 
-/** The first word that is neither an option nor the value of one; null: there is none, or help is wanted. */
+/** Returns the first word that is neither an option nor an option's value; null if there is none or help is wanted. */
 function commandIn(args: readonly string[]): string | null {
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] ?? '';

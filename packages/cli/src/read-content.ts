@@ -6,7 +6,7 @@ import { usageFailure } from './cli-failure.ts';
 
 const STDIN = '-';
 
-/** The text of a file, or of the standard input when it is `-` or left out. */
+/** Reads a file, or the standard input when the name is `-` or missing. */
 export async function readContent({ terminal, folder }: Cli, file: string | undefined): Promise<string> {
   if (file === undefined || file === STDIN) {
     if (terminal.isStdinTerminal && file === undefined) {
@@ -21,7 +21,7 @@ export async function readContent({ terminal, folder }: Cli, file: string | unde
   }
 }
 
-/** JSON text, known to be JSON and otherwise untouched: numbers keep all their digits. */
+/** Reads text and checks that it is JSON. The text is not changed, so numbers keep all digits. */
 export async function readJsonText(cli: Cli, file: string | undefined): Promise<string> {
   const text = await readContent(cli, file);
   try {

@@ -90,7 +90,7 @@ async function answer(
 }
 
 describe('a real server', () => {
-  it('[CLI-17] lets the administrator in, and nobody else', async () => {
+  it('[CLI-17] login accepts the administrator and nobody else', async () => {
     expect(await runCli(['users', 'list'])).toMatchObject({ code: 77 });
     expect(await runCli(['login', '--password-stdin'], 'wrong')).toMatchObject({
       code: 77,
@@ -101,7 +101,7 @@ describe('a real server', () => {
     expect(await answer(['whoami'])).toMatchObject({ user: 'admin', scopes: ['admin', 'admin:reset'] });
   });
 
-  it('[CLI-17] takes sources, users, objects and documents, and gives them back', async () => {
+  it('[CLI-17] commands write sources, users, objects and documents, and read them back', async () => {
     await answer(['sources', 'declare', 'Product', '--partition-type', 'app']);
     await answer(['sources', 'declare', 'Order', '--queue', 'orders']);
     expect(await answer(['sources', 'set', 'Order', '--poll-interval', '60'])).toMatchObject({ poll_interval: 60 });
@@ -131,7 +131,7 @@ describe('a real server', () => {
     expect(await answer(['docs', 'list', '--source', 'Order', '--user', 'ada'])).toContain('x');
   });
 
-  it('[CLI-17] shows licence, backend, statistics, audit trail, and when a source is due', async () => {
+  it('[CLI-17] commands show licence, backend, statistics, audit trail and when a source is due', async () => {
     expect(await answer(['license'])).toMatchObject({ license: 'Apache-2.0', seats: null });
     expect(await answer(['appserver', 'set', 'http://127.0.0.1:1/b'])).toEqual({ adapter_url: 'http://127.0.0.1:1/b' });
     expect(await answer(['appserver', 'set', '--none'])).toEqual({ adapter_url: null });
@@ -145,7 +145,7 @@ describe('a real server', () => {
     expect(audit.map(({ action }) => action)).toEqual(['read_state.set', 'appserver.set', 'appserver.set']);
   });
 
-  it('[CLI-17] issues and revokes tokens, and tells what went wrong', async () => {
+  it('[CLI-17] commands issue and revoke tokens, and report errors', async () => {
     const issued = (await answer(['tokens', 'create', '--name', 'r', '--scope', 'read', '--expires', '1h'])) as {
       id: string;
       token: string;
@@ -177,7 +177,7 @@ describe('backup and restore', () => {
   const markOf = (name: string) =>
     JSON.parse(readFileSync(join(at(name), 'tidemark.json'), 'utf8')) as { state: string };
 
-  it('[CLI-14] a backup is made and checked while the server works, and stays a backup', async () => {
+  it('[CLI-14] a backup can be made and verified while the server runs, and stays a backup', async () => {
     expect(await answer(['backup', 'monday', '--data', 'data'])).toEqual({
       data: at('data'),
       backup: at('monday'),
@@ -213,18 +213,18 @@ describe('backup and restore', () => {
     expect(Object.keys((await objects()) as object)).toEqual(['1', '3']);
   });
 
-  it('[CLI-17] the server stops when it is told to', async () => {
+  it('[CLI-17] the server stops on a signal', async () => {
     expect(await stop(server)).toEqual({ code: 0, signal: null });
   });
 
-  it('[CLI-6] nothing is replaced where nobody can be asked', async () => {
+  it('[CLI-6] restore replaces nothing without a terminal to confirm', async () => {
     const before = readdirSync(at('data'));
     const refused = await runCli(['restore', 'monday', '--data', 'data']);
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('confirm with --yes') });
     expect(readdirSync(at('data'))).toEqual(before);
   });
 
-  it('[CLI-15] a damaged backup takes the place of nothing', async () => {
+  it('[CLI-15] a damaged backup replaces nothing', async () => {
     cpSync(at('monday'), at('torn'), { recursive: true });
     truncateSync(join(at('torn'), 'store.mdb'), Math.floor(statSync(join(at('torn'), 'store.mdb')).size / 3));
     const before = readdirSync(at('data'));
@@ -234,7 +234,7 @@ describe('backup and restore', () => {
     expect(await runCli(['verify', '--data', 'data'])).toMatchObject({ code: 0 });
   });
 
-  it('[CLI-15] a restore replaces the data, keeps what was there aside, and begins a new life', async () => {
+  it('[CLI-15] a restore replaces the data, keeps the old data aside, and begins a new epoch', async () => {
     const { replaced } = (await answer(['restore', 'monday', '--data', 'data', '--yes'])) as { replaced: string };
     expect(readdirSync(replaced)).toEqual(expect.arrayContaining(['store.mdb', 'tidemark.json']));
     expect(readdirSync(at('data')).some((name) => name.startsWith('restoring-'))).toBe(false);
@@ -254,7 +254,7 @@ describe('backup and restore', () => {
     }
   });
 
-  it('[CLI-15] a restore that was cut off leaves no data to start with, and the same restore mends it', async () => {
+  it('[CLI-15] no server starts on an interrupted restore, and repeating the restore repairs it', async () => {
     const folderOf = (name: string, moved: readonly string[]) => {
       cpSync(at('fresh'), at(name), { recursive: true });
       const aside = join(at(name), 'replaced-2026-01-01T00-00-00-000Z');

@@ -434,7 +434,7 @@ describe.concurrent('commands that speak to a server', () => {
 });
 
 describe.concurrent('data and talk', () => {
-  it('[CLI-2] `--json` gives documents as the server sends them, also texts', async () => {
+  it('[CLI-2] `--json` prints documents as the server sends them, also texts', async () => {
     const answer = { body: 'hello', headers: { 'content-type': 'application/json' } };
     const { out } = await speak(['docs', 'get', 'motd', '--json'], 'GET /rc/v1/store/motd', {
       ...answer,
@@ -443,7 +443,7 @@ describe.concurrent('data and talk', () => {
     expect(out).toBe('"hello"\n');
   });
 
-  it('[CLI-2] what a server sends cannot command the terminal', async () => {
+  it('[CLI-2] control characters from a server do not reach the terminal', async () => {
     const name = 'a\u001b[31m\u202eb\nc';
     const { out } = await speak(['users', 'list'], 'GET /rc/v1/users?limit=10000', { body: [name] });
     expect(out).toBe('a\\u001b[31m\\u202eb\\u000ac\n');
@@ -462,7 +462,7 @@ describe.concurrent('data and talk', () => {
     expect(server.seen).toHaveLength(2);
   });
 
-  it('[CLI-2] a listing in pages is given whole', async () => {
+  it('[CLI-2] a listing of several pages is printed whole', async () => {
     const first = Array.from({ length: 10_000 }, (_, index) => `u${String(index).padStart(5, '0')}`);
     const server = await fakeServer({
       'GET /rc/v1/users?limit=10000': { body: first },
@@ -486,7 +486,7 @@ describe.concurrent('refusals', () => {
   const show = ['users', 'show', 'anna'];
   const call = 'GET /rc/v1/users/anna';
 
-  it('[CLI-3] show detail, code, places, hint and request id', async () => {
+  it('[CLI-3] a refusal is printed with detail, code, places, hint and request id', async () => {
     const { code, out, err } = await speak(show, call, { status: 404, body: PROBLEM });
     expect({ code, out, err }).toEqual({
       code: 1,
@@ -497,7 +497,7 @@ describe.concurrent('refusals', () => {
     });
   });
 
-  it('[CLI-3] are JSON for programs', async () => {
+  it('[CLI-3] with `--json` a refusal is printed as JSON', async () => {
     const { code, err } = await speak([...show, '--json'], call, { status: 404, body: PROBLEM });
     expect({ code, ...JSON.parse(err) }).toEqual({
       code: 1,
@@ -534,7 +534,7 @@ describe.concurrent('refusals', () => {
     );
   });
 
-  it('[CLI-4] no server is 69, and so is one that does not answer in time', async () => {
+  it('[CLI-4] the exit code is 69 when no server answers, or not in time', async () => {
     const env = { TIDEMARK_TOKEN: TOKEN };
     const nobody = await runCli([...show, '--url', 'http://127.0.0.1:1'], { env });
     expect(nobody.code).toBe(69);
@@ -552,7 +552,7 @@ describe.concurrent('refusals', () => {
     expect(late).toMatchObject({ code: 69, err: expect.stringContaining('has not answered within 0.2 s') });
   });
 
-  it('[CLI-4] a redirect is not followed, since it would carry the token away', async () => {
+  it('[CLI-4] a redirect is not followed, because it would send the token elsewhere', async () => {
     const elsewhere = await fakeServer({});
     const headers = { location: `${elsewhere.url}/rc/v1/users/anna` };
     const result = await speak(show, call, { status: 307, headers, body: '' });
@@ -560,7 +560,7 @@ describe.concurrent('refusals', () => {
     expect(elsewhere.seen).toEqual([]);
   });
 
-  it('[CLI-4] an answer that is no JSON is told as that', async () => {
+  it('[CLI-4] an answer that is not JSON is reported as such', async () => {
     const { code, err } = await speak(show, call, { body: '<html>' });
     expect({ code, err }).toEqual({
       code: 1,
@@ -631,7 +631,7 @@ describe.concurrent('logging in', () => {
     return { folder, server, env, outcome };
   }
 
-  it('[CLI-7] keeps the token for this server where only its owner can read it, and later commands use it', async () => {
+  it('[CLI-7] login stores the token in a file only its owner can read, and later commands use it', async () => {
     const { folder, server, env, outcome } = await logIn({ 'GET /rc/v1/users?limit=10000': { body: ['ada'] } });
     const err = `Logged in to ${server.url} as boss until 2030-01-01T00:00:00.000Z.\n`;
     expect(outcome).toEqual({ code: 0, out: '', err });
@@ -646,7 +646,7 @@ describe.concurrent('logging in', () => {
     expect(other).toMatchObject({ code: 77, err: expect.stringContaining('there is no token for http://127.0.0.1:1') });
   });
 
-  it('[CLI-7] a wrong password is 77, and nothing is kept', async () => {
+  it('[CLI-7] a wrong password ends login with 77, and nothing is stored', async () => {
     const problem = { detail: 'login or password is wrong', code: 'invalid_credentials' };
     const { folder, outcome } = await logIn({ [LOGIN]: { status: 401, body: problem } });
     expect(outcome.code).toBe(77);
@@ -655,7 +655,7 @@ describe.concurrent('logging in', () => {
     expect(existsSync(kept(folder))).toBe(false);
   });
 
-  it('[CLI-7] logging out revokes the token and forgets it', async () => {
+  it('[CLI-7] logout revokes the token and deletes it', async () => {
     const revoke = `DELETE /rc/v1/tokens/${tokenIdOf(TOKEN)}`;
     const { folder, server, env } = await logIn({ [revoke]: { body: { revoked: tokenIdOf(TOKEN) } } });
     expect(await runCli(['logout'], { env })).toEqual({ code: 0, out: '', err: `Logged out of ${server.url}.\n` });
@@ -668,7 +668,7 @@ describe.concurrent('logging in', () => {
     });
   });
 
-  it('[CLI-7] a token that cannot be revoked is forgotten all the same, and that is told', async () => {
+  it('[CLI-7] logout deletes a token that cannot be revoked, and says so', async () => {
     const revoke = `DELETE /rc/v1/tokens/${tokenIdOf(TOKEN)}`;
     const { folder, env } = await logIn({ [revoke]: { status: 503, body: { detail: 'busy' } } });
     const { code, err } = await runCli(['logout'], { env });
@@ -677,7 +677,7 @@ describe.concurrent('logging in', () => {
     expect(JSON.parse(readFileSync(kept(folder), 'utf8'))).toEqual({});
   });
 
-  it('[CLI-7] whoami tells whose token is used', async () => {
+  it('[CLI-7] whoami shows whose token is used', async () => {
     const mine = { id: tokenIdOf(TOKEN), user: 'boss', name: null, scopes: ['admin'], expires_at: 'T' };
     const list = 'GET /rc/v1/tokens?limit=10000';
     const { server, env, folder } = await logIn({ [list]: { body: [{ id: '0', user: 'x' }, mine] } });

@@ -15,7 +15,7 @@ export interface Surroundings extends Streams {
   readonly folder: string;
 }
 
-/** Runs one command line and gives its exit code; whatever goes wrong is told in the terminal. */
+/** Runs one command line and returns its exit code. Errors are printed to the terminal. */
 export async function run(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
   const terminal = new Terminal(surroundings, surroundings.env);
   const program = await buildProgram(new Cli(terminal, surroundings.env, surroundings.folder), args);
@@ -23,7 +23,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     await program.parseAsync(args, { from: 'user' });
     return EXIT.ok;
   } catch (error) {
-    // Commander has said what it had to say.
+    // Commander has printed the message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const failure = failureOf(error);
     if (args.includes('--json')) terminal.say(JSON.stringify(failure, null, 2));
@@ -38,5 +38,5 @@ function failureOf(error: unknown): CliFailure {
   const denied = permissionFailure(error);
   if (denied !== null) return denied;
   const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return new CliFailure(`something is wrong on our side: ${told}`, { hint: 'report it, with these lines' });
+  return new CliFailure(`internal error: ${told}`, { hint: 'report it with these lines' });
 }

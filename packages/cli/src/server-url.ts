@@ -3,7 +3,7 @@ import { usageFailure } from './cli-failure.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:9292';
 
-/** The URL of a server in one spelling, so that a token kept for it is found again. A path in front is allowed. */
+/** Normalises the URL of a server, so that the token stored for it is found again. A path prefix is allowed. */
 export function serverUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.search !== '' || url.hash !== '') {
@@ -18,7 +18,7 @@ export function serverUrl(text: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** Whether somebody on the way could read the token. */
+/** True when the token would travel unencrypted over a network. */
 export function isExposed(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !isLoopback(hostname);

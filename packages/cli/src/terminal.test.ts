@@ -36,14 +36,14 @@ async function failureOf(work: Promise<unknown>): Promise<{ readonly message: st
 }
 
 describe('a secret that is asked for', () => {
-  it('[CLI-8] does not appear on the screen, and the rub-out key works', async () => {
+  it('[CLI-8] a typed password is not shown, and backspace works', async () => {
     const { terminal, raw, said } = fakeTerminal(['opem\u007fn sésame\r']);
     expect(await terminal.askSecret('Password: ')).toBe('open sésame');
     expect(said()).toBe('Password: \n');
     expect(raw).toEqual([true, false]);
   });
 
-  it('[CLI-8] may arrive in pieces', async () => {
+  it('[CLI-8] a typed password may arrive in pieces', async () => {
     const { cli } = fakeTerminal(['o', 'k\n']);
     const { terminal } = cli;
     const asked = terminal.askSecret('Password: ');
@@ -51,13 +51,13 @@ describe('a secret that is asked for', () => {
     expect(await asked).toBe('ok');
   });
 
-  it('[CLI-8] Ctrl-C ends the question and leaves the terminal as it was', async () => {
+  it('[CLI-8] Ctrl-C ends a password prompt and restores the terminal', async () => {
     const { terminal, raw } = fakeTerminal(['ope\u0003']);
     expect(await failureOf(terminal.askSecret('Password: '))).toEqual({ message: 'nothing was done', exitCode: 130 });
     expect(raw).toEqual([true, false]);
   });
 
-  it('[CLI-8] a new password is asked for twice and has to be the same', async () => {
+  it('[CLI-8] a new password must be typed twice', async () => {
     const wish = { question: 'Password: ', isFromInput: false, isNew: true };
     expect(await readPassword(fakeTerminal(['sesame\r', 'sesame\r']).cli, wish)).toBe('sesame');
     const differs = await failureOf(readPassword(fakeTerminal(['sesame\r', 'sesamy\r']).cli, wish));
@@ -65,7 +65,7 @@ describe('a secret that is asked for', () => {
     expect(await failureOf(readPassword(fakeTerminal(['\r']).cli, wish))).toMatchObject({ exitCode: 2 });
   });
 
-  it('[CLI-8] comes from the environment where nobody is to be asked, a new one under a name of its own', async () => {
+  it('[CLI-8] without a terminal the password comes from the environment, a new one from its own variable', async () => {
     const wish = { question: 'Password: ', isFromInput: false };
     const { cli } = fakeTerminal([], { TIDEMARK_PASSWORD: 'known', TIDEMARK_NEW_PASSWORD: 'new' });
     expect(await readPassword(cli, { ...wish, isNew: false })).toBe('known');
@@ -76,7 +76,7 @@ describe('a secret that is asked for', () => {
 describe('a typed confirmation', () => {
   const danger = { warning: 'Everything goes.', word: '127.0.0.1:9292', isConfirmed: false };
 
-  it('[CLI-6] lets go on only whoever types the very name', async () => {
+  it('[CLI-6] a confirmation requires the exact name', async () => {
     const right = fakeTerminal(['127.0.0.1:9292\n']);
     await confirm(right.cli, danger);
     expect(right.said()).toMatch(/^Everything goes\.\n.*Type 127\.0\.0\.1:9292 to go on: /);
@@ -91,7 +91,7 @@ describe('a typed confirmation', () => {
 });
 
 describe('colours', () => {
-  it('[CLI-2] are for terminals, and not where NO_COLOR or a dumb terminal says so', () => {
+  it('[CLI-2] colours are used on terminals, unless NO_COLOR or a dumb terminal forbids it', () => {
     expect(fakeTerminal([]).terminal.hasColour).toBe(true);
     expect(fakeTerminal([], { NO_COLOR: '1' }).terminal.hasColour).toBe(false);
     expect(fakeTerminal([], { TERM: 'dumb' }).terminal.hasColour).toBe(false);
@@ -109,7 +109,7 @@ describe('kept tokens', () => {
     return new Credentials({ XDG_CONFIG_HOME: folder.path });
   }
 
-  it('[CLI-7] belong to one server each', async () => {
+  it('[CLI-7] each stored token belongs to one server', async () => {
     const credentials = await newCredentials();
     credentials.keep('http://a', credential);
     credentials.keep('http://b', { ...credential, login: 'eve' });
@@ -119,7 +119,7 @@ describe('kept tokens', () => {
     expect(credentials.find('constructor')).toBeNull();
   });
 
-  it('[CLI-7] are not used when everybody could have read them, nor when they are damaged', async () => {
+  it('[CLI-7] stored tokens are not used when the file is world-readable or damaged', async () => {
     const credentials = await newCredentials();
     credentials.keep('http://a', credential);
     chmodSync(credentials.file, 0o644);
@@ -129,7 +129,7 @@ describe('kept tokens', () => {
     expect(() => credentials.find('http://a')).toThrow(/is damaged/);
   });
 
-  it('[CLI-7] lie in the home folder when nobody says otherwise', async () => {
+  it('[CLI-7] tokens are stored in the home folder by default', async () => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
     mkdirSync(join(folder.path, 'home'));

@@ -16,7 +16,7 @@ const ENTER: ReadonlySet<string> = new Set(['\r', '\n', '\u0004']);
 const RUB_OUT: ReadonlySet<string> = new Set(['\u007f', '\b']);
 const CTRL_C = '\u0003';
 
-/** Data goes to the standard output, talk to the standard error output, so that pipes carry data only. */
+/** Writes data to the standard output and messages to the standard error output, so that pipes carry data only. */
 export class Terminal {
   readonly #streams: Streams;
   readonly hasColour: boolean;
@@ -26,12 +26,12 @@ export class Terminal {
     this.hasColour = streams.stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
   }
 
-  /** Whether somebody is there to answer. */
+  /** True when a user can answer a prompt. */
   get isInteractive(): boolean {
     return this.#streams.stdin.isTTY === true && this.#streams.stderr.isTTY === true;
   }
 
-  /** Whether a person reads the data, rather than a program. */
+  /** True when the output goes to a terminal. */
   get isRead(): boolean {
     return this.#streams.stdout.isTTY === true;
   }
@@ -63,7 +63,7 @@ export class Terminal {
     }
   }
 
-  /** An answer that does not appear on the screen. */
+  /** Prompts for a line that is not shown. */
   async askSecret(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
     stderr.write(question);
@@ -78,7 +78,7 @@ export class Terminal {
     }
   }
 
-  /** All of the standard input. */
+  /** Reads the standard input to its end. */
   async readInput(): Promise<string> {
     const chunks: Buffer[] = [];
     let bytes = 0;

@@ -8,7 +8,7 @@ export interface PingResult {
   readonly status: string;
 }
 
-/** A ping as the server tells it. */
+/** A ping as the server reports it. */
 export interface PingProgress {
   readonly devices: number;
   readonly pending: number;
@@ -22,11 +22,11 @@ type PingPage = PingProgress & { readonly results: readonly PingResult[] };
 
 export const RESULT_COLUMNS = ['client_id', 'service', 'status', 'attempts', 'repeated', 'reason'];
 const LOOK_EVERY_MS = 500;
-/** Attempts come to an end sooner than this. */
+/** Longer than the server tries to deliver a ping. */
 const WATCH_MS_MAX = 7_200_000;
 const PAGE_RESULTS = 1_000;
 
-/** Looks until no device is pending. Talk goes to the standard error output, a line whenever something has changed. */
+/** Polls until no device is pending. Progress goes to the standard error output, one line per change. */
 export async function watchPing(cli: Cli, api: ApiClient, id: string): Promise<PingProgress> {
   let told = '';
   for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
@@ -39,7 +39,7 @@ export async function watchPing(cli: Cli, api: ApiClient, id: string): Promise<P
   }
 }
 
-/** The ping with all its results, however many pages they take. */
+/** Reads the ping with all pages of its results. */
 export async function wholePing(api: ApiClient, id: string): Promise<PingPage> {
   const results: PingResult[] = [];
   for (;;) {

@@ -8,8 +8,8 @@ import { configOf, withDataFlags } from '../config-flags.ts';
 import { commandGroup, examples } from '../examples.ts';
 import { requireDataFolder } from '../local/data-folder.ts';
 import { withStore } from '../local/with-store.ts';
+import { printKeptTokens } from '../print-kept-tokens.ts';
 import { readPassword } from '../read-password.ts';
-import { tellKeptTokens } from '../tell-kept-tokens.ts';
 
 interface ResetOptions {
   readonly passwordStdin?: boolean;
@@ -46,7 +46,7 @@ export function addAdmin(program: Command, cli: Cli): void {
     });
 }
 
-/** Opening a backup would make it a store with a life of its own. */
+/** Refuses a backup: opening it would give it a new epoch. */
 function requireLiveFolder(folder: string): void {
   if (requireDataFolder(folder).state !== 'backup') return;
   throw new CliFailure(`${folder} is a backup`, { hint: 'restore it first, then set the password in the data folder' });
@@ -102,5 +102,5 @@ function tell(cli: Cli, command: Command, report: ResetReport): void {
   cli.terminal.say(
     `The password of ${report.login} is changed, and everybody logged in with the old one is logged out.`,
   );
-  tellKeptTokens(cli, report.kept_tokens);
+  printKeptTokens(cli, report.kept_tokens);
 }

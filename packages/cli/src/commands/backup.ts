@@ -33,11 +33,11 @@ async function backup(cli: Cli, command: Command, target: string, keep: number |
   requireEmbedded(config);
   requireDataFolder(config.dataFolder);
   if (entriesOf(target).length > 0) throw new CliFailure(`${target} is not empty; a backup needs a folder of its own`);
-  // It holds all there is, hashes of passwords included: for its owner only.
+  // A backup holds password hashes, so only its owner may read it.
   mkdirSync(target, { recursive: true, mode: 0o700 });
   await withStore(config, config.dataFolder, (store) => store.backup(target));
   const bytes = entriesOf(target).reduce((sum, name) => sum + statSync(join(target, name)).size, 0);
-  // Only after the new one is complete: a backup that fails deletes nothing.
+  // Older backups are deleted only after the new one is complete.
   const deleted = keep === null ? [] : pruneBackups(target, keep);
   const print = cli.printer(command);
   if (print.isJson) return print.json({ data: config.dataFolder, backup: target, bytes, deleted });

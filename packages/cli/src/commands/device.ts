@@ -40,7 +40,7 @@ export function addDevice(program: Command, cli: Cli): void {
   addSwitch(group, cli, 'online', 'Use the network again, and catch up');
 }
 
-/** A command of the group, with the option they all have. */
+/** Adds a command of the group with the option that all of them share. */
 function deviceCommand(group: Command, name: string, description: string): Command {
   return group
     .command(name)
@@ -112,7 +112,7 @@ function addList(group: Command, cli: Cli): void {
   withExamples(command, 'tidemark device list', 'tidemark device list Order', 'tidemark device list Order --json');
 }
 
-/** Create, edit and delete: kept in the folder first, then sent when there is a network. */
+/** Adds create, edit and delete, which store the change in the folder and send it when there is a network. */
 function addChanges(group: Command, cli: Cli): void {
   const create = deviceCommand(group, 'create', 'Make an object on the device')
     .argument('<source>')
@@ -165,7 +165,7 @@ async function change(cli: Cli, self: Command, make: (device: Device) => Promise
     const { source, id } = await make(device);
     const isSent = await device.sync({ signal: AbortSignal.timeout(timeoutMs(self)) }).then(
       () => true,
-      // It is kept, which is what was asked for; when it is sent is another matter.
+      // The change is stored; it is sent later if the network is down.
       () => false,
     );
     const problem = device.problems.list().find((one) => one.source === source && one.id === id);
@@ -228,7 +228,7 @@ function addWatch(group: Command, cli: Cli): void {
   withExamples(command, 'tidemark device watch', 'tidemark device watch Order', 'tidemark device watch --json');
 }
 
-/** Says what became other since the last look: + new, ~ changed, - gone. */
+/** Prints the differences since the last call: + new, ~ changed, - deleted. */
 function follow(print: Printer, cli: Cli, device: Device, name: string): () => void {
   const source = device.source(name);
   let before: ReadonlyMap<string, Look> = byId(source.list());
@@ -248,11 +248,11 @@ interface ObjectChange {
   readonly sign: '+' | '~' | '-';
   readonly source: string;
   readonly id: string;
-  /** Null: the object is gone. */
+  /** Null: the object was deleted. */
   readonly object: Look | null;
 }
 
-/** One line each, also as JSON, so that a program can read them as they come. */
+/** Prints one line per change, also as JSON, so that a program can read a stream of them. */
 function tellChange(print: Printer, cli: Cli, { sign, source, id, object }: ObjectChange): void {
   const pending = object?.isPending ?? false;
   const attributes = object?.attributes ?? null;

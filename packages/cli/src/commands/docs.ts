@@ -68,7 +68,7 @@ function addGet(docs: Command, cli: Cli): void {
       .argument('<doc>'),
   ).action(
     cli.remote(async ({ api, print }, doc: string, options: ScopeOptions) => {
-      // Whoever asks for JSON gets a text as a JSON string; otherwise it comes as it is.
+      // With --json a text arrives as a JSON string, otherwise unchanged.
       const accept = print.isJson ? 'application/json' : '*/*';
       const { text, isJson } = await api.call('GET', documentPath(options, doc), { accept });
       if (isJson) print.jsonText(text);
@@ -109,7 +109,7 @@ function documentPath(options: ScopeOptions, doc: string): string {
   return scope === null ? path`/rc/v1/store/${doc}` : `${scope}${path`/docs/${doc}`}`;
 }
 
-/** Where the documents of a source are; null for those of the server. */
+/** Returns the path of a source's documents; null for documents of the server. */
 function scopePath({ source, user, shared, client }: ScopeOptions): string | null {
   const owners = [user, shared, client].filter((owner) => owner !== undefined);
   if (source === undefined) {

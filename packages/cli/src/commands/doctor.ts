@@ -16,7 +16,7 @@ import {
   checkOccupants,
   checkOwner,
 } from '../local/checks.ts';
-import { tellChecks } from '../tell-checks.ts';
+import { printChecks } from '../print-checks.ts';
 
 const CHECK = '/rc/v1/system/appserver/check';
 
@@ -25,7 +25,7 @@ export function addDoctor(program: Command, cli: Cli): void {
     .description('Look for what would keep a server from running well here')
     .option('--dry-run-push', 'ask the push services whether they take the keys; no device hears of it')
     .action(async ({ dryRunPush }: { readonly dryRunPush?: boolean }, self: Command) => {
-      tellChecks(cli, self, await examine(cli, self, dryRunPush === true));
+      printChecks(cli, self, await examine(cli, self, dryRunPush === true));
     });
   withExamples(
     command,
@@ -36,7 +36,7 @@ export function addDoctor(program: Command, cli: Cli): void {
 }
 
 async function examine(cli: Cli, command: Command, isPushAsked: boolean): Promise<readonly Check[]> {
-  // The push services bring their own dependencies, which the help of this program must not wait for.
+  // Loaded on demand: the help must not wait for the dependencies of the push services.
   const { checkPush } = await import('../local/check-push.ts');
   const { checks, config } = checkConfig(cli, command);
   return [
@@ -73,7 +73,7 @@ async function folderChecks(folder: string): Promise<readonly Check[]> {
   return [data, ...checkOwner(folder), disk, await checkDurability(folder), await checkOccupants(folder)];
 }
 
-/** Nothing is wrong when no server runs; a server of another version is worth knowing. */
+/** Reports a running server of another version. No running server is no problem. */
 async function checkServer(cli: Cli, command: Command): Promise<readonly Check[]> {
   const { api, url } = cli.stranger(command);
   const name = 'server';
@@ -88,7 +88,7 @@ async function checkServer(cli: Cli, command: Command): Promise<readonly Check[]
   }
 }
 
-/** What the server finds out about its backend, where there is a token that may ask. */
+/** Asks the server to check its backend, if there is a token that may do so. */
 async function checkBackend(cli: Cli, command: Command): Promise<readonly Check[]> {
   const name = 'backend';
   const url = cli.url(command);

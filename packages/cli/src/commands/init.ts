@@ -29,7 +29,7 @@ export function addInit(program: Command, cli: Cli): void {
   withExamples(command, 'tidemark init my-app', 'tidemark init');
 }
 
-/** Nothing that is there already is touched. */
+/** Creates the files of an app. It never overwrites a file. */
 export async function makeApp(root: string, dependencies: Readonly<Record<string, string>>): Promise<void> {
   if (existsSync(root) && (await readdir(root)).length > 0) {
     throw new CliFailure(`${root} is not empty; name a folder that is new or empty`);

@@ -65,7 +65,7 @@ function addLogOut(program: Command, cli: Cli): void {
   withExamples(command, 'tidemark logout', 'tidemark logout --url https://sync.example');
 }
 
-/** Forgotten here it is in any case; a token that ended already needs no revoking. */
+/** Revokes the token and always removes it here; an expired token needs no revocation. */
 async function revoke(api: Session['api'], token: string, url: string): Promise<void> {
   try {
     await api.delete(path`/rc/v1/tokens/${tokenIdOf(token)}`);
@@ -94,7 +94,7 @@ async function whoAmI(cli: Cli, { api, url }: Session): Promise<object> {
     const { user, scopes, name, expires_at } = tokens.find(({ id }) => id === tokenIdOf(token)) ?? {};
     return { url, user: user ?? null, name: name ?? null, scopes: scopes ?? [], expires_at: expires_at ?? null, from };
   } catch (error) {
-    // A token without the scope admin is good for other things, and may not list tokens.
+    // A token without the scope admin may not list tokens.
     const isLimited = error instanceof CliFailure && error.particulars.code === 'forbidden';
     if (!isLimited || error.exitCode !== EXIT.notAllowed) throw error;
     return { url, user: null, name: null, scopes: 'not admin', expires_at: null, from };

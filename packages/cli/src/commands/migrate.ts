@@ -7,8 +7,8 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure, usageFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
+import { processesUsing } from '../local/folder-processes.ts';
 import { MoveMeter } from '../local/move-meter.ts';
-import { occupantsOf } from '../local/occupants.ts';
 import { storeFailure } from '../local/with-store.ts';
 
 interface MigrateOptions {
@@ -26,7 +26,7 @@ interface MigrateOptions {
 /** One side of a migration. */
 interface End {
   readonly config: Config;
-  /** For people: never with a secret. */
+  /** Describes the side in messages; it never contains a secret. */
   readonly name: string;
 }
 
@@ -155,7 +155,7 @@ async function open({ config }: End, opening: Opening): Promise<Opened> {
   }
 }
 
-/** What a server writes after the copy would be lost with the source. */
+/** Refuses to migrate while a server runs: its later writes would be lost. */
 async function requireAlone({ config, name }: End, store: Opened, isSaidToBeStopped: boolean): Promise<void> {
   const others =
     config.store === 'embedded' ? await occupantCount(config.dataFolder) : ((await store.others?.()) ?? null);
@@ -171,5 +171,5 @@ async function requireAlone({ config, name }: End, store: Opened, isSaidToBeStop
 }
 
 async function occupantCount(folder: string): Promise<number | null> {
-  return (await occupantsOf(folder))?.length ?? null;
+  return (await processesUsing(folder))?.length ?? null;
 }

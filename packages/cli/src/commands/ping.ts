@@ -73,7 +73,7 @@ function isMissed({ status }: PingResult): boolean {
   return status !== 'accepted' && status !== 'sent';
 }
 
-/** Whether it is allowed is for the server to say. */
+/** Leaves the check of the value to the server. */
 function numberOrText(text: string | undefined): number | string | undefined {
   return text !== undefined && /^[0-9]{1,9}(?:\.[0-9]{1,3})?$/.test(text) ? Number(text) : text;
 }

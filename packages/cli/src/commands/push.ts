@@ -16,10 +16,10 @@ interface PushKind {
   readonly name: string;
   readonly operation: string;
   readonly description: string;
-  /** What the file holds, for the help. */
+  /** Describes the file's content in the help. */
   readonly content: string;
   readonly canRebuild: boolean;
-  /** The members of the body that come from the file, as JSON text. */
+  /** Returns the members of the body that come from the file, as JSON text. */
   readonly members: (json: string) => string;
   readonly example: string;
 }
@@ -108,7 +108,7 @@ function envelopeOf({ canRebuild }: PushKind, { user, rebuildMd }: PushOptions):
   return canRebuild && rebuildMd === false ? `${userId}"rebuild_md":false,` : userId;
 }
 
-/** The file is the body but for the user, so it must not bring anything else along. */
+/** The file holds the body without the user; other members are refused. */
 function updateMembers(json: string): string {
   const content: unknown = parseJson(json);
   const names = typeof content === 'object' && content !== null ? Object.keys(content).sort() : [];

@@ -9,7 +9,7 @@ import { confirm } from '../confirm.ts';
 import { withExamples } from '../examples.ts';
 import { markOf, requireEmbedded } from '../local/data-folder.ts';
 import { findDamage } from '../local/find-damage.ts';
-import { occupantsOf } from '../local/occupants.ts';
+import { processesUsing } from '../local/folder-processes.ts';
 import { exchange, isInterrupted, isOccupied, stage, unstage } from '../local/replace-data.ts';
 
 interface Restore {
@@ -44,7 +44,7 @@ async function restore(cli: Cli, command: Command, config: Config, wish: Restore
   const staging = await stage(backup, folder);
   try {
     await requireSound(config, staging, backup);
-    const replaced = await exchange(folder, staging, async () => (await occupantsOf(folder))?.length === 0);
+    const replaced = await exchange(folder, staging, async () => (await processesUsing(folder))?.length === 0);
     if (replaced === 'not_alone')
       throw new CliFailure(`another process has just opened ${folder}; nothing was changed`);
     tell(cli, command, wish, replaced);
@@ -67,7 +67,7 @@ async function requireReplaceable(cli: Cli, { folder, isConfirmed }: Restore): P
   if (markOf(folder) === null && !isInterrupted(folder)) {
     throw new CliFailure(`${folder} holds something that is not Tidemark's; choose another folder`);
   }
-  const occupants = await occupantsOf(folder);
+  const occupants = await processesUsing(folder);
   if (occupants === null) {
     throw new CliFailure(`it cannot be told whether another process uses ${folder}`, {
       hint: 'restore into a new folder instead',
@@ -80,7 +80,7 @@ async function requireReplaceable(cli: Cli, { folder, isConfirmed }: Restore): P
   await confirm(cli, { warning, word: folder, isConfirmed });
 }
 
-/** A backup that is damaged must not take the place of anything. Opening it begins the new life of the data. */
+/** Verifies the prepared backup, so that a damaged one never replaces data. Opening it gives the data a new epoch. */
 async function requireSound(config: Config, staging: string, backup: string): Promise<void> {
   const findings = await findDamage(config, staging);
   if (findings.length === 0) return;

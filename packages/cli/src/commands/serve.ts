@@ -33,7 +33,7 @@ export function addServe(program: Command, cli: Cli): void {
   );
 }
 
-/** The same while an app is being written: its folder is the working one, and its sources are loaded as they change. */
+/** Adds `dev`: `serve` for the app in the working folder, reloading its source modules when they change. */
 export function addDev(program: Command, cli: Cli): void {
   const command = program
     .command('dev')
@@ -48,7 +48,7 @@ export function addDev(program: Command, cli: Cli): void {
   withExamples(withConfigFlags(command), 'tidemark dev', 'tidemark dev --app ../my-app --port 8080');
 }
 
-/** Log and server are only loaded by whoever runs one, so that all other commands start quickly. */
+/** Loads log and server on demand, so that other commands start quickly. */
 async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
   const loaded = load();
   const { default: cluster } = await import('node:cluster');
@@ -78,7 +78,7 @@ async function superviseWorkers(cli: Cli, config: Config, log: ServerLog): Promi
   }
 }
 
-/** One of several: what it has to say to people is said by the process that started it. */
+/** Serves as one of several workers; the parent process prints the messages. */
 async function serveAsWorker(cli: Cli, load: () => LoadedConfig, worker: number): Promise<void> {
   const loaded = load();
   const { config } = loaded;
@@ -153,7 +153,7 @@ function tellReady({ terminal }: Cli, ready: WorkerReady): void {
   terminal.out(`Tidemark ${readVersion()} is ready at ${url}\n`);
 }
 
-/** SIGHUP would end the process by default, which is not what operators expect of a server. */
+/** Handles SIGHUP, which ends a process by default, by reloading the configuration. */
 async function reloadOnHangUp(loaded: LoadedConfig, load: () => LoadedConfig, log: ServerLog): Promise<void> {
   const { reloadConfig } = await import('@tidemark/server/config/reload-config');
   let current = loaded;
@@ -162,7 +162,7 @@ async function reloadOnHangUp(loaded: LoadedConfig, load: () => LoadedConfig, lo
   });
 }
 
-/** A terminal and npm may both deliver the same Ctrl-C; the second changes nothing. */
+/** Ignores a second signal: a terminal and npm may both deliver the same Ctrl-C. */
 function untilSignal(running: Running): Promise<void> {
   return new Promise((resolve, reject) => {
     let isStopping = false;

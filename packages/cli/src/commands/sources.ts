@@ -160,7 +160,7 @@ function flagOf(text: string | undefined): boolean | undefined {
   return text === undefined ? undefined : text === 'true';
 }
 
-/** Empty takes all references away. */
+/** An empty value removes all references. */
 function referencesOf(given: readonly string[] | undefined): Readonly<Record<string, string>> | undefined {
   return given && Object.fromEntries(given.filter((text) => text !== '').map(referenceOf));
 }
@@ -171,7 +171,7 @@ function referenceOf(text: string): readonly [string, string] {
   throw usageFailure(`the reference ${JSON.stringify(text)} is not of the form attribute=Source`);
 }
 
-/** Empty takes the queue away. */
+/** An empty value removes the queue. */
 function queueOf(name: string | undefined): string | null | undefined {
   return name === '' ? null : name;
 }

@@ -4,7 +4,7 @@ import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
-import { tellChecks } from '../tell-checks.ts';
+import { printChecks } from '../print-checks.ts';
 import { wholeNumber } from './sources.ts';
 
 interface AuditOptions {
@@ -76,7 +76,7 @@ function addCheck(appserver: Command, cli: Cli): void {
     .action(async ({ user }: { readonly user?: string }, self: Command) => {
       const body = user === undefined ? {} : { user_id: user };
       const { checks } = await cli.session(self).api.send<AppserverChecks>('POST', `${APPSERVER}/check`, body);
-      tellChecks(cli, self, checks);
+      printChecks(cli, self, checks);
     });
 }
 

@@ -77,7 +77,7 @@ function addRevoke(tokens: Command, cli: Cli): void {
     .option('--yes', 'do not ask')
     .action(
       cli.remote(async ({ api, print, url }, id: string, { yes }: { readonly yes?: boolean }) => {
-        const warning = `Whoever uses the token ${id} of ${url} is locked out.`;
+        const warning = `Programs that use the token ${id} of ${url} will be refused.`;
         await confirm(cli, { warning, word: id, isConfirmed: yes === true });
         print.record(await api.delete<object>(path`/rc/v1/tokens/${id}`));
       }),

@@ -8,9 +8,9 @@ import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { listAll } from '../list-all.ts';
 import { path } from '../path.ts';
+import { printKeptTokens } from '../print-kept-tokens.ts';
 import { readJsonText } from '../read-content.ts';
 import { readPassword } from '../read-password.ts';
-import { tellKeptTokens } from '../tell-kept-tokens.ts';
 
 interface AttributeOptions {
   readonly attribute?: readonly string[];
@@ -114,7 +114,7 @@ function addSet(users: Command, cli: Cli): void {
         const changed = await api.send<ChangedUser>('PUT', path`/rc/v1/users/${login}`, body);
         const { kept_tokens = [], ...user } = changed;
         print.record(print.isJson ? changed : user);
-        if (!print.isJson) tellKeptTokens(cli, kept_tokens);
+        if (!print.isJson) printKeptTokens(cli, kept_tokens);
       }),
     );
   withExamples(

@@ -5,7 +5,7 @@ import { rowOf, shown } from './verify.ts';
 const rest = { problem: 'wrong_size', detail: 'it is not' } as const;
 const found = (user: string | null): Finding => ({ partition: { source: 'Order', user }, ...rest });
 
-it('[CLI-24] verify names a partition by what it is called, not by what stands for its owner in the store', () => {
+it('[CLI-24] verify shows a custom partition by its name, not by its internal key', () => {
   expect(shown(found('\u001fnorth')).partition).toEqual({ source: 'Order', user: null, name: 'north' });
   expect(rowOf(found('\u001fnorth'))).toEqual({ source: 'Order', user: null, partition: 'north', ...rest });
   expect(shown(found('ann'))).toEqual(found('ann'));

@@ -34,7 +34,7 @@ function findingsOf(config: Config): Promise<readonly Finding[]> {
   return config.store === 'embedded' ? keepingMark(config.dataFolder, look) : look();
 }
 
-/** Opening a backup makes it a store with a life of its own. Looking at one must not: it stays a backup. */
+/** Verifies a backup without giving it a new epoch: it stays a backup. */
 async function keepingMark<T>(folder: string, look: () => Promise<T>): Promise<T> {
   if (requireDataFolder(folder).state !== 'backup') return look();
   const file = join(folder, MARK_FILE);
@@ -47,7 +47,7 @@ async function keepingMark<T>(folder: string, look: () => Promise<T>): Promise<T
   }
 }
 
-/** A partition with a name of its own belongs to no user: what stands for its owner in the store is nothing to read. */
+/** Shows a custom partition by its name instead of the internal owner key. */
 export function shown({ partition, ...rest }: Finding) {
   if (partition === null) return { partition, ...rest };
   const name = customNameOf(partition.user);

@@ -15,7 +15,7 @@ export function addVersion(program: Command, cli: Cli): void {
   withExamples(command, 'tidemark version', 'tidemark version --json');
 }
 
-/** The benchmarks are no part of what is shipped. */
+/** Benchmarks are not part of the published packages. */
 export function addBench(program: Command, cli: Cli): void {
   const command = program
     .command('bench')

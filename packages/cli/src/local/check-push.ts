@@ -5,7 +5,7 @@ import type { Check } from './checks.ts';
 
 const clock: Clock = { nowMs: () => Date.now() };
 
-/** What pings need. Keys that do not parse are told by the configuration; whether a service takes them, only it knows. */
+/** Checks the push services with a dry call. The configuration reports malformed keys; only a service knows whether a key is valid. */
 export async function checkPush(ping: PingConfig, isAsked: boolean): Promise<readonly Check[]> {
   const { apns, fcm, webPush } = ping;
   const topics = [...(apns?.topics.values() ?? [])].join(', ');

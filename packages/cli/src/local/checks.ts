@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { isOpenToOthers } from '@tidemark/server/config/read-secret-file';
 import { permissionFailure } from '../permission-failure.ts';
 import { entriesOf, markOf } from './data-folder.ts';
-import { occupantsOf } from './occupants.ts';
+import { processesUsing } from './folder-processes.ts';
 import { ownershipOf, runningAs, strangersIn, userName } from './ownership.ts';
 
 export interface Check {
@@ -19,7 +19,7 @@ const FREE_BYTES_WARN = 2 ** 30;
 const FLUSHES = 5;
 const SLOW_FLUSH_MS = 100;
 
-/** Kinds of file systems, by the number that Linux gives them, on which a flush promises less than it says. */
+/** File systems (by their Linux number) on which a flush does not guarantee durability. */
 const DOUBTFUL_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x01021994, 'in memory, and gone with the machine'],
   [0x858458f6, 'in memory, and gone with the machine'],
@@ -44,7 +44,7 @@ export async function checkFolder(folder: string): Promise<Check> {
   }
 }
 
-/** Whose the data is, and who would use it. */
+/** Compares the owner of the data with the current user. */
 export function checkOwner(folder: string): readonly Check[] {
   const uid = runningAs();
   if (uid === null || existing(folder) !== folder) return [];
@@ -87,7 +87,7 @@ export async function checkDisk(folder: string): Promise<Check> {
   return { name: 'disk', status, detail: `${Math.floor(free / 2 ** 20)} MiB free` };
 }
 
-/** The store acknowledges a write when the disk has it; here is what that costs, and whether the disk can promise it. */
+/** Measures how long a flush to disk takes, and whether the file system guarantees it. */
 export async function checkDurability(folder: string): Promise<Check> {
   const name = 'durability';
   const there = existing(folder);
@@ -101,13 +101,13 @@ export async function checkDurability(folder: string): Promise<Check> {
 export async function checkOccupants(folder: string): Promise<Check> {
   const name = 'processes';
   if (markOf(folder) === null) return { name, status: 'ok', detail: 'nobody uses the data folder' };
-  const occupants = await occupantsOf(folder);
+  const occupants = await processesUsing(folder);
   if (occupants === null) return { name, status: 'ok', detail: 'this system does not tell who uses the data folder' };
   const detail = occupants.length === 0 ? 'nobody uses the data folder' : `process ${occupants.join(', ')} uses it`;
   return { name, status: 'ok', detail };
 }
 
-/** The nearest folder above that exists: where a new one would be made. */
+/** Returns the nearest parent that exists. */
 function existing(folder: string): string {
   const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
   return isFolder || dirname(folder) === folder ? folder : existing(dirname(folder));
@@ -120,7 +120,7 @@ async function isWritable(folder: string): Promise<boolean> {
   );
 }
 
-/** The median of a few, in milliseconds. */
+/** Returns the median of several measurements, in milliseconds. */
 function measureFlush(folder: string): number {
   const file = join(folder, `.tidemark-doctor-${process.pid}`);
   const handle = openSync(file, 'w', 0o600);

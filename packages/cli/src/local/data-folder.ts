@@ -4,21 +4,21 @@ import { parseJson } from '@tidemark/protocol';
 import type { Config } from '@tidemark/server/config/config';
 import { CliFailure } from '../cli-failure.ts';
 
-/** The file in which a data folder says what it is. */
+/** The file that marks a folder as a data folder. */
 export const MARK_FILE = 'tidemark.json';
-/** Where the processes that share a folder find each other. */
+/** The folder with the sockets of the processes that share a data folder. */
 const BUS_FOLDER = 'bus';
 
 export interface FolderMark {
   readonly engine: string;
   readonly format: number;
-  /** `backup`: a copy, which begins a life of its own when it is opened. */
+  /** `backup`: a copy that gets a new epoch when it is opened. */
   readonly state: 'new' | 'ready' | 'backup' | 'incomplete' | 'moving' | 'moved';
 }
 
 /**
- * What the folder says it is; null when it does not exist, is empty, or is something else. Throws when it cannot be looked
- * at: nobody can tell then what it is.
+ * Reads the mark of a data folder; null when the folder does not exist, is empty or is no data folder. Throws when the
+ * mark cannot be read.
  */
 export function markOf(folder: string): FolderMark | null {
   const text = readMark(join(folder, MARK_FILE));
@@ -40,7 +40,7 @@ function readMark(file: string): string | null {
   }
 }
 
-/** Opening a folder that is none would make one, which is not what whoever looks after data asks for. */
+/** Requires an existing data folder: opening another folder would create a new store in it. */
 export function requireDataFolder(folder: string): FolderMark {
   const mark = markOf(folder);
   if (mark !== null) return mark;
@@ -48,7 +48,7 @@ export function requireDataFolder(folder: string): FolderMark {
   throw new CliFailure(`${folder} ${what}`, { hint: 'name the folder with --data or TIDEMARK_DATA' });
 }
 
-/** Copies of a server's data are made with that server's own tools: only it knows a moment in which all belongs together. */
+/** Refuses Valkey: its data is copied with Valkey's own tools, which give a consistent copy. */
 export function requireEmbedded({ store }: Pick<Config, 'store'>): void {
   if (store === 'embedded') return;
   throw new CliFailure(`the data is kept at ${store}, and is backed up and restored there`, {
@@ -56,7 +56,7 @@ export function requireEmbedded({ store }: Pick<Config, 'store'>): void {
   });
 }
 
-/** What is kept in the folder; where its processes meet is nothing of that. */
+/** Lists the files of the folder without the sockets of its processes. */
 export function entriesOf(folder: string): readonly string[] {
   const names = existsSync(folder) && statSync(folder).isDirectory() ? readdirSync(folder) : [];
   return names.filter((name) => name !== BUS_FOLDER);

@@ -11,7 +11,7 @@ import { withStore } from './with-store.ts';
 interface Line {
   readonly finding?: Finding;
   readonly failure?: string;
-  /** What to do about the failure. */
+  /** What the user can do about the failure. */
   readonly hint?: string;
   readonly isDone?: true;
 }
@@ -33,7 +33,7 @@ function here(config: Config, folder: string): Promise<readonly Finding[]> {
 }
 
 async function inOwnProcess(folder: string): Promise<readonly Finding[]> {
-  // Sources and build lie side by side, so this finds the built program from either.
+  // `src` and `dist` lie side by side, so this path works from both.
   const program = fileURLToPath(new URL('../../dist/local/verify-process.js', import.meta.url));
   const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'ignore'] });
   const ended = new Promise<string>((resolve, reject) => {

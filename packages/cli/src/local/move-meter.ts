@@ -1,10 +1,10 @@
 import type { MoveProgress } from '@tidemark/core';
 import type { Terminal } from '../terminal.ts';
 
-/** Words between which this long passes: often enough to see that it goes on, seldom enough for a log. */
+/** Pause between two lines of progress when the output is not a terminal. */
 const EVERY_MS = { terminal: 200, log: 2_000 } as const;
 
-/** Shows how far a migration has come: one line that changes on a terminal, a line now and then elsewhere. */
+/** Shows the progress of a migration: one changing line on a terminal, otherwise a line now and then. */
 export class MoveMeter {
   readonly #terminal: Terminal;
   #last: { readonly phase: string; readonly atMs: number } | null = null;

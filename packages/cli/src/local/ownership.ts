@@ -1,18 +1,18 @@
 import { chownSync, lstatSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Whose a file is. */
+/** The owner of a file. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** The user this process runs as; null where the system has none, as on Windows. */
+/** The user this process runs as; null on Windows. */
 export function runningAs(): number | null {
   return process.getuid?.() ?? null;
 }
 
-/** The name of a user, or the number where it has none. */
+/** Returns the name of a user, or its number if it has none. */
 export function userName(uid: number): string {
   try {
     const line = readFileSync('/etc/passwd', 'utf8')
@@ -25,14 +25,14 @@ export function userName(uid: number): string {
   }
 }
 
-/** What keeps somebody from a path: the path, or the nearest folder above it that can be looked at. */
+/** Returns the path, or its nearest parent that this process can inspect. */
 export function ownershipOf(path: string): string {
   const stats = statsOf(path);
   if (stats === null) return dirname(path) === path ? `${path} is hidden` : ownershipOf(dirname(path));
   return `${path} belongs to ${userName(stats.uid)} (mode ${(stats.mode & 0o777).toString(8)})`;
 }
 
-/** Files directly in the folder that belong to somebody else than the folder does. */
+/** Lists the files in the folder whose owner is not the folder's owner. */
 export function strangersIn(folder: string): readonly string[] {
   const { uid } = statSync(folder);
   return readdirSync(folder).filter((name) => {
@@ -41,12 +41,12 @@ export function strangersIn(folder: string): readonly string[] {
   });
 }
 
-/** Gives a file, or a folder with everything in it, to the owner. Only root can, so for anybody else nothing happens. */
+/** Changes the owner of a file or a whole folder. Only root can do that; for others it does nothing. */
 export function giveTo({ uid, gid }: Owner, path: string): void {
   if (runningAs() !== 0) return;
   const stats = lstatSync(path);
   if (stats.isDirectory()) for (const name of readdirSync(path)) giveTo({ uid, gid }, join(path, name));
-  // A link leads elsewhere, and what it leads to is not ours to give.
+  // The target of a link may lie outside the folder.
   if (!stats.isSymbolicLink()) chownSync(path, uid, gid);
 }
 

@@ -21,7 +21,7 @@ function put(name: string, madeS: number, mark: object | null = { product: 'tide
   return path;
 }
 
-it('[CLI-26] pruning keeps the newest backups and deletes the others, whatever they are called', () => {
+it('[CLI-26] pruning keeps the newest backups and deletes the others, whatever their names', () => {
   put('z-oldest', 1);
   put('a', 2);
   put('b', 3);

@@ -4,24 +4,24 @@ import { join } from 'node:path';
 import { entriesOf, MARK_FILE } from './data-folder.ts';
 import { giveTo, type Owner } from './ownership.ts';
 
-/** Where a backup is made ready inside the data folder, which may be a mount point that cannot be renamed itself. */
+/** The folder inside the data folder where a restore prepares the backup; the data folder itself may be a mount point. */
 const STAGING = /^restoring-[0-9]+$/;
-/** Where what was there before is kept. */
+/** The folder that keeps the data from before the restore. */
 const REPLACED = /^replaced-[0-9TZ-]+$/;
 const LOCK = /-lock$/;
 
-/** Whether the folder holds something that a restore would take the place of. */
+/** True when a restore would replace something in the folder. */
 export function isOccupied(folder: string): boolean {
   return dataIn(folder).length > 0;
 }
 
-/** A folder that lost its mark while a restore was under way. */
+/** True when an interrupted restore has left the folder without its mark. */
 export function isInterrupted(folder: string): boolean {
   const names = entriesOf(folder);
   return !names.includes(MARK_FILE) && names.some((name) => STAGING.test(name) || REPLACED.test(name));
 }
 
-/** Copies a backup to a folder of its own beside the data, flushed to the disk. */
+/** Copies a backup into a folder beside the data and flushes it to disk. */
 export async function stage(backup: string, folder: string): Promise<string> {
   const staging = join(folder, `restoring-${process.pid}`);
   rmSync(staging, { recursive: true, force: true });
@@ -38,9 +38,9 @@ export function unstage(staging: string): void {
 }
 
 /**
- * Takes the mark away first and brings the new one last: whatever dies in between, no server takes the folder for data.
- * `isAlone` is asked once the mark is gone, when no server can come any more. What was there before is moved, not
- * deleted; the answer is where to.
+ * Replaces the data by the prepared backup. It removes the old mark first and writes the new one last, so that no server
+ * opens the folder if this process dies in between. `isAlone` is called after the mark is gone, when no server can open
+ * the folder any more. The old data is moved, not deleted; the result is its new folder.
  */
 export async function exchange(
   folder: string,
@@ -62,14 +62,14 @@ export async function exchange(
   const fresh = entriesOf(staging).filter((name) => name !== MARK_FILE && !LOCK.test(name));
   for (const name of [...fresh, MARK_FILE]) renameSync(join(staging, name), join(folder, name));
   for (const name of entriesOf(folder).filter((one) => STAGING.test(one))) unstage(join(folder, name));
-  // A restore that root has run leaves the data to whoever it belonged to, or the server could not open it.
+  // After a restore by root the data gets its former owner, otherwise the server could not open it.
   for (const name of [...fresh, MARK_FILE]) giveTo(owner, join(folder, name));
   if (replaced !== null) giveTo(owner, replaced);
   await flush(folder);
   return replaced;
 }
 
-/** Whose the data is: the server has written the mark; a folder may have been made by somebody else for it. */
+/** Returns the owner of the mark, which the server wrote; somebody else may have created the folder. */
 function ownerOf(folder: string): Owner {
   const mark = join(folder, MARK_FILE);
   const { uid, gid } = statSync(existsSync(mark) ? mark : folder);

@@ -9,7 +9,7 @@ const [, , dataFolder] = process.argv;
 if (dataFolder === undefined) throw new Error('which folder?');
 
 const store = await openStore({ store: 'embedded', dataFolder } as Config).catch((error: Error) => {
-  // A file that this user may not open is not damaged.
+  // A missing permission is no damage.
   const denied = permissionFailure(error, dataFolder);
   if (denied !== null) say({ failure: denied.message, hint: denied.particulars.hint });
   else if (error.name === 'UnusableFolder') say({ failure: error.message });

@@ -4,7 +4,7 @@ import type { Config } from '@tidemark/server/config/config';
 import { CliFailure } from '../cli-failure.ts';
 import { permissionFailure } from '../permission-failure.ts';
 
-/** Opens the store in a folder that is known to hold one, and closes it whatever happens. */
+/** Opens an existing store for `work` and always closes it. */
 export async function withStore<T>(config: Config, folder: string, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await open({ ...config, dataFolder: folder });
   try {
@@ -15,7 +15,7 @@ export async function withStore<T>(config: Config, folder: string, work: (store:
 }
 
 async function open(config: Config): Promise<Store> {
-  // Only loaded by whoever opens a store, so that all other commands start quickly.
+  // Loaded on demand, so that other commands start quickly.
   const { openStore } = await import('@tidemark/server/open-engines');
   try {
     return await openStore(config);
@@ -24,7 +24,7 @@ async function open(config: Config): Promise<Store> {
   }
 }
 
-/** What an engine says of a folder or a server it cannot use is a sentence for people; anything else is a fault of ours. */
+/** Turns an engine's refusal to open into a `CliFailure`; other errors are bugs and pass through. */
 export function storeFailure(error: unknown): unknown {
   const isForPeople =
     error instanceof Error &&

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseJson } from '@tidemark/protocol';
 import { readVersion } from '@tidemark/server/version';
 
-/** The command line, the server and the packages they depend on: an app that installs it from tarballs must name all of them. */
+/** The CLI, the server and the packages they depend on. An app that installs from tarballs must list all of them. */
 const PACKAGES = ['protocol', 'core', 'store-embedded', 'store-valkey', 'client', 'backend', 'server', 'cli'];
 
 /** Returns the root of the checkout that this program runs from; null when it was installed as a package. */

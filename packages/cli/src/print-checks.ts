@@ -6,8 +6,8 @@ import type { Check } from './local/checks.ts';
 
 const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
 
-/** Shows what was looked at, and ends the command with 1 when something failed. */
-export function tellChecks(cli: Cli, command: Command, checks: readonly Check[]): void {
+/** Prints the checks, and fails the command with exit code 1 if one of them failed. */
+export function printChecks(cli: Cli, command: Command, checks: readonly Check[]): void {
   const print = cli.printer(command);
   const hasColour = cli.terminal.hasColour && cli.terminal.isRead;
   if (print.isJson) print.json(checks);

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 /**
- * The other processes that have files of the folder open; null when this system does not tell. Processes of other users
- * are seen by the locks they hold; those in another container on the same folder are not seen at all.
+ * Lists the other processes that have files of the folder open; null when the system does not say. Processes of other
+ * users are found by their locks; processes in another container are not found.
  */
-export async function occupantsOf(folder: string): Promise<readonly number[] | null> {
+export async function processesUsing(folder: string): Promise<readonly number[] | null> {
   const files = filesIn(folder);
   if (files.length === 0) return [];
-  const found = process.platform === 'linux' ? linuxOccupants(files) : await listedByLsof(files);
+  const found = process.platform === 'linux' ? linuxProcesses(files) : await listedByLsof(files);
   return found === null ? null : [...new Set(found)].filter((pid) => pid !== process.pid).sort((a, b) => a - b);
 }
 
@@ -30,7 +30,7 @@ function filesIn(folder: string): readonly FileIdentity[] {
     });
 }
 
-function linuxOccupants(files: readonly FileIdentity[]): readonly number[] {
+function linuxProcesses(files: readonly FileIdentity[]): readonly number[] {
   return [...holdersOfLocks(files), ...holdersOfFiles(files)];
 }
 
@@ -46,7 +46,7 @@ function holdersOfLocks(files: readonly FileIdentity[]): readonly number[] {
   });
 }
 
-/** How Linux packs the two numbers of a device into one. */
+/** Encodes major and minor device number as Linux does. */
 function isDevice(device: number, major: string, minor: string): boolean {
   const low = Number.parseInt(minor, 16);
   return device === Number.parseInt(major, 16) * 256 + (low % 256) + Math.floor(low / 256) * 2 ** 20;
@@ -65,20 +65,20 @@ function hasOpen(pid: string, files: readonly FileIdentity[]): boolean {
   });
 }
 
-/** Windows does not let anybody move a file that is open, which is guard enough. */
+/** Windows refuses to move open files, so no check is needed there. */
 async function listedByLsof(files: readonly FileIdentity[]): Promise<readonly number[] | null> {
   if (process.platform === 'win32') return [];
   try {
     const { stdout } = await promisify(execFile)('lsof', ['-t', '--', ...files.map(({ path }) => path)]);
     return stdout.split('\n').filter(Boolean).map(Number);
   } catch (error) {
-    // It ends with 1 when nobody has any of them open.
+    // Exit code 1 means that no process has any of them open.
     const { code, stdout } = error as { readonly code?: unknown; readonly stdout?: string };
     return code === 1 && !stdout ? [] : null;
   }
 }
 
-/** Processes come and go while they are looked at, and some are not ours to look at. */
+/** Ignores processes that have ended meanwhile or that this user may not inspect. */
 function attempt<T>(look: () => T, otherwise: T): T {
   try {
     return look();

@@ -6,8 +6,8 @@ interface KeptToken {
   readonly scopes: readonly string[];
 }
 
-/** Says which tokens a new password has left good, and how they are ended. */
-export function tellKeptTokens(cli: Cli, tokens: readonly KeptToken[]): void {
+/** Prints which tokens stay valid after a change of password, and how to revoke them. */
+export function printKeptTokens(cli: Cli, tokens: readonly KeptToken[]): void {
   if (tokens.length === 0) return;
   cli.terminal.say('These named tokens are still good, because programs may depend on them:');
   for (const { id, name, scopes } of tokens) cli.terminal.say(`  ${id}  ${name ?? ''}  (${scopes.join(', ')})`);
