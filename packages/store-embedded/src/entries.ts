@@ -12,7 +12,7 @@ export function entries({ read, write }: EngineContext): EntryStore {
   return {
     readEntry: async (ref) => readEntry(read(), ref),
     listEntries: async (list) => listEntries(read(), list),
-    countEntries: async (kind) => countEntries(read(), kind),
+    countEntries: async (kind, prefix = []) => countEntries(read(), kind, prefix),
     writeEntries: (batch) => write({ kind: 'entries', batch }),
   };
 }
@@ -35,8 +35,8 @@ function listEntries(tables: Tables, { kind, prefix, after, limit }: EntryList):
   return [...found].map(({ key, value }) => entryOf(textsOf(key).slice(1), value));
 }
 
-function countEntries(tables: Tables, kind: EntryKind): number {
-  const start = keyOf(kind);
+function countEntries(tables: Tables, kind: EntryKind, prefix: readonly string[]): number {
+  const start = keyOf(kind, ...prefix);
   const end = behind(start);
   return tables.entries.getKeysCount({ start, ...(end === undefined ? {} : { end }) });
 }

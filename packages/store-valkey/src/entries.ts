@@ -26,8 +26,8 @@ export function entries(context: EngineContext): EntryStore {
       return entriesFrom(found).map((entry) => ({ ...entry, key: entry.key.slice(1) }));
     },
 
-    async countEntries(kind) {
-      const { min, max } = membersFrom(keyOf(kind));
+    async countEntries(kind, prefix = []) {
+      const { min, max } = membersFrom(keyOf(kind, ...prefix));
       return numberOf(await connection.command('ZLEXCOUNT', layout.registryKey('entry_names'), min, max));
     },
 

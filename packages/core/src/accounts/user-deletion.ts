@@ -24,7 +24,6 @@ export function userDeletion(doomed: UserToDelete): EntryBatch {
     { ...refs.user(login), value: null, expect: entry.version },
     { ...refs.life(login), value: null },
     { ...refs.admin(login), value: null },
-    { ...refs.devices(login), value: null },
     ownerRemoved(owner),
     ...clients.flatMap((id) => clientRemovals(login, id)),
     ...tokenRemovals(login, tokens),

@@ -2,7 +2,7 @@ import { CLIENTS_PER_USER_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { tokenRemovals, tokensOf } from '../accounts/owned-tokens.ts';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { clientsOf, ownerRemoved, readOwnerVersion } from '../entries/owner-index.ts';
+import { clientsOf, ownerRemoved, ownerTouched, readOwnerVersion } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
 import { retryOnConflict } from '../entries/retry-on-conflict.ts';
@@ -13,7 +13,6 @@ import { isoTime, isoTimeOrNull } from '../primitives/iso-time.ts';
 import { randomId } from '../primitives/random-id.ts';
 import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
 import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
-import { DeviceLimit } from './device-limit.ts';
 
 export interface ClientsPorts {
   readonly store: Store;
@@ -48,14 +47,12 @@ export class Clients {
   readonly #store: Store;
 
   readonly #devices = new ParsedEntryCache(ownDeviceOf);
-  readonly #room: DeviceLimit;
   readonly #clientsPerUserMax: number;
 
   constructor(ports: ClientsPorts) {
     this.#ports = ports;
     this.#store = ports.store;
     this.#clientsPerUserMax = ports.clientsPerUserMax ?? CLIENTS_PER_USER_MAX;
-    this.#room = new DeviceLimit(ports.store, this.#clientsPerUserMax);
   }
 
   /** A new device of the user. A `client_id` among the attributes that is the user's own is registered again. */
@@ -154,6 +151,12 @@ export class Clients {
   async #tryAdd(login: string, id: string, device: Partial<Device>): Promise<ClientView | null> {
     const whole = { ...BLANK_DEVICE, ...device };
     admitAddress(whole, device);
+    // Counting and writing are two steps: registrations that run at the same moment may exceed the limit.
+    if ((await this.#store.countEntries('user_client', [login])) >= this.#clientsPerUserMax) {
+      // The last place may have gone to this very device, when it was registered twice at the same moment.
+      if (await this.has(id)) return null;
+      throw this.#noRoom(login);
+    }
     const record: ClientRecord = {
       user: login,
       device: whole,
@@ -164,12 +167,11 @@ export class Clients {
     const writes: EntryWrite[] = [
       { ...refs.client(id), value: writeClientRecord(record), expect: 0 },
       { ...refs.userClient(login, id), value: PRESENT },
+      ownerTouched('user', login),
     ];
-    const outcome = await this.#room.move(login, { id, way: 'in', writes });
-    // The last place may have gone to this very device, when it was registered twice at the same moment.
-    if (outcome.status === 'full' && !(await this.has(id))) throw this.#noRoom(login);
-    if (outcome.status === 'gone') throw refuseGone(outcome.guard);
-    return outcome.status === 'moved' ? viewOf(id, record) : null;
+    const result = await this.#store.writeEntries({ writes, guards: [refs.user(login)] });
+    if (result.status === 'gone') throw refuseGone(result.guard);
+    return result.status === 'written' ? viewOf(id, record) : null;
   }
 
   async #tryChange(id: string, entry: Entry, device: Partial<Device>): Promise<ClientView | null> {
@@ -196,9 +198,9 @@ export class Clients {
       ownerRemoved(owner),
       ...tokenRemovals(login, tokens),
     ];
-    const outcome = await this.#room.move(login, { id, way: 'out', writes });
-    if (outcome.status === 'gone') throw refuseGone(outcome.guard);
-    return outcome.status === 'moved' ? { deleted: id } : null;
+    const result = await this.#store.writeEntries({ writes, guards: [refs.user(login)], erase: { clients: [id] } });
+    if (result.status === 'gone') throw refuseGone(result.guard);
+    return result.status === 'written' ? { deleted: id } : null;
   }
 
   /** Somebody else's device is as good as none: its existence is nobody's business. */

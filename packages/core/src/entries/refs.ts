@@ -34,8 +34,6 @@ export const refs = {
    * first and expects it last, and so knows that nothing was added while the list was made. Adding never collides.
    */
   ownerVersion: (kind: OwnerKind, name: string): EntryRef => ({ kind: 'setting', key: ['roster', kind, name] }),
-  /** How many devices the user has; changes with them, in the same step. Absent until the first comes or goes. */
-  devices: (login: string): EntryRef => ({ kind: 'setting', key: ['devices', login] }),
   /** When the partition is due for a refresh. */
   refreshAt: ({ source, user }: PartitionKey): EntryRef => ({
     kind: 'setting',

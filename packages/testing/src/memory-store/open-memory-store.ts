@@ -164,8 +164,8 @@ class MemoryStore implements MovableStore {
     return listEntries(this.#data(), list);
   }
 
-  async countEntries(kind: EntryKind): Promise<number> {
-    return [...this.#data().entries.values()].filter((entry) => entry.kind === kind).length;
+  async countEntries(kind: EntryKind, prefix: readonly string[] = []): Promise<number> {
+    return listEntries(this.#data(), { kind, prefix, limit: Number.POSITIVE_INFINITY }).length;
   }
 
   async writeEntries(batch: EntryBatch): Promise<WriteResult> {

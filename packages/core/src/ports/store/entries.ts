@@ -3,7 +3,8 @@ export interface EntryStore {
   readEntry(ref: EntryRef): Promise<Entry | null>;
   /** Entries of a kind whose key begins with `prefix`, ordered by key; `after` is the last key of the previous listing. */
   listEntries(list: EntryList): Promise<readonly Entry[]>;
-  countEntries(kind: EntryKind): Promise<number>;
+  /** Counts the entries of a kind whose key begins with `prefix`; without one, all of the kind. */
+  countEntries(kind: EntryKind, prefix?: readonly string[]): Promise<number>;
   writeEntries(batch: EntryBatch): Promise<WriteResult>;
 }
 

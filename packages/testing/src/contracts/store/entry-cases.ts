@@ -137,6 +137,21 @@ export const entryCases: readonly StoreCase[] = [
     await store.reset([]);
     assert.deepEqual([await store.countEntries('user'), await store.countEntries('client')], [0, 0]);
   }),
+  storeCase('[STORE-42] entries are counted by kind and by a prefix of whole parts', async ({ store }) => {
+    const keys = [
+      ['ann', 'c1'],
+      ['ann', 'c10'],
+      ['anna', 'c1'],
+      ['an', 'nc1'],
+      ['ann c1', 'x'],
+    ];
+    await write(store, ...keys.map((key) => ({ kind: 'user_client', key, value: 'v' }) as const));
+    await write(store, { kind: 'user_token', key: ['ann', 't'], value: 'v' });
+    const count = (...prefix: string[]) => store.countEntries('user_client', prefix);
+    assert.deepEqual([await count(), await count('ann'), await count('ann', 'c1'), await count('a')], [5, 2, 1, 0]);
+    await write(store, { kind: 'user_client', key: ['ann', 'c1'], value: null });
+    assert.equal(await count('ann'), 1);
+  }),
   storeCase('[STORE-43] a batch of entries is written completely or not at all', async ({ store }) => {
     await populateStore(store);
     const before = await observeStore(store);
