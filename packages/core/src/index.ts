@@ -2,7 +2,7 @@ export type { VerifiedLogin } from './accounts/remembered-logins.ts';
 export { SCOPES, type Scope } from './accounts/scopes.ts';
 export type { Bearer, TokenView } from './accounts/tokens.ts';
 export type { UserView } from './accounts/users.ts';
-export { callFor, type SeenState, type WriteCall } from './admission/admit-write.ts';
+export type { SeenState, WriteCall } from './admission/admit-write.ts';
 export { customNameOf } from './admission/custom-partition.ts';
 export type { ClientView } from './devices/clients.ts';
 export { readSubscription, type Subscription } from './devices/device-address.ts';

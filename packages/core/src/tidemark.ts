@@ -93,13 +93,13 @@ export interface TidemarkParts {
   readonly server?: ServerIdentity;
 }
 
-export interface PullCall extends WriteCall {
-  /** Remembered as the device's tidemark when given. */
+export type PullCall = WriteCall & {
+  /** The device whose tidemark is recorded; none is recorded without it. */
   readonly client?: string;
   readonly token: string | null;
   readonly objectsMax?: number;
   readonly unitsMax?: number;
-}
+};
 
 export interface PullAnswer {
   /** The page as JSON text. */
@@ -241,14 +241,18 @@ export class Tidemark {
   /** Reads an answer to a query as a refresh would, and keeps nothing. Answers how many objects it has. */
   async checkAnswer(answer: ObjectsAnswer): Promise<number> {
     const objects = await admitAnswer(answer, this.#limits, this.#pace);
-    for (let index = 0; index < objects.size; index++) objects.attributesAt(index);
+    for (const object of objects) objects.attributesOf(object);
     return objects.size;
   }
 
   // What devices look for in the backend
 
   /** The objects as the text of a JSON object, asked of the adapter and not kept. */
-  async search(call: WriteCall & { readonly user_id: string; readonly params: unknown }): Promise<string> {
+  async search(call: {
+    readonly source: unknown;
+    readonly user_id: string;
+    readonly params: unknown;
+  }): Promise<string> {
     const target = await this.#admission.partition(call);
     const source = await this.sources.view(target.partition.source);
     const ports = { ...this.#adapters, limits: this.#limits, pace: this.#pace };

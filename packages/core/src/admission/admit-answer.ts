@@ -3,42 +3,44 @@ import type { ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitAttributes, admitManyObjects, type ObjectLimits } from './admit-objects.ts';
-import type { AdmittedObjects, AttributeTexts } from './admitted.ts';
-import { IdList } from './id-list.ts';
-import { ParsedObjects } from './known-objects.ts';
+import { type AttributeTexts, DocumentObjects } from './admitted.ts';
 import { MemberSplitter, NotMembers } from './split-members.ts';
 
-/** Where the objects of an answer stand, for pointers: an answer is nothing but objects. */
+/** The name of the field in JSON pointers of refusals: the answer as a whole is the objects. */
 const FIELD = 'answer';
 
 /**
- * The objects a backend has answered. Whatever is wrong with them is the backend's fault and a `backend_error`. Of an
- * answer that arrives as text, objects are looked at when they are asked for: most are what is kept already, letter for
- * letter, and then there is nothing to look at.
+ * Admits the objects a backend has answered; a mistake in them is a `backend_error`. Objects that arrive as text are
+ * parsed only when their attributes are asked for, because most texts equal the stored ones.
  */
-export async function admitAnswer(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<AdmittedObjects> {
+export async function admitAnswer(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<DocumentObjects> {
   const { answerObjectsMax, answerUnitsMax } = limits;
   const bounds = { ...limits, objectsPerWriteMax: answerObjectsMax, writeUnitsMax: answerUnitsMax };
-  if ('objects' in answer) {
-    try {
-      return new ParsedObjects(await admitManyObjects(answer.objects, bounds, FIELD, pace));
-    } catch (error) {
-      throw backendFault(error);
-    }
+  if ('chunks' in answer) return splitAnswer(answer.chunks, bounds, limits.writeUnitsMax);
+  try {
+    return DocumentObjects.parsed(await admitManyObjects(answer.objects, bounds, FIELD, pace));
+  } catch (error) {
+    throw backendFault(error);
   }
-  return gatherTexts(answer.chunks, limits, new AnswerTexts(bounds));
 }
 
-async function gatherTexts(chunks: AsyncIterable<string>, limits: Limits, texts: AnswerTexts): Promise<AnswerTexts> {
-  const { answerObjectsMax, answerUnitsMax, writeUnitsMax } = limits;
-  const splitter = new MemberSplitter((id, text) => texts.add(id, text), writeUnitsMax);
+async function splitAnswer(
+  chunks: AsyncIterable<string>,
+  limits: ObjectLimits,
+  objectUnitsMax: number,
+): Promise<DocumentObjects> {
+  const { objectsPerWriteMax: objectsMax, writeUnitsMax: unitsMax } = limits;
+  const objects = new DocumentObjects((id, text) => admitText(id, text, limits));
+  const splitter = new MemberSplitter((id, text) => {
+    if (!objects.add(id, text)) throw new NotMembers(`it holds the object ${quoted(id)} twice`);
+  }, objectUnitsMax);
   let units = 0;
   try {
     for await (const chunk of chunks) {
       units += chunk.length;
-      if (units > answerUnitsMax) throw new NotMembers(`it is longer than ${answerUnitsMax} characters`);
+      if (units > unitsMax) throw new NotMembers(`it is longer than ${unitsMax} characters`);
       splitter.push(chunk);
-      if (texts.size > answerObjectsMax) throw new NotMembers(`it has more than ${answerObjectsMax} objects`);
+      if (objects.size > objectsMax) throw new NotMembers(`it has more than ${objectsMax} objects`);
     }
     splitter.finish();
   } catch (error) {
@@ -46,59 +48,19 @@ async function gatherTexts(chunks: AsyncIterable<string>, limits: Limits, texts:
       ? new Refusal('backend_error', `the answer is not usable: ${error.message}`)
       : error;
   }
-  return texts;
+  return objects;
 }
 
-class AnswerTexts implements AdmittedObjects {
-  readonly #limits: ObjectLimits;
-  readonly #ids = new IdList();
-  readonly #given: (string | AttributeTexts)[] = [];
-
-  constructor(limits: ObjectLimits) {
-    this.#limits = limits;
-  }
-
-  add(id: string, text: string): void {
-    if (!this.#ids.add(id)) throw new NotMembers(`the object ${quoted(id)} stands twice in it`);
-    this.#given.push(text);
-  }
-
-  get size(): number {
-    return this.#ids.size;
-  }
-
-  indexOf(id: string): number | undefined {
-    return this.#ids.indexOf(id);
-  }
-
-  idAt(index: number): string {
-    return this.#ids.at(index);
-  }
-
-  textAt(index: number): string | undefined {
-    const given = this.#given[index];
-    return typeof given === 'string' ? given : undefined;
-  }
-
-  attributesAt(index: number): AttributeTexts {
-    const given = this.#given[index] ?? '';
-    if (typeof given !== 'string') return given;
-    const attributes = this.#admit(this.idAt(index), given);
-    this.#given[index] = attributes;
-    return attributes;
-  }
-
-  #admit(id: string, text: string): AttributeTexts {
-    try {
-      admitName('object', id, `/${FIELD}`);
-      return admitAttributes(parseJson(text), this.#limits, [FIELD, id]);
-    } catch (error) {
-      throw backendFault(error instanceof SyntaxError ? new Refusal('invalid_json', 'it is not JSON') : error, id);
-    }
+function admitText(id: string, text: string, limits: ObjectLimits): AttributeTexts {
+  try {
+    admitName('object', id, `/${FIELD}`);
+    return admitAttributes(parseJson(text), limits, [FIELD, id]);
+  } catch (error) {
+    throw backendFault(error instanceof SyntaxError ? new Refusal('invalid_json', 'it is not JSON') : error, id);
   }
 }
 
-/** What the parser says may repeat data, so only our own words are told. */
+/** The message holds no text of the parser, because that may repeat data. */
 function backendFault(error: unknown, id?: string): unknown {
   if (!(error instanceof Refusal)) return error;
   const where = id === undefined ? '' : ` (object ${quoted(id)})`;

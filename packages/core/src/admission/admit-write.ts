@@ -6,73 +6,71 @@ import { WITHOUT_PAUSE } from '../primitives/work-budget.ts';
 import { admitAnswer } from './admit-answer.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
-import { type Admitted, type AdmittedObjects, asAdmitted, type ObjectTexts } from './admitted.ts';
-import { customNameOf, DecidedOwner, type PartitionedSource } from './custom-partition.ts';
-import { ParsedObjects } from './known-objects.ts';
+import { type Admitted, asAdmitted, DocumentObjects, type ObjectTexts } from './admitted.ts';
+import { customNameOf, type PartitionedSource } from './custom-partition.ts';
 
-/** What admission must know of the world. */
+/** Looks up the sources and users that calls name. */
 export interface Directory {
   sourceOf(name: string): Promise<PartitionedSource | null>;
-  /** What tells this user from any other of the same login, before or after; null when there is none. */
+  /** Returns a number that no other user of this login ever had or will have; null when there is no such user. */
   lifeOf(login: string): Promise<number | null>;
-  /** Where the user's data of the source is. */
+  /** Returns the partition that holds the user's data of the source. */
   partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
 }
 
-/** What is to happen to the objects of a partition. */
+/** A change to the objects of a partition. */
 export type ObjectsChange =
   /** Attributes are merged into existing objects; missing objects are created. */
   | { readonly op: 'push_objects'; readonly objects: ObjectTexts }
   | { readonly op: 'push_deletes'; readonly ids: ReadonlySet<string> }
-  /** Objects are replaced wholesale without a look at what was there. */
+  /** Objects are replaced as a whole, without reading the stored ones. */
   | { readonly op: 'fast_insert'; readonly objects: ObjectTexts }
-  /** Attributes that still hold the value in `remove` go, then those in `put` are set. */
+  /** Attributes that still hold the value in `remove` are removed, then those in `put` are set. */
   | { readonly op: 'fast_update'; readonly remove: ObjectTexts; readonly put: ObjectTexts }
-  /** Attributes that still hold the given value go; an object without attributes is gone. */
+  /** Attributes that still hold the given value are removed; an object left without attributes is deleted. */
   | { readonly op: 'fast_delete'; readonly remove: ObjectTexts }
   /** The objects become the whole document, except that nothing committed after `since` is undone. */
-  | { readonly op: 'replace'; readonly objects: AdmittedObjects; readonly since: SeenState | null };
+  | { readonly op: 'replace'; readonly objects: DocumentObjects; readonly since: SeenState | null };
 
-/** A state of a partition that was seen once, and whose it was then. */
+/** A state of a partition that was read earlier, with the `life` of its user at that time. */
 export type SeenState = Pick<PartitionState, 'epoch' | 'head'> & { readonly life: number | null };
 
-/** The partition a caller means, known to exist. */
+/** The partition a call is about. Its source and user exist. */
 export interface Target {
   readonly partition: PartitionKey;
-  /** What must still be there when something is written. */
+  /** Entries that must still exist when the write is committed. */
   readonly guards: readonly Guard[];
-  /** Of the user whose it is; null when it is shared. */
+  /** The life of the user who owns the partition; null when users share it. */
   readonly life: number | null;
-  /** On whose behalf; null when it is shared by all, or nobody was named. */
+  /** The user on whose behalf the call is made; null when all users share the partition, or the call names none. */
   readonly user: string | null;
 }
 
 export interface PartitionWrite {
   readonly partition: PartitionKey;
   readonly user: string | null;
-  /** What must still exist when the write is committed. */
+  /** Entries that must still exist when the write is committed. */
   readonly guards: readonly Guard[];
   readonly change: ObjectsChange;
 }
 
-/** A write as it arrives: nothing about it is known yet. */
-export interface WriteCall {
-  readonly source: unknown;
-  readonly user_id?: unknown;
-}
+/** Names the partition of a call: by source and user, or, in calls the server makes itself, by its key. */
+export type WriteCall =
+  | { readonly source: unknown; readonly user_id?: unknown; readonly partition?: never }
+  | { readonly partition: PartitionKey };
 
 export type ObjectsCall = WriteCall & { readonly objects: unknown };
 export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readonly data: unknown };
 export type FastDeleteCall = WriteCall & { readonly data: unknown };
 export type ReplaceCall = ObjectsCall & { readonly since: SeenState | null };
-/** The answer to a query. `fence` must still be there when it is written. */
+/** The answer of a backend to a query. The entry `fence` must still exist when the answer is written. */
 export type AnswerCall = WriteCall & {
   readonly answer: ObjectsAnswer;
   readonly since: SeenState;
   readonly fence?: Guard;
 };
 
-/** One admission for every kind of write: the call's objects first, since they can be judged without a look-up. */
+/** Admits writes of every kind. It checks the objects first, because that needs no look-up. */
 export class WriteAdmission {
   readonly #directory: Directory;
   readonly #limits: Limits;
@@ -106,7 +104,7 @@ export class WriteAdmission {
   }
 
   async replace(call: ReplaceCall): Promise<Admitted<PartitionWrite>> {
-    const objects = new ParsedObjects(await this.#objects(call.objects, 'objects'));
+    const objects = DocumentObjects.parsed(await this.#objects(call.objects, 'objects'));
     return this.#admit(call, { op: 'replace', objects, since: call.since });
   }
 
@@ -117,25 +115,24 @@ export class WriteAdmission {
   }
 
   async partition(call: WriteCall): Promise<Target> {
-    const source = admitName('source', call.source, pointer('source'));
-    const known = await this.#directory.sourceOf(source);
-    if (known === null) throw new Refusal('source_not_found', `there is no source ${quoted(source)}`);
-    const sourceGuard: Guard = { kind: 'source', key: [source] };
-    const decided = call.user_id instanceof DecidedOwner ? { source, user: call.user_id.owner } : null;
-    const named = decided === null ? call.user_id : decided.user;
-    if (decided !== null && customNameOf(decided.user) !== null) {
-      return { partition: decided, guards: [sourceGuard], life: null, user: null };
+    const given = call.partition === undefined ? call : { source: call.partition.source, user_id: call.partition.user };
+    const name = admitName('source', given.source, pointer('source'));
+    const source = await this.#directory.sourceOf(name);
+    if (source === null) throw new Refusal('source_not_found', `there is no source ${quoted(name)}`);
+    const sourceGuard: Guard = { kind: 'source', key: [name] };
+    if (call.partition !== undefined && customNameOf(call.partition.user) !== null) {
+      return { partition: call.partition, guards: [sourceGuard], life: null, user: null };
     }
-    if (known.partition_type === 'app') {
-      if (named !== undefined && named !== null) admitName('login', named, pointer('user_id'));
-      return { partition: { source, user: null }, guards: [sourceGuard], life: null, user: null };
+    if (source.partition_type === 'app') {
+      if (given.user_id !== undefined && given.user_id !== null) admitName('login', given.user_id, pointer('user_id'));
+      return { partition: { source: name, user: null }, guards: [sourceGuard], life: null, user: null };
     }
-    const user = admitName('login', named, pointer('user_id'));
+    const user = admitName('login', given.user_id, pointer('user_id'));
     const life = await this.#directory.lifeOf(user);
     if (life === null) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
-    const partition = decided ?? (await this.#directory.partitionOf(known, user));
+    const partition = call.partition ?? (await this.#directory.partitionOf(source, user));
     const isOwn = customNameOf(partition.user) === null;
-    // A custom partition outlives its users, so their lives say nothing about it.
+    // A custom partition outlives its users, so it does not depend on the life of any of them.
     return { partition, guards: [sourceGuard, lifeGuard(user, life)], life: isOwn ? life : null, user };
   }
 
@@ -145,18 +142,14 @@ export class WriteAdmission {
 
   async #admit(call: WriteCall, change: ObjectsChange): Promise<Admitted<PartitionWrite>> {
     const { partition, guards, life, user } = await this.partition(call);
-    const isOfAnother = change.op === 'replace' && change.since !== null && change.since.life !== life;
-    if (isOfAnother) throw new Refusal('refresh_stale', 'the user has been deleted and made again since; query again');
+    const isOfAnotherUser = change.op === 'replace' && change.since !== null && change.since.life !== life;
+    if (isOfAnotherUser)
+      throw new Refusal('refresh_stale', 'the user has been deleted and made again since; query again');
     return asAdmitted({ partition, guards, change, user });
   }
 }
 
-/** The call that means this very partition, whoever is in it. */
-export function callFor({ source, user }: PartitionKey): WriteCall {
-  return { source, user_id: new DecidedOwner(user) };
-}
-
-/** Holds while this very user lives. */
+/** A guard that fails once the user is deleted, even if a new user gets the same login. */
 export function lifeGuard(login: string, version: number): Guard {
   return { kind: 'setting', key: ['life', login], version };
 }

@@ -1,9 +1,11 @@
+import type { Change } from '../ports/store.ts';
+
 declare const admitted: unique symbol;
 
-/** Something that has passed admission. What was not admitted cannot be written, because it does not compile. */
+/** A value that has passed admission. Writing a value that was not admitted does not compile. */
 export type Admitted<T> = T & { readonly [admitted]: true };
 
-/** Only the functions of this room may call this. */
+/** Only functions of this folder may call this. */
 export function asAdmitted<T>(value: T): Admitted<T> {
   return value as Admitted<T>;
 }
@@ -14,17 +16,57 @@ export type AttributeTexts = ReadonlyMap<string, string>;
 /** Objects by id. */
 export type ObjectTexts = ReadonlyMap<string, AttributeTexts>;
 
+/** One object of a document, and what its replacement decided about it. */
+export interface DocumentObject {
+  readonly id: string;
+  /** The JSON text until it is parsed, then the attributes. */
+  content: string | AttributeTexts;
+  /** `create` until the object is found in the partition. */
+  decision: 'create' | 'keep' | Change;
+}
+
 /**
- * Objects of which each may be looked at only when it is needed. They are numbered from 0, so that whoever goes through
- * them can keep book by number.
+ * The objects of a whole document. An object that arrived as text is parsed and checked when its attributes are first
+ * asked for; an object whose text equals the stored text never is.
  */
-export interface AdmittedObjects {
-  readonly size: number;
-  /** Undefined: there is no such object. */
-  indexOf(id: string): number | undefined;
-  idAt(index: number): string;
-  /** Its attributes, admitted now if not before, or a refusal. */
-  attributesAt(index: number): AttributeTexts;
-  /** The JSON text of an object that nobody has looked at yet. One that is equal to a text kept here needs no look. */
-  textAt(index: number): string | undefined;
+export class DocumentObjects {
+  readonly #parse: (id: string, text: string) => AttributeTexts;
+  readonly #objects = new Map<string, DocumentObject>();
+
+  constructor(parse: (id: string, text: string) => AttributeTexts) {
+    this.#parse = parse;
+  }
+
+  static parsed(objects: ObjectTexts): DocumentObjects {
+    const all = new DocumentObjects(() => {
+      throw new Error('the objects are parsed already');
+    });
+    for (const [id, attributes] of objects) all.add(id, attributes);
+    return all;
+  }
+
+  /** Returns false when an object of this id was added before. */
+  add(id: string, content: string | AttributeTexts): boolean {
+    const { size } = this.#objects;
+    this.#objects.set(id, { id, content, decision: 'create' });
+    return this.#objects.size > size;
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(id: string): DocumentObject | undefined {
+    return this.#objects.get(id);
+  }
+
+  [Symbol.iterator](): Iterator<DocumentObject> {
+    return this.#objects.values();
+  }
+
+  /** Throws a refusal when the object is not valid. */
+  attributesOf(object: DocumentObject): AttributeTexts {
+    if (typeof object.content === 'string') object.content = this.#parse(object.id, object.content);
+    return object.content;
+  }
 }

@@ -1,32 +1,19 @@
-/** Begins the owner of a custom partition. No login contains a control character, so no user is ever taken for one. */
+/** The first character of the owner of a custom partition. Logins hold no control characters, so none looks like one. */
 const MARK = '\u001f';
 
-/** What decides where the data of a source lies. */
+/** The attributes of a source that decide in which partition its data is. */
 export interface PartitionedSource {
   readonly name: string;
   readonly partition_type: 'app' | 'user';
   readonly adapter: string;
 }
 
-/**
- * Stands where a call names its user, and means one partition, of which it has been decided before whose it is. Only this
- * server makes one: whatever arrives as JSON is none, so nobody outside reaches past the question who may have what.
- */
-export class DecidedOwner {
-  /** As in the key of the partition. */
-  readonly owner: string | null;
-
-  constructor(owner: string | null) {
-    this.owner = owner;
-  }
-}
-
-/** Where a partition key says whose it is. */
+/** The `user` in the key of a custom partition. */
 export function customOwner(name: string): string {
   return `${MARK}${name}`;
 }
 
-/** The name of the custom partition; null: it is a user's own, or shared by all. */
+/** Returns the name of the custom partition; null when the owner is a user, or all users share the partition. */
 export function customNameOf(owner: string | null): string | null {
   return owner?.startsWith(MARK) ? owner.slice(MARK.length) : null;
 }

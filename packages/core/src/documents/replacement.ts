@@ -1,6 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
 import type { ObjectsChange, SeenState } from '../admission/admit-write.ts';
-import type { AdmittedObjects } from '../admission/admitted.ts';
+import type { DocumentObject, DocumentObjects } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
 import { idOfRecord, isObjectOf, readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -9,23 +9,27 @@ import { bornWith, changeOf } from './effect.ts';
 import { gatherPaced } from './gather-paced.ts';
 import { replaced } from './verdicts.ts';
 
+interface StoredRecord {
+  readonly seq: number;
+  readonly record: string;
+}
+
 /**
- * Makes a partition equal to a given document. It follows the journal: first all of it, then, when another writer came
- * in between, only what that one changed. The commit expects the head it has caught up with, so what is written is
- * exactly the difference to that state.
+ * Computes the changes that make a partition equal to a document. It reads the whole journal once; when another writer
+ * commits meanwhile, the next attempt reads only what that writer changed. The commit expects the head that was read.
  *
- * With `since`, the document describes the world as it was at that moment: whatever stands in the journal above it,
- * live or deleted, is newer than the document and stays as it is.
+ * With `since`, the document describes the partition as it was at that moment. Everything above it in the journal, live
+ * or deleted, is newer than the document and stays as it is.
  */
 export class Replacement {
   readonly #pace: Pace;
   readonly #follower: JournalFollower;
-  readonly #objects: AdmittedObjects;
+  readonly #objects: DocumentObjects;
   readonly #since: SeenState | null;
-  /** Which of the objects were met in the journal, or are not to be born for another reason. */
-  readonly #met: Uint8Array;
-  /** What is to be done about ids met so far. */
-  readonly #changes = new Map<string, Change>();
+  readonly #inOrder: Iterator<DocumentObject>;
+  #next: DocumentObject | undefined;
+  /** Deletions of stored objects that the document does not hold, by id. */
+  readonly #deletions = new Map<string, Change>();
 
   constructor(
     store: Store,
@@ -37,74 +41,78 @@ export class Replacement {
     this.#follower = new JournalFollower(store, partition);
     this.#objects = objects;
     this.#since = since;
-    this.#met = new Uint8Array(objects.size);
+    this.#inOrder = objects[Symbol.iterator]();
+    this.#next = this.#inOrder.next().value;
   }
 
-  /** The changes that make the partition in the state answered equal to the document. */
+  /** Returns the changes, and the state of the partition they apply to. */
   async changes(): Promise<{ readonly changes: readonly Change[]; readonly state: PartitionState }> {
     const events = {
-      slice: (slice: JournalSlice) => this.#decide(slice),
-      restart: () => {
-        this.#changes.clear();
-        this.#met.fill(0);
-      },
+      slice: (slice: JournalSlice) => this.#read(slice),
+      restart: () => this.#forget(),
     };
     const state = await this.#follower.catchUp(events, this.#since?.head);
-    return { changes: await gatherPaced(this.#all(), this.#pace), state };
+    return { changes: await gatherPaced(this.#changes(), this.#pace), state };
   }
 
-  *#all(): Iterable<Change> {
-    yield* this.#changes.values();
-    yield* this.#births();
-  }
-
-  *#births(): Iterable<Change> {
-    for (let index = this.#met.indexOf(0); index !== -1; index = this.#met.indexOf(0, index + 1)) {
-      const attributes = this.#objects.attributesAt(index);
-      const id = this.#objects.idAt(index);
-      if (attributes.size > 0) yield { id, ...bornWith(id, attributes) };
+  *#changes(): Iterable<Change> {
+    yield* this.#deletions.values();
+    for (const object of this.#objects) {
+      if (object.decision === 'create') yield* this.#creation(object);
+      else if (object.decision !== 'keep') yield object.decision;
     }
   }
 
-  #decide(slice: JournalSlice): void {
-    this.#refuseStale(slice.state);
-    for (const [index, record] of slice.records.entries()) {
-      this.#decideOn({ seq: slice.seqs[index] ?? 0, record }, slice.state.floor);
-    }
-    for (const id of slice.tombstones) {
-      this.#changes.delete(id);
-      const index = this.#objects.indexOf(id);
-      // What was deleted after `since` stays deleted; otherwise it is born again.
-      if (index !== undefined) this.#met[index] = this.#since === null ? 0 : 1;
+  /** An object without attributes is not created. */
+  *#creation(object: DocumentObject): Iterable<Change> {
+    const attributes = this.#objects.attributesOf(object);
+    if (attributes.size > 0) yield { id: object.id, ...bornWith(object.id, attributes) };
+  }
+
+  #forget(): void {
+    this.#deletions.clear();
+    for (const object of this.#objects) object.decision = 'create';
+  }
+
+  #read({ records, seqs, tombstones, state }: JournalSlice): void {
+    this.#refuseStale(state);
+    for (const [index, record] of records.entries()) this.#decide({ seq: seqs[index] ?? 0, record }, state.floor);
+    for (const id of tombstones) {
+      this.#deletions.delete(id);
+      const object = this.#find(id);
+      // With `since`, the follower reads only tombstones above it: an object deleted after `since` stays deleted.
+      if (object !== undefined) object.decision = this.#since === null ? 'create' : 'keep';
     }
   }
 
-  #decideOn(stored: { readonly seq: number; readonly record: string }, floor: number): void {
+  #decide(stored: StoredRecord, floor: number): void {
     const id = idOfRecord(stored.record);
-    const index = this.#objects.indexOf(id);
-    const change = this.#changeOf(id, index, stored, floor);
-    if (index !== undefined) this.#met[index] = 1;
-    if (change !== null) this.#changes.set(id, change);
-    else if (this.#changes.size > 0) this.#changes.delete(id);
+    const object = this.#find(id);
+    const isNewer = this.#since !== null && stored.seq > this.#since.head;
+    if (object !== undefined) object.decision = isNewer ? 'keep' : this.#update(object, stored, floor);
+    else if (isNewer) this.#deletions.delete(id);
+    else this.#deletions.set(id, { id, record: null, checksum: 0, expect: stored.seq });
   }
 
-  #changeOf(
-    id: string,
-    index: number | undefined,
-    { seq, record }: { readonly seq: number; readonly record: string },
-    floor: number,
-  ): Change | null {
-    const isNewer = this.#since !== null && seq > this.#since.head;
-    if (isNewer || (index !== undefined && isObjectOf(record, this.#objects.textAt(index)))) return null;
+  /** The journal mostly has the order of the document. Then the next object is the right one, and needs no look-up. */
+  #find(id: string): DocumentObject | undefined {
+    if (this.#next?.id !== id) return this.#objects.get(id);
+    const found = this.#next;
+    this.#next = this.#inOrder.next().value;
+    return found;
+  }
+
+  #update(object: DocumentObject, { seq, record }: StoredRecord, floor: number): Change | 'keep' {
+    if (typeof object.content === 'string' && isObjectOf(record, object.content)) return 'keep';
     const current = readRecord(record, seq);
-    const given = index === undefined ? null : this.#objects.attributesAt(index);
-    return changeOf(id, { stored: { seq, record }, current }, replaced(current.attributes, given), floor);
+    const next = replaced(current.attributes, this.#objects.attributesOf(object));
+    return changeOf(object.id, { stored: { seq, record }, current }, next, floor) ?? 'keep';
   }
 
-  /** Whether something was deleted after `since` cannot be told any more once its tombstone is forgotten. */
+  /** Refuses a `since` below the floor: tombstones below the floor are forgotten, so deletions cannot be seen. */
   #refuseStale(state: PartitionState): void {
     if (this.#since === null) return;
-    // A partition gets its own word with its first write, so then only the store's word can be compared.
+    // An empty partition has the epoch of the store; its first write appends a part of its own.
     const { epoch, head } = this.#since;
     const isOtherLife = head > 0 ? epoch !== state.epoch : !state.epoch.startsWith(epoch);
     if (!isOtherLife && state.floor <= this.#since.head) return;

@@ -8,7 +8,7 @@ import {
   Refusal,
   type WriteReport,
 } from '@tidemark/protocol';
-import { type AnswerCall, callFor, type SeenState, type Target, type WriteCall } from '../admission/admit-write.ts';
+import type { AnswerCall, SeenState, Target, WriteCall } from '../admission/admit-write.ts';
 import { customNameOf } from '../admission/custom-partition.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { refs } from '../entries/refs.ts';
@@ -119,13 +119,13 @@ export class Refresher {
     for await (const { key } of allEntries(this.#ports.store, 'setting', refs.refresh({ source, user: null }).key)) {
       known.push({ source, user: key[2] ?? null });
     }
-    for (const partition of known) await this.refresh(callFor(partition)).catch(ignoreGone);
+    for (const partition of known) await this.refresh({ partition }).catch(ignoreGone);
   }
 
   /** Runs the jobs that `ensureFresh` has queued. */
   get handler(): JobHandler {
     return async ({ payload }) => {
-      const task = await this.#taskOf(callFor(parseJson(payload) as PartitionKey)).catch(ignoreGone);
+      const task = await this.#taskOf({ partition: parseJson(payload) as PartitionKey }).catch(ignoreGone);
       if (task === null || 'code' in task) return;
       const trouble = await this.#share(task, (pullWait) => this.#ensureQueued(task, pullWait)).done;
       const { state } = await this.#leases.status(task.target);
@@ -259,7 +259,7 @@ export class Refresher {
   /** Queries the backend and writes its answer. Returns when the query began; null: another server has taken the lease. */
   async #query({ target, adapter }: RefreshTask, lease: RefreshLease): Promise<number | null> {
     const { clock, head, replace } = this.#ports;
-    const call = callFor(target.partition);
+    const call = { partition: target.partition };
     const query = queryOf(target.partition);
     for (let count = 1; ; count++) {
       const atMs = clock.nowMs();

@@ -46,8 +46,8 @@ export async function search(ports: SearchPorts, { partition, user, source, para
 
 async function textOf(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<string> {
   const objects = await admitAnswer(answer, limits, pace);
-  const members = Array.from({ length: objects.size }, (_, index) => {
-    return `${JSON.stringify(objects.idAt(index))}:${objectText(objects.attributesAt(index))}`;
+  const members = Array.from(objects, (object) => {
+    return `${JSON.stringify(object.id)}:${objectText(objects.attributesOf(object))}`;
   });
   return `{${members.join(',')}}`;
 }

@@ -1,5 +1,4 @@
 import type { Limits, PartialError } from '@tidemark/protocol';
-import { callFor } from '../admission/admit-write.ts';
 import type { DeviceSessions } from '../devices/device-sessions.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { readToken } from '../pages/token.ts';
@@ -31,7 +30,7 @@ export function ensureFresh(
   token: string | null,
 ): Promise<PartialError | null> {
   if (adapter === NO_ADAPTER || (token !== null && isCatchingUp(token))) return Promise.resolve(null);
-  return refresher.ensureFresh(callFor(partition));
+  return refresher.ensureFresh({ partition });
 }
 
 function isCatchingUp(text: string): boolean {

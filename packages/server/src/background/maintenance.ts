@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
   AUDIT_RETENTION_MS,
-  callFor,
   type Log,
   type PartitionKey,
   type PingResults,
@@ -134,7 +133,7 @@ export async function trimPartitions(
 async function trimPartition(tidemark: Tidemark, partition: PartitionKey, retentionMs: number): Promise<number> {
   try {
     const before = await tidemark.store.partition(partition);
-    const after = await tidemark.trim({ ...callFor(partition), retentionMs });
+    const after = await tidemark.trim({ partition, retentionMs });
     return before.epoch === after.epoch ? after.floor - before.floor : 0;
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) return 0;
