@@ -10,8 +10,13 @@ export { TidemarkClient } from './client/tidemark-client.ts';
 export { type ClientCode, type PushProgress, TidemarkError } from './client/tidemark-error.ts';
 export type { CallOptions, ClientOptions } from './client/transport.ts';
 export { createHandler, type Handler, type HandlerOptions } from './handler/create-handler.ts';
-export { inProcessOperations, type KeptAnswer, type OperationMemory } from './handler/operation-memory.ts';
-export { inProcessReplays, type ReplayMemory } from './handler/replay-memory.ts';
+export {
+  inProcessOperations,
+  inProcessReplays,
+  type KeptAnswer,
+  type OperationMemory,
+  type ReplayMemory,
+} from './handler/memory.ts';
 export { SignatureError } from './handler/signature-alarm.ts';
 export {
   type Authenticate,
@@ -27,9 +32,8 @@ export {
   type UploadCall,
 } from './handler/source-handlers.ts';
 export { Conflict, Rejected } from './handler/verdicts.ts';
-export type { ByteSource } from './push/decode-text.ts';
 export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven } from './push/objects.ts';
-export { idsFromJson, objectsFromJson } from './push/objects-from-json.ts';
-export { objectsFromNdjson } from './push/objects-from-ndjson.ts';
 export type { PushOptions, PushReport } from './push/push-calls.ts';
+export type { ByteSource } from './push/read-objects.ts';
+export { idsFromJson, objectsFromJson, objectsFromNdjson } from './push/read-objects.ts';
 export type { World } from './world.ts';

@@ -3,7 +3,7 @@ import { CLOCK_SKEW_MS_MAX, Refusal } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { refs } from './entries/refs.ts';
-import { trimPoint } from './journal/trim-point.ts';
+import { trimPoint } from './journal/trim.ts';
 import { isWorthRecording } from './pages/record-tidemark.ts';
 import type { Adapter } from './ports/adapter.ts';
 import { elapsedMs, isAhead } from './ports/clock.ts';

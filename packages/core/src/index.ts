@@ -1,5 +1,5 @@
 export type { VerifiedLogin } from './accounts/remembered-logins.ts';
-export { SCOPES, type Scope } from './accounts/scopes.ts';
+export { SCOPES, type Scope } from './accounts/token-record.ts';
 export type { Bearer, TokenView } from './accounts/tokens.ts';
 export type { UserView } from './accounts/users.ts';
 export type { SeenState, WriteCall } from './admission/admit-write.ts';

@@ -1,4 +1,12 @@
-import { DEFAULT_LIMITS, type JsonValue, type Limits, parseJson, Refusal, type WriteReport } from '@tidemark/protocol';
+import {
+  DEFAULT_LIMITS,
+  errorMessage,
+  type JsonValue,
+  type Limits,
+  parseJson,
+  Refusal,
+  type WriteReport,
+} from '@tidemark/protocol';
 import { RememberedLogins } from './accounts/remembered-logins.ts';
 import { Tokens } from './accounts/tokens.ts';
 import { Users } from './accounts/users.ts';
@@ -407,7 +415,7 @@ export class Tidemark {
     try {
       listener();
     } catch (error) {
-      this.#log.error('listener_failed', { reason: error instanceof Error ? error.message : String(error) });
+      this.#log.error('listener_failed', { reason: errorMessage(error) });
     }
   }
 
@@ -440,7 +448,7 @@ export class Tidemark {
   }
 
   readonly #onNoteFailed = (error: unknown): void => {
-    this.#log.warn('tidemark_not_noted', { reason: error instanceof Error ? error.message : String(error) });
+    this.#log.warn('tidemark_not_noted', { reason: errorMessage(error) });
   };
 }
 

@@ -1,13 +1,11 @@
 import { PushCalls } from '../push/push-calls.ts';
-import { AuditCalls } from './calls/audit.ts';
-import { ClientCalls } from './calls/clients.ts';
 import { DocumentCalls } from './calls/documents.ts';
 import { JobCalls } from './calls/jobs.ts';
 import { PingCalls } from './calls/pings.ts';
 import { SourceCalls } from './calls/sources.ts';
-import { SystemCalls } from './calls/system.ts';
+import { AuditCalls, SystemCalls } from './calls/system.ts';
 import { TokenCalls } from './calls/tokens.ts';
-import { UserCalls } from './calls/users.ts';
+import { ClientCalls, UserCalls } from './calls/users.ts';
 import { type CallOptions, type ClientOptions, Transport } from './transport.ts';
 
 /** Every call an administrator or a backend can make, grouped as the API is. */

@@ -1,9 +1,8 @@
 import { parseJson } from '@tidemark/protocol';
 import { pause, systemWorld, type World } from '../world.ts';
 import { Deadline } from './deadline.ts';
-import { problemError } from './problem-error.ts';
 import { DEFAULT_RETRY_POLICY, pauseBeforeNextMs, type Repetition, type RetryPolicy } from './retry-policy.ts';
-import { TidemarkError } from './tidemark-error.ts';
+import { problemError, TidemarkError } from './tidemark-error.ts';
 
 export { TidemarkError };
 

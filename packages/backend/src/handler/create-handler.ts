@@ -1,11 +1,16 @@
 import { idText } from '../push/objects.ts';
 import { systemWorld } from '../world.ts';
+import {
+  inProcessOperations,
+  inProcessReplays,
+  type KeptAnswer,
+  type OperationMemory,
+  type ReplayMemory,
+} from './memory.ts';
 import { objectsAnswer } from './objects-answer.ts';
-import { inProcessOperations, type KeptAnswer, type OperationMemory } from './operation-memory.ts';
 import { problemAnswer, problemBody } from './problem-answer.ts';
 import { readBody } from './read-body.ts';
 import { CallFlaw, type CallName, isCallName, type ReadCall, readCall } from './read-call.ts';
-import { inProcessReplays, type ReplayMemory } from './replay-memory.ts';
 import { SignatureAlarm, SignatureError, signatureDetail } from './signature-alarm.ts';
 import type { Authenticate, CallContext, SourceHandlers, UploadCall } from './source-handlers.ts';
 import { Conflict, Rejected } from './verdicts.ts';

@@ -1,5 +1,4 @@
-import { memberText } from '../push/member-text.ts';
-import { entriesOf, idText, type ObjectEntry, type ObjectsGiven } from '../push/objects.ts';
+import { entriesOf, idText, memberText, type ObjectEntry, type ObjectsGiven } from '../push/objects.ts';
 
 /** Text gathered before it leaves, so that small objects travel together. */
 const PIECE_UNITS = 65_536;

@@ -7,8 +7,7 @@ import { TidemarkClient } from '../client/tidemark-client.ts';
 import type { PushProgress } from '../client/tidemark-error.ts';
 import { systemWorld } from '../world.ts';
 import type { Attributes, ObjectEntry } from './objects.ts';
-import { idsFromJson, objectsFromJson } from './objects-from-json.ts';
-import { objectsFromNdjson } from './objects-from-ndjson.ts';
+import { idsFromJson, objectsFromJson, objectsFromNdjson } from './read-objects.ts';
 
 let server: ServerProcess;
 let tidemark: TidemarkClient;

@@ -3,8 +3,7 @@ import { path } from '../client/path.ts';
 import { type PushProgress, TidemarkError } from '../client/tidemark-error.ts';
 import type { CallOptions, Transport } from '../client/transport.ts';
 import { type BodyForm, chunksOf, type Piece } from './chunks.ts';
-import { memberText } from './member-text.ts';
-import { entriesOf, type IdsGiven, idText, type Objects, type ObjectsGiven } from './objects.ts';
+import { entriesOf, type IdsGiven, idText, memberText, type Objects, type ObjectsGiven } from './objects.ts';
 
 export interface PushOptions extends CallOptions {
   /** Whose data it is. Not needed for sources of partition type `app`. */

@@ -1,4 +1,4 @@
-import { parseJson } from '@tidemark/protocol';
+import { parseJson, retryAfterMs } from '@tidemark/protocol';
 import { asClientError, ClientError, clientError } from '../client-error.ts';
 import { REQUEST_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
@@ -130,9 +130,9 @@ function parsed(text: string): unknown {
 
 async function refusalOf(response: Response, nowMs: number): Promise<ClientError> {
   const { status } = response;
-  const retryAfterMs = retryAfter(response.headers.get('retry-after'), nowMs);
+  const waitMs = retryAfterMs(response.headers.get('retry-after'), nowMs);
   const { code, detail } = await problemOf(response);
-  return new ClientError(code, detail, { status, retryAfterMs });
+  return new ClientError(code, detail, { status, retryAfterMs: waitMs });
 }
 
 async function problemOf(response: Response): Promise<{ readonly code: string; readonly detail: string }> {
@@ -147,12 +147,4 @@ async function problemOf(response: Response): Promise<{ readonly code: string; r
     // Without a readable body the status alone is the error.
     return unnamed;
   }
-}
-
-/** The header holds seconds or a date. */
-function retryAfter(value: string | null, nowMs: number): number | null {
-  if (value === null) return null;
-  if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1_000;
-  const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }

@@ -1,8 +1,8 @@
 import { nameProblem, pointer, Refusal } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
-import { TIME_MS_MAX } from '../primitives/iso-time.ts';
-import { isScope, SCOPES, type Scope } from './scopes.ts';
+import { TIME_MS_MAX } from '../primitives/time.ts';
 import type { TokenRecord } from './token-record.ts';
+import { isScope, SCOPES, type Scope } from './token-record.ts';
 
 /** A token as somebody asks for it. */
 export interface TokenCall {

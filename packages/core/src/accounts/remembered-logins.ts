@@ -3,12 +3,12 @@ import { lifeGuard } from '../admission/admit-write.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { LOGIN_OF, PRESENT, REMEMBERED_LOGIN, refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
-import { randomId } from '../primitives/random-id.ts';
+import { randomId } from '../primitives/base62.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { passwordProblem } from './admit-password.ts';
 
 export interface RememberedLoginsPorts {

@@ -3,7 +3,7 @@ import { openMemoryStore, seededRandom, settableClock, weakPasswords } from '@ti
 import { describe, expect, it } from 'vitest';
 import { Clients } from '../devices/clients.ts';
 import type { Store } from '../ports/store.ts';
-import { SCOPES } from './scopes.ts';
+import { SCOPES } from './token-record.ts';
 import { isTokenText, newTokenText, tokenHash } from './token-text.ts';
 import { Tokens } from './tokens.ts';
 import { Users } from './users.ts';

@@ -4,15 +4,22 @@ import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import { type Clock, isAhead } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryList, EntryRef, EntryWrite, Store } from '../ports/store.ts';
-import { isoTime, isoTimeOrNull } from '../primitives/iso-time.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
 import { admitToken, type TokenCall } from './admit-token.ts';
-import { tokenRemovals, tokensOf } from './owned-tokens.ts';
-import { ADMIN_SCOPES, type Scope } from './scopes.ts';
-import { isServiceToken, readTokenRecord, type TokenRecord, writeTokenRecord } from './token-record.ts';
+import {
+  ADMIN_SCOPES,
+  isServiceToken,
+  readTokenRecord,
+  type Scope,
+  type TokenRecord,
+  tokenRemovals,
+  tokensOf,
+  writeTokenRecord,
+} from './token-record.ts';
 import { isTokenId, isTokenText, newTokenText, tokenHash, tokenId } from './token-text.ts';
 import { readUserRecord } from './user-record.ts';
 

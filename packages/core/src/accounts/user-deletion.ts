@@ -1,7 +1,7 @@
 import { type OwnerVersion, ownerRemoved } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import type { Entry, EntryBatch, EntryRef, EntryWrite, PartitionKey } from '../ports/store.ts';
-import { type OwnedToken, tokenRemovals } from './owned-tokens.ts';
+import { type OwnedToken, tokenRemovals } from './token-record.ts';
 
 export interface UserToDelete {
   readonly login: string;

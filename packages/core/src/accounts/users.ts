@@ -3,18 +3,18 @@ import { admitName, quoted } from '../admission/admit-name.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { clientsOf, lastOf, type OwnerVersion, ownerUnchanged, readOwnerVersion } from '../entries/owner-index.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryRef, EntryWrite, Store } from '../ports/store.ts';
-import { isoTime } from '../primitives/iso-time.ts';
-import { randomId } from '../primitives/random-id.ts';
+import { randomId } from '../primitives/base62.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import { isoTime } from '../primitives/time.ts';
 import { membershipRemovals } from '../sources/memberships.ts';
 import { admitPassword, passwordProblem } from './admit-password.ts';
 import { admitNewUser, admitUserUpdate, mergedAttributes, type UserUpdate } from './admit-user.ts';
-import { type OwnedToken, tokenRemovals, tokensOf } from './owned-tokens.ts';
 import { loginRemovals } from './remembered-logins.ts';
+import { type OwnedToken, tokenRemovals, tokensOf } from './token-record.ts';
 import { userDeletion } from './user-deletion.ts';
 import {
   type Credential,

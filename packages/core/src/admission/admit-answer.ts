@@ -1,10 +1,17 @@
-import { type Limits, parseJson, Refusal } from '@tidemark/protocol';
+import {
+  ANSWER_DEPTH_MAX,
+  JsonSplitter,
+  type Limits,
+  parseJson,
+  Refusal,
+  SplitError,
+  type SplitProblem,
+} from '@tidemark/protocol';
 import type { ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitAttributes, admitManyObjects, type ObjectLimits } from './admit-objects.ts';
 import { type AttributeTexts, DocumentObjects } from './admitted.ts';
-import { MemberSplitter, NotMembers } from './split-members.ts';
 
 /** The name of the field in JSON pointers of refusals: the answer as a whole is the objects. */
 const FIELD = 'answer';
@@ -24,6 +31,16 @@ export async function admitAnswer(answer: ObjectsAnswer, limits: Limits, pace: P
   }
 }
 
+const SPLIT_PROBLEMS: Readonly<Record<SplitProblem, string>> = {
+  begin: 'it is not a JSON object',
+  syntax: 'it is not JSON',
+  key: 'a key in it is not JSON',
+  incomplete: 'it ends too early',
+  trailing: 'something follows its end',
+  too_deep: 'it is nested too deeply',
+  too_large: 'an object in it is too large',
+};
+
 async function splitAnswer(
   chunks: AsyncIterable<string>,
   limits: ObjectLimits,
@@ -31,24 +48,45 @@ async function splitAnswer(
 ): Promise<DocumentObjects> {
   const { objectsPerWriteMax: objectsMax, writeUnitsMax: unitsMax } = limits;
   const objects = new DocumentObjects((id, text) => admitText(id, text, limits));
-  const splitter = new MemberSplitter((id, text) => {
-    if (!objects.add(id, text)) throw new NotMembers(`it holds the object ${quoted(id)} twice`);
-  }, objectUnitsMax);
+  const splitter = new JsonSplitter({
+    opening: '{',
+    elementUnitsMax: objectUnitsMax,
+    depthMax: ANSWER_DEPTH_MAX,
+    onElement: (id, text) => addObject(objects, id, text),
+  });
   let units = 0;
   try {
     for await (const chunk of chunks) {
       units += chunk.length;
-      if (units > unitsMax) throw new NotMembers(`it is longer than ${unitsMax} characters`);
+      if (units > unitsMax) throw unusable(`it is longer than ${unitsMax} characters`);
       splitter.push(chunk);
-      if (objects.size > objectsMax) throw new NotMembers(`it has more than ${objectsMax} objects`);
+      if (objects.size > objectsMax) throw unusable(`it has more than ${objectsMax} objects`);
     }
     splitter.finish();
   } catch (error) {
-    throw error instanceof NotMembers
-      ? new Refusal('backend_error', `the answer is not usable: ${error.message}`)
-      : error;
+    throw error instanceof SplitError ? unusable(SPLIT_PROBLEMS[error.problem]) : error;
   }
   return objects;
+}
+
+function addObject(objects: DocumentObjects, id: string, text: string): void {
+  if (text[0] !== '{') {
+    throw unusable(`object ${quoted(id)}: expected an object of attributes, got ${kindOfText(text)}`);
+  }
+  if (!objects.add(id, text)) throw unusable(`it holds the object ${quoted(id)} twice`);
+}
+
+/** Names the kind of a JSON value, but nothing of its content. */
+function kindOfText(text: string): string {
+  if (text.startsWith('"')) return 'a string';
+  if (text.startsWith('[')) return 'a list';
+  if (text.startsWith('n')) return 'null';
+  if (/^[tf]/.test(text)) return 'a boolean';
+  return /^[-0-9]/.test(text) ? 'a number' : 'something that is not JSON';
+}
+
+function unusable(problem: string): Refusal {
+  return new Refusal('backend_error', `the answer is not usable: ${problem}`);
 }
 
 function admitText(id: string, text: string, limits: ObjectLimits): AttributeTexts {

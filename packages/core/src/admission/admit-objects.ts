@@ -4,8 +4,7 @@ import { WorkBudget } from '../primitives/work-budget.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
-import { AttributesInText } from './attributes-in-text.ts';
-import { wholeText } from './whole-text.ts';
+import { AttributesInText, wholeText } from './attributes-in-text.ts';
 
 /** The part of the limits that objects must keep to. */
 export type ObjectLimits = Pick<

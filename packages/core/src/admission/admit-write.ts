@@ -57,7 +57,7 @@ export interface PartitionWrite {
 /** Names the partition of a call: by source and user, or, in calls the server makes itself, by its key. */
 export type WriteCall =
   | { readonly source: unknown; readonly user_id?: unknown; readonly partition?: never }
-  | { readonly partition: PartitionKey };
+  | { readonly partition: PartitionKey; readonly source?: never; readonly user_id?: never };
 
 export type ObjectsCall = WriteCall & { readonly objects: unknown };
 export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readonly data: unknown };

@@ -54,3 +54,77 @@ export class AttributesInText implements AttributeTexts {
     return texts;
   }
 }
+
+/**
+ * Most values are small and stand in the form in which they are kept: then JavaScript's own writer, asked once for a
+ * whole object, does in one go what would otherwise be done name by name. Whatever is not certain here is left to
+ * `admitValue`, which puts values in order, and finds the words for what is wrong with them.
+ */
+
+/** Attributes, and items and members of their values, of an object that is written in one go. */
+const MEMBERS_IN_ONE_GO_MAX = 256;
+
+/**
+ * The JSON text of an object that may be admitted as it is, with attributes whose names are all known to be good; null
+ * when that is not certain.
+ */
+export function wholeText(
+  object: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+  rules: { readonly goodNames: ReadonlySet<string>; readonly depthMax: number },
+): string | null {
+  if (!isPlain(object)) return null;
+  const room = { members: MEMBERS_IN_ONE_GO_MAX - names.length };
+  if (room.members < 0) return null;
+  for (const name of names) {
+    if (!rules.goodNames.has(name) || !isCanonical(object[name], rules.depthMax, room)) return null;
+  }
+  return JSON.stringify(object);
+}
+
+/** Whether a value may be kept, and JavaScript writes it as it is to be kept. */
+function isCanonical(value: unknown, depth: number, room: { members: number }): boolean {
+  switch (typeof value) {
+    case 'string':
+      return value.isWellFormed();
+    case 'number':
+      return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+    case 'boolean':
+      return true;
+    case 'object':
+      if (value === null) return true;
+      return depth > 0 && (Array.isArray(value) ? isList(value, depth - 1, room) : isObject(value, depth - 1, room));
+    default:
+      return false;
+  }
+}
+
+function isList(list: readonly unknown[], depth: number, room: { members: number }): boolean {
+  room.members -= list.length;
+  if (room.members < 0 || Object.getPrototypeOf(list) !== Array.prototype || 'toJSON' in list) return false;
+  for (const item of list) {
+    if (!isCanonical(item, depth, room)) return false;
+  }
+  return true;
+}
+
+function isObject(object: object, depth: number, room: { members: number }): boolean {
+  if (!isPlain(object)) return false;
+  const keys = Object.keys(object);
+  room.members -= keys.length;
+  if (room.members < 0) return false;
+  let last = '';
+  for (const key of keys) {
+    // Members are kept in the order of their keys.
+    if (key < last || key === '__proto__' || !key.isWellFormed()) return false;
+    if (!isCanonical((object as Readonly<Record<string, unknown>>)[key], depth, room)) return false;
+    last = key;
+  }
+  return true;
+}
+
+/** What has a `toJSON`, or is of a kind of its own, is written as it likes and not as it is. */
+function isPlain(object: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  return prototype === Object.prototype || prototype === null;
+}

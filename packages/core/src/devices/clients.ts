@@ -1,16 +1,16 @@
 import { CLIENTS_PER_USER_MAX, pointer, Refusal } from '@tidemark/protocol';
-import { tokenRemovals, tokensOf } from '../accounts/owned-tokens.ts';
+import { tokenRemovals, tokensOf } from '../accounts/token-record.ts';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { clientsOf, ownerRemoved, ownerTouched, readOwnerVersion } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
-import { isoTime, isoTimeOrNull } from '../primitives/iso-time.ts';
-import { randomId } from '../primitives/random-id.ts';
+import { randomId } from '../primitives/base62.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
 import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
 import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
 

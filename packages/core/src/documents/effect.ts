@@ -10,10 +10,12 @@ import {
   type ObjectRecord,
   readRecord,
 } from '../journal/record.ts';
+import type { Pace } from '../ports/pace.ts';
 import type { Change, StoredObject } from '../ports/store.ts';
+import { WorkBudget } from '../primitives/work-budget.ts';
 import { deleted, merged, updated, type Verdict } from './verdicts.ts';
 
-/** Changes that look at one object at a time; replacing a whole document is another matter. */
+/** Changes that affect each object on its own. `Replacement` handles whole documents. */
 export type PointChange = Exclude<ObjectsChange, { readonly op: 'replace' | 'fast_insert' }>;
 
 const NO_ATTRIBUTES: AttributeTexts = new Map();
@@ -31,14 +33,14 @@ export function idsOf(change: PointChange): readonly string[] {
   }
 }
 
-/** The difference the change makes to one object, or null when it makes none. */
+/** Returns the change to one object; null when the object stays as it is. */
 export function effectOn(
   change: PointChange,
   id: string,
   stored: StoredObject | undefined,
   floor: number,
 ): Change | null {
-  if (isKeptAlready(change, id, stored)) return null;
+  if (isStoredAlready(change, id, stored)) return null;
   const current = liveRecord(stored);
   const verdict = verdictOn(change, id, current?.attributes ?? null);
   return changeOf(id, { stored, current }, verdict, floor);
@@ -50,12 +52,12 @@ interface FoundObject {
   readonly current: ObjectRecord | null;
 }
 
-/** A verdict as the store wants it, expecting the object where it was read. */
+/** Returns a verdict as a change for the store, which expects the object at the seq at which it was read. */
 export function changeOf(id: string, { stored, current }: FoundObject, verdict: Verdict, floor: number): Change | null {
   if (verdict === null) return null;
   const expect = stored?.seq ?? 0;
   if (verdict === 'gone') return { id, record: null, checksum: 0, expect };
-  const { record, checksum } = current === null ? bornWith(id, verdict) : changedRecord(current, verdict, floor);
+  const { record, checksum } = current === null ? newRecordOf(id, verdict) : changedRecord(current, verdict, floor);
   return { id, record, checksum, expect };
 }
 
@@ -63,22 +65,22 @@ export function liveRecord(stored: StoredObject | undefined): ObjectRecord | nul
   return stored === undefined || stored.record === null ? null : readRecord(stored.record, stored.seq);
 }
 
-/** fast_insert: every object is born anew, whatever was there. An object without attributes is none. */
+/** fast_insert: replaces objects without reading the stored ones. An object without attributes is left out. */
 export function* insertions(objects: ObjectTexts): Iterable<Change> {
   for (const [id, attributes] of objects) {
-    if (attributes.size > 0) yield { id, ...bornWith(id, attributes) };
+    if (attributes.size > 0) yield { id, ...newRecordOf(id, attributes) };
   }
 }
 
-/** The record of a new object. */
-export function bornWith(id: string, attributes: AttributeTexts): NewRecord {
+/** Returns the record of a new object. */
+export function newRecordOf(id: string, attributes: AttributeTexts): NewRecord {
   return attributes instanceof AttributesInText
     ? newRecordFromText(id, attributes.text, attributes)
     : newRecord(id, attributes);
 }
 
-/** Whether this is, letter for letter, pushed again: then nothing has to be taken apart to see that nothing changes. */
-function isKeptAlready(change: PointChange, id: string, stored: StoredObject | undefined): boolean {
+/** Whether the pushed text equals the stored text. Comparing texts saves reading the record. */
+function isStoredAlready(change: PointChange, id: string, stored: StoredObject | undefined): boolean {
   if (change.op !== 'push_objects' || stored === undefined || stored.record === null) return false;
   const given = change.objects.get(id);
   return given instanceof AttributesInText && isObjectOf(stored.record, given.text);
@@ -95,4 +97,20 @@ function verdictOn(change: PointChange, id: string, current: AttributeTexts | nu
     case 'fast_delete':
       return updated(current, change.remove.get(id) ?? NO_ATTRIBUTES, NO_ATTRIBUTES);
   }
+}
+
+/** Collects the changes, with pauses for other work. */
+export async function gatherPaced(changes: Iterable<Change>, pace: Pace): Promise<readonly Change[]> {
+  const gathered: Change[] = [];
+  const budget = new WorkBudget();
+  for (const change of changes) {
+    gathered.push(change);
+    if (budget.isSpent(weightOf(change))) await pace.turn();
+  }
+  return gathered;
+}
+
+/** Returns the work of making a change, in characters. */
+export function weightOf(change: Change | null): number {
+  return change?.record?.length ?? 0;
 }

@@ -1,4 +1,4 @@
-import { COMMIT_ATTEMPTS_MAX, type Limits, Refusal } from '@tidemark/protocol';
+import { type Limits, Refusal } from '@tidemark/protocol';
 import type { DocumentAddress, DocumentContent } from '../admission/admit-document.ts';
 import { quoted } from '../admission/admit-name.ts';
 import type { Admitted, AttributeTexts, ObjectTexts } from '../admission/admitted.ts';
@@ -6,10 +6,11 @@ import { refuseGone } from '../admission/refuse-gone.ts';
 import { eachMember, objectText } from '../journal/json-text.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { DocumentKey, DocumentType, DocumentWrite, Store, StoredDocument } from '../ports/store.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { WITHOUT_PAUSE, WorkBudget } from '../primitives/work-budget.ts';
 import { merged } from './verdicts.ts';
 
-/** A named document as its readers get it; objects: id → attributes as the text of a JSON object. */
+/** The content of a named document. `objects` maps ids to attributes as the text of a JSON object. */
 export type DocumentView =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'objects'; readonly objects: ReadonlyMap<string, string> };
@@ -17,14 +18,14 @@ export type DocumentView =
 export interface DocumentReport {
   readonly doc: string;
   readonly type: DocumentType;
-  /** Characters of a text, objects of a hash of hashes. */
+  /** The number of characters of a text, or of objects. */
   readonly size: number;
 }
 
-/** Objects of a document looked up at a time, so that the event loop gets its turn in between. */
+/** Objects read at a time, so that the event loop can do other work in between. */
 const LOOKUP_CHUNK = 1_000;
 
-/** Documents that are neither md nor cd: kept under a name, never synchronised. */
+/** Documents other than md and cd. They are stored under a name and never synchronised. */
 export class NamedDocuments {
   readonly #store: Store;
   readonly #limits: Limits;
@@ -43,7 +44,7 @@ export class NamedDocuments {
     return { type: 'text', text: [...document.parts.values()].join('') };
   }
 
-  /** The content becomes all there is. */
+  /** Replaces the document. */
   async set({ key, guards }: Admitted<DocumentAddress>, content: Admitted<DocumentContent>): Promise<DocumentReport> {
     const draft = new DocumentDraft(null);
     if (content.type === 'text') draft.put(partName(0), content.text);
@@ -54,25 +55,22 @@ export class NamedDocuments {
     return draft.report(key, content.type);
   }
 
-  /** The content is added to what is there: texts behind each other, objects attribute by attribute. */
+  /** Appends a text to a text, or merges objects into the stored ones attribute by attribute. */
   async append(address: Admitted<DocumentAddress>, content: Admitted<DocumentContent>): Promise<DocumentReport> {
-    for (let attempt = 0; attempt < COMMIT_ATTEMPTS_MAX; attempt++) {
-      const report = await this.#appendOnce(address, content);
-      if (report !== 'conflict') return report;
-    }
-    throw new Refusal('write_conflict', `other writers kept changing the document ${quoted(address.key.name)}`);
+    const subject = `the document ${quoted(address.key.name)}`;
+    return retryOnConflict(() => this.#appendOnce(address, content), { subject });
   }
 
-  async #appendOnce({ key, guards }: DocumentAddress, content: DocumentContent): Promise<DocumentReport | 'conflict'> {
+  async #appendOnce({ key, guards }: DocumentAddress, content: DocumentContent): Promise<DocumentReport | null> {
     const { type } = content;
     const draft =
       type === 'text' ? await this.#appendText(key, content.text) : await this.#appendObjects(key, content.objects);
-    if (draft === 'conflict') return 'conflict';
+    if (draft === null) return null;
     const { parts, expect, units } = draft;
     this.#requireRoom(units);
     if (parts.size === 0 && expect !== 0) return draft.report(key, type);
     const result = await this.#write({ key, type, replace: false, parts, expect, guards });
-    return result === 'conflict' ? 'conflict' : draft.report(key, type);
+    return result === 'conflict' ? null : draft.report(key, type);
   }
 
   async #appendText(key: DocumentKey, text: string): Promise<DocumentDraft> {
@@ -83,8 +81,8 @@ export class NamedDocuments {
     return draft;
   }
 
-  /** What is there is read a part at a time; when it changes meanwhile, the parts do not fit together. */
-  async #appendObjects(key: DocumentKey, objects: ObjectTexts): Promise<DocumentDraft | 'conflict'> {
+  /** Reads the stored objects chunk by chunk. Returns null when the document changed in between. */
+  async #appendObjects(key: DocumentKey, objects: ObjectTexts): Promise<DocumentDraft | null> {
     const ids = [...objects.keys()];
     let draft: DocumentDraft | null = null;
     for (let start = 0; start < ids.length || draft === null; start += LOOKUP_CHUNK) {
@@ -92,14 +90,13 @@ export class NamedDocuments {
       const present = await this.#store.readDocument(key, chunk);
       requireType(key, present, 'objects');
       draft ??= new DocumentDraft(present);
-      if (draft.expect !== (present?.version ?? 0)) return 'conflict';
+      if (draft.expect !== (present?.version ?? 0)) return null;
       const given = new Map(chunk.map((id) => [id, objects.get(id) ?? new Map<string, string>()]));
       await this.#addObjects(draft, given, present?.parts);
     }
     return draft;
   }
 
-  /** Others get their turn in between. */
   async #addObjects(draft: DocumentDraft, objects: ObjectTexts, present?: ReadonlyMap<string, string>): Promise<void> {
     for (const [id, given] of objects) {
       const before = present?.get(id);
@@ -123,11 +120,11 @@ export class NamedDocuments {
   }
 }
 
-/** What a write would make of a document, as it stood at one version. */
+/** The changes of one write to a document, relative to the version that was read. */
 class DocumentDraft {
   readonly parts = new Map<string, string>();
   readonly budget = new WorkBudget();
-  /** The version it was seen at; 0: there was none. */
+  /** The version that was read; 0 when there was no document. */
   readonly expect: number;
   units: number;
   #partCount: number;
@@ -155,7 +152,7 @@ function attributesOf(text: string): AttributeTexts {
   return attributes;
 }
 
-/** Parts of a text are numbered; fixed width keeps their order the order of their names. */
+/** Parts of a text are numbered. Names of fixed width sort in the order of the parts. */
 function partName(index: number): string {
   return index.toString(36).padStart(8, '0');
 }
@@ -163,5 +160,8 @@ function partName(index: number): string {
 function requireType(key: DocumentKey, present: StoredDocument | null, type: DocumentType): void {
   if (present === null || present.type === type) return;
   const holds = present.type === 'text' ? 'a string' : 'a hash of hashes';
-  throw new Refusal('type_conflict', `the document ${quoted(key.name)} holds ${holds}; only its like can be appended`);
+  throw new Refusal(
+    'type_conflict',
+    `the document ${quoted(key.name)} holds ${holds}; only ${holds} can be appended to it`,
+  );
 }

@@ -5,8 +5,7 @@ import { JournalFollower } from '../journal/follower.ts';
 import { idOfRecord, isObjectOf, readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import { bornWith, changeOf } from './effect.ts';
-import { gatherPaced } from './gather-paced.ts';
+import { changeOf, gatherPaced, newRecordOf } from './effect.ts';
 import { replaced } from './verdicts.ts';
 
 interface StoredRecord {
@@ -66,7 +65,7 @@ export class Replacement {
   /** An object without attributes is not created. */
   *#creation(object: DocumentObject): Iterable<Change> {
     const attributes = this.#objects.attributesOf(object);
-    if (attributes.size > 0) yield { id: object.id, ...bornWith(object.id, attributes) };
+    if (attributes.size > 0) yield { id: object.id, ...newRecordOf(object.id, attributes) };
   }
 
   #forget(): void {

@@ -1,12 +1,12 @@
 import type { AttributeTexts } from '../admission/admitted.ts';
 
 /**
- * What an operation makes of one object: its new attributes, nothing (`gone`), or no change at all (null). Pure, and
- * the only place where the operations differ. `current` null: there is no such object.
+ * The result of an operation on one object: its new attributes, `gone` when it is deleted, null when nothing changes.
+ * The operations differ only in these pure functions. `current` is null when the object does not exist.
  */
 export type Verdict = AttributeTexts | 'gone' | null;
 
-/** push_objects: the given attributes are set, the others stay. */
+/** push_objects: sets the given attributes and keeps the others. */
 export function merged(current: AttributeTexts | null, given: AttributeTexts): Verdict {
   if (current === null) return given.size === 0 ? null : given;
   if (holdsAll(current, given)) return null;
@@ -18,7 +18,7 @@ export function deleted(current: AttributeTexts | null): Verdict {
   return current === null ? null : 'gone';
 }
 
-/** fast_update and fast_delete: attributes that still hold the value in `remove` go, then those in `put` are set. */
+/** fast_update and fast_delete: removes attributes that still hold the value in `remove`, then sets those in `put`. */
 export function updated(current: AttributeTexts | null, remove: AttributeTexts, put: AttributeTexts): Verdict {
   if (current === null) return put.size === 0 ? null : put;
   const next = new Map(current);
@@ -30,7 +30,7 @@ export function updated(current: AttributeTexts | null, remove: AttributeTexts, 
   return isEqual(current, next) ? null : next;
 }
 
-/** replace: the object becomes exactly the given one; null: it is missing there. */
+/** replace: the object becomes exactly the given one; null deletes it. */
 export function replaced(current: AttributeTexts | null, given: AttributeTexts | null): Verdict {
   if (given === null || given.size === 0) return deleted(current);
   return current !== null && isEqual(current, given) ? null : given;

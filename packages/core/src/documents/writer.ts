@@ -1,4 +1,4 @@
-import { COMMIT_ATTEMPTS_MAX, DEFAULT_LIMITS, Refusal } from '@tidemark/protocol';
+import { COMMIT_ATTEMPTS_MAX, DEFAULT_LIMITS } from '@tidemark/protocol';
 import type { PartitionWrite } from '../admission/admit-write.ts';
 import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
@@ -6,30 +6,30 @@ import { refuseGone } from '../admission/refuse-gone.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, Commit, CommitResult, Kept, PartitionState, Store } from '../ports/store.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { WITHOUT_PAUSE, WorkBudget } from '../primitives/work-budget.ts';
-import { effectOn, idsOf, insertions, type PointChange } from './effect.ts';
-import { gatherPaced, weightOf } from './gather-paced.ts';
+import { effectOn, gatherPaced, idsOf, insertions, type PointChange, weightOf } from './effect.ts';
 import { Replacement } from './replacement.ts';
 
-/** What became of a write. `seq` is the head behind it. */
+/** The result of a write. `seq` is the head of the partition after it. */
 export interface WriteOutcome {
   readonly changed: number;
   readonly unchanged: number;
   readonly seq: number;
 }
 
-/** Objects looked up at a time, so that the event loop gets its turn in between. */
+/** Objects read at a time, so that the event loop can do other work in between. */
 const LOOKUP_CHUNK = 1_000;
 
-/** One try: the difference as it looks now, and what the store says to it. */
-type Attempt = () => Promise<{ readonly result: CommitResult; readonly changed: number; readonly unchanged: number }>;
+/** Reads the stored objects, computes the changes and commits them. Null: another writer was faster. */
+type Attempt = () => Promise<WriteOutcome | null>;
 
-/** Carries admitted writes into the store: read, decide, commit, and again when somebody was faster. */
+/** Writes admitted objects to the store, and tries again when another writer was faster. */
 export class Writer {
   readonly #store: Store;
   readonly #pace: Pace;
   readonly #quota: QuotaLimits;
-  readonly #turns = new KeyedMutex();
+  readonly #queues = new KeyedMutex();
 
   constructor(store: Store, pace: Pace = WITHOUT_PAUSE, quota: QuotaLimits = DEFAULT_LIMITS) {
     this.#store = store;
@@ -37,27 +37,15 @@ export class Writer {
     this.#quota = quota;
   }
 
-  write(write: Admitted<PartitionWrite>): Promise<WriteOutcome> {
-    const { partition } = write;
-    const key = JSON.stringify([partition.source, partition.user]);
+  /** A write that meets no other goes to the store at once. After a conflict, the writes of a partition queue up. */
+  async write(write: Admitted<PartitionWrite>): Promise<WriteOutcome> {
+    const key = JSON.stringify([write.partition.source, write.partition.user]);
     const attempt = this.#attemptAt(write);
-    if (this.#turns.isTaken(key))
-      return this.#turns.take(key, () => this.#retryOnConflict(attempt, COMMIT_ATTEMPTS_MAX));
-    return this.#once(attempt, () =>
-      this.#turns.take(key, () => this.#retryOnConflict(attempt, COMMIT_ATTEMPTS_MAX - 1)),
-    );
-  }
-
-  async #once(attempt: Attempt, onConflict: () => Promise<WriteOutcome>): Promise<WriteOutcome> {
-    return outcomeOf(await attempt()) ?? onConflict();
-  }
-
-  async #retryOnConflict(attempt: Attempt, attemptsMax: number): Promise<WriteOutcome> {
-    for (let count = 0; count < attemptsMax; count++) {
-      const outcome = outcomeOf(await attempt());
-      if (outcome !== null) return outcome;
-    }
-    throw new Refusal('write_conflict', `other writers changed the same objects ${COMMIT_ATTEMPTS_MAX} times in a row`);
+    const isQueued = this.#queues.isTaken(key);
+    const outcome = isQueued ? null : await attempt();
+    if (outcome !== null) return outcome;
+    const attemptsMax = isQueued ? COMMIT_ATTEMPTS_MAX : COMMIT_ATTEMPTS_MAX - 1;
+    return this.#queues.take(key, () => retryOnConflict(attempt, { subject: 'the same objects', attemptsMax }));
   }
 
   #attemptAt(write: Admitted<PartitionWrite>): Attempt {
@@ -72,7 +60,7 @@ export class Writer {
     const changes = await gatherPaced(insertions(objects), this.#pace);
     const state = changes.length === 0 ? await this.#store.partition(write.partition) : null;
     const result = await this.#commit(write, changes, state);
-    return { result, changed: changes.length, unchanged: objects.size - changes.length };
+    return outcomeOf(result, changes.length, objects.size - changes.length);
   }
 
   async #change(write: PartitionWrite, change: PointChange): ReturnType<Attempt> {
@@ -98,20 +86,19 @@ export class Writer {
     const isOneState = seen?.epoch === last.epoch && seen.head === last.head;
     const terms = { kept, ...(seen === null ? {} : { seen }) };
     const result = await this.#commit(write, changes, isOneState ? last : null, terms);
-    return { result, changed: changes.length, unchanged: kept.length };
+    return outcomeOf(result, changes.length, kept.length);
   }
 
   async #replace(write: PartitionWrite, replacement: Replacement, given: number): ReturnType<Attempt> {
     const { changes, state } = await replacement.changes();
     const result = await this.#commit(write, changes, state, { expectHead: state.head, seen: state });
     const puts = changes.filter((change) => change.record !== null).length;
-    return { result, changed: changes.length, unchanged: given - puts };
+    return outcomeOf(result, changes.length, given - puts);
   }
 
   /**
-   * What changes nothing moves nothing: when that was seen in one state, the store, which would have to flush, is not
-   * even asked. `state` null: the objects were seen in several states, and only the store can tell whether all still
-   * stand as they were seen.
+   * Commits nothing when there are no changes and all objects were read in one `state`, because a commit costs a flush.
+   * With `state` null they were read in several states, and the store has to check that they are still as they were.
    */
   async #commit(
     write: PartitionWrite,
@@ -128,8 +115,7 @@ export class Writer {
   }
 }
 
-/** Null: somebody else was faster. */
-function outcomeOf({ result, changed, unchanged }: Awaited<ReturnType<Attempt>>): WriteOutcome | null {
+function outcomeOf(result: CommitResult, changed: number, unchanged: number): WriteOutcome | null {
   if (result.status === 'conflict' || result.status === 'too_large') return null;
   if (result.status === 'gone') throw refuseGone(result.guard);
   return { changed, unchanged, seq: result.state.head };

@@ -1,35 +1,30 @@
 import type { Entry } from '../ports/store.ts';
+import { BoundedMap } from '../primitives/bounded-map.ts';
 
-/** Things remembered at once; beyond it the oldest are forgotten. */
-const REMEMBERED_MAX = 1_000;
+const PARSED_MAX = 1_000;
 
 /**
- * Remembers what was made of an entry for as long as the entry stays as it is. The entry itself is read every time, so
- * that whatever another process has changed is seen; only taking it apart is spared.
+ * Caches the parsed value of an entry until the entry changes. Callers read the entry itself every time, so they see
+ * what another process has written; only parsing is saved.
  */
 export class ParsedEntryCache<T> {
-  readonly #make: (name: string, entry: Entry) => T;
-  readonly #remembered = new Map<string, { readonly version: number; readonly made: T }>();
+  readonly #parse: (name: string, entry: Entry) => T;
+  readonly #parsed = new BoundedMap<string, { readonly version: number; readonly value: T }>(PARSED_MAX);
 
-  constructor(make: (name: string, entry: Entry) => T) {
-    this.#make = make;
+  constructor(parse: (name: string, entry: Entry) => T) {
+    this.#parse = parse;
   }
 
-  /** What was made last; it may be outdated. */
+  /** Returns the value that was parsed last, which may be outdated. */
   last(name: string): T | null {
-    return this.#remembered.get(name)?.made ?? null;
+    return this.#parsed.get(name)?.value ?? null;
   }
 
   of(name: string, entry: Entry): T {
-    const known = this.#remembered.get(name);
-    if (known?.version === entry.version) return known.made;
-    const made = this.#make(name, entry);
-    this.#remembered.delete(name);
-    this.#remembered.set(name, { version: entry.version, made });
-    for (const oldest of this.#remembered.keys()) {
-      if (this.#remembered.size <= REMEMBERED_MAX) break;
-      this.#remembered.delete(oldest);
-    }
-    return made;
+    const known = this.#parsed.get(name);
+    if (known?.version === entry.version) return known.value;
+    const value = this.#parse(name, entry);
+    this.#parsed.set(name, { version: entry.version, value });
+    return value;
   }
 }

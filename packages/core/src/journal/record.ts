@@ -1,5 +1,12 @@
-import { GONE_MARKS_MAX, objectChecksum, parseJson, plainObjectChecksum } from '@tidemark/protocol';
-import { eachMember, endOfString, nameOf, nameText, objectText } from './json-text.ts';
+import {
+  endOfString,
+  GONE_MARKS_MAX,
+  objectChecksum,
+  parseJson,
+  plainObjectChecksum,
+  stringOf,
+} from '@tidemark/protocol';
+import { eachMember, nameText, objectText } from './json-text.ts';
 
 /**
  * The record of an object, as it stands in the journal under its seq:
@@ -81,14 +88,20 @@ export function changedRecord(
 
 /** Reads a record that stands at `seq`. */
 export function readRecord(record: string, seq: number): ObjectRecord {
-  const idEnd = endOfString(record, 0);
+  const idEnd = endOfId(record);
   const attributes = new Map<string, string>();
   const memberEnd = eachMember(record, idEnd + 1, (name, text) => attributes.set(name, text));
-  return { id: nameOf(record, 0, idEnd), attributes, marks: readMarks(record, memberEnd, seq) };
+  return { id: stringOf(record, 0, idEnd), attributes, marks: readMarks(record, memberEnd, seq) };
+}
+
+function endOfId(record: string): number {
+  const end = endOfString(record, 0);
+  if (end === -1) throw new Error('the record has no id');
+  return end;
 }
 
 export function idOfRecord(record: string): string {
-  return nameOf(record, 0, endOfString(record, 0));
+  return stringOf(record, 0, endOfId(record));
 }
 
 /** Whether this is, letter for letter, the text of the record's object. */
@@ -97,7 +110,7 @@ export function isObjectOf(record: string, objectText: string | undefined): bool
   const member = wholeMember(record);
   // The member is the id, a colon and the object: whatever ends like the object and has room for both is the same.
   const start = member.length - objectText.length;
-  return start === endOfString(record, 0) + 1 && member.endsWith(objectText);
+  return start === endOfId(record) + 1 && member.endsWith(objectText);
 }
 
 /** What a store's `verify` must know of a record. */
@@ -125,7 +138,7 @@ export function deltaSince(record: string, base: number | null): RecordDelta {
   // The own seq of a record on a page lies above any base, and so may stand for itself.
   const marks = readMarks(record, marksAt, Number.POSITIVE_INFINITY);
   if (marks.born > base) return { kind: 'whole', member: record.slice(0, marksAt) };
-  const idEnd = endOfString(record, 0);
+  const idEnd = endOfId(record);
   const id = record.slice(0, idEnd);
   return {
     kind: 'parts',

@@ -1,5 +1,5 @@
-import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import { type TrimTerms, trimPoint } from './trim-point.ts';
+import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import { isValidUpTo } from './is-valid-up-to.ts';
 
 export const RETENTION_MS_DEFAULT = 30 * 24 * 3_600_000;
 const TIDEMARKS_PER_READ = 1_000;
@@ -34,4 +34,27 @@ async function lowestPoint(
     after = marks.length < TIDEMARKS_PER_READ ? undefined : marks.at(-1)?.client;
   } while (after !== undefined);
   return point;
+}
+
+export interface TrimTerms {
+  readonly nowMs: number;
+  /** Devices not seen for this long are not waited for; they start over when they come back. */
+  readonly retentionMs: number;
+}
+
+/** How far tombstones may be forgotten as far as these devices are concerned: none of them may have to start over. */
+export function trimPoint(state: PartitionState, marks: Iterable<DeviceTidemark>, terms: TrimTerms): number {
+  let point = state.head;
+  for (const mark of marks) {
+    if (isWaitedFor(state, mark, terms)) point = Math.min(point, mark.start ?? mark.seq);
+  }
+  return point;
+}
+
+/** A device of another life, or of one that lost what the device has, starts over anyway. */
+function isWaitedFor(state: PartitionState, mark: DeviceTidemark, terms: TrimTerms): boolean {
+  const trueUpTo = isValidUpTo(state, mark.epoch);
+  const isOurs = trueUpTo !== null && Math.max(mark.seq, mark.start ?? 0) <= trueUpTo;
+  // One seen ahead of now was seen by a clock that has been set back: most likely lately, so it is waited for.
+  return isOurs && Math.abs(terms.nowMs - mark.seenAtMs) <= terms.retentionMs;
 }

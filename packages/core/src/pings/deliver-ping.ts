@@ -1,12 +1,12 @@
 import { type PushService, pushServiceOf, pushTypeOf } from '@tidemark/protocol';
-import { readClientRecord } from '../devices/client-record.ts';
+import { readClientRecord, writeClientRecord } from '../devices/client-record.ts';
 import { refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import { JobFailure, type JobHandler, type LeasedJob } from '../ports/jobs.ts';
 import type { Notifier, PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
 import type { Entry, Store } from '../ports/store.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { unreachable } from './choose-devices.ts';
-import { forgetDevicePin } from './forget-device-pin.ts';
 import { type PingPayload, readPingPayload } from './ping-payload.ts';
 import { isFinal, type ResultRecord, type ResultStatus } from './ping-record.ts';
 import type { PingResults } from './ping-results.ts';
@@ -138,4 +138,16 @@ function targetIn(entry: Entry | null, { client, user, createdAtMs }: PingPayloa
     devicePort: device.device_port,
     appId: device.device_app_id,
   };
+}
+
+/** Takes an address that is dead away from its device, unless the device has registered a new one meanwhile. */
+export async function forgetDevicePin(store: Store, client: string, pin: string): Promise<void> {
+  await retryOnConflict(async () => {
+    const entry = await store.readEntry(refs.client(client));
+    const record = entry === null ? null : readClientRecord(entry.value);
+    if (entry === null || record === null || record.device.device_pin !== pin) return true;
+    const value = writeClientRecord({ ...record, device: { ...record.device, device_pin: null } });
+    const write = { ...refs.client(client), value, expect: entry.version };
+    return (await store.writeEntries({ writes: [write], guards: [] })).status === 'written' ? true : null;
+  });
 }

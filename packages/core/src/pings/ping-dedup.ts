@@ -1,9 +1,9 @@
 import { parseJson } from '@tidemark/protocol';
 import { ownerTouched } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Guard, PartitionKey, Store } from '../ports/store.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import type { Sources } from '../sources/sources.ts';
 
 export interface NoticePorts {

@@ -2,13 +2,13 @@ import { LIST_MAX, PING_RESULTS_MAX, PINGS_KEPT_MAX, pointer, Refusal } from '@t
 import { allEntries } from '../entries/all-entries.ts';
 import { lastOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EntryWrite, Store } from '../ports/store.ts';
-import { newestFirstKey } from '../primitives/newest-first.ts';
-import { PingCounts } from './ping-counts.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import { newestFirstKey } from '../primitives/time.ts';
 import {
   isFinal,
+  PingCounts,
   type PingRecord,
   type PingView,
   pingView,

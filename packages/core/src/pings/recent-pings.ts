@@ -1,44 +1,36 @@
+import { BoundedMap } from '../primitives/bounded-map.ts';
 import type { PingPayload } from './ping-payload.ts';
 
 const KEPT_MAX = 50_000;
 
 /**
- * What this process has told which device, and when. A ping that only says what to synchronise is as good as another one
- * that says the same and left after it was sent: it need not go out any more. Only pings sent by this very process are
- * compared, because clocks of two machines cannot be.
+ * Remembers which silent pings this process has delivered, and when. A silent ping need not be sent if an equal one left
+ * after it was requested. Only pings requested in this process are compared, because the clocks of two machines differ.
  */
 export class RecentPings {
   readonly #by: string;
-  readonly #keptMax: number;
-  /** The one told longest ago comes first. */
-  readonly #told = new Map<string, number>();
+  /** When an equal ping was last sent. */
+  readonly #sentAtMs: BoundedMap<string, number>;
 
-  /** `by` is what this process calls itself. */
+  /** `by` is the id of this process. */
   constructor(by: string, keptMax = KEPT_MAX) {
     this.#by = by;
-    this.#keptMax = keptMax;
+    this.#sentAtMs = new BoundedMap(keptMax);
   }
 
   isTold(payload: PingPayload): boolean {
     if (!isSilent(payload) || payload.by !== this.#by) return false;
-    const toldAtMs = this.#told.get(keyOf(payload));
-    return toldAtMs !== undefined && toldAtMs > payload.atMs;
+    const sentAtMs = this.#sentAtMs.get(keyOf(payload));
+    return sentAtMs !== undefined && sentAtMs > payload.atMs;
   }
 
-  /** `leftAtMs` is when it left, not when it was answered: what happened in between the device may not have seen. */
+  /** `leftAtMs` is the time before sending: the device may have missed changes between sending and the answer. */
   note(payload: PingPayload, leftAtMs: number): void {
-    if (!isSilent(payload)) return;
-    const key = keyOf(payload);
-    this.#told.delete(key);
-    this.#told.set(key, leftAtMs);
-    for (const oldest of this.#told.keys()) {
-      if (this.#told.size <= this.#keptMax) break;
-      this.#told.delete(oldest);
-    }
+    if (isSilent(payload)) this.#sentAtMs.set(keyOf(payload), leftAtMs);
   }
 }
 
-/** Nobody sees or hears it. */
+/** Whether the user neither sees nor hears the ping. */
 function isSilent({ content: { message, sound, vibrateS } }: PingPayload): boolean {
   return message === undefined && sound === undefined && vibrateS === undefined;
 }

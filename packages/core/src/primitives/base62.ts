@@ -1,3 +1,5 @@
+import type { Random } from '../ports/random.ts';
+
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BASE = BigInt(DIGITS.length);
 
@@ -31,4 +33,12 @@ export function base62Integer(value: number, width: number): string {
 
 export function isBase62(text: string): boolean {
   return /^[0-9A-Za-z]*$/.test(text);
+}
+
+const WORD_BYTES = 16;
+const WORD_DIGITS = 22;
+
+/** 128 random bits as 22 letters and digits: never the same twice, and not to be guessed. */
+export function randomId(random: Random): string {
+  return base62(random.bytes(WORD_BYTES), WORD_DIGITS);
 }

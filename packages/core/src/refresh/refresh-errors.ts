@@ -2,7 +2,7 @@ import { type PartialError, Refusal } from '@tidemark/protocol';
 import type { Target } from '../admission/admit-write.ts';
 import { AdapterRefusal } from '../ports/adapter.ts';
 import type { DocumentKey, DocumentScope, PartitionKey, Store } from '../ports/store.ts';
-import { isoTime } from '../primitives/iso-time.ts';
+import { isoTime } from '../primitives/time.ts';
 import type { RefreshState } from './refresh-state.ts';
 
 export interface RefreshFailure {

@@ -5,7 +5,7 @@ import { refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Guard, Store } from '../ports/store.ts';
-import { randomId } from '../primitives/random-id.ts';
+import { randomId } from '../primitives/base62.ts';
 import { readRefreshTime } from '../sources/refresh-time.ts';
 import {
   NEVER_REFRESHED,

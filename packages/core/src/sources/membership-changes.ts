@@ -1,3 +1,4 @@
+import { errorMessage } from '@tidemark/protocol';
 import type { Log } from '../ports/log.ts';
 import type { PartitionKey } from '../ports/store.ts';
 import type { Memberships } from './memberships.ts';
@@ -38,7 +39,7 @@ export class MembershipChanges<T extends News> {
       this.#rounds.set(key, null);
       // Hints only: devices that are not told find out at their next look.
       await this.#toldAll(news).catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = errorMessage(error);
         this.#log.warn('members_not_told', { source: news?.partition.source, reason });
       });
     }

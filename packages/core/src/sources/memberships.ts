@@ -1,12 +1,12 @@
-import { MEMBERSHIPS_EARLIER_MAX, nameProblem, parseJson, Refusal } from '@tidemark/protocol';
+import { errorMessage, MEMBERSHIPS_EARLIER_MAX, nameProblem, parseJson, Refusal } from '@tidemark/protocol';
 import { customNameOf, customOwner, type PartitionedSource } from '../admission/custom-partition.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import { type Adapter, AdapterRefusal, type Adapters, LoggedFailure } from '../ports/adapter.ts';
 import type { Log } from '../ports/log.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 
 export interface MembershipsPorts {
   readonly store: Store;
@@ -78,7 +78,7 @@ export class Memberships {
       if (name === null || (typeof name === 'string' && nameProblem('partition', name) === null))
         return name as string | null;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       const level = error instanceof LoggedFailure ? 'debug' : 'warn';
       this.#ports.log[level]('partition_not_told', { source: call.source, user: call.user, reason });
       if (error instanceof Refusal) throw error;

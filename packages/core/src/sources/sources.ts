@@ -14,10 +14,10 @@ import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerRemoved, ownerTouched, readOwnerVersion } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { MEMBER, MEMBERSHIP, NOTICED, REFRESH_AT, refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
-import { isoTime } from '../primitives/iso-time.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import { isoTime } from '../primitives/time.ts';
 import {
   admitPartitionType,
   admitSource,

@@ -1,10 +1,7 @@
 import { nameProblem, pointer, Refusal, type StatStep } from '@tidemark/protocol';
 import type { StatRow, Store } from '../ports/store.ts';
-import { admitPattern } from './admit-pattern.ts';
-import { admitIndexRange, rowsNeededFor, sliceByIndex } from './index-range.ts';
-import { matchesGlob } from './matches-glob.ts';
-import { mergeRows } from './merge-rows.ts';
-import { PendingRows } from './pending-rows.ts';
+import { mergeRows, PendingRows } from './pending-rows.ts';
+import { admitIndexRange, admitPattern, matchesGlob, rowsNeededFor, sliceByIndex } from './query.ts';
 
 export interface StatsPorts {
   readonly store: Store;

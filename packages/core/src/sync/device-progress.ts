@@ -3,7 +3,7 @@ import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import { objectText } from '../journal/json-text.ts';
 import { readRecord } from '../journal/record.ts';
 import type { DeviceTidemark, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import { isoTime } from '../primitives/iso-time.ts';
+import { isoTime } from '../primitives/time.ts';
 
 /** How far a device has come with a source, as administrators see it. */
 export interface Cursor {

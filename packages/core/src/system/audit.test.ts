@@ -1,7 +1,7 @@
 import { AUDIT_GROUPS_MAX, AUDIT_SUMMED_MS } from '@tidemark/protocol';
 import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { newestFirstKey } from '../primitives/newest-first.ts';
+import { newestFirstKey } from '../primitives/time.ts';
 import type { AuditFact } from './audit.ts';
 
 const fact = (action: string): AuditFact => ({

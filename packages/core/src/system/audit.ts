@@ -2,8 +2,7 @@ import { AUDIT_GROUPS_MAX, AUDIT_SUMMED_MS, LIST_MAX, parseJson, pointer, Refusa
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
-import { isoTime } from '../primitives/iso-time.ts';
-import { newestFirstKey } from '../primitives/newest-first.ts';
+import { isoTime, newestFirstKey } from '../primitives/time.ts';
 
 /** Who did what, to what, and how it ended. Never a secret, and never object data. */
 export interface AuditFact {

@@ -1,17 +1,16 @@
-import { Refusal } from '@tidemark/protocol';
+import { parseJson, Refusal } from '@tidemark/protocol';
 import type { Tokens } from '../accounts/tokens.ts';
 import type { Users } from '../accounts/users.ts';
 import type { Clients } from '../devices/clients.ts';
 import { refs } from '../entries/refs.ts';
-import { retryOnConflict } from '../entries/retry-on-conflict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { EntryRef, Store } from '../ports/store.ts';
-import { isoTime } from '../primitives/iso-time.ts';
-import { randomId } from '../primitives/random-id.ts';
+import { randomId } from '../primitives/base62.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import { isoTime } from '../primitives/time.ts';
 import type { Sources } from '../sources/sources.ts';
 import { admitUrl, type UrlRules } from './admit-url.ts';
-import { type License, readLicenseRecord, writeLicenseRecord } from './license.ts';
 
 export interface SystemPorts {
   readonly store: Store;
@@ -169,4 +168,33 @@ export class System {
     if (found === null || found.record.client !== null || !admins.includes(found.record.user)) return [];
     return [refs.token(found.hash), refs.userToken(found.record.user, found.hash)];
   }
+}
+
+/** The licence the server runs under, in the form of decisions: no seats to buy, so nothing to run out of. */
+export interface License {
+  readonly license: 'Apache-2.0';
+  readonly edition: 'community';
+  readonly licensee: string | null;
+  /** Null: no cap. */
+  readonly seats: null;
+  readonly devices: number;
+  readonly available: null;
+  /** When this installation was first started; null before that. */
+  readonly issued: string | null;
+  readonly expires: null;
+  readonly version: string;
+}
+
+/** What is kept of it. */
+export interface LicenseRecord {
+  readonly licensee: string | null;
+  readonly issuedAtMs: number;
+}
+
+export function readLicenseRecord(text: string): LicenseRecord {
+  return parseJson(text) as LicenseRecord;
+}
+
+export function writeLicenseRecord(record: LicenseRecord): string {
+  return JSON.stringify(record);
 }

@@ -1,6 +1,6 @@
 import type { DocumentReport } from '@tidemark/protocol';
 import type { ObjectEntry, Objects } from '../../push/objects.ts';
-import { objectsFromJson } from '../../push/objects-from-json.ts';
+import { objectsFromJson } from '../../push/read-objects.ts';
 import { path } from '../path.ts';
 import type { Repetition } from '../retry-policy.ts';
 import type { CallOptions, Transport } from '../transport.ts';

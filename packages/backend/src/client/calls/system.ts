@@ -2,12 +2,14 @@ import type {
   AdminSession,
   Appserver,
   AppserverChecks,
+  AuditFact,
   BackendSecret,
   License,
   ResetReport,
   StatStep,
   WebPushKey,
 } from '@tidemark/protocol';
+import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
 import type { CallOptions, Transport } from '../transport.ts';
 
 export interface MetricRange extends CallOptions {
@@ -78,5 +80,26 @@ export class SystemCalls {
   /** The steps of one metric, oldest first. */
   metric(key: string, { start, finish, ...options }: MetricRange = {}): Promise<readonly StatStep[]> {
     return this.#api.get(STATS, options, { metric: key, start, finish });
+  }
+}
+
+/** Who did what, newest first. */
+export class AuditCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  list(page: PageOptions = {}): Promise<readonly AuditFact[]> {
+    return this.#api.get('/rc/v1/audit', page, pageQuery(page));
+  }
+
+  every(options?: CallOptions): AsyncGenerator<AuditFact, void> {
+    return everyItem(
+      (page) => this.list(page),
+      ({ id }) => id,
+      options,
+    );
   }
 }

@@ -1,4 +1,4 @@
-import type { ChangedUser, Deleted, JsonValue, PingReport, User } from '@tidemark/protocol';
+import type { ChangedUser, Client, Deleted, JsonValue, PingReport, User } from '@tidemark/protocol';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
 import { path } from '../path.ts';
 import type { CallOptions, Transport } from '../transport.ts';
@@ -82,5 +82,18 @@ export class UserCalls {
 
   ping(ping: Ping, options?: CallOptions): Promise<PingReport> {
     return this.#api.post('/rc/v1/users/ping', ping, 'harmful', options);
+  }
+}
+
+/** Devices. Those of a user are listed and deleted with the user. */
+export class ClientCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  get(client: string, options?: CallOptions): Promise<Client> {
+    return this.#api.get(path`/rc/v1/clients/${client}`, options);
   }
 }

@@ -9,7 +9,7 @@ import {
   systemResolve,
 } from '../../outbound/checked-lookup.ts';
 import { CircuitBreaker, type CircuitBreakerParts } from '../../outbound/circuit-breaker.ts';
-import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
+import { retryAfterMs } from '@tidemark/protocol';
 import { collapseKey } from './collapse-key.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
 import { type FittedMessage, fitMessage } from './fit-message.ts';

@@ -6,7 +6,7 @@ import type { PingTarget } from '@tidemark/core';
 import { settableClock } from '@tidemark/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Timers } from '../../jobs/timers.ts';
-import { retryAfterMs } from '../../outbound/retry-after-ms.ts';
+import { retryAfterMs } from '@tidemark/protocol';
 import { signWebhook } from '../../outbound/sign-webhook.ts';
 import { type WebhookNotifierParts, webhookNotifier } from './webhook-notifier.ts';
 

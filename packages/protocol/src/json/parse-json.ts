@@ -1,38 +1,40 @@
+import { endOfBlanks, endOfString } from './scan.ts';
+
 /**
- * `JSON.parse` with every name as it was written. Some versions of V8, those of Node 24 and 26 and of browsers of their
- * time, take a name with escapes for another one: once `{"a":1,"\\":2}` has been read anywhere in the process, they read
- * `{"a":1,"\n":2}` as if it were the same (nodejs/node issue 63785). So one user's data could change another's. Whatever
- * was written by somebody else is read with this.
+ * `JSON.parse` without a bug of V8. The versions in Node 24 and 26 mix up names with escapes: once `{"a":1,"\\":2}` was
+ * parsed anywhere in the process, they parse `{"a":1,"\n":2}` as if it were the same (nodejs/node issue 63785), so one
+ * user's data could change another's. All text from outside is parsed with this function.
  */
 export const parseJson: (text: string) => unknown = misreadsNames() ? parseCarefully : (text) => JSON.parse(text);
 
-/** Of objects that nobody else has, so that looking does not bring it about. */
+/** Uses names that occur nowhere else, so that the check itself does not cause the bug. */
 function misreadsNames(): boolean {
   JSON.parse('{"is it read":0,"\\\\":0}');
   return !Object.hasOwn(JSON.parse('{"is it read":0,"\\n":0}') as object, '\n');
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
-
-/** Two halves of characters that are no halves of the same one: no text that came as UTF-8 contains them. */
+/** Two high surrogates in a row. No text that was decoded from UTF-8 contains them. */
 const STAND_IN = '\ud800\ud800';
 
 /**
- * The same without trusting the parser with names that have escapes: one that needs none is written without, every other
- * one has a stand-in while the text is parsed.
+ * Parses without giving the parser a name that has escapes: a name that needs none is rewritten without them, every
+ * other name is replaced by a stand-in while the text is parsed.
  */
 export function parseCarefully(text: string): unknown {
-  if (!text.includes('\\')) return JSON.parse(text);
+  let nextEscape = text.indexOf('\\');
+  if (nextEscape === -1) return JSON.parse(text);
   const standIns = new StandIns(text);
   let safe = '';
   let copied = 0;
-  for (let start = text.indexOf('"'); start !== -1; ) {
-    const { end, hasEscapes } = stringAt(text, start);
-    if (hasEscapes && isName(text, end)) {
-      safe += text.slice(copied, start) + standIns.quoted(text.slice(start, end));
-      copied = end;
+  for (let start = text.indexOf('"'); start !== -1 && nextEscape !== -1; ) {
+    const end = endOfString(text, start);
+    if (end === -1) break;
+    if (nextEscape < end) {
+      if (text[endOfBlanks(text, end)] === ':') {
+        safe += text.slice(copied, start) + standIns.quoted(text.slice(start, end));
+        copied = end;
+      }
+      nextEscape = text.indexOf('\\', end);
     }
     start = text.indexOf('"', end);
   }
@@ -41,28 +43,10 @@ export function parseCarefully(text: string): unknown {
   return value;
 }
 
-/** Where a string ends: behind its closing quote, or with the text when it has none. */
-function stringAt(text: string, start: number): { readonly end: number; readonly hasEscapes: boolean } {
-  let hasEscapes = false;
-  for (let at = start + 1; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit === QUOTE) return { end: at + 1, hasEscapes };
-    if (unit !== BACKSLASH) continue;
-    hasEscapes = true;
-    at++;
-  }
-  return { end: text.length, hasEscapes };
-}
-
-/** Whether a string that ends here is a name. */
-function isName(text: string, end: number): boolean {
-  let at = end;
-  while (isBlank(text.charCodeAt(at))) at++;
-  return text.charCodeAt(at) === COLON;
-}
-
-function isBlank(unit: number): boolean {
-  return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
+/** Returns what the JSON string between the two indices says. */
+export function stringOf(text: string, start: number, end: number): string {
+  const inner = text.slice(start + 1, end - 1);
+  return inner.includes('\\') ? (parseJson(text.slice(start, end)) as string) : inner;
 }
 
 class StandIns {
@@ -80,7 +64,7 @@ class StandIns {
     return this.#names.size > 0;
   }
 
-  /** What is written instead of a name. Nothing but the names of objects is ever misread, so the name itself is not. */
+  /** Returns the text that replaces a name. The name itself can be parsed: V8 misreads only names of objects. */
   quoted(written: string): string {
     const name = JSON.parse(written) as string;
     const plain = JSON.stringify(name);
@@ -96,7 +80,7 @@ class StandIns {
     return standIn;
   }
 
-  /** However deep it is, without recursion: what JSON.parse can read must not end with a full stack here. */
+  /** Does not recurse, because `JSON.parse` accepts values nested deeper than the stack allows. */
   replaceIn(root: unknown): void {
     const waiting: unknown[] = [root];
     while (waiting.length > 0) {
@@ -107,7 +91,7 @@ class StandIns {
     }
   }
 
-  /** In the same order as before. Answers the values. */
+  /** Keeps the order of the members. Returns their values. */
   #rename(object: Record<string, unknown>): readonly unknown[] {
     const members = Object.entries(object);
     if (!members.some(([name]) => this.#names.has(name))) return Object.values(object);

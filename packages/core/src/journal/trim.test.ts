@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DeviceTidemark, PartitionState } from '../ports/store.ts';
-import { trimPoint } from './trim-point.ts';
+import { trimPoint } from './trim.ts';
 
 const state: PartitionState = { epoch: 'e', head: 100, floor: 3, size: 1, checksum: 0 };
 const terms = { nowMs: 1_000_000, retentionMs: 1_000 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from './json.ts';
+import { canonicalJson } from './canonical-json.ts';
 
 describe('canonical JSON', () => {
   it('[VALUE-1] sorts keys at every depth and leaves everything else as it is', () => {

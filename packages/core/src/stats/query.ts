@@ -1,4 +1,39 @@
-import { pointer, Refusal, STAT_ROWS_MAX } from '@tidemark/protocol';
+import { GLOB_STARS_MAX, GLOB_UNITS_MAX, pointer, Refusal, STAT_ROWS_MAX } from '@tidemark/protocol';
+
+/** A pattern for the names of metrics. */
+export function admitPattern(pattern: unknown): string {
+  if (typeof pattern !== 'string') throw refuse('invalid_request', 'must be a string');
+  if (pattern.length > GLOB_UNITS_MAX)
+    throw refuse('invalid_value', `must not be longer than ${GLOB_UNITS_MAX} characters`);
+  if (pattern.split('*').length - 1 > GLOB_STARS_MAX) {
+    throw refuse('invalid_value', `must not have more than ${GLOB_STARS_MAX} stars`);
+  }
+  return pattern;
+}
+
+function refuse(code: 'invalid_request' | 'invalid_value', detail: string): Refusal {
+  return new Refusal(code, `names ${detail}`, [{ pointer: pointer('names'), detail }]);
+}
+
+/**
+ * Whether a text matches a pattern in which `*` stands for any characters, none included; everything else stands for
+ * itself. The leftmost place for each piece between two stars is as good as any other, so there is no going back and
+ * the time is bounded by the length of the text, whatever the pattern.
+ */
+export function matchesGlob(pattern: string, text: string): boolean {
+  const [head = '', ...rest] = pattern.split('*');
+  const tail = rest.pop();
+  if (tail === undefined) return text === head;
+  if (text.length < head.length + tail.length || !text.startsWith(head) || !text.endsWith(tail)) return false;
+  const end = text.length - tail.length;
+  let from = head.length;
+  for (const piece of rest) {
+    const at = text.indexOf(piece, from);
+    if (at === -1 || at + piece.length > end) return false;
+    from = at + piece.length;
+  }
+  return true;
+}
 
 /** Both ends belong to it; negative ones count from the end: -1 is the last. */
 export interface IndexRange {
