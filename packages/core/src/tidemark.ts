@@ -68,36 +68,36 @@ import { System } from './system/system.ts';
 export interface TidemarkParts {
   readonly store: Store;
   readonly clock: Clock;
-  /** Measures durations within this process: it is never set. Absent: `clock`. */
+  /** A monotonic clock for durations within this process. Absent: `clock`. */
   readonly steadyClock?: Clock;
   readonly random: Random;
   readonly passwords: Passwords;
   readonly log: Log;
   readonly limits?: Limits;
-  /** Absent: long work is done without a pause. */
+  /** Absent: long work does not pause. */
   readonly pace?: Pace;
   readonly isResetAllowed?: boolean;
-  /** The version of the product, for the licence. */
+  /** The version of the product, shown with the licence. */
   readonly version?: string;
-  /** Where a backend must not be. */
+  /** Rules for the URL of the backend. */
   readonly urlRules?: UrlRules;
   /** How long statistics are kept. */
   readonly statsRetentionS?: number;
-  /** Entries of the edge that outlive a reset. */
+  /** Entries of the server that are kept by a reset. */
   readonly keptOnReset?: readonly EntryRef[];
-  /** The ways to backends. Absent: sources are only pushed to. */
+  /** Adapters to backends. Absent: sources only get pushes. */
   readonly adapters?: Adapters;
-  /** Where refreshes are left for later. Absent: they happen at once. */
+  /** Job queues for refreshes. Absent: refreshes run at once. */
   readonly jobs?: Pick<Jobs, 'enqueue' | 'enqueueAll'>;
   /** The longest a query of an adapter may take. */
   readonly queryMsMax?: number;
-  /** How long logins the backend vouched for are good while it cannot be asked. Absent or 0: not at all. */
+  /** How long confirmed logins stay usable while the backend cannot be reached. Absent or 0: logins are not remembered. */
   readonly loginsKeptMs?: number;
   /** How long a pull or snapshot waits for one refresh. Absent: until the refresh ends. */
   readonly pullWaitMs?: number;
-  /** Resolves after so long. Absent: refreshes are waited for until they end, those of other servers not at all. */
+  /** A timer. Absent: pulls wait for refreshes of this server until they end, and never for those of other servers. */
   readonly wait?: (ms: number) => Promise<void>;
-  /** Which of the servers on this store it is. Absent: servers are not told apart. */
+  /** The identity of this server among those on the store. Absent: there is only one server. */
   readonly server?: ServerIdentity;
 }
 
@@ -113,24 +113,24 @@ export interface PullAnswer {
   /** The page as JSON text. */
   readonly json: string;
   readonly start: PageStart;
-  /** Resolves when the tidemark is noted. It is a hint for trimming: nobody has to wait for it. */
+  /** Resolves when the tidemark is recorded. Callers need not wait for it. */
   readonly noted: Promise<void>;
 }
 
-/** Something in a partition has changed, and is durable. */
+/** A durable change of a partition. */
 export interface Committed {
   readonly partition: PartitionKey;
   readonly cause: CommitCause;
 }
 
-/** `late_refresh`: a refresh has ended that devices were told to wait for; it may have changed nothing. */
+/** `late_refresh`: a refresh ended for which devices got `refresh_pending`; it may have changed nothing. */
 export type CommitCause = 'push' | 'document' | 'refresh' | 'late_refresh' | 'upload';
 
-/** The document that synchronises, and what a device has acknowledged of it; all others stay on the server. */
+/** `md` is the document that is synchronised, `cd` the part of it that a device has acknowledged. */
 const MD = 'md';
 const CD = 'cd';
 
-/** The product as a library: every operation, in the words of the wire, on whatever engines it is given. */
+/** All operations of the product as a library, on the given store and ports. */
 export class Tidemark {
   readonly store: Store;
   readonly users: Users;
@@ -153,7 +153,7 @@ export class Tidemark {
   readonly #cache: PageCache;
   readonly #named: NamedDocuments;
   readonly #listeners = new Set<(committed: Committed) => void>();
-  readonly #memberNews: MembershipChanges<Committed>;
+  readonly #membershipChanges: MembershipChanges<Committed>;
   readonly #outcomeListeners = new Set<(device: DeviceId) => void>();
 
   constructor(parts: TidemarkParts) {
@@ -164,8 +164,8 @@ export class Tidemark {
     this.clients = new Clients(ports);
     this.sources = new Sources(ports);
     this.tokens = new Tokens(ports);
-    this.#memberNews = new MembershipChanges(this.sources.memberships, parts.log, (committed) =>
-      this.#tellCommitted(committed),
+    this.#membershipChanges = new MembershipChanges(this.sources.memberships, parts.log, (committed) =>
+      this.#emitCommitted(committed),
     );
     const { statsRetentionS: retentionS } = parts;
     this.stats = new Stats({ ...ports, ...(retentionS === undefined ? {} : { retentionS }) });
@@ -197,18 +197,18 @@ export class Tidemark {
       refresher: this.refresher,
       isSearchable: (source) => isSearchable(this.#adapters, source),
       count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
-      onOutcome: (device) => this.#tellOutcome(device),
-      onCommitted: (partition) => this.#tellCommitted({ partition, cause: 'upload' }),
+      onOutcome: (device) => this.#emitOutcome(device),
+      onCommitted: (partition) => this.#emitCommitted({ partition, cause: 'upload' }),
     });
   }
 
-  /** Calls the listener after every commit of this process that changed something, and after late refreshes. */
+  /** Calls the listener after every commit of this process that changed data, and after late refreshes. Returns the unsubscribe function. */
   onCommitted(listener: (committed: Committed) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Calls the listener when an upload that was left to a queue has come to an outcome here; the answer ends it. */
+  /** Calls the listener when a queued upload gets its outcome here. Returns the unsubscribe function. */
   onOutcome(listener: (device: DeviceId) => void): () => void {
     this.#outcomeListeners.add(listener);
     return () => this.#outcomeListeners.delete(listener);
@@ -236,26 +236,26 @@ export class Tidemark {
     return this.#write(this.#admission.fastDelete(call));
   }
 
-  /** Makes the document equal to the objects; with `since`, without undoing what was committed after that moment. */
+  /** Makes the document equal to the objects. With `since`, later commits are not undone. */
   replaceObjects(call: ReplaceCall, cause: CommitCause = 'refresh'): Promise<WriteReport> {
     return this.#write(this.#admission.replace(call), cause);
   }
 
-  /** The same with the answer of a backend, as it arrives. */
+  /** The same with the answer of a backend, which may still be arriving. */
   replaceWithAnswer(call: AnswerCall): Promise<WriteReport> {
     return this.#write(this.#admission.answer(call), 'refresh');
   }
 
-  /** Reads an answer to a query as a refresh would, and keeps nothing. Answers how many objects it has. */
+  /** Checks the answer to a query as a refresh would, and stores nothing. Returns the number of objects. */
   async checkAnswer(answer: ObjectsAnswer): Promise<number> {
     const objects = await admitAnswer(answer, this.#limits, this.#pace);
     for (const object of objects) objects.attributesOf(object);
     return objects.size;
   }
 
-  // What devices look for in the backend
+  // Searching in the backend
 
-  /** The objects as the text of a JSON object, asked of the adapter and not kept. */
+  /** Returns the objects the adapter finds, as the text of a JSON object. They are not stored. */
   async search(call: {
     readonly source: unknown;
     readonly user_id: string;
@@ -269,7 +269,7 @@ export class Tidemark {
 
   // Reading objects
 
-  /** The moment to hand to `replaceObjects` once a query that begins now has its answer. */
+  /** Returns the current state, to be passed as `since` to `replaceObjects` when a query that starts now is answered. */
   async head(call: WriteCall): Promise<SeenState> {
     const { partition, life } = await this.#admission.partition(call);
     const { epoch, head } = await this.store.partition(partition);
@@ -305,7 +305,7 @@ export class Tidemark {
     }
   }
 
-  /** Forgets the tombstones that no device seen lately still needs. */
+  /** Deletes the tombstones that no recently seen device still needs. */
   async trim(call: WriteCall & { readonly retentionMs?: number }): Promise<PartitionState> {
     const { partition } = await this.#admission.partition(call);
     const { retentionMs = RETENTION_MS_DEFAULT } = call;
@@ -338,7 +338,7 @@ export class Tidemark {
     return append ? this.#named.append(address, content) : this.#named.set(address, content);
   }
 
-  /** Documents the system keeps come first; what cannot be read is not listed. */
+  /** Lists documents, `md` and `cd` first. Documents that cannot be read are not listed. */
   async documentNames(scope: DocumentScope): Promise<readonly string[]> {
     await admitScope(this.#directory, scope);
     const names = await this.store.documentNames(await placedScope(this.#directory, scope));
@@ -346,16 +346,16 @@ export class Tidemark {
     return mdCall(scope, MD) === null || (await this.#isWithoutShared(scope)) ? names : [MD, ...names];
   }
 
-  // Care
+  // Maintenance
 
-  /** Empties everything and begins a new life, as `System.reset` says; measurements not yet kept go too. */
+  /** Resets the store as `System.reset` does, and drops measurements that are not stored yet. */
   async reset(call: { readonly keepTokenId?: string } = {}): Promise<{ readonly epoch: string }> {
     const answer = await this.system.reset(call);
     this.stats.clear();
     return answer;
   }
 
-  /** Recomputes from the records all that is kept beside them. */
+  /** Recomputes all derived data from the records and yields the differences. */
   verify(): AsyncIterable<Finding> {
     return this.store.verify(inspectRecord);
   }
@@ -367,7 +367,7 @@ export class Tidemark {
       targetOf: (call) => this.#admission.partition(call),
       head: (call) => this.head(call),
       replace: (call) => this.replaceWithAnswer(call),
-      onLate: (partition) => this.#tellCommitted({ partition, cause: 'late_refresh' }),
+      onLate: (partition) => this.#emitCommitted({ partition, cause: 'late_refresh' }),
       count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
     });
   }
@@ -382,7 +382,7 @@ export class Tidemark {
     };
   }
 
-  /** The data of a source belongs to its users or is shared, never both. */
+  /** Whether the scope asks for shared data of a source whose data belongs to users. */
   async #isWithoutShared(scope: DocumentScope): Promise<boolean> {
     return scope.kind === 'shared' && (await this.sources.partitionTypeOf(scope.source)) === 'user';
   }
@@ -396,18 +396,18 @@ export class Tidemark {
   async #write(admission: Promise<Admitted<PartitionWrite>>, cause: CommitCause = 'push'): Promise<WriteReport> {
     const write = await admission;
     const outcome = await this.#writer.write(write);
-    if (outcome.changed > 0) this.#tellCommitted({ partition: write.partition, cause });
+    if (outcome.changed > 0) this.#emitCommitted({ partition: write.partition, cause });
     return { source: write.partition.source, user_id: write.user, ...outcome };
   }
 
-  /** Hints only: whoever listens must not be able to spoil a write that is done. */
-  #tellCommitted(committed: Committed): void {
+  /** An error of a listener does not fail the write, which is already committed. */
+  #emitCommitted(committed: Committed): void {
     const isCustom = customNameOf(committed.partition.user) !== null;
-    if (isCustom) this.#memberNews.note(committed);
+    if (isCustom) this.#membershipChanges.note(committed);
     else for (const listener of this.#listeners) this.#call(() => listener(committed));
   }
 
-  #tellOutcome(device: DeviceId): void {
+  #emitOutcome(device: DeviceId): void {
     for (const listener of this.#outcomeListeners) this.#call(() => listener(device));
   }
 
@@ -437,7 +437,7 @@ export class Tidemark {
     return this.devices.acknowledgedObjects({ user, client }, source);
   }
 
-  /** What a device holds cannot be written from here; whoever tries wants it to fetch everything anew. */
+  /** The data on a device cannot be written by the server. Writing `cd` makes the device start over. */
   async #writeCd({ source, client }: ClientScope, { type }: DocumentContent): Promise<DocumentReport> {
     if (type === 'text') {
       throw new Refusal('type_conflict', 'the document "cd" holds a hash of hashes; a string cannot be written to it');
@@ -458,7 +458,7 @@ function isCd(scope: DocumentScope, name: string): scope is ClientScope {
   return scope.kind === 'client' && name === CD;
 }
 
-/** The partition a document stands for, or null when it is one kept under its name. */
+/** Returns the partition behind the document `md`; null for other documents. */
 function mdCall(scope: DocumentScope, name: string): WriteCall | null {
   if (name !== MD) return null;
   if (scope.kind === 'user') return { source: scope.source, user_id: scope.user };

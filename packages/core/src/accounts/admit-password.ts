@@ -1,6 +1,6 @@
 import { PASSWORD_BYTES_MAX, Refusal, utf8Bytes } from '@tidemark/protocol';
 
-/** A password that may be set. The refusal never repeats it. */
+/** Checks a new password. The refusal never repeats it. */
 export function admitPassword(password: unknown, at: string): string {
   if (typeof password !== 'string') {
     throw new Refusal('invalid_request', 'the password must be a string', [
@@ -14,7 +14,7 @@ export function admitPassword(password: unknown, at: string): string {
   return password;
 }
 
-/** Why a text can be nobody's password, or null. */
+/** Returns why a text cannot be a password, or null. */
 export function passwordProblem(password: string): string | null {
   if (password === '') return 'must not be empty';
   // Hashing would turn every lone surrogate into the same character: different passwords would become one.

@@ -4,12 +4,12 @@ import { TIME_MS_MAX } from '../primitives/time.ts';
 import type { TokenRecord } from './token-record.ts';
 import { isScope, SCOPES, type Scope } from './token-record.ts';
 
-/** A token as somebody asks for it. */
+/** A request for a token. */
 export interface TokenCall {
   readonly user: unknown;
   readonly name?: unknown;
   readonly scopes: unknown;
-  /** Null: until it is revoked. */
+  /** Null: the token is valid until it is revoked. */
   readonly expiresAtMs: number | null;
   readonly client?: unknown;
 }

@@ -7,7 +7,7 @@ import type { UserAttributes } from './user-record.ts';
 
 const FIELD = 'attributes';
 
-/** Names that would look like a privilege or a secret of the server; as attributes they would mean nothing. */
+/** Attribute names that are refused because they look like a privilege or a secret. */
 const RESERVED: ReadonlySet<string> = new Set([
   'admin',
   'is_admin',
@@ -51,7 +51,7 @@ export function admitUserUpdate(login: string, attributes: unknown, limits: Limi
   return { password, attributes: freeAttributes(fields, limits) };
 }
 
-/** What a user has after an update: what is given wins, the rest stays. */
+/** Merges the given attributes into those of a user. */
 export function mergedAttributes(old: UserAttributes, given: UserAttributes, limits: Limits): UserAttributes {
   const merged = { ...old, ...given };
   const count = Object.keys(merged).length;
@@ -75,7 +75,7 @@ function freeAttributes(fields: ReadonlyMap<string, unknown>, limits: Limits): U
 
 function refuseReserved(name: string): void {
   const plain = name.toLowerCase();
-  // A misspelt `Password` would otherwise be kept as an attribute that everybody may read.
+  // A misspelt `Password` would otherwise be stored as an attribute that others can read.
   if (!RESERVED.has(plain) && plain !== 'password') return;
   const detail = `the attribute ${quoted(name)} is reserved`;
   throw new Refusal('reserved_attribute', detail, [{ pointer: pointer(FIELD, name), detail: 'is reserved' }]);

@@ -16,22 +16,22 @@ export interface RememberedLoginsPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly passwords: Passwords;
-  /** How long after the backend vouched for a login it is remembered. Absent or 0: not at all. */
+  /** How long a login is remembered after the backend confirmed it. Absent or 0: logins are not remembered. */
   readonly loginsKeptMs?: number;
 }
 
-/** A login the backend has vouched for. Of the password there is only a hash, as of those that are kept here. */
+/** A login that the backend has confirmed, with a hash of the password. */
 interface RememberedLogin {
   readonly user: string;
-  /** Tells the user from any other of the same name. */
+  /** The life of the user, which differs from that of any other user of this login. */
   readonly life: number;
-  /** Who vouched for it. Another backend has other users. */
+  /** The backend that confirmed it. Another backend has other users. */
   readonly backend: string;
   readonly passwordHash: string;
   readonly atMs: number;
 }
 
-/** Whose login and password they are, and who says so. */
+/** A login attempt, and the backend that decides about it. */
 export interface VerifiedLogin {
   readonly login: string;
   readonly password: string;
@@ -39,8 +39,8 @@ export interface VerifiedLogin {
 }
 
 /**
- * Logins that a backend has vouched for, for when it cannot be asked. Off unless the operator wants it: whoever was shut
- * out since the backend was last asked would still get in.
+ * Remembers logins that a backend has confirmed, for times when the backend cannot be reached. It is off by default: a
+ * user who was locked out after the last confirmation could still log in.
  */
 export class RememberedLogins {
   readonly #ports: RememberedLoginsPorts;
@@ -56,7 +56,7 @@ export class RememberedLogins {
     return this.#keptMs > 0;
   }
 
-  /** The backend has just vouched for it. */
+  /** Remembers a login that the backend has just confirmed. */
   async remember({ login, password, backend }: VerifiedLogin, user: string): Promise<void> {
     const isKept = this.isOn && nameProblem('login', login) === null && passwordProblem(password) === null;
     if (!isKept) return;
@@ -73,7 +73,7 @@ export class RememberedLogins {
         { ...refs.rememberedLogin(login), value: JSON.stringify(record), expect: entry?.version ?? 0 },
         ...(before === user ? [] : [{ ...refs.loginOf(before, login), value: null }]),
         { ...refs.loginOf(user, login), value: PRESENT },
-        // Whoever deletes the user, or changes the password, must find what is new.
+        // A deletion of the user and a change of the password must see this new entry.
         ownerTouched('user', user),
       ];
       const result = await store.writeEntries({ writes, guards: [lifeGuard(user, life)] });
@@ -81,7 +81,7 @@ export class RememberedLogins {
     });
   }
 
-  /** The user, when the same backend vouched for this login and password not too long ago; null: nobody can tell. */
+  /** Returns the user if the same backend confirmed this login and password recently enough, else null. */
   async recall(vouched: VerifiedLogin): Promise<string | null> {
     const known = await this.#matching(vouched);
     if (known === null) return null;
@@ -89,13 +89,13 @@ export class RememberedLogins {
     return life?.version === known.life ? known.user : null;
   }
 
-  /** The backend has refused it. Whoever merely mistyped the password has said nothing about the one that is remembered. */
+  /** Forgets a login that the backend has refused, unless the password differs from the remembered one. */
   async refuse(vouched: VerifiedLogin): Promise<void> {
     const known = await this.#matching(vouched);
     if (known !== null) await this.#remove(vouched.login, known);
   }
 
-  /** Removes what is no longer to be used. */
+  /** Deletes logins that are remembered for too long. */
   async trim(): Promise<void> {
     for await (const entry of allEntries(this.#ports.store, 'setting', [REMEMBERED_LOGIN])) {
       const known = readRemembered(entry);
@@ -103,7 +103,7 @@ export class RememberedLogins {
     }
   }
 
-  /** Takes as long whether or not anything is remembered. */
+  /** Takes the same time whether or not the login is remembered. */
   async #matching({ login, password, backend }: VerifiedLogin): Promise<RememberedLogin | null> {
     if (!this.isOn || passwordProblem(password) !== null) return null;
     const { store, passwords } = this.#ports;
@@ -132,7 +132,7 @@ export class RememberedLogins {
   }
 }
 
-/** All that is remembered of a user's logins goes with the user, and with the password. */
+/** The remembered logins of a user, to be deleted with the user or when the password changes. */
 export async function loginRemovals(store: Store, user: string): Promise<EntryWrite[]> {
   const writes: EntryWrite[] = [];
   for await (const { key } of allEntries(store, 'setting', [LOGIN_OF, user])) {
@@ -141,7 +141,7 @@ export async function loginRemovals(store: Store, user: string): Promise<EntryWr
   return writes;
 }
 
-/** A server that has no time to hash lets people in all the same; it remembers them the next time. */
+/** Returns null when the server is too busy to hash. The login succeeds; it is remembered the next time. */
 function tooBusy(error: unknown): null {
   if (error instanceof Refusal) return null;
   throw error;

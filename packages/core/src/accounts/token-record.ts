@@ -4,31 +4,31 @@ import { lastOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import type { EntryWrite, Store } from '../ports/store.ts';
 
-/** What a token lets its bearer do. `admin:reset` is apart, because nothing undoes a reset. */
+/** The rights of a token. `admin:reset` is separate, because a reset cannot be undone. */
 export const SCOPES = ['admin', 'admin:reset', 'read', 'push', 'device'] as const;
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Only an administrator's tokens may carry these. */
+/** Only tokens of administrators may have these scopes. */
 export const ADMIN_SCOPES: ReadonlySet<Scope> = new Set(['admin', 'admin:reset']);
 
 export function isScope(value: unknown): value is Scope {
   return SCOPES.some((scope) => scope === value);
 }
 
-/** What is kept of a token, under its hash. A token is issued once and goes once; only its dates change, when the clock that wrote them was ahead. */
+/** A stored token, under its hash. Only its dates ever change, when the clock that wrote them was ahead. */
 export interface TokenRecord {
   readonly user: string;
   readonly name: string | null;
   readonly scopes: readonly Scope[];
-  /** The device it was made for. */
+  /** The device it was issued for. */
   readonly client: string | null;
   readonly createdAtMs: number;
-  /** Null: it lives until it is revoked. */
+  /** Null: the token is valid until it is revoked. */
   readonly expiresAtMs: number | null;
 }
 
-/** A token that somebody has named, for a program: not that of a login, nor of a device. */
+/** A service token has a name and is used by a program; tokens of logins and devices have none. */
 export function isServiceToken({ name, client }: Pick<TokenRecord, 'name' | 'client'>): boolean {
   return name !== null && client === null;
 }
@@ -41,11 +41,10 @@ export function writeTokenRecord(record: TokenRecord): string {
   return JSON.stringify(record);
 }
 
-/** A token as seen from its user. */
+/** A token in the list of its user's tokens. */
 export interface OwnedToken {
   readonly hash: string;
   readonly client: string | null;
-  /** Made for a program, by its name. */
   readonly isService: boolean;
 }
 

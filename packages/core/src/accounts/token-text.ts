@@ -17,19 +17,19 @@ export function newTokenText(random: Random): string {
   return secret + checksumOf(secret);
 }
 
-/** Whether a text could be a token at all: typing errors and noise are told apart without a look into the store. */
+/** Whether the text has the form and checksum of a token. Typing errors are detected without a look-up. */
 export function isTokenText(text: string): boolean {
   if (text.length !== TOKEN_UNITS || !text.startsWith(PREFIX)) return false;
   const secret = text.slice(0, -CHECKSUM_DIGITS);
   return isBase62(text.slice(PREFIX.length)) && text.endsWith(checksumOf(secret));
 }
 
-/** What is kept instead of the token. 256 random bits need no slow hash: there is nothing to guess. */
+/** The hash that is stored instead of the token. 256 random bits cannot be guessed, so a fast hash is enough. */
 export function tokenHash(text: string): string {
   return sha256(text, 'hex');
 }
 
-/** The short name of a token: the beginning of its hash, which tells nothing about the token itself. */
+/** The id of a token: the beginning of its hash, which reveals nothing about the token. */
 export function tokenId(hash: string): string {
   return hash.slice(0, ID_UNITS);
 }

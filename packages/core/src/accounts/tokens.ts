@@ -29,7 +29,7 @@ export interface TokensPorts {
   readonly random: Random;
 }
 
-/** A token as answers show it: never the token itself, nor its hash. */
+/** A token in answers, without the token itself and its hash. */
 export interface TokenView {
   readonly id: string;
   readonly user: string;
@@ -40,12 +40,12 @@ export interface TokenView {
   readonly expires_at: string | null;
 }
 
-/** The only moment at which the token itself is seen. */
+/** A new token. Only this answer holds the token itself. */
 export interface IssuedToken extends TokenView {
   readonly token: string;
 }
 
-/** Who carries a valid token, and what for. */
+/** The owner of a valid token and its scopes. */
 export interface Bearer {
   readonly tokenId: string;
   readonly user: string;
@@ -56,13 +56,13 @@ export interface Bearer {
 }
 
 export type IssueCall = TokenCall & {
-  /** The stamp of the password that was right; the token is not issued if the password has changed since. */
+  /** The stamp of the password that was verified. The token is not issued if the password has changed since. */
   readonly stamp?: string;
-  /** The device has been here before, so it may have tokens; beyond the limit the oldest end. */
+  /** True when the device may already have tokens; beyond the limit its oldest are revoked. */
   readonly isReturning?: boolean;
 };
 
-/** What callers prove themselves by. Only hashes are kept. */
+/** Access tokens. The store holds only their hashes. */
 export class Tokens {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -87,15 +87,15 @@ export class Tokens {
   }
 
   /**
-   * A fresh token like the one presented, which stays good: whoever loses the answer asks again with it. Those the
-   * device had before it go.
+   * Issues a new token with the scopes of the one presented, which stays valid so that a lost answer can be repeated.
+   * Older tokens of the device are revoked.
    */
   async renew({ tokenId: id }: Bearer, expiresAtMs: number): Promise<IssuedToken> {
     const presented = await this.find(id);
     if (presented === null) throw tokenGone();
     const { user, name, scopes, client } = presented.record;
     const record = admitToken({ user, name, scopes, client, expiresAtMs }, this.#clock.nowMs());
-    // Revoked meanwhile, by a change of password for example: then there must be no new one either.
+    // The presented token was revoked meanwhile, for example by a new password: no new one is issued.
     const { token, hash } = await this.#write(record, [refs.token(presented.hash)]);
     if (client !== null) {
       const kept = { hashes: [hash, presented.hash], sinceMs: presented.record.createdAtMs };
@@ -104,7 +104,7 @@ export class Tokens {
     return { token, ...viewOf(hash, record) };
   }
 
-  /** Whether the token of this id could still be used. */
+  /** Whether the token of this id is still valid. */
   async isGood(id: string, nowMs: number): Promise<boolean> {
     const found = await this.find(id);
     if (found === null) return false;
@@ -112,18 +112,18 @@ export class Tokens {
     return expiresAtMs === null || expiresAtMs > nowMs;
   }
 
-  /** Whoever carries this token, or null. One look-up, and none at all for a text that cannot be a token. */
+  /** Returns the owner of the token, or null. A text that cannot be a token costs no look-up. */
   async check(token: string, nowMs: number): Promise<Bearer | null> {
     const hash = this.hashOf(token);
     return hash === null ? null : this.bearerOf(hash, nowMs);
   }
 
-  /** What a token is found by; null: the text cannot be one. It stays the same, so it may be remembered. */
+  /** Returns the hash under which the token is stored; null when the text cannot be a token. */
   hashOf(token: string): string | null {
     return isTokenText(token) ? tokenHash(token) : null;
   }
 
-  /** Whoever carries the token with this hash, or null. */
+  /** Returns the owner of the token with this hash, or null. */
   async bearerOf(hash: string, nowMs: number): Promise<Bearer | null> {
     const entry = await this.#store.readEntry(refs.token(hash));
     if (entry === null) return null;
@@ -131,7 +131,7 @@ export class Tokens {
     return bearer.expiresAtMs !== null && bearer.expiresAtMs <= nowMs ? null : bearer;
   }
 
-  /** The service tokens of a user that are still good: what a new password of an administrator does not end. */
+  /** Returns the valid service tokens of a user. A new password of an administrator does not revoke them. */
   async serviceTokensOf(user: string, nowMs: number): Promise<readonly TokenView[]> {
     const views: TokenView[] = [];
     for await (const { key, value } of allEntries(this.#store, 'user_token', [user])) {
@@ -156,14 +156,14 @@ export class Tokens {
     });
   }
 
-  /** All tokens of one device: it is signed out. Answers how many there were. */
+  /** Revokes all tokens of a device. Returns how many there were. */
   async revokeOfClient(user: string, client: string): Promise<number> {
     const tokens = await this.#ofClient(user, client);
     await this.#remove(user, tokens);
     return tokens.length;
   }
 
-  /** Answers how many there were. */
+  /** Returns how many there were. */
   async revokeAllOf(user: unknown): Promise<number> {
     const login = admitName('login', user, pointer('user'));
     const tokens = await tokensOf(this.#store, login);
@@ -171,7 +171,7 @@ export class Tokens {
     return tokens.length;
   }
 
-  /** Tokens of a user, or of everybody; `after` is the last id of the previous page. */
+  /** Lists the tokens of a user, or of all users; `after` is the last id of the previous page. */
   async list(
     page: { readonly user?: unknown; readonly after?: string; readonly limit?: number } = {},
   ): Promise<readonly TokenView[]> {
@@ -180,8 +180,8 @@ export class Tokens {
   }
 
   /**
-   * Forgets tokens that have expired; answers how many. Those made by a clock that has been set back since would live for
-   * as much longer: they are dated anew, and end after as long as they were made for, counted from now.
+   * Deletes expired tokens and returns how many. Tokens issued by a clock that was ahead would live too long: they get
+   * new dates, and expire after their original lifetime, counted from now.
    */
   async trimExpired(nowMs: number): Promise<number> {
     let after: readonly string[] | undefined;
@@ -201,10 +201,10 @@ export class Tokens {
     }
   }
 
-  /** The entry behind a short id. The hash must not leave the core. */
+  /** Finds the entry of a short id. The hash never leaves the core. */
   async find(id: string): Promise<{ hash: string; record: TokenRecord; version: number } | null> {
     if (!isTokenId(id)) return null;
-    // Entries are ordered by hash, and the id is how the hash begins: the next entry is the one, or there is none.
+    // Entries are ordered by hash and the id is the beginning of the hash, so only the next entry can match.
     const [entry] = await this.#store.listEntries({ kind: 'token', prefix: [], after: [id], limit: 1 });
     if (entry === undefined || !lastOf(entry.key).startsWith(id)) return null;
     return { hash: lastOf(entry.key), record: readTokenRecord(entry.value), version: entry.version };
@@ -216,12 +216,12 @@ export class Tokens {
     const batch = { writes: issueWrites(hash, record), guards: [...issueGuards(record), ...guards] };
     const result = await this.#store.writeEntries(batch);
     if (result.status === 'gone') throw refusalOf(result.guard);
-    // Nothing is expected of any entry, so there is nothing to conflict with.
+    // The batch expects no versions, so it cannot conflict.
     if (result.status === 'conflict') throw new Error('a write without expectations met a conflict');
     return { token, hash };
   }
 
-  /** Of a device's tokens, those made before `sinceMs`, and however many there are beyond the limit. */
+  /** Returns the tokens of a device that were issued before `sinceMs`, and the oldest ones beyond the limit. */
   async #forgetOlder(
     user: string,
     client: string,
@@ -273,15 +273,15 @@ export class Tokens {
         { ...refs.token(hash), value: text, expect: version },
         { ...refs.userToken(record.user, hash), value: text },
       ];
-      // One that was revoked meanwhile is not written, since its version is expected.
+      // A token that was revoked meanwhile is not written, because the batch expects its version.
       await this.#store.writeEntries({ writes, guards: [] });
     }
   }
 
   /**
-   * A password may have changed between being right and the token being written. Then the change has not seen the
-   * token and could not revoke it, so it is taken back here; until now nobody has got it. A change that comes later
-   * sees it, because issuing raised the version of the user.
+   * The password may have changed between its verification and the write of the token. That change did not see the token
+   * and could not revoke it, so it is revoked here, before anybody has got it. A later change sees the token, because
+   * issuing it raised the version of the owner.
    */
   async #requireStamp(stamp: string, hash: string, login: string): Promise<void> {
     const entry = await this.#store.readEntry(refs.user(login));
@@ -293,7 +293,7 @@ export class Tokens {
 
 const TRIM_PAGE = 1_000;
 
-/** Sorts behind every hash that begins with the id in front of it. */
+/** Appended to an id, it sorts after every hash that begins with the id. */
 const AFTER_HEX = '~';
 
 function issueWrites(hash: string, record: TokenRecord): EntryWrite[] {

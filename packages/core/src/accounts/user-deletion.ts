@@ -9,15 +9,15 @@ export interface UserToDelete {
   readonly owner: OwnerVersion;
   readonly clients: readonly string[];
   readonly tokens: readonly OwnedToken[];
-  /** Every source there is: of each the user may have a partition, with what is kept about it. */
+  /** All sources, because the user may have a partition in each. */
   readonly sources: readonly string[];
-  /** What else is kept of the user: where the data of those sources was, and logins that are remembered. */
+  /** Removals of the user's memberships and remembered logins. */
   readonly traces: readonly EntryWrite[];
-  /** Another administrator who must still be there, when the user is one; null when the user is none. */
+  /** Another administrator, who must still exist when the user is an administrator; else null. */
   readonly successor: EntryRef | null;
 }
 
-/** Everything that goes with a user, as one batch: after it, nothing tells that the user ever was. */
+/** Returns the batch that deletes a user with everything that belongs to the user. */
 export function userDeletion(doomed: UserToDelete): EntryBatch {
   const { login, entry, clients, tokens, sources, traces, owner, successor } = doomed;
   const writes: EntryWrite[] = [

@@ -32,7 +32,7 @@ export interface UsersPorts {
   readonly limits: Limits;
 }
 
-/** A user as answers show it: never a password, hash or token. */
+/** A user in answers, without password, hash and tokens. */
 export interface UserView {
   readonly login: string;
   readonly attributes: UserAttributes;
@@ -43,19 +43,19 @@ export interface UserView {
 
 export interface UserChange {
   readonly attributes: unknown;
-  /** A new password of an administrator ends the service tokens, too. */
+  /** True: a new password of an administrator also revokes the service tokens. */
   readonly revoke_tokens?: boolean;
 }
 
-/** Somebody whose password was right a moment ago. */
+/** A user whose password was just verified. */
 export interface VerifiedUser {
   readonly login: string;
   readonly admin: boolean;
-  /** Names the password that was right. A token issued for it is taken back if the password changes meanwhile. */
+  /** Identifies the verified password. A token issued for it is revoked if the password changes meanwhile. */
   readonly stamp: string;
 }
 
-/** The people (and the administrators) the server knows. */
+/** The registered users, administrators included. */
 export class Users {
   readonly #ports: UsersPorts;
   readonly #store: Store;
@@ -77,7 +77,7 @@ export class Users {
     return this.#add(login, password, { attributes: {}, admin: true });
   }
 
-  /** Makes a user without a password when there is none yet: somebody the backend has vouched for. */
+  /** Creates a user without a password, for a login that the backend has confirmed, unless the user exists. */
   async ensure(login: unknown): Promise<string> {
     const name = admitName('login', login, pointer('login'));
     if (!(await this.has(name))) await this.#write(name, this.#newRecord({ attributes: {}, admin: false }, null));
@@ -88,7 +88,7 @@ export class Users {
     return (await this.#store.readEntry(refs.user(login))) !== null;
   }
 
-  /** What tells this user from any other who ever had or will have the login; null when there is none. */
+  /** Returns a number that no other user of this login ever had or will have; null when there is no such user. */
   async lifeOf(login: string): Promise<number | null> {
     return (await this.#store.readEntry(refs.life(login)))?.version ?? null;
   }
@@ -128,15 +128,15 @@ export class Users {
   }
 
   /**
-   * The user with all devices, documents, tokens and tidemarks, in one step. `by` is who asks: nobody deletes
-   * themselves, so that an administrator is always left.
+   * Deletes the user with all devices, documents, tokens and tidemarks in one step. `by` is the caller: nobody can delete
+   * their own account, so at least one administrator remains.
    */
   async delete(login: unknown, by?: string): Promise<{ readonly deleted: string }> {
     const name = admitName('login', login, pointer('user_id'));
     return retryOnConflict(() => this.#tryDelete(name, by));
   }
 
-  /** Whoever the login and password belong to, or null. Why not cannot be told, neither by answer nor by time. */
+  /** Returns the user of login and password, or null. Neither answer nor time reveals which of the two is wrong. */
   async verifyPassword(login: string, password: string): Promise<VerifiedUser | null> {
     if (passwordProblem(password) !== null) return null;
     const nobodysHash = await this.#hashOfNobody();
@@ -169,7 +169,7 @@ export class Users {
     return viewOf(login, record, 0);
   }
 
-  /** False: the login was taken meanwhile. */
+  /** Returns false when the login was taken meanwhile. */
   async #write(login: string, record: UserRecord): Promise<boolean> {
     const writes: EntryWrite[] = [
       { ...refs.user(login), value: writeUserRecord(record), expect: 0 },
@@ -189,8 +189,8 @@ export class Users {
   }
 
   /**
-   * The only moment at which the password is known. The stamp stays: it is the same password, and whoever logged in with
-   * it stays logged in. What keeps this from being done keeps nobody from logging in; the next login tries again.
+   * Replaces an outdated hash while the password is known. The stamp stays, because the password is the same. A failure
+   * does not fail the login; the next login tries again.
    */
   async #rehash(login: string, password: string, { value, version }: Entry): Promise<void> {
     const record = readUserRecord(value);
@@ -235,8 +235,8 @@ export class Users {
   }
 
   /**
-   * Tokens that are to go anyway go at once when somebody kept the whole from being done: otherwise a device that never
-   * stops adding things could keep its user from being deleted, or its tokens from being revoked.
+   * Revokes tokens at once when the whole batch met a conflict. Otherwise a device that keeps adding entries could prevent
+   * the deletion of its user.
    */
   async #remove(tokens: readonly EntryWrite[]): Promise<void> {
     if (tokens.length > 0) await this.#store.writeEntries({ writes: tokens, guards: [] });
@@ -280,7 +280,7 @@ export class Users {
     return viewOf(login, record, (await clientsOf(this.#store, login)).length);
   }
 
-  /** The hash of a password nobody knows, made once, so that an unknown user costs the same as a wrong password. */
+  /** The hash of a random password. Verifying against it makes an unknown user cost the same as a wrong password. */
   #hashOfNobody(): Promise<string> {
     this.#nobodysHash ??= this.#ports.passwords.hash(randomId(this.#ports.random)).catch((error: unknown) => {
       this.#nobodysHash = null;

@@ -7,18 +7,18 @@ import { lifeGuard } from './admit-write.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
 import type { PartitionedSource } from './custom-partition.ts';
 
-/** What admission must know of the world to let a document in. */
+/** Looks up the owners of documents. */
 export interface DocumentDirectory {
   sourceOf(name: string): Promise<PartitionedSource | null>;
   lifeOf(login: string): Promise<number | null>;
   hasClient(id: string): Promise<boolean>;
-  /** Where the user's data of the source is. */
+  /** Returns the partition that holds the user's data of the source. */
   partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
 }
 
 export interface DocumentAddress {
   readonly key: DocumentKey;
-  /** What must still exist when the document is written. */
+  /** Entries that must still exist when the document is written. */
   readonly guards: readonly Guard[];
 }
 
@@ -27,7 +27,7 @@ export type DocumentContent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'objects'; readonly objects: ObjectTexts };
 
-/** A document whose scope exists and whose name is legal; whether it exists itself is another matter. */
+/** Checks the scope and the name of a document. The document itself need not exist. */
 export async function admitDocument(
   directory: DocumentDirectory,
   scope: DocumentScope,
@@ -38,7 +38,7 @@ export async function admitDocument(
   return asAdmitted({ key: { scope: await placedScope(directory, scope), name: admittedName }, guards });
 }
 
-/** Where the documents of an admitted scope are: those of a user in a custom partition are the partition's. */
+/** Returns the scope that stores the documents. Users of a custom partition share the documents of the partition. */
 export async function placedScope(directory: DocumentDirectory, scope: DocumentScope): Promise<DocumentScope> {
   const source = scope.kind === 'user' ? await directory.sourceOf(scope.source) : null;
   if (scope.kind !== 'user' || source === null) return scope;
@@ -46,7 +46,7 @@ export async function placedScope(directory: DocumentDirectory, scope: DocumentS
   return user === null ? scope : { ...scope, user };
 }
 
-/** The owners of a scope, all known to exist. */
+/** Checks that the owners of a scope exist, and returns them as guards. */
 export async function admitScope(directory: DocumentDirectory, scope: DocumentScope): Promise<readonly Guard[]> {
   if (scope.kind === 'server') return [];
   const owners: Guard[] = [{ kind: 'source', key: [admitName('source', scope.source, pointer('source_id'))] }];

@@ -1,9 +1,9 @@
 import { type NameKind, nameProblem, Refusal } from '@tidemark/protocol';
 
-/** A JSON pointer into the request. Given as a thunk where it is rarely needed and would cost more than the check. */
+/** A JSON pointer into the request. A function where building the pointer would cost more than the check. */
 export type JsonPointer = string | (() => string);
 
-/** A name of the given kind, or a refusal that says what is wrong with it. */
+/** Returns the name, or throws a refusal that says what is wrong with it. */
 export function admitName(kind: NameKind, name: unknown, at: JsonPointer): string {
   if (typeof name !== 'string') {
     const flaw = { pointer: pointerOf(at), detail: 'must be a string' };
@@ -23,7 +23,7 @@ function pointerOf(at: JsonPointer): string {
 
 const QUOTED_UNITS_MAX = 80;
 
-/** A name as it may stand in a message: escaped, and never longer than a line. */
+/** Returns a name for a message: quoted, escaped and cut to one line. */
 export function quoted(name: string): string {
   const shown = name.length > QUOTED_UNITS_MAX ? `${name.slice(0, QUOTED_UNITS_MAX)}…` : name;
   return JSON.stringify(shown.toWellFormed());

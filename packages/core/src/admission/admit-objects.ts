@@ -6,28 +6,28 @@ import { admitValue } from './admit-value.ts';
 import type { AttributeTexts, ObjectTexts } from './admitted.ts';
 import { AttributesInText, wholeText } from './attributes-in-text.ts';
 
-/** The part of the limits that objects must keep to. */
+/** The limits that concern objects. */
 export type ObjectLimits = Pick<
   Limits,
   'objectsPerWriteMax' | 'attributesPerObjectMax' | 'valueDepthMax' | 'writeUnitsMax'
 >;
 
 /**
- * A hash of hashes from outside. One bad object refuses them all. An object without attributes is let in as such:
- * what it means is for the operation to say. `field` is where the objects stand in the request.
+ * Checks a hash of hashes from a request. One invalid object refuses all of them. An object without attributes is
+ * accepted; its meaning depends on the operation. `field` is the name of the objects in the request.
  */
 export function admitObjects(objects: unknown, limits: ObjectLimits, field: string): ObjectTexts {
-  return withoutPause(admitInStrides(objects, limits, field));
+  return runToEnd(admitStepwise(objects, limits, field));
 }
 
-/** The same for writes that may be large: others get their turn in between. */
+/** The same for writes that may be large, with pauses for other work. */
 export async function admitManyObjects(
   objects: unknown,
   limits: ObjectLimits,
   field: string,
   pace: Pace,
 ): Promise<ObjectTexts> {
-  const admitting = admitInStrides(objects, limits, field);
+  const admitting = admitStepwise(objects, limits, field);
   for (;;) {
     const { done, value } = admitting.next();
     if (done === true) return value;
@@ -35,7 +35,7 @@ export async function admitManyObjects(
   }
 }
 
-function* admitInStrides(objects: unknown, limits: ObjectLimits, field: string): Generator<void, ObjectTexts> {
+function* admitStepwise(objects: unknown, limits: ObjectLimits, field: string): Generator<void, ObjectTexts> {
   const given = requireObject(objects, () => pointer(field));
   const ids = Object.keys(given);
   requireCount(ids.length, limits.objectsPerWriteMax, 'objects', () => pointer(field));
@@ -46,18 +46,18 @@ function* admitInStrides(objects: unknown, limits: ObjectLimits, field: string):
     admitName('object', id, () => pointer(field, id));
     tally.units += id.length;
     if (tally.budget.isSpent(id.length)) yield;
-    const whole = attributesInOneGo(given[id], limits, tally);
-    admitted.set(id, whole ?? (yield* attributesInStrides(given[id], limits, [field, id], tally)));
+    const whole = attributesAsText(given[id], limits, tally);
+    admitted.set(id, whole ?? (yield* attributesStepwise(given[id], limits, [field, id], tally)));
     if (whole !== null && tally.budget.isSpent(whole.text.length)) yield;
     if (tally.units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
   }
   return admitted;
 }
 
-/** What is gathered over the objects of one write. */
+/** Counters over all objects of one write. */
 interface Tally {
   units: number;
-  /** Objects of one source mostly have the same attributes, so most names have been looked at before. */
+  /** Names that were checked already: objects of one source mostly have the same attributes. */
   readonly goodNames: Set<string>;
   readonly budget: WorkBudget;
 }
@@ -66,13 +66,13 @@ function newTally(): Tally {
   return { units: 0, goodNames: new Set(), budget: new WorkBudget() };
 }
 
-/** The attributes of one object. */
+/** Checks the attributes of one object. */
 export function admitAttributes(attributes: unknown, limits: ObjectLimits, path: readonly string[]): AttributeTexts {
-  return withoutPause(attributesInStrides(attributes, limits, path, newTally()));
+  return runToEnd(attributesStepwise(attributes, limits, path, newTally()));
 }
 
-/** Null: they are to be looked at one by one. */
-function attributesInOneGo(attributes: unknown, limits: ObjectLimits, tally: Tally): AttributesInText | null {
+/** Checks the attributes as a whole. Returns null when they have to be checked one by one. */
+function attributesAsText(attributes: unknown, limits: ObjectLimits, tally: Tally): AttributesInText | null {
   if (typeof attributes !== 'object' || attributes === null) return null;
   const given = attributes as Readonly<Record<string, unknown>>;
   const names = Object.keys(given);
@@ -83,12 +83,12 @@ function attributesInOneGo(attributes: unknown, limits: ObjectLimits, tally: Tal
   return new AttributesInText(text, names.length);
 }
 
-/** Braces, quotes of names, colons and commas: of an object, only its names and values are counted. */
+/** The length of braces, quotes of names, colons and commas, which do not count towards the limit. */
 function punctuationUnits(attributes: number): number {
   return attributes === 0 ? 2 : 4 * attributes + 1;
 }
 
-function* attributesInStrides(
+function* attributesStepwise(
   attributes: unknown,
   limits: ObjectLimits,
   path: readonly string[],
@@ -114,14 +114,14 @@ function* attributesInStrides(
   return texts;
 }
 
-function withoutPause<T>(work: Generator<void, T>): T {
+function runToEnd<T>(work: Generator<void, T>): T {
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
   }
 }
 
-/** A list of object ids from outside; an id given twice counts once. */
+/** Checks a list of object ids from a request. An id given twice counts once. */
 export function admitIds(ids: unknown, limits: ObjectLimits, field: string): ReadonlySet<string> {
   if (!Array.isArray(ids)) {
     throw new Refusal('invalid_request', `${field} must be a list of object ids`, [
@@ -147,14 +147,14 @@ function requireObject(value: unknown, at: () => string): Readonly<Record<string
   throw new Refusal('invalid_request', `${at()} must be an object`, [{ pointer: at(), detail: 'must be an object' }]);
 }
 
-/** The same for one object of a hash of hashes, which the message names by its id. */
+/** The same for one object of a hash of hashes; the message names its id. */
 function requireAttributes(value: unknown, id: string, at: () => string): Readonly<Record<string, unknown>> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   const detail = `expected an object of attributes, got ${kindOf(value)}`;
   throw new Refusal('invalid_request', `object ${quoted(id)}: ${detail}`, [{ pointer: at(), detail }]);
 }
 
-/** What a value is, in words that name nothing of its content. */
+/** Names the kind of a value, but nothing of its content. */
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`;

@@ -2,14 +2,14 @@ import { Refusal, VALUE_MEMBERS_MAX } from '@tidemark/protocol';
 import { quoted } from './admit-name.ts';
 
 /**
- * Checks a value from outside and writes its canonical JSON text, in one pass: every key and every value is looked at
- * exactly once. `at` is a thunk, because a pointer is only needed when something is wrong.
+ * Checks a value from a request and returns its canonical JSON text, in one pass. `at` is a function, because the pointer
+ * is needed only for a refusal.
  */
 export function admitValue(value: unknown, depthMax: number, at: () => string): string {
   return textOf(value, { depth: depthMax, members: VALUE_MEMBERS_MAX }, at);
 }
 
-/** How much of a value may still come. */
+/** The depth and the number of members that are still allowed. */
 interface Room {
   depth: number;
   members: number;
@@ -36,7 +36,7 @@ function stringText(value: string, at: () => string): string {
 }
 
 function numberText(value: number, at: () => string): string {
-  // Above 2^53 neighbouring integers are the same number: what arrived may not be what was sent.
+  // Above 2^53 several integers become the same number, so the value may differ from what was sent.
   if (Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return JSON.stringify(value);
   throw refuse('unsafe_number', `the number ${value} cannot be kept exactly; send it as a string`, at);
 }
@@ -51,7 +51,7 @@ function nestedText(value: object, room: Room, at: () => string): string {
 
 function listText(list: readonly unknown[], room: Room, at: () => string): string {
   takeMembers(list.length, room, at);
-  // A plain loop rather than map, which would pass over the holes of a sparse list.
+  // A loop, because `map` would skip the holes of a sparse list.
   const items: string[] = [];
   for (const item of list) items.push(textOf(item, room, at));
   return `[${items.join(',')}]`;
@@ -68,7 +68,7 @@ function objectText(value: object, room: Room, at: () => string): string {
   return `{${members.join(',')}}`;
 }
 
-/** A value is looked at in one go, while everybody else waits: what it may hold is bounded before it is looked at. */
+/** Bounds the size of a value before it is read, because reading it blocks the event loop. */
 function takeMembers(count: number, room: Room, at: () => string): void {
   room.members -= count;
   if (room.members >= 0) return;

@@ -2,12 +2,12 @@ import { eachMember } from '../journal/json-text.ts';
 import type { AttributeTexts } from './admitted.ts';
 
 /**
- * The attributes of an object, as the text of the whole object. Of an object that is new, or is what is kept already,
- * nobody asks for a single attribute; only when somebody does is the text taken apart. The caller's object is not kept:
- * it may change after admission, and then record and checksum would disagree.
+ * The attributes of an object, stored as the JSON text of the whole object. The text is split only when a single attribute
+ * is read, which new and unchanged objects do not need. The caller's object is not kept, because it may change after
+ * admission, and then record and checksum would differ.
  */
 export class AttributesInText implements AttributeTexts {
-  /** The JSON text of the object, its attributes in the order in which they were given. */
+  /** The JSON text of the object, with its attributes in the given order. */
   readonly text: string;
   readonly size: number;
   #texts: Map<string, string> | null = null;
@@ -19,11 +19,11 @@ export class AttributesInText implements AttributeTexts {
   }
 
   get(name: string): string | undefined {
-    return this.#apart().get(name);
+    return this.#split().get(name);
   }
 
   has(name: string): boolean {
-    return this.#apart().has(name);
+    return this.#split().has(name);
   }
 
   forEach(visit: (text: string, name: string, attributes: AttributeTexts) => void): void {
@@ -31,22 +31,22 @@ export class AttributesInText implements AttributeTexts {
   }
 
   keys(): MapIterator<string> {
-    return this.#apart().keys();
+    return this.#split().keys();
   }
 
   values(): MapIterator<string> {
-    return this.#apart().values();
+    return this.#split().values();
   }
 
   entries(): MapIterator<[string, string]> {
-    return this.#apart().entries();
+    return this.#split().entries();
   }
 
   [Symbol.iterator](): MapIterator<[string, string]> {
     return this.entries();
   }
 
-  #apart(): Map<string, string> {
+  #split(): Map<string, string> {
     if (this.#texts !== null) return this.#texts;
     const texts = new Map<string, string>();
     eachMember(this.text, 0, (name, text) => texts.set(name, text));
@@ -55,18 +55,13 @@ export class AttributesInText implements AttributeTexts {
   }
 }
 
-/**
- * Most values are small and stand in the form in which they are kept: then JavaScript's own writer, asked once for a
- * whole object, does in one go what would otherwise be done name by name. Whatever is not certain here is left to
- * `admitValue`, which puts values in order, and finds the words for what is wrong with them.
- */
-
-/** Attributes, and items and members of their values, of an object that is written in one go. */
-const MEMBERS_IN_ONE_GO_MAX = 256;
+/** The largest object that `wholeText` writes: attributes, items and members of values together. */
+const WHOLE_TEXT_MEMBERS_MAX = 256;
 
 /**
- * The JSON text of an object that may be admitted as it is, with attributes whose names are all known to be good; null
- * when that is not certain.
+ * Returns the JSON text of an object whose names were all checked before and whose values are in canonical form. One call
+ * of `JSON.stringify` is faster than `admitValue` for each attribute. Returns null for any other object: `admitValue`
+ * then brings its values into canonical form, or refuses them.
  */
 export function wholeText(
   object: Readonly<Record<string, unknown>>,
@@ -74,7 +69,7 @@ export function wholeText(
   rules: { readonly goodNames: ReadonlySet<string>; readonly depthMax: number },
 ): string | null {
   if (!isPlain(object)) return null;
-  const room = { members: MEMBERS_IN_ONE_GO_MAX - names.length };
+  const room = { members: WHOLE_TEXT_MEMBERS_MAX - names.length };
   if (room.members < 0) return null;
   for (const name of names) {
     if (!rules.goodNames.has(name) || !isCanonical(object[name], rules.depthMax, room)) return null;
@@ -82,7 +77,7 @@ export function wholeText(
   return JSON.stringify(object);
 }
 
-/** Whether a value may be kept, and JavaScript writes it as it is to be kept. */
+/** Whether a value is valid and `JSON.stringify` writes it in canonical form. */
 function isCanonical(value: unknown, depth: number, room: { members: number }): boolean {
   switch (typeof value) {
     case 'string':
@@ -115,7 +110,7 @@ function isObject(object: object, depth: number, room: { members: number }): boo
   if (room.members < 0) return false;
   let last = '';
   for (const key of keys) {
-    // Members are kept in the order of their keys.
+    // The canonical form has the members in the order of their keys.
     if (key < last || key === '__proto__' || !key.isWellFormed()) return false;
     if (!isCanonical((object as Readonly<Record<string, unknown>>)[key], depth, room)) return false;
     last = key;
@@ -123,7 +118,7 @@ function isObject(object: object, depth: number, room: { members: number }): boo
   return true;
 }
 
-/** What has a `toJSON`, or is of a kind of its own, is written as it likes and not as it is. */
+/** Objects of other classes are excluded, because their `toJSON` may write something else. */
 function isPlain(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
   return prototype === Object.prototype || prototype === null;

@@ -5,7 +5,7 @@ import { customNameOf } from './custom-partition.ts';
 
 export type QuotaLimits = Pick<Limits, 'userBytesMax' | 'sharedBytesMax'>;
 
-/** How many bytes the objects of a partition may have: one user's in one source, or those that many users share. */
+/** Returns the bytes allowed for the objects of a partition; shared partitions have a limit of their own. */
 export function bytesMaxOf({ userBytesMax, sharedBytesMax }: QuotaLimits, { user }: PartitionKey): number {
   return user === null || customNameOf(user) !== null ? sharedBytesMax : userBytesMax;
 }

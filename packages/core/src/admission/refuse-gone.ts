@@ -4,20 +4,20 @@ import { quoted } from './admit-name.ts';
 
 const MEANING: Partial<Record<EntryKind, { readonly what: string; readonly code: RefusalCode }>> = {
   user: { what: 'user', code: 'user_not_found' },
-  // Of the settings, only the lives of users and the leases of refreshes guard anything.
+  // The only settings used as guards are lives of users and leases of refreshes.
   setting: { what: 'user', code: 'user_not_found' },
   source: { what: 'source', code: 'source_not_found' },
   client: { what: 'client', code: 'client_not_found' },
   user_client: { what: 'client', code: 'client_not_found' },
 };
 
-/** The first part of the keys under which leases of refreshes stand. */
+/** The first part of the keys of refresh leases. */
 export const REFRESH = 'refresh';
 
-/** The refusal for something that was there when the call was admitted and is gone by now. */
+/** Returns the refusal for a guard entry that was deleted after the call was admitted. */
 export function refuseGone(guard: Guard): Refusal {
   if (guard.key[0] === REFRESH && guard.kind === 'setting') {
-    return new Refusal('refresh_stale', 'another server refreshes this by now');
+    return new Refusal('refresh_stale', 'another server has taken over this refresh');
   }
   const meaning = MEANING[guard.kind];
   if (meaning === undefined) throw new Error(`nothing is guarded by a ${guard.kind}`);

@@ -15,16 +15,16 @@ import { addressProblem } from './device-address.ts';
 
 const PORT_MAX = 65_535;
 
-/** Kept by the server; a device cannot say them. */
+/** Attributes that only the server sets. */
 const KEPT_BY_SERVER: ReadonlySet<string> = new Set(['user_id', 'last_sync', 'created_at']);
 
 export interface Registration {
-  /** Null: the server chooses. */
+  /** Null: the server chooses an id. */
   readonly clientId: string | null;
   readonly device: Partial<Device>;
 }
 
-/** Device attributes from outside, with the id the device would like to have, if any. */
+/** Checks the attributes of a registration, with the id the device asks for, if any. */
 export function admitRegistration(attributes: unknown): Registration {
   const fields = new Map(admitFields(attributes, []));
   const wanted = fields.get('client_id') ?? null;
@@ -79,8 +79,8 @@ function admitPushType(value: unknown): PushType | null {
 const ADDRESS_PARTS = ['device_type', 'device_push_type', 'device_pin'] as const;
 
 /**
- * Looks at the address of a device as it will be, when the change touches it: whether it has the form its push service
- * gives them. A mistake is told to whoever registers, not found when a ping does not arrive.
+ * Checks that the address of a device has the form its push service uses, when the change concerns the address. So a
+ * mistake is reported at registration, not when a ping does not arrive.
  */
 export function admitAddress(device: Device, change: Partial<Device>): void {
   const type = pushTypeOf(device);
@@ -90,7 +90,7 @@ export function admitAddress(device: Device, change: Partial<Device>): void {
   if (problem !== null) throw notAllowed('device_pin', problem);
 }
 
-/** A number is kept as text, since the services that use it have no other. */
+/** A number is stored as text, because the push services use text. */
 function admitPort(value: unknown): string | null {
   if (typeof value !== 'number') return admitText('device_port', value);
   if (Number.isInteger(value) && value >= 0 && value <= PORT_MAX) return String(value);

@@ -1,11 +1,11 @@
 import { type DeviceType, type PushType, parseJson } from '@tidemark/protocol';
 
-/** What a device says about itself. */
+/** The attributes a device gives itself. */
 export interface Device {
   readonly device_type: DeviceType | null;
   readonly device_pin: string | null;
   readonly device_port: string | null;
-  /** How the device wants to be reached; null: as its type says. */
+  /** The push service to use; null: the one that fits the device type. */
   readonly device_push_type: PushType | null;
   readonly device_app_id: string | null;
   readonly device_app_version: string | null;
@@ -17,7 +17,7 @@ export interface ClientRecord {
   readonly device: Device;
   readonly createdAtMs: number;
   readonly lastSyncMs: number | null;
-  /** Source → how often the device has been told to start over with it. Tokens from before are void. */
+  /** Source → how often the device was told to start over with it. Older tokens are invalid. */
   readonly restarts: Readonly<Record<string, number>>;
 }
 

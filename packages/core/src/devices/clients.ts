@@ -21,7 +21,7 @@ export interface ClientsPorts {
   readonly clientsPerUserMax?: number;
 }
 
-/** A client as answers show it. `device_pin` is a secret: the edge masks it for those who may not see it. */
+/** A client in answers. `device_pin` is a secret; the server masks it for callers who may not see it. */
 export interface ClientView extends Device {
   readonly client_id: string;
   readonly user_id: string;
@@ -29,7 +29,7 @@ export interface ClientView extends Device {
   readonly created_at: string;
 }
 
-/** A device as the server deals with it. */
+/** What a pull needs to know about its device. */
 export interface OwnDevice {
   readonly user: string;
   readonly lastSyncMs: number | null;
@@ -38,10 +38,10 @@ export interface OwnDevice {
   readonly registration: number;
 }
 
-/** `last_sync` is written again only after this long, so that looking for changes costs no write. */
+/** `last_sync` is written at most this often, so that a pull without changes costs no write. */
 export const LAST_SYNC_EVERY_MS = 60_000;
 
-/** The devices; each belongs to one user. */
+/** The registered devices. Each belongs to one user. */
 export class Clients {
   readonly #ports: ClientsPorts;
   readonly #store: Store;
@@ -55,7 +55,7 @@ export class Clients {
     this.#clientsPerUserMax = ports.clientsPerUserMax ?? CLIENTS_PER_USER_MAX;
   }
 
-  /** A new device of the user. A `client_id` among the attributes that is the user's own is registered again. */
+  /** Registers a device. A `client_id` among the attributes that the user already has is updated instead. */
   async register(user: unknown, attributes: unknown): Promise<ClientView> {
     const login = admitName('login', user, pointer('user_id'));
     const { clientId, device } = admitRegistration(attributes);
@@ -71,7 +71,7 @@ export class Clients {
     return (await this.#store.readEntry(refs.userClient(user, id))) !== null;
   }
 
-  /** Whose device it is; null when there is none of this id. */
+  /** Returns the owner of the device; null when there is no such device. */
   async userOf(id: string): Promise<string | null> {
     const entry = await this.#store.readEntry(refs.client(id));
     return entry === null ? null : readClientRecord(entry.value).user;
@@ -91,7 +91,7 @@ export class Clients {
     return retryOnConflict(async () => this.#tryChange(name, await this.#own(login, name), device));
   }
 
-  /** What a pull must know of the device. Refused unless it is the user's own. */
+  /** Returns the device, or refuses when it does not belong to the user. */
   async own(login: string, id: string): Promise<OwnDevice> {
     const [entry, registered] = await Promise.all([
       this.#store.readEntry(refs.client(id)),
@@ -102,7 +102,7 @@ export class Clients {
     return { ...device, registration: registered.version };
   }
 
-  /** From now on, tokens the device holds for these sources are void. */
+  /** Invalidates the tokens the device holds for these sources, so that it starts over. */
   async restart(login: string, id: string, sources: readonly string[]): Promise<void> {
     await retryOnConflict(async () => {
       const entry = await this.#own(login, id);
@@ -119,7 +119,7 @@ export class Clients {
     return clientsOf(this.#store, login);
   }
 
-  /** The device with its tokens, documents and tidemarks, in one step. */
+  /** Deletes the device with its tokens, documents and tidemarks in one step. */
   async delete(user: unknown, id: unknown): Promise<{ readonly deleted: string }> {
     const login = admitName('login', user, pointer('user_id'));
     const name = admitName('client', id, pointer('client_id'));
@@ -127,13 +127,13 @@ export class Clients {
     return retryOnConflict(() => this.#tryDelete(login, name));
   }
 
-  /** Remembers that the device was here. A device that is gone by now has nothing to remember. */
+  /** Records the time of a sync. Does nothing when the device was deleted meanwhile. */
   async noteSync(id: string, nowMs: number): Promise<void> {
     const entry = await this.#store.readEntry(refs.client(id));
     if (entry === null) return;
     const record = readClientRecord(entry.value);
     if (record.lastSyncMs !== null && elapsedMs(record.lastSyncMs, nowMs) < LAST_SYNC_EVERY_MS) return;
-    // Whoever was faster has just seen the device as well: the next sync will note it.
+    // A conflict means that another call has just written the entry; the next sync records its time.
     await this.#write(id, entry, { ...record, lastSyncMs: nowMs });
   }
 
@@ -181,7 +181,7 @@ export class Clients {
     return (await this.#write(id, entry, record)) ? viewOf(id, record) : null;
   }
 
-  /** False: somebody else has changed or deleted the entry. */
+  /** Returns false when the entry was changed or deleted meanwhile. */
   async #write(id: string, entry: Entry, record: ClientRecord): Promise<boolean> {
     const write = { ...refs.client(id), value: writeClientRecord(record), expect: entry.version };
     return (await this.#store.writeEntries({ writes: [write], guards: [] })).status === 'written';
@@ -203,7 +203,7 @@ export class Clients {
     return result.status === 'written' ? { deleted: id } : null;
   }
 
-  /** Somebody else's device is as good as none: its existence is nobody's business. */
+  /** A device of another user is reported as not found, so that its existence is not revealed. */
   async #own(login: string, id: string): Promise<Entry> {
     const entry = await this.#store.readEntry(refs.client(id));
     if (entry === null || readClientRecord(entry.value).user !== login) throw notFound(id);

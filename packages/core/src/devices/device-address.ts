@@ -1,6 +1,6 @@
 import { type PushType, parseJson } from '@tidemark/protocol';
 
-/** What a browser says of itself to be pinged (`PushSubscription.toJSON()`), with its keys as bytes. */
+/** The push subscription of a browser (`PushSubscription.toJSON()`), with its keys as bytes. */
 export interface Subscription {
   readonly endpoint: string;
   /** The browser's public key: a point of P-256, uncompressed. */
@@ -17,7 +17,7 @@ const POINT_BYTES = 65;
 const UNCOMPRESSED = 4;
 const AUTH_BYTES = 16;
 
-/** What is wrong with an address that is to be used so; null: nothing. The address is a secret: it is not repeated. */
+/** Returns what is wrong with an address for this push type, or null. The address is a secret and not repeated. */
 export function addressProblem(type: PushType, pin: string): string | null {
   switch (type) {
     case 'apns':
@@ -36,7 +36,7 @@ export function addressProblem(type: PushType, pin: string): string | null {
   }
 }
 
-/** Null: it is none. */
+/** Returns null when the text is not a subscription. */
 export function readSubscription(pin: string): Subscription | null {
   const { endpoint, keys } = parsed(pin) as { readonly endpoint?: unknown; readonly keys?: unknown };
   if (typeof endpoint !== 'string' || !isEndpoint(endpoint) || typeof keys !== 'object' || keys === null) return null;

@@ -1,4 +1,4 @@
-/** Who calls: a device, and whose it is. */
+/** A device and its user. */
 export interface DeviceId {
   readonly user: string;
   readonly client: string;

@@ -1,6 +1,6 @@
 import { pointer, Refusal } from '@tidemark/protocol';
 
-/** The members of an object from outside. The key `__proto__` is a trap and never a member. */
+/** Returns the members of an object from a request. The key `__proto__` is refused. */
 export function admitFields(value: unknown, path: readonly string[]): readonly (readonly [string, unknown])[] {
   const at = pointer(...path);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -2,7 +2,7 @@ import type { Entry, EntryKind, Store } from '../ports/store.ts';
 
 const PAGE_ENTRIES = 1_000;
 
-/** Every entry whose key begins with `prefix`, however many there are, in the order of their keys. */
+/** Yields all entries whose key begins with `prefix`, in the order of their keys. */
 export async function* allEntries(store: Store, kind: EntryKind, prefix: readonly string[]): AsyncGenerator<Entry> {
   let after: readonly string[] | undefined;
   for (;;) {

@@ -1,7 +1,7 @@
 import { REFRESH } from '../admission/refuse-gone.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
-/** The first parts of keys that are listed. */
+/** First parts of keys, for listings. */
 export const REFRESH_AT = 'refresh_at';
 export const NOTICED = 'noticed';
 export const MEMBERSHIP = 'partition';
@@ -9,10 +9,10 @@ export const MEMBER = 'member';
 export const REMEMBERED_LOGIN = 'login';
 export const LOGIN_OF = 'login_of';
 
-/** What can own other entries, and therefore must find all of them when it goes. */
+/** Kinds that own other entries, which are deleted with them. */
 export type OwnerKind = 'user' | 'client' | 'source';
 
-/** Where everything of the registry stands. Keys are tuples, so no two names ever meet in one key. */
+/** The keys of all entries. A key is a tuple, so different names never form the same key. */
 export const refs = {
   user: (login: string): EntryRef => ({ kind: 'user', key: [login] }),
   client: (id: string): EntryRef => ({ kind: 'client', key: [id] }),
@@ -23,15 +23,15 @@ export const refs = {
   userToken: (login: string, hash: string): EntryRef => ({ kind: 'user_token', key: [login, hash] }),
 
   /**
-   * Written once when the user is made, and gone with the user: its version is the same for as long as this user lives
-   * and never again. Whatever was begun for one user is not finished for the next one of the same login.
+   * Written when the user is created and deleted with the user, so its version identifies this user. Work begun for one
+   * user is not finished for a later user of the same login.
    */
   life: (login: string): EntryRef => ({ kind: 'setting', key: ['life', login] }),
-  /** Exists exactly while the user is an administrator: something a guard can stand on. */
+  /** Exists while the user is an administrator, so that guards can refer to it. */
   admin: (login: string): EntryRef => ({ kind: 'setting', key: ['admin', login] }),
   /**
-   * Rewritten, without a look, by everybody who adds something to an owner. Whoever removes an owner reads its version
-   * first and expects it last, and so knows that nothing was added while the list was made. Adding never collides.
+   * Rewritten by every call that adds an entry to an owner. A deletion of the owner reads its version before it lists the
+   * entries and expects it when it writes, so it misses none. Calls that add entries never conflict with each other.
    */
   ownerVersion: (kind: OwnerKind, name: string): EntryRef => ({ kind: 'setting', key: ['roster', kind, name] }),
   /** When the partition is due for a refresh. */
@@ -39,30 +39,30 @@ export const refs = {
     kind: 'setting',
     key: user === null ? [REFRESH_AT, source] : [REFRESH_AT, source, user],
   }),
-  /** What the users of the partition were last told of changes in it. */
+  /** The last push notice about the partition. */
   noticed: ({ source, user }: PartitionKey): EntryRef => ({
     kind: 'setting',
     key: user === null ? [NOTICED, source] : [NOTICED, source, user],
   }),
-  /** What became of a ping as a whole, and on each of its devices. */
+  /** The counts of a ping, and its result on each device. */
   ping: (id: string): EntryRef => ({ kind: 'ping', key: [id] }),
   pingResult: (id: string, client: string): EntryRef => ({ kind: 'ping_result', key: [id, client] }),
-  /** How the refresh of a partition stands, and who has it to itself at this moment. */
+  /** The refresh state of a partition, with the lease of the server that refreshes it. */
   refresh: ({ source, user }: PartitionKey): EntryRef => ({
     kind: 'setting',
     key: user === null ? [REFRESH, source] : [REFRESH, source, user],
   }),
-  /** In which partition of a source the user was last seen, and in which before. */
+  /** The partition of a source that holds the user's data, and the earlier ones. */
   membership: (source: string, login: string): EntryRef => ({ kind: 'setting', key: [MEMBERSHIP, source, login] }),
-  /** Exists while the user is in the custom partition: the way back. */
+  /** Exists while the user is in the custom partition; used to list its members. */
   member: (source: string, partition: string, login: string): EntryRef => ({
     kind: 'setting',
     key: [MEMBER, source, partition, login],
   }),
-  /** A login the backend has vouched for, where that is remembered; and the way back from its user. */
+  /** A login that the backend has confirmed, and the index by its user. */
   rememberedLogin: (login: string): EntryRef => ({ kind: 'setting', key: [REMEMBERED_LOGIN, login] }),
   loginOf: (user: string, login: string): EntryRef => ({ kind: 'setting', key: [LOGIN_OF, user, login] }),
-  /** Which server does what one of them is enough for. */
+  /** The lease of the server that does a task only one server needs to do. */
   lease: (name: string): EntryRef => ({ kind: 'setting', key: ['lease', name] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',
@@ -70,5 +70,5 @@ export const refs = {
   }),
 } as const;
 
-/** The value of entries whose existence or version is all they have to say. */
+/** The value of entries of which only existence or version matters. */
 export const PRESENT = 'true';

@@ -1,30 +1,29 @@
 import { Refusal } from '@tidemark/protocol';
 import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 
-/** Entries read at a time, so that the event loop gets its turn in between. */
+/** Entries read at a time, so that the event loop can do other work in between. */
 const SLICE_ENTRIES = 1_000;
 const SLICE_UNITS = 1_000_000;
-/** A restart takes another life of the partition, or a trim beyond the head at which reading began. */
+/** A restart happens only after a reset, a restore, or a trim beyond the head at which reading began. */
 const RESTARTS_MAX = 5;
 
 export interface FollowerEvents {
-  /** The next stretch of the journal. */
+  /** Receives the next slice of the journal. */
   slice(slice: JournalSlice): void;
-  /** What was followed so far is void: the partition began a new life, or forgot tombstones not met yet. */
+  /** All slices so far are invalid: the partition has a new epoch, or tombstones were trimmed before they were read. */
   restart(): void;
 }
 
 /**
- * Reads a partition to the end of its journal the way a device does: page by page until nothing more follows, later
- * only what came since. What it has then is the state of one moment, though no snapshot was held and no single read
- * was large.
+ * Reads the journal of a partition to its end in bounded slices, as a device does; a later call reads only what was added.
+ * The result is the state of one moment, without a long read transaction.
  */
 export class JournalFollower {
   readonly #store: Store;
   readonly #partition: PartitionKey;
   #after = 0;
   #epoch: string | null = null;
-  /** The head when reading began: whatever was deleted before that, the reader has not met. */
+  /** The head when reading began. Objects deleted before that were never read. */
   #startHead = 0;
 
   constructor(store: Store, partition: PartitionKey) {
@@ -32,7 +31,7 @@ export class JournalFollower {
     this.#partition = partition;
   }
 
-  /** Tombstones up to `tombstonesAfter` are of no interest. Answers the state that has been caught up with. */
+  /** Skips tombstones up to `tombstonesAfter`. Returns the state at the end of the journal. */
   async catchUp(events: FollowerEvents, tombstonesAfter = 0): Promise<PartitionState> {
     for (let restarts = 0; ; ) {
       const slice = await this.#store.readJournal(this.#partition, {
@@ -58,7 +57,7 @@ export class JournalFollower {
     }
   }
 
-  /** Whether a tombstone may be gone of an object that was read: one that is new since the beginning and not met yet. */
+  /** Whether a tombstone of an object that was read may have been trimmed before it was read. */
   #isTorn(state: PartitionState): boolean {
     if (this.#epoch === null) return false;
     return this.#epoch !== state.epoch || state.floor > Math.max(this.#after, this.#startHead);

@@ -1,6 +1,6 @@
 import type { PartitionState } from '../ports/store.ts';
 
-/** The seq up to which what was known under an epoch is still true; null: it is of another life altogether. */
+/** Returns the seq up to which a state known under `epoch` is still valid; null for an epoch of another life. */
 export function isValidUpTo({ epoch: current, head, earlier = [] }: PartitionState, epoch: string): number | null {
   if (epoch === current) return head;
   const past = earlier.find((candidate) => candidate.epoch === epoch);

@@ -11,13 +11,13 @@ import { eachMember, nameText, objectText } from './json-text.ts';
 /**
  * The record of an object, as it stands in the journal under its seq:
  *
- *     "id":{"attribute":value,…}                      every attribute is as old as the object's birth at this very seq
+ *     "id":{"attribute":value,…}                      no attribute has changed since the object was created
  *     "id":{"attribute":value,…}⏎[born,{…},{…}]       otherwise: the marks follow after a line feed
  *
- * The first part is a member of a JSON object, so a page of whole objects is these texts with commas in between. JSON
- * text holds no raw line feed, so the marks cannot be mistaken for anything else. They tell at which seq the object
- * was born (or replaced wholesale), which attributes changed after that and when, and which were removed since. 0
- * stands for the record's own seq: a record is written before its seq is known.
+ * The first part is a member of a JSON object, so a page of whole objects consists of these texts joined by commas. JSON
+ * text contains no raw line feed, so the marks are recognised by it. The marks hold the seq at which the object was
+ * created (or replaced as a whole), the attributes that changed later with their seqs, and the attributes removed since.
+ * 0 stands for the record's own seq, because a record is written before its seq is known.
  */
 export interface ObjectRecord {
   readonly id: string;
@@ -26,15 +26,15 @@ export interface ObjectRecord {
 }
 
 export interface Marks {
-  /** The seq at which the object was born or last replaced wholesale. */
+  /** The seq at which the object was created or last replaced as a whole. */
   readonly born: number;
-  /** Attributes changed after birth; all others are as old as the object. */
+  /** Attributes that changed after the creation, with their seqs. */
   readonly touched: ReadonlyMap<string, number>;
-  /** Attributes removed after birth. */
+  /** Attributes removed after the creation, with their seqs. */
   readonly gone: ReadonlyMap<string, number>;
 }
 
-/** The record's own seq, which it does not know yet. */
+/** Stands for the record's own seq. */
 const OWN_SEQ = 0;
 const NO_MARKS: ReadonlyMap<string, number> = new Map();
 
@@ -43,12 +43,12 @@ export interface NewRecord {
   readonly checksum: number;
 }
 
-/** The record of an object that is born, or replaced wholesale. */
+/** Returns the record of an object that is created or replaced as a whole. */
 export function newRecord(id: string, attributes: ReadonlyMap<string, string>): NewRecord {
   return { record: memberText(id, attributes), checksum: objectChecksum(id, attributes) };
 }
 
-/** The same of an object of which the canonical text is at hand. */
+/** The same for an object whose canonical text is given. */
 export function newRecordFromText(id: string, text: string, attributes: ReadonlyMap<string, string>): NewRecord {
   return {
     record: `${JSON.stringify(id)}:${text}`,
@@ -57,8 +57,8 @@ export function newRecordFromText(id: string, text: string, attributes: Readonly
 }
 
 /**
- * The record of an object whose attributes become `attributes`. Marks at or below the floor are dropped: a device
- * whose base lies below the floor is sent the whole object anyway.
+ * Returns the record of an object whose attributes become `attributes`. Marks at or below the floor are dropped, because a
+ * device with a base below the floor gets the whole object.
  */
 export function changedRecord(
   current: ObjectRecord,
@@ -86,7 +86,7 @@ export function changedRecord(
   };
 }
 
-/** Reads a record that stands at `seq`. */
+/** Reads the record at `seq`. */
 export function readRecord(record: string, seq: number): ObjectRecord {
   const idEnd = endOfId(record);
   const attributes = new Map<string, string>();
@@ -104,38 +104,38 @@ export function idOfRecord(record: string): string {
   return stringOf(record, 0, endOfId(record));
 }
 
-/** Whether this is, letter for letter, the text of the record's object. */
+/** Whether the record's object has exactly this text. */
 export function isObjectOf(record: string, objectText: string | undefined): boolean {
   if (objectText === undefined) return false;
   const member = wholeMember(record);
-  // The member is the id, a colon and the object: whatever ends like the object and has room for both is the same.
+  // A member is the id, a colon and the object.
   const start = member.length - objectText.length;
   return start === endOfId(record) + 1 && member.endsWith(objectText);
 }
 
-/** What a store's `verify` must know of a record. */
+/** Returns the id and checksum of a record, for `verify` of a store. */
 export function inspectRecord(record: string): { readonly id: string; readonly checksum: number } {
   const { id, attributes } = readRecord(record, 1);
   return { id, checksum: objectChecksum(id, attributes) };
 }
 
-/** What a device that holds the object as it was at `base` is missing. All texts are members of JSON objects. */
+/** The difference for a device that has the object as of `base`. All texts are members of JSON objects. */
 export type RecordDelta =
   | { readonly kind: 'whole'; readonly member: string }
   | { readonly kind: 'parts'; readonly patch: string | null; readonly drop: string | null };
 
-/** The part of the record that is a member of a JSON object. */
+/** Returns the record without its marks. */
 export function wholeMember(record: string): string {
   if (record.charCodeAt(record.length - 1) === 0x7d) return record;
   return record.slice(0, record.lastIndexOf('\n'));
 }
 
-/** `base` null: the device holds nothing of it. */
+/** `base` is null when the device does not have the object. */
 export function deltaSince(record: string, base: number | null): RecordDelta {
   const marksAt = record.lastIndexOf('\n');
   if (marksAt === -1) return { kind: 'whole', member: record };
   if (base === null) return { kind: 'whole', member: record.slice(0, marksAt) };
-  // The own seq of a record on a page lies above any base, and so may stand for itself.
+  // The record's own seq is above every base, so any large number can stand for it.
   const marks = readMarks(record, marksAt, Number.POSITIVE_INFINITY);
   if (marks.born > base) return { kind: 'whole', member: record.slice(0, marksAt) };
   const idEnd = endOfId(record);
@@ -175,7 +175,7 @@ function seqsText(seqs: ReadonlyMap<string, number>): string {
 
 function readMarks(record: string, marksAt: number, ownSeq: number): Marks {
   if (marksAt === record.length) return { born: ownSeq, touched: NO_MARKS, gone: NO_MARKS };
-  if (record[marksAt] !== '\n') throw new Error('a record has something other than marks behind its object');
+  if (record[marksAt] !== '\n') throw new Error('the text after the object of a record is not marks');
   const [born, touched, gone] = parseJson(record.slice(marksAt + 1)) as [number, SeqsJson, SeqsJson?];
   return {
     born: born === OWN_SEQ ? ownSeq : born,

@@ -3,10 +3,10 @@ import { isValidUpTo } from './is-valid-up-to.ts';
 
 export const RETENTION_MS_DEFAULT = 30 * 24 * 3_600_000;
 const TIDEMARKS_PER_READ = 1_000;
-/** Bounded work per call: what remains is for the next one. */
+/** Bounds the work of one call; the next call continues. */
 const TRIM_STEPS_MAX = 100;
 
-/** Forgets the tombstones that no device seen lately still needs. */
+/** Deletes the tombstones that no recently seen device still needs. */
 export async function trim(store: Store, partition: PartitionKey, terms: TrimTerms): Promise<PartitionState> {
   let state = await store.partition(partition);
   const { epoch } = state;
@@ -38,11 +38,11 @@ async function lowestPoint(
 
 export interface TrimTerms {
   readonly nowMs: number;
-  /** Devices not seen for this long are not waited for; they start over when they come back. */
+  /** Devices that were not seen for this long are ignored; they start over when they return. */
   readonly retentionMs: number;
 }
 
-/** How far tombstones may be forgotten as far as these devices are concerned: none of them may have to start over. */
+/** Returns the seq up to which tombstones can be deleted without forcing one of these devices to start over. */
 export function trimPoint(state: PartitionState, marks: Iterable<DeviceTidemark>, terms: TrimTerms): number {
   let point = state.head;
   for (const mark of marks) {
@@ -51,10 +51,10 @@ export function trimPoint(state: PartitionState, marks: Iterable<DeviceTidemark>
   return point;
 }
 
-/** A device of another life, or of one that lost what the device has, starts over anyway. */
+/** A device of another life, or ahead of a store that lost writes, starts over in any case. */
 function isWaitedFor(state: PartitionState, mark: DeviceTidemark, terms: TrimTerms): boolean {
   const trueUpTo = isValidUpTo(state, mark.epoch);
   const isOurs = trueUpTo !== null && Math.max(mark.seq, mark.start ?? 0) <= trueUpTo;
-  // One seen ahead of now was seen by a clock that has been set back: most likely lately, so it is waited for.
+  // A time in the future was written by a clock that was ahead, most likely recently.
   return isOurs && Math.abs(terms.nowMs - mark.seenAtMs) <= terms.retentionMs;
 }

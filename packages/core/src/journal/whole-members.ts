@@ -7,8 +7,8 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /**
- * Records that are joined by commas, without the marks that some have behind a line feed (`record.ts`). What has none
- * is given back as it is: on the way of a first sync nobody looks at single objects.
+ * Removes the marks behind line feeds (`record.ts`) from records joined by commas. Returns the same bytes when there are
+ * none, so that a first sync does not read single objects.
  */
 export function wholeMembers(joined: Uint8Array): Uint8Array {
   let marksAt = joined.indexOf(LINE_FEED);
@@ -26,7 +26,7 @@ export function wholeMembers(joined: Uint8Array): Uint8Array {
   return members.subarray(0, length + joined.length - from);
 }
 
-/** The index just behind the JSON array that starts at `start`. */
+/** Returns the index behind the JSON array that starts at `start`. */
 function endOfMarks(text: Uint8Array, start: number): number {
   let depth = 0;
   for (let index = start; index < text.length; index++) {
@@ -38,7 +38,7 @@ function endOfMarks(text: Uint8Array, start: number): number {
   throw new Error('the marks of a record do not end');
 }
 
-/** The index just behind the JSON string that starts at `start`. */
+/** Returns the index behind the JSON string that starts at `start`. */
 function endOfString(text: Uint8Array, start: number): number {
   for (let index = start + 1; index < text.length; index++) {
     if (text[index] === BACKSLASH) index++;

@@ -4,7 +4,7 @@ import type { PartitionState, RecordReader } from '../ports/store.ts';
 import type { Difference, Export } from './compare-exports.ts';
 import { pieceKey } from './piece-key.ts';
 
-/** Passes an export on, and recomputes size and checksum of every partition from its records on the way. */
+/** Passes an export on, and checks size and checksum of every partition against its records. */
 export async function* checkPartitions(
   pieces: Export,
   reader: RecordReader,
@@ -37,7 +37,7 @@ class RunningCheck {
     } else if (piece.what === 'record') this.#record(piece);
   }
 
-  /** The last partition has no further records. */
+  /** Checks the last partition. */
   end(): void {
     const partition = this.#partition;
     if (partition !== null) {

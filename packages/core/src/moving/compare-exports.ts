@@ -3,16 +3,16 @@ import { compareKeys, type KeyPart, pieceKey } from './piece-key.ts';
 
 export interface Difference {
   readonly what: Piece['what'];
-  /** The key of the piece: where it stands. */
+  /** The key of the piece. */
   readonly where: readonly KeyPart[];
   readonly problem: 'missing' | 'unexpected' | 'different';
-  /** Names what differs, never a content: that may be nobody's business. */
+  /** Names the fields that differ, never their content, which may be private. */
   readonly detail: string;
 }
 
 export type Export = AsyncIterable<readonly Piece[]>;
 
-/** Walks two exports side by side. `onPiece` hears of every piece of the first one. */
+/** Compares two exports piece by piece. `onPiece` is called with every piece of the first one. */
 export async function* compareExports(
   expected: Export,
   found: Export,
@@ -54,7 +54,7 @@ function difference(piece: Piece, problem: Difference['problem'], detail: string
   return { what: piece.what, where: pieceKey(piece), problem, detail };
 }
 
-/** Numbers are told, texts are not. */
+/** Numbers are shown, texts are not. */
 function differingNames(mine: Piece, theirs: Piece): readonly string[] {
   const left = pieceContent(mine);
   const right = pieceContent(theirs);
@@ -78,7 +78,7 @@ function nameOf(piece: Piece): string {
   }
 }
 
-/** One piece at a time out of a stream of portions. */
+/** Yields the pieces of a stream of portions one by one. */
 class Cursor {
   readonly #portions: AsyncIterator<readonly Piece[]>;
   #portion: readonly Piece[] = [];
@@ -108,7 +108,7 @@ class Cursor {
   }
 }
 
-/** What must be the same on both sides, by name. The key says which piece it is. */
+/** Returns the fields that must be equal on both sides. */
 export function pieceContent(piece: Piece): Readonly<Record<string, unknown>> {
   switch (piece.what) {
     case 'entry':

@@ -10,11 +10,11 @@ export interface MoveProgress {
   readonly phase: MovePhase;
   readonly pieces: number;
   readonly units: number;
-  /** Null while nobody knows. */
+  /** Null while the total is unknown. */
   readonly piecesTotal: number | null;
 }
 
-/** How many of each there are: kinds of entries by their own names, everything else by what it is. */
+/** Numbers of pieces: entries by kind, all others by what they are. */
 export type MoveCounts = ReadonlyMap<string, number>;
 
 export type MoveReport =
@@ -23,20 +23,20 @@ export type MoveReport =
 
 export interface Move {
   readonly from: MovableStore;
-  /** Opened to be filled. */
+  /** The target, opened for an import. */
   readonly to: MovableStore;
   readonly onProgress?: (progress: MoveProgress) => void;
-  /** What the source is to say of where it has gone. */
+  /** Describes the target, for people who open the source later. */
   readonly toName: string;
 }
 
-/** Differences that are told; one is enough for the move to have failed. */
+/** Differences that are reported. A single one fails the move. */
 const DIFFERENCES_MAX = 100;
 
 /**
- * Copies a store, then closes it and reads both again side by side. When what is read now is what was copied, nothing is
- * lost that was written to the source before it was closed. Only then is it closed for good, and only after that the
- * target opened: there are never two that a server would take for the same life.
+ * Copies a store, seals the source against writes, and compares both. If they are equal, no write to the source was lost.
+ * Only then is the source sealed for good, and only after that the target opened, so that there are never two stores of
+ * the same life that a server would open.
  */
 export async function moveStore({ from, to, toName, onProgress = () => undefined }: Move): Promise<MoveReport> {
   const tally = new Tally();
@@ -94,7 +94,7 @@ async function differencesOf(
   return differences;
 }
 
-/** Pieces between two words about how far it has come. */
+/** Pieces between two reports of progress. */
 const PIECES_PER_WORD = 1_000;
 
 class Tally {

@@ -3,13 +3,13 @@ import type { DocumentScope, PartitionKey } from '../ports/store.ts';
 
 export type KeyPart = string | number;
 
-/** Sections in the order of an export. What belongs to a partition follows it, and parts follow their document. */
+/** Sections in the order of an export. The data of a partition follows it, and parts follow their document. */
 const SECTIONS = { entries: 1, partitions: 2, notes: 3, documents: 4, stats: 5, jobs: 6 } as const;
 const FIRST = 0;
 const JOURNAL = 1;
 const TIDEMARKS = 2;
 
-/** Names a piece, and says where it stands in an export: by section, then part by part, texts by their UTF-8 bytes. */
+/** Returns the key of a piece. Exports are ordered by section, then by the parts of the key in UTF-8 order. */
 export function pieceKey(piece: Piece): readonly KeyPart[] {
   switch (piece.what) {
     case 'entry':
@@ -53,7 +53,7 @@ function scopeParts(scope: DocumentScope): readonly string[] {
   }
 }
 
-/** Below zero when the left one comes first. A key comes before those it is the beginning of. */
+/** Compares two keys. A key comes before longer keys that begin with it. */
 export function compareKeys(left: readonly KeyPart[], right: readonly KeyPart[]): number {
   for (const [index, part] of left.entries()) {
     const other = right[index];
@@ -69,7 +69,7 @@ function compareParts(left: KeyPart, right: KeyPart): number {
   return compareTexts(String(left), String(right));
 }
 
-/** By code points, which is the order of UTF-8 bytes; that of UTF-16 units puts surrogates before U+E000. */
+/** Compares by code points, the order of UTF-8 bytes. UTF-16 order would put surrogates before U+E000. */
 function compareTexts(left: string, right: string): number {
   const length = Math.min(left.length, right.length);
   for (let index = 0; index < length; index++) {

@@ -11,16 +11,16 @@ import {
 import { admitFields } from '../entries/admit-fields.ts';
 import type { PingMessage } from '../ports/notifier.ts';
 
-/** What a ping says, whoever it goes to. */
+/** The content of a ping, the same for all devices. */
 export type PingContent = Omit<PingMessage, 'id'>;
 
 export interface PingCall {
-  /** Each once. */
+  /** Without duplicates. */
   readonly users: readonly string[];
   readonly content: PingContent;
 }
 
-/** The body of specification 2.5. `api_token` is tolerated, since the sample there has one, and dropped unread. */
+/** Checks the body of specification 2.5. The field `api_token` is ignored, because the sample there has one. */
 export function admitPing(call: unknown): PingCall {
   const fields = new Map(admitFields(call, []).filter(([, value]) => value !== null));
   fields.delete('api_token');
@@ -34,7 +34,7 @@ export function admitPing(call: unknown): PingCall {
 
 const KINDS = { user_id: 'login', sources: 'source' } as const;
 
-/** One name or a list of them; one given twice counts once. */
+/** Checks one name or a list of names. A name given twice counts once. */
 function admitNames(field: keyof typeof KINDS, value: unknown, max: number): readonly string[] {
   const names: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (names.length > max) {

@@ -4,24 +4,24 @@ import type { JobHandler, Jobs } from '../ports/jobs.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Pings } from './pings.ts';
 
-/** A job that tells many users of a change, one page of them at a time. */
+/** The kind of jobs that ping many users about a change, one page of users at a time. */
 export const ANNOUNCE_KIND = 'announce';
 export const ANNOUNCE_QUEUE = 'pings-announce';
 const ATTEMPTS_MAX = 5;
 
 interface AnnouncePayload {
   readonly source: string;
-  /** Users after this one; null: from the first. */
+  /** The last user of the previous page; null for the first page. */
   readonly after: string | null;
 }
 
-/** Whoever has something in the partition is told: its user, or everybody when it is shared. */
+/** Pings the user of the partition, or all users when the partition is shared. */
 export async function announceChange(pings: Pings, jobs: Jobs, { source, user }: PartitionKey): Promise<void> {
-  if (user !== null) await pings.announce(source, [user]);
+  if (user !== null) await announceInParts(pings, source, [user]);
   else await enqueue(jobs, { source, after: null });
 }
 
-/** Tells the users of a shared source. Each job tells a bounded number of them and leaves a job for those after. */
+/** Returns the handler that pings the users of a shared source. Each job pings one page and enqueues the next. */
 export function announceToAll(store: Store, pings: Pings, jobs: Jobs): JobHandler {
   return async ({ payload }) => {
     const { source, after } = parseJson(payload) as AnnouncePayload;
@@ -35,13 +35,13 @@ export function announceToAll(store: Store, pings: Pings, jobs: Jobs): JobHandle
   };
 }
 
-/** Users with very many devices do not fit into one ping together. One alone always does. */
+/** Splits users whose devices do not fit into one ping. A single user with too many devices is not pinged. */
 async function announceInParts(pings: Pings, source: string, users: readonly string[]): Promise<void> {
   try {
     await pings.announce(source, users);
   } catch (error) {
-    const isTooMany = error instanceof Refusal && error.code === 'limit_exceeded' && users.length > 1;
-    if (!isTooMany) throw error;
+    if (!(error instanceof Refusal) || error.code !== 'limit_exceeded') throw error;
+    if (users.length === 1) return;
     const half = Math.ceil(users.length / 2);
     await announceInParts(pings, source, users.slice(0, half));
     await announceInParts(pings, source, users.slice(half));

@@ -20,15 +20,15 @@ export interface DeviceChoice {
 }
 
 /**
- * The devices a ping goes to, each piece of hardware once. Two registrations are of the same device when they name the
- * same phone and app; where one of them names none, when they have the same address. The one that synced last counts:
- * the others are what a reinstalled app has left behind.
+ * Chooses the devices of a ping, each piece of hardware once. Two registrations are of the same device when they name the
+ * same phone and app; where one of them names none, when they have the same address. The one that synced last is chosen:
+ * the others are left over from reinstalled apps.
  */
 export function chooseDevices(devices: readonly PingDevice[]): DeviceChoice {
   const chosen: PingDevice[] = [];
   const skipped: SkippedDevice[] = [];
   const seen = new SeenDevices();
-  for (const device of [...devices].sort(newestFirstKey)) {
+  for (const device of [...devices].sort(byLastSync)) {
     const reason = unreachable(device) ?? (seen.has(device) ? 'duplicate' : null);
     if (reason !== null) skipped.push({ client_id: device.client, reason });
     else {
@@ -47,7 +47,7 @@ export function unreachable({ record: { device } }: PingDevice): SkipReason | nu
   return device.device_pin === null || device.device_pin === '' ? 'no_device_pin' : null;
 }
 
-/** They are known by their connection. */
+/** Push types that use an open connection instead of an address. */
 const NEEDS_NO_PIN: ReadonlySet<PushType> = new Set(['live']);
 
 class SeenDevices {
@@ -65,7 +65,7 @@ class SeenDevices {
   add(device: PingDevice): void {
     const phone = phoneOf(device);
     const pin = pinOf(device);
-    // Those that need no address are not the same device because they have none.
+    // Devices without an address are not duplicates of each other.
     if (pin !== '') this.#pins.add(pin);
     if (phone !== null) this.#phones.add(phone);
     else if (pin !== '') this.#pinsWithoutPhone.add(pin);
@@ -76,13 +76,13 @@ function pinOf({ record }: PingDevice): string {
   return record.device.device_pin ?? '';
 }
 
-/** Phone and app as one text that no other two make; null when one of them is missing. */
+/** Returns a key of phone and app; null when one of them is missing. */
 function phoneOf({ record }: PingDevice): string | null {
   const { phone_id: phone, device_app_id: app } = record.device;
   return phone === null || phone === '' || app === null || app === '' ? null : JSON.stringify([phone, app]);
 }
 
-function newestFirstKey(left: PingDevice, right: PingDevice): number {
+function byLastSync(left: PingDevice, right: PingDevice): number {
   const never = Number.NEGATIVE_INFINITY;
   const leftSync = left.record.lastSyncMs ?? never;
   const rightSync = right.record.lastSyncMs ?? never;

@@ -15,16 +15,16 @@ import type { RecentPings } from './recent-pings.ts';
 export interface DeliveryPorts {
   readonly store: Store;
   readonly clock: Clock;
-  /** The one that pings are sent by. Absent: `clock`. */
+  /** The clock for `PingPayload.atMs`. Absent: `clock`. */
   readonly steadyClock?: Clock;
   readonly notifier: Notifier;
   readonly results: PingResults;
   readonly told: RecentPings;
-  /** Hears what became of each attempt, for the statistics. */
+  /** Called with the result of each attempt, for the statistics. */
   readonly onOutcome?: (deviceType: string, outcome: ResultStatus) => void;
 }
 
-/** Runs the jobs that `Pings` has left: carries one ping to one device, and keeps what became of it. */
+/** Returns the handler for the jobs of `Pings`: it sends one ping to one device and stores the result. */
 export function deliverPing(ports: DeliveryPorts): JobHandler {
   return (job) => new Delivery(ports, job).run();
 }
@@ -35,7 +35,7 @@ class Delivery {
   readonly #payload: PingPayload;
   #service: PushService | null = null;
   #deviceType = 'none';
-  /** An earlier attempt may have reached the device. */
+  /** True when an earlier attempt may have reached the device. */
   #isSecondTime = false;
   #isRepeated = false;
 
@@ -46,17 +46,18 @@ class Delivery {
   }
 
   async run(): Promise<void> {
-    // A first attempt has nothing before it, which saves looking.
+    // A first attempt has no earlier result, which saves a look-up.
     const before = this.#job.attempt === 1 ? null : await this.#before();
-    // The process died between keeping the result and finishing the job.
+    // An earlier process died between storing the result and acknowledging the job.
     if (before !== null && isFinal(before.status)) return;
     this.#isSecondTime = this.#isGap(before);
     const { store, told, notifier, clock, steadyClock = clock } = this.#ports;
     const target = targetIn(await store.readEntry(refs.client(this.#payload.client)), this.#payload);
-    if (target === null) return this.#keep('gone', 'the device is gone or has no address any more');
+    if (target === null) return this.#keep('gone', 'the device was deleted or has no address any more');
     this.#service = pushServiceOf(target.pushType);
     this.#deviceType = target.deviceType;
-    if (told.isTold(this.#payload)) return this.#keep('collapsed', 'a later ping has told the device the same');
+    if (told.isTold(this.#payload))
+      return this.#keep('collapsed', 'a later ping with the same content was sent to the device');
     const leftAtMs = steadyClock.nowMs();
     this.#isRepeated = this.#isSecondTime;
     let outcome: PingOutcome;
@@ -108,8 +109,8 @@ class Delivery {
   }
 
   /**
-   * Whether an earlier attempt may have reached the device: its answer was lost, or it left no result at all because its
-   * process died. Whatever is sent now may then be the second time.
+   * Whether an earlier attempt may have reached the device: its answer was lost, or it stored no result because its process
+   * died.
    */
   #isGap(before: ResultRecord | null): boolean {
     if (this.#job.attempt === 1) return false;
@@ -117,13 +118,13 @@ class Delivery {
   }
 }
 
-/** A notifier should answer; one that throws has failed all the same, and its message may contain anything. */
+/** The outcome of a notifier that threw. The message of the error is left out, because it may contain a secret. */
 function failedBy(error: unknown): PingOutcome {
   const name = error instanceof Error ? error.name : typeof error;
   return { status: 'failed', reason: `the notifier broke: ${name}`, retryAfterMs: null, isFinal: false };
 }
 
-/** Where the device is reached now. Null: it is gone, is another one by now, or has no address. */
+/** Returns the current address of the device; null when it was deleted, registered again or has no address. */
 function targetIn(entry: Entry | null, { client, user, createdAtMs }: PingPayload): PingTarget | null {
   const record = entry === null ? null : readClientRecord(entry.value);
   if (record === null || record.user !== user || record.createdAtMs !== createdAtMs) return null;
@@ -140,7 +141,7 @@ function targetIn(entry: Entry | null, { client, user, createdAtMs }: PingPayloa
   };
 }
 
-/** Takes an address that is dead away from its device, unless the device has registered a new one meanwhile. */
+/** Removes an address that no longer works from its device, unless the device has registered a new one. */
 export async function forgetDevicePin(store: Store, client: string, pin: string): Promise<void> {
   await retryOnConflict(async () => {
     const entry = await store.readEntry(refs.client(client));

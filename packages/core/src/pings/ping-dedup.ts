@@ -12,9 +12,9 @@ export interface NoticePorts {
   readonly sources: Sources;
 }
 
-/** What somebody was told last, by whichever server. */
-interface Told {
-  /** As in the key of the partition that was told of. */
+/** The last push notice, of whichever server. */
+interface PushNotice {
+  /** `user` of the partition key. */
   readonly owner: string | null;
   readonly epoch: string;
   readonly head: number;
@@ -22,39 +22,41 @@ interface Told {
 }
 
 /**
- * `tell`: it is this server's turn. `told`: another has told of all there is. `wait`: another has told a moment ago, of
- * less than there is now.
+ * `tell`: this server sends the notice. `told`: another server has sent one that covers all changes. `wait`: another server
+ * has just sent one, and there are newer changes.
  */
 export type PushNoticeDecision = 'tell' | 'told' | 'wait';
 
 /**
- * Whether to tell the user of a source now, or everybody if that is null. Every server collects the changes that went
- * through it, and all of them are due at about the same time: the store keeps what was told last, so that one of them
- * tells it, and not more often than once in `everyMs` whoever it is. Clocks that differ change the pace, and nothing
- * about what is told in the end.
+ * Decides whether this server sends a push notice to a user of a source, or to all users when `user` is null. Every server
+ * collects the changes it has committed, and all are due at about the same time. The store holds the last notice, so only
+ * one server sends it, and at most once in `everyMs`. Clocks that differ change only the rate.
  */
 export function claimPushNotice(ports: NoticePorts, told: PartitionKey, everyMs: number): Promise<PushNoticeDecision> {
   const { store, clock } = ports;
   const ref = refs.noticed(told);
   return retryOnConflict(async () => {
     const entry = await store.readEntry(ref);
-    // Read after what was told: another server that tells meanwhile makes the write fail.
-    const now = { ...(await standOf(ports, told)), atMs: clock.nowMs() };
-    const last = entry === null ? null : (parseJson(entry.value) as Told);
+    // Read after the last notice: a notice that another server sends meanwhile makes the write fail.
+    const now = { ...(await stateOf(ports, told)), atMs: clock.nowMs() };
+    const last = entry === null ? null : (parseJson(entry.value) as PushNotice);
     if (last !== null && holds(last, now)) return 'told';
     if (last !== null && elapsedMs(last.atMs, now.atMs) < everyMs) return 'wait';
     const write = { ...ref, value: JSON.stringify(now), expect: entry?.version ?? 0 };
-    // Whoever drops the source must find an entry that is new.
+    // A deletion of the source must see the new entry.
     const news = entry === null ? [ownerTouched('source', told.source)] : [];
     const result = await store.writeEntries({ writes: [write, ...news], guards: guardsOf(told) });
-    // When the source or the user is gone, nobody is left to be told.
+    // The source or the user was deleted, so there is nobody to notify.
     if (result.status === 'gone') return 'told';
     return result.status === 'written' ? 'tell' : null;
   });
 }
 
-/** How it stands with the partition the user is in, which may be shared with others. */
-async function standOf({ store, sources }: NoticePorts, { source, user }: PartitionKey): Promise<Omit<Told, 'atMs'>> {
+/** Returns the state of the partition that holds the user's data, which other users may share. */
+async function stateOf(
+  { store, sources }: NoticePorts,
+  { source, user }: PartitionKey,
+): Promise<Omit<PushNotice, 'atMs'>> {
   const { partition } =
     user === null
       ? { partition: { source, user } }
@@ -64,7 +66,7 @@ async function standOf({ store, sources }: NoticePorts, { source, user }: Partit
 }
 
 /** Returns true when the notice of `last` covers the state `now`: same partition, same epoch, and no later head. */
-function holds(last: Told, now: Told): boolean {
+function holds(last: PushNotice, now: PushNotice): boolean {
   return last.owner === now.owner && last.epoch === now.epoch && last.head >= now.head;
 }
 

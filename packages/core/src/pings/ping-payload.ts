@@ -2,25 +2,25 @@ import { parseJson } from '@tidemark/protocol';
 import type { PingContent } from './admit-ping.ts';
 
 /**
- * What a job for one device carries: whom it is for and what to say. The address is looked up when the job runs, so
- * that no secret lies in a queue, and a device that has registered anew is reached at its new one.
+ * The payload of the job for one device. The address is looked up when the job runs, so that queues hold no secrets and
+ * a device that has registered again is reached at its new address.
  */
 export interface PingPayload {
-  /** Of this ping to this device. */
+  /** The id of this ping to this device. */
   readonly id: string;
-  /** Of the ping as a whole. */
+  /** The id of the ping as a whole. */
   readonly ping: string;
   readonly client: string;
-  /** Whose device it was, and since when: another user's device may have the same id by then. */
+  /** The owner and creation time of the device, which detect that its id was registered again. */
   readonly user: string;
   readonly createdAtMs: number;
-  /** When the ping was sent, by the steady clock of the process that calls itself so. */
+  /** When the ping was sent, by the steady clock of the process `by`. */
   readonly atMs: number;
   readonly by: string;
   readonly content: PingContent;
 }
 
-/** The payloads for many devices, written without writing the same content again and again. */
+/** Returns the payloads for many devices. The shared content is serialised once. */
 export function pingPayloads(
   content: PingContent,
   devices: readonly Omit<PingPayload, 'content'>[],

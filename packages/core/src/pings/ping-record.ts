@@ -1,16 +1,16 @@
 import { type PushService, parseJson } from '@tidemark/protocol';
 import { isoTime } from '../primitives/time.ts';
 
-/** What can become of a ping on one device for good. */
+/** The final results of a ping on one device. */
 export const FINAL_STATUSES = ['accepted', 'sent', 'retired', 'failed', 'gone', 'collapsed'] as const;
 export type FinalStatus = (typeof FINAL_STATUSES)[number];
-/** `retrying`: an attempt has failed and another one follows. */
+/** `retrying`: an attempt has failed and will be repeated. */
 export type ResultStatus = FinalStatus | 'retrying';
 
 /** A ping as a whole. */
 export interface PingRecord {
   readonly atMs: number;
-  /** Who sent it; null: the server itself. */
+  /** The caller; null when the server sent it. */
   readonly actor: string | null;
   readonly cause: 'call' | 'push';
   readonly sources: readonly string[];
@@ -18,22 +18,22 @@ export interface PingRecord {
   readonly users: number;
   readonly devices: number;
   readonly skipped: number;
-  /** Of devices that have their final result. */
+  /** Devices by their final result. */
   readonly counts: Readonly<Record<FinalStatus, number>>;
-  /** Devices it may have reached twice. */
+  /** Devices that may have got it twice. */
   readonly repeated: number;
 }
 
-/** What became of it on one device. Never the address. */
+/** The result of a ping on one device, without the address. */
 export interface ResultRecord {
   readonly status: ResultStatus;
   readonly service: PushService | null;
   readonly reason: string | null;
   readonly attempts: number;
   readonly atMs: number;
-  /** The service may have taken an attempt whose answer never came, and it was sent again. */
+  /** The ping was sent again although an earlier attempt may have succeeded. */
   readonly isRepeated: boolean;
-  /** The last attempt was taken or not: nobody knows. */
+  /** It is not known whether the last attempt succeeded. */
   readonly isAnswerLost: boolean;
 }
 
@@ -102,7 +102,7 @@ export function readResultRecord(text: string): ResultRecord {
   return parseJson(text) as ResultRecord;
 }
 
-/** A ping to which results are added. Many are at a time, so it counts in place and is written down once. */
+/** Adds results to the counts of a ping, which are then written once. */
 export class PingCounts {
   readonly #before: PingRecord;
   readonly #counts: Record<FinalStatus, number>;
@@ -115,14 +115,14 @@ export class PingCounts {
     this.#repeated = ping.repeated;
   }
 
-  /** The ping as it is now; the very one that was given when nothing has changed. */
+  /** The ping with its new counts; the same object as before when nothing has changed. */
   get ping(): PingRecord {
     return this.#isChanged ? { ...this.#before, counts: { ...this.#counts }, repeated: this.#repeated } : this.#before;
   }
 
   /**
-   * Counts one more result, and answers it as it is to be kept. Null: there is nothing to keep, because the device has had
-   * its last word. A failure is a last word only until somebody tries again, as when an operator revives the job.
+   * Counts a result and returns it as it is to be stored; null when the device has a final result already. A failure is
+   * not final when an operator revives the job.
    */
   add(before: ResultRecord | null, result: ResultRecord): ResultRecord | null {
     if (before !== null && isFinal(before.status) && before.status !== 'failed') return null;

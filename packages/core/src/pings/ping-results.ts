@@ -22,9 +22,9 @@ import {
 export interface PingResultsPorts {
   readonly store: Store;
   readonly clock: Clock;
-  /** How long they are kept. */
+  /** How long results are kept. */
   readonly retentionMs?: number;
-  /** Results kept at most; the oldest pings go first. */
+  /** The maximum number of results; the oldest pings are deleted first. */
   readonly resultsMax?: number;
 }
 
@@ -45,12 +45,12 @@ export interface PingPage extends PingView {
 }
 
 const RETENTION_MS = 7 * 24 * 3_600_000;
-/** Results written in one step. */
+/** Results written in one batch. */
 const BATCH_MAX = 500;
-/** Results forgotten in one step. */
+/** Results deleted in one batch. */
 const TRIM_STEP = 1_000;
 
-/** What became of pings: one entry for each ping with its counts, one for each device. Both change in one step. */
+/** The results of pings: one entry for each ping with its counts, one for each device. Both change in one batch. */
 export class PingResults {
   readonly #ports: Required<PingResultsPorts>;
   readonly #pending: Pending[] = [];
@@ -65,12 +65,12 @@ export class PingResults {
     await this.#ports.store.writeEntries({ writes: [write], guards: [] });
   }
 
-  /** As if it had never been sent. */
+  /** Deletes the entry of a ping that was not sent. */
   async withdraw(id: string): Promise<void> {
     await this.#ports.store.writeEntries({ writes: [{ ...refs.ping(id), value: null }], guards: [] });
   }
 
-  /** So many of its devices will not get it after all. */
+  /** Moves `devices` devices of a ping from sent to skipped. */
   async leaveOut(id: string, devices: number): Promise<void> {
     const { store } = this.#ports;
     await retryOnConflict(async () => {
@@ -89,8 +89,8 @@ export class PingResults {
   }
 
   /**
-   * Resolves when the result is kept, or its ping is no longer known. Results that come while others are being written
-   * are written together: ten thousand devices do not cost ten thousand steps.
+   * Resolves when the result is stored, or its ping was deleted. Results that arrive during a write are written together
+   * in the next batch.
    */
   record(result: NewResult): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -99,7 +99,7 @@ export class PingResults {
     });
   }
 
-  /** Newest first; `after` is the id of the last one of the previous page. */
+  /** Lists newest first; `after` is the last id of the previous page. */
   async list(page: { readonly after?: string; readonly limit?: number } = {}): Promise<readonly PingView[]> {
     const { after, limit = 100 } = page;
     const from = after === undefined ? {} : { after: [after] };
@@ -108,7 +108,7 @@ export class PingResults {
     return entries.map(({ key, value }) => pingView(lastOf(key), readPingRecord(value)));
   }
 
-  /** The ping with a page of its results, by client id; `after` is the last one of the previous page. */
+  /** Returns the ping with a page of its results, by client id; `after` is the last id of the previous page. */
   async get(id: string, page: { readonly after?: string; readonly limit?: number } = {}): Promise<PingPage> {
     const { after, limit = 1_000 } = page;
     const entry = await this.#ports.store.readEntry(refs.ping(id));
@@ -122,7 +122,7 @@ export class PingResults {
     };
   }
 
-  /** Forgets pings that are too old, or too many, with their results; answers how many. */
+  /** Deletes pings that are too old or too many, with their results. Returns how many. */
   async trim(nowMs: number): Promise<number> {
     const cut = newestFirstKey(Math.max(0, nowMs - this.#ports.retentionMs));
     let pings = 0;
@@ -140,7 +140,7 @@ export class PingResults {
     return forgotten;
   }
 
-  /** The ping goes first, so that no result is added while the others go. */
+  /** Deletes the ping first, so that no result is added meanwhile. */
   async #forget(id: string): Promise<void> {
     const { store } = this.#ports;
     await this.withdraw(id);
@@ -173,12 +173,12 @@ export class PingResults {
   }
 
   /**
-   * Null: another server has written to the same ping. The first try believes that a first attempt has no result yet, which
-   * is nearly always so and saves looking; the write expects it.
+   * Returns null when another server has written to the same ping. The first try assumes that a first attempt has no result
+   * yet, which saves look-ups; the write checks it.
    */
-  async #tryWrite(batch: readonly NewResult[], isBelieving: boolean): Promise<true | null> {
+  async #tryWrite(batch: readonly NewResult[], isAssumedNew: boolean): Promise<true | null> {
     const writes: EntryWrite[] = [];
-    for (const [ping, results] of byPing(batch)) writes.push(...(await this.#writesFor(ping, results, isBelieving)));
+    for (const [ping, results] of byPing(batch)) writes.push(...(await this.#writesFor(ping, results, isAssumedNew)));
     if (writes.length === 0) return true;
     return (await this.#ports.store.writeEntries({ writes, guards: [] })).status === 'written' ? true : null;
   }
@@ -186,17 +186,17 @@ export class PingResults {
   async #writesFor(
     ping: string,
     results: ReadonlyMap<string, ResultRecord>,
-    isBelieving: boolean,
+    isAssumedNew: boolean,
   ): Promise<EntryWrite[]> {
     const { store } = this.#ports;
     const entry = await store.readEntry(refs.ping(ping));
-    // It was forgotten: nobody can ask for its results any more.
+    // The ping was deleted, so its results are no longer needed.
     if (entry === null) return [];
     const old = readPingRecord(entry.value);
     const tally = new PingCounts(old);
     const writes: EntryWrite[] = [];
     for (const [client, result] of results) {
-      const isFirst = isBelieving && result.attempts === 1;
+      const isFirst = isAssumedNew && result.attempts === 1;
       const known = isFirst ? null : await store.readEntry(refs.pingResult(ping, client));
       const kept = tally.add(known === null ? null : readResultRecord(known.value), result);
       if (kept === null) continue;
@@ -209,7 +209,7 @@ export class PingResults {
   }
 }
 
-/** Of several results for one device the last one counts, unless an earlier one was final. */
+/** Groups results by ping. The last result of a device counts, unless an earlier one was final. */
 function byPing(batch: readonly NewResult[]): ReadonlyMap<string, ReadonlyMap<string, ResultRecord>> {
   const pings = new Map<string, Map<string, ResultRecord>>();
   for (const { ping, client, result } of batch) {

@@ -30,21 +30,21 @@ export interface PingsPorts {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly clock: Clock;
-  /** Measures durations within this process: it is never set. Absent: `clock`. */
+  /** A monotonic clock for durations within this process. Absent: `clock`. */
   readonly steadyClock?: Clock;
   readonly random: Random;
   readonly limits: Limits;
   readonly results: PingResults;
-  /** What this process calls itself; no other one does. */
+  /** The unique id of this process. */
   readonly by: string;
-  /** Devices of one push service that a ping may reach in a second; more of them are spread over several. */
+  /** Devices of one push service pinged per second; more are spread over several seconds. */
   readonly spreadPerS?: number;
   readonly pace?: Pace;
-  /** Told of every caller whose ping was counted here. */
+  /** Called with the caller of every ping that was counted here. */
   readonly onCounted?: (caller: string) => void;
 }
 
-/** Each push service has a queue of its own: one that is slow or down holds up nobody else. */
+/** Each push service has its own queue, so that a slow one does not delay the others. */
 export function pingQueue(service: PushService): string {
   return `pings-${service}`;
 }
@@ -53,9 +53,9 @@ export const PING_KIND = 'ping';
 
 export interface PingReport {
   readonly ping_id: string;
-  /** Users that are known. */
+  /** The number of users that exist. */
   readonly users: number;
-  /** Devices the ping is on its way to. */
+  /** The number of devices to which the ping is sent. */
   readonly devices: number;
   readonly skipped: readonly SkippedDevice[];
   readonly unknown_users: readonly string[];
@@ -67,10 +67,10 @@ interface Addressees {
   readonly devices: readonly PingDevice[];
 }
 
-/** Lookups before somebody else gets a turn. */
-const LOOKUPS_PER_TURN = 500;
+/** Look-ups between two pauses. */
+const LOOKUPS_PER_PAUSE = 500;
 
-/** Sends the pings of specification 2.5: finds the devices and leaves a job for each; whoever runs them delivers. */
+/** Sends the pings of specification 2.5: finds the devices and enqueues a job for each. `deliverPing` runs the jobs. */
 export class Pings {
   readonly #ports: PingsPorts;
   readonly #quota: PingQuota;
@@ -80,7 +80,7 @@ export class Pings {
     this.#quota = new PingQuota(ports.steadyClock ?? ports.clock, ports.limits.pingsPerMinuteMax);
   }
 
-  /** `caller` is whoever the quota counts for. */
+  /** The quota counts the ping for `caller`. */
   async send(call: unknown, caller: string): Promise<PingReport> {
     const ping = admitPing(call);
     this.#quota.take(caller);
@@ -89,12 +89,12 @@ export class Pings {
     return this.#dispatch(ping, { actor: caller, cause: 'call' });
   }
 
-  /** Another server has counted a ping of the caller. */
+  /** Counts a ping that the caller has sent through another server. */
   countElsewhere(caller: string): void {
     this.#quota.note(caller);
   }
 
-  /** Tells users that a source has changed, as `push_notify` asks for. No quota: whoever calls this takes care. */
+  /** Pings users because a source with `push_notify` has changed. The quota does not apply. */
   announce(source: string, users: readonly string[]): Promise<PingReport> {
     return this.#dispatch({ users, content: { sources: [source] } }, { actor: null, cause: 'push' });
   }
@@ -120,8 +120,8 @@ export class Pings {
   }
 
   /**
-   * Leaves a job for each device, service by service: all devices of a service get theirs or none does. Those of a
-   * service with too much to do already are named in the answer; when nobody is left, the ping is refused.
+   * Enqueues a job for each device, all jobs of a push service or none. Devices of a service whose queue is full are
+   * returned as skipped; when all queues are full, the ping is refused.
    */
   async #enqueue(
     id: string,
@@ -176,7 +176,7 @@ export class Pings {
     });
   }
 
-  /** Anything from 0 up to, not including, `below`. */
+  /** Returns a random whole number from 0 to `below` - 1. */
   #draw(below: number): number {
     const fraction = this.#ports.random.bytes(4).reduce((sum, byte) => sum * 256 + byte, 0) / 2 ** 32;
     return Math.floor(fraction * below);
@@ -194,31 +194,30 @@ export class Pings {
     const { store } = this.#ports;
     const unknown: string[] = [];
     const devices: PingDevice[] = [];
-    const breathe = this.#breathing();
+    const pause = this.#pauser();
     for (const user of users) {
-      await breathe();
+      await pause();
       if ((await store.readEntry(refs.user(user))) === null) unknown.push(user);
-      else for await (const device of this.#devicesOf(user, breathe)) devices.push(device);
+      else for await (const device of this.#devicesOf(user, pause)) devices.push(device);
       if (devices.length > PING_DEVICES_MAX) throw tooMany();
     }
     return { users: users.length - unknown.length, unknown, devices };
   }
 
-  /** A device that goes while this looks is as good as never there. */
-  async *#devicesOf(user: string, breathe: () => Promise<void>): AsyncGenerator<PingDevice> {
+  async *#devicesOf(user: string, pause: () => Promise<void>): AsyncGenerator<PingDevice> {
     const { store } = this.#ports;
     for (const client of await clientsOf(store, user)) {
-      await breathe();
+      await pause();
       const entry = await store.readEntry(refs.client(client));
       const record = entry === null ? null : readClientRecord(entry.value);
       if (record !== null && record.user === user) yield { client, record };
     }
   }
 
-  #breathing(): () => Promise<void> {
+  #pauser(): () => Promise<void> {
     let lookups = 0;
     return async () => {
-      if (++lookups % LOOKUPS_PER_TURN === 0) await this.#ports.pace?.turn();
+      if (++lookups % LOOKUPS_PER_PAUSE === 0) await this.#ports.pace?.turn();
     };
   }
 }

@@ -1,25 +1,24 @@
 import type { Clock } from '../ports/clock.ts';
 import type { PartitionKey } from '../ports/store.ts';
 
-/** What is told together, and when. */
+/** A pending notice. */
 interface Notice {
   readonly partition: PartitionKey;
   readonly dueAtMs: number;
 }
 
-/** Partitions whose notice waits; beyond it the one that has waited longest is told at once. */
+/** Pending notices; beyond it the oldest is sent at once. */
 const WAITING_MAX = 10_000;
 
 /**
- * Changes to sources with `push_notify` that somebody has yet to be told of. The first change starts the wait, those that
- * come during it change nothing: however fast a backend pushes, a user is pinged once in a while, and never later than
- * that after a change.
+ * Collects changes of sources with `push_notify`. The first change starts the delay, and further changes do not extend it:
+ * a user is pinged at most once per delay, and at the latest one delay after a change.
  */
 export class PushNotices {
   readonly #clock: Clock;
   readonly #delayMs: number;
   readonly #waitingMax: number;
-  /** The one due first comes first, since all wait equally long. */
+  /** In the order in which they are due, because all have the same delay. */
   readonly #waiting = new Map<string, Notice>();
 
   constructor(clock: Clock, delayMs: number, waitingMax = WAITING_MAX) {
@@ -34,14 +33,14 @@ export class PushNotices {
     this.#waiting.set(key, { partition, dueAtMs: this.#clock.nowMs() + this.#delayMs });
   }
 
-  /** How long until something is due; null: nothing waits. */
+  /** Returns the time until the next notice is due; null when none is pending. */
   waitMs(): number | null {
     const [first] = this.#waiting.values();
     if (first === undefined) return null;
     return this.#waiting.size > this.#waitingMax ? 0 : Math.max(0, first.dueAtMs - this.#clock.nowMs());
   }
 
-  /** Takes what is due now; with `all`, whatever waits. */
+  /** Removes and returns the partitions whose notice is due; with `all`, those of all pending notices. */
   take({ all = false }: { readonly all?: boolean } = {}): readonly PartitionKey[] {
     const nowMs = this.#clock.nowMs();
     const due = [...this.#waiting].filter(

@@ -1,40 +1,39 @@
 import { type JsonValue, Refusal } from '@tidemark/protocol';
 
 /**
- * The way to a customer's backend for one source. Answers are not trusted: admission looks at every object. Any
- * rejection that is not an `AdapterRefusal` counts as passing trouble and is tried again; one that is a `Refusal` of the
- * catalogue is told in its own words, any other only says that the adapter failed. An adapter ends every call in bounded
- * time by itself, and keeps no more of an answer than it has been asked for.
+ * Connects a source to a customer's backend. Answers are not trusted: admission checks every object. A rejection that is
+ * not an `AdapterRefusal` counts as temporary and is retried. A `Refusal` is reported with its own message; any other error
+ * is reported as a failure of the adapter. An adapter bounds the time of every call and the memory for answers itself.
  */
 export interface Adapter {
   query(call: QueryCall): Promise<ObjectsAnswer>;
-  /** Answers the backend's id for the object. */
+  /** Returns the backend's id for the object. */
   create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string>;
   update(call: UploadCall & { readonly attributes: JsonValue }): Promise<void>;
   delete(call: UploadCall): Promise<void>;
   search?(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer>;
   /**
-   * The partition into which a user's data goes, by a name that users may have in common; null: one of their own. Asked
-   * of sources whose data belongs to users. Absent: it is always one of their own.
+   * Returns the name of the custom partition that holds a user's data, which several users may share; null for the user's
+   * own partition. Called for sources with data of users. Absent: users have their own partitions.
    */
   partition?(call: { readonly source: string; readonly user: string }): Promise<string | null>;
 }
 
-/** Finds the adapter a source names. Null: there is none of that name. */
+/** Finds the adapter of a name; null when there is none. */
 export interface Adapters {
   find(adapter: string): Adapter | null;
 }
 
-/** Whether somebody is who they say. */
+/** Checks logins. */
 export interface Authenticator {
-  /** Rejects when nobody can tell. */
+  /** Rejects when the backend cannot be asked. */
   authenticate(login: string, password: string): Promise<LoginAnswer>;
 }
 
 export type LoginAnswer =
   | { readonly kind: 'user'; readonly user: string }
   | { readonly kind: 'refused' }
-  /** The backend has no such call and checks nobody, which it said by this status. */
+  /** The backend does not support logins, and answered with this status. */
   | { readonly kind: 'not_handled'; readonly status: number };
 
 /** A hash of hashes: as a value, or as JSON text that is still arriving. */
@@ -42,28 +41,28 @@ export type ObjectsAnswer = { readonly objects: unknown } | { readonly chunks: A
 
 export interface QueryCall {
   readonly source: string;
-  /** Whose data it is. Null when it is shared by all, and in queries of a custom partition, which is nobody's own. */
+  /** The user whose data it is; null for shared data and for custom partitions. */
   readonly user: string | null;
-  /** The custom partition it is about. Absent: it is about none. */
+  /** The custom partition, if the call is about one. */
   readonly partition?: string;
 }
 
-/** Something that somebody has asked for. */
+/** A call on behalf of a user. */
 export interface PersonalCall {
   readonly source: string;
-  /** Who, also where the data is shared: the backend may want to know, or to refuse. */
+  /** The user, also for shared data, so that the backend can check permissions. */
   readonly user: string;
-  /** The custom partition it is about. Absent: it is about none. */
+  /** The custom partition, if the call is about one. */
   readonly partition?: string;
 }
 
 export interface UploadCall extends PersonalCall {
-  /** The same for every attempt at one upload, so that the backend can tell a repetition. */
+  /** The same for every attempt of one upload, so that the backend recognises repetitions. */
   readonly opId: string;
   readonly id: string;
 }
 
-/** The backend said no, and will say it again. */
+/** A permanent refusal of the backend. */
 export class AdapterRefusal extends Error {
   override readonly name = 'AdapterRefusal';
   readonly kind: 'conflict' | 'rejected';
@@ -74,7 +73,7 @@ export class AdapterRefusal extends Error {
   }
 }
 
-/** A failure that the adapter has logged itself, with all it knows: whoever gets it does not log it again. */
+/** A failure that the adapter has logged itself, so that callers do not log it again. */
 export class LoggedFailure extends Refusal {
   override readonly cause: Refusal;
 

@@ -1,20 +1,20 @@
 /**
- * Carries short texts between the servers of one installation. They are hints: whoever misses one finds out in another
- * way, only later. So nothing is kept, nothing is repeated, and nobody waits for anybody.
+ * Carries short texts between the servers of one installation. They are hints: a server that misses one learns the same
+ * later in another way. So texts are neither stored nor repeated, and no server waits for another.
  */
 export interface Bus {
-  /** Sends the text to all other servers there are. What cannot be sent now is lost. A text has no line breaks. */
+  /** Sends the text to all other servers. A text that cannot be sent now is lost. It must not contain line breaks. */
   publish(text: string): void;
-  /** Lets go of everything; what was published just before may be lost. */
+  /** Closes the bus. Texts published just before may be lost. */
   close(): Promise<void>;
 }
 
 export interface BusListener {
-  /** A text that somebody has published; on some transports, also one's own. */
+  /** Called with each published text; on some transports also with those of this server. */
   onText(text: string): void;
-  /** Texts may have been lost just now. */
+  /** Called when texts may have been lost. */
   onGap(): void;
 }
 
-/** The longest text that is carried, in UTF-16 units. */
+/** The longest text, in UTF-16 units. */
 export const BUS_TEXT_UNITS_MAX = 262_144;

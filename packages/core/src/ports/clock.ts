@@ -1,21 +1,20 @@
 import { CLOCK_SKEW_MS_MAX } from '@tidemark/protocol';
 
-/** The only way to learn what time it is. */
+/** The only source of the current time. */
 export interface Clock {
-  /** Milliseconds since the epoch of Unix. */
+  /** Milliseconds since the Unix epoch. */
   nowMs(): number;
 }
 
 /**
- * Tells whether a stored moment lies so far ahead of now that the clock that wrote it must have been wrong: it was ahead
- * and has been set back since. Whoever waits for such a moment would wait for as long as the clock was ahead, so it
- * counts as past. Clocks of servers may differ by a little, which is not taken for that.
+ * Whether a stored time is so far in the future that the clock that wrote it must have been ahead. Waiting for such a time
+ * could take as long as the clock was ahead, so it counts as past. Small differences between servers are tolerated.
  */
 export function isAhead(atMs: number, nowMs: number): boolean {
   return atMs > nowMs + CLOCK_SKEW_MS_MAX;
 }
 
-/** How long ago a stored moment was; one that lies too far ahead was an unknown, long time ago. */
+/** Returns the time since a stored time. A time too far in the future counts as infinitely long ago. */
 export function elapsedMs(sinceMs: number, nowMs: number): number {
   return isAhead(sinceMs, nowMs) ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - sinceMs);
 }

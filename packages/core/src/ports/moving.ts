@@ -49,7 +49,7 @@ export interface StoreLife {
   readonly lastVersion: number;
 }
 
-/** What a store consists of, in the words of no engine. */
+/** One part of a store, independent of the engine. */
 export type Piece =
   /** The kind of an entry is the first part of its key. */
   | { readonly what: 'entry'; readonly key: readonly string[]; readonly value: string; readonly version: number }

@@ -1,6 +1,6 @@
 import type { PushType } from '@tidemark/protocol';
 
-/** Carries one ping to one device. */
+/** Sends a ping to one device. */
 export interface Notifier {
   notify(target: PingTarget, ping: PingMessage): Promise<PingOutcome>;
 }
@@ -9,16 +9,16 @@ export interface PingTarget {
   readonly client: string;
   readonly deviceType: string;
   readonly pushType: Exclude<PushType, 'none'>;
-  /** The address the push service knows the device by; empty when it needs none. A secret: never logged. */
+  /** The address at the push service; empty when it needs none. It is a secret and never logged. */
   readonly devicePin: string;
   readonly devicePort: string | null;
-  /** Which app of the operator's it is, when the device says so. */
+  /** The app on the device, when the device names it. */
   readonly appId: string | null;
 }
 
 /** The fields of specification 2.5 that travel to the device. */
 export interface PingMessage {
-  /** Names this ping to this device in ASCII, the same at every attempt, so that whoever gets it can tell a repetition. */
+  /** The id of this ping to this device, in ASCII and the same for every attempt, so that repetitions can be recognised. */
   readonly id: string;
   readonly sources: readonly string[];
   readonly message?: string;
@@ -28,11 +28,11 @@ export interface PingMessage {
 }
 
 export type PingOutcome =
-  /** A push service has taken it. The note tells what the device will miss, such as the end of a long message. */
+  /** A push service has accepted it. The note says what was left out, such as the end of a long message. */
   | { readonly status: 'accepted'; readonly note?: string }
-  /** It went out on an open connection; nobody confirms that. */
+  /** It was sent on an open connection, without confirmation. */
   | { readonly status: 'sent' }
-  /** The address is dead: the device must register anew. */
+  /** The address no longer works; the device must register again. */
   | { readonly status: 'retired'; readonly reason: string }
   | PingFailure;
 
@@ -43,8 +43,8 @@ export interface PingFailure {
   readonly retryAfterMs: number | null;
   /** Another attempt would not help. */
   readonly isFinal: boolean;
-  /** It has nothing to do with the device: others would fare the same now. */
+  /** The push service fails for all devices. */
   readonly isServiceDown?: true;
-  /** The service may have taken the ping: only its answer is missing. */
+  /** The service may have accepted the ping, but its answer was lost. */
   readonly isAnswerLost?: true;
 }

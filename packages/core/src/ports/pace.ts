@@ -1,4 +1,4 @@
-/** Lets everybody else have a turn before long work goes on. */
+/** Pauses long work so that the event loop can do other work. */
 export interface Pace {
   turn(): Promise<void>;
 }

@@ -3,6 +3,6 @@ export interface Passwords {
   hash(password: string): Promise<string>;
   /** Takes the same time for every wrong password. */
   verify(password: string, hash: string): Promise<boolean>;
-  /** Whether the hash was made in a weaker way than `hash` would make it today. */
+  /** Whether the hash has weaker parameters than `hash` uses today. */
   isOutdated(hash: string): boolean;
 }

@@ -1,6 +1,6 @@
 import { type Piece, PORTION_PIECES_MAX, PORTION_UNITS_MAX } from './moving.ts';
 
-/** Gathers pieces to portions of a bounded size: for engines, so that all of them mean the same by it. */
+/** Groups pieces into portions of a bounded size, in the same way for all engines. */
 export async function* portionsOf(
   pieces: AsyncIterable<Piece> | Iterable<Piece>,
   bounds: { readonly piecesMax: number; readonly unitsMax: number } = {
@@ -23,7 +23,7 @@ export async function* portionsOf(
   if (portion.length > 0) yield portion;
 }
 
-/** The text that can be large. Names are bounded. */
+/** Returns the length of the text of a piece. Names are short and not counted. */
 export function unitsOf(piece: Piece): number {
   switch (piece.what) {
     case 'entry':

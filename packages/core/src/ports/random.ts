@@ -1,4 +1,4 @@
-/** The only dice. Real ones are cryptographically strong; those of a simulation come from its seed. */
+/** The source of random bytes: cryptographically strong in production, seeded in simulations. */
 export interface Random {
   bytes(count: number): Uint8Array;
 }

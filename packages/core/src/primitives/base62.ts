@@ -3,13 +3,13 @@ import type { Random } from '../ports/random.ts';
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BASE = BigInt(DIGITS.length);
 
-/** Letters and digits only: a double click selects all of it, and no shell, URL or header minds it. */
+/** Encodes bytes as letters and digits, which need no escaping in shells, URLs and headers. */
 export function base62(bytes: Uint8Array, width: number): string {
   const value = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
   return base62Number(value, width);
 }
 
-/** The last `width` digits of a number. */
+/** Returns the last `width` digits of a number. */
 function base62Number(value: bigint, width: number): string {
   let text = '';
   let rest = value;
@@ -20,7 +20,7 @@ function base62Number(value: bigint, width: number): string {
   return text;
 }
 
-/** The same for a number that a JavaScript number holds exactly: on the path of every request, and much faster. */
+/** The same for a safe integer, which is much faster. */
 export function base62Integer(value: number, width: number): string {
   let text = '';
   let rest = value;
@@ -38,7 +38,7 @@ export function isBase62(text: string): boolean {
 const WORD_BYTES = 16;
 const WORD_DIGITS = 22;
 
-/** 128 random bits as 22 letters and digits: never the same twice, and not to be guessed. */
+/** Returns 128 random bits as 22 letters and digits: a unique id that cannot be guessed. */
 export function randomId(random: Random): string {
   return base62(random.bytes(WORD_BYTES), WORD_DIGITS);
 }

@@ -1,7 +1,7 @@
-/** The last moment that ISO 8601 writes with a year of four digits. */
+/** The last time that ISO 8601 writes with a four-digit year. */
 export const TIME_MS_MAX = 253_402_300_799_999;
 
-/** A moment as answers write it. */
+/** Returns the time as answers write it. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
@@ -13,7 +13,7 @@ export function isoTimeOrNull(ms: number | null): string | null {
 const TIME_UNITS = 9;
 const TIME_MAX = 36 ** TIME_UNITS - 1;
 
-/** Entries are listed in the order of their keys, and the newest is wanted first: so time runs backwards here. */
+/** Returns a key that sorts newer times first. */
 export function newestFirstKey(atMs: number): string {
   return (TIME_MAX - atMs).toString(36).padStart(TIME_UNITS, '0');
 }

@@ -1,21 +1,21 @@
 import type { Pace } from '../ports/pace.ts';
 
-/** Work done before others get their turn, in characters looked at or written. */
-const STRIDE_UNITS = 250_000;
-/** What looking at a name or a value costs beside its length. */
+/** Work between two pauses, in characters read or written. */
+const BUDGET_UNITS = 250_000;
+/** The cost of a name or a value in addition to its length. */
 const ENTRY_UNITS = 64;
 
 export const WITHOUT_PAUSE: Pace = { turn: async () => {} };
 
-/** Measures long work, so that whoever does it knows when others should get their turn. */
+/** Counts the work since the last pause, so that long work can pause for the event loop. */
 export class WorkBudget {
-  #leftUnits = STRIDE_UNITS;
+  #leftUnits = BUDGET_UNITS;
 
-  /** Counts a name or a value of so many characters. True: it is time for a pause. */
+  /** Counts a name or a value of `units` characters. Returns true when it is time for a pause. */
   isSpent(units: number): boolean {
     this.#leftUnits -= units + ENTRY_UNITS;
     if (this.#leftUnits > 0) return false;
-    this.#leftUnits = STRIDE_UNITS;
+    this.#leftUnits = BUDGET_UNITS;
     return true;
   }
 }

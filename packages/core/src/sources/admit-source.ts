@@ -13,7 +13,7 @@ import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitFields } from '../entries/admit-fields.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** What may change while a source lives. */
+/** The attributes of a source that can change. */
 export type SourceSettings = Pick<
   SourceRecord,
   | 'pollIntervalS'
@@ -39,7 +39,7 @@ const SYNC_TYPES: readonly SyncType[] = ['incremental', 'bulk_only'];
 const CONFLICTS: readonly Conflicts[] = ['last_writer', 'detect'];
 const FIXED: ReadonlySet<string> = new Set(['name', 'partition_type', 'adapter']);
 
-/** A source as somebody declares it: the attributes of specification 2.3 and the adapter, at the top of the request. */
+/** Checks the declaration of a source: the attributes of specification 2.3 and the adapter. */
 export function admitSource(call: unknown): SourceDeclaration {
   const fields = new Map(admitFields(call, []));
   const name = admitName('source', fields.get('name'), pointer('name'));
@@ -54,7 +54,7 @@ export function admitSource(call: unknown): SourceDeclaration {
   };
 }
 
-/** The `data` of an update. */
+/** Checks the `data` of an update. */
 export function admitSourceUpdate(data: unknown): Partial<SourceSettings> {
   const fields = new Map(admitFields(data, ['data']));
   for (const name of fields.keys()) {
@@ -110,7 +110,7 @@ function admitPollInterval(value: unknown, at: string): number {
   throw notAllowed(`must be a whole number of seconds from -1 to ${INTERVAL_S_MAX}`, at);
 }
 
-/** Null takes the queue away. */
+/** Null removes the queue. */
 function admitQueue(value: unknown, at: string): string | null {
   return value === null ? null : admitText(value, at);
 }
@@ -120,7 +120,7 @@ function admitFlag(value: unknown, at: string): boolean {
   throw notAllowed('must be true or false', at);
 }
 
-/** The sources named need not exist yet: they may be declared in any order. */
+/** The named sources need not exist yet, so that sources can be declared in any order. */
 function admitReferences(value: unknown, at: string): References {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw notAllowed('must name a source for each attribute', at);
@@ -136,7 +136,7 @@ function admitReferences(value: unknown, at: string): References {
   return Object.fromEntries(admitted);
 }
 
-/** Names of queues and adapters look like names of sources. */
+/** Names of queues and adapters follow the rules for names of sources. */
 function admitText(value: unknown, at: string): string {
   if (typeof value !== 'string') throw notAllowed('must be a name', at);
   const problem = nameProblem('source', value);

@@ -3,22 +3,22 @@ import type { Log } from '../ports/log.ts';
 import type { PartitionKey } from '../ports/store.ts';
 import type { Memberships } from './memberships.ts';
 
-/** Something that happened in a partition. */
-interface News {
+/** An event in a partition. */
+interface PartitionEvent {
   readonly partition: PartitionKey;
 }
 
 const MEMBERS_PER_READ = 1_000;
 
 /**
- * Tells what happened in a custom partition as if it had happened to each of its users, so that those who listen need not
- * know who shares what with whom. What comes while the members of a partition are being told is told once more, and once.
+ * Passes an event of a custom partition on as one event for each of its users, so that listeners need not know about custom
+ * partitions. Equal events that arrive while the members are being told are combined into one further round.
  */
-export class MembershipChanges<T extends News> {
+export class MembershipChanges<T extends PartitionEvent> {
   readonly #memberships: Pick<Memberships, 'members'>;
   readonly #log: Log;
   readonly #tell: (news: T) => void;
-  /** What is being told → what came since, by cause and partition. */
+  /** By event: the equal event that arrived during the round, or null. */
   readonly #rounds = new Map<string, T | null>();
 
   constructor(memberships: Pick<Memberships, 'members'>, log: Log, tell: (news: T) => void) {
@@ -31,14 +31,14 @@ export class MembershipChanges<T extends News> {
     const key = JSON.stringify(news);
     const isUnderWay = this.#rounds.has(key);
     this.#rounds.set(key, isUnderWay ? news : null);
-    if (!isUnderWay) void this.#rounded(key, news);
+    if (!isUnderWay) void this.#runRounds(key, news);
   }
 
-  async #rounded(key: string, first: T): Promise<void> {
+  async #runRounds(key: string, first: T): Promise<void> {
     for (let news: T | null = first; news !== null; news = this.#rounds.get(key) ?? null) {
       this.#rounds.set(key, null);
-      // Hints only: devices that are not told find out at their next look.
-      await this.#toldAll(news).catch((error: unknown) => {
+      // Events are hints: a device that misses one gets the change with its next pull.
+      await this.#tellMembers(news).catch((error: unknown) => {
         const reason = errorMessage(error);
         this.#log.warn('members_not_told', { source: news?.partition.source, reason });
       });
@@ -46,7 +46,7 @@ export class MembershipChanges<T extends News> {
     this.#rounds.delete(key);
   }
 
-  async #toldAll(news: T): Promise<void> {
+  async #tellMembers(news: T): Promise<void> {
     const { partition } = news;
     for (let after: string | undefined; ; ) {
       const page = { limit: MEMBERS_PER_READ, ...(after === undefined ? {} : { after }) };

@@ -11,27 +11,27 @@ import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 export interface MembershipsPorts {
   readonly store: Store;
   readonly log: Log;
-  /** Absent: every user has a partition of their own. */
+  /** Absent: every user has their own partition. */
   readonly adapters?: Adapters;
 }
 
-/** Where a user's data of a source is. */
+/** The partition that holds a user's data of a source. */
 export interface UserPartition {
   readonly partition: PartitionKey;
-  /** Where it was before, newest first: what was uploaded there may still have to be told. */
+  /** Earlier partitions, newest first: outcomes of uploads there may still have to be reported. */
   readonly earlier: readonly PartitionKey[];
 }
 
-/** What is kept of a user and a source whose adapter says where data goes. Null names the user's own partition. */
+/** The stored membership of a user in a source whose adapter names partitions. Null is the user's own partition. */
 interface Membership {
   readonly name: string | null;
   readonly earlier: readonly (string | null)[];
 }
 
 /**
- * Which partition a user's data of a source is in. An adapter with `partition` is asked every time, so that whoever was
- * moved sees nothing of where they were from then on; what it answered last is kept for those who must not ask, and to
- * know who is to be told when something changes.
+ * Finds the partition of a user's data. An adapter with `partition` is asked every time, so that a user who was moved no
+ * longer sees the former partition. The last answer is stored for calls that must not ask, and to list the members of a
+ * partition when it changes.
  */
 export class Memberships {
   readonly #ports: MembershipsPorts;
@@ -40,7 +40,7 @@ export class Memberships {
     this.#ports = ports;
   }
 
-  /** Asks the adapter, if it is the one to say. Rejects when it cannot tell: then nobody knows what the user may see. */
+  /** Asks the adapter, if it names partitions. Rejects when the adapter fails, because then access is unknown. */
   async placeOf(source: PartitionedSource, user: string): Promise<UserPartition> {
     const ask = this.#ask(source);
     if (ask === null) return ownPlace(source, user);
@@ -51,13 +51,13 @@ export class Memberships {
     return placeFrom(source.name, user, membership);
   }
 
-  /** The same as it was when the adapter was last asked. */
+  /** Returns the last answer of the adapter without asking it. */
   async knownPlaceOf(source: PartitionedSource, user: string): Promise<UserPartition> {
     if (this.#ask(source) === null) return ownPlace(source, user);
     return placeFrom(source.name, user, (await this.#read(source.name, user)).membership);
   }
 
-  /** Users of a custom partition, as far as they have ever asked for it, in pages. */
+  /** Lists the known users of a custom partition, page by page. */
   async members({ source, user: owner }: PartitionKey, page: { readonly after?: string; readonly limit: number }) {
     const prefix = refs.member(source, customNameOf(owner) ?? '', '').key.slice(0, -1);
     const after = page.after === undefined ? {} : { after: [...prefix, page.after] };
@@ -65,7 +65,7 @@ export class Memberships {
     return entries.map(({ key }) => lastOf(key));
   }
 
-  /** Null: it is not for an adapter to say. */
+  /** Returns null when the source's adapter does not name partitions. */
   #ask(source: PartitionedSource): ((user: string) => Promise<string | null>) | null {
     const adapter = source.partition_type === 'app' ? null : this.#ports.adapters?.find(source.adapter);
     if (!adapter?.partition) return null;
@@ -85,7 +85,7 @@ export class Memberships {
       if (error instanceof AdapterRefusal) throw new Refusal('backend_error', error.message);
       throw new Refusal('backend_error', 'the adapter of the source failed');
     }
-    throw new Refusal('backend_error', 'the adapter of the source named a partition that is no name');
+    throw new Refusal('backend_error', 'the adapter of the source returned an invalid partition name');
   }
 
   async #read(
@@ -106,7 +106,7 @@ export class Memberships {
         { ...refs.membership(source, user), value: JSON.stringify(membership), expect: entry?.version ?? 0 },
         ...(old.name === null ? [] : [{ ...refs.member(source, old.name, user), value: null }]),
         ...(name === null ? [] : [{ ...refs.member(source, name, user), value: PRESENT }]),
-        // Whoever deletes the user or the source must find what is new.
+        // Deletions of the user or the source must see the new entries.
         ownerTouched('user', user),
         ownerTouched('source', source),
       ];
@@ -118,10 +118,10 @@ export class Memberships {
   }
 }
 
-/** Before anybody was asked, a user's data was the user's own. */
+/** The membership before the adapter was asked for the first time: the user's own partition. */
 const NEVER_MOVED: Membership = { name: null, earlier: [] };
 
-/** What is kept of a user in a source goes with the user; the partition itself stays for the others. */
+/** Returns the removals of a user's membership in a source. The partition itself stays. */
 export async function membershipRemovals(store: Store, source: string, user: string): Promise<EntryWrite[]> {
   const entry = await store.readEntry(refs.membership(source, user));
   if (entry === null) return [];

@@ -1,11 +1,11 @@
 import { isAhead } from '../ports/clock.ts';
 
-/** When a partition is due, as it is kept: with the moment at which that was said. */
+/** Returns the stored form of a refresh time: when it is due, and when it was set. */
 export function refreshTimeText(dueAtMs: number, saidAtMs: number): string {
   return `${dueAtMs} ${saidAtMs}`;
 }
 
-/** Due at once when it was said by a clock that has been set back since: nobody knows how long there is to wait. */
+/** Returns `nowMs` when the time was set by a clock that was ahead, because the wait is then unknown. */
 export function readRefreshTime(text: string, nowMs: number): number {
   const [dueAtMs = 0, saidAtMs = 0] = text.split(' ').map(Number);
   return isAhead(saidAtMs, nowMs) ? nowMs : dueAtMs;

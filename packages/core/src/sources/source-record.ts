@@ -4,19 +4,19 @@ export interface SourceRecord {
   readonly partitionType: PartitionType;
   /** `none`, `backend`, or the name of a source module. */
   readonly adapter: string;
-  /** Null: nobody has chosen, so the adapter decides. */
+  /** Null: the default for the adapter. */
   readonly pollIntervalS: number | null;
   readonly syncType: SyncType;
   readonly queue: string | null;
   readonly queryQueue: string | null;
   readonly cudQueue: string | null;
   readonly conflicts: Conflicts;
-  /** Devices read it; their uploads are rejected. */
+  /** True: uploads of devices are rejected. */
   readonly readOnly: boolean;
   readonly references: References;
-  /** A committed push pings the users it concerns. */
+  /** True: a committed push pings the users it concerns. */
   readonly pushNotify: boolean;
-  /** Stands in the configuration, and so survives a reset. */
+  /** True: the source is declared in the configuration, so it survives a reset. */
   readonly configured: boolean;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -24,12 +24,12 @@ export interface SourceRecord {
   readonly updatedBy: string | null;
 }
 
-/** What stands for the adapter of a source that is only pushed to. */
+/** The adapter of a source that only gets pushes. */
 export const NO_ADAPTER = 'none';
 const POLL_INTERVAL_S = 300;
 const NEVER_POLL = -1;
 
-/** A source about which nothing was said but its name. */
+/** The defaults of a source. */
 export const PLAIN_SOURCE: Omit<SourceRecord, 'createdAtMs' | 'updatedAtMs'> = {
   partitionType: 'user',
   adapter: NO_ADAPTER,
@@ -46,12 +46,12 @@ export const PLAIN_SOURCE: Omit<SourceRecord, 'createdAtMs' | 'updatedAtMs'> = {
   updatedBy: null,
 };
 
-/** A source without an adapter has nobody to ask. */
+/** Returns the poll interval; a source without an adapter is never polled. */
 export function pollIntervalOf({ pollIntervalS, adapter }: SourceRecord): number {
   return pollIntervalS ?? (adapter === NO_ADAPTER ? NEVER_POLL : POLL_INTERVAL_S);
 }
 
-/** What a record from before an attribute existed does not say is as if nobody had said anything. */
+/** Reads a record. Attributes that did not exist when it was written get their defaults. */
 export function readSourceRecord(text: string): SourceRecord {
   return { ...PLAIN_SOURCE, ...(parseJson(text) as SourceRecord) };
 }

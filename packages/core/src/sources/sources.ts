@@ -41,7 +41,7 @@ export interface SourcesPorts extends MembershipsPorts {
   readonly limits: Limits;
 }
 
-/** A source as answers show it. */
+/** A source in answers. */
 export interface SourceView extends SourceAttributes {
   readonly configured: boolean;
   readonly created_at: string;
@@ -49,13 +49,13 @@ export interface SourceView extends SourceAttributes {
   readonly updated_by: string | null;
 }
 
-/** The same with what is in it. */
+/** The same with the number of objects. */
 export interface CountedSource extends SourceView {
-  /** Null for a source whose data belongs to users: adding them all up would cost as much as there are users. */
+  /** Null for a source with data of users, because counting would read every partition. */
   readonly counts: { readonly objects: number | null };
 }
 
-/** The kinds of data the server knows, and when they are due for a refresh. */
+/** The registered sources, and the times at which they are due for a refresh. */
 export class Sources {
   readonly memberships: Memberships;
   readonly #store: Store;
@@ -86,8 +86,8 @@ export class Sources {
   }
 
   /**
-   * Makes the sources of the configuration exist as it says: what it gives wins, what it is silent about stays. Those
-   * it no longer names keep their data and become ordinary sources.
+   * Creates or updates the sources of the configuration. Attributes it does not give stay. Sources it no longer names keep
+   * their data and become ordinary sources.
    */
   async configure(calls: readonly unknown[]): Promise<readonly SourceView[]> {
     const declarations = calls.map(admitSource);
@@ -100,7 +100,7 @@ export class Sources {
     return views;
   }
 
-  /** Asked for often: what others do in steps of their own is done here in one, because each would be waited for. */
+  /** This call is frequent, so it reads everything at once. */
   async get(name: unknown): Promise<CountedSource> {
     const source = admitName('source', name, atSource);
     const view = this.#viewOf(source, await this.#store.readEntry(refs.source(source)));
@@ -108,13 +108,13 @@ export class Sources {
     return this.#countedAs(view, await this.#store.size({ source, user: null }));
   }
 
-  /** The source without a look at how much there is of it. */
+  /** Returns the source without counting its objects. */
   async view(name: unknown): Promise<SourceView> {
     const source = admitName('source', name, atSource);
     return this.#viewOf(source, await this.#store.readEntry(refs.source(source)));
   }
 
-  /** As it was when it was last looked at here: good for a guess, which must be checked. */
+  /** Returns the source as it was last read here, which may be outdated. */
   lastSeen(name: string): SourceView | null {
     return this.#views.last(name);
   }
@@ -123,7 +123,7 @@ export class Sources {
     return (await this.#store.readEntry(refs.source(name))) !== null;
   }
 
-  /** All of them, with what is in them. */
+  /** Lists all sources with their numbers of objects. */
   async listCounted(): Promise<readonly CountedSource[]> {
     const counted: CountedSource[] = [];
     for (const view of await this.list()) counted.push(await this.#counted(view));
@@ -148,18 +148,18 @@ export class Sources {
     return (await this.find(name))?.partition_type ?? null;
   }
 
-  /** Null: there is none. */
+  /** Returns null when there is no such source. */
   async find(name: string): Promise<SourceView | null> {
     const entry = await this.#store.readEntry(refs.source(name));
     return entry === null ? null : this.#views.of(name, entry);
   }
 
-  /** Where the user's data of the source is. */
+  /** Returns the partition that holds the user's data of the source. */
   async partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey> {
     return (await this.memberships.placeOf(source, login)).partition;
   }
 
-  /** `userName` is who wants the change, as the caller says; it is kept, not checked. */
+  /** `userName` is stored as the author of the change and not checked. */
   async update(name: unknown, data: unknown, userName?: unknown): Promise<CountedSource> {
     const source = admitName('source', name, atSource);
     const settings = admitSourceUpdate(data);
@@ -172,13 +172,13 @@ export class Sources {
     return this.#counted(view);
   }
 
-  /** The source with all its partitions and documents, in one step. */
+  /** Deletes the source with all partitions and documents in one step. */
   async drop(name: unknown): Promise<{ readonly deleted: string }> {
     const source = admitName('source', name, atSource);
     return retryOnConflict(() => this.#tryDrop(source));
   }
 
-  /** Says when the partition is due: `refreshTimeS` seconds from now, or at its next sync when absent. */
+  /** Sets when the partition is due: `refreshTimeS` seconds from now, or at its next sync when absent. */
   async setRefreshTime(
     source: unknown,
     userId: unknown,
@@ -198,7 +198,7 @@ export class Sources {
     return { refresh_at: isoTime(atMs) };
   }
 
-  /** Null: nobody has said. */
+  /** Returns null when no time is set. */
   async refreshAtMs(partition: PartitionKey): Promise<number | null> {
     const entry = await this.#store.readEntry(refs.refreshAt(partition));
     return entry === null ? null : readRefreshTime(entry.value, this.#clock.nowMs());
@@ -225,7 +225,7 @@ export class Sources {
     return this.#countedAs(view, objects);
   }
 
-  /** The very same answer while neither the source nor the number has changed, so that it can be written once. */
+  /** Returns the same object until the source or the number changes, so that callers can cache its JSON text. */
   #countedAs(view: SourceView, objects: number | null): CountedSource {
     const known = this.#lastCounted.get(view);
     if (known?.counts.objects === objects) return known;
@@ -253,7 +253,7 @@ export class Sources {
     return this.#tryWrite(name, entry, { ...readSourceRecord(entry.value), configured: false });
   }
 
-  /** Null: the entry is not what it was. */
+  /** Returns null when the entry has changed meanwhile. */
   async #tryWrite(name: string, entry: Entry | null, record: SourceRecord): Promise<SourceView | null> {
     const write = { ...refs.source(name), value: writeSourceRecord(record), expect: entry?.version ?? 0 };
     const result = await this.#store.writeEntries({ writes: [write], guards: [] });
@@ -261,7 +261,7 @@ export class Sources {
   }
 
   async #tryDrop(name: string): Promise<{ readonly deleted: string } | null> {
-    // The version of the owner is read first: a time of refresh set from here on makes the batch fail.
+    // The version of the owner is read first, so that a refresh time set from here on makes the batch fail.
     const owner = await readOwnerVersion(this.#store, 'source', name);
     const entry = await this.#require(name);
     const writes: EntryWrite[] = [{ ...refs.source(name), value: null, expect: entry.version }, ownerRemoved(owner)];
@@ -281,7 +281,7 @@ export class Sources {
   }
 }
 
-/** A thunk, because it is only needed when something is wrong. */
+/** A function, because the refusal is rarely needed. */
 const atSource = () => pointer('source_id');
 
 function notFound(name: string): Refusal {

@@ -4,7 +4,7 @@ import type { StatRow } from '../ports/store.ts';
 const STEP_S = 60;
 const STEP_MS = STEP_S * 1_000;
 
-/** The step a metric is in. Stays when it is emptied, so that recording never allocates in the usual case. */
+/** The current step of a metric. It is reused when it is emptied, so that recording does not allocate. */
 interface OpenStep {
   atS: number;
   count: number;
@@ -13,13 +13,13 @@ interface OpenStep {
   max: number;
 }
 
-/** What was measured and is not in the store yet. Bounded in metrics and in rows. */
+/** Measurements that are not in the store yet. The numbers of metrics and rows are bounded. */
 export class PendingRows {
   readonly #open = new Map<string, OpenStep>();
   #closed: StatRow[] = [];
   #dropped = 0;
 
-  /** Measurements and rows that were lost because a bound was reached. */
+  /** Measurements and rows that were dropped because a bound was reached. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -31,16 +31,16 @@ export class PendingRows {
       return;
     }
     const atS = Math.floor(nowMs / STEP_MS) * STEP_S;
-    if (step.atS !== atS) this.#turn(metric, step, atS);
+    if (step.atS !== atS) this.#close(metric, step, atS);
     step.count += 1;
     step.sum += value;
     if (value < step.min) step.min = value;
     if (value > step.max) step.max = value;
   }
 
-  /** Everything, once. Whoever takes it must put back what the store did not take. */
+  /** Removes and returns all rows. The caller must put back the rows that the store did not accept. */
   takeAll(): readonly StatRow[] {
-    for (const [metric, step] of this.#open) this.#turn(metric, step, step.atS);
+    for (const [metric, step] of this.#open) this.#close(metric, step, step.atS);
     const rows = this.#closed;
     this.#closed = [];
     return rows;
@@ -63,7 +63,7 @@ export class PendingRows {
     return [...open, ...this.#closed.map(({ metric }) => metric)];
   }
 
-  /** Gives up the places of metrics that were not recorded since. */
+  /** Forgets metrics that were not recorded since `beforeS`. */
   forgetIdle(beforeS: number): void {
     for (const [metric, step] of this.#open) {
       if (step.count === 0 && step.atS < beforeS) this.#open.delete(metric);
@@ -75,16 +75,16 @@ export class PendingRows {
     this.#closed = [];
   }
 
-  /** Null: there is no place for another metric. */
+  /** Returns null when there are too many metrics. */
   #begin(metric: string): OpenStep | null {
-    // A metric is named after sources and queues, whose own names are shorter than this.
+    // Metrics are named after sources and queues, whose names are shorter than an attribute name may be.
     if (this.#open.size >= METRICS_MAX || nameProblem('attribute', metric) !== null) return null;
     const step: OpenStep = { atS: 0, count: 0, sum: 0, min: Infinity, max: -Infinity };
     this.#open.set(metric, step);
     return step;
   }
 
-  #turn(metric: string, step: OpenStep, atS: number): void {
+  #close(metric: string, step: OpenStep, atS: number): void {
     if (step.count > 0 && this.#closed.length < STAT_ROWS_PENDING_MAX) this.#closed.push({ metric, ...step });
     else if (step.count > 0) this.#dropped += 1;
     step.atS = atS;
@@ -95,7 +95,7 @@ export class PendingRows {
   }
 }
 
-/** Rows of one metric, oldest first, each step once: counts and sums add up, extremes widen. */
+/** Merges rows of one metric that belong to the same step. Returns them oldest first. */
 export function mergeRows(rows: readonly StatRow[]): readonly StatRow[] {
   const bySteps = new Map<number, StatRow>();
   for (const row of rows) {

@@ -1,6 +1,6 @@
 import { GLOB_STARS_MAX, GLOB_UNITS_MAX, pointer, Refusal, STAT_ROWS_MAX } from '@tidemark/protocol';
 
-/** A pattern for the names of metrics. */
+/** Checks a pattern for the names of metrics. */
 export function admitPattern(pattern: unknown): string {
   if (typeof pattern !== 'string') throw refuse('invalid_request', 'must be a string');
   if (pattern.length > GLOB_UNITS_MAX)
@@ -16,9 +16,8 @@ function refuse(code: 'invalid_request' | 'invalid_value', detail: string): Refu
 }
 
 /**
- * Whether a text matches a pattern in which `*` stands for any characters, none included; everything else stands for
- * itself. The leftmost place for each piece between two stars is as good as any other, so there is no going back and
- * the time is bounded by the length of the text, whatever the pattern.
+ * Whether a text matches a pattern in which `*` stands for any number of characters. Each piece between two stars is
+ * matched at its leftmost position, which needs no backtracking, so the time is linear in the length of the text.
  */
 export function matchesGlob(pattern: string, text: string): boolean {
   const [head = '', ...rest] = pattern.split('*');
@@ -35,25 +34,25 @@ export function matchesGlob(pattern: string, text: string): boolean {
   return true;
 }
 
-/** Both ends belong to it; negative ones count from the end: -1 is the last. */
+/** A range of indexes, both ends included. Negative indexes count from the end: -1 is the last. */
 export interface IndexRange {
   readonly start: number;
   readonly finish: number;
 }
 
-/** Bounds as a query string or a program gives them; absent ones mean the whole list. */
+/** Checks the bounds of a range. Absent ones mean the whole list. */
 export function admitIndexRange(start: unknown, finish: unknown): IndexRange {
   return { start: admitIndex(start, 0, 'start'), finish: admitIndex(finish, -1, 'finish') };
 }
 
-/** The rows that must be read to know those in the range; only bounds from both ends need the whole list. */
+/** Returns which rows must be read for a range. Bounds that count from different ends need the whole list. */
 export function rowsNeededFor({ start, finish }: IndexRange): { from: 'oldest' | 'newest'; limit: number } {
   if (start >= 0 && finish >= 0) return { from: 'oldest', limit: Math.min(finish + 1, STAT_ROWS_MAX) };
   if (start < 0 && finish < 0) return { from: 'newest', limit: Math.min(-start, STAT_ROWS_MAX) };
   return { from: 'newest', limit: STAT_ROWS_MAX };
 }
 
-/** The rows in the range. When only one end of the list was read, the bounds must both count from that end. */
+/** Returns the rows in the range. When only one end of the list was read, both bounds must count from that end. */
 export function sliceByIndex<T>(rows: readonly T[], { start, finish }: IndexRange): readonly T[] {
   const from = Math.max(0, start < 0 ? rows.length + start : start);
   const to = finish < 0 ? rows.length + finish : finish;

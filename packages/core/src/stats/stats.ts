@@ -5,7 +5,7 @@ import { admitIndexRange, admitPattern, matchesGlob, rowsNeededFor, sliceByIndex
 
 export interface StatsPorts {
   readonly store: Store;
-  /** How long rows are kept. */
+  /** How long rows are stored. */
   readonly retentionS?: number;
 }
 
@@ -13,14 +13,14 @@ const RETENTION_S = 30 * 24 * 3_600;
 const ROWS_PER_FLUSH = 1_000;
 
 /**
- * What happened how often, in steps of a minute. Recording is a matter of memory; `flush` carries it into the store.
- * There are no timers here: whoever runs the server calls `flush` and `trim` from time to time.
+ * Statistics in steps of a minute. Measurements are collected in memory, and `flush` writes them to the store. The server
+ * calls `flush` and `trim` at intervals.
  */
 export class Stats {
   readonly #store: Store;
   readonly #retentionS: number;
   readonly #pending = new PendingRows();
-  /** Readers and flushes take turns: in the middle of a flush, a row is neither surely here nor surely there. */
+  /** The last read or flush. They run one after the other, because during a flush a row may be in memory or stored. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor({ store, retentionS = RETENTION_S }: StatsPorts) {
@@ -32,12 +32,12 @@ export class Stats {
     this.#pending.record(metric, value, nowMs);
   }
 
-  /** Measurements lost because of a bound; it should be 0. */
+  /** The number of dropped measurements, which should be 0. */
   get dropped(): number {
     return this.#pending.dropped;
   }
 
-  /** What the store does not take stays here for the next time. */
+  /** Writes the measurements to the store. Rows that fail to be written are kept for the next flush. */
   flush(): Promise<void> {
     return this.#inTurn(async () => {
       const rows = this.#pending.takeAll();
@@ -52,7 +52,7 @@ export class Stats {
     });
   }
 
-  /** The steps of a metric by their place in its list, oldest first; both bounds included, negative from the end. */
+  /** Returns the steps of a metric from index `start` to `finish`, oldest first; negative ones count from the end. */
   read(call: {
     readonly metric: unknown;
     readonly start?: unknown;
@@ -69,7 +69,7 @@ export class Stats {
     });
   }
 
-  /** Metrics whose name matches the pattern, sorted. */
+  /** Returns the metrics whose name matches the pattern, sorted. */
   names(pattern: unknown): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       const admitted = admitPattern(pattern);
@@ -79,8 +79,8 @@ export class Stats {
   }
 
   /**
-   * Forgets all that is older than the retention, in bounded steps, as long as `mayGoOn` says so before the next step;
-   * answers how many rows went.
+   * Deletes rows older than the retention, in bounded steps, while `mayGoOn` returns true before the next step. Returns the
+   * number of deleted rows.
    */
   async trim(nowMs: number, mayGoOn: () => Promise<boolean> = async () => true): Promise<number> {
     const beforeS = Math.floor(nowMs / 1_000) - this.#retentionS;
@@ -93,7 +93,7 @@ export class Stats {
     }
   }
 
-  /** Forgets what is not in the store yet: for a reset, which empties the store itself. */
+  /** Drops the measurements that are not stored yet, for a reset. */
   clear(): void {
     this.#pending.clear();
   }
@@ -105,7 +105,7 @@ export class Stats {
   }
 }
 
-/** A text that can be no name of a metric is the name of none, whatever it is. */
+/** A text that cannot be the name of a metric is reported as not found. */
 function admitMetric(metric: unknown): string {
   if (typeof metric !== 'string') {
     const detail = 'must be a string';

@@ -153,8 +153,8 @@ describe('a custom partition', () => {
     for (const [partition, detail] of [
       [() => Promise.reject(new Error('password of the database')), 'the adapter of the source failed'],
       [() => Promise.reject(new AdapterRefusal('rejected', 'not today')), 'not today'],
-      [async () => '*', 'the adapter of the source named a partition that is no name'],
-      [async () => 7 as unknown as string, 'the adapter of the source named a partition that is no name'],
+      [async () => '*', 'the adapter of the source returned an invalid partition name'],
+      [async () => 7 as unknown as string, 'the adapter of the source returned an invalid partition name'],
     ] as const) {
       teams.partition = partition;
       expect(await pull('ada', token)).toEqual({ error: { code: 'backend_error', detail } });

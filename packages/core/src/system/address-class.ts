@@ -1,10 +1,10 @@
 /**
- * Where an IP address leads. `forbidden`: link-local, metadata services, unspecified, multicast and reserved ones, which
- * no backend lives at and which give secrets away when a server can be talked into calling them.
+ * The class of an IP address. `forbidden`: link-local, metadata services, unspecified, multicast and reserved addresses. No
+ * backend has such an address, and calling one could reveal secrets.
  */
 export type AddressClass = 'public' | 'private' | 'loopback' | 'forbidden';
 
-/** An IPv4 or IPv6 address in any spelling, as a resolver or a URL gives it. Null: it is not an address. */
+/** Classifies an IPv4 or IPv6 address in any spelling. Returns null when the text is not an address. */
 export function addressClass(address: string): AddressClass | null {
   const host = hostOf(address);
   if (host === null) return null;
@@ -22,7 +22,7 @@ function hostOf(address: string): string | null {
 
 type Block = readonly [first: string, bits: number, class_: AddressClass];
 
-/** The first block that contains an address decides; none: public. */
+/** The first block that contains an address decides; an address in none is public. */
 const IPV4_BLOCKS: readonly Block[] = [
   ['0.0.0.0', 8, 'forbidden'],
   ['169.254.0.0', 16, 'forbidden'],

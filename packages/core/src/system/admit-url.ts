@@ -2,9 +2,9 @@ import { pointer, Refusal, URL_UNITS_MAX } from '@tidemark/protocol';
 import { addressClass } from './address-class.ts';
 
 export interface UrlRules {
-  /** Where this server itself is reached, as origins. A backend there would call itself in a circle. */
+  /** The origins of this server, which cannot be its own backend. */
   readonly ownOrigins: readonly string[];
-  /** Refuses loopback and private addresses too. They are allowed by default: that is where backends live. */
+  /** True: loopback and private addresses are refused, too. They are allowed by default, because backends use them. */
   readonly denyPrivate?: boolean;
 }
 
@@ -20,8 +20,8 @@ const METADATA_NAMES: ReadonlySet<string> = new Set([
 const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /**
- * The URL of a backend, as given. Names are judged by what they say only; what they resolve to is judged again by
- * `addressClass` whenever a connection is made.
+ * Checks the URL of a backend and returns it unchanged. Host names are not resolved here; each connection checks the
+ * resolved address by `addressClass`.
  */
 export function admitUrl(url: unknown, rules: UrlRules): string {
   if (typeof url !== 'string') {
@@ -36,29 +36,29 @@ export function admitUrl(url: unknown, rules: UrlRules): string {
   ]);
 }
 
-/** What can be said before parsing. The parser forgives a lot, and whoever reads the URL later might not. */
+/** Checks the text of the URL, because the parser silently corrects many mistakes. */
 function textProblem(url: string): string | null {
   if (url.length > URL_UNITS_MAX) return `is longer than ${URL_UNITS_MAX} characters`;
   if (!/^https?:\/\/[^/]/i.test(url)) return 'must begin with http:// or https:// and a host';
   if (/[\s\\\p{Cc}]/u.test(url) || !url.isWellFormed()) return 'contains a character that is not allowed';
-  // The parser drops an empty login without a trace, so it is looked for in the text.
+  // The parser drops an empty login, so the text is checked.
   if (/^[^/]+\/\/[^/?#]*@/.test(url)) return 'must not contain a login or password';
   return URL.canParse(url) ? null : 'is not a URL';
 }
 
 function urlProblem(url: URL, rules: UrlRules): string | null {
   if (url.username !== '' || url.password !== '') return 'must not contain a login or password';
-  // Calls are made by adding their name to the path.
+  // The names of calls are appended to the path.
   if (/[?#]/.test(url.href)) return 'must not have a query or a fragment';
   const host = plainHost(url);
   const address = addressClass(host);
   if (address === 'forbidden' || METADATA_NAMES.has(host)) return 'leads to an address that is never allowed';
-  if (rules.ownOrigins.some((origin) => isSamePlace(url, new URL(origin)))) return 'leads back to this server';
+  if (rules.ownOrigins.some((origin) => isSameServer(url, new URL(origin)))) return 'leads back to this server';
   const isPrivate = address === 'private' || isLoopback(host);
   return isPrivate && rules.denyPrivate === true ? 'leads to a private address' : null;
 }
 
-/** Lower case and punycode by the parser; a dot at the end changes nothing about where a name leads. */
+/** Returns the host without a dot at its end, which does not change its meaning. */
 function plainHost(url: URL): string {
   return url.hostname.replace(/\.$/, '');
 }
@@ -67,8 +67,8 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || addressClass(host) === 'loopback';
 }
 
-/** The scheme does not matter: one port has one listener. A server that listens everywhere listens on loopback too. */
-function isSamePlace(url: URL, own: URL): boolean {
+/** Ignores the scheme, because one port has one listener. A server on all interfaces also listens on loopback. */
+function isSameServer(url: URL, own: URL): boolean {
   if ((url.port || PORTS[url.protocol]) !== (own.port || PORTS[own.protocol])) return false;
   const host = plainHost(url);
   const ownHost = plainHost(own);

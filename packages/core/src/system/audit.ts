@@ -4,9 +4,9 @@ import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
 import { isoTime, newestFirstKey } from '../primitives/time.ts';
 
-/** Who did what, to what, and how it ended. Never a secret, and never object data. */
+/** One entry of the audit trail. It never holds secrets or object data. */
 export interface AuditFact {
-  /** The login, or null when nobody was recognised. */
+  /** The login; null when the caller was not authenticated. */
   readonly actor: string | null;
   readonly token_id: string | null;
   readonly action: string;
@@ -20,7 +20,7 @@ export interface AuditFact {
 export interface AuditView extends AuditFact {
   readonly id: string;
   readonly at: string;
-  /** How often it happened, from `at` on. Only failed logins are summed up; everything else is 1. */
+  /** How often it happened since `at`. Only failed logins are counted together; for all others it is 1. */
   readonly count: number;
 }
 
@@ -30,30 +30,30 @@ export interface AuditPorts {
   readonly random: Random;
 }
 
-/** Facts kept when nobody says otherwise, in time. */
+/** The default retention. */
 export const AUDIT_RETENTION_MS = 365 * 24 * 3_600_000;
 const TRIM_STEP = 1_000;
-/** The address of a fact that sums up what came from several. */
+/** The address of an entry that combines several addresses. */
 const EVERYWHERE = '*';
 
-/** Facts of the same kind within `AUDIT_SUMMED_MS`, of which the trail keeps one with a count. */
+/** Equal facts within `AUDIT_SUMMED_MS`, which are stored as one entry with a count. */
 interface SummedFact {
   readonly key: readonly string[];
   readonly fact: AuditFact;
   readonly atMs: number;
   count: number;
   writtenCount: number;
-  /** Writes one count after the other, so that the last one written is the largest. */
+  /** The last write. Counts are written one after the other, so that the last one is the largest. */
   writing: Promise<void>;
 }
 
 /**
- * The trail of what administrators did: facts are added and, when they are old, forgotten, but never changed, except for
- * the count of failed logins.
+ * The audit trail of administrative calls. Entries are added, and deleted after the retention; only the count of failed
+ * logins ever changes.
  */
 export class Audit {
   readonly #ports: AuditPorts;
-  /** By what they have in common, oldest first. */
+  /** By group, oldest first. */
   readonly #summed = new Map<string, SummedFact>();
 
   constructor(ports: AuditPorts) {
@@ -66,15 +66,15 @@ export class Audit {
   }
 
   /**
-   * Records something that strangers can cause as often as they like. Facts that differ only in their request are summed
-   * up for `AUDIT_SUMMED_MS`: one stays in the trail, and its count rises. Beyond `AUDIT_GROUPS_MAX` different ones in that
-   * time, all others are summed up without actor and address.
+   * Records a fact that unauthenticated callers can cause any number of times. Facts that differ only in their request id
+   * are combined for `AUDIT_SUMMED_MS` into one entry with a count. Beyond `AUDIT_GROUPS_MAX` entries in that time, all
+   * others are combined without actor and address.
    */
   async recordSummed(fact: AuditFact): Promise<void> {
     const summed = this.#summedFor(fact);
     summed.count++;
     const done = summed.writing.then(() => this.#writeCount(summed));
-    // Whoever waits for `done` hears of the failure; the next count is written all the same.
+    // `done` rejects when the write fails; the next count is written nevertheless.
     summed.writing = done.catch(() => undefined);
     await done;
   }
@@ -82,7 +82,7 @@ export class Audit {
   #summedFor(fact: AuditFact): SummedFact {
     const atMs = this.#ports.clock.nowMs();
     for (const [group, { atMs: begunMs }] of this.#summed) {
-      // Also when the clock was set back: then nobody knows how old it is.
+      // An entry from the future was written before the clock was set back, so its age is unknown.
       if (atMs - begunMs < AUDIT_SUMMED_MS && atMs >= begunMs) break;
       this.#summed.delete(group);
     }
@@ -114,7 +114,7 @@ export class Audit {
     await this.#ports.store.writeEntries({ writes: [write], guards: [] });
   }
 
-  /** Newest first; `after` is the id of the last one of the previous page. */
+  /** Lists newest first; `after` is the last id of the previous page. */
   async list(page: { readonly after?: string; readonly limit?: number } = {}): Promise<readonly AuditView[]> {
     const { after, limit = 100 } = page;
     if (!Number.isSafeInteger(limit) || limit < 1 || limit > LIST_MAX) {
@@ -127,8 +127,8 @@ export class Audit {
   }
 
   /**
-   * Forgets all facts older than the retention, in steps of `TRIM_STEP`, as long as `mayGoOn` says so before the next
-   * step; answers how many.
+   * Deletes entries older than the retention, in steps of `TRIM_STEP`, while `mayGoOn` returns true before the next step.
+   * Returns the number of deleted entries.
    */
   async trim(
     nowMs: number,
@@ -147,7 +147,7 @@ export class Audit {
   }
 }
 
-/** What facts must have in common to be summed up. */
+/** Facts of the same group are combined. */
 function groupOf({ actor, action, target, result, address }: AuditFact): string {
   return JSON.stringify([actor, action, target, result, address]);
 }

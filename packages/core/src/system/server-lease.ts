@@ -4,30 +4,30 @@ import type { Entry, Guard, Store } from '../ports/store.ts';
 
 export interface ServerLeasePorts {
   readonly store: Pick<Store, 'readEntry' | 'writeEntries'>;
-  /** Only its distances count, so it need not agree with that of any other server. */
+  /** Used for durations only, so it need not agree with the clocks of other servers. */
   readonly clock: Clock;
 }
 
 export interface LeaseTerms {
-  /** What the right is for. */
+  /** The name of the task. */
   readonly name: string;
-  /** A word that no other server has. */
+  /** The unique id of this server. */
   readonly word: string;
-  /** How long it lasts without being renewed. */
+  /** How long the lease lasts without renewal. */
   readonly leaseMs: number;
 }
 
 /**
- * The right to do something that one server is enough for. Whoever has it renews it; a server that sees the same
- * renewal for as long as it lasts takes it over. Times are measured on the observer's own clock, so clocks need not agree.
+ * A leader lease for a task that one server does. The holder renews it; a server that has seen no renewal for the length of
+ * the lease takes it over. Each server measures on its own clock, so clocks need not agree.
  *
- * Whoever was held up may believe for a moment to have it still. What must not be done twice is therefore written under
- * the fence, which is that very renewal.
+ * A holder that was paused may for a moment believe that it still has the lease. Writes that must not happen twice
+ * therefore use the fence, a guard on the last renewal.
  */
 export class ServerLease {
   readonly #ports: ServerLeasePorts;
   readonly #terms: LeaseTerms;
-  /** The renewal last seen, and since when. */
+  /** The last renewal seen, and when it was first seen. */
   #seen: { readonly version: number; readonly sinceMs: number } | null = null;
   #held: { readonly version: number; readonly untilMs: number } | null = null;
 
@@ -36,19 +36,19 @@ export class ServerLease {
     this.#terms = terms;
   }
 
-  /** Whether this server has it, as far as it can know without asking. */
+  /** Whether this server has the lease, without asking the store. */
   get isHeld(): boolean {
     return this.#held !== null && this.#ports.clock.nowMs() < this.#held.untilMs;
   }
 
-  /** Holds for as long as nobody else has it, and no longer than until the next renewal. Null: it is not held. */
+  /** A guard that holds until the next renewal or takeover; null when the lease is not held. */
   get fence(): Guard | null {
     return this.#held === null || !this.isHeld
       ? null
       : { ...refs.lease(this.#terms.name), version: this.#held.version };
   }
 
-  /** Takes or renews it. To be called several times within its length. True: this server has it. */
+  /** Acquires or renews the lease; to be called several times within its length. Returns true when it is held. */
   async renew(): Promise<boolean> {
     const { store, clock } = this.#ports;
     const { name, word, leaseMs } = this.#terms;
@@ -60,19 +60,19 @@ export class ServerLease {
     }
     const write = { ...refs.lease(name), value: word, expect: entry?.version ?? 0 };
     await store.writeEntries({ writes: [write], guards: [] });
-    // Of several that tried, the one whose word is there has it.
+    // Of several servers that tried, the one whose id is stored has the lease.
     const now = await store.readEntry(refs.lease(name));
     this.#held = now?.value === word ? { version: now.version, untilMs: startMs + leaseMs } : null;
     return this.isHeld;
   }
 
-  /** Asks the store: before every step of something long. */
+  /** Whether this server has the lease according to the store; to be called before each step of a long task. */
   async isStillHeld(): Promise<boolean> {
     const { store } = this.#ports;
     return this.isHeld && (await store.readEntry(refs.lease(this.#terms.name)))?.value === this.#terms.word;
   }
 
-  /** Lets somebody else have it at once. */
+  /** Gives the lease up, so that another server can acquire it at once. */
   async release(): Promise<void> {
     const { fence } = this;
     this.#held = null;

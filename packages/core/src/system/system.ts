@@ -20,19 +20,19 @@ export interface SystemPorts {
   readonly clients: Clients;
   readonly sources: Sources;
   readonly tokens: Tokens;
-  /** The version of the product, for the licence. */
+  /** The version of the product, shown with the licence. */
   readonly version?: string;
-  /** True unless said otherwise. */
+  /** Absent: true. */
   readonly isResetAllowed?: boolean;
-  /** Where a backend must not be. */
+  /** Rules for the URL of the backend. */
   readonly urlRules?: UrlRules;
-  /** Entries of other rooms that outlive a reset. */
+  /** Entries of the server that are kept by a reset. */
   readonly keptOnReset?: readonly EntryRef[];
 }
 
 export interface BootstrapCall {
   readonly adminLogin: string;
-  /** Null: one is made and told once. */
+  /** Null: a password is generated and returned once. */
   readonly adminPassword: string | null;
   readonly configuredSources: readonly unknown[];
   readonly licensee: string | null;
@@ -41,7 +41,7 @@ export interface BootstrapCall {
 export interface Bootstrapped {
   readonly adminLogin: string;
   readonly adminCreated: boolean;
-  /** Only when it was made just now. It is kept nowhere: whoever does not print it has lost it. */
+  /** The generated password, at the first start only. It is not stored. */
   readonly generatedPassword: string | null;
 }
 
@@ -52,7 +52,7 @@ export interface Appserver {
 const SECRET_BYTES = 32;
 const ANYWHERE: UrlRules = { ownOrigins: [] };
 
-/** The server as a whole: its first start, its licence, its backend, its reset. */
+/** The server as a whole: first start, licence, backend URL and reset. */
 export class System {
   readonly #ports: SystemPorts;
   readonly #store: Store;
@@ -62,7 +62,7 @@ export class System {
     this.#store = ports.store;
   }
 
-  /** To be called at every start. Only the first one makes the administrator. */
+  /** To be called at every start. Creates the administrator at the first one. */
   async bootstrap(call: BootstrapCall): Promise<Bootstrapped> {
     await retryOnConflict(() => this.#tryNoteLicensee(call.licensee));
     await this.#ports.sources.configure(call.configuredSources);
@@ -72,8 +72,8 @@ export class System {
   }
 
   /**
-   * Empties everything and begins a new life. Administrators keep their account and password, configured sources stay
-   * as they are, and the token named by `keepTokenId` goes on working.
+   * Deletes everything and gives the store a new epoch. Administrators keep their account and password, configured sources
+   * stay, and the token `keepTokenId` stays valid.
    */
   async reset(call: { readonly keepTokenId?: string } = {}): Promise<{ readonly epoch: string }> {
     if (this.#ports.isResetAllowed === false) {
@@ -103,14 +103,14 @@ export class System {
     return { adapter_url: entry?.value ?? null };
   }
 
-  /** Null takes the backend away. */
+  /** Null removes the backend. */
   async setAppserver(call: { readonly adapter_url: unknown }): Promise<Appserver> {
     const url = call.adapter_url === null ? null : admitUrl(call.adapter_url, this.#ports.urlRules ?? ANYWHERE);
     await this.#store.writeEntries({ writes: [{ ...refs.setting('adapter_url'), value: url }], guards: [] });
     return { adapter_url: url };
   }
 
-  /** What calls to the backend are signed with, unless the configuration says: made once, and shared by all servers. */
+  /** The secret that signs calls to the backend, unless it is configured. It is generated once for all servers. */
   backendSecret(): Promise<string> {
     return retryOnConflict(async () => {
       const ref = refs.setting('backend_secret');
@@ -127,7 +127,7 @@ export class System {
     try {
       await this.#ports.users.createAdmin({ login: adminLogin, password: adminPassword ?? generatedPassword });
     } catch (error) {
-      // Another server on the same store has started at the same moment and was faster.
+      // Another server on the same store was faster.
       const isTaken = error instanceof Refusal && error.code === 'user_exists';
       if (!isTaken || !(await this.#ports.users.isAdmin(adminLogin))) throw error;
       return { adminLogin, adminCreated: false, generatedPassword: null };
@@ -162,7 +162,7 @@ export class System {
     ];
   }
 
-  /** A token outlives a reset only together with its user, and never without its device. */
+  /** A token survives a reset only together with its user and its device. */
   async #keptToken(id: string, admins: readonly string[]): Promise<readonly EntryRef[]> {
     const found = await this.#ports.tokens.find(id);
     if (found === null || found.record.client !== null || !admins.includes(found.record.user)) return [];
@@ -170,12 +170,12 @@ export class System {
   }
 }
 
-/** The licence the server runs under, in the form of decisions: no seats to buy, so nothing to run out of. */
+/** The licence of the server. There is no limit on seats. */
 export interface License {
   readonly license: 'Apache-2.0';
   readonly edition: 'community';
   readonly licensee: string | null;
-  /** Null: no cap. */
+  /** Null: there is no limit. */
   readonly seats: null;
   readonly devices: number;
   readonly available: null;
@@ -185,7 +185,7 @@ export interface License {
   readonly version: string;
 }
 
-/** What is kept of it. */
+/** The stored part of the licence. */
 export interface LicenseRecord {
   readonly licensee: string | null;
   readonly issuedAtMs: number;

@@ -1,6 +1,5 @@
 import { AdapterRefusal } from '@tidemark/core';
-import { BACKEND_DETAIL_UNITS_MAX, parseJson, Refusal } from '@tidemark/protocol';
-import { retryAfterMs } from '@tidemark/protocol';
+import { BACKEND_DETAIL_UNITS_MAX, parseJson, Refusal, retryAfterMs } from '@tidemark/protocol';
 import type { BackendCall } from './backend-contract.ts';
 import type { Exchange } from './backend-http.ts';
 import { parseObject, readText } from './read-answer.ts';

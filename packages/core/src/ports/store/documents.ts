@@ -44,7 +44,7 @@ export interface DocumentWrite {
    */
   readonly replace: boolean;
   readonly parts: ReadonlyMap<string, string>;
-  /** The version the document must have; 0: it must not exist. Not checked when absent. */
+  /** The version the document must have; 0: it must not exist. Absent: not checked. */
   readonly expect?: number;
   readonly guards: readonly Guard[];
 }

@@ -38,7 +38,7 @@ export interface Guard extends EntryRef {
 export interface Entry {
   readonly key: readonly string[];
   readonly value: string;
-  /** Different for every write there ever was to this key, also across deletions. */
+  /** Different for every write to this key, also across deletions. */
   readonly version: number;
 }
 
@@ -52,7 +52,7 @@ export interface EntryList {
 export interface EntryWrite extends EntryRef {
   /** Null removes. */
   readonly value: string | null;
-  /** The version the entry must have; 0: it must not exist. Not checked when absent. */
+  /** The version the entry must have; 0: it must not exist. Absent: not checked. */
   readonly expect?: number;
 }
 
@@ -63,9 +63,9 @@ export interface EntryBatch {
 }
 
 /**
- * What goes with the entries, in the same step. Users: their partitions, with journal, tidemarks and notes, and their
- * documents. Clients: their tidemarks, notes and documents. Sources: all partitions, tidemarks, notes and documents.
- * Shared data never goes with a user or a client.
+ * Data that is deleted in the same step. Users: their partitions, with journal, tidemarks and notes, and their documents.
+ * Clients: their tidemarks, notes and documents. Sources: all partitions, tidemarks, notes and documents. Shared data is
+ * never deleted with a user or a client.
  */
 export interface Erasure {
   readonly users?: readonly string[];

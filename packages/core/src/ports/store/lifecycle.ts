@@ -5,16 +5,16 @@ import type { PartitionKey } from './partition.ts';
 export interface StoreLifecycle {
   readonly engine: EngineDescription;
 
-  /** The word for this life of the store. Reset and restore begin a new life. */
+  /** The epoch of the store. Reset and restore begin a new one. */
   epoch(): Promise<string>;
 
-  /** Empties everything except the entries named, and begins a new life. Answers its epoch. */
+  /** Deletes everything except the entries named, and begins a new epoch. Returns it. */
   reset(keep: readonly EntryRef[]): Promise<string>;
-  /** Copies a consistent state to a new folder while work goes on. Whoever opens the copy begins a new life. */
+  /** Copies a consistent state to a new folder while work goes on. Opening the copy begins a new epoch. */
   backup(folder: string): Promise<void>;
-  /** Recomputes from the records all that is kept beside them, and names every difference. */
+  /** Recomputes all derived data from the records and yields every difference. */
   verify(reader: RecordReader): AsyncIterable<Finding>;
-  /** Finishes the writes under way, then lets go of everything. */
+  /** Finishes pending writes, then closes the store. */
   close(): Promise<void>;
 }
 
@@ -25,17 +25,17 @@ export interface EngineDescription {
    * crash can take back the last ones. `memory`: gone with the process.
    */
   readonly durability: 'durable' | 'buffered' | 'memory';
-  /** How that was found out, for operators. */
+  /** How the durability was determined, for operators. */
   readonly details?: Readonly<Record<string, string | number | boolean>>;
-  /** What an operator should change. */
+  /** Advice for the operator. */
   readonly warnings?: readonly string[];
 }
 
-/** How `verify` reads a record; a record it cannot read makes it throw. */
+/** Reads a record for `verify`. Throws when the record cannot be read. */
 export type RecordReader = (record: string) => { readonly id: string; readonly checksum: number };
 
 export interface Finding {
-  /** Null: it concerns the store as a whole. */
+  /** Null when it concerns the store as a whole. */
   readonly partition: PartitionKey | null;
   readonly problem:
     | 'unreadable'

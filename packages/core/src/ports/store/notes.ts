@@ -3,14 +3,14 @@ import type { PartitionKey } from './partition.ts';
 
 /** Tidemarks and notes: what the store remembers of each device in a partition. */
 export interface NoteStore {
-  // Tidemarks: the last token each device presented, by partition
+  // Tidemarks: the last position of each device, by partition
 
   readTidemark(key: PartitionKey, client: string): Promise<DeviceTidemark | null>;
   listTidemarks(
     key: PartitionKey,
     list: { readonly after?: string; readonly limit: number },
   ): Promise<readonly DeviceTidemark[]>;
-  /** A partition that was never written to has nothing to trim, so it keeps no tidemarks: the note is dropped. */
+  /** A tidemark of a partition that was never written to is not stored, because there is nothing to trim. */
   noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult>;
 
   // Notes: what is remembered of a device's uploads to a partition
@@ -24,11 +24,11 @@ export interface NoteStore {
 export interface DeviceTidemark {
   readonly client: string;
   readonly epoch: string;
-  /** How far the device's pages went. */
+  /** The seq up to which the device has pages. */
   readonly seq: number;
-  /** The head at its last complete catch-up; null while it starts over. */
+  /** The head when it was last up to date; null while it starts over. */
   readonly base: number | null;
-  /** The head at which starting over began; null when it has a base. */
+  /** The head when it began to start over; null when it has a base. */
   readonly start: number | null;
   readonly seenAtMs: number;
 }
@@ -52,9 +52,9 @@ export interface Note extends NoteRef {
 export interface NoteWrite extends NoteRef {
   /** Null removes. */
   readonly text: string | null;
-  /** The text the note must have; null: there must be none. Otherwise the commit is a conflict. Not checked when absent. */
+  /** The text the note must have; null: there must be none. Otherwise the commit is a conflict. Absent: not checked. */
   readonly expect?: string | null;
-  /** When it may be forgotten. Absent: never by itself. */
+  /** When the note expires. Absent: never. */
   readonly endsAtMs?: number;
 }
 

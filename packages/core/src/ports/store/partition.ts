@@ -1,6 +1,6 @@
 /**
- * Source × user, or source × shared when `user` is null. Of a custom partition, `user` is a text that is no login, and
- * to the store a user like any other (`admission/custom-partition.ts`).
+ * A source and a user, or the shared data of a source when `user` is null. For a custom partition, `user` is a text that
+ * is not a login, which the store treats like any user (`admission/custom-partition.ts`).
  */
 export interface PartitionKey {
   readonly source: string;
@@ -9,21 +9,21 @@ export interface PartitionKey {
 
 export interface PartitionState {
   /**
-   * Begins with the store's epoch, and is nothing else while the partition was never written to. Changes when either
-   * begins a new life.
+   * Begins with the epoch of the store, and equals it until the first write to the partition. It changes when the store or
+   * the partition is emptied.
    */
   readonly epoch: string;
   /** The newest seq; 0 when nothing was ever written. */
   readonly head: number;
-  /** Tombstones with seq ≤ floor have been forgotten. */
+  /** Tombstones with seq ≤ floor were deleted. */
   readonly floor: number;
   /** Live objects. */
   readonly size: number;
   /** Sum of the checksums of all live objects. */
   readonly checksum: number;
   /**
-   * Epochs of the same life from before moments at which acknowledged writes may have been lost. What was known under
-   * one of them up to its seq is still true; anything beyond may have become something else.
+   * Earlier epochs, each ended by a possible loss of acknowledged writes. A state known under one of them is still valid up
+   * to its seq, but not beyond.
    */
   readonly earlier?: readonly EarlierEpoch[];
 }

@@ -1,18 +1,18 @@
 /** Statistics: sums by metric and time step. */
 export interface StatsStore {
-  /** Merges rows into what is there: counts and sums add up, extremes widen. */
+  /** Merges rows into the stored ones: counts and sums are added, minimum and maximum extended. */
   addStats(rows: readonly StatRow[]): Promise<void>;
-  /** Rows of a metric, `limit` of them counted from the given end; always answered oldest first. */
+  /** Returns up to `limit` rows of a metric from the given end, oldest first. */
   readStats(metric: string, from: 'oldest' | 'newest', limit: number): Promise<readonly StatRow[]>;
-  /** Every metric that has rows, sorted. */
+  /** Returns all metrics that have rows, sorted. */
   statNames(): Promise<readonly string[]>;
-  /** Forgets rows older than `beforeS`, a bounded number per call; answers how many went. */
+  /** Deletes rows older than `beforeS`, a bounded number per call. Returns how many. */
   trimStats(beforeS: number): Promise<number>;
 }
 
 export interface StatRow {
   readonly metric: string;
-  /** Begin of the resolution step, in seconds. */
+  /** The start of the step, in seconds. */
   readonly atS: number;
   readonly count: number;
   readonly sum: number;

@@ -1,8 +1,7 @@
 import { type Clock, elapsedMs } from '@tidemark/core';
-import { parseJson } from '@tidemark/protocol';
+import { parseJson, retryAfterMs } from '@tidemark/protocol';
 import { importPKCS8, SignJWT } from 'jose';
 import type { Timers } from '../../jobs/timers.ts';
-import { retryAfterMs } from '@tidemark/protocol';
 import { httpsExchange } from './https-exchange.ts';
 
 /** The needed fields of Google's file for a service account. */

@@ -1,6 +1,6 @@
 import { type Clock, type PingMessage, type PingOutcome, type PingTarget, sha256 } from '@tidemark/core';
-import type { Timers } from '../../jobs/timers.ts';
 import { retryAfterMs } from '@tidemark/protocol';
+import type { Timers } from '../../jobs/timers.ts';
 import { apnsOutcome, apnsReason } from './apns-answer.ts';
 import { APNS_PAYLOAD_BYTES_MAX, ApnsPayloads, apnsId, isAlert } from './apns-payload.ts';
 import { collapseKey } from './collapse-key.ts';

@@ -1,6 +1,6 @@
 import type { Clock, PingOutcome } from '@tidemark/core';
-import type { Timers } from '../../jobs/timers.ts';
 import { retryAfterMs } from '@tidemark/protocol';
+import type { Timers } from '../../jobs/timers.ts';
 import { AccessToken, NoAccessToken, type ServiceAccount } from './access-token.ts';
 import { FCM_PAYLOAD_BYTES_MAX, fcmMessage } from './fcm-message.ts';
 import type { Http2Reply } from './http2-connection.ts';

@@ -1,5 +1,6 @@
 import { Agent } from 'node:https';
 import { type Clock, type PingMessage, type PingOutcome, readSubscription, type Subscription } from '@tidemark/core';
+import { retryAfterMs } from '@tidemark/protocol';
 import type { Timers } from '../../jobs/timers.ts';
 import {
   type AddressRules,
@@ -9,7 +10,8 @@ import {
   systemResolve,
 } from '../../outbound/checked-lookup.ts';
 import { CircuitBreaker, type CircuitBreakerParts } from '../../outbound/circuit-breaker.ts';
-import { retryAfterMs } from '@tidemark/protocol';
+
+
 import { collapseKey } from './collapse-key.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
 import { type FittedMessage, fitMessage } from './fit-message.ts';

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { PingTarget } from '@tidemark/core';
+import { retryAfterMs } from '@tidemark/protocol';
 import { settableClock } from '@tidemark/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Timers } from '../../jobs/timers.ts';
-import { retryAfterMs } from '@tidemark/protocol';
 import { signWebhook } from '../../outbound/sign-webhook.ts';
 import { type WebhookNotifierParts, webhookNotifier } from './webhook-notifier.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock, Notifier, PingMessage, PingOutcome, PingTarget } from '@tidemark/core';
-import { systemTimers, type Timers } from '../../jobs/timers.ts';
 import { retryAfterMs } from '@tidemark/protocol';
+import { systemTimers, type Timers } from '../../jobs/timers.ts';
 import { signWebhook } from '../../outbound/sign-webhook.ts';
 import { failed } from './notifier.ts';
 
