@@ -1,6 +1,6 @@
 import type { World } from '../world.ts';
 
-/** Ends one attempt: when its time is up, or when the caller says so. */
+/** Aborts one attempt when its time is up or the caller aborts it. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #callerSignal: AbortSignal | undefined;
@@ -22,12 +22,12 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** The time is up, and it was not the caller who stopped it. */
+  /** Whether the time is up, and the caller did not abort. */
   get isSpent(): boolean {
     return this.#isSpent && this.#callerSignal?.aborted !== true;
   }
 
-  /** From now on only the caller can stop it. */
+  /** Stops the timer; the caller can still abort. */
   stopClock(): void {
     this.#cancelTimer();
   }

@@ -1,19 +1,19 @@
 import type { CallOptions } from './transport.ts';
 
 export interface PageOptions extends CallOptions {
-  /** The key of the last one already seen. */
+  /** The key of the last item of the previous page. */
   readonly after?: string;
   readonly limit?: number;
 }
 
-/** Items fetched at a time while going through a whole listing. */
+/** Items per page while iterating over a whole listing. */
 const PAGE_ITEMS = 1_000;
 
 export function pageQuery({ after, limit }: PageOptions): { after: string | undefined; limit: number | undefined } {
   return { after, limit };
 }
 
-/** A listing from beginning to end, a page at a time; `keyOf` gives what the next page comes after. */
+/** Iterates over a whole listing, page by page; `keyOf` returns the key for `after`. */
 export async function* everyItem<T>(
   list: (page: PageOptions) => Promise<readonly T[]>,
   keyOf: (item: T) => string,

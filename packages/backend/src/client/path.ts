@@ -1,12 +1,12 @@
 import { TidemarkError } from './tidemark-error.ts';
 
-/** A path with the values in their places, each kept inside its segment whatever characters it has. */
+/** A template tag that encodes each value as one segment of the path. */
 export function path(parts: TemplateStringsArray, ...values: readonly string[]): string {
   return parts.map((part, index) => part + (index < values.length ? segment(values[index] ?? '') : '')).join('');
 }
 
 function segment(value: string): string {
-  // Every URL parser takes these for steps up the path, percent-encoded or not.
+  // URL parsers resolve these segments, also when they are percent-encoded.
   if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
     throw new TidemarkError('invalid_argument', `${JSON.stringify(value)} cannot be part of a URL`);
   }

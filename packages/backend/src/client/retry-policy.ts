@@ -1,27 +1,27 @@
 import type { TidemarkError } from './tidemark-error.ts';
 
 export interface RetryPolicy {
-  /** All attempts together, the first included. 1: nothing is repeated. */
+  /** The number of attempts, the first included. 1: nothing is repeated. */
   readonly attemptsMax: number;
-  /** The pause after the first attempt is at most this, after each further one at most twice as much as before. */
+  /** The longest pause after the first attempt; it doubles with each further one. */
   readonly firstPauseMsMax: number;
-  /** No pause is longer, and a server that asks for more is not waited for. */
+  /** The longest pause. When a server asks for a longer one, the call fails. */
   readonly pauseMsMax: number;
 }
 
 export const DEFAULT_RETRY_POLICY: RetryPolicy = { attemptsMax: 5, firstPauseMsMax: 500, pauseMsMax: 30_000 };
 
 /**
- * What a repetition could do. `harmless`: the call made twice leaves what the call made once leaves. `harmful`: it would
- * act twice (a ping), or tell an untruth about itself (a creation that finds what it created).
+ * The effect of a repetition. `harmless`: the call is idempotent. `harmful`: it would act twice (a ping), or report a wrong
+ * result (a creation that finds what it created).
  */
 export type Repetition = 'harmless' | 'harmful';
 
-/** Refused at the door: whatever the call is, it had no effect. */
+/** Refusals before the call was executed, so it had no effect. */
 const REFUSED_AT_THE_DOOR: ReadonlySet<string> = new Set(['rate_limited', 'overloaded']);
-/** Somebody between us and the server gave up, or the server has trouble that passes. */
+/** A proxy gave up, or the server has a temporary failure. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
-/** Nothing was written, because others kept writing the same. */
+/** Nothing was written, because of conflicts with other writers. */
 const WRITE_CONFLICT = 'write_conflict';
 
 export interface FailedAttempt {
@@ -31,7 +31,7 @@ export interface FailedAttempt {
   readonly repetition: Repetition;
 }
 
-/** How long to pause before the next attempt, or null when there must not be one. Full jitter: `dice` is from 0 to 1. */
+/** Returns the pause before the next attempt, or null when there is none. Full jitter: `dice` is from 0 to 1. */
 export function pauseBeforeNextMs(
   policy: RetryPolicy,
   { attempt, error, repetition }: FailedAttempt,

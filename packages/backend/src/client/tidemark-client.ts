@@ -8,7 +8,7 @@ import { TokenCalls } from './calls/tokens.ts';
 import { ClientCalls, UserCalls } from './calls/users.ts';
 import { type CallOptions, type ClientOptions, Transport } from './transport.ts';
 
-/** Every call an administrator or a backend can make, grouped as the API is. */
+/** All calls of administrators and backends, grouped like the API. */
 export class TidemarkClient {
   readonly system: SystemCalls;
   readonly users: UserCalls;
@@ -35,7 +35,7 @@ export class TidemarkClient {
     this.pings = new PingCalls(api);
   }
 
-  /** A client with a token of the administrator. A service is better off with a named token of its own. */
+  /** Returns a client with a token of the administrator. Services should use a named token instead. */
   static async logIn(
     options: Omit<ClientOptions, 'token'> & { readonly login: string; readonly password: string },
     call?: CallOptions,

@@ -1,23 +1,23 @@
 import { type Flaw, type Problem, parseJson, type RefusalCode, retryAfterMs } from '@tidemark/protocol';
 
-/** What can go wrong on this side of the wire. */
+/** Errors of the client itself. */
 export type ClientCode =
-  /** No connection, or it broke before the answer was whole. */
+  /** There was no connection, or it broke before the answer was complete. */
   | 'unreachable'
-  /** No whole answer within `timeoutMs`. */
+  /** There was no complete answer within `timeoutMs`. */
   | 'timeout'
-  /** An answer that no Tidemark server gives; a proxy in between, perhaps. */
+  /** The answer does not come from a Tidemark server, but perhaps from a proxy. */
   | 'unexpected_answer'
   /** A value that cannot be sent at all. */
   | 'invalid_argument'
-  /** A file of objects that is not what it should be. */
+  /** A file of objects is not valid. */
   | 'invalid_input'
-  /** One object that does not fit into a call by itself. */
+  /** One object does not fit into a call. */
   | 'object_too_large'
-  /** More than one call can hold, where `atomic` asked for one call. */
+  /** The objects do not fit into one call, which `atomic` requires. */
   | 'push_too_large';
 
-/** How far a push got: everything counted here is committed, whatever happens later. */
+/** The progress of a push. Everything counted here is committed. */
 export interface PushProgress {
   readonly chunks: number;
   readonly objects: number;
@@ -37,26 +37,26 @@ export interface ErrorParticulars {
 }
 
 /**
- * A call that did not go well. `code` is stable: one of the server's catalogue (docs/errors.md), one of `ClientCode`, or
- * `http_<status>` when something that is not Tidemark answered. No secret stands in any field.
+ * A call that failed. `code` is stable: a code of the server (docs/errors.md), a `ClientCode`, or `http_<status>` when the
+ * answer is not from Tidemark. No field holds a secret.
  */
 export class TidemarkError extends Error {
   override readonly name = 'TidemarkError';
   readonly code: RefusalCode | ClientCode | `http_${number}`;
   /** The HTTP status; null when there was no answer. */
   readonly status: number | null;
-  /** For the operator of the server: its log has the same id. */
+  /** The id of the request in the log of the server. */
   readonly request_id: string | null;
-  /** The places in the request that are wrong, as JSON pointers. */
+  /** The invalid parts of the request, as JSON pointers. */
   readonly errors: readonly Flaw[];
   readonly hint: string | null;
-  /** When the server wants to be asked again, where it said so. */
+  /** The wait the server asked for, if it did. */
   readonly retryAfterMs: number | null;
-  /** The request never left, so it can have had no effect. */
+  /** True: the request was not sent, so it had no effect. */
   readonly wasNeverSent: boolean;
   /** How often the call was tried. */
   attempts = 1;
-  /** Of a push: what had been committed before. */
+  /** The progress of a push before it failed. */
   pushed: PushProgress | null = null;
 
   constructor(code: TidemarkError['code'], detail: string, particulars: ErrorParticulars = {}) {
@@ -71,15 +71,15 @@ export class TidemarkError extends Error {
   }
 }
 
-/** A proxy in between may answer with a whole page. */
+/** A proxy may answer with a whole page, which is cut off. */
 const TOLD_UNITS_MAX = 300;
 
-/** What an answer other than 200 says, whoever gave it. */
+/** Returns the error of an answer other than 200. */
 export function problemError(response: Response, text: string, nowMs: number): TidemarkError {
   const { status, statusText, headers } = response;
   const problem = problemIn(headers.get('content-type') ?? '', text);
   const plain = text.trim().slice(0, TOLD_UNITS_MAX);
-  // The specification allows an empty body; then the status is all there is.
+  // The specification allows an empty body.
   const detail = problem.detail ?? problem.title ?? (plain || `the server answered ${status} ${statusText}`.trim());
   return new TidemarkError((problem.code as TidemarkError['code'] | undefined) ?? `http_${status}`, detail, {
     status,
@@ -100,7 +100,7 @@ function problemIn(contentType: string, text: string): Partial<Problem> {
   }
 }
 
-/** Redirects are not followed, since that would carry the token to somebody else. */
+/** Redirects are not followed, because that would send the token to another server. */
 function redirectHint({ status, headers }: Response): string | null {
   if (status < 300 || status >= 400) return null;
   return `the server points to ${headers.get('location')}; if that is right, use it as url`;

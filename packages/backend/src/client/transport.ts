@@ -7,11 +7,11 @@ import { problemError, TidemarkError } from './tidemark-error.ts';
 export { TidemarkError };
 
 export interface ClientOptions {
-  /** Where the server is, without the path of the API: `http://127.0.0.1:9292`. */
+  /** The URL of the server, without the path of the API: `http://127.0.0.1:9292`. */
   readonly url: string;
-  /** Needed for everything but logging in. A backend that only pushes needs no more than the scope `push`. */
+  /** Required for all calls except logins. A backend that only pushes needs the scope `push`. */
   readonly token?: string;
-  /** For one attempt, from the first byte sent to the last byte read. */
+  /** The time for one attempt, from the first byte sent to the last byte read. */
   readonly timeoutMs?: number;
   /** The largest answer that is read as a whole. */
   readonly answerBytesMax?: number;
@@ -21,7 +21,7 @@ export interface ClientOptions {
 }
 
 export interface CallOptions {
-  /** Stops the call, also while it pauses before a repetition. What was sent may still take effect. */
+  /** Aborts the call, also during a pause. A request that was sent may still take effect. */
   readonly signal?: AbortSignal;
 }
 
@@ -44,7 +44,7 @@ export interface TextAnswer {
 
 const TIMEOUT_MS = 30_000;
 const ANSWER_BYTES_MAX = 256_000_000;
-/** Refusals are short; what is longer is not from Tidemark, and is cut off. */
+/** Refusals are short. Longer bodies are not from Tidemark and are cut off. */
 const REFUSAL_BYTES_MAX = 1_000_000;
 
 /** Failures before anything was sent. */
@@ -57,7 +57,7 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Speaks to one server, and repeats what may be repeated. Everything but a success is a `TidemarkError`. */
+/** Sends calls to one server and repeats them where that is safe. Failures are thrown as `TidemarkError`. */
 export class Transport {
   readonly #options: ClientOptions;
   readonly #base: string;
@@ -84,7 +84,7 @@ export class Transport {
     return this.call({ method: 'PUT', path, body: JSON.stringify(body), repetition: 'harmless' }, options);
   }
 
-  /** A second deletion would say that there was nothing to delete, so it is not made without need. */
+  /** A repeated deletion would report that there was nothing to delete, so it is repeated only when necessary. */
   delete<T>(path: string, options?: CallOptions): Promise<T> {
     return this.call({ method: 'DELETE', path, repetition: 'harmful' }, options);
   }
@@ -98,7 +98,7 @@ export class Transport {
     });
   }
 
-  /** The answer as text: what a number looks like is kept. */
+  /** Returns the answer as text, so that numbers keep their spelling. */
   text(outgoing: Outgoing, options: CallOptions = {}): Promise<TextAnswer> {
     return this.#withRetries(outgoing, options, async (response, deadline) => {
       const text = await textOf(response, this.#options.answerBytesMax ?? ANSWER_BYTES_MAX);
@@ -107,7 +107,7 @@ export class Transport {
     });
   }
 
-  /** The answer as its bytes arrive. Once they do, nothing is repeated and no clock runs. */
+  /** Returns the answer as a stream. After its first byte there are no repetitions and no timeout. */
   stream(outgoing: Outgoing, options: CallOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     return this.#withRetries(outgoing, options, async (response, deadline) => {
       deadline.stopClock();

@@ -18,22 +18,22 @@ import { readSignedHeaders, SignatureKeys, type SignatureProblem, type SignedHea
 
 export interface HandlerOptions {
   /**
-   * What Tidemark knows as `TIDEMARK_BACKEND_SECRET`; several while it is being changed. One that is not set, such as an
-   * environment variable that does not exist, is an error when the handler is made.
+   * The `TIDEMARK_BACKEND_SECRET` of the server; several while it is being changed. An undefined one, such as a missing
+   * environment variable, is an error when the handler is created.
    */
   readonly secret: string | undefined | readonly (string | undefined)[];
-  /** Left out: devices cannot log in through this backend. */
+  /** Absent: devices cannot log in through this backend. */
   readonly authenticate?: Authenticate;
-  /** Source → what this backend can do with it. */
+  /** The handlers of each source, by name. */
   readonly sources: Readonly<Record<string, SourceHandlers>>;
-  /** How far the clocks of both may be apart, and how long a message stays good. */
+  /** The largest difference between the clocks of server and backend, and the time a message stays valid. */
   readonly toleranceS?: number;
   readonly bodyBytesMax?: number;
   readonly replays?: ReplayMemory;
   readonly operations?: OperationMemory;
   /**
-   * Told of every error that was answered as 500, of answers that broke off, and of calls whose signature is not accepted
-   * (a `SignatureError`, at most one a minute for each reason). Left out: it goes to the console.
+   * Called with every error that was answered as 500, with errors of answers that broke off, and with calls whose signature
+   * is not accepted (a `SignatureError`, at most one a minute for each reason). Absent: errors go to the console.
    */
   readonly onError?: (error: unknown, call: { readonly name: CallName; readonly source: string | null }) => void;
   readonly nowMs?: () => number;
@@ -42,12 +42,12 @@ export interface HandlerOptions {
 export type Handler = (request: Request) => Promise<Response>;
 
 const TOLERANCE_S = 300;
-/** Tidemark takes no larger change from a device. */
+/** Tidemark accepts no larger change from a device. */
 const BODY_BYTES_MAX = 12_000_000;
 
 /**
- * A function for the calls Tidemark makes to a backend: `POST {adapter_url}/<call>`, where `<call>` is the last part of
- * the path, wherever it is mounted. Every call is verified before anything of it is looked at.
+ * Returns a function that handles the calls of Tidemark to a backend: `POST {adapter_url}/<call>`, where `<call>` is the
+ * last part of the path. The signature of every call is verified before the call is read.
  */
 export function createHandler(options: HandlerOptions): Handler {
   const desk = new Desk(options);
@@ -62,7 +62,7 @@ class Desk {
   readonly #sources: ReadonlyMap<string, SourceHandlers>;
   readonly #replays: ReplayMemory;
   readonly #operations: OperationMemory;
-  /** Uploads being worked on, so that a repetition that comes meanwhile waits for the same answer. */
+  /** Uploads in progress. A repetition that arrives meanwhile waits for the same answer. */
   readonly #underWay = new Map<string, Promise<KeptAnswer>>();
 
   constructor(options: HandlerOptions) {
@@ -104,7 +104,7 @@ class Desk {
     return problemAnswer(problem, signatureDetail(problem));
   }
 
-  /** A repetition by Tidemark is signed anew, so the very same message again is somebody else's, or a proxy's. */
+  /** Tidemark signs each repetition again, so an identical message is a replay by somebody else. */
   async #isFirst({ id, timestampS }: SignedHeaders, nowMs: number): Promise<boolean> {
     return this.#replays.firstSeen(`${timestampS}.${id}`, (timestampS + this.#toleranceS) * 1_000, nowMs);
   }
@@ -154,7 +154,7 @@ class Desk {
     const key = operationKey(read);
     const kept = this.#underWay.get(key) ?? (await this.#operations.recall(key));
     if (kept !== undefined) return answerOf(await kept);
-    // Seen before and not remembered: whether it had an effect is not known here, so it has to be signed anew.
+    // The message was seen before, but its answer is not remembered. Tidemark has to sign and send it again.
     if (!isFirst) return replayed();
     const work = this.#perform(read, handlers, key, context);
     this.#underWay.set(key, work);
@@ -175,14 +175,14 @@ class Desk {
       else if (error instanceof Rejected) answer = { status: 422, body: problemBody('rejected', error.message) };
       else {
         this.#report(error, read.name, source);
-        // Not kept: it is for Tidemark to try again, and then it may go well.
+        // A temporary failure is not remembered, because Tidemark tries again.
         return { status: 500, body: problemBody('internal', 'the backend failed') };
       }
     }
     try {
       await this.#operations.keep(key, answer);
     } catch (error) {
-      // The change has been made, and that is the truth to tell.
+      // The change was made, so the answer is a success although remembering it failed.
       this.#report(error, read.name, source);
     }
     return answer;
@@ -198,7 +198,7 @@ class Desk {
     try {
       onError(error, { name, source });
     } catch {
-      // Whoever cannot be told must not change what Tidemark is told.
+      // An error of `onError` does not change the answer.
     }
   }
 
@@ -238,7 +238,7 @@ function given<T>(objects: T | undefined): T {
 
 function sayOnConsole(error: unknown, { name, source }: { readonly name: CallName; readonly source: string | null }) {
   const call = `${name}${source === null ? '' : ` of ${source}`}`;
-  // Where a wrong secret was noticed tells nobody anything; where a handler failed does.
+  // The stack of a signature error says nothing useful, that of a failed handler does.
   if (error instanceof SignatureError) console.error(`tidemark backend: ${call}: ${error.message}`);
   else console.error(`tidemark backend: ${call} failed`, error);
 }
@@ -252,7 +252,7 @@ function callIn(name: CallName, body: Uint8Array): ReadCall | CallFlaw {
   }
 }
 
-/** An `op_id` names one change and no other. The rest keeps a Tidemark that was reset from meeting its former self. */
+/** The key of a remembered answer: the `op_id`, and fields that differ after a reset of the server. */
 function operationKey({ name, call }: UploadRead): string {
   const { source, user_id, op_id, id }: UploadCall = call;
   return JSON.stringify([name, source, user_id, op_id, id]);

@@ -1,4 +1,4 @@
-/** An answer to an upload, as it is kept and given again. */
+/** The remembered answer to an upload. */
 export interface KeptAnswer {
   readonly status: number;
   /** JSON text. */
@@ -6,19 +6,19 @@ export interface KeptAnswer {
 }
 
 /**
- * Remembers what uploads were answered, by `op_id`, so that a repetition is answered the same without being done again.
- * This is kept after the effect, not together with it: a process that dies in between forgets. A backend with a database
- * keeps the `op_id` in the transaction of the effect itself, and then needs nothing here.
+ * Remembers the answers to uploads by `op_id`, so that a repetition gets the same answer without being executed again. An
+ * answer is remembered after the effect: a process that dies in between forgets it. A backend with a database can store
+ * the `op_id` in the transaction of the effect, and then does not need this.
  */
 export interface OperationMemory {
   recall(key: string): KeptAnswer | undefined | Promise<KeptAnswer | undefined>;
   keep(key: string, answer: KeptAnswer): void | Promise<void>;
 }
 
-/** Answers remembered; beyond it the oldest is forgotten. */
+/** Remembered answers; beyond it the oldest is forgotten. */
 const ANSWERS_MAX = 10_000;
 
-/** The memory of one process. */
+/** Remembers answers in this process. */
 export function inProcessOperations(answersMax: number = ANSWERS_MAX): OperationMemory {
   const kept = new Map<string, KeptAnswer>();
   return {
@@ -32,18 +32,18 @@ export function inProcessOperations(answersMax: number = ANSWERS_MAX): Operation
 }
 
 /**
- * Remembers which signed messages were seen. Behind several processes one memory for all of them is better: what one has
- * seen, the others have then seen too.
+ * Remembers which signed messages were seen. Several processes should share one memory, so that each knows the messages of
+ * the others.
  */
 export interface ReplayMemory {
-  /** False when the key has been seen before. It may be forgotten after `untilMs`, when its time stamp is too old. */
+  /** Returns false when the key was seen before. It can be forgotten after `untilMs`, when its time stamp is too old. */
   firstSeen(key: string, untilMs: number, nowMs: number): boolean | Promise<boolean>;
 }
 
-/** Messages remembered; beyond it the oldest is forgotten. Only messages with a right signature take a place. */
+/** Remembered messages; beyond it the oldest is forgotten. Only messages with a valid signature are remembered. */
 const MESSAGES_MAX = 100_000;
 
-/** The memory of one process. */
+/** Remembers messages in this process. */
 export function inProcessReplays(messagesMax: number = MESSAGES_MAX): ReplayMemory {
   const seen = new Map<string, number>();
   return {
@@ -57,7 +57,7 @@ export function inProcessReplays(messagesMax: number = MESSAGES_MAX): ReplayMemo
   };
 }
 
-/** Messages stand in the order of their arrival, which is nearly that of their time stamps: one late in line waits its turn. */
+/** Messages are in the order of arrival, which is nearly that of their time stamps, so the loop ends at the first valid one. */
 function forgetOld(seen: Map<string, number>, nowMs: number): void {
   for (const [key, untilMs] of seen) {
     if (untilMs >= nowMs) return;

@@ -1,11 +1,11 @@
 import { entriesOf, idText, memberText, type ObjectEntry, type ObjectsGiven } from '../push/objects.ts';
 
-/** Text gathered before it leaves, so that small objects travel together. */
+/** Text collected before it is sent, so that small objects share a chunk. */
 const PIECE_UNITS = 65_536;
 
 /**
- * Objects as a stream of one JSON object without white space, which is what Tidemark compares fastest. The next ones are asked for when the reader has room. When
- * they fail half-way the stream breaks off: the closing bracket is missing, so nobody can take the part for the whole.
+ * Streams objects as one JSON object without white space, which Tidemark compares fastest. Objects are requested when the
+ * reader has room. When the source fails, the stream ends without the closing bracket, so the answer is not complete.
  */
 export function objectsAnswer(given: ObjectsGiven<unknown>, onFailure: (error: unknown) => void): Response {
   const pieces = jsonPieces(entriesOf(given));

@@ -1,6 +1,6 @@
 import { REASON_UNITS_MAX } from './verdicts.ts';
 
-/** Everything but a success, in the same form as Tidemark's own refusals (RFC 9457). */
+/** An answer other than success, in the form of Tidemark's own refusals (RFC 9457). */
 export const PROBLEMS = {
   invalid_request: { status: 400, title: 'The call does not have the required form' },
   signature_missing: { status: 401, title: 'The call is not signed' },

@@ -1,4 +1,4 @@
-/** The bytes of a body, or null when there are more than allowed. */
+/** Returns the bytes of a body, or null when there are more than allowed. */
 export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array | null> {
   if (Number(request.headers.get('content-length') ?? 0) > bytesMax) return null;
   const pieces: Uint8Array[] = [];

@@ -4,7 +4,7 @@ import type { AuthenticateCall, CreateCall, QueryCall, SearchCall, UploadCall } 
 
 export type CallName = 'authenticate' | 'query' | 'create' | 'update' | 'delete' | 'search';
 
-/** A call that has the form it should have; what cannot be is null. */
+/** A valid call. Fields that the call does not have are null. */
 export type ReadCall =
   | { readonly name: 'authenticate'; readonly call: AuthenticateCall }
   | { readonly name: 'query'; readonly call: QueryCall }
@@ -18,12 +18,12 @@ export function isCallName(name: string): name is CallName {
   return CALL_NAMES.has(name);
 }
 
-/** What is wrong with a call, in words that complete "the call …". */
+/** Says what is wrong with a call, as a continuation of "the call …". */
 export class CallFlaw extends Error {
   override readonly name = 'CallFlaw';
 }
 
-/** Fields that are not known are passed over: a newer Tidemark may say more. */
+/** Ignores unknown fields, which a newer Tidemark may send. */
 export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
   const fields = parsed(bytes);
   switch (name) {

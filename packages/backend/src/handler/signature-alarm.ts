@@ -1,6 +1,6 @@
 import type { SignatureProblem } from './verify-signature.ts';
 
-/** Told again about the same problem after this long: whoever reaches the handler must not be able to fill a log. */
+/** The same problem is reported again after this time, so that callers cannot flood the log. */
 const QUIET_MS = 60_000;
 
 const DETAILS = {
@@ -9,7 +9,7 @@ const DETAILS = {
   timestamp_out_of_range: 'the clocks differ too much, or the call is old',
 } as const satisfies Record<SignatureProblem, string>;
 
-/** What each problem means for whoever runs the backend. */
+/** What each problem means for the operator of the backend. */
 const HINTS = {
   signature_missing: 'the call does not come from Tidemark, or a proxy removes headers',
   signature_invalid:
@@ -37,7 +37,7 @@ export function signatureDetail(problem: SignatureProblem): string {
 export class SignatureAlarm {
   readonly #told = new Map<SignatureProblem, { readonly atMs: number; more: number }>();
 
-  /** Null: not this one. */
+  /** Returns null when the call is not reported. */
   report(problem: SignatureProblem, nowMs: number): SignatureError | null {
     const last = this.#told.get(problem);
     if (last !== undefined && nowMs - last.atMs < QUIET_MS) {

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@tidemark/protocol';
 import type { Attributes, ObjectsGiven } from '../push/objects.ts';
 
-/** In the words of the wire, so that what the documentation says is what the code sees. */
+/** Field names are those of the protocol, as in the documentation. */
 export interface AuthenticateCall {
   readonly login: string;
   readonly password: string;
@@ -9,7 +9,7 @@ export interface AuthenticateCall {
 
 export interface QueryCall {
   readonly source: string;
-  /** For whom; null when the data is shared. */
+  /** The user; null when the data is shared. */
   readonly user_id: string | null;
   /** `app` when the data is shared by all users, `user` when it is this user's; null when Tidemark does not say. */
   readonly partition: string | null;
@@ -17,27 +17,27 @@ export interface QueryCall {
 
 export interface SearchCall {
   readonly source: string;
-  /** Who asks, also when the data is shared. */
+  /** The user who asks, also when the data is shared. */
   readonly user_id: string;
-  /** What the device asked for; its form is between the app and the backend. */
+  /** The parameters of the device. App and backend define their form. */
   readonly params: JsonValue;
 }
 
 export interface UploadCall {
   readonly source: string;
-  /** Who made the change, also when the data is shared. */
+  /** The user who made the change, also when the data is shared. */
   readonly user_id: string;
-  /** Names this one change, the same at every attempt. Keep it with the effect, and the effect happens once. */
+  /** The id of the change, the same for every attempt. Store it with the effect, so that the effect happens once. */
   readonly op_id: string;
   readonly id: string;
 }
 
-/** `id` is what the device calls the object until it knows the backend's id. */
+/** `id` is the temporary id of the device, until it knows the backend's id. */
 export interface CreateCall<A = Attributes> extends UploadCall {
   readonly attributes: A;
 }
 
-/** Only the attributes that changed; null stands for itself, it does not remove. */
+/** Holds only the attributes that changed. The value null is stored, it does not remove the attribute. */
 export interface UpdateCall<A = Attributes> extends UploadCall {
   readonly attributes: Partial<A>;
 }
@@ -45,35 +45,35 @@ export interface UpdateCall<A = Attributes> extends UploadCall {
 export type DeleteCall = UploadCall;
 
 export interface CallContext {
-  /** Ends when Tidemark no longer waits for the answer, where the runtime tells. */
+  /** Aborted when Tidemark no longer waits for the answer, if the runtime supports it. */
   readonly signal: AbortSignal;
-  /** Of this attempt, for logs. */
+  /** The id of this attempt, for logs. */
   readonly webhookId: string;
 }
 
 type Answer<T> = T | Promise<T>;
 
 /**
- * What a backend can do with one source; what is left out it cannot do. The attributes that arrive were made on a device:
- * their type is a wish, so check what matters.
+ * The handlers of one source. A call without a handler is not supported. Attributes come from devices and are not checked
+ * against their type.
  */
 export interface SourceHandlers<A = Attributes> {
-  /** All objects of the user or, of a shared source, all objects. Large answers are best given one by one. */
+  /** Returns all objects of the user, or all objects of a shared source. Large answers are best returned as an iterable. */
   query?(call: QueryCall, context: CallContext): Answer<ObjectsGiven<A>>;
-  /** Answers the backend's id for the object, which may be the one given. */
+  /** Returns the backend's id for the object, which may be the given one. */
   create?(call: CreateCall<A>, context: CallContext): Answer<{ readonly id: string | number }>;
   update?(call: UpdateCall<A>, context: CallContext): Answer<void>;
   delete?(call: DeleteCall, context: CallContext): Answer<void>;
   search?(call: SearchCall, context: CallContext): Answer<ObjectsGiven<A>>;
 }
 
-/** Null: login or password is wrong. Without `user_id` the user is called as they logged in. */
+/** Null: login or password is wrong. Without `user_id`, the login is the id of the user. */
 export type Authenticate = (
   call: AuthenticateCall,
   context: CallContext,
 ) => Answer<{ readonly user_id?: string | undefined } | null>;
 
-/** Handlers whose attributes have a type of their own: `sourceHandlers<WorkOrder>({ … })`. */
+/** Declares handlers with a type for their attributes: `sourceHandlers<WorkOrder>({ … })`. */
 export function sourceHandlers<A extends object>(handlers: SourceHandlers<A>): SourceHandlers {
   return handlers as unknown as SourceHandlers;
 }

@@ -6,10 +6,10 @@ export type Attributes = { readonly [attribute: string]: JsonValue };
 /** Object id → attributes: the hash of hashes of the API. */
 export type Objects = { readonly [id: string]: Attributes };
 
-/** One object. A whole number is taken for its decimal digits, since that is how most databases give ids. */
+/** One object. A whole number as id is converted to text, because many databases have numeric ids. */
 export type ObjectEntry<A = Attributes> = readonly [id: string | number, attributes: A];
 
-/** Objects in any form: all at once, or one by one as they are read from somewhere. */
+/** Objects in any form: as one object, or as an iterable of entries. */
 export type ObjectsGiven<A = Attributes> =
   | { readonly [id: string]: A }
   | Iterable<ObjectEntry<A>>
@@ -17,39 +17,39 @@ export type ObjectsGiven<A = Attributes> =
 
 export type IdsGiven = Iterable<string | number> | AsyncIterable<string | number>;
 
-/** The objects one by one, whatever form they were given in. */
+/** Returns the objects as entries, whatever their form. */
 export function entriesOf<A>(given: ObjectsGiven<A>): Iterable<ObjectEntry<A>> | AsyncIterable<ObjectEntry<A>> {
   return isIterable(given) ? given : Object.entries(given);
 }
 
 function isIterable<A>(given: ObjectsGiven<A>): given is Iterable<ObjectEntry<A>> | AsyncIterable<ObjectEntry<A>> {
-  // An object may well be called by a name, but never by a symbol.
+  // Ids are strings, so a symbol is never an id.
   return Symbol.asyncIterator in given || Symbol.iterator in given;
 }
 
-/** An id as the wire has it, or null when it is none. */
+/** Returns an id as text, or null when it is not valid. */
 export function idText(id: unknown): string | null {
   if (typeof id === 'string') return id === '' ? null : id;
   return Number.isSafeInteger(id) ? String(id) : null;
 }
 
 /**
- * One object as a member of a JSON object. JSON has no word for numbers that are not finite: written as null they would
- * silently become something else, so they are refused.
+ * Returns one object as a member of a JSON object. Numbers that are not finite are refused, because JSON would turn them
+ * into null.
  */
 export function memberText(id: string, attributes: unknown): string {
   if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) {
     throw new TypeError(`the object ${JSON.stringify(id)} has no attributes`);
   }
   const text = JSON.stringify(attributes);
-  // Hardly any text contains a null, so hardly any object is looked at twice.
-  if (text.includes('null') && hasUnsayable(attributes)) {
+  // Only objects whose text contains a null have to be checked.
+  if (text.includes('null') && hasInfiniteNumber(attributes)) {
     throw new TypeError(`the object ${JSON.stringify(id)} has a number that is not finite`);
   }
   return `${JSON.stringify(id)}:${text}`;
 }
 
-function hasUnsayable(value: unknown): boolean {
+function hasInfiniteNumber(value: unknown): boolean {
   if (typeof value === 'number') return !Number.isFinite(value);
-  return typeof value === 'object' && value !== null && Object.values(value).some(hasUnsayable);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasInfiniteNumber);
 }

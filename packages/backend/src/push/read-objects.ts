@@ -3,7 +3,7 @@ import { TidemarkError } from '../client/tidemark-error.ts';
 import type { Attributes, ObjectEntry } from './objects.ts';
 
 /** One element of the input, such as an object with its attributes. A call cannot hold a larger one. */
-export const ELEMENT_UNITS_MAX = 10_000_000;
+const ELEMENT_UNITS_MAX = 10_000_000;
 
 /**
  * Reads the objects of a JSON text of the form `{"<id>": {"<attribute>": <value>}}` while it arrives. It holds no more
@@ -67,7 +67,7 @@ function invalid(problem: SplitProblem, opening: '{' | '[', place: number): Tide
 }
 
 /** Parses a part of the input. The message of the parser is left out, because it repeats parts of the data. */
-export function parsedInput(text: string, place: string): unknown {
+function parsedInput(text: string, place: string): unknown {
   try {
     return parseJson(text);
   } catch {
@@ -75,7 +75,7 @@ export function parsedInput(text: string, place: string): unknown {
   }
 }
 
-export function objectEntry(entry: unknown, place: string): ObjectEntry {
+function objectEntry(entry: unknown, place: string): ObjectEntry {
   const [id, attributes] = Array.isArray(entry) ? (entry as unknown[]) : [];
   if (typeof id !== 'string') throw new TidemarkError('invalid_input', `${place} has no id`);
   if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) {
@@ -85,8 +85,8 @@ export function objectEntry(entry: unknown, place: string): ObjectEntry {
 }
 
 /**
- * The objects of lines of JSON, each `{"id": "7", "attributes": {…}}` or `["7", {…}]`, read as they arrive. Empty lines
- * are passed over.
+ * Reads objects from lines of JSON, each `{"id": "7", "attributes": {…}}` or `["7", {…}]`, while they arrive. Empty lines
+ * are ignored.
  */
 export async function* objectsFromNdjson(source: ByteSource): AsyncGenerator<ObjectEntry, void> {
   let count = 0;
@@ -119,14 +119,14 @@ async function* lines(source: ByteSource): AsyncGenerator<string, void> {
   yield begun;
 }
 
-/** Bytes or text from a file, a response, a process: whatever can be gone through piece by piece. */
+/** Bytes or text in chunks, for example of a file or a response. */
 export type ByteSource =
   | AsyncIterable<Uint8Array | string>
   | Iterable<Uint8Array | string>
   | ReadableStream<Uint8Array>;
 
-/** The text of some bytes, piece by piece. */
-export async function* decodeText(source: ByteSource): AsyncGenerator<string, void> {
+/** Decodes chunks of bytes to text. */
+async function* decodeText(source: ByteSource): AsyncGenerator<string, void> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {
     for await (const piece of source) {

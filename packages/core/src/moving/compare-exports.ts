@@ -109,7 +109,7 @@ class Cursor {
 }
 
 /** Returns the fields that must be equal on both sides. */
-export function pieceContent(piece: Piece): Readonly<Record<string, unknown>> {
+function pieceContent(piece: Piece): Readonly<Record<string, unknown>> {
   switch (piece.what) {
     case 'entry':
       return { value: piece.value, version: piece.version };

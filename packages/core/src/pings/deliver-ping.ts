@@ -142,7 +142,7 @@ function targetIn(entry: Entry | null, { client, user, createdAtMs }: PingPayloa
 }
 
 /** Removes an address that no longer works from its device, unless the device has registered a new one. */
-export async function forgetDevicePin(store: Store, client: string, pin: string): Promise<void> {
+async function forgetDevicePin(store: Store, client: string, pin: string): Promise<void> {
   await retryOnConflict(async () => {
     const entry = await store.readEntry(refs.client(client));
     const record = entry === null ? null : readClientRecord(entry.value);

@@ -186,15 +186,15 @@ export interface License {
 }
 
 /** The stored part of the licence. */
-export interface LicenseRecord {
+interface LicenseRecord {
   readonly licensee: string | null;
   readonly issuedAtMs: number;
 }
 
-export function readLicenseRecord(text: string): LicenseRecord {
+function readLicenseRecord(text: string): LicenseRecord {
   return parseJson(text) as LicenseRecord;
 }
 
-export function writeLicenseRecord(record: LicenseRecord): string {
+function writeLicenseRecord(record: LicenseRecord): string {
   return JSON.stringify(record);
 }

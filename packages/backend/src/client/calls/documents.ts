@@ -5,18 +5,18 @@ import { path } from '../path.ts';
 import type { Repetition } from '../retry-policy.ts';
 import type { CallOptions, Transport } from '../transport.ts';
 
-/** Whose documents: the server's own, those of a user or a device in a source, or those all users of a source share. */
+/** The owner of documents: the server, a user or a device in a source, or all users of a source. */
 export type DocumentOwner =
   | 'server'
   | { readonly source: string; readonly user: string }
   | { readonly source: string; readonly client: string }
   | { readonly source: string; readonly shared: true };
 
-/** Documents of a source have names that can be listed; those of the server are known by whoever wrote them. */
+/** Scopes whose documents can be listed: all except that of the server. */
 export type SourceDocumentOwner = Exclude<DocumentOwner, 'server'>;
 
 export interface WriteOptions extends CallOptions {
-  /** Adds to what is there instead of replacing it: a text is appended, objects are merged. */
+  /** True: a text is appended and objects are merged, instead of replacing the document. */
   readonly append?: boolean;
 }
 
@@ -36,7 +36,7 @@ export class DocumentCalls {
     return this.#api.get(documentPath(owner, doc), options);
   }
 
-  /** The objects of a document one by one, however many there are. */
+  /** Iterates over the objects of a document. */
   async *readObjects(owner: DocumentOwner, doc: string, options?: CallOptions): AsyncGenerator<ObjectEntry, void> {
     const request = { method: 'GET', path: documentPath(owner, doc), repetition: 'harmless' } as const;
     yield* objectsFromJson(await this.#api.stream(request, options));
@@ -48,7 +48,7 @@ export class DocumentCalls {
     data: Objects | string,
     { append = false, ...options }: WriteOptions = {},
   ): Promise<DocumentReport> {
-    // A text appended twice is there twice; everything else ends the same.
+    // Appending a text is the only write that is not idempotent.
     const repetition: Repetition = append && typeof data === 'string' ? 'harmful' : 'harmless';
     return this.#api.post(documentPath(owner, doc), { data, append }, repetition, options);
   }

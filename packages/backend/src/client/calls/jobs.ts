@@ -4,11 +4,11 @@ import { path } from '../path.ts';
 import type { CallOptions, Transport } from '../transport.ts';
 
 export interface InspectOptions extends PageOptions {
-  /** Dead ones when left out. */
+  /** Absent: dead jobs. */
   readonly state?: JobState;
 }
 
-/** Work that waits in queues, and what became of it. */
+/** Jobs in queues, and dead jobs. */
 export class JobCalls {
   readonly #api: Transport;
 
@@ -25,7 +25,7 @@ export class JobCalls {
     return this.#api.get(path`/rc/v1/jobs/${queue}`, options);
   }
 
-  /** One page; `next` is what the following one comes `after`. */
+  /** Returns one page; `next` is the `after` of the following page. */
   inspect(queue: string, { state, ...page }: InspectOptions = {}): Promise<JobPage> {
     return this.#api.get(path`/rc/v1/jobs/${queue}/jobs`, page, { ...pageQuery(page), state });
   }
@@ -39,7 +39,7 @@ export class JobCalls {
     return this.#api.post(path`/rc/v1/jobs/${queue}/jobs/${jobId}/retry`, {}, 'harmful', options);
   }
 
-  /** What it was to do will not be done. */
+  /** Deletes a job without running it. */
   remove(queue: string, jobId: string, options?: CallOptions): Promise<JobRemoved> {
     return this.#api.delete(path`/rc/v1/jobs/${queue}/jobs/${jobId}`, options);
   }

@@ -3,7 +3,7 @@ import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
 import { path } from '../path.ts';
 import type { CallOptions, Transport } from '../transport.ts';
 
-/** What became of pings. They are sent by `users.ping`. */
+/** Results of pings. `users.ping` sends them. */
 export class PingCalls {
   readonly #api: Transport;
 

@@ -4,20 +4,20 @@ import type { CallOptions, Transport } from '../transport.ts';
 
 export type SourceDeclaration = Pick<SourceAttributes, 'name'> & Partial<SourceAttributes>;
 
-/** Name and partition type stay as they were declared. */
+/** The attributes of a source that can change. */
 export type SourceChanges = Partial<Omit<SourceAttributes, 'name' | 'partition_type'>>;
 
 export interface SourceUpdateOptions extends CallOptions {
-  /** Who wanted it, for the audit trail. */
+  /** The author of the change, for the audit trail. */
   readonly userName?: string;
 }
 
 export interface RefreshOptions extends CallOptions {
-  /** Due in this many seconds; left out: at the next sync. */
+  /** Seconds until the refresh is due. Absent: at the next sync. */
   readonly refreshTimeS?: number;
 }
 
-/** Sources, and when they are due. */
+/** Sources and their refresh times. */
 export class SourceCalls {
   readonly #api: Transport;
 
@@ -46,12 +46,12 @@ export class SourceCalls {
     return this.#api.put(path`/rc/v1/sources/${source}`, body, options);
   }
 
-  /** With all its data. */
+  /** Deletes the source with all its data. */
   drop(source: string, options?: CallOptions): Promise<Deleted> {
     return this.#api.delete(path`/rc/v1/sources/${source}`, options);
   }
 
-  /** Says when Tidemark should ask the backend again for a user's data; for shared data any user will do. */
+  /** Sets when Tidemark asks the backend again for a user's data. For shared data, any user can be given. */
   refresh(source: string, user: string, { refreshTimeS, ...options }: RefreshOptions = {}): Promise<RefreshDue> {
     const body = refreshTimeS === undefined ? {} : { refresh_time: refreshTimeS };
     const where = path`/rc/v1/read_state/users/${user}/sources/${source}`;

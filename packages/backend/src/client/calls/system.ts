@@ -39,7 +39,7 @@ export class SystemCalls {
     return this.#api.get('/rc/v1/system/license', options);
   }
 
-  /** Empties the server: all users, devices and data. Needs the scope `admin:reset`. */
+  /** Deletes all users, devices and data. Needs the scope `admin:reset`. */
   reset(options?: CallOptions): Promise<ResetReport> {
     return this.#api.post('/rc/v1/system/reset', {}, 'harmful', options);
   }
@@ -48,26 +48,26 @@ export class SystemCalls {
     return this.#api.get('/rc/v1/system/appserver', options);
   }
 
-  /** Where Tidemark finds the backend; null takes it away. */
+  /** Sets the URL of the backend; null removes it. */
   setAppserver(adapterUrl: string | null, options?: CallOptions): Promise<Appserver> {
     return this.#api.post('/rc/v1/system/appserver', { adapter_url: adapterUrl }, 'harmless', options);
   }
 
   /**
-   * Has Tidemark call the backend: whether it answers, trusts the signature and checks logins, and what each source
-   * answers. `user`: whose data is asked for, where sources have data of users; the caller when left out.
+   * Makes Tidemark call the backend and check its answers, the signature, logins and each source. `user` is the user whose
+   * data is requested; absent: the caller.
    */
   checkAppserver({ user, ...options }: CallOptions & { readonly user?: string } = {}): Promise<AppserverChecks> {
     const body = user === undefined ? {} : { user_id: user };
     return this.#api.post('/rc/v1/system/appserver/check', body, 'harmless', options);
   }
 
-  /** What calls to the backend are signed with; null when it stands in the server's configuration. */
+  /** Returns the secret that signs calls to the backend; null when it is set in the server's configuration. */
   backendSecret(options?: CallOptions): Promise<BackendSecret> {
     return this.#api.get('/rc/v1/system/backend_secret', options);
   }
 
-  /** What browsers need as `applicationServerKey` to be pinged. */
+  /** Returns the `applicationServerKey` for push subscriptions of browsers. */
   webPushKey(options?: CallOptions): Promise<WebPushKey> {
     return this.#api.get('/rc/v1/system/web_push_key', options);
   }
@@ -83,7 +83,7 @@ export class SystemCalls {
   }
 }
 
-/** Who did what, newest first. */
+/** The audit trail, newest first. */
 export class AuditCalls {
   readonly #api: Transport;
 

@@ -6,9 +6,9 @@ import type { CallOptions, Transport } from '../transport.ts';
 export interface TokenRequest {
   readonly name: string;
   readonly scopes: readonly ('admin' | 'admin:reset' | 'read' | 'push' | 'device')[];
-  /** A moment such as `2030-01-31T12:00:00Z`; null or left out: it does not end by itself. */
+  /** A time such as `2030-01-31T12:00:00Z`. Null or absent: the token does not expire. */
   readonly expires_at?: string | null;
-  /** Whose token it is; left out: the caller's. */
+  /** The user of the token. Absent: the caller. */
   readonly user?: string;
 }
 
@@ -32,7 +32,7 @@ export class TokenCalls {
     );
   }
 
-  /** The answer is the only place where the token itself stands. */
+  /** Only this answer holds the token itself. */
   create(request: TokenRequest, options?: CallOptions): Promise<NewToken> {
     return this.#api.post('/rc/v1/tokens', request, 'harmful', options);
   }

@@ -14,7 +14,7 @@ export type UserChanges = { readonly [attribute: string]: JsonValue };
 /** A push message for all devices of some users. */
 export interface Ping {
   readonly user_id: string | readonly string[];
-  /** What the devices should sync when they get it. */
+  /** The sources that the devices should sync. */
   readonly sources?: string | readonly string[];
   readonly message?: string;
   readonly badge?: number | string;
@@ -54,8 +54,8 @@ export class UserCalls {
   }
 
   /**
-   * Sets the attributes given; `password` among them sets the password and ends all tokens of the user, except the named
-   * ones of an administrator. Those are in `kept_tokens` of the answer, and `revokeTokens` ends them, too.
+   * Sets the given attributes. `password` sets the password and revokes all tokens of the user, except the named tokens of
+   * an administrator, which `kept_tokens` of the answer lists. `revokeTokens` revokes those, too.
    */
   update(
     login: string,
@@ -66,7 +66,7 @@ export class UserCalls {
     return this.#api.put(path`/rc/v1/users/${login}`, body, options);
   }
 
-  /** With all devices, documents and tokens. */
+  /** Deletes the user with all devices, documents and tokens. */
   delete(login: string, options?: CallOptions): Promise<Deleted> {
     return this.#api.delete(path`/rc/v1/users/${login}`, options);
   }
@@ -85,7 +85,7 @@ export class UserCalls {
   }
 }
 
-/** Devices. Those of a user are listed and deleted with the user. */
+/** Devices. `Users` lists and deletes the devices of a user. */
 export class ClientCalls {
   readonly #api: Transport;
 

@@ -11,7 +11,6 @@ import {
 } from '../../outbound/checked-lookup.ts';
 import { CircuitBreaker, type CircuitBreakerParts } from '../../outbound/circuit-breaker.ts';
 
-
 import { collapseKey } from './collapse-key.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
 import { type FittedMessage, fitMessage } from './fit-message.ts';
