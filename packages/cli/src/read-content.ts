@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseJson } from '@tidemark/protocol';
+import { errorMessage, parseJson } from '@tidemark/protocol';
 import type { Cli } from './cli.ts';
 import { usageFailure } from './cli-failure.ts';
 
@@ -29,6 +29,6 @@ export async function readJsonText(cli: Cli, file: string | undefined): Promise<
     return text.replace(/^\uFEFF/, '').trim();
   } catch (error) {
     const what = file === undefined || file === STDIN ? 'the standard input' : file;
-    throw usageFailure(`${what} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw usageFailure(`${what} is not JSON: ${errorMessage(error)}`);
   }
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@tidemark/protocol';
 /** Codes of errors that the SDK creates itself. Refusals of the server keep their own code, see docs/errors.md. */
 export type ClientErrorCode =
   | 'offline'
@@ -41,5 +42,5 @@ export function clientError(code: ClientErrorCode, detail: string, cause?: unkno
 /** Turns any error into a `ClientError`, for callers that need a code and a message. */
 export function asClientError(error: unknown, code: ClientErrorCode): ClientError {
   if (error instanceof ClientError) return error;
-  return clientError(code, error instanceof Error ? error.message : String(error), error);
+  return clientError(code, errorMessage(error), error);
 }

@@ -1,4 +1,5 @@
 import type { Bus, BusListener, Clock, Jobs, Log, MovableStore, Store } from '@tidemark/core';
+import { errorMessage } from '@tidemark/protocol';
 import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
 import type { ValkeyOptions, ValkeyStore } from '@tidemark/store-valkey';
 import type { Config } from './config/config.ts';
@@ -41,7 +42,7 @@ export async function openBus(config: Config, log: Log, listener: BusListener): 
       ? await openEmbeddedBus({ folder: config.dataFolder }, listener)
       : await (await valkeyEngine()).openValkeyBus(valkeyAccess(config), listener);
   } catch (error) {
-    log.warn('servers_not_joined', { reason: error instanceof Error ? error.message : String(error) });
+    log.warn('servers_not_joined', { reason: errorMessage(error) });
     return null;
   }
 }

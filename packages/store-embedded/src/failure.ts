@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { errorMessage } from '@tidemark/protocol';
 
 /** Why a task could not be applied, in a form that can be sent between threads. */
 export interface Failure {
@@ -11,7 +12,7 @@ export interface Failure {
 const FREE_BYTES_LOW = 16 * 2 ** 20;
 
 export function failureOf(error: unknown, freeBytes: () => number): Failure {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   if (/MDB_MAP_FULL|No space left|Disk quota|File too large/i.test(message)) return { kind: 'full', message };
   // LMDB reports a write that was cut short as an input/output error. On a full disk that means: no space left.
   if (/Input\/output error/i.test(message) && freeBytes() < FREE_BYTES_LOW) return { kind: 'full', message };

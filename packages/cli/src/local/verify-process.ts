@@ -1,4 +1,5 @@
 import { inspectRecord } from '@tidemark/core/verify';
+import { errorMessage } from '@tidemark/protocol';
 import type { Config } from '@tidemark/server/config/config';
 import { openStore } from '@tidemark/server/open-engines';
 import { permissionFailure } from '../permission-failure.ts';
@@ -27,7 +28,7 @@ if (store !== null) {
 }
 
 function tellUnreadable(error: unknown): void {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   const detail = `the file cannot be read to its end: ${reason}; restore a backup`;
   say({ finding: { partition: null, problem: 'unreadable', detail } });
   say({ isDone: true });

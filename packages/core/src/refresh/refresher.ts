@@ -1,4 +1,5 @@
 import {
+  errorMessage,
   type PartialError,
   parseJson,
   REFRESH_ATTEMPTS_MAX,
@@ -162,7 +163,7 @@ export class Refresher {
     // After the wait has expired, no caller may be left to handle the error.
     done.catch((error: unknown) => {
       if (pullWait.isExpired)
-        this.#ports.log.warn('refresh_failed', { ...queryOf(partition), reason: reasonOf(error) });
+        this.#ports.log.warn('refresh_failed', { ...queryOf(partition), reason: errorMessage(error) });
     });
     const shared = { done, pullWait };
     this.#running.set(key, shared);
@@ -205,7 +206,7 @@ export class Refresher {
       await jobs.enqueue(queue, { kind: REFRESH_KIND, payload, attemptsMax: REFRESH_ATTEMPTS_MAX });
       return state.trouble;
     } catch (error) {
-      log.warn('refresh_not_queued', { source: target.partition.source, queue, reason: reasonOf(error) });
+      log.warn('refresh_not_queued', { source: target.partition.source, queue, reason: errorMessage(error) });
       await this.#leases.queued(target, await this.#leases.status(target), 0);
       return refreshFailureOf(error).trouble;
     }
@@ -279,7 +280,7 @@ export class Refresher {
     const { trouble, retryAfterMs } = refreshFailureOf(error);
     const query = queryOf(lease.target.partition);
     const level = error instanceof LoggedFailure ? 'debug' : 'warn';
-    this.#ports.log[level]('refresh_failed', { ...query, code: trouble.code, reason: reasonOf(error) });
+    this.#ports.log[level]('refresh_failed', { ...query, code: trouble.code, reason: errorMessage(error) });
     const state = await this.#leases.fail(lease, trouble, retryAfterMs);
     await this.#writeErrors(lease, state);
     return trouble;
@@ -289,7 +290,7 @@ export class Refresher {
     try {
       await writeErrors(this.#ports.store, target, state);
     } catch (error) {
-      this.#ports.log.warn('errors_not_noted', { source: target.partition.source, reason: reasonOf(error) });
+      this.#ports.log.warn('errors_not_noted', { source: target.partition.source, reason: errorMessage(error) });
     }
   }
 }
@@ -304,8 +305,4 @@ function ignoreGone(error: unknown): null {
 function queryOf({ source, user }: PartitionKey): QueryCall {
   const partition = customNameOf(user);
   return partition === null ? { source, user } : { source, user: null, partition };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

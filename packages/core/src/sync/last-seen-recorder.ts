@@ -1,3 +1,4 @@
+import { errorMessage } from '@tidemark/protocol';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import type { BuiltPage } from '../pages/build-page.ts';
@@ -46,7 +47,7 @@ export class LastSeenRecorder {
   }
 
   readonly #onFailed = (error: unknown): void => {
-    this.#parts.log.warn('tidemark_not_noted', { reason: error instanceof Error ? error.message : String(error) });
+    this.#parts.log.warn('tidemark_not_noted', { reason: errorMessage(error) });
   };
 }
 

@@ -1,4 +1,4 @@
-import { type JsonValue, type PartialError, parseJson, Refusal } from '@tidemark/protocol';
+import { errorMessage, type JsonValue, type PartialError, parseJson, Refusal } from '@tidemark/protocol';
 import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
 import { type Adapter, AdapterRefusal, LoggedFailure, type UploadCall } from '../ports/adapter.ts';
@@ -59,7 +59,7 @@ function verdictOf(error: unknown): BackendVerdict {
     return { kind: error.kind, error: { code, detail: error.message } };
   }
   const isRefusal = error instanceof Refusal;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   return {
     kind: 'trouble',
     error: {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, parse } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { nameProblem } from '@tidemark/protocol';
+import { errorMessage, nameProblem } from '@tidemark/protocol';
 import { Check } from 'typebox/schema';
 import { SourceSetting } from '../config/source-settings.ts';
 import type { SourceDefinition } from './define-source.ts';
@@ -69,7 +69,7 @@ async function importFile(file: string, isReload: boolean): Promise<unknown> {
     const text = await readFile(file, 'utf8');
     return await jiti.evalModule(text, { filename: file, async: true, forceTranspile: true });
   } catch (error) {
-    throw new BadSource(`${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new BadSource(`${file}: ${errorMessage(error)}`, { cause: error });
   }
 }
 

@@ -6,7 +6,7 @@ import {
   type ObjectsAnswer,
   type PersonalCall,
 } from '@tidemark/core';
-import { type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
+import { errorMessage, type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
 import type { Attributes } from './define-source.ts';
 import type { LoadedSource } from './load-sources.ts';
@@ -76,7 +76,7 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
 function failureOf(error: unknown, log: Log, where: { readonly source: string; readonly call: Operation }): unknown {
   if (error instanceof AdapterRefusal) return error;
   const isTimeout = error instanceof Refusal;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   const stack = error instanceof Error && !isTimeout ? (error.stack ?? null) : null;
   log.error('source_module_failed', { ...where, reason, stack });
   return new LoggedFailure(isTimeout ? error : new Refusal('backend_error', 'the adapter of the source failed'));

@@ -1,4 +1,5 @@
 import { LoggedFailure, type SourceView, type Tidemark } from '@tidemark/core';
+import { errorMessage } from '@tidemark/protocol';
 import type { AppserverCheck, AppserverChecks } from '@tidemark/protocol/admin-schemas';
 import { BACKEND_CHECK_SOURCES_MAX } from '../limits.ts';
 import { SignatureRefused } from './answer-refusal.ts';
@@ -54,7 +55,7 @@ async function checkLogins({ backend }: CheckBackendParts, url: string): Promise
     if (isSignatureRefused(error)) return [reachable, { name: 'signature', status: 'failed', detail: WRONG_SECRET }];
     const isGone = error instanceof LoggedFailure && GONE.has(error.code);
     if (isGone) return [{ name: 'reachable', status: 'failed', detail: `${url}: ${error.message}` }];
-    return [reachable, { name, status: 'failed', detail: `authenticate: ${messageOf(error)}` }];
+    return [reachable, { name, status: 'failed', detail: `authenticate: ${errorMessage(error)}` }];
   }
 }
 
@@ -93,7 +94,7 @@ async function checkSource(parts: CheckBackendParts, source: SourceView): Promis
     const count = await parts.tidemark.checkAnswer(answer);
     return { name, status: 'ok', detail: `query${whose} returned ${count} objects` };
   } catch (error) {
-    return { name, status: 'failed', detail: `query${whose}: ${messageOf(error)}` };
+    return { name, status: 'failed', detail: `query${whose}: ${errorMessage(error)}` };
   }
 }
 
@@ -110,10 +111,6 @@ async function readAll(answer: Awaited<ReturnType<HttpBackend['query']>>): Promi
 
 function isSignatureRefused(error: unknown): boolean {
   return error instanceof LoggedFailure && error.cause instanceof SignatureRefused;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function randomName(): string {

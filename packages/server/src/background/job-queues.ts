@@ -7,6 +7,7 @@ import {
   UPLOAD_KIND,
   UPLOAD_QUEUE,
 } from '@tidemark/core';
+import { errorMessage } from '@tidemark/protocol';
 import type { QueueConfig } from '../config/config.ts';
 import { JobRunner } from '../jobs/job-runner.ts';
 
@@ -47,7 +48,7 @@ export class JobQueues {
   discover(): void {
     if (this.#timer === null) return;
     this.#serveNamedQueues().catch((error: unknown) =>
-      this.#parts.log.warn('queues_not_looked_up', { reason: error instanceof Error ? error.message : String(error) }),
+      this.#parts.log.warn('queues_not_looked_up', { reason: errorMessage(error) }),
     );
   }
 

@@ -7,7 +7,7 @@ import {
   ServerLease,
   type Tidemark,
 } from '@tidemark/core';
-import { Refusal } from '@tidemark/protocol';
+import { errorMessage, Refusal } from '@tidemark/protocol';
 import { steadyClock } from '../primitives/clocks.ts';
 import { type GaugesParts, recordGauges } from '../telemetry/gauges.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -86,7 +86,7 @@ export class Maintenance {
     } catch (error) {
       this.#parts.log.warn('maintenance_failed', {
         task,
-        reason: error instanceof Error ? error.message : String(error),
+        reason: errorMessage(error),
       });
     }
   }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { type Clock, type Committed, elapsedMs, type Log, type PartitionKey, type Tidemark } from '@tidemark/core';
-import { Refusal, type SyncEvents } from '@tidemark/protocol';
+import { errorMessage, Refusal, type SyncEvents } from '@tidemark/protocol';
 import { Connection, eventBytes, HEARTBEAT, type Listener } from './connection.ts';
 
 export interface EventHubParts {
@@ -134,7 +134,7 @@ export class EventHub implements LiveDevices {
         for (const connection of this.#takeToCheck()) await this.#endIfInvalid(connection);
       }
     } catch (error) {
-      this.#parts.log.warn('recheck_failed', { reason: error instanceof Error ? error.message : String(error) });
+      this.#parts.log.warn('recheck_failed', { reason: errorMessage(error) });
     } finally {
       this.#isChecking = false;
     }
@@ -192,7 +192,7 @@ export class EventHub implements LiveDevices {
       for (const connection of turn) await this.#sendHeartbeat(connection);
     } catch (error) {
       // The next heartbeat tries again.
-      this.#parts.log.warn('heartbeat_failed', { reason: error instanceof Error ? error.message : String(error) });
+      this.#parts.log.warn('heartbeat_failed', { reason: errorMessage(error) });
     } finally {
       this.#isTicking = false;
     }

@@ -1,5 +1,5 @@
 import { type Clock, JobFailure, type Jobs, type LeasedJob, type Log } from '@tidemark/core';
-import { JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
+import { errorMessage, JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
 import { type BackOff, backOffMs } from './back-off.ts';
 import type { InterruptReason, JobEnd, JobRun } from './job-run.ts';
 
@@ -112,7 +112,7 @@ export class JobSettler {
 
   async #fail(job: LeasedJob, failure: unknown): Promise<JobOutcome> {
     const { jobs, clock, backOff, dice } = this.#parts;
-    const reason = reasonOf(failure);
+    const reason = errorMessage(failure);
     const isFinal = failure instanceof JobFailure && failure.isFinal;
     // A logged failure is not logged again, unless the job is given up.
     if (isFinal || !(failure instanceof JobFailure && failure.isLogged)) this.warn('job_failed', job, failure);
@@ -127,15 +127,11 @@ export class JobSettler {
 
   /** Never logs the payload, which is data of users. */
   warn(event: string, { id, queue, kind, attempt }: LeasedJob, error: unknown): void {
-    this.#parts.log.warn(event, { job: id, queue, kind, attempt, reason: reasonOf(error) });
+    this.#parts.log.warn(event, { job: id, queue, kind, attempt, reason: errorMessage(error) });
   }
 }
 
 function outcomeOf(counted: readonly boolean[] | null, index: number): JobOutcome {
   if (counted === null) return 'unsettled';
   return counted[index] === true ? 'done' : 'lease_lost';
-}
-
-function reasonOf(failure: unknown): string {
-  return failure instanceof Error ? failure.message : String(failure);
 }

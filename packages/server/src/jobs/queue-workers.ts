@@ -1,5 +1,5 @@
 import type { Clock, JobHandler, Jobs, LeasedJob, Log } from '@tidemark/core';
-import { JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
+import { errorMessage, JOBS_LEASED_PER_CALL_MAX } from '@tidemark/protocol';
 import type { BackOff } from './back-off.ts';
 import { type JobEnd, JobRun } from './job-run.ts';
 import { type JobReport, JobSettler, type SettledRun } from './job-settler.ts';
@@ -122,7 +122,7 @@ export class QueueWorkers {
     try {
       return await jobs.leaseMany(queue, leaseMs, jobsMax);
     } catch (error) {
-      log.warn('jobs_not_leased', { queue, reason: error instanceof Error ? error.message : String(error) });
+      log.warn('jobs_not_leased', { queue, reason: errorMessage(error) });
       return null;
     }
   }

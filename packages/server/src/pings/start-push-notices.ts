@@ -11,6 +11,7 @@ import {
   PushNotices,
   type Tidemark,
 } from '@tidemark/core';
+import { errorMessage } from '@tidemark/protocol';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
 
 export interface PushNoticesParts {
@@ -85,7 +86,7 @@ async function announceAll(
     try {
       if ((await tell(parts, partition, everyMs)) === 'wait') later.push(partition);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       parts.log.warn('push_not_announced', { source: partition.source, reason });
     }
   }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { errorMessage } from '@tidemark/protocol';
 
 /** A sub-command of `npm run sim`. */
 export interface Command {
@@ -32,7 +33,7 @@ export class OptionValues {
     try {
       this.#values = parseArgs({ args: [...args], options: Object.fromEntries(types) }).values;
     } catch (error) {
-      throw new UsageError(error instanceof Error ? error.message : String(error));
+      throw new UsageError(errorMessage(error));
     }
   }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { errorMessage } from '@tidemark/protocol';
 import { AnswerChecker } from './answer-checker.ts';
 import type { ApiDocument } from './api-document.ts';
 import { cleanUp } from './clean-up.ts';
@@ -67,7 +68,7 @@ async function runAll(server: ServerUnderTest): Promise<number> {
     }
     const failure = await runConformanceCase(one, server).then(
       () => null,
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+      (error: unknown) => errorMessage(error),
     );
     counts[failure === null ? 'passed' : 'failed']++;
     say(failure === null ? `ok   ${title}` : `FAIL ${title}\n${failure}`);
@@ -106,7 +107,7 @@ async function main(): Promise<number> {
   try {
     return (await run(given)) ? 0 : 1;
   } catch (error) {
-    say(`conformance: ${error instanceof Error ? error.message : String(error)}`);
+    say(`conformance: ${errorMessage(error)}`);
     return 1;
   }
 }

@@ -1,4 +1,4 @@
-import { REFUSALS } from '@tidemark/protocol';
+import { errorMessage, REFUSALS } from '@tidemark/protocol';
 import { Dice } from '../../kit/dice.ts';
 import { seededRandom } from '../../kit/seeded-random.ts';
 import type { AnswerChecker } from '../answer-checker.ts';
@@ -70,7 +70,7 @@ async function answerOf(sender: Sender, outgoing: Outgoing): Promise<Answer | st
   try {
     return await sender.send(outgoing);
   } catch (error) {
-    return `there was no answer: ${error instanceof Error ? error.message : String(error)}`;
+    return `there was no answer: ${errorMessage(error)}`;
   }
 }
 
@@ -78,7 +78,7 @@ function flawsOf(checker: AnswerChecker, outgoing: Outgoing, answer: Answer): re
   try {
     return [...refusalFlaws(answer), ...checker.check(outgoing, answer)];
   } catch (error) {
-    return [`the answer cannot be read: ${error instanceof Error ? error.message : String(error)}`];
+    return [`the answer cannot be read: ${errorMessage(error)}`];
   }
 }
 
