@@ -253,7 +253,7 @@ describe('tidemark migrate', () => {
       tidemark: 2,
       job: 2,
       queue: 1,
-      grave: 4,
+      tombstone: 4,
     });
     expect(await queuedPayloads(prefix)).toEqual(['precious']);
     expect(await look(prefix)).toEqual(shownBefore);

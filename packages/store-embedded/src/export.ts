@@ -84,12 +84,12 @@ class Exporter {
     let tombstone = tombstones.next();
     for (const { seq, record } of liveRecords(this.#tables, range)) {
       for (; tombstone.done !== true && tombstone.value.key[1] < seq; tombstone = tombstones.next()) {
-        yield { what: 'grave', partition, seq: tombstone.value.key[1], id: tombstone.value.value };
+        yield { what: 'tombstone', partition, seq: tombstone.value.key[1], id: tombstone.value.value };
       }
       yield this.#record(partition, number, seq, record);
     }
     for (; tombstone.done !== true; tombstone = tombstones.next()) {
-      yield { what: 'grave', partition, seq: tombstone.value.key[1], id: tombstone.value.value };
+      yield { what: 'tombstone', partition, seq: tombstone.value.key[1], id: tombstone.value.value };
     }
   }
 

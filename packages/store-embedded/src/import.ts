@@ -99,7 +99,7 @@ class Importer {
       case 'record':
         this.#record(piece);
         break;
-      case 'grave':
+      case 'tombstone':
         this.#tombstone(piece);
         break;
       case 'tidemark':
@@ -135,7 +135,7 @@ class Importer {
     this.#tables.index.put([open.row.number, id], encodeIndexEntry({ seq, isLive: true, checksum }));
   }
 
-  #tombstone({ partition, seq, id }: Extract<Piece, { readonly what: 'grave' }>): void {
+  #tombstone({ partition, seq, id }: Extract<Piece, { readonly what: 'tombstone' }>): void {
     const open = this.#at(partition);
     open.row = { ...open.row, tombstones: open.row.tombstones + 1 };
     this.#tables.tombstones.put([open.row.number, seq], id);

@@ -61,7 +61,7 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
   'a wrong number of tombstones': { harm: (bench) => rewrite(bench, { tombstones: 9 }), problems: ['wrong_size'] },
   'a wrong checksum': { harm: (bench) => rewrite(bench, { checksum: 1 }), problems: ['wrong_checksum'] },
   'a head that went back': { harm: (bench) => rewrite(bench, { head: 5 }), problems: ['seq_beyond_head'] },
-  'a floor above a tombstone': { harm: (bench) => rewrite(bench, { floor: 6 }), problems: ['grave_below_floor'] },
+  'a floor above a tombstone': { harm: (bench) => rewrite(bench, { floor: 6 }), problems: ['tombstone_below_floor'] },
   'a lost record': {
     harm: (bench) => exchange(bench, 4, null),
     problems: ['missing_from_journal', 'wrong_size', 'wrong_checksum'],

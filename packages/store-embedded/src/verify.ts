@@ -109,7 +109,7 @@ class Check {
       await this.#pause();
       totals.count++;
       if (key[1] > row.head) yield { problem: 'seq_beyond_head', detail: `a tombstone at ${key[1]}, head ${row.head}` };
-      if (key[1] <= row.floor) yield { problem: 'grave_below_floor', detail: `at ${key[1]}, floor ${row.floor}` };
+      if (key[1] <= row.floor) yield { problem: 'tombstone_below_floor', detail: `at ${key[1]}, floor ${row.floor}` };
       yield* this.#indexEntry(row, id, { seq: key[1], isLive: false, checksum: 0 });
     }
   }

@@ -106,7 +106,7 @@ function journalPieces(partition: PartitionKey, reply: readonly Reply[]): readon
   }
   const deletedSeqs = numbersOf(tombstoneSeqs);
   for (const [index, id] of textsIn(bytesOf(tombstones), numbersOf(tombstoneLengths)).entries()) {
-    pieces.push({ what: 'grave', partition, seq: deletedSeqs[index] ?? 0, id });
+    pieces.push({ what: 'tombstone', partition, seq: deletedSeqs[index] ?? 0, id });
   }
   return pieces.sort((left, right) => left.seq - right.seq);
 }

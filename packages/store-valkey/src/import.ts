@@ -92,7 +92,7 @@ class ImportBatch {
       case 'record':
         this.#record(piece);
         break;
-      case 'grave':
+      case 'tombstone':
         this.#member(scopeOf(piece.partition), 'tombstones', piece.seq, piece.id);
         break;
       case 'tidemark':

@@ -53,7 +53,7 @@ describe('verify', () => {
     ['a record nobody points at', 'records', ['HSET', 'x', 'x'], ['missing_from_index']],
     ['an object that left the journal', 'live', ['ZREM', 'a'], ['wrong_size', 'wrong_checksum', 'missing_from_index']],
     ['an object beyond the head', 'live', ['ZADD', 99, 'c'], ['seq_beyond_head']],
-    ['a tombstone below the floor', 'tombstones', ['ZADD', 2, 'z'], ['grave_below_floor']],
+    ['a tombstone below the floor', 'tombstones', ['ZADD', 2, 'z'], ['tombstone_below_floor']],
     ['another size', 'state', ['HSET', 'n', 7], ['wrong_size', 'missing_from_index']],
     ['another checksum', 'state', ['HSET', 'c', 7], ['wrong_checksum']],
     [

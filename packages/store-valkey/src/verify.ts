@@ -157,7 +157,7 @@ class PartitionCheck {
       findings.push({ problem: live > records ? 'missing_from_journal' : 'missing_from_index', detail });
     }
     if (above > 0) findings.push({ problem: 'seq_beyond_head', detail: `${above} entries` });
-    if (below > 0) findings.push({ problem: 'grave_below_floor', detail: `${below} tombstones` });
+    if (below > 0) findings.push({ problem: 'tombstone_below_floor', detail: `${below} tombstones` });
     return findings;
   }
 

@@ -69,7 +69,7 @@ function differingNames(mine: Piece, theirs: Piece): readonly string[] {
 function nameOf(piece: Piece): string {
   switch (piece.what) {
     case 'record':
-    case 'grave':
+    case 'tombstone':
       return `object ${JSON.stringify(piece.id)} at ${piece.seq}`;
     case 'entry':
       return `${piece.key[0] ?? ''} entry`;
@@ -119,7 +119,7 @@ function pieceContent(piece: Piece): Readonly<Record<string, unknown>> {
     }
     case 'record':
       return { object: piece.id, record: piece.record, checksum: piece.checksum };
-    case 'grave':
+    case 'tombstone':
       return { tombstone: piece.id };
     case 'tidemark': {
       const { epoch, seq, base, start, seenAtMs } = piece.mark;

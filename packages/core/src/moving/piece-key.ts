@@ -17,7 +17,7 @@ export function pieceKey(piece: Piece): readonly KeyPart[] {
     case 'partition':
       return [SECTIONS.partitions, ...placeParts(piece.partition), FIRST];
     case 'record':
-    case 'grave':
+    case 'tombstone':
       return [SECTIONS.partitions, ...placeParts(piece.partition), JOURNAL, piece.seq];
     case 'tidemark':
       return [SECTIONS.partitions, ...placeParts(piece.partition), TIDEMARKS, piece.mark.client];

@@ -55,7 +55,7 @@ export type Piece =
   | { readonly what: 'entry'; readonly key: readonly string[]; readonly value: string; readonly version: number }
   | { readonly what: 'partition'; readonly partition: PartitionKey; readonly state: PartitionState }
   | RecordPiece
-  | { readonly what: 'grave'; readonly partition: PartitionKey; readonly seq: number; readonly id: string }
+  | { readonly what: 'tombstone'; readonly partition: PartitionKey; readonly seq: number; readonly id: string }
   | { readonly what: 'tidemark'; readonly partition: PartitionKey; readonly mark: DeviceTidemark }
   | NotePiece
   | DocumentPiece

@@ -25,7 +25,7 @@ function partitionPieces(kept: MemoryPartition, reader: RecordReader): Piece[] {
   return [
     { what: 'partition', partition, state: stateOf(kept) },
     ...[...kept.journal].map(([seq, { id, record }]): Piece => {
-      if (record === null) return { what: 'grave', partition, seq, id };
+      if (record === null) return { what: 'tombstone', partition, seq, id };
       return { what: 'record', partition, seq, ...reader(record), record };
     }),
     ...[...kept.tidemarks.values()].map((mark): Piece => ({ what: 'tidemark', partition, mark })),
@@ -65,7 +65,7 @@ export function importPiece(data: MemoryData, piece: Piece): void {
       break;
     }
     case 'record':
-    case 'grave':
+    case 'tombstone':
       importJournal(partitionOf(data, piece.partition), piece);
       break;
     case 'tidemark':
@@ -101,7 +101,10 @@ function mapKeyOf({ partition: { source, user } }: Extract<Piece, { readonly wha
   return tupleKey(source, user);
 }
 
-function importJournal(partition: MemoryPartition, piece: Extract<Piece, { readonly what: 'record' | 'grave' }>): void {
+function importJournal(
+  partition: MemoryPartition,
+  piece: Extract<Piece, { readonly what: 'record' | 'tombstone' }>,
+): void {
   const { seq, id } = piece;
   const record = piece.what === 'record' ? piece.record : null;
   partition.journal.set(seq, { id, record });

@@ -34,7 +34,7 @@ it('[STORE-61] numbers that do not follow from the records are found', () => {
   expect(foundAfter((partition) => Object.assign(partition, { size: 3 }))).toEqual(['wrong_size']);
   expect(foundAfter((partition) => Object.assign(partition, { checksum: 1 }))).toEqual(['wrong_checksum']);
   expect(foundAfter((partition) => Object.assign(partition, { head: 3 }))).toEqual(['seq_beyond_head']);
-  expect(foundAfter((partition) => Object.assign(partition, { floor: 4 }))).toEqual(['grave_below_floor']);
+  expect(foundAfter((partition) => Object.assign(partition, { floor: 4 }))).toEqual(['tombstone_below_floor']);
 });
 
 it('[STORE-61] what the index lacks or has wrong is found', () => {

@@ -19,11 +19,12 @@ export function verifyPartition(partition: MemoryPartition, reader: RecordReader
 }
 
 function verifyPlace({ head, floor, index }: MemoryPartition, seq: number, entry: JournalEntry, report: Report): void {
-  const grave = entry.record === null;
+  const isTombstone = entry.record === null;
   if (seq > head) report('seq_beyond_head', `seq ${seq} is beyond the head ${head}`);
-  if (grave && seq <= floor) report('grave_below_floor', `the tombstone at ${seq} is not above the floor ${floor}`);
+  if (isTombstone && seq <= floor)
+    report('tombstone_below_floor', `the tombstone at ${seq} is not above the floor ${floor}`);
   const known = index.get(entry.id);
-  if (known?.seq !== seq || known.live === grave) {
+  if (known?.seq !== seq || known.live === isTombstone) {
     report('missing_from_index', `the index does not know what stands at ${seq}`);
   }
 }

@@ -43,7 +43,7 @@ export interface Finding {
     | 'wrong_checksum'
     | 'wrong_object_checksum'
     | 'seq_beyond_head'
-    | 'grave_below_floor'
+    | 'tombstone_below_floor'
     | 'missing_from_index'
     | 'missing_from_journal'
     | 'orphan';

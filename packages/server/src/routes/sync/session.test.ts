@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 /** Returns the code of a call that needs only a valid token. */
-async function standing({ api, id }: TestDevice): Promise<string | null> {
+async function refusalOf({ api, id }: TestDevice): Promise<string | null> {
   return (await api.put(`/sync/v1/clients/${id}`, {})).code;
 }
 
@@ -99,9 +99,9 @@ describe('a token', () => {
     const first = await openDevice(server, 'anna');
     const second = await renew(first);
     expect([second.id, second.session.user_id]).toEqual([first.id, 'anna']);
-    expect([await standing(first), await standing(second)]).toEqual([null, null]);
+    expect([await refusalOf(first), await refusalOf(second)]).toEqual([null, null]);
     const third = await renew(second);
-    expect([await standing(first), await standing(second), await standing(third)]).toEqual([
+    expect([await refusalOf(first), await refusalOf(second), await refusalOf(third)]).toEqual([
       'token_invalid',
       null,
       null,
@@ -117,7 +117,7 @@ describe('a token', () => {
       body: { revoked: expect.any(String) },
     });
     expect(await reader.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
-    expect([await standing(first), await standing(second)]).toEqual(['token_invalid', 'token_invalid']);
+    expect([await refusalOf(first), await refusalOf(second)]).toEqual(['token_invalid', 'token_invalid']);
     expect((await openDevice(server, 'anna', first.id)).id).toBe(first.id);
   });
 
@@ -132,7 +132,7 @@ describe('a token', () => {
       body: { deleted: one.id },
     });
     await admin.delete(`/rc/v1/users/anna/clients/${other.id}`);
-    expect([await standing(one), await standing(other), await standing(kept)]).toEqual([
+    expect([await refusalOf(one), await refusalOf(other), await refusalOf(kept)]).toEqual([
       'token_invalid',
       'token_invalid',
       null,
@@ -144,11 +144,11 @@ describe('a token', () => {
     await makeUser(server, 'carl');
     const first = await openDevice(server, 'carl');
     await admin.put('/rc/v1/users/carl', { attributes: { password: USER_PASSWORD } });
-    expect(await standing(first)).toBe('token_invalid');
+    expect(await refusalOf(first)).toBe('token_invalid');
     const second = await openDevice(server, 'carl', first.id);
-    expect([second.id, await standing(second)]).toEqual([first.id, null]);
+    expect([second.id, await refusalOf(second)]).toEqual([first.id, null]);
     await admin.delete('/rc/v1/users/carl');
-    expect(await standing(second)).toBe('token_invalid');
+    expect(await refusalOf(second)).toBe('token_invalid');
     expect((await second.api.post('/sync/v1/token', {})).code).toBe('token_invalid');
   });
 
@@ -216,7 +216,7 @@ describe('permissions', () => {
         device.api.post('/sync/v1/push', { client_id: other.id, changes: [] }),
       ]);
       expect(replies.map(({ status, code }) => `${status} ${code}`)).toEqual(Array(6).fill('404 client_not_found'));
-      if ('api' in other) expect(await standing(other)).toBeNull();
+      if ('api' in other) expect(await refusalOf(other)).toBeNull();
     }
   });
 });

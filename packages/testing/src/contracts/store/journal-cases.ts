@@ -75,9 +75,9 @@ export const journalCases: readonly StoreCase[] = [
       const last = { state, records: [], seqs: [], tombstones: ['e'], upTo: 11 };
       assert.deepEqual(await slice(store, { after: 10, unitsMax }), last);
     }
-    const grave = { state, records: [], seqs: [], tombstones: ['a'], upTo: 7 };
-    assert.deepEqual(await slice(store, { after: 6, unitsMax: 0 }), grave);
-    assert.deepEqual(await slice(store, { after: 6, unitsMax: B.length }), grave);
+    const tombstone = { state, records: [], seqs: [], tombstones: ['a'], upTo: 7 };
+    assert.deepEqual(await slice(store, { after: 6, unitsMax: 0 }), tombstone);
+    assert.deepEqual(await slice(store, { after: 6, unitsMax: B.length }), tombstone);
   }),
   storeCase('[STORE-25] tombstones up to tombstonesAfter are skipped, records are not', async ({ store }) => {
     const state = await mixedJournal(store);
