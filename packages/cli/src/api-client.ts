@@ -1,7 +1,6 @@
 import { type Outgoing, type TextAnswer, TidemarkError, Transport } from '@tidemark/backend/transport';
-import { parseJson } from '@tidemark/protocol';
-import { CliFailure, type FailureParticulars } from './cli-failure.ts';
-import { EXIT, type ExitCode } from './exit-codes.ts';
+import { LIST_MAX, parseJson } from '@tidemark/protocol';
+import { CliFailure, EXIT, type ExitCode, type FailureParticulars, usageFailure } from './cli-failure.ts';
 
 export interface ApiOptions {
   readonly url: string;
@@ -107,4 +106,32 @@ function hintOf({ status, hint, retryAfterMs }: TidemarkError, url: string): str
   if (hint !== null) return hint;
   if (status === 401) return `log in with tidemark login --url ${url}`;
   return retryAfterMs === null ? null : `try again in ${Math.ceil(retryAfterMs / 1_000)} s`;
+}
+
+/** Builds a path from a template; each value is encoded, so that it stays inside its segment. */
+export function path(parts: TemplateStringsArray, ...values: readonly string[]): string {
+  return parts.map((part, index) => part + (index < values.length ? segment(values[index] ?? '') : '')).join('');
+}
+
+function segment(value: string): string {
+  // Every URL parser resolves these, percent-encoded or not.
+  if (value === '' || value === '.' || value === '..') {
+    throw usageFailure(`${JSON.stringify(value)} cannot be part of a URL`);
+  }
+  if (!value.isWellFormed()) throw usageFailure(`${JSON.stringify(value)} is not well-formed Unicode`);
+  return encodeURIComponent(value);
+}
+
+/** Reads all pages of a listing. `keyOf` returns the key after which the next page begins. */
+export async function listAll<T>(api: ApiClient, path: string, keyOf: (item: T) => string): Promise<readonly T[]> {
+  const items: T[] = [];
+  for (;;) {
+    const last = items.at(-1);
+    const page = await api.get<readonly T[]>(path, {
+      limit: LIST_MAX,
+      ...(last === undefined ? {} : { after: keyOf(last) }),
+    });
+    items.push(...page);
+    if (page.length < LIST_MAX) return items;
+  }
 }

@@ -1,9 +1,8 @@
 import type { Environment } from '@tidemark/server/config/read-environment';
 import type { Command } from 'commander';
 import { ApiClient } from './api-client.ts';
-import { CliFailure, usageFailure } from './cli-failure.ts';
+import { CliFailure, EXIT, usageFailure } from './cli-failure.ts';
 import { Credentials } from './credentials.ts';
-import { EXIT } from './exit-codes.ts';
 import { Printer } from './printer.ts';
 import { DEFAULT_URL, isExposed, serverUrl } from './server-url.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -69,4 +70,11 @@ function configFolder(env: Readonly<Record<string, string | undefined>>): string
   if (env.XDG_CONFIG_HOME) return env.XDG_CONFIG_HOME;
   if (process.platform === 'win32' && env.APPDATA) return env.APPDATA;
   return join(env.HOME || homedir(), '.config');
+}
+
+const ID_UNITS = 16;
+
+/** Returns the id under which a server lists a token: the first characters of the token's SHA-256. */
+export function tokenIdOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex').slice(0, ID_UNITS);
 }

@@ -2,8 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path';
 import type { Device, DeviceOptions } from '@tidemark/client';
 import { parseJson } from '@tidemark/protocol';
-import { CliFailure, usageFailure } from './cli-failure.ts';
-import { EXIT, type ExitCode } from './exit-codes.ts';
+import { CliFailure, EXIT, type ExitCode, usageFailure } from './cli-failure.ts';
 
 /** What the folder stores besides the device's own data. */
 interface DeviceFacts {

@@ -8,7 +8,7 @@ import type { SourceAttributes } from '@tidemark/protocol';
 import { temporaryFolder } from '@tidemark/testing';
 import { type Outcome, runInProcess } from '@tidemark/testing/server';
 import { afterAll, describe, expect, it } from 'vitest';
-import { tokenIdOf } from './token-id.ts';
+import { tokenIdOf } from './credentials.ts';
 
 /** A value for every attribute a source has: one that is added must get an option of the command line, too. */
 const EVERY_ATTRIBUTE: SourceAttributes = {

@@ -2,10 +2,9 @@ import { ConfigProblem } from '@tidemark/server/config/config-problem';
 import type { Environment } from '@tidemark/server/config/read-environment';
 import { CommanderError } from 'commander';
 import { Cli } from './cli.ts';
-import { CliFailure } from './cli-failure.ts';
-import { EXIT, type ExitCode } from './exit-codes.ts';
+import { CliFailure, EXIT, type ExitCode } from './cli-failure.ts';
 import { permissionFailure } from './permission-failure.ts';
-import { printable } from './printable.ts';
+import { printable } from './printer.ts';
 import { buildProgram } from './program.ts';
 import { type Streams, Terminal } from './terminal.ts';
 

@@ -1,7 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
-import { CliFailure, usageFailure } from './cli-failure.ts';
-import { EXIT } from './exit-codes.ts';
+import { CliFailure, EXIT, usageFailure } from './cli-failure.ts';
 
 /** The streams of a process. On a terminal they have the members of a terminal. */
 export interface Streams {

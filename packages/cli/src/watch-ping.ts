@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiClient } from './api-client.ts';
+import { type ApiClient, path } from './api-client.ts';
 import type { Cli } from './cli.ts';
-import { path } from './path.ts';
 
 export interface PingResult {
   readonly client_id: string;

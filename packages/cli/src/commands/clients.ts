@@ -1,9 +1,9 @@
 import type { ClientView } from '@tidemark/core';
 import type { Command } from 'commander';
+import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples } from '../examples.ts';
-import { path } from '../path.ts';
 
 interface DeleteOptions {
   readonly user?: string;

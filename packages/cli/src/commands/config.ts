@@ -2,10 +2,9 @@ import { ConfigProblem } from '@tidemark/server/config/config-problem';
 import type { LoadedConfig, SettledValue } from '@tidemark/server/config/load-config';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { CliFailure } from '../cli-failure.ts';
+import { CliFailure, EXIT } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
 import { commandGroup, examples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
 
 const MASK = '***';
 

@@ -1,9 +1,9 @@
 import { parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
+import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
-import { path } from '../path.ts';
 import { readContent, readJsonText } from '../read-content.ts';
 
 interface ScopeOptions {

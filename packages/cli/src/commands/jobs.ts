@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples } from '../examples.ts';
-import { path } from '../path.ts';
 import { wholeNumber } from './sources.ts';
 
 interface InspectOptions {

@@ -1,14 +1,12 @@
 import type { TokenView } from '@tidemark/core';
 import type { Command } from 'commander';
+import { listAll, path } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
-import { CliFailure } from '../cli-failure.ts';
+import { CliFailure, EXIT } from '../cli-failure.ts';
+import { tokenIdOf } from '../credentials.ts';
 import { withExamples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
-import { listAll } from '../list-all.ts';
-import { path } from '../path.ts';
 import { readPassword } from '../read-password.ts';
 import { isExposed } from '../server-url.ts';
-import { tokenIdOf } from '../token-id.ts';
 
 interface LoginOptions {
   readonly passwordStdin?: boolean;

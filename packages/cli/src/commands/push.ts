@@ -1,9 +1,9 @@
 import { parseJson, type WriteReport } from '@tidemark/protocol';
 import type { Command } from 'commander';
+import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, withExamples } from '../examples.ts';
-import { path } from '../path.ts';
 import { readJsonText } from '../read-content.ts';
 
 interface PushOptions {

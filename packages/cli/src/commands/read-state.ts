@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { withExamples } from '../examples.ts';
-import { path } from '../path.ts';
 import { wholeNumber } from './sources.ts';
 
 export function addReadState(program: Command, cli: Cli): void {

@@ -7,10 +7,9 @@ import type { WorkerChannel } from '@tidemark/server/workers/worker-channel';
 import type { StartFailure, WorkerReady } from '@tidemark/server/workers/worker-message';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { CliFailure } from '../cli-failure.ts';
+import { CliFailure, type ExitCode } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
-import type { ExitCode } from '../exit-codes.ts';
 import { storeFailure } from '../local/with-store.ts';
 import { permissionFailure } from '../permission-failure.ts';
 

@@ -1,10 +1,10 @@
 import type { SourceView } from '@tidemark/core';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
-import { path } from '../path.ts';
 
 interface SourceOptions {
   readonly pollInterval?: number;

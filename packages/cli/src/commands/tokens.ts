@@ -1,11 +1,10 @@
 import type { TokenView } from '@tidemark/core';
 import type { Command } from 'commander';
+import { listAll, path } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
-import { listAll } from '../list-all.ts';
-import { path } from '../path.ts';
 
 interface CreateOptions {
   readonly name: string;

@@ -1,13 +1,12 @@
 import type { UserView } from '@tidemark/core';
 import { type ChangedUser, parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
+import { listAll, path } from '../api-client.ts';
 import { attributeOf } from '../attribute-of.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
-import { listAll } from '../list-all.ts';
-import { path } from '../path.ts';
 import { printKeptTokens } from '../print-kept-tokens.ts';
 import { readJsonText } from '../read-content.ts';
 import { readPassword } from '../read-password.ts';
