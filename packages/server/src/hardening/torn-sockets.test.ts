@@ -62,11 +62,11 @@ class HeldStore {
   }
 }
 
+/** Returns the names of the store's methods. An engine is composed of plain objects, so they are its own properties. */
 function methodNames(store: object): readonly string[] {
-  const prototype = Object.getPrototypeOf(store) as Record<string, unknown>;
-  return Object.getOwnPropertyNames(prototype).filter(
-    (name) => name !== 'constructor' && !Object.getOwnPropertyDescriptor(prototype, name)?.get,
-  );
+  const names = Object.entries(store).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []));
+  if (!names.includes('commit')) throw new Error('the methods of the store were not found');
+  return names;
 }
 
 let server: Running;
