@@ -95,6 +95,8 @@ export async function buildHttp(
   const app = fastify({
     // `watchAnswers` logs requests instead.
     logger: false,
+    // Loading a plugin takes seconds on a busy machine; a server that starts slowly must still start.
+    pluginTimeout: 0,
     genReqId: () => randomUUID(),
     bodyLimit: bodyBytesMax,
     // Trusts one proxy: it appends its own value to the header, and callers can forge everything before that.
