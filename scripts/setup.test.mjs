@@ -205,7 +205,7 @@ console.log('ready');
   });
 
   // Windows has no such signals: there a child outlives its shell whatever the script does.
-  it.skipIf(process.platform === 'win32')('ends the program when the shell of npm is ended', async () => {
+  it('ends the program when the shell of npm is ended', async () => {
     write(MAIN, UNTIL_SIGNAL);
     const shell = ['sh', '-c', `"$0" scripts/run.mjs ${MAIN}; exit 0`, process.execPath];
     const { child, ended } = start(shell, { npm_lifecycle_event: 'start' });
