@@ -13,6 +13,12 @@ export function newId(): string {
   return randomBytes(8).toString('base64url');
 }
 
+/** Returns the format of a store that a trial version wrote, which kept it under another key; null: there is none. */
+export async function readTrialFormat({ connection, layout }: Keyspace): Promise<string | null> {
+  const format = await connection.command('HGET', `${layout.prefix}{registry}:facts`, 'format');
+  return format === null ? null : textOf(format);
+}
+
 /** The epoch of the store. An empty store gets its first one. */
 export async function readEpoch(keyspace: Keyspace): Promise<string> {
   const known = await keyspace.connection.command('HGET', keyspace.layout.registryKey('meta'), 'epoch');

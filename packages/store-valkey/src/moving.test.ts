@@ -8,6 +8,7 @@ import {
   startValkeyCluster,
   type ValkeyServer,
 } from '@tidemark/testing';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { splitEpochs } from './import.ts';
 import { openValkeyStore, type ValkeyStore } from './open-store.ts';
@@ -57,6 +58,18 @@ describe('a prefix', () => {
     onTestFinished(() => store.close());
     return store;
   }
+
+  it.each<Opening>([{ as: 'server' }, { as: 'source', isMovedAllowed: false }, TARGET])(
+    '[VALKEY-31] a store of the first trial format is refused and left untouched, opened as $as',
+    async (opening) => {
+      const prefix = `trial ${opening.as}:`;
+      const client = new Redis(server.address.replace('valkey:', 'redis:'));
+      onTestFinished(() => client.disconnect());
+      await client.hset(`${prefix}{registry}:facts`, { epoch: 'e', format: '1' });
+      await expect(open(prefix, opening)).rejects.toThrow(/format 1.*format 2.*another prefix/);
+      expect(await client.keys(`${prefix}*`)).toEqual([`${prefix}{registry}:facts`]);
+    },
+  );
 
   it('[MIGRATE-4] a prefix with a broken-off migration is emptied only with --clean, and then completely', async () => {
     const store = await open('cleaned:', TARGET);

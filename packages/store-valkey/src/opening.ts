@@ -1,6 +1,6 @@
 import type { Keyspace } from './connection.ts';
 import { resetStore } from './erase.ts';
-import { beginEpoch, FORMAT, newId, sealFrom } from './meta.ts';
+import { beginEpoch, FORMAT, newId, readTrialFormat, sealFrom } from './meta.ts';
 import { claimScript } from './scripts/registry.ts';
 import { textListOf } from './wire.ts';
 
@@ -15,6 +15,10 @@ export type Opening =
 
 /** Prepares the store for its opening. Returns null, or the reason why it cannot be opened, to follow its name. */
 export async function prepareOpening(keyspace: Keyspace, opening: Opening): Promise<string | null> {
+  const trialFormat = await readTrialFormat(keyspace);
+  if (trialFormat !== null) {
+    return `has format ${trialFormat} of a trial version, and this version reads format ${FORMAT}; choose another prefix`;
+  }
   if (opening.as === 'target') return claim(keyspace, opening.isCleaned);
   const meta = keyspace.layout.registryKey('meta');
   if (opening.as === 'source' && (await keyspace.connection.command('HGET', meta, 'epoch')) === null) {
