@@ -50,7 +50,7 @@ it('[VALKEY-19] while the store is away requests get 503 store_unavailable with 
   expect((await caller.get('/readyz')).status).toBe(200);
 });
 
-it('[VALKEY-19] while the store hangs requests get the same refusal, and work again when it does', async () => {
+it('[VALKEY-19] while the store hangs requests get 503 store_unavailable, and they work again when it does', async () => {
   process.kill(valkey.pid, 'SIGSTOP');
   const answers = await Promise.all([push('1'), push('2'), caller.get('/rc/v1/users')]);
   expect(answers.map(({ code }) => code)).toEqual(Array.from({ length: 3 }, () => 'store_unavailable'));
