@@ -310,7 +310,7 @@ describe('tidemark migrate', () => {
     await half.import([{ what: 'entry', key: ['user', 'stray'], value: '{}', version: 1 }]);
     await half.close();
     const source = await openMovable(configAt(from), { as: 'source', isMovedAllowed: false });
-    await source.setSeal({ state: 'moving', to: 'half' });
+    await source.setMigrationState({ state: 'moving', to: 'half' });
     await source.close();
     await expect(serve(to)).rejects.toThrow(/holds a migration that was broken off/);
     await expect(serve(from)).rejects.toThrow(/was being moved to half/);

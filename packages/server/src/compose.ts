@@ -162,7 +162,7 @@ async function buildCore(
   const named = new Map<string, Adapter>();
   const tidemark = await openTidemark(config, log, {
     store,
-    server: { word: members.id, isGone: (id) => members.isGone(id) },
+    server: { id: members.id, isGone: (id) => members.isGone(id) },
     adapters: { find: (name) => named.get(name) ?? modules.find(name) },
     jobs: announcer,
     urlRules: {

@@ -19,7 +19,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Seal } from '@tidemark/core/ports';
+import type { MigrationState } from '@tidemark/core/ports';
 import { STORE_FILE } from './tables.ts';
 
 /**
@@ -32,9 +32,9 @@ export interface Manifest {
   readonly format: number;
   /**
    * `new`: being created. `backup`: a copy, which gets an epoch of its own when it is opened. A migration sets
-   * `incomplete`, `moving` and `moved` (see `Seal`).
+   * `incomplete`, `moving` and `moved` (see `MigrationState`).
    */
-  readonly state: 'new' | 'ready' | 'backup' | Seal['state'];
+  readonly state: 'new' | 'ready' | 'backup' | MigrationState['state'];
   /** Where the data is moved to, for messages. */
   readonly movedTo?: string;
 }
@@ -179,7 +179,7 @@ function claimFolder(folder: string): Manifest {
 }
 
 /** Returns what keeps servers from opening the folder. */
-export function sealOf(folder: string): Seal | null {
+export function migrationStateOf(folder: string): MigrationState | null {
   const { state, movedTo: to = '' } = readManifest(folder) ?? { state: 'new' };
   if (state === 'incomplete') return { state };
   return state === 'moving' || state === 'moved' ? { state, to } : null;

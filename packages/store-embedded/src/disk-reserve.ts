@@ -120,7 +120,7 @@ function kindOf(task: WriterTask): 'adds' | 'small' | 'frees' {
         : 'small';
     case 'document':
     case 'import':
-    case 'life':
+    case 'head':
       return 'adds';
     case 'tidemark':
     case 'stats':

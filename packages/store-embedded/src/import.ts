@@ -1,5 +1,5 @@
-import type { MovableStore, PartitionKey, PartitionState, Piece, StoreLife } from '@tidemark/core/ports';
-import { type Opening, sealOf, writeManifest } from './data-folder.ts';
+import type { MovableStore, PartitionKey, PartitionState, Piece, StoreHead } from '@tidemark/core/ports';
+import { migrationStateOf, type Opening, writeManifest } from './data-folder.ts';
 import { importDocument, importPart } from './documents.ts';
 import type { EngineContext } from './engine-context.ts';
 import { importJobs } from './jobs/move-jobs.ts';
@@ -13,25 +13,25 @@ import { applyStats } from './stats.ts';
 import type { Tables } from './tables.ts';
 import { putTidemark } from './tidemarks.ts';
 
-/** The part of a migration that is not the export: epoch, import and seal. */
+/** The part of a migration that is not the export: epoch, import and migration state. */
 export function migration(
   { read, write }: EngineContext,
   folder: string,
   opening: Opening,
-): Pick<MovableStore, 'life' | 'beginImport' | 'import' | 'seal' | 'setSeal'> {
+): Pick<MovableStore, 'head' | 'beginImport' | 'import' | 'migrationState' | 'setMigrationState'> {
   const requireTarget = () => {
     if (opening.as !== 'target')
       throw new Error('only a store that was opened as the target of a migration can import');
   };
   return {
-    async life() {
+    async head() {
       const tables = read();
       return { epoch: storeEpoch(tables), lastVersion: lastNumber(tables, 'entry_version') };
     },
 
-    async beginImport(life) {
+    async beginImport(head) {
       requireTarget();
-      await write({ kind: 'life', life });
+      await write({ kind: 'head', head });
     },
 
     async import(pieces) {
@@ -39,15 +39,15 @@ export function migration(
       await write({ kind: 'import', pieces });
     },
 
-    async seal() {
+    async migrationState() {
       read();
-      return sealOf(folder);
+      return migrationStateOf(folder);
     },
 
-    async setSeal(seal) {
+    async setMigrationState(migration) {
       read();
-      if (seal === null) writeManifest(folder, 'ready');
-      else writeManifest(folder, seal.state, seal.state === 'incomplete' ? undefined : seal.to);
+      if (migration === null) writeManifest(folder, 'ready');
+      else writeManifest(folder, migration.state, migration.state === 'incomplete' ? undefined : migration.to);
     },
   };
 }
@@ -55,7 +55,7 @@ export function migration(
 // Writing: all of this runs in the writer's transaction
 
 /** Adopts the epoch of another store. Versions given from now on are above all that were given there. */
-export function applyLife(tables: Tables, { epoch, lastVersion }: StoreLife): void {
+export function applyHead(tables: Tables, { epoch, lastVersion }: StoreHead): void {
   setEpoch(tables, epoch);
   raiseNumber(tables, 'entry_version', lastVersion);
 }
@@ -159,10 +159,10 @@ class Importer {
 }
 
 function newPartition(tables: Tables, { epoch, earlier, ...state }: PartitionState): PartitionRow {
-  const life = storeEpoch(tables);
-  if (!epoch.startsWith(life)) throw new Error('the epoch of a partition does not begin with that of its store');
+  const prefix = storeEpoch(tables);
+  if (!epoch.startsWith(prefix)) throw new Error('the epoch of a partition does not begin with that of its store');
   const { head, floor, size, checksum } = state;
   const number = nextNumber(tables, 'partition');
-  const row = { number, epochSuffix: epoch.slice(life.length), head, floor, size, checksum, tombstones: 0, bytes: 0 };
+  const row = { number, epochSuffix: epoch.slice(prefix.length), head, floor, size, checksum, tombstones: 0, bytes: 0 };
   return earlier === undefined ? row : { ...row, earlier };
 }

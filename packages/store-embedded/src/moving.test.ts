@@ -52,7 +52,7 @@ describe('data folders of a migration', () => {
     const again = await openEmbeddedStore({ folder, opening: { as: 'target', isCleaned: true } });
     onTestFinished(() => again.close());
     expect(await again.countEntries('user')).toBe(0);
-    await again.setSeal(null);
+    await again.setMigrationState(null);
     await again.close();
     await openAndClose(folder, { as: 'server' });
   });
@@ -80,7 +80,7 @@ describe('data folders of a migration', () => {
     const store = await openEmbeddedStore({ folder });
     const copy = await newFolder();
     await store.backup(copy);
-    await store.setSeal({ state: 'moved', to: 'valkey://new' });
+    await store.setMigrationState({ state: 'moved', to: 'valkey://new' });
     await store.close();
     await expect(openAndClose(copy, { as: 'source', isMovedAllowed: true })).rejects.toThrow(/is a backup; restore/);
     await expect(openAndClose(folder, { as: 'source', isMovedAllowed: false })).rejects.toThrow(
@@ -93,7 +93,7 @@ describe('data folders of a migration', () => {
   it("[MIGRATE-4] that was being moved is read again by the next migration, and is nobody else's target", async () => {
     const folder = await newFolder();
     const store = await openEmbeddedStore({ folder });
-    await store.setSeal({ state: 'moving', to: 'valkey://new' });
+    await store.setMigrationState({ state: 'moving', to: 'valkey://new' });
     await store.close();
     await expect(openAndClose(folder, { as: 'server' })).rejects.toThrow(
       /was being moved to valkey:\/\/new; .*--release/,

@@ -8,7 +8,7 @@ import type {
   PartitionKey,
   Piece,
   StatRow,
-  StoreLife,
+  StoreHead,
 } from '@tidemark/core/ports';
 import type { JobsTask } from './jobs/jobs-task.ts';
 
@@ -27,7 +27,7 @@ export type Task =
   | { readonly kind: 'stats'; readonly rows: readonly StatRow[] }
   | { readonly kind: 'trim_stats'; readonly beforeS: number; readonly rowsMax: number }
   | { readonly kind: 'jobs'; readonly task: JobsTask }
-  | { readonly kind: 'life'; readonly life: StoreLife }
+  | { readonly kind: 'head'; readonly head: StoreHead }
   | { readonly kind: 'import'; readonly pieces: readonly Piece[] }
   | { readonly kind: 'reset'; readonly keep: readonly EntryRef[] };
 

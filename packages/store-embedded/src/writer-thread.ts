@@ -5,7 +5,7 @@ import { DiskReserve } from './disk-reserve.ts';
 import { applyDocument } from './documents.ts';
 import { applyEntries } from './entries.ts';
 import { type Failure, failureOf, freeBytesAt } from './failure.ts';
-import { applyImport, applyLife } from './import.ts';
+import { applyHead, applyImport } from './import.ts';
 import { applyJobs } from './jobs/apply-jobs.ts';
 import { applyReset } from './lifecycle.ts';
 import { applyStats, applyStatsTrim } from './stats.ts';
@@ -134,8 +134,8 @@ function applyTask(tables: Tables, task: WriterTask): unknown {
       return applyStatsTrim(tables, task.beforeS, task.rowsMax);
     case 'jobs':
       return applyJobs(tables, task.task);
-    case 'life':
-      return applyLife(tables, task.life);
+    case 'head':
+      return applyHead(tables, task.head);
     case 'import':
       return applyImport(tables, task.pieces);
     case 'reset':

@@ -1,6 +1,6 @@
 import type { Entry, EntryBatch, EntryStore, EntryWrite, WriteResult } from '@tidemark/core/ports';
 import { erasuresIn } from './erase.ts';
-import { sealed, unavailable } from './failure.ts';
+import { readOnly, unavailable } from './failure.ts';
 import { EVERYTHING, entryField, erasureOf, exclusive, keyOf, membersFrom, textsOf } from './keys.ts';
 import { type EngineContext, guardAt, guardRows } from './scope-access.ts';
 import { freeEntriesScript, listEntriesScript, writeEntriesScript } from './scripts/registry.ts';
@@ -67,7 +67,7 @@ async function writeEntries({ connection, layout, scopes }: EngineContext, batch
       await scopes.finishErasures(textListOf(reply.slice(1)));
       continue;
     }
-    if (kind === 'sealed') throw sealed();
+    if (kind === 'read_only') throw readOnly();
     if (kind === 'gone') return { status: 'gone', guard: guardAt(batch.guards, reply[1]) };
     if (kind === 'conflict') return { status: 'conflict' };
     await scopes.finishErasures(erasures);

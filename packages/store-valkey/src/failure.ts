@@ -35,7 +35,7 @@ export function unavailable(reason: string): Refusal {
 }
 
 /** The error for writes to a store that was moved, or that is the target of a migration. */
-export function sealed(): Refusal {
+export function readOnly(): Refusal {
   return unavailable('its data was moved elsewhere');
 }
 

@@ -11,7 +11,7 @@ import type { Keyspace } from './connection.ts';
 import { importJobs } from './jobs/move-jobs.ts';
 import { clientMember, keyOf, type Scope, scopeMember, scopeOf, sourceMember } from './keys.ts';
 import type { Layout, RegistryKeyName, ScopeKeyName } from './layout.ts';
-import { readLife, readSeal, writeSeal } from './meta.ts';
+import { readHead, readMigrationState, writeMigrationState } from './meta.ts';
 import { noteEnd, noteField, noteValue } from './notes.ts';
 import type { Opening } from './opening.ts';
 import { headedPart, headedRecord } from './records.ts';
@@ -24,13 +24,13 @@ import { prepareList } from './wire.ts';
 export function migration(
   context: EngineContext,
   opening: Opening,
-): Pick<MovableStore, 'life' | 'beginImport' | 'import' | 'seal' | 'setSeal'> {
+): Pick<MovableStore, 'head' | 'beginImport' | 'import' | 'migrationState' | 'setMigrationState'> {
   const { connection, layout, scopes } = context;
   const requireTarget = () => {
     if (opening.as !== 'target') throw new Error('this store was not opened to be filled');
   };
   return {
-    life: () => readLife(context),
+    head: () => readHead(context),
 
     async beginImport({ epoch, lastVersion }) {
       requireTarget();
@@ -43,8 +43,8 @@ export function migration(
       await importPieces(context, await scopes.epoch(), pieces);
     },
 
-    seal: () => readSeal(context),
-    setSeal: (seal) => writeSeal(context, seal),
+    migrationState: () => readMigrationState(context),
+    setMigrationState: (state) => writeMigrationState(context, state),
   };
 }
 

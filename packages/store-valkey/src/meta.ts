@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { Seal, StoreLife } from '@tidemark/core/ports';
+import type { MigrationState, StoreHead } from '@tidemark/core/ports';
 import type { Keyspace } from './connection.ts';
-import { beginScript, sealScript } from './scripts/registry.ts';
+import { beginScript, migrationScript } from './scripts/registry.ts';
 import { listOf, numberOf, textListOf, textOf } from './wire.ts';
 
-// The hash `meta` of the registry: format, epoch, last version, seal.
+// The hash `meta` of the registry: format, epoch, last version, migration state.
 
 /** The format that this version writes and reads. */
 export const FORMAT = '2';
@@ -29,21 +29,21 @@ export async function readEpoch(keyspace: Keyspace): Promise<string> {
 export async function beginEpoch({
   connection,
   layout,
-}: Keyspace): Promise<{ readonly epoch: string; readonly seal: Seal | null }> {
+}: Keyspace): Promise<{ readonly epoch: string; readonly migration: MigrationState | null }> {
   const reply = await connection.run(
     beginScript,
     layout.registry,
     beginScript.args({ epoch: newId(), format: FORMAT }),
   );
-  const [epoch = '', format = '', seal = ''] = textListOf(reply);
+  const [epoch = '', format = '', migration = ''] = textListOf(reply);
   if (format !== FORMAT) {
     throw new Error(`the store has format ${format}, this version of Tidemark reads format ${FORMAT}`);
   }
-  return { epoch, seal: sealFrom(seal) };
+  return { epoch, migration: migrationStateFrom(migration) };
 }
 
 /** Versions, also those of documents, follow the server's clock: none is above now or the last one of the registry. */
-export async function readLife({ connection, layout }: Keyspace): Promise<StoreLife> {
+export async function readHead({ connection, layout }: Keyspace): Promise<StoreHead> {
   const meta = layout.registryKey('meta');
   const [epoch = null, version = null] = listOf(await connection.command('HMGET', meta, 'epoch', 'version'));
   if (epoch === null) throw new Error('the store has no epoch');
@@ -52,22 +52,25 @@ export async function readLife({ connection, layout }: Keyspace): Promise<StoreL
   return { epoch: textOf(epoch), lastVersion: Math.max(nowUs, version === null ? 0 : numberOf(version)) };
 }
 
-export async function readSeal({ connection, layout }: Keyspace): Promise<Seal | null> {
-  const seal = await connection.command('HGET', layout.registryKey('meta'), 'seal');
-  return seal === null ? null : sealFrom(textOf(seal));
+export async function readMigrationState({ connection, layout }: Keyspace): Promise<MigrationState | null> {
+  const state = await connection.command('HGET', layout.registryKey('meta'), 'migration');
+  return state === null ? null : migrationStateFrom(textOf(state));
 }
 
-export async function writeSeal({ connection, layout }: Keyspace, seal: Seal | null): Promise<void> {
-  const args = sealScript.args({ seal: seal === null ? '' : sealText(seal) });
-  await connection.write(sealScript, layout.registry, args);
+export async function writeMigrationState(
+  { connection, layout }: Keyspace,
+  state: MigrationState | null,
+): Promise<void> {
+  const args = migrationScript.args({ migration: state === null ? '' : migrationStateText(state) });
+  await connection.write(migrationScript, layout.registry, args);
 }
 
 /** The state, followed by a space and the target if there is one. */
-function sealText(seal: Seal): string {
-  return seal.state === 'incomplete' ? seal.state : `${seal.state} ${seal.to}`;
+function migrationStateText(state: MigrationState): string {
+  return state.state === 'incomplete' ? state.state : `${state.state} ${state.to}`;
 }
 
-export function sealFrom(text: string): Seal | null {
+export function migrationStateFrom(text: string): MigrationState | null {
   const [state = '', ...to] = text.split(' ');
   if (state === 'moving' || state === 'moved') return { state, to: to.join(' ') };
   return state === 'incomplete' ? { state } : null;

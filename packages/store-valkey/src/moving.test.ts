@@ -111,7 +111,7 @@ describe('a prefix', () => {
     const partition = { source: 'A', user: null };
     const commit = () => store.commit({ partition, changes: [{ id: '1', record: 'x', checksum: 1 }], guards: [] });
     await commit();
-    await store.setSeal({ state: 'moved', to: 'elsewhere' });
+    await store.setMigrationState({ state: 'moved', to: 'elsewhere' });
     await expect(commit()).rejects.toMatchObject({ code: 'store_unavailable' });
     const writes = [{ kind: 'user', key: ['ann'], value: '{}' }] as const;
     await expect(store.writeEntries({ writes, guards: [] })).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -119,7 +119,7 @@ describe('a prefix', () => {
   });
 
   it('[MIGRATE-4] a prefix that was being moved can be a source again but not a target', async () => {
-    await (await open('moving:')).setSeal({ state: 'moving', to: 'a folder' });
+    await (await open('moving:')).setMigrationState({ state: 'moving', to: 'a folder' });
     await expect(open('moving:')).rejects.toThrow(/was being moved to a folder; .*--release/);
     await expect(open('moving:', { as: 'target', isCleaned: true })).rejects.toThrow(/is itself being moved/);
     await open('moving:', { as: 'source', isMovedAllowed: false });
@@ -129,21 +129,21 @@ describe('a prefix', () => {
     const source = openMemoryStore({ random: seededRandom(3) });
     const { tidemark } = await newTidemark({ store: source });
     await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { a: { n: 1 }, b: { n: 2 } } });
-    const setSeal = source.setSeal.bind(source);
+    const setMigrationState = source.setMigrationState.bind(source);
     // Between the copy and the comparison.
-    source.setSeal = async (seal) => {
-      if (seal?.state === 'moving') {
+    source.setMigrationState = async (state) => {
+      if (state?.state === 'moving') {
         const key = 'spoiled:{user:ada:Order}:records';
         const record = String(await server.call('HGET', key, 'b'));
         await server.call('HSET', key, 'b', record.replace('2', '7'));
       }
-      await setSeal(seal);
+      await setMigrationState(state);
     };
     const report = await moveStore({ from: source, to: await open('spoiled:', TARGET), toName: 'there' });
     expect(report).toMatchObject({ status: 'differs' });
     const told = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
     expect(told).toContain('object "b" at 2 differs in record');
-    expect(await source.seal()).toBeNull();
+    expect(await source.migrationState()).toBeNull();
     await expect(open('spoiled:')).rejects.toThrow(/broken off/);
   });
 

@@ -1,6 +1,6 @@
 import type { Keyspace } from './connection.ts';
 import { resetStore } from './erase.ts';
-import { beginEpoch, FORMAT, newId, readTrialFormat, sealFrom } from './meta.ts';
+import { beginEpoch, FORMAT, migrationStateFrom, newId, readTrialFormat } from './meta.ts';
 import { claimScript } from './scripts/registry.ts';
 import { textListOf } from './wire.ts';
 
@@ -24,24 +24,24 @@ export async function prepareOpening(keyspace: Keyspace, opening: Opening): Prom
   if (opening.as === 'source' && (await keyspace.connection.command('HGET', meta, 'epoch')) === null) {
     return 'holds no data';
   }
-  const { seal } = await beginEpoch(keyspace);
-  if (seal?.state === 'incomplete') {
+  const { migration } = await beginEpoch(keyspace);
+  if (migration?.state === 'incomplete') {
     return 'holds a migration that was broken off; run tidemark migrate again with --clean, or choose another prefix';
   }
-  if (seal?.state === 'moving' && opening.as === 'server') {
-    return `was being moved to ${seal.to}; run that tidemark migrate again with --clean, or stay with tidemark migrate --release`;
+  if (migration?.state === 'moving' && opening.as === 'server') {
+    return `was being moved to ${migration.to}; run that tidemark migrate again with --clean, or stay with tidemark migrate --release`;
   }
-  if (seal?.state !== 'moved' || (opening.as === 'source' && opening.isMovedAllowed)) return null;
-  return `was moved to ${seal.to}, and has gone on there`;
+  if (migration?.state !== 'moved' || (opening.as === 'source' && opening.isMovedAllowed)) return null;
+  return `was moved to ${migration.to}, and has gone on there`;
 }
 
 async function claim(keyspace: Keyspace, isCleaned: boolean): Promise<string | null> {
   const { connection, layout } = keyspace;
   const args = claimScript.args({ epoch: newId(), format: FORMAT, mayClean: isCleaned });
-  const [outcome, seal = ''] = textListOf(await connection.write(claimScript, layout.registry, args));
+  const [outcome, migration = ''] = textListOf(await connection.write(claimScript, layout.registry, args));
   if (outcome === 'used') return 'is not empty; a migration needs a place of its own';
   if (outcome === 'left') {
-    const state = sealFrom(seal)?.state;
+    const state = migrationStateFrom(migration)?.state;
     if (state === 'moving') return 'is itself being moved';
     const what = state === 'incomplete' ? 'a migration that was broken off' : 'data that was moved away';
     return `holds ${what}; add --clean to empty it first`;

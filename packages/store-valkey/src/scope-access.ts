@@ -1,7 +1,7 @@
 import type { Guard } from '@tidemark/core/ports';
 import type { Keyspace } from './connection.ts';
 import { finishErasure } from './erase.ts';
-import { sealed, unavailable } from './failure.ts';
+import { readOnly, unavailable } from './failure.ts';
 import { clientMember, entryField, erasuresCovering, type Scope, scopeMember, sourceMember } from './keys.ts';
 import type { ScopeKeys } from './layout.ts';
 import { beginEpoch, readEpoch } from './meta.ts';
@@ -82,7 +82,7 @@ export class ScopeAccess {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const reply: readonly Reply[] = await this.#attempt(write, stale);
       const kind = textOf(reply[0]);
-      if (kind === 'sealed') throw sealed();
+      if (kind === 'read_only') throw readOnly();
       if (kind === 'gone') return { gone: guardAt(write.guards, reply[1]) };
       if (kind === 'no_epoch') await beginEpoch(this.#keyspace);
       else if (kind === 'erasing') await this.finishErasures(textListOf(reply.slice(1)));

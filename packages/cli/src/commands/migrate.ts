@@ -124,9 +124,9 @@ function differsFailure({ name }: End, differences: readonly Difference[], isMor
 async function release(cli: Cli, end: End): Promise<void> {
   const store = await open(end, { as: 'source', isMovedAllowed: false });
   try {
-    const seal = await store.seal();
-    if (seal !== null) await store.setSeal(null);
-    cli.terminal.say(seal === null ? `${end.name} was not closed.` : `Servers may open ${end.name} again.`);
+    const migration = await store.migrationState();
+    if (migration !== null) await store.setMigrationState(null);
+    cli.terminal.say(migration === null ? `${end.name} was not closed.` : `Servers may open ${end.name} again.`);
   } finally {
     await store.close();
   }

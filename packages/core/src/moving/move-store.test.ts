@@ -31,12 +31,12 @@ function spoiled(store: MovableStore, spoil: (piece: Piece) => readonly Piece[])
 describe('moving a store', () => {
   it('[MIGRATE-1] copies, compares, closes the source for good and opens the target, in this order', async () => {
     const [from, to] = [await populated(), target()];
-    await to.setSeal({ state: 'incomplete' });
+    await to.setMigrationState({ state: 'incomplete' });
     const phases: MoveProgress['phase'][] = [];
     const report = await moveStore({ from, to, toName: 'there', onProgress: ({ phase }) => phases.push(phase) });
     expect(report).toMatchObject({ status: 'moved' });
     expect(report.status === 'moved' && report.census.get('record')).toBe(3);
-    expect([await from.seal(), await to.seal()]).toEqual([{ state: 'moved', to: 'there' }, null]);
+    expect([await from.migrationState(), await to.migrationState()]).toEqual([{ state: 'moved', to: 'there' }, null]);
     expect(phases[0]).toBe('copying');
   });
 
@@ -70,11 +70,11 @@ describe('moving a store', () => {
     '[MIGRATE-8] %s in the target is named, and neither side is opened or closed by it',
     async (_, spoil, named) => {
       const [from, to] = [await populated(), target()];
-      await to.setSeal({ state: 'incomplete' });
+      await to.setMigrationState({ state: 'incomplete' });
       const report = await moveStore({ from, to: spoiled(to, spoil), toName: 'there' });
       const told = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
       expect(told).toContainEqual(expect.stringMatching(named));
-      expect([await from.seal(), await to.seal()]).toEqual([null, { state: 'incomplete' }]);
+      expect([await from.migrationState(), await to.migrationState()]).toEqual([null, { state: 'incomplete' }]);
     },
   );
 
@@ -91,12 +91,12 @@ describe('moving a store', () => {
       status: 'differs',
       differences: [{ problem: 'missing', where: [1, 'setting', 'late'] }],
     });
-    expect(await from.seal()).toBeNull();
+    expect(await from.migrationState()).toBeNull();
   });
 
   it('[MIGRATE-8] a source whose sizes and checksums do not follow from its records is not moved', async () => {
     const [from, between, to] = [await populated(), target(), target()];
-    await between.beginImport(await from.life());
+    await between.beginImport(await from.head());
     for await (const portion of from.export((record) => ({ id: record, checksum: 0 }))) {
       const pieces = portion.map((piece): Piece => {
         if (piece.what === 'record') return { ...piece, id: (['', 'a', 'b', 'c'] as const)[piece.seq] ?? '' };

@@ -34,31 +34,31 @@ export interface Move {
 const DIFFERENCES_MAX = 100;
 
 /**
- * Copies a store, seals the source against writes, and compares both. If they are equal, no write to the source was lost.
- * Only then is the source sealed for good, and only after that the target opened, so that there are never two stores of
- * the same life that a server would open.
+ * Copies a store, makes the source refuse writes, and compares both. If they are equal, no write to the source was lost.
+ * Only then is the source marked as moved, and only after that the target opened, so that a server
+ * can never open two stores with the same epoch.
  */
 export async function moveStore({ from, to, toName, onProgress = () => undefined }: Move): Promise<MoveReport> {
   const tally = new Tally();
-  await to.beginImport(await from.life());
+  await to.beginImport(await from.head());
   for await (const portion of from.export(inspectRecord)) {
     await to.import(portion);
     for (const piece of portion) tally.add(piece);
     onProgress({ phase: 'copying', pieces: tally.pieces, units: tally.units, piecesTotal: null });
   }
-  const before = await from.seal();
-  await from.setSeal({ state: 'moving', to: toName });
+  const before = await from.migrationState();
+  await from.setMigrationState({ state: 'moving', to: toName });
   const differences = await differencesOf(from, to, tally, onProgress).catch(async (error: unknown) => {
-    await from.setSeal(before?.state === 'moved' ? before : null);
+    await from.setMigrationState(before?.state === 'moved' ? before : null);
     throw error;
   });
   if (differences.length > 0) {
-    await from.setSeal(before?.state === 'moved' ? before : null);
+    await from.setMigrationState(before?.state === 'moved' ? before : null);
     const isMore = differences.length > DIFFERENCES_MAX;
     return { status: 'differs', differences: differences.slice(0, DIFFERENCES_MAX), isMore };
   }
-  await from.setSeal({ state: 'moved', to: toName });
-  await to.setSeal(null);
+  await from.setMigrationState({ state: 'moved', to: toName });
+  await to.setMigrationState(null);
   return { status: 'moved', census: tally.census, units: tally.units };
 }
 
@@ -89,8 +89,9 @@ async function differencesOf(
     note(difference);
     if (differences.length > DIFFERENCES_MAX) break;
   }
-  const [life, other] = [await from.life(), await to.life()];
-  if (life.epoch !== other.epoch) note({ what: 'partition', where: [], problem: 'different', detail: 'store epoch' });
+  const [source, target] = [await from.head(), await to.head()];
+  if (source.epoch !== target.epoch)
+    note({ what: 'partition', where: [], problem: 'different', detail: 'store epoch' });
   return differences;
 }
 

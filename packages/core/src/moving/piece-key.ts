@@ -32,7 +32,7 @@ export function pieceKey(piece: Piece): readonly KeyPart[] {
     case 'queue':
       return [SECTIONS.jobs, piece.queue];
     case 'job':
-      return [SECTIONS.jobs, piece.queue, piece.place];
+      return [SECTIONS.jobs, piece.queue, piece.position];
   }
 }
 

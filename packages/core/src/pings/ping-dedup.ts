@@ -60,7 +60,7 @@ async function stateOf(
   const { partition } =
     user === null
       ? { partition: { source, user } }
-      : await sources.memberships.knownPlaceOf(await sources.view(source), user);
+      : await sources.memberships.knownPartitionOf(await sources.view(source), user);
   const { epoch, head } = await store.partition(partition);
   return { owner: partition.user, epoch, head };
 }

@@ -11,40 +11,41 @@ import type {
 } from './store.ts';
 
 /**
- * A store that can be carried to another engine, piece by piece, and can be filled with the pieces of another one.
+ * A store whose contents can be exported piece by piece, and imported into a store of another engine.
  *
- * What every engine promises:
- * - The pieces of an export come in one order, which is the same on all engines: so two exports are compared side by
- *   side, without holding either. `pieceKey` is that order.
+ * Every engine guarantees:
+ * - All engines export their pieces in the same order, given by `pieceKey`. Two exports can therefore be compared as
+ *   streams.
  * - A portion holds a bounded number of pieces and, except for a single large one, a bounded amount of text.
- * - What an import has taken, an export gives back exactly, versions and epochs included. Only jobs get other ids.
- * - A store that was opened to be filled is sealed as incomplete until somebody opens it, whatever dies in between.
+ * - An export after an import returns exactly what was imported, versions and epochs included. Only jobs get other ids.
+ * - A store that was opened as the target of an import stays `incomplete` until `setMigrationState(null)`, also after a
+ *   crash.
  */
 export interface MovableStore extends Store {
-  /** Which life this is, and a version that no write so far has gone beyond. */
-  life(): Promise<StoreLife>;
-  /** Everything there is. Writes going on meanwhile may be in it or not. */
+  /** Returns the epoch of the store, and a version that no write so far exceeds. */
+  head(): Promise<StoreHead>;
+  /** Exports the whole store. Writes that happen meanwhile may be included or not. */
   export(reader: RecordReader): AsyncIterable<readonly Piece[]>;
-  /** Takes over the life of another store. Only for a store that was opened to be filled. */
-  beginImport(life: StoreLife): Promise<void>;
-  /** Portions come in the order of their export, each once. */
+  /** Takes over epoch and version of another store. Only allowed on a store that was opened as the target of an import. */
+  beginImport(head: StoreHead): Promise<void>;
+  /** Imports a portion. The caller passes portions in the order of their export, each once. */
   import(pieces: readonly Piece[]): Promise<void>;
-  /** What keeps servers from opening the store; null: nothing does. */
-  seal(): Promise<Seal | null>;
-  /** A sealed store is opened by no server, and takes no writes but those of an import. Null opens it. */
-  setSeal(seal: Seal | null): Promise<void>;
+  /** Returns null when servers may open the store. */
+  migrationState(): Promise<MigrationState | null>;
+  /** While the state is not null, no server opens the store, and it refuses all writes except those of an import. */
+  setMigrationState(state: MigrationState | null): Promise<void>;
 }
 
 /**
- * `incomplete`: being filled, or left half full. `moving`: being read for the last time; it can still be opened again.
- * `moved`: what it held has gone on elsewhere.
+ * `incomplete`: the target of an import that has not finished. `moving`: the source of a migration that has not finished,
+ * and that can still be released. `moved`: another store has taken over.
  */
-export type Seal =
+export type MigrationState =
   | { readonly state: 'incomplete' }
-  /** Where to, for people. */
+  /** `to` names the target in messages. */
   | { readonly state: 'moving' | 'moved'; readonly to: string };
 
-export interface StoreLife {
+export interface StoreHead {
   readonly epoch: string;
   readonly lastVersion: number;
 }
@@ -64,7 +65,7 @@ export type Piece =
   | { readonly what: 'queue'; readonly queue: string; readonly isPaused: boolean }
   | JobPiece;
 
-/** Id and checksum are those that follow from the record. */
+/** `id` and `checksum` are derived from the record. */
 export interface RecordPiece {
   readonly what: 'record';
   readonly partition: PartitionKey;
@@ -79,7 +80,7 @@ export interface NotePiece {
   readonly partition: PartitionKey;
   readonly client: string;
   readonly note: Note;
-  /** Null: never by itself. */
+  /** Null: the note does not expire. */
   readonly endsAtMs: number | null;
 }
 
@@ -95,8 +96,8 @@ export interface DocumentPiece {
 export interface JobPiece {
   readonly what: 'job';
   readonly queue: string;
-  /** Its place among the jobs of the queue, in the order in which they were enqueued: 1 for the first. */
-  readonly place: number;
+  /** The position of the job in the queue, in the order of enqueueing: 1 for the first. */
+  readonly position: number;
   readonly job: CarriedJob;
 }
 

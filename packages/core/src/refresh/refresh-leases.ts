@@ -26,10 +26,10 @@ export interface RefreshLeasesPorts {
 
 /** Identifies this server among those that share a store. */
 export interface ServerIdentity {
-  /** The name of this server: unique, and without a dot. */
-  readonly word: string;
-  /** Whether the server of that name has certainly stopped. */
-  isGone(word: string): boolean;
+  /** A unique id of this server, without a dot. */
+  readonly id: string;
+  /** Whether the server with this id has certainly stopped. */
+  isGone(id: string): boolean;
 }
 
 /** The refresh entries of a partition, as they were read. */
@@ -75,13 +75,13 @@ export class RefreshLeases {
     const { store, clock, random, queryMsMax, server } = this.#ports;
     if (this.isLeased(status.state)) return null;
     const nowMs = clock.nowMs();
-    const leaseWord = `${server?.word ?? ''}.${randomId(random)}`;
+    const leaseHolder = `${server?.id ?? ''}.${randomId(random)}`;
     const leaseUntilMs = nowMs + queryMsMax + REFRESH_APPLY_MS_MAX;
-    const state = { ...status.state, leaseWord, leaseUntilMs };
+    const state = { ...status.state, leaseHolder, leaseUntilMs };
     if (!(await this.#write(target, status.entry, state))) return null;
     const ref = refs.refresh(target.partition);
     const entry = await store.readEntry(ref);
-    if (entry === null || readRefreshState(entry.value, nowMs).leaseWord !== leaseWord) return null;
+    if (entry === null || readRefreshState(entry.value, nowMs).leaseHolder !== leaseHolder) return null;
     return { target, status, state, version: entry.version, fence: { ...ref, version: entry.version } };
   }
 
@@ -91,9 +91,9 @@ export class RefreshLeases {
   }
 
   /** Whether the server that holds the lease has stopped. Its writes would fail at the fence all the same. */
-  isAbandoned({ leaseWord }: RefreshState): boolean {
-    const [word = ''] = leaseWord.split('.', 1);
-    return word !== '' && this.#ports.server?.isGone(word) === true;
+  isAbandoned({ leaseHolder }: RefreshState): boolean {
+    const [serverId = ''] = leaseHolder.split('.', 1);
+    return serverId !== '' && this.#ports.server?.isGone(serverId) === true;
   }
 
   async isHeld({ target, version }: RefreshLease): Promise<boolean> {

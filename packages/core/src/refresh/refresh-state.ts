@@ -15,8 +15,8 @@ export interface RefreshState {
   readonly trouble: PartialError | null;
   /** When the lease of the refresh ends; 0: there is none. */
   readonly leaseUntilMs: number;
-  /** Identifies the holder of the lease: the name of its server, a dot, and a random part. */
-  readonly leaseWord: string;
+  /** Identifies the holder of the lease: the id of its server, a dot, and a random part. */
+  readonly leaseHolder: string;
   /** Until when a queued job is expected to refresh the partition; 0: there is no job. */
   readonly queuedUntilMs: number;
   /** When this was written, by the clock that also set the times above. */
@@ -30,7 +30,7 @@ export const NEVER_REFRESHED: RefreshState = {
   retryAtMs: 0,
   trouble: null,
   leaseUntilMs: 0,
-  leaseWord: '',
+  leaseHolder: '',
   queuedUntilMs: 0,
   writtenAtMs: 0,
 };

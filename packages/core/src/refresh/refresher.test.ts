@@ -187,10 +187,10 @@ describe('a refresh', () => {
   /** A second server on the same store, whose waits the test controls. */
   async function besides(wait: (ms: number) => Promise<void>, gone: Set<string> = new Set()) {
     const store = openMemoryStore({ random: seededRandom(3) });
-    const isGone = (word: string) => gone.has(word);
-    const one = await setUp({ poll_interval: 0 }, { store, server: { word: 'one', isGone } });
+    const isGone = (id: string) => gone.has(id);
+    const one = await setUp({ poll_interval: 0 }, { store, server: { id: 'one', isGone } });
     const two = new Tidemark({
-      ...{ store, clock: one.clock, log: one.log, adapters: one.adapters, wait, server: { word: 'two', isGone } },
+      ...{ store, clock: one.clock, log: one.log, adapters: one.adapters, wait, server: { id: 'two', isGone } },
       ...{ random: seededRandom(4), passwords: weakPasswords(seededRandom(4)) },
     });
     let release: () => void = () => undefined;

@@ -241,19 +241,19 @@ export class Refresher {
     if (wait === undefined) return known;
     const endMs = steadyClock.nowMs() + REFRESH_AWAIT_MS_MAX;
     let status = await this.#leases.status(target);
-    const { leaseWord } = status.state;
-    while (status.state.leaseWord === leaseWord && status.state.leaseUntilMs > clock.nowMs()) {
+    const { leaseHolder } = status.state;
+    while (status.state.leaseHolder === leaseHolder && status.state.leaseUntilMs > clock.nowMs()) {
       if (this.#leases.isAbandoned(status.state)) return this.#refresh(task, status, pullWait);
-      if (this.#slowLeases.has(leaseWord) || steadyClock.nowMs() >= endMs) return this.#giveUpOn(leaseWord);
+      if (this.#slowLeases.has(leaseHolder) || steadyClock.nowMs() >= endMs) return this.#giveUpOn(leaseHolder);
       await wait(LEASE_CHECK_MS);
       status = await this.#leases.status(target);
     }
     return status.state.trouble;
   }
 
-  #giveUpOn(leaseWord: string): PartialError {
+  #giveUpOn(leaseHolder: string): PartialError {
     if (this.#slowLeases.size >= SLOW_LEASES_MAX) this.#slowLeases.clear();
-    this.#slowLeases.add(leaseWord);
+    this.#slowLeases.add(leaseHolder);
     return REFRESH_PENDING;
   }
 

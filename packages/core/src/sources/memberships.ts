@@ -41,20 +41,20 @@ export class Memberships {
   }
 
   /** Asks the adapter, if it names partitions. Rejects when the adapter fails, because then access is unknown. */
-  async placeOf(source: PartitionedSource, user: string): Promise<UserPartition> {
+  async partitionOf(source: PartitionedSource, user: string): Promise<UserPartition> {
     const ask = this.#ask(source);
-    if (ask === null) return ownPlace(source, user);
+    if (ask === null) return ownPartition(source, user);
     const name = await ask(user);
     const known = await this.#read(source.name, user);
     const isKnown = known.entry !== null && known.membership.name === name;
     const membership = isKnown ? known.membership : await this.#move(source.name, user, name);
-    return placeFrom(source.name, user, membership);
+    return partitionFrom(source.name, user, membership);
   }
 
   /** Returns the last answer of the adapter without asking it. */
-  async knownPlaceOf(source: PartitionedSource, user: string): Promise<UserPartition> {
-    if (this.#ask(source) === null) return ownPlace(source, user);
-    return placeFrom(source.name, user, (await this.#read(source.name, user)).membership);
+  async knownPartitionOf(source: PartitionedSource, user: string): Promise<UserPartition> {
+    if (this.#ask(source) === null) return ownPartition(source, user);
+    return partitionFrom(source.name, user, (await this.#read(source.name, user)).membership);
   }
 
   /** Lists the known users of a custom partition, page by page. */
@@ -134,11 +134,11 @@ function readMembership({ value }: Entry): Membership {
   return parseJson(value) as Membership;
 }
 
-function ownPlace({ name, partition_type }: PartitionedSource, user: string): UserPartition {
+function ownPartition({ name, partition_type }: PartitionedSource, user: string): UserPartition {
   return { partition: { source: name, user: partition_type === 'app' ? null : user }, earlier: [] };
 }
 
-function placeFrom(source: string, user: string, { name, earlier }: Membership): UserPartition {
+function partitionFrom(source: string, user: string, { name, earlier }: Membership): UserPartition {
   const keyOf = (one: string | null): PartitionKey => ({ source, user: one === null ? user : customOwner(one) });
   return { partition: keyOf(name), earlier: earlier.map(keyOf) };
 }

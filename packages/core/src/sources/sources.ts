@@ -156,7 +156,7 @@ export class Sources {
 
   /** Returns the partition that holds the user's data of the source. */
   async partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey> {
-    return (await this.memberships.placeOf(source, login)).partition;
+    return (await this.memberships.partitionOf(source, login)).partition;
   }
 
   /** `userName` is stored as the author of the change and not checked. */

@@ -122,7 +122,7 @@ export class Devices {
 
   /** The partition that the adapter named last. Questions about a device are not worth asking a backend. */
   async #partitionOf({ user }: DeviceId, source: SourceView): Promise<PartitionKey> {
-    return (await this.#parts.sources.memberships.knownPlaceOf(source, user)).partition;
+    return (await this.#parts.sources.memberships.knownPartitionOf(source, user)).partition;
   }
 }
 

@@ -107,15 +107,20 @@ export class Pulls {
     const ahead = this.#readAhead(device, name);
     try {
       const source = await sources.view(name);
-      const place = await sources.memberships.placeOf(source, device.user);
+      const userPartition = await sources.memberships.partitionOf(source, device.user);
       const isPaged = source.sync_type !== 'bulk_only';
-      const error = isPaged ? await ensureFresh(refresher, place.partition, source, token) : null;
-      const isAheadValid = source.adapter === NO_ADAPTER && ahead?.partition.user === place.partition.user;
-      const reads = ahead !== null && isAheadValid ? ahead : this.#startReads(device, name, place);
+      const error = isPaged ? await ensureFresh(refresher, userPartition.partition, source, token) : null;
+      const isAheadValid = source.adapter === NO_ADAPTER && ahead?.partition.user === userPartition.partition.user;
+      const reads = ahead !== null && isAheadValid ? ahead : this.#startReads(device, name, userPartition);
       if (!isPaged) return { name, waiting: await reads.waiting, position: null, error: snapshotRequired(name) };
       const [waiting, state, own] = await Promise.all([reads.waiting, reads.state, opened]);
       const restarts = own.restarts.get(name) ?? 0;
-      return { name, waiting, position: positionAt(state, { partition: place.partition, token, restarts }), error };
+      return {
+        name,
+        waiting,
+        position: positionAt(state, { partition: userPartition.partition, token, restarts }),
+        error,
+      };
     } catch (error) {
       return { name, waiting: [], position: null, error: partialErrorOf(error) };
     }
@@ -134,12 +139,12 @@ export class Pulls {
   }
 
   /** Outcomes are read before the state, so that the state, and the page read later, include what the outcomes tell. */
-  #startReads({ client }: DeviceId, source: string, place: UserPartition): PartitionReads {
-    const waiting = this.#parts.uploads.waiting({ source, client, ...place });
-    const state = this.#parts.store.partition(place.partition);
+  #startReads({ client }: DeviceId, source: string, userPartition: UserPartition): PartitionReads {
+    const waiting = this.#parts.uploads.waiting({ source, client, ...userPartition });
+    const state = this.#parts.store.partition(userPartition.partition);
     // Reads whose result turns out not to be needed must not be unhandled rejections.
     for (const read of [waiting, state]) read.catch(() => undefined);
-    return { partition: place.partition, waiting, state };
+    return { partition: userPartition.partition, waiting, state };
   }
 
   /** Null for a source that has no page. */

@@ -63,7 +63,7 @@ export class Snapshots {
     const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
     const own = await sessions.open(device);
     const source = await sources.view(call.source);
-    const { partition } = await sources.memberships.placeOf(source, device.user);
+    const { partition } = await sources.memberships.partitionOf(source, device.user);
     const error = await ensureFresh(refresher, partition, source, call.token);
     const reader: Reader = { device, partition, bounds, own, partitionCheckedAtMs: this.#clock.nowMs() };
     const first = await this.#read(reader, await store.partition(partition), call.token, error);
@@ -95,9 +95,9 @@ export class Snapshots {
     const { sources } = this.#parts;
     const { device, partition } = reader;
     if (this.#clock.nowMs() - reader.partitionCheckedAtMs < PARTITION_CHECK_MS) return true;
-    const place = await sources.memberships.placeOf(await sources.view(partition.source), device.user);
+    const userPartition = await sources.memberships.partitionOf(await sources.view(partition.source), device.user);
     reader.partitionCheckedAtMs = this.#clock.nowMs();
-    return place.partition.user === partition.user;
+    return userPartition.partition.user === partition.user;
   }
 
   async #next(reader: Reader, last: Line): Promise<Line> {

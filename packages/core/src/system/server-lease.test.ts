@@ -9,8 +9,8 @@ function openServers() {
   const store = openMemoryStore({ random: seededRandom(1) });
   // What their clocks show has nothing to do with each other.
   const [clock, other] = [settableClock(1_000), settableClock(9_000_000_000)];
-  const leaseOf = (word: string, at = clock) =>
-    new ServerLease({ store, clock: at }, { name: 'chores', word, leaseMs: LEASE_MS });
+  const leaseOf = (serverId: string, at = clock) =>
+    new ServerLease({ store, clock: at }, { name: 'maintenance', serverId, leaseMs: LEASE_MS });
   const pass = (ms: number) => {
     clock.advance(ms);
     other.advance(ms);

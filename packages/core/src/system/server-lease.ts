@@ -12,7 +12,7 @@ export interface LeaseTerms {
   /** The name of the task. */
   readonly name: string;
   /** The unique id of this server. */
-  readonly word: string;
+  readonly serverId: string;
   /** How long the lease lasts without renewal. */
   readonly leaseMs: number;
 }
@@ -51,25 +51,25 @@ export class ServerLease {
   /** Acquires or renews the lease; to be called several times within its length. Returns true when it is held. */
   async renew(): Promise<boolean> {
     const { store, clock } = this.#ports;
-    const { name, word, leaseMs } = this.#terms;
+    const { name, serverId, leaseMs } = this.#terms;
     const startMs = clock.nowMs();
     const entry = await store.readEntry(refs.lease(name));
     if (!this.#mayWrite(entry, startMs)) {
       this.#held = null;
       return false;
     }
-    const write = { ...refs.lease(name), value: word, expect: entry?.version ?? 0 };
+    const write = { ...refs.lease(name), value: serverId, expect: entry?.version ?? 0 };
     await store.writeEntries({ writes: [write], guards: [] });
     // Of several servers that tried, the one whose id is stored has the lease.
     const now = await store.readEntry(refs.lease(name));
-    this.#held = now?.value === word ? { version: now.version, untilMs: startMs + leaseMs } : null;
+    this.#held = now?.value === serverId ? { version: now.version, untilMs: startMs + leaseMs } : null;
     return this.isHeld;
   }
 
   /** Whether this server has the lease according to the store; to be called before each step of a long task. */
   async isStillHeld(): Promise<boolean> {
     const { store } = this.#ports;
-    return this.isHeld && (await store.readEntry(refs.lease(this.#terms.name)))?.value === this.#terms.word;
+    return this.isHeld && (await store.readEntry(refs.lease(this.#terms.name)))?.value === this.#terms.serverId;
   }
 
   /** Gives the lease up, so that another server can acquire it at once. */
@@ -82,7 +82,7 @@ export class ServerLease {
   }
 
   #mayWrite(entry: Entry | null, nowMs: number): boolean {
-    if (entry === null || entry.value === this.#terms.word) return true;
+    if (entry === null || entry.value === this.#terms.serverId) return true;
     if (this.#seen?.version !== entry.version) this.#seen = { version: entry.version, sinceMs: nowMs };
     return nowMs - this.#seen.sinceMs >= this.#terms.leaseMs;
   }

@@ -45,13 +45,13 @@ export class UploadTargets {
   /** Asks the adapter which partition the user is in: uploads go nowhere else. */
   async current(device: RegisteredDevice, name: string): Promise<UploadTarget> {
     const source = await this.#parts.sources.view(name);
-    return this.#target(device, source, await this.#parts.sources.memberships.placeOf(source, device.user));
+    return this.#target(device, source, await this.#parts.sources.memberships.partitionOf(source, device.user));
   }
 
   /** Takes the partition that the adapter named last, without asking it. */
   async lastKnown(device: RegisteredDevice, name: string): Promise<UploadTarget> {
     const source = await this.#parts.sources.view(name);
-    return this.#target(device, source, await this.#parts.sources.memberships.knownPlaceOf(source, device.user));
+    return this.#target(device, source, await this.#parts.sources.memberships.knownPartitionOf(source, device.user));
   }
 
   /** The partition that the job names: the user may be in another one by now. */
@@ -66,12 +66,12 @@ export class UploadTargets {
     return this.#target(device, await sources.view(source), { partition, earlier: [] });
   }
 
-  async #target(device: RegisteredDevice, source: SourceView, place: UserPartition): Promise<UploadTarget> {
+  async #target(device: RegisteredDevice, source: SourceView, userPartition: UserPartition): Promise<UploadTarget> {
     const { user, client, registration } = device;
     const { name, conflicts, read_only: isReadOnly, cud_queue, queue } = source;
     return {
       ...device,
-      ...place,
+      ...userPartition,
       source: name,
       conflicts,
       isReadOnly,
@@ -92,7 +92,7 @@ export class UploadTargets {
     for (const [attribute, name] of Object.entries(references)) {
       const source = await sources.find(name);
       if (source === null) continue;
-      partitions.set(attribute, (await sources.memberships.knownPlaceOf(source, user)).partition);
+      partitions.set(attribute, (await sources.memberships.knownPartitionOf(source, user)).partition);
     }
     return partitions;
   }

@@ -38,10 +38,10 @@ export class Maintenance {
   #timers: readonly NodeJS.Timeout[] = [];
 
   constructor(parts: MaintenanceParts) {
-    const word = randomBytes(LEASE_ID_BYTES).toString('base64url');
+    const serverId = randomBytes(LEASE_ID_BYTES).toString('base64url');
     const { store } = parts.tidemark;
     this.#parts = parts;
-    this.#lease = new ServerLease({ store, clock: steadyClock }, { name: 'maintenance', word, leaseMs: LEASE_MS });
+    this.#lease = new ServerLease({ store, clock: steadyClock }, { name: 'maintenance', serverId, leaseMs: LEASE_MS });
   }
 
   start(): void {

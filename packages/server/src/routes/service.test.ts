@@ -82,7 +82,7 @@ it('[REST-23] the lag of jobs is reported without affecting readiness, and a pau
 
 it('[STATS-10] users, clients, listeners and jobs are measured once per step', async () => {
   const { tidemark, jobs, clock, store } = await openService();
-  const lease = new ServerLease({ store, clock }, { name: 'maintenance', word: 'this server', leaseMs: 1_000_000 });
+  const lease = new ServerLease({ store, clock }, { name: 'maintenance', serverId: 'this server', leaseMs: 1_000_000 });
   await lease.renew();
   const fence = lease.fence as Guard;
   const parts = { tidemark, jobs, listeners: async () => 7 };

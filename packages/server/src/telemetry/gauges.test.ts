@@ -11,7 +11,8 @@ async function twoServers() {
   const random = seededRandom(2);
   const two = new Tidemark({ store, clock, random, log, passwords: weakPasswords(random) });
   const jobs: Jobs = openMemoryJobs({ clock });
-  const leaseOf = (word: string) => new ServerLease({ store, clock }, { name: 'maintenance', word, leaseMs: LEASE_MS });
+  const leaseOf = (serverId: string) =>
+    new ServerLease({ store, clock }, { name: 'maintenance', serverId, leaseMs: LEASE_MS });
   return { one, two, store, clock, jobs, leases: [leaseOf('one'), leaseOf('two')] as const };
 }
 

@@ -15,7 +15,7 @@ export function* exportedJobs(tables: Tables, transaction: Transaction): Iterabl
     yield { what: 'queue', queue, isPaused: (JSON.parse(value) as QueueRow).isPaused };
     const numbers = numbersIn(tables, transaction, queue);
     for (const [index, number] of numbers.entries()) {
-      yield { what: 'job', queue, place: index + 1, job: readJobPiece(tables, transaction, number) };
+      yield { what: 'job', queue, position: index + 1, job: readJobPiece(tables, transaction, number) };
     }
   }
 }

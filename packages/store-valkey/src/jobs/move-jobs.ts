@@ -25,7 +25,7 @@ export async function* exportJobs({ connection, layout }: Keyspace): AsyncIterab
       const args = exportJobsScript.args(UNTIMED, { numbers: some.map(jobId) });
       const jobs = listOf(await connection.run(exportJobsScript, keys, args));
       for (const [index, job] of jobs.entries()) {
-        yield { what: 'job', queue, place: first + index + 1, job: jobFrom(job) };
+        yield { what: 'job', queue, position: first + index + 1, job: jobFrom(job) };
       }
     }
   }

@@ -48,7 +48,7 @@ export const FENCE_S = 86_400;
  *   {'gone', index of the missing guard, from 1}
  *   {'erasing', erasure …}: these erasures must be finished first
  *   {'no_epoch'}: the registry is empty
- *   {'sealed'}: the data was moved to another store, or is being moved
+ *   {'read_only'}: the data was moved to another store, or is being moved
  * A scope is added to the indexes before anything is written to it, so an erasure finds every scope that may hold data.
  */
 export const ADMIT = lua`
@@ -89,10 +89,10 @@ local function admit(admission)
   if missing then return { 'gone', missing } end
   local erasing = erasing_among(admission.erasures)
   if erasing then return { 'erasing', unpack(erasing) } end
-  local meta = redis.call('HMGET', META, 'epoch', 'seal', 'version')
+  local meta = redis.call('HMGET', META, 'epoch', 'migration', 'version')
   local epoch = meta[1]
   if not epoch then return { 'no_epoch' } end
-  if meta[2] then return { 'sealed' } end
+  if meta[2] then return { 'read_only' } end
   add_to_index(SCOPES, admission.scope_member)
   add_to_index(SCOPES_BY_SOURCE, admission.source_member)
   add_to_index(SCOPES_BY_CLIENT, admission.client_member)

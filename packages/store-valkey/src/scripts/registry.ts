@@ -2,7 +2,7 @@ import { REGISTRY_KEYS, STATS_KEYS } from '../layout.ts';
 import { ADMIT } from './admission.ts';
 import { CHUNK, lua, nameKeys, registryScript, script } from './script.ts';
 
-// META holds the format, the epoch, the last version, the seal and the progress of audits. ENTRIES holds field →
+// META holds the format, the epoch, the last version, the migration state and the progress of audits. ENTRIES holds field →
 // "version value", ENTRY_NAMES the fields in order.
 
 /** Versions follow the clock and never repeat, not even after the store was emptied or restored from an older state. */
@@ -17,7 +17,7 @@ end`;
 /**
  * Gives an empty store its first epoch and its format.
  *
- * Reply  {epoch, format, seal}: those that are stored now; '' for no seal
+ * Reply  {epoch, format, migration}: the stored values; '' when there is no migration
  */
 export const beginScript = registryScript('begin', {
   effect: 'writes',
@@ -25,7 +25,7 @@ export const beginScript = registryScript('begin', {
   body: lua`
 redis.call('HSETNX', META, 'epoch', epoch)
 redis.call('HSETNX', META, 'format', format)
-local meta = redis.call('HMGET', META, 'epoch', 'format', 'seal')
+local meta = redis.call('HMGET', META, 'epoch', 'format', 'migration')
 return { meta[1], meta[2], meta[3] or '' }`,
 });
 
@@ -41,7 +41,7 @@ const WRITE_ENTRIES = {
   },
   uses: [ADMIT, VERSIONS],
   body: lua`
-if redis.call('HEXISTS', META, 'seal') == 1 then return { 'sealed' } end
+if redis.call('HEXISTS', META, 'migration') == 1 then return { 'read_only' } end
 local missing = missing_guard(guards)
 if missing then return { 'gone', missing } end
 local erasing = erasing_among(blocked_by)
@@ -72,7 +72,7 @@ return { 'written' }`,
 /**
  * Writes entries, and begins erasures with them.
  *
- * Reply  {'written'} · {'conflict'} · {'gone', index of the guard} · {'erasing', erasure …} · {'sealed'}
+ * Reply  {'written'} · {'conflict'} · {'gone', index of the guard} · {'erasing', erasure …} · {'read_only'}
  */
 export const writeEntriesScript = registryScript('write_entries', { effect: 'writes', ...WRITE_ENTRIES });
 
@@ -164,21 +164,21 @@ return {}`,
  * Claims an empty registry as the target of a migration. With `mayClean` it also takes one that a migration has left
  * behind, and the caller empties it.
  *
- * Reply  {'claimed'} · {'left', seal} or, when it may be cleaned, {'cleanable', seal} · {'used'}
+ * Reply  {'claimed'} · {'left', migration} or, when it may be cleaned, {'cleanable', migration} · {'used'}
  */
 export const claimScript = registryScript('claim', {
   effect: 'writes',
   parameters: { epoch: 'text', format: 'text', mayClean: 'flag' },
   body: lua`
-local seal = redis.call('HGET', META, 'seal')
-if not seal then
+local migration = redis.call('HGET', META, 'migration')
+if not migration then
   if redis.call('EXISTS', META) == 1 then return { 'used' } end
-  redis.call('HSET', META, 'epoch', epoch, 'format', format, 'seal', 'incomplete')
+  redis.call('HSET', META, 'epoch', epoch, 'format', format, 'migration', 'incomplete')
   return { 'claimed' }
 end
-if not may_clean or string.find(seal, '^moving') then return { 'left', seal } end
-redis.call('HSET', META, 'seal', 'incomplete')
-return { 'cleanable', seal }`,
+if not may_clean or string.find(migration, '^moving') then return { 'left', migration } end
+redis.call('HSET', META, 'migration', 'incomplete')
+return { 'cleanable', migration }`,
 });
 
 /**
@@ -196,14 +196,14 @@ return {}`,
 });
 
 /**
- * Sets the seal, so that no server opens the store and no write is admitted; '' removes it.
+ * Sets the migration state, so that no server opens the store and no write is admitted; '' removes it.
  *
  * Reply  nothing
  */
-export const sealScript = registryScript('seal', {
+export const migrationScript = registryScript('migration', {
   effect: 'writes',
-  parameters: { seal: 'text' },
+  parameters: { migration: 'text' },
   body: lua`
-if seal == '' then redis.call('HDEL', META, 'seal') else redis.call('HSET', META, 'seal', seal) end
+if migration == '' then redis.call('HDEL', META, 'migration') else redis.call('HSET', META, 'migration', migration) end
 return {}`,
 });

@@ -17,6 +17,7 @@ import {
   type JournalRange,
   type JournalSlice,
   joinedSlice,
+  type MigrationState,
   type MovableStore,
   type Note,
   type NoteList,
@@ -28,11 +29,10 @@ import {
   portionsOf,
   type Random,
   type RecordReader,
-  type Seal,
   type StatRow,
   type StoredDocument,
   type StoredObject,
-  type StoreLife,
+  type StoreHead,
   type WriteResult,
 } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
@@ -75,7 +75,7 @@ class MemoryStore implements MovableStore {
   /** One counter for the whole store, which a reset does not reset, so that no version repeats. */
   readonly #newVersion: () => number;
   #lastVersion = 0;
-  #seal: Seal | null = null;
+  #migrationState: MigrationState | null = null;
   /** Null once closed. */
   #current: MemoryData | null;
 
@@ -242,7 +242,7 @@ class MemoryStore implements MovableStore {
     for (const partition of this.#data().partitions.values()) yield* verifyPartition(partition, reader);
   }
 
-  async life(): Promise<StoreLife> {
+  async head(): Promise<StoreHead> {
     return { epoch: this.#data().epoch, lastVersion: this.#lastVersion };
   }
 
@@ -250,7 +250,7 @@ class MemoryStore implements MovableStore {
     return portionsOf(exportData(this.#data(), reader));
   }
 
-  async beginImport({ epoch, lastVersion }: StoreLife): Promise<void> {
+  async beginImport({ epoch, lastVersion }: StoreHead): Promise<void> {
     this.#data();
     this.#current = newData(epoch);
     this.#lastVersion = Math.max(this.#lastVersion, lastVersion);
@@ -260,14 +260,14 @@ class MemoryStore implements MovableStore {
     for (const piece of pieces) importPiece(this.#data(), piece);
   }
 
-  async seal(): Promise<Seal | null> {
+  async migrationState(): Promise<MigrationState | null> {
     this.#data();
-    return this.#seal;
+    return this.#migrationState;
   }
 
-  async setSeal(seal: Seal | null): Promise<void> {
+  async setMigrationState(state: MigrationState | null): Promise<void> {
     this.#data();
-    this.#seal = seal;
+    this.#migrationState = state;
   }
 
   async close(): Promise<void> {

@@ -34,7 +34,7 @@ export const movingCases: readonly MovingCase[] = [
       await carry(between, target);
       assert.deepEqual(await differencesOf(source, target), []);
       assert.deepEqual(await observeStore(target), before);
-      assert.deepEqual((await target.life()).epoch, (await source.life()).epoch);
+      assert.deepEqual((await target.head()).epoch, (await source.head()).epoch);
       for await (const finding of target.verify(readRecord)) assert.fail(JSON.stringify(finding));
     },
   },
@@ -72,7 +72,7 @@ export const movingCases: readonly MovingCase[] = [
       const before = await source.partition(ORDERS);
       const target = await openTarget();
       await carry(source, target);
-      await target.setSeal(null);
+      await target.setMigrationState(null);
       const after = await committed(target, [put('next', 'v', 0)], { expectHead: before.head });
       assert.equal(after.head, before.head + 1);
       const known = [{ epoch: after.epoch, upTo: after.head }, ...(after.earlier ?? [])];
@@ -91,7 +91,7 @@ export const movingCases: readonly MovingCase[] = [
       await furnishEverything(source);
       const target = await openTarget();
       await carry(source, target);
-      await target.setSeal(null);
+      await target.setMigrationState(null);
       for (const store of [source, target]) {
         await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1'] } });
         await store.writeEntries({ writes: [], guards: [], erase: { users: ['bob'], sources: ['Part'] } });
@@ -111,9 +111,9 @@ export const movingCases: readonly MovingCase[] = [
       await carry(source, target);
       await target.close();
       await assert.rejects(serve(target), /holds a migration that was broken off.*--clean/);
-      await source.setSeal({ state: 'moving', to: 'the new place' });
-      assert.deepEqual(await source.seal(), { state: 'moving', to: 'the new place' });
-      await source.setSeal({ state: 'moved', to: 'the new place' });
+      await source.setMigrationState({ state: 'moving', to: 'the new place' });
+      assert.deepEqual(await source.migrationState(), { state: 'moving', to: 'the new place' });
+      await source.setMigrationState({ state: 'moved', to: 'the new place' });
       await source.close();
       await assert.rejects(serve(source), /moved to the new place/);
 
@@ -139,7 +139,7 @@ export const movingCases: readonly MovingCase[] = [
       await leased(from, 'uploads');
       const target = await openTarget();
       await carry(source, target);
-      await target.setSeal(null);
+      await target.setMigrationState(null);
       assert.deepEqual(await differencesOf(source, target), []);
       const to = engine.jobs?.(target, clock) ?? assert.fail();
       for (const jobs of [from, to]) {
@@ -182,7 +182,7 @@ async function furnishEverything(store: MovableStore): Promise<void> {
 }
 
 async function carry(from: MovableStore, to: MovableStore): Promise<void> {
-  await to.beginImport(await from.life());
+  await to.beginImport(await from.head());
   for await (const portion of from.export(readRecord)) await to.import(portion);
 }
 
