@@ -48,8 +48,8 @@ async function setUp(attributes: Record<string, unknown>) {
   };
 }
 
-describe('a moment that lies ahead', () => {
-  it('[CLOCK-1] a moment ahead by no more than clocks may differ is now; one further ahead was long ago', () => {
+describe('stored times after the clock was ahead', () => {
+  it('[CLOCK-1] a time ahead of the clock by at most CLOCK_SKEW_MS_MAX counts as now, and one further ahead as long past', () => {
     expect([elapsedMs(NOW - 5, NOW), elapsedMs(NOW, NOW)]).toEqual([5, 0]);
     expect(elapsedMs(NOW + CLOCK_SKEW_MS_MAX, NOW)).toBe(0);
     expect(elapsedMs(NOW + CLOCK_SKEW_MS_MAX + 1, NOW)).toBe(Number.POSITIVE_INFINITY);
@@ -100,7 +100,7 @@ describe('a moment that lies ahead', () => {
     expect(queries()).toBe(2);
   });
 
-  it('[CLOCK-1] a refresh left to a queue while the clock was ahead is left there again after it is set back', async () => {
+  it('[CLOCK-1] a refresh queued while the clock was ahead is queued again after the clock is set back', async () => {
     const { tidemark, clock, pull, queries, jobs } = await setUp({ poll_interval: 60, queue: 'slow' });
     clock.advance(MONTH_MS);
     await pull();
@@ -113,7 +113,7 @@ describe('a moment that lies ahead', () => {
     expect(queries()).toBe(1);
   });
 
-  it('[CLOCK-1] a device that was here while the clock was ahead is noted anew after it is set back', async () => {
+  it('[CLOCK-1] the last sync of a device recorded while the clock was ahead is recorded again after it is set back', async () => {
     const { tidemark, clock } = await setUp({});
     const { client_id } = await tidemark.clients.register('ada', {});
     await tidemark.clients.noteSync(client_id, NOW + MONTH_MS);
@@ -123,7 +123,7 @@ describe('a moment that lies ahead', () => {
     expect(isWorthRecording({ ...mark, seenAtMs: NOW + MONTH_MS }, mark)).toBe(true);
   });
 
-  it('[CLOCK-1] a login remembered by a clock that was ahead is not remembered for longer', async () => {
+  it('[CLOCK-1] a login remembered while the clock was ahead is not remembered for longer', async () => {
     const { tidemark, clock } = await setUp({});
     const vouched = { login: 'ada', password: 'long enough', backend: 'b' };
     clock.advance(MONTH_MS);
@@ -149,8 +149,8 @@ describe('a moment that lies ahead', () => {
   });
 });
 
-describe('what is not forgotten or kept because of a clock that was ahead', () => {
-  it('[CLOCK-2] a token made by it ends after as long as it was made for, from the next trim on', async () => {
+describe('retention after the clock was ahead', () => {
+  it('[CLOCK-2] a token issued while the clock was ahead expires one lifetime after the next trim', async () => {
     const { tidemark, clock, store } = await setUp({});
     clock.advance(MONTH_MS);
     const call = { user: 'ada', name: null, scopes: ['device'] as const, client: null };
@@ -167,7 +167,7 @@ describe('what is not forgotten or kept because of a clock that was ahead', () =
     expect(await tidemark.tokens.check(lasting.token, NOW + MONTH_MS)).not.toBeNull();
   });
 
-  it('[CLOCK-3] a device seen ahead of now is waited for, unless that is further ahead than devices are waited for', () => {
+  it('[CLOCK-3] a device last seen in the future holds tombstones, unless that is further ahead than the retention time', () => {
     const state = { epoch: 'e', head: 9, floor: 0, size: 0, checksum: 0 };
     const terms = { nowMs: NOW, retentionMs: MONTH_MS };
     const point = (seenAtMs: number) =>

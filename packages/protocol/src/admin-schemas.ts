@@ -4,7 +4,7 @@ import { DEVICE_TYPES, PUSH_SERVICES, PUSH_TYPES } from './device-types.ts';
 import { SourceAttributes } from './schemas.ts';
 
 /**
- * What the REST API for administrators and backends answers with, `/rc/v1`. A schema with a `title` stands under that
+ * The answers of `/rc/v1`, the REST API for administrators and backends. A schema with a `title` is listed under that
  * name in the API description.
  */
 
@@ -39,7 +39,7 @@ export type License = Static<typeof License>;
 
 export const ResetReport = Type.Object(
   { epoch: text('The new epoch of the store. Tokens of devices from before it start over.', 'b7Qk2x') },
-  { ...closed, title: 'ResetReport', description: 'What a reset began.' },
+  { ...closed, title: 'ResetReport', description: 'The result of a reset.' },
 );
 export type ResetReport = Static<typeof ResetReport>;
 
@@ -55,19 +55,19 @@ export const Appserver = Type.Object(
 );
 export type Appserver = Static<typeof Appserver>;
 
-/** What is right and wrong with the backend, found out by calling it. */
+/** The result of checking the backend by calling it. */
 export const AppserverCheck = Type.Object(
   {
     name: text('What was looked at: address, reachable, logins, signature, or a source.', 'source Product'),
-    status: Type.Enum(['ok', 'warning', 'failed'], { description: 'How it is.', examples: ['ok'] }),
+    status: Type.Enum(['ok', 'warning', 'failed'], { description: 'The result of the check.', examples: ['ok'] }),
     detail: text('What was found, in words.', 'query returned 200 objects'),
   },
-  { ...closed, title: 'AppserverCheck', description: 'One thing that was looked at.' },
+  { ...closed, title: 'AppserverCheck', description: 'One check of the backend.' },
 );
 export type AppserverCheck = Static<typeof AppserverCheck>;
 export const AppserverChecks = Type.Object(
-  { checks: Type.Array(AppserverCheck, { description: 'What was looked at, in order.' }) },
-  { ...closed, title: 'AppserverChecks', description: 'What is right and wrong with the backend.' },
+  { checks: Type.Array(AppserverCheck, { description: 'The checks, in the order in which they ran.' }) },
+  { ...closed, title: 'AppserverChecks', description: 'The result of checking the backend.' },
 );
 export type AppserverChecks = Static<typeof AppserverChecks>;
 
@@ -134,7 +134,7 @@ export const Source = Type.Object(
 );
 export type Source = Static<typeof Source>;
 
-/** How far a device is in one source: what it has been given, what it surely holds, and what there is. */
+/** How far a device is in one source: the last page it got, its last complete state, and the newest change. */
 export const DeviceCursor = Type.Object(
   {
     seq: count('The sequence number up to which the device has been given pages.', 1040),
@@ -195,19 +195,19 @@ export const Token = Type.Object(tokenFields, {
 });
 export type Token = Static<typeof Token>;
 
-/** The only answer in which the token itself stands. */
+/** The only answer that contains the token itself. */
 export const NewToken = Type.Object(
   { token: text('The token itself. No other answer shows it.', 'tmk_2vXq…'), ...tokenFields },
   { ...closed, title: 'NewToken', description: 'A token that was just made.' },
 );
 export type NewToken = Static<typeof NewToken>;
 
-/** A user after a change. A new password of an administrator leaves these tokens good. */
+/** A user after a change. `tokens` lists named tokens that a new password of an administrator has not revoked. */
 export const ChangedUser = Type.Object(
   {
     ...User.properties,
     kept_tokens: Type.Optional(
-      Type.Array(Token, { description: 'Named tokens that a new password of an administrator has left good.' }),
+      Type.Array(Token, { description: 'Named tokens that a new password of an administrator has not revoked.' }),
     ),
   },
   { ...closed, title: 'ChangedUser', description: 'A user after a change.' },
@@ -260,7 +260,7 @@ export const BackendSecret = Type.Object(
   {
     secret: nullableText('The secret; null: it stands in the configuration.', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
   },
-  { ...closed, title: 'BackendSecret', description: 'What calls to the backend are signed with.' },
+  { ...closed, title: 'BackendSecret', description: 'The secret that signs calls to the backend.' },
 );
 export type BackendSecret = Static<typeof BackendSecret>;
 
@@ -274,7 +274,7 @@ export const JobState = Type.Union(
 );
 export type JobState = Static<typeof JobState>;
 
-/** A queue of jobs, and how it stands. */
+/** A queue of jobs, with the number of jobs in each state. */
 export const JobQueue = Type.Object(
   {
     queue: text('The name of the queue.', 'uploads'),
@@ -295,7 +295,7 @@ export const JobQueue = Type.Object(
 );
 export type JobQueue = Static<typeof JobQueue>;
 
-/** A job, without what it carries. */
+/** A job, without its payload. */
 export const Job = Type.Object(
   {
     id: text('The id of the job.', 'j-1f9'),
@@ -308,7 +308,7 @@ export const Job = Type.Object(
     due_at: moment('When it is or was due.'),
     last_reason: nullableText('Why the last attempt failed; null: none did.', null),
   },
-  { ...closed, title: 'Job', description: 'A job, without what it carries.' },
+  { ...closed, title: 'Job', description: 'A job, without its payload.' },
 );
 export type Job = Static<typeof Job>;
 
@@ -363,15 +363,15 @@ export const Ping = Type.Object(pingFields, {
 });
 export type Ping = Static<typeof Ping>;
 
-/** What became of a ping on one device. */
+/** The result of a ping on one device. */
 export const PingResult = Type.Object(
   {
     client_id: text('The id of the device.', CLIENT_ID),
     service: Type.Union([Type.Enum([...PUSH_SERVICES]), Type.Null()], {
-      description: 'Who carried it; null: nobody did.',
+      description: 'The service that delivered it; null: none did.',
     }),
     status: Type.Enum(['retrying', 'accepted', 'sent', 'retired', 'failed', 'gone', 'collapsed'], {
-      description: 'What became of it; docs/operating/pings.md explains each status.',
+      description: 'The result; docs/operating/pings.md explains each status.',
     }),
     reason: nullableText('Why it failed; null: it did not.', null),
     attempts: count('How many attempts there were.', 1),
@@ -379,7 +379,7 @@ export const PingResult = Type.Object(
     repeated: flag('True: the device may have got it twice.'),
     answer_lost: flag('True: nobody knows whether the last attempt arrived.'),
   },
-  { ...closed, title: 'PingResult', description: 'What became of a ping on one device.' },
+  { ...closed, title: 'PingResult', description: 'The result of a ping on one device.' },
 );
 export type PingResult = Static<typeof PingResult>;
 

@@ -31,7 +31,7 @@ export function flag(description: string) {
   return Type.Boolean({ description });
 }
 
-/** A moment as answers give it, in UTC. */
+/** A time in UTC. */
 export function moment(description: string) {
   return Type.String({ format: 'date-time', description, examples: [MOMENT] });
 }
@@ -52,7 +52,7 @@ export function objects(description: string) {
 
 const OBJECTS = { '1': { name: 'Pump', price: 9.5 }, '2': { name: 'Valve', price: 3 } };
 
-/** Members of any name. `Type.Record` would pass over names with a line break in them, whatever is under those. */
+/** Members with any name. `Type.Record` would not check members whose name contains a line break. */
 export function membersOf<Member extends TSchema>(member: Member, description: string, example: unknown) {
   const schema = Type.Object({}, { additionalProperties: member, description, examples: [example] });
   return Type.Unsafe<Record<string, Static<Member>>>(schema);

@@ -1,12 +1,12 @@
 /**
  * The checksum of a document: the sum, modulo 2^52, of a hash of every (object id, attribute, canonical JSON value).
- * A sum does not care for order and can be kept up to date by adding what came and subtracting what went. 52 bits fit
- * a JavaScript number, so a checksum is a plain number everywhere: in memory, in JSON, on a device.
+ * A sum does not depend on order, and is updated by adding the hashes of new values and subtracting those of old ones.
+ * 52 bits fit a JavaScript number, so a checksum is a plain number in memory, in JSON and on a device.
  *
- * The hash runs over UTF-16 code units, which is what strings are made of where devices live (JavaScript, Kotlin,
- * Dart, C#, and Swift's utf16 view), two at a time, the first in the lower half; an odd last one stands alone. Behind
- * each text comes its length, so that ("ab", "c") and ("a", "bc") never look alike. It detects accidents; it is not
- * meant to resist an attacker.
+ * The hash reads UTF-16 code units, because the languages of devices store strings that way (JavaScript, Kotlin, Dart,
+ * C#, and Swift's utf16 view). It reads two units at a time, the first in the lower half; an odd last unit is read alone.
+ * The length follows each text, so that ("ab", "c") and ("a", "bc") have different hashes. The hash detects accidental
+ * damage; it does not resist an attacker.
  */
 const MODULUS = 2 ** 52;
 const HIGH_MASK = 0xfffff;
@@ -19,7 +19,7 @@ export function subtractChecksums(left: number, right: number): number {
   return (left - right + MODULUS) % MODULUS;
 }
 
-/** The checksum of one object; `attributes` maps each attribute to the canonical JSON text of its value. */
+/** Returns the checksum of one object; `attributes` maps each attribute to the canonical JSON text of its value. */
 export function objectChecksum(id: string, attributes: Iterable<readonly [string, string]>): number {
   hashStart();
   hashText(id);
@@ -37,9 +37,8 @@ export function objectChecksum(id: string, attributes: Iterable<readonly [string
 }
 
 /**
- * The checksum of an object given as canonical JSON text, or null when that text is not plain: ASCII, without escapes,
- * of ordinary length. Bytes in a row are looked at several times as fast as the texts of attributes, and most objects
- * are plain.
+ * Returns the checksum of an object given as canonical JSON text, or null unless that text is ASCII, without escapes and
+ * of ordinary length. Most objects are, and reading their bytes is several times as fast as `objectChecksum`.
  */
 export function plainObjectChecksum(id: string, objectText: string): number | null {
   const { length } = objectText;
@@ -75,10 +74,10 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const encoder = new TextEncoder();
-/** The text that is being looked at. A character takes at most three bytes, so whatever is not plain fits as well. */
+/** A buffer for the text. A UTF-16 unit takes at most three bytes, so a text that is not ASCII fits as well. */
 const plain = new Uint8Array(3 * PLAIN_UNITS_MAX);
 
-/** The index of the quote that ends the text which starts here. */
+/** Returns the index of the quote that ends the string which starts here. */
 function endOfPlainText(start: number): number {
   let at = start;
   for (;;) {
@@ -89,7 +88,7 @@ function endOfPlainText(start: number): number {
   }
 }
 
-/** The index just behind the value that starts here: that of a comma or brace. */
+/** Returns the index of the comma or brace behind the value that starts here. */
 function endOfPlainValue(start: number): number {
   let depth = 0;
   for (let at = start; at < PLAIN_UNITS_MAX; at++) {
@@ -119,7 +118,7 @@ function hashPlain(start: number, end: number): void {
   hashWord(end - start);
 }
 
-/** A short hash of any text, for spotting damage in transit. */
+/** Returns a short hash of a text that detects damage in transit. */
 export function textChecksum(text: string): number {
   hashStart();
   hashText(text);

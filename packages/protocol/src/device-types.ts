@@ -2,11 +2,11 @@
 export const DEVICE_TYPES = ['apple', 'ios', 'iphone', 'android', 'web', 'browser', 'webhook', 'live', 'none'] as const;
 export type DeviceType = (typeof DEVICE_TYPES)[number];
 
-/** What a device may ask for when its type alone does not say it: an iPhone reached by FCM, a build for Apple's sandbox. */
+/** Overrides the push service of the device type, for an iPhone that uses FCM or a build for Apple's sandbox. */
 export const PUSH_TYPES = ['apns', 'apns_sandbox', 'fcm', 'webpush', 'webhook', 'live', 'none'] as const;
 export type PushType = (typeof PUSH_TYPES)[number];
 
-/** Who carries pings. Each has a queue, a pace and a breaker of its own, so that one that is down keeps nobody waiting. */
+/** The services that deliver pings. Each has its own queue, rate limit and circuit breaker, so that one that is down does not delay the others. */
 export const PUSH_SERVICES = ['apns', 'fcm', 'webpush', 'webhook', 'live'] as const;
 export type PushService = (typeof PUSH_SERVICES)[number];
 
@@ -22,12 +22,12 @@ const PUSH_TYPE_OF: Readonly<Record<DeviceType, PushType>> = {
   none: 'none',
 };
 
-/** Null: the device has not said what it is. */
+/** Returns null when the device has no type. */
 export function pushTypeOf(device: {
   readonly device_type: DeviceType | null;
   readonly device_push_type: PushType | null;
 }): PushType | null {
-  // A record of before there were push types has none.
+  // Older records have no push type.
   if (device.device_push_type != null) return device.device_push_type;
   return device.device_type === null ? null : PUSH_TYPE_OF[device.device_type];
 }

@@ -1,4 +1,4 @@
-/** What a name is for decides how long it may be. */
+/** The kind of a name determines its length limit. */
 export type NameKind = 'login' | 'source' | 'partition' | 'document' | 'client' | 'object' | 'attribute';
 
 export const NAME_BYTES_MAX: Readonly<Record<NameKind, number>> = {
@@ -11,17 +11,17 @@ export const NAME_BYTES_MAX: Readonly<Record<NameKind, number>> = {
   attribute: 512,
 };
 
-/** Never names, whatever they are for: one reads as "all of them", the other is a trap in JavaScript. */
+/** Reserved for all kinds of names: `*` means "all" in paths, `__proto__` is unsafe as a property name in JavaScript. */
 const NEVER_NAMES: ReadonlySet<string> = new Set(['*', '__proto__']);
 
-/** Would read as the owner of shared data. */
+/** Reserved as the owner of shared data. */
 const NEVER_LOGINS: ReadonlySet<string> = new Set(['__shared__']);
 
-/** Clients and proxies resolve these parts of a path before they send it, so what has such a name is out of reach. */
+/** HTTP clients and proxies resolve these path segments before they send a request. */
 const NEVER_IN_PATHS: ReadonlySet<string> = new Set(['.', '..']);
 const KINDS_IN_PATHS: ReadonlySet<NameKind> = new Set(['login', 'source', 'document', 'client']);
 
-/** What is wrong with a name, in words that complete "the name …", or null when nothing is. */
+/** Returns what is wrong with a name, as the end of a sentence that begins with "the name"; null: it is valid. */
 export function nameProblem(kind: NameKind, name: string): string | null {
   if (name.length === 0) return 'is empty';
   const bytesMax = NAME_BYTES_MAX[kind];
@@ -34,7 +34,7 @@ export function nameProblem(kind: NameKind, name: string): string | null {
   return characterProblem(name);
 }
 
-/** What no text that becomes part of a key may contain, in words that complete "the name …"; null: it is fine. */
+/** Like `nameProblem`, for characters that no part of a key may contain. */
 export function characterProblem(name: string): string | null {
   let hasSurrogates = false;
   for (let index = 0; index < name.length; index++) {
@@ -42,13 +42,13 @@ export function characterProblem(name: string): string | null {
     if (unit < 0x20 || (unit >= 0x7f && unit < 0xa0)) return 'contains a control character';
     if (unit >= 0xd800 && unit < 0xe000) hasSurrogates = true;
   }
-  return hasSurrogates && HALF_A_CHARACTER.test(name) ? 'is not well-formed Unicode' : null;
+  return hasSurrogates && LONE_SURROGATE.test(name) ? 'is not well-formed Unicode' : null;
 }
 
-/** With the flag u a pair is one character, so this finds only halves. Devices may not have `isWellFormed` yet. */
-const HALF_A_CHARACTER = /[\ud800-\udfff]/u;
+/** With the flag u, a surrogate pair is one character, so this matches lone surrogates only. Not every device has `isWellFormed`. */
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
 
-/** The length of a well-formed text in UTF-8. */
+/** Returns the length of a well-formed text in UTF-8. */
 export function utf8Bytes(text: string): number {
   let bytes = text.length;
   for (let index = 0; index < text.length; index++) {

@@ -1,12 +1,11 @@
 /**
- * The catalogue of refusals: everything that can be wrong with what a caller asked for, or with the world it asked it
- * in. A code is stable once released. `status` is the HTTP status the edge answers with; `title` is the same for every
- * occurrence, the particulars go into the detail.
+ * The catalogue of error codes. A code is stable once released. `status` is the HTTP status; `title` is the same for every
+ * occurrence, and the detail of a `Refusal` names the particular value and rule.
  */
 export const REFUSALS = {
   invalid_request: { status: 400, title: 'The request does not have the required form' },
   invalid_json: { status: 400, title: 'The body is not JSON' },
-  duplicate_id: { status: 400, title: 'An id stands twice' },
+  duplicate_id: { status: 400, title: 'An id occurs twice' },
   forbidden_key: { status: 400, title: 'A key is not allowed' },
   too_deep: { status: 400, title: 'A value is nested too deeply' },
   invalid_credentials: { status: 401, title: 'Login or password is wrong' },
@@ -26,40 +25,40 @@ export const REFUSALS = {
   object_not_found: { status: 404, title: 'No such object' },
   job_not_found: { status: 404, title: 'No such job' },
   search_not_available: { status: 404, title: 'The source cannot be searched' },
-  method_not_allowed: { status: 405, title: 'The address does not take this method' },
+  method_not_allowed: { status: 405, title: 'The address does not support this method' },
   request_timeout: { status: 408, title: 'The request took too long' },
   user_exists: { status: 409, title: 'The login is taken' },
   client_exists: { status: 409, title: 'The client id is taken' },
   source_exists: { status: 409, title: 'The source name is taken' },
   object_exists: { status: 409, title: 'The object id is taken' },
   object_changed: { status: 409, title: 'Somebody else has changed the object' },
-  dependency_rejected: { status: 409, title: 'What it depends on was rejected' },
-  snapshot_required: { status: 409, title: 'The source is only given as a snapshot' },
-  job_not_idle: { status: 409, title: 'The job is not in a state for this' },
-  last_admin: { status: 409, title: 'The last administrator cannot go' },
+  dependency_rejected: { status: 409, title: 'An upload it depends on was rejected' },
+  snapshot_required: { status: 409, title: 'The source is only available as a snapshot' },
+  job_not_idle: { status: 409, title: 'The state of the job does not allow this' },
+  last_admin: { status: 409, title: 'The last administrator cannot be removed' },
   type_conflict: { status: 409, title: 'The document holds content of another type' },
   write_conflict: { status: 409, title: 'Other writers kept changing the same objects' },
-  refresh_stale: { status: 409, title: 'The answer is older than what has been forgotten since' },
+  refresh_stale: { status: 409, title: 'The partition was trimmed while the backend answered' },
   body_too_large: { status: 413, title: 'The request is too large' },
   uri_too_long: { status: 414, title: 'The address is too long' },
   unsupported_media_type: { status: 415, title: 'The body is in a format that is not accepted' },
   document_too_large: { status: 413, title: 'The document would become too large' },
   invalid_name: { status: 422, title: 'A name is not allowed' },
   invalid_value: { status: 422, title: 'A value is not allowed' },
-  unsafe_number: { status: 422, title: 'A number cannot be kept exactly' },
+  unsafe_number: { status: 422, title: 'A number cannot be stored exactly' },
   limit_exceeded: { status: 422, title: 'A limit is exceeded' },
   reserved_attribute: { status: 422, title: 'An attribute is reserved' },
   immutable_attribute: { status: 422, title: 'An attribute cannot change' },
-  upload_rejected: { status: 422, title: 'The backend does not take the change' },
+  upload_rejected: { status: 422, title: 'The backend rejected the change' },
   url_not_allowed: { status: 422, title: 'The URL is not allowed' },
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The headers are too large' },
-  internal: { status: 500, title: 'Something is wrong on our side' },
+  internal: { status: 500, title: 'Internal error' },
   backend_error: { status: 502, title: 'The backend gave no usable answer' },
   backend_unavailable: { status: 503, title: 'The backend cannot be reached' },
   refresh_pending: { status: 503, title: 'The backend has not answered yet' },
-  overloaded: { status: 503, title: 'The server has too much to do' },
-  queue_full: { status: 503, title: 'Too much work is waiting' },
+  overloaded: { status: 503, title: 'The server is overloaded' },
+  queue_full: { status: 503, title: 'The job queue is full' },
   store_unavailable: { status: 503, title: 'The store does not answer' },
   backend_timeout: { status: 504, title: 'The backend did not answer in time' },
   quota_exceeded: { status: 507, title: 'The quota is used up' },
@@ -68,18 +67,18 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** One broken rule inside a request; `pointer` is a JSON pointer (RFC 6901) to the offending place. */
+/** One invalid part of a request; `pointer` is a JSON pointer (RFC 6901) to it. */
 export interface Flaw {
   readonly pointer: string;
   readonly detail: string;
 }
 
-/** A handled no. Bugs are assertions and other errors, never refusals. */
+/** An expected error with a code of the catalogue. Bugs throw other errors. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
   readonly flaws: readonly Flaw[];
-  /** When to try again, where that is known. */
+  /** When to try again; null: unknown. */
   readonly retryAfterS: number | null;
 
   constructor(code: RefusalCode, detail: string, flaws: readonly Flaw[] = [], retryAfterS: number | null = null) {
@@ -94,7 +93,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A JSON pointer from its parts. */
+/** Builds a JSON pointer from its parts. */
 export function pointer(...parts: readonly (string | number)[]): string {
   return parts.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

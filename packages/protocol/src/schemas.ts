@@ -2,8 +2,8 @@ import { type Static, Type } from 'typebox';
 import { closed, count, flag, nullableText, objects, text, texts } from './annotated.ts';
 
 /**
- * The shapes that travel. Objects are checked here only as far as being objects: admission must look at every key and
- * value anyway, and does it once. A schema with a `title` stands under that name in the API description.
+ * Schemas that several APIs share. They do not check the attributes of objects, because admission checks every key and
+ * value. A schema with a `title` is listed under that name in the API description.
  */
 
 export const PartitionType = Type.Union([Type.Literal('app'), Type.Literal('user')], {
@@ -18,7 +18,7 @@ export const SyncType = Type.Union([Type.Literal('incremental'), Type.Literal('b
 });
 export type SyncType = Static<typeof SyncType>;
 
-/** What happens when a device changes what somebody else has changed since the device last saw it. */
+/** How uploads are treated that change an object which changed since the device last saw it. */
 export const Conflicts = Type.Union([Type.Literal('last_writer'), Type.Literal('detect')], {
   title: 'Conflicts',
   description:
@@ -26,7 +26,7 @@ export const Conflicts = Type.Union([Type.Literal('last_writer'), Type.Literal('
 });
 export type Conflicts = Static<typeof Conflicts>;
 
-/** Attribute → the source whose objects it names. */
+/** Attribute → the source whose objects it refers to. */
 export const References = Type.Record(Type.String(), Type.String(), {
   description: 'Attributes that hold ids of objects: attribute → the source of those objects.',
   examples: [{ customer: 'Customer' }],
@@ -39,7 +39,7 @@ const queueText = (jobs: string) =>
     'slow',
   );
 
-/** The attributes of a source: those of specification 2.3, which adapter fills it, and what devices may do to it. */
+/** The attributes of a source: those of specification 2.3, its adapter, and what devices may change. */
 export const SourceAttributes = Type.Object(
   {
     name: text('The name of the source. It cannot change.', 'Product'),
@@ -66,7 +66,7 @@ export const SourceAttributes = Type.Object(
 );
 export type SourceAttributes = Static<typeof SourceAttributes>;
 
-/** What went wrong with one part of a call that went well otherwise; `code` is one of the catalogue. */
+/** The error of one part of a call that otherwise succeeded; `code` is a code of the catalogue. */
 export const PartialError = Type.Object(
   {
     code: text('A code of the catalogue in docs/errors.md.', 'source_not_found'),
@@ -81,7 +81,7 @@ export const PartialError = Type.Object(
 );
 export type PartialError = Static<typeof PartialError>;
 
-/** The answer to a pull for one source. With `error`, the data is as it was when all was well. */
+/** The answer to a pull for one source. With `error`, it contains the data of the last successful refresh. */
 export const Page = Type.Object(
   {
     token: text(
@@ -122,7 +122,7 @@ export const Page = Type.Object(
 );
 export type Page = Static<typeof Page>;
 
-/** What became of a write. */
+/** The result of a write. */
 export const WriteReport = Type.Object(
   {
     source: text('The source that was written to.', 'Product'),
@@ -148,7 +148,7 @@ export const StatStep = Type.Object(
 );
 export type StatStep = Static<typeof StatStep>;
 
-/** RFC 9457, the one shape of everything that is refused. */
+/** The body of every error response (RFC 9457). */
 export const Problem = Type.Object(
   {
     type: text('A URN made of the code.', 'urn:tidemark:problem:user_not_found'),

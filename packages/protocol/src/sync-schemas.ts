@@ -3,7 +3,7 @@ import { attributes, closed, flag, membersOf, moment, text, texts } from './anno
 import { Conflicts, Page, PartialError, PartitionType, References, SyncType } from './schemas.ts';
 
 /**
- * The device protocol, `/sync/v1`. docs/sync-protocol.md says what it means. A schema with a `title` stands under that
+ * The device protocol, `/sync/v1`. docs/sync-protocol.md explains it. A schema with a `title` is listed under that
  * name in the API description.
  */
 
@@ -13,7 +13,7 @@ const TOKEN = 'AAECAwQFBgc';
 
 const ClientId = text('The id of the device that the token was made for.', CLIENT_ID);
 
-/** Outcomes the device has taken in, by source. */
+/** Outcomes that the device acknowledges, by source. */
 const Acknowledged = membersOf(
   Type.Array(Type.String()),
   'Outcomes that the device has processed: source → `op_id`s. They are not told again.',
@@ -136,7 +136,7 @@ export const OutcomeStatus = Type.Union(
 );
 export type OutcomeStatus = Static<typeof OutcomeStatus>;
 
-/** What became of an upload. */
+/** The outcome of an upload. */
 export const Outcome = Type.Object(
   {
     op_id: text('The id of the upload.', OP_ID),
@@ -151,7 +151,7 @@ export const Outcome = Type.Object(
       }),
     ),
   },
-  { ...closed, title: 'Outcome', description: 'What became of an upload.' },
+  { ...closed, title: 'Outcome', description: 'The outcome of an upload.' },
 );
 export type Outcome = Static<typeof Outcome>;
 
@@ -178,7 +178,7 @@ export type PushRequest = Static<typeof PushRequest>;
 
 export const PushAnswer = Type.Object(
   { outcomes: Type.Array(Outcome, { description: 'One outcome for each change, in their order.' }) },
-  { ...closed, title: 'PushAnswer', description: 'What became of the changes.' },
+  { ...closed, title: 'PushAnswer', description: 'The outcomes of the changes.' },
 );
 export type PushAnswer = Static<typeof PushAnswer>;
 
@@ -200,13 +200,13 @@ export const SearchRequest = Type.Object(
 );
 export type SearchRequest = Static<typeof SearchRequest>;
 
-/** Events on the wire, by their name. They are hints: losing one loses nothing. */
+/** The events of the event stream, by name. They are hints: a device that misses one finds the change at its next pull. */
 export interface SyncEvents {
-  /** The first one; the server is silent for no longer than this. */
+  /** The first event. The server sends something at least this often. */
   readonly ready: { readonly heartbeat_s: number };
   /** Something changed in this source. */
   readonly changed: { readonly source: string };
-  /** More changed than could be told: pull everything. */
+  /** Events were dropped: pull all sources. */
   readonly pull: Record<string, never>;
   /** Outcomes are waiting. */
   readonly outcomes: Record<string, never>;
@@ -219,6 +219,6 @@ export interface SyncEvents {
     readonly vibrate?: number;
     readonly sources?: readonly string[];
   };
-  /** The token has ended, or the device has connected again; do not connect with this token, or this connection, again. */
+  /** The token has ended, or the device has connected again. The device must not reconnect with this token or connection. */
   readonly ended: { readonly code: string };
 }

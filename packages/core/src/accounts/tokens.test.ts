@@ -32,7 +32,7 @@ async function refusal(work: Promise<unknown>): Promise<RefusalCode | 'nothing'>
 }
 
 describe('a token', () => {
-  it('[TOKEN-1] has a prefix, 256 random bits and a checksum', () => {
+  it('[TOKEN-1] a token has a prefix, 256 random bits and a checksum', () => {
     const random = seededRandom(7);
     const seen = new Set(Array.from({ length: 500 }, () => newTokenText(random)));
     expect(seen.size).toBe(500);
@@ -46,7 +46,7 @@ describe('a token', () => {
     expect(isTokenText(ones) && isTokenText(zeros)).toBe(true);
   });
 
-  it('[TOKEN-2] with any one character changed is recognised as none, without a look into the store', async () => {
+  it('[TOKEN-2] a token with one changed character is refused without reading the store', async () => {
     const looks: unknown[] = [];
     const { tokens, clock } = await setUp(
       (store) =>
@@ -76,7 +76,7 @@ describe('a token', () => {
     expect(looks).toHaveLength(1);
   });
 
-  it('[TOKEN-3] is told once and kept as a hash only', async () => {
+  it('[TOKEN-3] a token is returned once, and stored only as a hash', async () => {
     const { tokens, store } = await setUp();
     const call = { user: 'alice', client: 'phone', name: 'my phone', scopes: ['device'], expiresAtMs: null } as const;
     const { token, ...view } = await tokens.issue(call);
@@ -100,7 +100,7 @@ describe('a token', () => {
 });
 
 describe('check', () => {
-  it('[TOKEN-4] tells who carries a token and what for, until it expires', async () => {
+  it('[TOKEN-4] a check returns the user and scope of a token until it expires', async () => {
     const { tokens, clock } = await setUp();
     const expiresAtMs = clock.nowMs() + 1_000;
     const { token, id } = await tokens.issue({ user: 'root', scopes: ['push', 'admin', 'push'], expiresAtMs });
@@ -115,28 +115,28 @@ describe('check', () => {
 describe('issue', () => {
   it.each([
     ['an unknown user', { user: 'nobody' }, 'user_not_found'],
-    ['a user that is no name', { user: 7 }, 'invalid_request'],
+    ['a user that is not a string', { user: 7 }, 'invalid_request'],
     ['no scopes', { scopes: [] }, 'invalid_value'],
     ['an unknown scope', { scopes: ['read', 'root'] }, 'invalid_value'],
-    ['scopes that are no list', { scopes: 'read' }, 'invalid_request'],
+    ['scopes that are not a list', { scopes: 'read' }, 'invalid_request'],
     ['an expiry that has passed', { expiresAtMs: 1_700_000_000_000 }, 'invalid_value'],
-    ['an expiry beyond all calendars', { expiresAtMs: 9e15 }, 'invalid_value'],
+    ['an expiry beyond the largest date', { expiresAtMs: 9e15 }, 'invalid_value'],
     ['an expiry with a fraction', { expiresAtMs: 1_800_000_000_000.5 }, 'invalid_value'],
     ['an empty name', { name: '' }, 'invalid_name'],
-    ['a name that is no string', { name: 7 }, 'invalid_request'],
+    ['a name that is not a string', { name: 7 }, 'invalid_request'],
     ['an unknown client', { client: 'pad' }, 'client_not_found'],
     ["somebody else's client", { user: 'bob', client: 'phone' }, 'client_not_found'],
-    ['the scope admin for who is none', { scopes: ['admin'] }, 'forbidden'],
-    ['the scope admin:reset for who is no admin', { scopes: ['read', 'admin:reset'] }, 'forbidden'],
+    ['the scope admin for another user', { scopes: ['admin'] }, 'forbidden'],
+    ['the scope admin:reset for another user', { scopes: ['read', 'admin:reset'] }, 'forbidden'],
     ['every scope for an administrator', { user: 'root', scopes: [...SCOPES] }, 'nothing'],
-  ] as const)('[TOKEN-5] of %s', async (_what, change, code) => {
+  ] as const)('[TOKEN-5] issuing a token follows the rules, given %s', async (_what, change, code) => {
     const { tokens } = await setUp();
     const call = { user: 'alice', scopes: ['device'], expiresAtMs: null, ...change };
     expect(await refusal(tokens.issue(call))).toBe(code);
     expect(await tokens.list()).toHaveLength(code === 'nothing' ? 1 : 0);
   });
 
-  it('[TOKEN-5] many for one user at once never stand in each other’s way', async () => {
+  it('[TOKEN-5] many tokens can be issued for one user at once', async () => {
     const { tokens } = await setUp();
     const call = { user: 'alice', scopes: ['device'], expiresAtMs: null } as const;
     const issued = await Promise.all(Array.from({ length: 200 }, () => tokens.issue(call)));
@@ -146,7 +146,7 @@ describe('issue', () => {
 });
 
 describe('revoke', () => {
-  it('[TOKEN-6] ends one token, or all of a user, and nobody else’s', async () => {
+  it('[TOKEN-6] a revocation ends one token or all tokens of a user, and none of other users', async () => {
     const { tokens, clock, store } = await setUp();
     const issue = (user: string) => tokens.issue({ user, scopes: ['device'], expiresAtMs: null });
     const [one, two, three, bobs] = [
@@ -169,7 +169,7 @@ describe('revoke', () => {
     expect(await store.countEntries('user_token')).toBe(1);
   });
 
-  it('[TOKEN-6] of what is no id, or of another, ends nothing', async () => {
+  it('[TOKEN-6] a revocation with an invalid or unknown id ends no token', async () => {
     const { tokens } = await setUp();
     const { id, token } = await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
     const near = (id.startsWith('0') ? '1' : '0') + id.slice(1);
@@ -191,7 +191,7 @@ describe('revoke', () => {
 });
 
 describe('list', () => {
-  it('[TOKEN-7] comes in pages, of a user or of everybody', async () => {
+  it('[TOKEN-7] tokens of one user or of all users are listed in pages', async () => {
     const { tokens } = await setUp();
     for (let count = 0; count < 5; count++) {
       for (const user of ['alice', 'bob']) await tokens.issue({ user, scopes: ['device'], expiresAtMs: null });
@@ -215,7 +215,7 @@ describe('list', () => {
 });
 
 describe('trimExpired', () => {
-  it('[TOKEN-8] forgets tokens that have expired, and only those', async () => {
+  it('[TOKEN-8] a trim deletes the expired tokens and no others', async () => {
     const { tokens, clock, store } = await setUp();
     const issue = (expiresAtMs: number | null) => tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs });
     const kept = [await issue(null), await issue(clock.nowMs() + 2_000)];
@@ -237,7 +237,7 @@ describe('tokens of a device', () => {
     return bearer;
   }
 
-  it('[TOKEN-9] renewing keeps the token presented and ends those from before it', async () => {
+  it('[TOKEN-9] renewing keeps the presented token and revokes older ones of the device', async () => {
     const world = await setUp();
     const { tokens, clock } = world;
     const isGood = async (token: string) => (await tokens.check(token, clock.nowMs())) !== null;
@@ -256,7 +256,7 @@ describe('tokens of a device', () => {
     expect(await Promise.all(all.map(({ token }) => isGood(token)))).toEqual([false, true, true, true]);
   });
 
-  it('[TOKEN-9] a token revoked by a change of password is not renewed, not even at the same moment', async () => {
+  it('[TOKEN-9] a token revoked by a change of password is not renewed, even when both happen at once', async () => {
     const world = await setUp();
     const { tokens, users } = world;
     const { token } = await tokens.issue(phone);
@@ -269,7 +269,7 @@ describe('tokens of a device', () => {
     expect(await tokens.list({ user: 'alice' })).toEqual([]);
   });
 
-  it('[TOKEN-10] a device has a bounded number of tokens, the newest ones', async () => {
+  it('[TOKEN-10] a device keeps a bounded number of tokens, and older ones are revoked', async () => {
     const { tokens, clock } = await setUp();
     const issued: string[] = [];
     for (let count = 0; count < DEVICE_TOKENS_MAX + 3; count++) {
@@ -280,7 +280,7 @@ describe('tokens of a device', () => {
     expect(left.sort()).toEqual(issued.slice(3).sort());
   });
 
-  it('[TOKEN-10] made in the same moment, the newest is among those that stay', async () => {
+  it('[TOKEN-10] the newest token stays valid when many are issued in the same millisecond', async () => {
     const { tokens, clock } = await setUp();
     for (let count = 0; count < DEVICE_TOKENS_MAX * 2; count++) {
       const { token } = await tokens.issue(phone);
@@ -289,7 +289,7 @@ describe('tokens of a device', () => {
     expect(await tokens.list({ user: 'alice' })).toHaveLength(DEVICE_TOKENS_MAX);
   });
 
-  it('[TOKEN-10] signing a device out leaves the others alone', async () => {
+  it('[TOKEN-10] signing out one device leaves the tokens of other devices valid', async () => {
     const world = await setUp();
     const { tokens, clients, clock } = world;
     await clients.register('alice', { client_id: 'tablet' });

@@ -77,7 +77,7 @@ async function everythingIn(store: Store): Promise<string> {
 }
 
 describe('create', () => {
-  it('[USER-1] keeps every attribute with its exact JSON type', async () => {
+  it('[USER-1] a user keeps every attribute with its exact JSON type', async () => {
     const { users } = setUp();
     const attributes = {
       age: 7,
@@ -101,7 +101,7 @@ describe('create', () => {
     ['no object', null, 'invalid_request'],
     ['a list', [], 'invalid_request'],
     ['no login', { password: 'x' }, 'invalid_request'],
-    ['a login that is no string', { login: 7, password: 'x' }, 'invalid_request'],
+    ['a login that is not a string', { login: 7, password: 'x' }, 'invalid_request'],
     ['an empty login', { login: '', password: 'x' }, 'invalid_name'],
     ['a login of 1,000 characters', { login: 'a'.repeat(1_000), password: 'x' }, 'invalid_name'],
     ['the login *', { login: '*', password: 'x' }, 'invalid_name'],
@@ -109,21 +109,21 @@ describe('create', () => {
     ['the login __shared__', { login: '__shared__', password: 'x' }, 'invalid_name'],
     ['a control character', { login: 'a\u0000b', password: 'x' }, 'invalid_name'],
     ['no password', { login: 'a' }, 'invalid_request'],
-    ['a password that is no string', { login: 'a', password: 1 }, 'invalid_request'],
+    ['a password that is not a string', { login: 'a', password: 1 }, 'invalid_request'],
     ['a null password', { login: 'a', password: null }, 'invalid_request'],
     ['an empty password', { login: 'a', password: '' }, 'invalid_value'],
-    ['a torn surrogate as password', { login: 'a', password: '\ud800' }, 'invalid_value'],
+    ['a lone surrogate as password', { login: 'a', password: '\ud800' }, 'invalid_value'],
     ['an unsafe number', { login: 'a', password: 'x', n: 2 ** 60 }, 'unsafe_number'],
     ['the key __proto__', JSON.parse('{"login":"a","password":"x","__proto__":{"admin":true}}'), 'forbidden_key'],
     ['the key __proto__ deep inside', JSON.parse('{"login":"a","password":"x","v":{"__proto__":1}}'), 'forbidden_key'],
-  ] as const)('[USER-1] refuses %s', async (_what, attributes, code) => {
+  ] as const)('[USER-1] creating a user is refused, given %s', async (_what, attributes, code) => {
     const { users, store } = setUp();
     const before = await everythingIn(store);
     expect(await refusal(users.create({ attributes }))).toBe(code);
     expect(await everythingIn(store)).toBe(before);
   });
 
-  it('[USER-2] refuses a login that is taken, also when many take it at once', async () => {
+  it('[USER-2] of many users created with one login, also at once, the first succeeds and the others are refused', async () => {
     const { users } = setUp();
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, n) => refusal(users.create({ attributes: { ...alice, n } }))),
@@ -151,7 +151,7 @@ describe('create', () => {
     'Admin',
     'ROLES',
     'Password',
-  ])('[USER-3] refuses the reserved attribute %s at creation and at update, and changes nothing', async (name) => {
+  ])('[USER-3] the reserved attribute %s is refused at creation and at update, and nothing changes', async (name) => {
     const { users, store } = setUp();
     await users.create({ attributes: alice });
     const before = await everythingIn(store);
@@ -163,7 +163,7 @@ describe('create', () => {
     expect(await users.isAdmin('alice')).toBe(false);
   });
 
-  it('[USER-12] bounds number and size of attributes and the length of a password', async () => {
+  it('[USER-12] the number and size of attributes and the length of a password are limited', async () => {
     const { users } = setUp();
     const four = { a: 1, b: 2, c: 3, d: 4 };
     await users.create({ attributes: { ...alice, ...four } });
@@ -186,7 +186,7 @@ describe('create', () => {
 });
 
 describe('answers', () => {
-  it('[USER-4] never contain a password, hash, salt, stamp or token', async () => {
+  it('[USER-4] no answer about a user contains a password, hash, salt, stamp or token', async () => {
     const { users, tokens, store } = setUp();
     const answers: unknown[] = [await users.create({ attributes: { ...alice, note: 'n' } })];
     const issued = await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
@@ -206,7 +206,7 @@ describe('answers', () => {
 });
 
 describe('list', () => {
-  it('[USER-5] gives logins in order, page by page', async () => {
+  it('[USER-5] logins are listed in order, page by page', async () => {
     const { users } = setUp();
     for (const login of ['carol', 'alice', 'bob', 'a*b', 'Zoe', 'é']) {
       await users.create({ attributes: { login, password: 'x' } });
@@ -221,7 +221,7 @@ describe('list', () => {
   });
 
   it.each([[{ limit: 0 }], [{ limit: LIST_MAX + 1 }], [{ limit: 1.5 }], [{ limit: Number.NaN }]])(
-    '[USER-5] refuses %j',
+    '[USER-5] a list with %j is refused',
     async (page) => {
       expect(await refusal(setUp().users.list(page))).toBe('invalid_value');
     },
@@ -229,7 +229,7 @@ describe('list', () => {
 });
 
 describe('update', () => {
-  it('[USER-6] merges attributes; null is a value; the moment is noted', async () => {
+  it('[USER-6] an update merges attributes, stores null as a value, and records its time', async () => {
     const { users, clock } = setUp();
     await users.create({ attributes: { ...alice, a: 1, b: { x: 1 } } });
     clock.advance(1_000);
@@ -245,7 +245,7 @@ describe('update', () => {
     expect(await users.update('alice', { attributes: {} })).toEqual(before);
   });
 
-  it('[USER-6] refuses another login, an unknown user and a form that is none', async () => {
+  it('[USER-6] an update with another login, of an unknown user, or with an invalid body is refused', async () => {
     const { users } = setUp();
     await users.create({ attributes: alice });
     expect(await refusal(users.update('alice', { attributes: { login: 'bob' } }))).toBe('immutable_attribute');
@@ -257,14 +257,14 @@ describe('update', () => {
     expect(await refusal(users.get('*'))).toBe('invalid_name');
   });
 
-  it('[USER-6] loses no update when several come at once', async () => {
+  it('[USER-6] concurrent updates of one user are all applied', async () => {
     const { users } = setUp();
     await users.create({ attributes: alice });
     await Promise.all(['a', 'b', 'c', 'd'].map((name) => users.update('alice', { attributes: { [name]: name } })));
     expect((await users.get('alice')).attributes).toEqual({ a: 'a', b: 'b', c: 'c', d: 'd' });
   });
 
-  it('[USER-6] gives up after a bounded number of attempts', async () => {
+  it('[USER-6] an update that conflicts every time fails after a bounded number of attempts', async () => {
     let attempts = 0;
     const wrap = (store: Store): Store =>
       new Proxy(store, {
@@ -285,7 +285,7 @@ describe('update', () => {
 });
 
 describe('a new password', () => {
-  it('[USER-7] replaces the old one and revokes all tokens of that user only', async () => {
+  it('[USER-7] a new password replaces the old one and revokes all tokens of that user only', async () => {
     const { users, tokens, clock, store } = setUp();
     await users.create({ attributes: alice });
     await users.create({ attributes: { login: 'bob', password: 'x' } });
@@ -300,7 +300,7 @@ describe('a new password', () => {
     expect(await store.countEntries('user_token')).toBe(1);
   });
 
-  it('[USER-15] a new password of an administrator leaves named tokens good, and ends those of logins and devices', async () => {
+  it('[USER-15] a new password of an administrator keeps named tokens, and revokes those of logins and devices', async () => {
     const { users, tokens, clients, clock } = setUp();
     await users.createAdmin({ login: 'root', password: 'secret-1' });
     await clients.register('root', { client_id: 'phone' });
@@ -325,7 +325,7 @@ describe('a new password', () => {
     expect(await tokens.list({ user: 'root' })).toEqual([]);
   });
 
-  it('[USER-15] a new password of anybody else ends named tokens, too', async () => {
+  it('[USER-15] a new password of any other user revokes named tokens, too', async () => {
     const { users, tokens } = setUp();
     await users.create({ attributes: alice });
     await tokens.issue({ user: 'alice', name: 'erp', scopes: ['push'], expiresAtMs: null });
@@ -333,7 +333,7 @@ describe('a new password', () => {
     expect(await tokens.list({ user: 'alice' })).toEqual([]);
   });
 
-  it('[USER-7] leaves no token behind that was asked for with the old one', async () => {
+  it('[USER-7] a token requested with the old password is not valid after the change', async () => {
     const { users, tokens, clock } = setUp();
     await users.create({ attributes: alice });
     const verified = await users.verifyPassword('alice', 'secret-1');
@@ -355,7 +355,7 @@ describe('a new password', () => {
     for (const one of issued) if (one !== null) expect(await tokens.check(one.token, clock.nowMs())).toBeNull();
   });
 
-  it('[USER-7] revokes a token that was issued just before its last step', async () => {
+  it('[USER-7] a change of password revokes a token that was issued just before its last step', async () => {
     let issued: { readonly token: string } | null = null;
     const world: World = setUp({
       wrap: (store) =>
@@ -370,7 +370,7 @@ describe('a new password', () => {
     expect(await world.users.verifyPassword('alice', 'secret-2')).not.toBeNull();
   });
 
-  it('[USER-7] ends the tokens at once when somebody keeps it from being done', async () => {
+  it('[USER-7] a change of password revokes tokens at once, even if it then conflicts every time', async () => {
     const world: World = setUp({
       wrap: (store) => before(store, isUserChange, () => world.clients.register('alice', {}), Number.POSITIVE_INFINITY),
     });
@@ -382,7 +382,7 @@ describe('a new password', () => {
     expect(await users.verifyPassword('alice', 'secret-1')).not.toBeNull();
   });
 
-  it('[USER-7] counts as new even when it is the same text, and does not outlive the user', async () => {
+  it('[USER-7] a login that was checked for a deleted user gets no token of a new user with the same login and password', async () => {
     const { users, tokens } = setUp();
     await users.create({ attributes: alice });
     const verified = await users.verifyPassword('alice', 'secret-1');
@@ -395,7 +395,7 @@ describe('a new password', () => {
 });
 
 describe('delete', () => {
-  it('[USER-8] leaves nothing behind, and touches nothing of anybody else', async () => {
+  it('[USER-8] deleting a user deletes all their data and nothing of other users', async () => {
     const { users, clients, tokens, sources, store } = setUp();
     for (const name of ['Product', 'News']) {
       await sources.declare({ name, partition_type: name === 'News' ? 'app' : 'user' });
@@ -450,7 +450,7 @@ describe('delete', () => {
     expect(await refusal(users.delete('alice'))).toBe('user_not_found');
   });
 
-  it('[USER-8] sees every device and token, however many there are', async () => {
+  it('[USER-8] deleting a user deletes all devices and tokens, also more than one page of them', async () => {
     const { users, store } = setUp();
     await users.create({ attributes: alice });
     const record = JSON.stringify({
@@ -487,7 +487,7 @@ describe('delete', () => {
   };
 
   it.each(Object.entries(additions))(
-    '[USER-9] takes along a %s added just before its last step',
+    '[USER-9] deleting a user also deletes a %s added just before its last step',
     async (_what, add) => {
       const world: World = setUp({ wrap: (store) => before(store, isErasure, () => add(world)) });
       await world.sources.declare({ name: 'Product' });
@@ -499,14 +499,14 @@ describe('delete', () => {
     },
   );
 
-  it('[USER-9] refuses a device whose user goes just before it is written', async () => {
+  it('[USER-9] a device is refused when its user is deleted just before it is written', async () => {
     const world: World = setUp({ wrap: (store) => before(store, isNewClient, () => world.users.delete('alice')) });
     await world.users.create({ attributes: alice });
     expect(await refusal(world.clients.register('alice', { client_id: 'phone' }))).toBe('user_not_found');
     expect(await everythingIn(world.store)).not.toMatch(/alice|phone/);
   });
 
-  it('[USER-9] leaves nothing of what was added at the same time, whatever the order', async () => {
+  it('[USER-9] nothing that is added while a user is deleted stays, in any order of the steps', async () => {
     const seen = new Set<string>();
     for (let spread = 0; spread < 20; spread++) {
       const world = setUp();
@@ -523,7 +523,7 @@ describe('delete', () => {
     expect(seen).toEqual(new Set(['nothing', 'user_not_found']));
   });
 
-  it('[USER-9] ends the tokens at once when somebody keeps it from being done, so that they cannot keep on', async () => {
+  it('[USER-9] deleting a user revokes tokens first, so that their holders cannot keep the deletion from finishing', async () => {
     const world: World = setUp({
       wrap: (store) => before(store, isErasure, () => world.clients.register('alice', {}), Number.POSITIVE_INFINITY),
     });
@@ -535,14 +535,14 @@ describe('delete', () => {
     expect(await users.has('alice')).toBe(true);
   });
 
-  it('[USER-9] two who delete the same user do it once', async () => {
+  it('[USER-9] of two concurrent deletions of one user, one succeeds', async () => {
     const { users } = setUp();
     await users.create({ attributes: alice });
     const outcomes = await Promise.all([refusal(users.delete('alice')), refusal(users.delete('alice'))]);
     expect(outcomes.sort()).toEqual(['nothing', 'user_not_found']);
   });
 
-  it('[USER-9] a user made anew while being deleted is whole', async () => {
+  it('[USER-9] a user who is created again during the deletion is complete', async () => {
     const { users } = setUp();
     await users.create({ attributes: alice });
     await Promise.all([users.delete('alice'), refusal(users.create({ attributes: { ...alice, n: 2 } }))]);
@@ -553,7 +553,7 @@ describe('delete', () => {
 });
 
 describe('administrators', () => {
-  it('[USER-10] are users with a flag that is no attribute', async () => {
+  it('[USER-10] an administrator is a user with a flag that is not an attribute', async () => {
     const { users } = setUp();
     await users.createAdmin({ login: 'root', password: 'x' });
     await users.create({ attributes: alice });
@@ -567,7 +567,7 @@ describe('administrators', () => {
     expect(await users.verifyPassword('root', 'x')).toMatchObject({ login: 'root', admin: true });
   });
 
-  it('[USER-10] the last one cannot go, nor can anybody delete themselves', async () => {
+  it('[USER-10] the last administrator cannot be deleted, and no administrator can delete themselves', async () => {
     const { users, store } = setUp();
     await users.createAdmin({ login: 'root', password: 'x' });
     const before = await everythingIn(store);
@@ -580,7 +580,7 @@ describe('administrators', () => {
     expect(await users.admins()).toEqual(['second']);
   });
 
-  it('[USER-10] two who delete each other leave one', async () => {
+  it('[USER-10] of two administrators who delete each other at once, one stays', async () => {
     const { users } = setUp();
     for (const login of ['a', 'b', 'c']) await users.createAdmin({ login, password: 'x' });
     const outcomes = await Promise.all(['a', 'b', 'c'].map((login) => refusal(users.delete(login))));
@@ -590,7 +590,7 @@ describe('administrators', () => {
 });
 
 describe('verifyPassword', () => {
-  it('[USER-11] does the same work and gives the same answer for an unknown user and a wrong password', async () => {
+  it('[USER-11] an unknown user and a wrong password cost the same work and get the same answer', async () => {
     const verified: string[] = [];
     let hashes = 0;
     const { users } = setUp({
@@ -622,7 +622,7 @@ describe('verifyPassword', () => {
     expect(await users.verifyPassword('alice', '')).toBeNull();
   });
 
-  it('[USER-11] recovers when the hash of nobody could not be made', async () => {
+  it('[USER-11] checking passwords works again after hashing for an unknown user has failed once', async () => {
     let failures = 1;
     const { users } = setUp({
       passwords: (real) => ({
@@ -639,7 +639,7 @@ describe('verifyPassword', () => {
   });
 });
 
-describe('a hash made in a weaker way than today', () => {
+describe('a password with weaker hash parameters', () => {
   async function outdated(change: Parameters<typeof setUp>[0] = {}) {
     const random = seededRandom(2);
     const stronger = weakPasswords(random, 2);
@@ -663,7 +663,7 @@ describe('a hash made in a weaker way than today', () => {
     return { ...world, token, hash };
   }
 
-  it('[USER-14] is made anew at the next login, once, and nothing else changes', async () => {
+  it('[USER-14] a password with weaker hash parameters is hashed again once, at the next login, and nothing else changes', async () => {
     const { users, tokens, clock, token, hash } = await outdated();
     const old = await hash();
     expect(await users.verifyPassword('alice', 'wrong')).toBeNull();
@@ -680,7 +680,7 @@ describe('a hash made in a weaker way than today', () => {
     expect(await refusal(tokens.issue(login))).toBe('nothing');
   });
 
-  it('[USER-14] does not bring back a password that was changed meanwhile', async () => {
+  it('[USER-14] hashing a password again does not undo a change of the password at the same time', async () => {
     let world: World | null = null;
     const change = () => world?.users.update('alice', { attributes: { password: 'secret-2' } }) ?? Promise.resolve();
     world = await outdated({ wrap: (store) => before(store, isUserChange, change) });
@@ -689,7 +689,7 @@ describe('a hash made in a weaker way than today', () => {
     expect(await world.users.verifyPassword('alice', 'secret-2')).toMatchObject({ login: 'alice' });
   });
 
-  it('[USER-14] lets the login succeed when it cannot be made anew now', async () => {
+  it('[USER-14] a login succeeds even if hashing the password again fails', async () => {
     const full = async () => {
       throw new Refusal('store_full', 'the disk is full');
     };
@@ -714,7 +714,7 @@ describe('a hash made in a weaker way than today', () => {
 });
 
 describe('ensure', () => {
-  it('[USER-13] makes a user without a password once, and leaves an existing one alone', async () => {
+  it('[USER-13] `ensure` creates a user without a password once, and does not change an existing user', async () => {
     const { users } = setUp();
     await users.create({ attributes: { ...alice, a: 1 } });
     await Promise.all([users.ensure('alice'), users.ensure('bob'), users.ensure('bob')]);

@@ -27,7 +27,7 @@ describe('an answer that arrives as text', () => {
     expect(await problemOf(text)).toBe(problem);
   });
 
-  it('[ANSWER-2] an object that is longer than a write may be is refused', async () => {
+  it('[ANSWER-2] an answer with an object larger than the limit of a write is refused', async () => {
     const text = `{"1":{"a":"${'x'.repeat(100)}"}}`;
     const limits = { ...DEFAULT_LIMITS, writeUnitsMax: 100 };
     const answer = admitAnswer({ chunks: chunksOf(text) }, limits, WITHOUT_PAUSE);
@@ -46,7 +46,7 @@ describe('an answer that arrives as text', () => {
     expect(await problemOf(text)).toBe(`object "2": expected an object of attributes, got ${kind}`);
   });
 
-  it('[ANSWER-3] an object is found by its id, in whatever order the answer has them', async () => {
+  it('[ANSWER-3] objects are found by id, in any order of the answer', async () => {
     const ids = ['9', '10', 'b', 'a', '', 'ä', '1'];
     const objects = await admit(`{${ids.map((id) => `${JSON.stringify(id)}:{"id":${JSON.stringify(id)}}`).join(',')}}`);
     expect(Array.from(objects, ({ id }) => id)).toEqual(ids);
@@ -54,7 +54,7 @@ describe('an answer that arrives as text', () => {
     expect(objects.get('2')).toBeUndefined();
   });
 
-  it('[ANSWER-3] an answer that holds an object twice is refused, also when the ids are written differently', async () => {
+  it('[ANSWER-3] an answer with an id twice is refused, also when one of the two is written with escapes', async () => {
     expect(await problemOf('{"1":{},"2":{},"1":{}}')).toBe('it holds the object "1" twice');
     expect(await problemOf('{"b":{},"a":{},"\\u0062":{}}')).toBe('it holds the object "b" twice');
   });

@@ -114,7 +114,7 @@ describe('admission of objects', () => {
     );
   });
 
-  it('[NAME-5] names that JavaScript knows are ordinary data', () => {
+  it('[NAME-5] names of JavaScript properties, such as `constructor`, are ordinary names', () => {
     const objects = JSON.parse('{"constructor":{"toString":"x","hasOwnProperty":1,"id":{"constructor":2}}}');
     expect(admit(objects)).toEqual(
       new Map([
@@ -202,13 +202,13 @@ describe('admission of objects', () => {
     );
   });
 
-  it('[VALUE-6] what is not JSON is refused', () => {
+  it('[VALUE-6] values that are not JSON are refused', () => {
     for (const bad of [undefined, () => 1, Symbol('x'), 1n, [undefined], new Array(2)]) {
       expect(refusal(() => admit({ 1: { a: bad } })).code).toBe('invalid_request');
     }
   });
 
-  it('[ADMIT-1] objects must be a hash of hashes, and the flaw is pointed at', () => {
+  it('[ADMIT-1] objects must be a hash of hashes, and the error has a pointer to the first that is not', () => {
     for (const bad of [null, undefined, 1, 'x', [], true]) {
       expect(refusal(() => admit(bad))).toEqual({ code: 'invalid_request', pointers: ['/objects'] });
       expect(refusal(() => admit({ 'a/b~c': bad }))).toEqual({
@@ -223,7 +223,7 @@ describe('admission of objects', () => {
     expect(refusal(() => admit({ 1: { '*': 1 } }))).toEqual({ code: 'invalid_name', pointers: ['/objects/1/*'] });
   });
 
-  it('[LIMIT-1] objects, attributes and text are counted, at the limit and one beyond', () => {
+  it('[LIMIT-1] objects, attributes and text at their limits are accepted, and one more of each is refused', () => {
     expect(admit({ 1: {}, 2: {}, 3: {} }).size).toBe(3);
     expect(refusal(() => admit({ 1: {}, 2: {}, 3: {}, 4: {} })).code).toBe('limit_exceeded');
     expect(admit({ 1: { a: 1, b: 1, c: 1 } }).get('1')?.size).toBe(3);
@@ -239,7 +239,7 @@ describe('admission of objects', () => {
     expect(refusal(() => admitIds(['x'.repeat(61)], limits, 'objects')).code).toBe('body_too_large');
   });
 
-  it('[ADMIT-6] an object is judged and written the same, whether its names were met before or not', () => {
+  it('[ADMIT-6] an object is checked and written in the same way whether its names are cached or not', () => {
     for (const value of [...GOOD_VALUES, ...BAD_VALUES]) {
       const first = outcomeOf({ 2: { a: value, b: value } });
       const later = outcomeOf({ 1: { a: 0, b: 0 }, 2: { a: value, b: value } });
@@ -248,7 +248,7 @@ describe('admission of objects', () => {
     }
   });
 
-  it('[ADMIT-6] what others wrote about an object whole is what is read of it attribute by attribute', () => {
+  it('[ADMIT-6] reading an object whole and attribute by attribute gives the same values', () => {
     const later = admitObjects({ 1: { a: 0, b: 0 }, 2: { b: [1, { x: null }], a: 'é"' } }, wide, 'objects').get('2');
     if (!(later instanceof AttributesInText)) throw new Error('it was not taken whole');
     expect(later.text).toBe('{"b":[1,{"x":null}],"a":"é\\""}');
@@ -284,7 +284,7 @@ describe('admission of objects', () => {
     expect([admitted.size, admitted.has('c'), admitted.text]).toEqual([2, false, '{"a":"é","b":["é"]}']);
   });
 
-  it('[ADMIT-2] ids must be a list of names; one given twice counts once', () => {
+  it('[ADMIT-2] ids must be a list of names, and a repeated id counts once', () => {
     expect(admitIds(['b', 'a', 'b'], limits, 'objects')).toEqual(new Set(['b', 'a']));
     for (const bad of [null, {}, 'x', 1])
       expect(refusal(() => admitIds(bad, limits, 'objects')).code).toBe('invalid_request');

@@ -2,7 +2,7 @@ import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 
 describe('admission of writes', () => {
-  it('[ADMIT-3] source and user must be known', async () => {
+  it('[ADMIT-3] a write to an unknown source or user is refused', async () => {
     const { tidemark } = await newTidemark();
     const objects = { 1: { a: 1 } };
     expect(await refusalOf(tidemark.pushObjects({ source: 'Nope', user_id: 'ada', objects }))).toBe('source_not_found');
@@ -19,7 +19,7 @@ describe('admission of writes', () => {
     expect(await refusalOf(tidemark.pushObjects({ source: 7, user_id: 'ada', objects }))).toBe('invalid_request');
   });
 
-  it('[ADMIT-4] an app source has one document for all, whatever user is named', async () => {
+  it('[ADMIT-4] an app source has one partition for all users, whichever user a write names', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 } } });
     await tidemark.pushObjects({ source: 'Product', user_id: 'ada', objects: { 2: { a: 2 } } });
@@ -31,7 +31,7 @@ describe('admission of writes', () => {
     );
   });
 
-  it('[ADMIT-5] one bad object among many refuses the call and changes nothing', async () => {
+  it('[ADMIT-5] a write with one invalid object among many is refused and changes nothing', async () => {
     const { tidemark } = await newTidemark();
     const target = { source: 'Order', user_id: 'ada' };
     await tidemark.pushObjects({ ...target, objects: { kept: { a: 1 } } });

@@ -46,7 +46,7 @@ const blank = {
 };
 
 describe('register', () => {
-  it('[CLIENT-1] gives every device an id of its own and keeps what it says about itself', async () => {
+  it('[CLIENT-1] every registered device gets its own id, and its attributes are stored', async () => {
     const { clients, users } = await setUp();
     const device = {
       device_type: 'android',
@@ -77,7 +77,7 @@ describe('register', () => {
     expect(await clients.count()).toBe(2);
   });
 
-  it('[CLIENT-2] takes a wanted id that is free or the own, and refuses one that is taken', async () => {
+  it('[CLIENT-2] a device may choose an id that is free or its own, and a taken id is refused', async () => {
     const { clients } = await setUp();
     await clients.register('alice', { client_id: 'phone', device_pin: 'a', phone_id: 'p' });
     const again = await clients.register('alice', { client_id: 'phone', device_pin: 'b' });
@@ -88,7 +88,7 @@ describe('register', () => {
     expect(await clients.count()).toBe(2);
   });
 
-  it('[CLIENT-2] gives a wanted id to one of those who want it at once', async () => {
+  it('[CLIENT-2] of several devices that choose one id at once, one gets it', async () => {
     const { clients } = await setUp();
     const outcomes = await Promise.all(
       ['alice', 'bob', 'alice', 'bob'].map((user) => refusal(clients.register(user, { client_id: 'phone' }))),
@@ -115,13 +115,13 @@ describe('register', () => {
     ['user_id', { user_id: 'bob' }, 'immutable_attribute'],
     ['an id that is no name', { client_id: '*' }, 'invalid_name'],
     ['an id that is no string', { client_id: 7 }, 'invalid_request'],
-  ] as const)('[CLIENT-3] refuses %s', async (_what, attributes, code) => {
+  ] as const)('[CLIENT-3] registering a device is refused, given %s', async (_what, attributes, code) => {
     const { clients } = await setUp();
     expect(await refusal(clients.register('alice', attributes))).toBe(code);
     expect(await clients.count()).toBe(0);
   });
 
-  it('[CLIENT-3] knows the device types of the protocol, null included, and keeps a port as text', async () => {
+  it('[CLIENT-3] all device types of the protocol and null are accepted, and a port is stored as text', async () => {
     const { clients } = await setUp();
     for (const device_type of [...DEVICE_TYPES, null]) {
       expect(await clients.register('alice', { device_type })).toMatchObject({ device_type });
@@ -129,7 +129,7 @@ describe('register', () => {
     expect(await clients.register('alice', { device_port: 8675 })).toMatchObject({ device_port: '8675' });
   });
 
-  it('[CLIENT-3] never repeats a refused pin, and bounds its length', async () => {
+  it('[CLIENT-3] an error does not repeat a refused device_pin, and its length is limited', async () => {
     const { clients } = await setUp();
     const device_pin = 's'.repeat(DEVICE_ATTRIBUTE_UNITS_MAX);
     expect(await refusal(clients.register('alice', { device_pin }))).toBe('nothing');
@@ -137,7 +137,7 @@ describe('register', () => {
     await expect(refused).rejects.toMatchObject({ code: 'invalid_value', message: expect.not.stringContaining('sss') });
   });
 
-  it('[CLIENT-3] refuses an unknown user and one device too many', async () => {
+  it('[CLIENT-3] registering a device is refused for an unknown user and beyond the limit', async () => {
     const { clients } = await setUp({ clientsPerUserMax: 2 });
     expect(await refusal(clients.register('nobody', {}))).toBe('user_not_found');
     expect(await refusal(clients.register('*', {}))).toBe('invalid_name');
@@ -158,7 +158,7 @@ describe('register', () => {
   const registerAll = (clients: Clients, ids: readonly string[]) =>
     ids.map((client_id) => clients.register('alice', { client_id }));
 
-  it('[CLIENT-9] registering one after the other stops exactly at the limit, and a deleted device makes room', async () => {
+  it('[CLIENT-9] registering one after another stops exactly at the limit, and deleting a device makes room', async () => {
     const { clients } = await setUp({ clientsPerUserMax: 300 });
     for (const id of names('d', 300)) await clients.register('alice', { client_id: id });
     expect(await refusal(clients.register('alice', {}))).toBe('limit_exceeded');
@@ -167,7 +167,7 @@ describe('register', () => {
     expect(await refusal(clients.register('alice', {}))).toBe('limit_exceeded');
   });
 
-  it('[CLIENT-9] registrations at the same moment exceed the limit by at most their number, and none is let in afterwards', async () => {
+  it('[CLIENT-9] concurrent registrations exceed the limit by at most their number, and later ones are refused', async () => {
     const { clients, another } = await setUp({ clientsPerUserMax: 50 });
     for (const id of names('d', 49)) await clients.register('alice', { client_id: id });
     const servers = [clients, another(), another()];
@@ -199,7 +199,7 @@ describe('register', () => {
 });
 
 describe('update', () => {
-  it('[CLIENT-4] changes what is given and nothing else', async () => {
+  it('[CLIENT-4] an update changes the given attributes and no others', async () => {
     const { clients } = await setUp();
     await clients.register('alice', { client_id: 'phone', device_pin: 'ab'.repeat(32), device_type: 'ios' });
     const changed = await clients.update('alice', 'phone', { client_id: 'phone', device_pin: null });
@@ -216,7 +216,7 @@ describe('update', () => {
     });
   });
 
-  it("[CLIENT-5] somebody else's device is as good as none", async () => {
+  it('[CLIENT-5] a device of another user gets the same answer as one that does not exist', async () => {
     const { clients } = await setUp();
     await clients.register('alice', { client_id: 'phone' });
     for (const id of ['phone', 'unknown']) {
@@ -230,7 +230,7 @@ describe('update', () => {
 });
 
 describe('delete', () => {
-  it('[CLIENT-6] leaves nothing of the device behind', async () => {
+  it('[CLIENT-6] deleting a device deletes all its data', async () => {
     const { clients, tokens, clock, store } = await setUp();
     await clients.register('alice', { client_id: 'pad' });
     const kept = await tokens.issue({ user: 'alice', client: 'pad', scopes: ['device'], expiresAtMs: null });
@@ -255,7 +255,7 @@ describe('delete', () => {
     );
   });
 
-  it('[CLIENT-6] takes along a token issued just before its last step', async () => {
+  it('[CLIENT-6] deleting a device also revokes a token issued just before its last step', async () => {
     let issue: (() => Promise<unknown>) | null = null;
     const wrap = (store: Store): Store =>
       new Proxy(store, {
@@ -278,7 +278,7 @@ describe('delete', () => {
     expect(await refusal(tokens.issue(call))).toBe('client_not_found');
   });
 
-  it('[CLIENT-6] many devices of one user can go at once, each once', async () => {
+  it('[CLIENT-6] many devices of one user can be deleted at once, and each deletion succeeds once', async () => {
     const { clients } = await setUp();
     const ids = Array.from({ length: 40 }, (_, n) => `d${n}`);
     await Promise.all(ids.map((client_id) => clients.register('alice', { client_id })));
@@ -289,7 +289,7 @@ describe('delete', () => {
     expect(await clients.count()).toBe(0);
   });
 
-  it('[CLIENT-5] answers for an unknown user that there is none', async () => {
+  it('[CLIENT-5] a device of an unknown user gets user_not_found', async () => {
     const { clients } = await setUp();
     expect(await refusal(clients.listOf('nobody'))).toBe('user_not_found');
     expect(await refusal(clients.delete('nobody', 'x'))).toBe('user_not_found');
@@ -297,7 +297,7 @@ describe('delete', () => {
 });
 
 describe('noteSync', () => {
-  it('[CLIENT-7] remembers the last sync, at most once a minute', async () => {
+  it('[CLIENT-7] the last sync of a device is recorded at most once a minute', async () => {
     const { clients, clock } = await setUp();
     await clients.register('alice', { client_id: 'phone' });
     const start = clock.nowMs();
@@ -312,7 +312,7 @@ describe('noteSync', () => {
     expect(await clients.has('unknown')).toBe(false);
   });
 
-  it('[CLIENT-7] never brings back a device that was deleted, nor undoes an update', async () => {
+  it('[CLIENT-7] recording the last sync neither restores a deleted device nor undoes an update', async () => {
     const { clients, clock } = await setUp();
     await clients.register('alice', { client_id: 'phone' });
     await Promise.all([

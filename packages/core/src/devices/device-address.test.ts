@@ -10,7 +10,7 @@ const ENDPOINT = 'https://updates.push.services.mozilla.com/wpush/v2/abc';
 const subscription = (changes: object = {}) => JSON.stringify({ endpoint: ENDPOINT, keys: KEYS, ...changes });
 
 describe('addresses', () => {
-  it('[CLIENT-8] have the form of their push service', () => {
+  it('[CLIENT-8] an address must have the format of its push service', () => {
     const good = [
       ['apns', 'ab'.repeat(32)],
       ['apns_sandbox', 'AB01'.repeat(8)],
@@ -54,7 +54,7 @@ describe('addresses', () => {
     }
   });
 
-  it('[CLIENT-8] a subscription is read to its bytes', () => {
+  it('[CLIENT-8] the keys of a Web Push subscription are decoded', () => {
     expect(readSubscription(subscription())).toEqual({
       endpoint: ENDPOINT,
       p256dh: new Uint8Array(ecdh.getPublicKey()),
@@ -66,7 +66,7 @@ describe('addresses', () => {
 describe('registering', () => {
   const setUp = async () => (await newTidemark()).tidemark.clients;
 
-  it('[CLIENT-8] an address that its push service would not know is refused, and not repeated', async () => {
+  it('[CLIENT-8] an address in the wrong format is refused, and the error does not repeat it', async () => {
     const clients = await setUp();
     const secret = 'not-a-token';
     const refusal = await clients.register('ada', { device_type: 'ios', device_pin: secret }).catch(String);
@@ -76,7 +76,7 @@ describe('registering', () => {
     await clients.register('ada', { device_type: 'android', device_pin: secret });
   });
 
-  it('[CLIENT-8] the push type decides before the device type, and an unknown one is refused', async () => {
+  it('[CLIENT-8] the push type takes precedence over the device type, and an unknown push type is refused', async () => {
     const clients = await setUp();
     await clients.register('ada', { device_type: 'ios', device_push_type: 'fcm', device_pin: 'a:b' });
     for (const device_push_type of ['gcm', 'APNS', '__proto__', 7]) {
@@ -84,7 +84,7 @@ describe('registering', () => {
     }
   });
 
-  it('[CLIENT-8] a change is judged by what the device will be, and only when it touches the address', async () => {
+  it('[CLIENT-8] an update is checked against the resulting device, and only when it changes the address', async () => {
     const clients = await setUp();
     await clients.register('ada', { client_id: 'c', device_type: 'android', device_pin: 'a:b' });
     expect(await refusalOf(clients.update('ada', 'c', { device_type: 'ios' }))).toBe('invalid_value');

@@ -39,12 +39,12 @@ describe.each([
   ['many objects', many],
   ['a few large objects', wide],
 ])('a write of %s', (_what, objects) => {
-  it('[WRITE-18] gives others their turn while it is admitted', async () => {
+  it('[WRITE-18] admission of a large write yields to other work', async () => {
     const { tidemark, turnsDuring } = await pacedTidemark();
     expect(await turnsDuring(tidemark.pushObjects({ ...unknown, objects: objects('x') }))).toBeGreaterThanOrEqual(5);
   });
 
-  it('[WRITE-18] and again while the difference is made, whatever the operation', async () => {
+  it('[WRITE-18] computing the difference of a large write yields to other work, for every operation', async () => {
     const { tidemark, turnsDuring } = await pacedTidemark();
     const admission = await turnsDuring(tidemark.pushObjects({ ...unknown, objects: objects('x') }));
     const turns = {
@@ -60,7 +60,7 @@ describe.each([
 });
 
 describe('appending many objects', () => {
-  it('[DOC-2] merges them all, though what is there is read a part at a time', async () => {
+  it('[DOC-2] an append of many objects merges all of them, although the document is read in parts', async () => {
     const { tidemark } = await newTidemark();
     const objects = Object.fromEntries(Array.from({ length: 2_500 }, (_, index) => [`o${index}`, { a: index }]));
     await tidemark.writeDocument(server, 'd', { data: objects });
@@ -76,7 +76,7 @@ describe('appending many objects', () => {
     ]);
   });
 
-  it('[DOC-2] begins anew when somebody writes between the parts', async () => {
+  it('[DOC-2] an append starts again when another write happens between the parts', async () => {
     const { tidemark, store } = await newTidemark();
     const objects = Object.fromEntries(Array.from({ length: 2_500 }, (_, index) => [`o${index}`, { a: index }]));
     await tidemark.writeDocument(server, 'd', { data: objects });
@@ -102,7 +102,7 @@ describe('a write that is looked up in several reads', () => {
   const part = (from: number, count: number, of = 'o'): Objects =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`${of}${from + index}`, { n: 1 }]));
 
-  it('[WRITE-19] a replacement is not taken for done because two lives of the partition have the same head', async () => {
+  it('[WRITE-19] a replacement notices that the partition was deleted and created again with the same head', async () => {
     const { tidemark, store } = await newTidemark();
     const whole = part(0, 2_000);
     await tidemark.pushObjects({ ...product, objects: whole });

@@ -6,7 +6,7 @@ const server: DocumentScope = { kind: 'server' };
 const objectsOf = (objects: Record<string, string>) => ({ type: 'objects', objects: new Map(Object.entries(objects)) });
 
 describe('named documents', () => {
-  it('[DOC-1] hold a string or a hash of hashes, and setting one replaces whatever was there', async () => {
+  it('[DOC-1] a document is a string or a hash of hashes, and setting it replaces the old content', async () => {
     const { tidemark } = await newTidemark();
     expect(await tidemark.writeDocument(server, 'd', { data: 'hello' })).toEqual({ doc: 'd', type: 'text', size: 5 });
     expect(await tidemark.readDocument(server, 'd')).toEqual({ type: 'text', text: 'hello' });
@@ -31,7 +31,7 @@ describe('named documents', () => {
     expect(await tidemark.readDocument(server, 'h')).toEqual(objectsOf({ 1: '{"a":1,"b":2}', 2: '{"c":3}' }));
   });
 
-  it('[DOC-2] many appends at once all arrive, each once', async () => {
+  it('[DOC-2] concurrent appends are all applied exactly once', async () => {
     const { tidemark } = await newTidemark();
     const words = Array.from({ length: 16 }, (_, index) => `<${index}>`);
     await Promise.all(words.map((data) => tidemark.writeDocument(server, 't', { data, append: true })));
@@ -41,7 +41,7 @@ describe('named documents', () => {
     expect(view.text.length).toBe(words.join('').length);
   });
 
-  it('[DOC-3] appending one kind to the other is refused and changes nothing', async () => {
+  it('[DOC-3] appending objects to a string, or a string to objects, is refused and changes nothing', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.writeDocument(server, 't', { data: 'a' });
     expect(await refusalOf(tidemark.writeDocument(server, 't', { data: { 1: { a: 1 } }, append: true }))).toBe(
@@ -53,7 +53,7 @@ describe('named documents', () => {
     expect(await tidemark.readDocument(server, 'h')).toEqual(objectsOf({}));
   });
 
-  it('[DOC-4] what is absent, illegal or too large is refused', async () => {
+  it('[DOC-4] reading a missing document, and writing an invalid or too large one, is refused', async () => {
     const { tidemark } = await newTidemark({ limits: { documentUnitsMax: 10 } });
     expect(await refusalOf(tidemark.readDocument(server, 'nope'))).toBe('doc_not_found');
     for (const name of ['*', '', '__proto__'])
@@ -77,7 +77,7 @@ describe('named documents', () => {
     );
   });
 
-  it('[DOC-5] every scope has its own documents, and its owners must exist', async () => {
+  it('[DOC-5] every scope has its own documents, and its source and user must exist', async () => {
     const { tidemark } = await newTidemark();
     const { client_id } = await tidemark.clients.register('ada', {});
     const scopes: DocumentScope[] = [
@@ -105,7 +105,7 @@ describe('named documents', () => {
     }
   });
 
-  it('[DOC-6] md is the objects of the partition: setting replaces them, appending merges', async () => {
+  it('[DOC-6] the document md is the objects of the partition: setting replaces them, appending merges', async () => {
     const { tidemark } = await newTidemark();
     const scope: DocumentScope = { kind: 'user', source: 'Order', user: 'ada' };
     expect(await tidemark.readDocument(scope, 'md')).toEqual(objectsOf({}));
@@ -125,7 +125,7 @@ describe('named documents', () => {
     expect(await tidemark.readObjects({ source: 'Product' })).toEqual(new Map([['p', { a: 1 }]]));
   });
 
-  it('[DOC-7] what is listed can be read: a source whose data belongs to users has no shared md', async () => {
+  it('[DOC-7] every listed document can be read: a source with data per user lists no shared md', async () => {
     const { tidemark } = await newTidemark();
     const shared: DocumentScope = { kind: 'shared', source: 'Order' };
     expect(await tidemark.documentNames(shared)).toEqual([]);

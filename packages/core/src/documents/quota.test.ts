@@ -5,7 +5,7 @@ const orders = { source: 'Order', user_id: 'ada' };
 const text = (units: number) => ({ t: 'x'.repeat(units) });
 
 describe('the quota', () => {
-  it('[WRITE-20] a write beyond the bytes of a user in a source is refused and changes nothing', async () => {
+  it('[WRITE-20] a write beyond the quota of a user in a source is refused and changes nothing', async () => {
     const { tidemark } = await newTidemark({ limits: { userBytesMax: 1_000, sharedBytesMax: 2_000 } });
     await tidemark.pushObjects({ ...orders, objects: { 1: text(400), 2: text(400) } });
     const before = await tidemark.partition(orders);
@@ -23,7 +23,7 @@ describe('the quota', () => {
     );
   });
 
-  it('[WRITE-20] deletions, and writes that make the data smaller, are taken beyond the quota', async () => {
+  it('[WRITE-20] deletions, and writes that make the data smaller, are accepted beyond the quota', async () => {
     const { tidemark, store } = await newTidemark({ limits: { userBytesMax: 1_000 } });
     const record = `"big":${JSON.stringify(text(5_000))}`;
     await store.commit({
@@ -37,7 +37,7 @@ describe('the quota', () => {
     await tidemark.pushObjects({ ...orders, objects: { 1: text(1) } });
   });
 
-  it('[UPLOAD-14] a device at its quota has creations rejected and deletions applied', async () => {
+  it('[UPLOAD-14] creates of a device at its quota are rejected, and deletes are applied', async () => {
     const { tidemark } = await newTidemark({ limits: { userBytesMax: 1_000 } });
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
     await tidemark.pushObjects({ ...orders, objects: { 1: text(900) } });

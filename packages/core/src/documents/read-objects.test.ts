@@ -33,7 +33,7 @@ function afterFirstSlice(store: Store, happen: () => Promise<unknown>): Store {
 }
 
 describe('a reader of a document larger than one slice', () => {
-  it('[TRIM-5] starts over when tombstones it has not met are forgotten between two slices', async () => {
+  it('[TRIM-5] a reader starts over when tombstones it has not read are trimmed between two slices', async () => {
     const { tidemark, store } = await largeDocument();
     const read = await readObjects(
       afterFirstSlice(store, async () => {
@@ -48,7 +48,7 @@ describe('a reader of a document larger than one slice', () => {
     expect(read.state.size).toBe(2_499);
   });
 
-  it('[TRIM-5] starts over when the partition begins another life between two slices', async () => {
+  it('[TRIM-5] a reader starts over when the partition gets a new epoch between two slices', async () => {
     const { tidemark, store } = await largeDocument();
     const read = await readObjects(
       afterFirstSlice(store, async () => {
@@ -61,7 +61,7 @@ describe('a reader of a document larger than one slice', () => {
     expect([...read.objects.keys()]).toEqual(['new']);
   });
 
-  it('[TRIM-5] reads a document to its end whose tombstones were forgotten before', async () => {
+  it('[TRIM-5] a reader reads a document to its end when tombstones were trimmed before it began', async () => {
     const { tidemark, store } = await largeDocument();
     await tidemark.pushDeletes({ source: 'Product', objects: ['o1'] });
     const { head } = await store.partition(SHARED);
@@ -69,7 +69,7 @@ describe('a reader of a document larger than one slice', () => {
     expect((await readObjects(store, SHARED)).objects.size).toBe(2_499);
   });
 
-  it('[TRIM-5] goes on when tombstones it has met are forgotten', async () => {
+  it('[TRIM-5] a reader goes on when tombstones it has read are trimmed', async () => {
     const { tidemark, store } = await largeDocument();
     let slices = 0;
     const counting = new Proxy(store, {

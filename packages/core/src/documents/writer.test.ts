@@ -37,7 +37,7 @@ describe('writes', () => {
     );
   });
 
-  it('[WRITE-2] a write that changes nothing moves nothing', async () => {
+  it('[WRITE-2] a write that changes nothing leaves the head where it is', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, o: { x: 1, y: 2 } } } });
     const before = await tidemark.partition(ada);
@@ -53,7 +53,7 @@ describe('writes', () => {
     expect(await tidemark.partition(ada)).toEqual(before);
   });
 
-  it('[WRITE-3] push_deletes removes what is there and is content with what is not', async () => {
+  it('[WRITE-3] push_deletes deletes existing objects and ignores missing ones', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
     const report = await tidemark.pushDeletes({ ...ada, objects: ['1', 'nope', '1'] });
@@ -61,7 +61,7 @@ describe('writes', () => {
     expect([...(await tidemark.readObjects(ada)).keys()]).toEqual(['2']);
   });
 
-  it('[WRITE-4] fast_insert replaces the object wholesale without a look at what was there', async () => {
+  it('[WRITE-4] fast_insert replaces the whole object without reading the old one', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 1 } } });
     expect(await tidemark.fastInsert({ ...ada, objects: { 1: { b: 1 } } })).toMatchObject({ changed: 1, seq: 2 });
@@ -70,7 +70,7 @@ describe('writes', () => {
     expect(await tidemark.partition(ada)).toMatchObject({ size: 1 });
   });
 
-  it('[WRITE-5] fast_update removes what still holds the previous value, then sets the new one', async () => {
+  it('[WRITE-5] fast_update removes attributes that still have the previous value, then sets the new ones', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 2, c: { y: 1, x: 2 } } } });
     await tidemark.fastUpdate({
@@ -86,7 +86,7 @@ describe('writes', () => {
     );
   });
 
-  it('[WRITE-6] fast_delete removes matching attributes, and the object with the last of them', async () => {
+  it('[WRITE-6] fast_delete removes matching attributes, and deletes an object without attributes left', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } });
     await tidemark.fastDelete({ ...ada, data: { 1: { a: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
@@ -94,7 +94,7 @@ describe('writes', () => {
     expect(await tidemark.partition(ada)).toMatchObject({ size: 1 });
   });
 
-  it('[WRITE-7] an object without attributes is none', async () => {
+  it('[WRITE-7] an object without attributes is not created', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: {} } });
     await tidemark.fastInsert({ ...ada, objects: { 1: {}, 3: {} } });
@@ -103,7 +103,7 @@ describe('writes', () => {
     expect(await tidemark.readObjects(ada)).toEqual(new Map());
   });
 
-  it('[WRITE-11] of many writers on one object, every one succeeds and no attribute is lost', async () => {
+  it('[WRITE-11] many concurrent writes to one object all succeed, and no attribute is lost', async () => {
     const { tidemark } = await newTidemark();
     const writers = Array.from({ length: 64 }, (_, index) =>
       tidemark.pushObjects({ ...ada, objects: { 1: { [`w${index}`]: index, shared: index } } }),
@@ -114,7 +114,7 @@ describe('writes', () => {
     expect(Object.keys(object).length).toBe(65);
   });
 
-  it('[WRITE-12] a write whose user or source is deleted meanwhile is refused and leaves nothing behind', async () => {
+  it('[WRITE-12] a write whose user or source is deleted meanwhile is refused and stores nothing', async () => {
     for (const [kind, key, code] of [
       ['setting', ['life', 'ada'], 'user_not_found'],
       ['source', ['Order'], 'source_not_found'],
@@ -128,7 +128,7 @@ describe('writes', () => {
     }
   });
 
-  it('[WRITE-16] writes that each leave alone what the other changes are still done one after the other', async () => {
+  it('[WRITE-16] concurrent writes are serialised when each repeats a value that the other changes', async () => {
     for (let round = 0; round < 50; round++) {
       const { tidemark } = await newTidemark();
       await tidemark.pushObjects({ ...ada, objects: { x: { v: 1 }, y: { v: 2 } } });
@@ -141,7 +141,7 @@ describe('writes', () => {
     }
   });
 
-  it('[WRITE-17] what was begun for a user is not finished for the next one of the same login', async () => {
+  it('[WRITE-17] a write begun for a deleted user is not applied to a new user with the same login', async () => {
     const { tidemark } = await newTidemark();
     const remake = async () => {
       await tidemark.users.delete('ada');
@@ -163,7 +163,7 @@ describe('writes', () => {
     expect(await other.tidemark.readObjects(ada)).toEqual(new Map());
   });
 
-  it('[WRITE-13] who is overtaken tries again, a bounded number of times', async () => {
+  it('[WRITE-13] a write that conflicts is retried a bounded number of times', async () => {
     let round = 0;
     const rival = (store: Store, commit: Commit) => {
       const change = { id: '1', record: `"1":{"round":${round++}}`, checksum: 5 };
@@ -178,7 +178,7 @@ describe('writes', () => {
 });
 
 describe('replacing a whole document', () => {
-  it('[WRITE-8] what is missing goes, what is equal stays where it is', async () => {
+  it('[WRITE-8] a replacement deletes missing objects and does not touch equal ones', async () => {
     const { tidemark, store } = await newTidemark();
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 2 }, 3: { a: 3 } } });
     const report = await tidemark.replaceObjects({
@@ -198,7 +198,7 @@ describe('replacing a whole document', () => {
     expect(objects.get('2')?.seq).toBe(2);
   });
 
-  it('[WRITE-9] an answer never undoes what was committed after its query began', async () => {
+  it('[WRITE-9] a replacement never undoes a commit that was made after its query began', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.pushObjects({
       ...ada,
@@ -219,7 +219,7 @@ describe('replacing a whole document', () => {
     );
   });
 
-  it('[WRITE-10] an answer older than what is remembered is refused and changes nothing', async () => {
+  it('[WRITE-10] a replacement whose query began before the floor is refused and changes nothing', async () => {
     const { tidemark, store } = await newTidemark();
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
     const since = await tidemark.head(ada);
@@ -234,7 +234,7 @@ describe('replacing a whole document', () => {
     expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { a: 5 }]]));
   });
 
-  it('[WRITE-9] a query begun before anything was written undoes nothing that came later', async () => {
+  it('[WRITE-9] a replacement whose query began before the first write undoes no later write', async () => {
     const { tidemark } = await newTidemark();
     const since = await tidemark.head(ada);
     await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });
@@ -247,7 +247,7 @@ describe('replacing a whole document', () => {
     );
   });
 
-  it('[WRITE-14] a writer in between is taken into account, by reading only what it changed', async () => {
+  it('[WRITE-14] a replacement that conflicts reads only the changes of the other write', async () => {
     const store = overtaken(1, (inner, { partition }) =>
       inner.commit({
         partition,
@@ -269,7 +269,7 @@ describe('replacing a whole document', () => {
     );
   });
 
-  it('[WRITE-15] documents of many slices are replaced exactly', async () => {
+  it('[WRITE-15] documents of many slices are replaced completely', async () => {
     const { tidemark } = await newTidemark();
     const objects = (from: number, to: number, value: number) =>
       Object.fromEntries(Array.from({ length: to - from }, (_, index) => [`o${from + index}`, { value }]));

@@ -5,7 +5,7 @@ import { ParsedEntryCache } from './parsed-entry-cache.ts';
 const entry = (version: number): Entry => ({ key: ['x'], value: `v${version}`, version });
 
 describe('reading an entry once', () => {
-  it('[REG-1] what was made of an entry is made anew when the entry changes, and only then', () => {
+  it('[REG-1] a cached entry is parsed again only after it has changed', () => {
     let makings = 0;
     const readOnce = new ParsedEntryCache((name, { value }) => ({ text: `${name} ${value}`, making: ++makings }));
     expect(readOnce.of('a', entry(1))).toEqual({ text: 'a v1', making: 1 });
@@ -15,7 +15,7 @@ describe('reading an entry once', () => {
     expect(readOnce.of('a', entry(1))).toEqual({ text: 'a v1', making: 4 });
   });
 
-  it('[REG-1] the oldest are forgotten, so that memory stays bounded', () => {
+  it('[REG-1] the oldest entries are evicted, so that the cache stays bounded', () => {
     let makings = 0;
     const readOnce = new ParsedEntryCache(() => ++makings);
     for (let name = 0; name <= 1_000; name++) readOnce.of(String(name), entry(1));

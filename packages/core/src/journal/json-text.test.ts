@@ -10,7 +10,7 @@ function membersOf(text: string): [string, string][] {
 }
 
 describe('eachMember', () => {
-  it('[JRN-1] finds every member of an object, whatever its names and values contain', () => {
+  it('[JRN-1] `eachMember` finds every member of an object, whatever names and values contain', () => {
     const values = [...HARD, null, true, -1.5e-7, [], {}, [[{ a: [']}'] }]], { '}': '{', '"': ['\\'] }];
     for (const name of HARD) {
       for (const value of values) {
@@ -22,7 +22,7 @@ describe('eachMember', () => {
     expect(membersOf('{}')).toEqual([]);
   });
 
-  it('[JRN-1] refuses text that ends too early', () => {
+  it('[JRN-1] `eachMember` throws for text that ends too early', () => {
     for (const text of ['[]', '{"abc', '{"abc\\"', '{"a":', '{"a":[1,2', '{"a":1', '{"a":"b']) {
       expect(() => eachMember(text, 0, () => {})).toThrow();
     }

@@ -20,7 +20,7 @@ function recordAfter(id: string, ...states: readonly [seq: number, object: Recor
 }
 
 describe('records', () => {
-  it('[JRN-2] a new object is nothing but its member text', () => {
+  it('[JRN-2] the record of a new object is only its JSON members', () => {
     const { record, checksum } = newRecord('a"b', texts({ n: 1, s: 'x\ny' }));
     expect(record).toBe('"a\\"b":{"n":1,"s":"x\\ny"}');
     expect(checksum).toBe(objectChecksum('a"b', texts({ n: 1, s: 'x\ny' })));
@@ -31,7 +31,7 @@ describe('records', () => {
     });
   });
 
-  it('[JRN-3] a changed object remembers when it was born, what changed since and what went', () => {
+  it('[JRN-3] the record of a changed object has the seq of its creation, and of each changed and removed attribute', () => {
     const record = recordAfter('1', [5, { a: 1, b: 1, c: 1 }], [8, { a: 2, b: 1, c: 1 }], [9, { a: 2, c: 3, d: 4 }]);
     expect(readRecord(record, 9).marks).toEqual({
       born: 5,
@@ -44,7 +44,7 @@ describe('records', () => {
     });
   });
 
-  it('[JRN-4] what a device at any base is missing, is told by attribute', () => {
+  it('[JRN-4] a record gives the attributes that changed after any base', () => {
     const record = recordAfter('1', [5, { a: 1, b: 1, c: 1 }], [8, { a: 2, b: 1, c: 1 }], [9, { a: 2, c: 3 }]);
     const whole = { kind: 'whole', member: '"1":{"a":2,"c":3}' };
     expect(deltaSince(record, null)).toEqual(whole);
@@ -55,12 +55,12 @@ describe('records', () => {
     expect(wholeMember(newRecord('1', texts({ a: [] })).record)).toBe('"1":{"a":[]}');
   });
 
-  it('[JRN-4] a pure removal is told without a patch', () => {
+  it('[JRN-4] a change that only removes attributes has no patch', () => {
     const record = recordAfter('1', [1, { a: 1, b: 1 }], [2, { a: 1 }]);
     expect(deltaSince(record, 1)).toEqual({ kind: 'parts', patch: null, drop: '"1":["b"]' });
   });
 
-  it('[JRN-5] an attribute removed and set again is told as set', () => {
+  it('[JRN-5] an attribute that was removed and set again is reported as set', () => {
     const record = recordAfter('1', [1, { a: 1, b: 1 }], [2, { a: 1 }], [3, { a: 1, b: 2 }]);
     expect(deltaSince(record, 1)).toEqual({ kind: 'parts', patch: '"1":{"b":2}', drop: null });
     expect(deltaSince(record, 2)).toEqual({ kind: 'parts', patch: '"1":{"b":2}', drop: null });
@@ -77,7 +77,7 @@ describe('records', () => {
     expect(readRecord(kept, 6).marks.gone).toEqual(new Map([['b', 5]]));
   });
 
-  it('[JRN-7] an object that lost very many attributes is replaced wholesale instead of remembering them all', () => {
+  it('[JRN-7] an object that lost more than GONE_MARKS_MAX attributes is sent whole', () => {
     const many = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, index]));
     const before = readRecord(newRecord('1', texts({ ...many(GONE_MARKS_MAX + 1), z: 1 })).record, 3);
@@ -87,7 +87,7 @@ describe('records', () => {
     expect(readRecord(beyond, 4).marks).toEqual({ born: 4, touched: new Map(), gone: new Map() });
   });
 
-  it('[JRN-2] a record can be inspected and damage is noticed', () => {
+  it('[JRN-2] inspecting a record returns its parts, and detects damage', () => {
     const { record, checksum } = newRecord('1', texts({ a: 1 }));
     expect(inspectRecord(record)).toEqual({ id: '1', checksum });
     for (const damaged of ['', '"1"', '"1":{', '"1":{"a":1', `${record}x`, `${record}\n[1`]) {

@@ -15,17 +15,17 @@ const mark = (over: Partial<DeviceTidemark>): DeviceTidemark => ({
 });
 
 describe('trim point', () => {
-  it('[TRIM-1] is the lowest place of the devices seen lately, and the head when there is none', () => {
+  it('[TRIM-1] the trim point is the lowest tidemark of recently seen devices, or the head if there are none', () => {
     expect(trimPoint(state, [], terms)).toBe(100);
     expect(trimPoint(state, [mark({}), mark({ seq: 20, base: 10 })], terms)).toBe(20);
   });
 
-  it('[TRIM-2] a device that starts over is waited for at the head it started from', () => {
+  it('[TRIM-2] a device that starts over holds the trim point at the head where it began', () => {
     expect(trimPoint(state, [mark({ seq: 5, base: null, start: 40 })], terms)).toBe(40);
     expect(trimPoint(state, [mark({ seq: 60, base: null, start: 40 })], terms)).toBe(40);
   });
 
-  it('[TRIM-3] devices not seen for the retention time, or of another life, are not waited for', () => {
+  it('[TRIM-3] devices not seen for the retention time, or of another epoch, do not hold the trim point', () => {
     expect(trimPoint(state, [mark({ seenAtMs: terms.nowMs - terms.retentionMs })], terms)).toBe(50);
     expect(trimPoint(state, [mark({ seenAtMs: terms.nowMs - terms.retentionMs - 1 })], terms)).toBe(100);
     expect(trimPoint(state, [mark({ epoch: 'other' })], terms)).toBe(100);

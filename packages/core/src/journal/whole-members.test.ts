@@ -23,7 +23,7 @@ function recordsOf(count: number): readonly string[] {
 }
 
 describe('joined records', () => {
-  it('[JRN-8] without their marks are what the records are one by one', () => {
+  it('[JRN-8] joined records without marks equal the records without marks one by one', () => {
     for (const count of [0, 1, 2, 3, 4, 50]) {
       const records = recordsOf(count);
       expect(stripped(records)).toBe(records.map(wholeMember).join(','));
@@ -32,12 +32,12 @@ describe('joined records', () => {
     expect(recordsOf(3).filter((record) => record.includes('\n'))).toHaveLength(2);
   });
 
-  it('[JRN-8] that have none are given back untouched', () => {
+  it('[JRN-8] joined records that have no marks are returned unchanged', () => {
     const joined = new TextEncoder().encode('"a":{},"b":{"text":"\\n"}');
     expect(wholeMembers(joined)).toBe(joined);
   });
 
-  it('[JRN-8] with marks that do not end are a fault', () => {
+  it('[JRN-8] joined records with unterminated marks are an error', () => {
     expect(() => stripped(['"a":{}\n[1,{'])).toThrow(/do not end/);
     expect(() => stripped(['"a":{}\n[1,{"x'])).toThrow(/does not end/);
   });

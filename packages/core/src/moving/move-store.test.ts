@@ -29,7 +29,7 @@ function spoiled(store: MovableStore, spoil: (piece: Piece) => readonly Piece[])
 }
 
 describe('moving a store', () => {
-  it('[MIGRATE-1] copies, compares, closes the source for good and opens the target, in this order', async () => {
+  it('[MIGRATE-1] a migration copies, compares, marks the source as moved and opens the target, in this order', async () => {
     const [from, to] = [await populated(), target()];
     await to.setMigrationState({ state: 'incomplete' });
     const phases: MoveProgress['phase'][] = [];
@@ -67,7 +67,7 @@ describe('moving a store', () => {
   ];
 
   it.each(faults)(
-    '[MIGRATE-8] %s in the target is named, and neither side is opened or closed by it',
+    '[MIGRATE-8] %s in the target is reported, and the states of source and target do not change',
     async (_, spoil, named) => {
       const [from, to] = [await populated(), target()];
       await to.setMigrationState({ state: 'incomplete' });
@@ -78,7 +78,7 @@ describe('moving a store', () => {
     },
   );
 
-  it('[MIGRATE-8] a source that was written to while it was copied is noticed', async () => {
+  it('[MIGRATE-8] a migration fails when the source was written to during the copy', async () => {
     const [from, to] = [await populated(), target()];
     let isWritten = false;
     const meddled = spoiled(to, (piece) => {
@@ -94,7 +94,7 @@ describe('moving a store', () => {
     expect(await from.migrationState()).toBeNull();
   });
 
-  it('[MIGRATE-8] a source whose sizes and checksums do not follow from its records is not moved', async () => {
+  it('[MIGRATE-8] a migration fails when sizes and checksums of the source do not match its records', async () => {
     const [from, between, to] = [await populated(), target(), target()];
     await between.beginImport(await from.head());
     for await (const portion of from.export((record) => ({ id: record, checksum: 0 }))) {

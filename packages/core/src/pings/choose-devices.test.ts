@@ -22,7 +22,7 @@ function choice(...devices: readonly PingDevice[]) {
 }
 
 describe('the devices a ping goes to', () => {
-  it('[PING-6] those that cannot be reached are skipped, each with its reason', () => {
+  it('[PING-6] devices that cannot be reached are skipped, each with a reason', () => {
     const devices = [
       device('good'),
       device('typeless', { device_type: null }),
@@ -43,7 +43,7 @@ describe('the devices a ping goes to', () => {
     ]);
   });
 
-  it('[PING-7] of the same phone and app, the registration that synced last counts', () => {
+  it('[PING-7] of several registrations of one phone and app, the one that synced last gets the ping', () => {
     const same = { phone_id: 'p', device_app_id: 'a' };
     const devices = [
       device('old', same, { sync: 5 }),
@@ -57,7 +57,7 @@ describe('the devices a ping goes to', () => {
     }
   });
 
-  it('[PING-7] where a phone or an app is not named, the address decides', () => {
+  it('[PING-7] registrations without a phone id or app name are compared by address', () => {
     const pin = { device_pin: 'x' };
     const devices = [
       device('nameless 1', pin, { sync: 1 }),
@@ -75,7 +75,7 @@ describe('the devices a ping goes to', () => {
     expect(choice(nameless1, namedToo)).toEqual([['nameless 1'], { 'named too': 'duplicate' }]);
   });
 
-  it('[PING-7] names that join to the same text are told apart', () => {
+  it('[PING-7] phone ids and app names that form the same text when joined are different', () => {
     const devices = [
       device('1', { phone_id: 'a', device_app_id: 'b:c' }),
       device('2', { phone_id: 'a:b', device_app_id: 'c' }),
@@ -85,7 +85,7 @@ describe('the devices a ping goes to', () => {
     expect(choice(...devices)).toEqual([['1', '2', '3', '4'], {}]);
   });
 
-  it('[PING-7] of two that never synced, the one registered later counts; an unreachable one never wins', () => {
+  it('[PING-7] of two registrations that never synced, the later one gets the ping, unless it cannot be reached', () => {
     const same = { phone_id: 'p', device_app_id: 'a' };
     const earlier = device('earlier', same, { made: 1 });
     const later = device('later', same, { made: 2 });

@@ -20,7 +20,7 @@ function waitOf(quota: PingQuota, caller: string): number | null {
 }
 
 describe('the quota of pings', () => {
-  it("[PING-8] a minute's worth goes at once, the next one is refused and told when to come back", () => {
+  it('[PING-8] the pings of a minute may be sent at once, and the next one is refused with a time to retry', () => {
     const clock = settableClock();
     const quota = new PingQuota(clock, 10);
     expect(taken(quota, 'ada', 10)).toBe(10);
@@ -34,7 +34,7 @@ describe('the quota of pings', () => {
     expect(taken(quota, 'ada', 100)).toBe(10);
   });
 
-  it('[MANY-22] what another server let through counts, and what two let through at once is forgiven', () => {
+  it('[MANY-22] pings that other servers let through count, and an excess let through at once does not delay later pings', () => {
     const clock = settableClock();
     const quota = new PingQuota(clock, 10);
     for (let count = 0; count < 7; count++) quota.note('ada');
@@ -44,13 +44,13 @@ describe('the quota of pings', () => {
     expect(taken(quota, 'ada', 5)).toBe(1);
   });
 
-  it('[PING-8] callers do not use up each other’s', () => {
+  it('[PING-8] every caller has a quota of their own', () => {
     const quota = new PingQuota(settableClock(), 3);
     expect(taken(quota, 'ada', 5)).toBe(3);
     expect(taken(quota, 'bob', 5)).toBe(3);
   });
 
-  it('[PING-8] a clock that goes back gives and takes nothing', () => {
+  it('[PING-8] a clock that is set back does not change the quota', () => {
     const clock = settableClock();
     const quota = new PingQuota(clock, 3);
     expect(taken(quota, 'ada', 2)).toBe(2);
@@ -58,7 +58,7 @@ describe('the quota of pings', () => {
     expect(taken(quota, 'ada', 5)).toBe(1);
   });
 
-  it('[PING-8] of too many callers the one not heard of for longest is forgotten', () => {
+  it('[PING-8] beyond PING_CALLERS_MAX, the least recently seen caller is evicted', () => {
     const quota = new PingQuota(settableClock(), 1, 2);
     for (const caller of ['ada', 'bob', 'ada']) waitOf(quota, caller);
     expect(waitOf(quota, 'ada')).not.toBeNull();

@@ -76,7 +76,7 @@ function deadOn(target: PingResults, name: string | symbol): unknown {
 }
 
 describe('results', () => {
-  it('[PING-31] a ping is listed with its counts, and each device with what became of it', async () => {
+  it('[PING-31] a ping is listed with its counts, and with a result for each device', async () => {
     await register(4);
     const { ping_id: id } = await send({ message: 'hi' });
     const ping = { ping_id: id, actor: 'admin', cause: 'call', sources: ['Order'], has_message: true, users: 1 };
@@ -102,7 +102,7 @@ describe('results', () => {
     ]);
   });
 
-  it('[PING-31] a failure that passes is retried, and the last attempt is final', async () => {
+  it('[PING-31] a temporary failure is retried, and the result of the last attempt is final', async () => {
     await register(2);
     const { ping_id: id } = await send();
     const left = await run({ answer: ({ client }, attempt) => (client === 'd0' && attempt === 3 ? ACCEPTED : FAILED) });
@@ -120,7 +120,7 @@ describe('results', () => {
     });
   });
 
-  it('[PING-32] a ping whose answer was lost is sent again, and the result says so', async () => {
+  it('[PING-32] a ping whose answer was lost is sent again, and its result says that it may be a duplicate', async () => {
     await register(2);
     const { ping_id: id } = await send();
     await run({
@@ -135,7 +135,7 @@ describe('results', () => {
     });
   });
 
-  it('[PING-32] a process that dies before it has kept the result leaves a gap, and the next attempt is marked', async () => {
+  it('[PING-32] after a crash before the result is stored, the next attempt is marked as a possible duplicate', async () => {
     await register(2);
     const { ping_id: id } = await send();
     let deaths = 0;
@@ -151,7 +151,7 @@ describe('results', () => {
     });
   });
 
-  it('[PING-32] a job that runs again after its result was kept sends nothing and counts nothing', async () => {
+  it('[PING-32] a job that runs again after its result was stored sends nothing and changes no count', async () => {
     await register(1);
     const { ping_id: id } = await send();
     const job = await jobs.lease(QUEUE, 1_000);
@@ -170,7 +170,7 @@ describe('results', () => {
     expect(await results.get(id)).toMatchObject({ accepted: 1, repeated: 0 });
   });
 
-  it('[PING-31] a dead job that is revived may still succeed, and the counts follow', async () => {
+  it('[PING-31] when a dead job is revived and succeeds, the counts are updated', async () => {
     await register(1);
     const { ping_id: id } = await send();
     const job = await jobs.lease(QUEUE, 1_000);
@@ -188,7 +188,7 @@ describe('results', () => {
     expect(await results.get(id)).toMatchObject({ failed: 0, accepted: 1 });
   });
 
-  it('[PING-31] results that come together are written together, and several servers count right', async () => {
+  it('[PING-31] concurrent results are written in one batch, and the counts of several servers add up', async () => {
     const ids = Array.from({ length: 300 }, (_, index) => `c${index}`);
     const record = { atMs: 1, actor: null, cause: 'call', sources: [], hasMessage: false, users: 1 } as const;
     const counts = { accepted: 0, sent: 0, retired: 0, failed: 0, gone: 0, collapsed: 0 };
@@ -203,7 +203,7 @@ describe('results', () => {
     expect([view.accepted, view.pending, view.results.length]).toEqual([300, 0, 300]);
   });
 
-  it('[PING-31] pings come newest first and results by client, both in pages', async () => {
+  it('[PING-31] pings are listed newest first and results by client, both in pages', async () => {
     await register(3);
     const sent: string[] = [];
     for (let count = 0; count < 3; count++) {
@@ -224,7 +224,7 @@ describe('results', () => {
     expect(await refusalOf(results.get('nothing'))).toBe('ping_not_found');
   });
 
-  it('[PING-33] what is older than the retention is forgotten, with its results, and later results too', async () => {
+  it('[PING-33] pings older than the retention are deleted with their results, and later results are dropped', async () => {
     await register(2);
     const { ping_id: old } = await send({ message: 'old' });
     await run();
@@ -240,7 +240,7 @@ describe('results', () => {
     expect(await results.trim(bench.clock.nowMs())).toBe(0);
   });
 
-  it('[PING-33] when there are too many results, the oldest pings go', async () => {
+  it('[PING-33] when there are too many results, the oldest pings are deleted', async () => {
     await register(3);
     results = new PingResults({ ...bench, resultsMax: 6 });
     pingsWith({});
@@ -257,7 +257,7 @@ describe('results', () => {
 });
 
 describe('queues', () => {
-  it('[PING-34] each push service has a queue of its own', async () => {
+  it('[PING-34] each push service has its own queue', async () => {
     await register(1, { device_type: 'android' }, 'ada', 'a');
     await register(1, { device_type: 'ios', device_pin: 'ab'.repeat(32) }, 'ada', 'i');
     await register(
@@ -280,7 +280,7 @@ describe('queues', () => {
     ]);
   });
 
-  it('[PING-9] devices of a service with too much to do are named, those of others are told', async () => {
+  it('[PING-9] devices whose queue is full are listed, and devices of other services get the ping', async () => {
     await register(3, { device_type: 'android' }, 'ada', 'a');
     await register(2, { device_type: 'webhook' }, 'ada', 'w');
     pingsWith({ jobsPerQueueMax: 2 });
@@ -298,7 +298,7 @@ describe('queues', () => {
     expect(await results.list()).toHaveLength(1);
   });
 
-  it('[PING-35] many devices are told over several seconds, few at once', async () => {
+  it('[PING-35] a ping to many devices is spread over several seconds, and one to few is not', async () => {
     await register(40);
     pingsWith({ spreadPerS: 10 });
     await send();
@@ -317,8 +317,8 @@ describe('queues', () => {
   });
 });
 
-describe('the same said again', () => {
-  it('[PING-36] a ping that only says what to synchronise is not sent when the same has left after it', async () => {
+describe('duplicate pings', () => {
+  it('[PING-36] a ping that only names sources is not sent when an equal ping was sent after it was enqueued', async () => {
     await register(1);
     const first = await send();
     bench.clock.advance(5);
@@ -336,7 +336,7 @@ describe('the same said again', () => {
     expect(await results.get(third.ping_id)).toMatchObject({ accepted: 1 });
   });
 
-  it('[PING-36] messages are all sent; so are pings of another process, and those after one that failed', async () => {
+  it('[PING-36] pings with messages, pings after a failed one and pings of another process are all sent', async () => {
     await register(1);
     for (let count = 0; count < 2; count++) await send({ message: 'hi' });
     bench.clock.advance(1);
@@ -351,7 +351,7 @@ describe('the same said again', () => {
     expect(await run({ answer: () => ({ ...FAILED, isFinal: true }) })).toHaveLength(2);
   });
 
-  it('[PING-36] what was told is remembered for a bounded number of devices', () => {
+  it('[PING-36] recent pings are remembered for a bounded number of devices', () => {
     const small = new RecentPings(BY, 2);
     const payload = (client: string) => ({
       id: client,

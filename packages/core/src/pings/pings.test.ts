@@ -94,7 +94,7 @@ async function payloads(): Promise<string[]> {
 }
 
 describe('sending a ping', () => {
-  it('[PING-1] every device of the users gets a job of its own, and the answer counts them', async () => {
+  it('[PING-1] a ping enqueues one job for every device of its users, and the answer counts them', async () => {
     await register('ada', 'a1');
     await register('ada', 'a2');
     await register('bob', 'b1');
@@ -135,7 +135,7 @@ describe('sending a ping', () => {
     expect(new Set(told.map(({ ping }) => ping.id)).size).toBe(3);
   });
 
-  it('[PING-1] a user without devices and a ping without anything to say are fine', async () => {
+  it('[PING-1] a ping to a user without devices, and a ping without content, are accepted', async () => {
     expect(await send({ user_id: 'ada' })).toMatchObject({ users: 1, devices: 0, skipped: [], unknown_users: [] });
     await register('ada', 'a1');
     expect(await send({ user_id: 'ada', message: null, sources: null })).toMatchObject({ devices: 1 });
@@ -143,13 +143,13 @@ describe('sending a ping', () => {
     expect(await send({ user_id: [] })).toMatchObject({ users: 0, devices: 0 });
   });
 
-  it('[PING-2] user_id is one name or a list; one named twice counts once', async () => {
+  it('[PING-2] user_id is one login or a list, and a repeated login counts once', async () => {
     await register('ada', 'a1');
     expect(await send({ user_id: 'ada' })).toMatchObject({ users: 1, devices: 1 });
     expect(await send({ user_id: ['ada', 'ada'] })).toMatchObject({ users: 1, devices: 1 });
   });
 
-  it('[PING-2] what is no user_id is refused', async () => {
+  it('[PING-2] an invalid user_id is refused', async () => {
     for (const user_id of [undefined, null, 5, {}, true, ['ada', 5], [['ada']], [null]]) {
       expect(await refusalOf(send({ user_id, message: 'x' }))).toBe('invalid_request');
     }
@@ -166,14 +166,14 @@ describe('sending a ping', () => {
     expect(await refusalOf(send({ user_id: [...users, 'one more'] }))).toBe('limit_exceeded');
   });
 
-  it('[PING-3] unknown users are listed and do not keep the others from being told', async () => {
+  it('[PING-3] unknown users are listed in the answer, and the others get the ping', async () => {
     await register('ada', 'a1');
     const report = await send({ user_id: ['nobody', 'ada', 'no one'] });
     expect(report).toMatchObject({ users: 1, devices: 1, unknown_users: ['nobody', 'no one'] });
     expect(await send({ user_id: 'nobody' })).toMatchObject({ users: 0, devices: 0, unknown_users: ['nobody'] });
   });
 
-  it('[PING-4] sources are one name or a list, and must exist', async () => {
+  it('[PING-4] sources is one name or a list, and the sources must exist', async () => {
     await register('ada', 'a1');
     await send({ user_id: 'ada', sources: 'Order' });
     await send({ user_id: 'ada', sources: ['Product', 'Order', 'Product'] });
@@ -190,7 +190,7 @@ describe('sending a ping', () => {
     expect(await refusalOf(send({ user_id: 'ada', sources: many }))).toBe('limit_exceeded');
   });
 
-  it('[PING-5] message, badge, sound and vibrate are what they should be', async () => {
+  it('[PING-5] message, badge, sound and vibrate are checked', async () => {
     await register('ada', 'a1');
     const text = 'x'.repeat(PING_TEXT_UNITS_MAX);
     const good = [
@@ -231,7 +231,7 @@ describe('sending a ping', () => {
     expect(await refusalOf(send({ user_id: 'ada', mesage: 'typing error' }))).toBe('invalid_request');
   });
 
-  it('[PING-5] an api_token is tolerated, and goes nowhere', async () => {
+  it('[PING-5] an api_token in the body is accepted and ignored', async () => {
     await register('ada', 'a1');
     for (const api_token of ['tmk_secret', 5, { deep: 'tmk_secret' }, null]) {
       expect(await send({ user_id: 'ada', message: 'x', api_token })).toMatchObject({ devices: 1 });
@@ -242,7 +242,7 @@ describe('sending a ping', () => {
     expect(carried.join('')).not.toContain('api_token');
   });
 
-  it('[PING-6] the answer names the devices that were skipped', async () => {
+  it('[PING-6] the answer lists the skipped devices', async () => {
     await register('ada', 'a1');
     await bench.tidemark.clients.noteSync('a1', bench.clock.nowMs());
     await register('ada', 'a2', { device_pin: null });
@@ -260,7 +260,7 @@ describe('sending a ping', () => {
     );
   });
 
-  it('[PING-7] a phone that two users share is told once, at its latest registration', async () => {
+  it('[PING-7] a phone that two users share gets one ping, at its latest registration', async () => {
     const phone = { phone_id: 'p', device_app_id: 'a' };
     await register('ada', 'a1', phone);
     await register('bob', 'b1', phone);
@@ -272,7 +272,7 @@ describe('sending a ping', () => {
     expect((await deliver()).told.map(({ target }) => target.client)).toEqual(['b1']);
   });
 
-  it('[PING-8] whoever sends more than the quota is refused, and others are not', async () => {
+  it('[PING-8] a caller beyond the quota is refused, and other callers are not', async () => {
     await register('ada', 'a1');
     ({ jobs, pings } = onJobs({ pingsPerMinuteMax: 2 }));
     for (let count = 0; count < 2; count++) await send({ user_id: 'ada' });
@@ -283,7 +283,7 @@ describe('sending a ping', () => {
     expect((await jobs.describe(PING_QUEUE)).counts.due).toBe(4);
   });
 
-  it('[PING-9] when not every device can have its job, none has one', async () => {
+  it('[PING-9] a ping enqueues no job when it cannot enqueue all of them', async () => {
     for (const client of ['a1', 'a2', 'a3']) await register('ada', client);
     ({ jobs, pings } = onJobs({}, 2));
     expect(await refusalOf(send({ user_id: 'ada' }))).toBe('queue_full');
@@ -304,7 +304,7 @@ describe('sending a ping', () => {
     expect(await refusalOf(send({ user_id: ['ada', 'bob'] }))).toBe('limit_exceeded');
   });
 
-  it('[PING-11] no job carries an address', async () => {
+  it('[PING-11] no job contains an address', async () => {
     await register('ada', 'a1');
     await send({ user_id: 'ada', message: 'x' });
     const carried = await payloads();
@@ -314,7 +314,7 @@ describe('sending a ping', () => {
 });
 
 describe('delivering a ping', () => {
-  it('[PING-10] the device is reached at the address it has by then', async () => {
+  it('[PING-10] a ping is sent to the address that the device has at the time of delivery', async () => {
     await register('ada', 'a1');
     await send({ user_id: 'ada' });
     await bench.tidemark.clients.update('ada', 'a1', {
@@ -328,7 +328,7 @@ describe('delivering a ping', () => {
     expect(outcomes).toEqual(['ios accepted']);
   });
 
-  it('[PING-10] whoever is gone, or cannot be reached any more, is not told', async () => {
+  it('[PING-10] a device that was deleted, or has no address any more, gets no ping', async () => {
     for (const client of ['a1', 'a2', 'a3', 'a4']) await register('ada', client);
     await send({ user_id: 'ada' });
     await bench.tidemark.clients.delete('ada', 'a1');
@@ -337,7 +337,7 @@ describe('delivering a ping', () => {
     expect(await deliver()).toMatchObject({ told: [{ target: { client: 'a4' } }], failures: [] });
   });
 
-  it("[PING-10] another user's device that has the id by then is not told, nor one of the same user made anew", async () => {
+  it('[PING-10] a device that was registered again under the same id, by the same or another user, gets no ping', async () => {
     await register('ada', 'a1');
     await register('ada', 'a2');
     await send({ user_id: 'ada', message: 'for ada only' });
@@ -350,7 +350,7 @@ describe('delivering a ping', () => {
     expect(await deliver()).toEqual({ told: [], outcomes: ['none gone', 'none gone'], failures: [] });
   });
 
-  it('[PING-10] a dead address is taken away, unless there is a new one by then', async () => {
+  it('[PING-10] an address that the push service reports as invalid is removed, unless the device has a new one', async () => {
     await register('ada', 'a1');
     await register('ada', 'a2');
     await send({ user_id: 'ada' });
@@ -364,7 +364,7 @@ describe('delivering a ping', () => {
     expect(await send({ user_id: 'ada' })).toMatchObject({ skipped: [{ client_id: 'a1', reason: 'no_device_pin' }] });
   });
 
-  it('[PING-10] a failure is given on with what is known about it, and without the address', async () => {
+  it('[PING-10] a failure is reported with its details and without the address', async () => {
     for (const client of ['a1', 'a2', 'a3']) await register('ada', client);
     await send({ user_id: 'ada' });
     const { outcomes, failures } = await deliver(({ client, devicePin }) => {
@@ -386,7 +386,7 @@ describe('delivering a ping', () => {
 });
 
 describe('a clock that is set back while pings are sent', () => {
-  it('[CLOCK-4] neither stops the quota nor makes a later ping count as told', async () => {
+  it('[CLOCK-4] a clock that is set back neither stops the quota nor makes a later ping count as a duplicate', async () => {
     const steadyClock = settableClock(5);
     const { store, clock } = bench;
     jobs = openMemoryJobs({ clock });
@@ -412,7 +412,7 @@ describe('a clock that is set back while pings are sent', () => {
   });
 });
 
-it('[USER-8] a user who is deleted leaves nothing of what was announced to them', async () => {
+it('[USER-8] deleting a user deletes the records of pings announced to them', async () => {
   const { tidemark, store, clock } = bench;
   const announced = async () => (await store.listEntries({ kind: 'setting', prefix: ['noticed'], limit: 9 })).length;
   for (const user of ['ada', 'bob']) {

@@ -11,84 +11,84 @@ import {
 } from '@tidemark/protocol';
 
 /**
- * Work that outlives a request. A job runs at least once, whatever dies; whoever runs it twice must not do harm twice.
+ * Durable job queues. A job runs at least once, also after a crash, so handlers must be idempotent.
  *
- * What every engine promises:
- * - When a call's promise resolves, what it did is as durable as the engine's store, and every later call sees it.
- * - A job is leased to one holder at a time. The lease word proves the holder: once the lease has run out, nothing the
- *   old holder says counts any more, whether or not somebody else has the job by now.
- * - Due jobs of a queue are leased in the order of their due times, those of the same moment as they were enqueued.
- * - Jobs of one queue with the same `order` run one after the other, in the order they were enqueued: the first of them
- *   must be done or dead before the next one is leased. Those that wait cost the others nothing.
- * - Every lease uses up an attempt, also one whose holder died: a job that kills its process must not do so for ever.
- *   A job whose attempts are used up is set aside as dead when its lease ends without an acknowledgement.
+ * Every engine guarantees:
+ * - When the promise of a call resolves, its effect is as durable as the engine's store, and every later call sees it.
+ * - A job is leased to one holder at a time, identified by the id of the lease. After the lease has expired, calls of the
+ *   old holder have no effect, even if nobody else has leased the job yet.
+ * - Due jobs of a queue are leased in the order of their due times, and with equal times in the order of enqueueing.
+ * - Jobs of one queue with the same `order` run one after another, in the order of enqueueing: the first of them must be
+ *   done or dead before the next one is leased. They do not delay other jobs.
+ * - Every lease counts as an attempt, also when its holder died, so that a job that crashes its process is not retried for
+ *   ever. A job without attempts left is dead when its lease ends without an acknowledgement.
  */
 export interface Jobs {
   enqueue(queue: string, job: NewJob): Promise<string>;
-  /** All of them or none; their ids, in the given order. Too many for the queue: refused with `queue_full`. */
+  /** Enqueues all jobs or none, and returns their ids in the given order. Throws `queue_full` when the queue has no room. */
   enqueueAll(queue: string, jobs: readonly NewJob[]): Promise<readonly string[]>;
 
-  /** Takes the next due job for `leaseMs`; when the lease runs out unacknowledged, the job is due again. */
+  /** Leases the next due job for `leaseMs`. When the lease expires, the job is due again. */
   lease(queue: string, leaseMs: number): Promise<LeasedJob | null>;
   /**
-   * What so many calls of `lease` would take, in the same order, in one step. Fewer, but never none, when they carry more
-   * than `LEASED_UNITS` together: nobody has to hold more than that and one payload.
+   * Leases up to `jobsMax` jobs in one step, in the order of `lease`. Returns fewer, but at least one, when their payloads
+   * exceed `LEASED_UNITS`, so that a worker holds at most that much and one payload.
    */
   leaseMany(queue: string, leaseMs: number, jobsMax: number): Promise<readonly LeasedJob[]>;
 
-  // What the holder of a lease may say. False or `lease_lost`: the lease had run out, somebody else may have the job.
+  // Calls of the holder of a lease. They return false or `lease_lost` when the lease has expired.
 
-  /** The lease lasts `leaseMs` from now. */
+  /** Extends the lease to `leaseMs` from now. */
   renew(job: LeasedJob, leaseMs: number): Promise<boolean>;
-  /** The job is done and forgotten. */
+  /** Deletes the job, because it is done. */
   acknowledge(job: LeasedJob): Promise<boolean>;
-  /** The same for many jobs of one queue in one step; of each, in the given order, whether it counted. */
+  /** Acknowledges several jobs of one queue in one step. Returns a result for each, in the given order. */
   acknowledgeAll(queue: string, jobs: readonly LeasedJob[]): Promise<readonly boolean[]>;
-  /** Due again at `atMs`, or set aside as dead when its attempts are used up. */
+  /** Makes the job due again at `atMs`, or dead when it has no attempts left. */
   retry(job: LeasedJob, atMs: number, reason: string): Promise<'retrying' | 'dead' | 'lease_lost'>;
-  /** Set aside as dead at once: another attempt would not help. */
+  /** Makes the job dead at once, when another attempt would not help. */
   bury(job: LeasedJob, reason: string): Promise<boolean>;
-  /** Back to where it was, as if it had never been leased: the attempt is not counted. */
+  /** Ends the lease as if it had never been taken: the attempt is not counted. */
   giveBack(job: LeasedJob): Promise<boolean>;
 
-  // What an operator may do
+  // Calls of operators
 
-  /** From now on nothing is leased from the queue, across restarts, until it is resumed. Leases under way go on. */
+  /** Stops leasing jobs of the queue, also after restarts, until `resume`. Existing leases go on. */
   pause(queue: string): Promise<void>;
   resume(queue: string): Promise<void>;
-  /** Makes a dead job due again, with all its attempts, before those of its order that still wait. */
+  /** Makes a dead job due again, with all its attempts, ahead of waiting jobs with the same `order`. */
   revive(queue: string, id: string): Promise<boolean>;
-  /** Forgets a job that nobody has leased. */
+  /** Deletes a job that is not leased. */
   remove(queue: string, id: string): Promise<boolean>;
 
-  // Looking
+  // Queries
 
-  /** Jobs in a state: due and delayed ones in the order of their leases, leased and dead ones by when that ends or began. */
+  /** Lists jobs in a state: due and delayed ones in the order of leasing, leased ones by expiry, dead ones by time of death. */
   inspect(queue: string, state: JobState, list: { readonly after?: string; readonly limit: number }): Promise<JobPage>;
   find(queue: string, id: string): Promise<JobView | null>;
   describe(queue: string): Promise<QueueView>;
-  /** Every queue that has jobs or is paused, sorted. */
+  /** Returns the names of all queues that have jobs or are paused, sorted. */
   queues(): Promise<readonly string[]>;
   /**
-   * Calls back when this process may have made a job of the queue due. It is a hint that spares a worker its next poll:
-   * jobs that become due by time, or by another process, are not announced. Returns the unsubscribe function.
+   * Calls back when this process may have made a job of the queue due, so that a worker need not wait for its next poll.
+   * Jobs that become due by time or by another process cause no call. Returns the unsubscribe function.
    */
   watch(queue: string, onChange: () => void): () => void;
 }
 
-/** `waiting`: its time may have come, but another job of the same order is before it. */
+/** `waiting`: an earlier job with the same `order` is not done. */
 export type JobState = 'due' | 'delayed' | 'waiting' | 'leased' | 'dead';
 
 export const JOB_STATES: readonly JobState[] = ['due', 'delayed', 'waiting', 'leased', 'dead'];
 
 export interface NewJob {
-  /** Which handler runs it. */
+  /** Selects the handler. */
   readonly kind: string;
-  /** Never a secret: whoever runs the job looks secrets up. */
+  /** Must not contain secrets; the handler looks them up. */
   readonly payload: string;
   readonly attemptsMax: number;
   readonly order?: string;
-  /** Absent: now. */
+  /** Absent: the job is due now. */
   readonly dueAtMs?: number;
 }
 
@@ -100,7 +100,7 @@ export interface LeasedJob {
   /** 1 for the first. */
   readonly attempt: number;
   readonly attemptsMax: number;
-  /** Different for every lease there ever was. */
+  /** The unique id of the lease. */
   readonly lease: string;
 }
 
@@ -109,7 +109,7 @@ export interface JobView {
   readonly kind: string;
   readonly state: JobState;
   readonly order: string | null;
-  /** Leases so far that were not given back. */
+  /** The number of leases so far, without those that were given back. */
   readonly attempt: number;
   readonly attemptsMax: number;
   readonly enqueuedAtMs: number;
@@ -119,7 +119,7 @@ export interface JobView {
 
 export interface JobPage {
   readonly jobs: readonly JobView[];
-  /** What to give as `after` for the next page; null when there is none. It stays good when jobs come and go. */
+  /** The `after` of the next page; null: this is the last page. It stays valid when jobs are added or removed. */
   readonly next: string | null;
 }
 
@@ -127,24 +127,24 @@ export interface QueueView {
   readonly queue: string;
   readonly isPaused: boolean;
   readonly counts: Readonly<Record<JobState, number>>;
-  /** For how long the oldest due job has been due; 0 when none is. */
+  /** How long the oldest due job has been due; 0: no job is due. */
   readonly lagMs: number;
 }
 
 /**
- * Does the job, or rejects. The signal is aborted when the result no longer counts; the work may then be cut short. It is
- * made when it is asked for.
+ * Runs the job, or rejects. The signal is aborted when the lease is lost, so that the handler can stop early. It is created
+ * on demand.
  */
 export type JobHandler = (job: LeasedJob, signal: () => AbortSignal) => Promise<void>;
 
-/** How a handler says in which way a job failed. Any other error counts as passing trouble. */
+/** Thrown by a handler to control retries. After any other error, the job is retried with back-off. */
 export class JobFailure extends Error {
   override readonly name = 'JobFailure';
-  /** Not before this long from now; null: whenever the back-off says. */
+  /** The shortest wait before the next attempt; null: the back-off decides. */
   readonly retryAfterMs: number | null;
-  /** Another attempt would not help. */
+  /** True: the job is not retried. */
   readonly isFinal: boolean;
-  /** Whoever failed has logged why. */
+  /** True: the failure is already logged. */
   readonly isLogged: boolean;
 
   constructor(reason: string, how: Partial<Pick<JobFailure, 'retryAfterMs' | 'isFinal' | 'isLogged'>> = {}) {
@@ -155,13 +155,13 @@ export class JobFailure extends Error {
   }
 }
 
-/** What the jobs of one lease carry together, before the last of them. */
+/** The total size of the payloads that `leaseMany` returns, without the last one. */
 export const LEASED_UNITS = 1_000_000;
 
-/** The reason given when a holder let its last lease run out. */
+/** The stored reason when the lease of the last attempt expires. */
 export const LEASE_RAN_OUT = 'the lease ran out';
 
-// What no caller may ask for, in words: every engine throws the same out. Null: nothing is wrong.
+// The checks of arguments that all engines share. Each returns an error message, or null.
 
 export function enqueueProblem(queue: string, jobs: readonly NewJob[]): string | null {
   if (jobs.length > JOBS_PER_CALL_MAX) return `${jobs.length} jobs are more than the ${JOBS_PER_CALL_MAX} of one call`;
@@ -192,11 +192,11 @@ function jobProblem({ kind, payload, attemptsMax, order, dueAtMs = 0 }: NewJob):
   return timeProblem(dueAtMs);
 }
 
-/** The last moment a job can wait for: engines keep times in 48 bits. */
+/** The latest due time of a job: engines store times in 48 bits. */
 const TIME_MS_MAX = 2 ** 47;
 
 export function timeProblem(atMs: number): string | null {
-  return Number.isInteger(atMs) && atMs >= 0 && atMs <= TIME_MS_MAX ? null : `${atMs} is no time a job can wait for`;
+  return Number.isInteger(atMs) && atMs >= 0 && atMs <= TIME_MS_MAX ? null : `${atMs} is not a valid due time`;
 }
 
 export function leaseProblem(leaseMs: number): string | null {
@@ -223,7 +223,7 @@ export function listProblem(limit: number): string | null {
   return isAllowed ? null : `limit must be a whole number from 1 to ${LIST_MAX}`;
 }
 
-/** A reason as it is kept. A pair of surrogates cut in two would be no text any more. */
+/** Returns the reason as it is stored. `toWellFormed` repairs a surrogate pair that was cut in two. */
 export function keptReason(reason: string): string {
   return reason.slice(0, JOB_REASON_UNITS_MAX).toWellFormed();
 }

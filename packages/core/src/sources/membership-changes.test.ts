@@ -5,7 +5,7 @@ import { MembershipChanges } from './membership-changes.ts';
 const NEWS = { partition: { source: 'Visit', user: 'a partition' }, cause: 'push' };
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-it('[ADAPT-11] however much happens while members are told, they are told once more, all of them, page by page', async () => {
+it('[ADAPT-11] changes made while members are being notified cause one more notification of all members', async () => {
   const users = Array.from({ length: 2_500 }, (_, index) => `u${String(index).padStart(4, '0')}`);
   let lists = 0;
   const members = async (_: unknown, { after = '', limit }: { readonly after?: string; readonly limit: number }) => {
@@ -24,7 +24,7 @@ it('[ADAPT-11] however much happens while members are told, they are told once m
   expect(told.length).toBe(3 * users.length);
 });
 
-it('[ADAPT-11] members that cannot be listed are told of the next change', async () => {
+it('[ADAPT-11] members are notified of the next change after listing them has failed once', async () => {
   const log = collectingLog();
   let isDown = true;
   const members = async () => {

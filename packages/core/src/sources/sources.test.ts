@@ -53,7 +53,7 @@ const manyReferences = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, 'Customer']));
 
 describe('declare', () => {
-  it('[SOURCE-1] fills in what is not said', async () => {
+  it('[SOURCE-1] a declared source gets defaults for missing attributes', async () => {
     const { sources } = setUp();
     expect(await sources.declare({ name: 'Product' })).toEqual(plain);
     expect(await sources.get('Product')).toEqual(plain);
@@ -77,7 +77,7 @@ describe('declare', () => {
     expect(await sources.declare({ name: 'Many', references })).toMatchObject({ references });
   });
 
-  it('[SOURCE-2] refuses a name that is taken, also when many take it at once', async () => {
+  it('[SOURCE-2] of many sources declared with one name, also at once, the first succeeds and the others are refused', async () => {
     const { sources } = setUp();
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => refusal(sources.declare({ name: 'Product' }))));
     expect(outcomes.sort()).toEqual(['nothing', ...new Array(9).fill('source_exists')].sort());
@@ -102,7 +102,7 @@ describe('declare', () => {
     ['a reference by no attribute', { name: 'a', references: { '': 'Customer' } }, 'invalid_value'],
     ['too many references', { name: 'a', references: manyReferences(SOURCE_REFERENCES_MAX + 1) }, 'invalid_value'],
     ['a queue that is no string', { name: 'a', cud_queue: 7 }, 'invalid_value'],
-  ] as const)('[SOURCE-3] refuses %s', async (_what, call, code) => {
+  ] as const)('[SOURCE-3] declaring a source is refused, given %s', async (_what, call, code) => {
     const { sources } = setUp();
     expect(await refusal(sources.declare(call))).toBe(code);
     expect(await sources.list()).toEqual([]);
@@ -110,7 +110,7 @@ describe('declare', () => {
 });
 
 describe('update', () => {
-  it('[SOURCE-4] changes what may change, and remembers who wanted it', async () => {
+  it('[SOURCE-4] an update changes the attributes that may change, and records who made it', async () => {
     const { sources, clock } = setUp();
     await sources.declare({ name: 'Product', queue: 'q' });
     clock.advance(1_000);
@@ -142,14 +142,17 @@ describe('update', () => {
     [{ configured: true }, 'invalid_request'],
     [null, 'invalid_request'],
     [[], 'invalid_request'],
-  ] as const)('[SOURCE-5] answers %j with %s, and changes nothing when it refuses', async (data, code) => {
-    const { sources } = setUp();
-    await sources.declare({ name: 'Product' });
-    expect(await refusal(sources.update('Product', data))).toBe(code);
-    if (code !== 'nothing') expect(await sources.get('Product')).toEqual(plain);
-  });
+  ] as const)(
+    '[SOURCE-5] an update with %j is answered with %s, and changes nothing when it is refused',
+    async (data, code) => {
+      const { sources } = setUp();
+      await sources.declare({ name: 'Product' });
+      expect(await refusal(sources.update('Product', data))).toBe(code);
+      if (code !== 'nothing') expect(await sources.get('Product')).toEqual(plain);
+    },
+  );
 
-  it('[SOURCE-5] refuses an unknown source and a user_name that is no name', async () => {
+  it('[SOURCE-5] an update of an unknown source, or with an invalid user_name, is refused', async () => {
     const { sources } = setUp();
     expect(await refusal(sources.update('Nothing', {}))).toBe('source_not_found');
     expect(await refusal(sources.get('Nothing'))).toBe('source_not_found');
@@ -158,7 +161,7 @@ describe('update', () => {
     expect(await refusal(sources.update('Product', {}, null))).toBe('nothing');
   });
 
-  it('[SOURCE-4] loses no update when several come at once', async () => {
+  it('[SOURCE-4] concurrent updates of one source are all applied', async () => {
     const { sources } = setUp();
     await sources.declare({ name: 'Product' });
     const queues = ['queue', 'query_queue', 'cud_queue'];
@@ -168,7 +171,7 @@ describe('update', () => {
 });
 
 describe('list', () => {
-  it('[SOURCE-6] gives all, or the names of those of one partition type', async () => {
+  it('[SOURCE-6] the list has all sources, or those of one partition type', async () => {
     const { sources } = setUp();
     for (const [name, partition_type] of [
       ['b', 'app'],
@@ -189,7 +192,7 @@ describe('list', () => {
 });
 
 describe('drop', () => {
-  it('[SOURCE-7] takes all data and times of refresh along', async () => {
+  it('[SOURCE-7] deleting a source deletes its data and its refresh times', async () => {
     const { sources, users, store } = setUp();
     await users.create({ attributes: { login: 'alice', password: 'x' } });
     await sources.declare({ name: 'Kept' });
@@ -209,7 +212,7 @@ describe('drop', () => {
     expect(await refusal(sources.setRefreshTime('Product', 'alice'))).toBe('source_not_found');
   });
 
-  it('[SOURCE-7] leaves no time of refresh that was set at the same moment', async () => {
+  it('[SOURCE-7] deleting a source also deletes a refresh time that is set at the same time', async () => {
     for (let turns = 0; turns < 25; turns++) {
       const { sources, users, store } = setUp();
       await users.create({ attributes: { login: 'alice', password: 'x' } });
@@ -226,7 +229,7 @@ describe('drop', () => {
 });
 
 describe('setRefreshTime', () => {
-  it('[SOURCE-8] is now plus the seconds given, or now', async () => {
+  it('[SOURCE-8] the refresh time is the given number of seconds from now, or now', async () => {
     const { sources, users } = setUp();
     await users.create({ attributes: { login: 'alice', password: 'x' } });
     await sources.declare({ name: 'Product' });
@@ -254,14 +257,14 @@ describe('setRefreshTime', () => {
     [Number.NaN, 'invalid_value'],
     [INTERVAL_S_MAX + 1, 'invalid_value'],
     [INTERVAL_S_MAX, 'nothing'],
-  ] as const)('[SOURCE-9] answers a refresh_time of %j with %s', async (refreshTime, code) => {
+  ] as const)('[SOURCE-9] a refresh_time of %j is answered with %s', async (refreshTime, code) => {
     const { sources, users } = setUp();
     await users.create({ attributes: { login: 'alice', password: 'x' } });
     await sources.declare({ name: 'Product' });
     expect(await refusal(sources.setRefreshTime('Product', 'alice', refreshTime))).toBe(code);
   });
 
-  it('[SOURCE-9] refuses an unknown source and an unknown user', async () => {
+  it('[SOURCE-9] setting the refresh time of an unknown source or user is refused', async () => {
     const { sources } = setUp();
     await sources.declare({ name: 'Product' });
     expect(await refusal(sources.setRefreshTime('Product', 'nobody'))).toBe('user_not_found');
@@ -271,7 +274,7 @@ describe('setRefreshTime', () => {
 });
 
 describe('configure', () => {
-  it('[SOURCE-10] makes sources as the configuration says and leaves alone what it is silent about', async () => {
+  it('[SOURCE-10] configured sources are declared or updated, and attributes that are not configured stay', async () => {
     const { sources, clock } = setUp();
     const config = [
       { name: 'Product', sync_type: 'bulk_only' },
@@ -291,7 +294,7 @@ describe('configure', () => {
     expect(await sources.get('News')).toMatchObject({ configured: false });
   });
 
-  it('[SOURCE-10] refuses another partition type, since the data would be out of reach', async () => {
+  it('[SOURCE-10] a configuration that changes the partition type is refused, because the data would become unreachable', async () => {
     const { sources } = setUp();
     await sources.configure([{ name: 'Product' }]);
     const config = [{ name: 'Product', partition_type: 'app' }];

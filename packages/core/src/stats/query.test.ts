@@ -53,12 +53,12 @@ describe('matchesGlob', () => {
     ['[a]?', '[a]?', true],
     ['[a]', 'a', false],
     ['x\\*', 'x\\y', true],
-  ])('[STATS-4] %j on %j is %s', (pattern, text, expected) => {
+  ])('[STATS-4] whether the pattern %j matches %j is %s', (pattern, text, expected) => {
     expect(matchesGlob(pattern, text)).toBe(expected);
     expect(oracle(pattern, text)).toBe(expected);
   });
 
-  it('[STATS-4] agrees with the obvious matcher on 50,000 random pairs', () => {
+  it('[STATS-4] the glob matcher agrees with a simple one on 50,000 random pairs', () => {
     const dice = new Dice(seededRandom(4));
     const textOf = (letters: string, most: number) =>
       Array.from({ length: dice.below(most + 1) }, () => dice.pick([...letters])).join('');
@@ -73,7 +73,7 @@ describe('matchesGlob', () => {
     expect(matches).toBeGreaterThan(5_000);
   });
 
-  it('[HARD-37] passes over a text once, whatever the pattern', () => {
+  it('[HARD-37] the glob matcher takes linear time for every pattern', () => {
     const text = 'a'.repeat(100_000);
     for (const pattern of [`${'*a'.repeat(8)}*b`, `${'*a'.repeat(8)}*b*`, `${'*ab'.repeat(8)}*`, '*'.repeat(9)]) {
       const counted = countedText(text);
@@ -93,7 +93,7 @@ function verdict(start: unknown, finish?: unknown): unknown {
 }
 
 describe('index range', () => {
-  it('[STATS-2] takes whole numbers, as text or not, and means the whole list when there are none', () => {
+  it('[STATS-2] bounds are whole numbers, also as text, and without bounds the whole list is meant', () => {
     expect(verdict(undefined, undefined)).toEqual({ start: 0, finish: -1 });
     expect(verdict(null, null)).toEqual({ start: 0, finish: -1 });
     expect(verdict('5', '-3')).toEqual({ start: 5, finish: -3 });
@@ -121,12 +121,12 @@ describe('index range', () => {
     true,
     [1],
     {},
-  ])('[STATS-2] refuses %j', (bound) => {
+  ])('[STATS-2] the bound %j is refused', (bound) => {
     expect(verdict(bound)).toBe('invalid_request');
     expect(verdict(0, bound)).toBe('invalid_request');
   });
 
-  it('[STATS-1] reads no more than is needed and gives what a list would give', () => {
+  it('[STATS-1] a range reads only the rows it needs, and returns the same as slicing the whole list', () => {
     const dice = new Dice(seededRandom(5));
     for (let round = 0; round < 20_000; round++) {
       const list = Array.from({ length: dice.below(8) }, (_, index) => index);

@@ -25,7 +25,7 @@ async function refusal(work: Promise<unknown>): Promise<RefusalCode | 'nothing'>
 }
 
 describe('record and read', () => {
-  it('[STATS-1] gives one step per minute, oldest first, flushed or not', async () => {
+  it('[STATS-1] a metric has one step per minute, oldest first, flushed or not', async () => {
     const { stats } = setUp();
     stats.record('m', 3, START_MS);
     stats.record('m', -1, START_MS + MINUTE_MS - 1);
@@ -45,7 +45,7 @@ describe('record and read', () => {
     expect(await stats.read({ metric: 'm' })).toEqual(merged);
   });
 
-  it('[STATS-1] counts from both ends, whatever is flushed', async () => {
+  it('[STATS-1] bounds count from both ends, whatever is flushed', async () => {
     for (const flushedUpTo of [0, 3, 6]) {
       const { stats } = setUp();
       for (let step = 0; step < 6; step++) {
@@ -68,7 +68,7 @@ describe('record and read', () => {
     }
   });
 
-  it('[STATS-2] refuses bounds that are no whole numbers, and a metric that is no text', async () => {
+  it('[STATS-2] bounds that are not whole numbers, and a metric that is not a string, are refused', async () => {
     const { stats } = setUp();
     stats.record('m', 1, START_MS);
     for (const start of ['abc', '1e9', '1.5']) {
@@ -78,7 +78,7 @@ describe('record and read', () => {
     for (const metric of [undefined, 7, ['m']]) expect(await refusal(stats.read({ metric }))).toBe('invalid_request');
   });
 
-  it('[STATS-3] knows a metric by its rows', async () => {
+  it('[STATS-3] a metric exists while it has rows', async () => {
     const { stats } = setUp();
     stats.record('m', 1, START_MS);
     await stats.flush();
@@ -90,7 +90,7 @@ describe('record and read', () => {
 });
 
 describe('names', () => {
-  it('[STATS-4] gives the metrics that match, sorted, flushed or not', async () => {
+  it('[STATS-4] metrics that match a pattern are listed sorted, flushed or not', async () => {
     const { stats } = setUp();
     stats.record('sources:query:Product', 1, START_MS);
     stats.record('http:GET:/x', 1, START_MS);
@@ -109,7 +109,7 @@ describe('names', () => {
     expect(await stats.names('')).toEqual([]);
   });
 
-  it('[STATS-5] bounds the pattern', async () => {
+  it('[STATS-5] the length and the stars of a pattern are limited', async () => {
     const { stats } = setUp();
     expect(await refusal(stats.names('*'.repeat(GLOB_STARS_MAX)))).toBe('nothing');
     expect(await refusal(stats.names('*'.repeat(GLOB_STARS_MAX + 1)))).toBe('invalid_value');
@@ -121,7 +121,7 @@ describe('names', () => {
 });
 
 describe('bounds', () => {
-  it('[STATS-6] records no more metrics than the limit, and says how much was lost', async () => {
+  it('[STATS-6] metrics beyond the limit are not recorded, and the number of lost measurements is', async () => {
     const { stats } = setUp();
     for (let n = 0; n < METRICS_MAX; n++) stats.record(`m${n}`, 1, START_MS);
     expect(stats.dropped).toBe(0);
@@ -137,7 +137,7 @@ describe('bounds', () => {
     expect(await stats.read({ metric: 'm0' })).toMatchObject([{ count: 2 }]);
   });
 
-  it('[STATS-6] gives the place of a metric nobody records any more to another', async () => {
+  it('[STATS-6] a metric that is no longer recorded makes room for a new one', async () => {
     const { stats } = setUp({ retentionS: 3_600 });
     for (let n = 0; n < METRICS_MAX; n++) stats.record(`m${n}`, 1, START_MS);
     await stats.flush();
@@ -150,7 +150,7 @@ describe('bounds', () => {
 });
 
 describe('flush', () => {
-  it('[STATS-7] loses nothing and doubles nothing when the store fails, nor when it is read meanwhile', async () => {
+  it('[STATS-7] a flush counts every measurement once when the store fails or is read meanwhile', async () => {
     let failures = 0;
     const batches: StatRow[][] = [];
     const wrap = (store: Store): Store =>
@@ -188,7 +188,7 @@ describe('flush', () => {
     expect(batches.flat()).toHaveLength(2_501);
   });
 
-  it('[STATS-7] does not go to the store for nothing', async () => {
+  it('[STATS-7] a flush without new measurements does not call the store', async () => {
     let calls = 0;
     const wrap = (store: Store): Store =>
       new Proxy(store, {
@@ -205,7 +205,7 @@ describe('flush', () => {
     expect(calls).toBe(1);
   });
 
-  it('[STATS-9] clear forgets what is not in the store yet', async () => {
+  it('[STATS-9] `clear` drops measurements that are not stored yet', async () => {
     const { stats } = setUp();
     stats.record('kept', 1, START_MS);
     await stats.flush();
@@ -219,7 +219,7 @@ describe('flush', () => {
 });
 
 describe('trim', () => {
-  it('[STATS-8] a trim forgets all rows older than thirty days, in bounded steps', async () => {
+  it('[STATS-8] a trim deletes all rows older than thirty days, in bounded steps', async () => {
     const { stats, store } = setUp();
     const days = 24 * 3_600;
     const rows = Array.from({ length: 1_500 }, (_, n) => ({

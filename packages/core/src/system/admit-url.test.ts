@@ -26,7 +26,7 @@ describe('admitUrl', () => {
     'http://bücher.example/',
     'http://metadata.example.com/',
     'http://a.b/x@y',
-  ])('[SYSTEM-6] lets in %s as it was given', (url) => {
+  ])('[SYSTEM-6] the URL %s is accepted unchanged', (url) => {
     expect(verdict(url)).toBe('ok');
   });
 
@@ -62,12 +62,12 @@ describe('admitUrl', () => {
     'http://h/#x',
     'http://h?',
     'http://h#',
-  ])('[SYSTEM-6] refuses %j', (url) => {
+  ])('[SYSTEM-6] the URL %j is refused', (url) => {
     expect(verdict(url)).toBe('url_not_allowed');
   });
 
   it.each(['http://u:p@h/', 'http://u@h/', 'http://:p@h/', 'http://@h/', 'http://u:p@169.254.169.254/'])(
-    '[SYSTEM-7] refuses the credentials in %s without repeating them',
+    '[SYSTEM-7] the URL %s is refused because of its credentials, and the error does not repeat them',
     (url) => {
       expect(verdict(url)).toBe('url_not_allowed');
       expect(() => admitUrl(url, { ownOrigins: [] })).toThrow(
@@ -120,7 +120,7 @@ describe('admitUrl', () => {
     'metadata',
     'instance-data',
     'metadata.goog',
-  ])('[SYSTEM-8] refuses the host %s, whatever the port', (host) => {
+  ])('[SYSTEM-8] the host %s is refused on every port', (host) => {
     expect(verdict(`http://${host}/`)).toBe('url_not_allowed');
     expect(verdict(`https://${host}:8443/latest`)).toBe('url_not_allowed');
   });
@@ -147,7 +147,7 @@ describe('admitUrl', () => {
     '[fec0::1]',
     '[::ffff:10.0.0.1]',
     '198.18.0.1',
-  ])('[SYSTEM-9] lets in the private host %s unless told otherwise', (host) => {
+  ])('[SYSTEM-9] the private host %s is accepted unless private hosts are disallowed', (host) => {
     expect(verdict(`http://${host}/`)).toBe('ok');
     expect(verdict(`http://${host}/`, { ownOrigins: [], denyPrivate: true })).toBe('url_not_allowed');
   });
@@ -161,7 +161,7 @@ describe('admitUrl', () => {
     '[2606:4700::1]',
     '1.2.3.4',
     'h.example',
-  ])('[SYSTEM-9] lets in the public host %s in any case', (host) => {
+  ])('[SYSTEM-9] the public host %s is always accepted', (host) => {
     expect(verdict(`http://${host}/`, { ownOrigins: [], denyPrivate: true })).toBe('ok');
   });
 
@@ -178,11 +178,11 @@ describe('admitUrl', () => {
     ['http://0.0.0.0:8080', 'http://127.0.0.1:8081/', 'ok'],
     ['http://localhost', 'http://localhost:80/', 'url_not_allowed'],
     ['http://192.168.1.5:8080', 'http://127.0.0.1:8080/', 'ok'],
-  ])('[SYSTEM-10] a server at %s answers %s with %s', (own, url, answer) => {
+  ])('[SYSTEM-10] a server at %s answers to the backend URL %s with %s', (own, url, answer) => {
     expect(verdict(url, { ownOrigins: ['http://elsewhere.example', own] })).toBe(answer);
   });
 
-  it('[SYSTEM-6] bounds the length and wants a string', () => {
+  it('[SYSTEM-6] a URL that is too long or not a string is refused', () => {
     const url = 'http://h/'.padEnd(URL_UNITS_MAX, 'x');
     expect(verdict(url)).toBe('ok');
     expect(verdict(`${url}x`)).toBe('url_not_allowed');
@@ -208,7 +208,7 @@ describe('addressClass', () => {
     ['a.b.c.d', null],
     ['1:2:3', null],
     ['', null],
-  ])('[SYSTEM-8] judges %s as a resolver gives it: %s', (address, expected) => {
+  ])('[SYSTEM-8] the class of the resolved address %s is %s', (address, expected) => {
     expect(addressClass(address)).toBe(expected);
   });
 });

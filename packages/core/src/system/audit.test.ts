@@ -15,7 +15,7 @@ const fact = (action: string): AuditFact => ({
 });
 
 describe('the audit trail', () => {
-  it('[AUDIT-1] keeps every fact and tells the newest first, page by page', async () => {
+  it('[AUDIT-1] the audit trail stores every fact, and lists the newest first, page by page', async () => {
     const { tidemark, clock } = await newTidemark();
     for (const action of ['one', 'two', 'three']) {
       await tidemark.audit.record(fact(action));
@@ -31,7 +31,7 @@ describe('the audit trail', () => {
     expect(await refusalOf(tidemark.audit.list({ limit: 0 }))).toBe('invalid_value');
   });
 
-  it('[AUDIT-2] keeps facts of the same moment apart, and forgets only those older than the retention', async () => {
+  it('[AUDIT-2] the audit trail stores facts of the same millisecond, and deletes only those older than the retention', async () => {
     const { tidemark, clock } = await newTidemark();
     await Promise.all(Array.from({ length: 50 }, (_, index) => tidemark.audit.record(fact(`old ${index}`))));
     clock.advance(10_000);
@@ -42,7 +42,7 @@ describe('the audit trail', () => {
     expect((await tidemark.audit.list()).map(({ action }) => action)).toEqual(['new']);
   });
 
-  it('[AUDIT-3] a trim forgets everything that is too old, in steps that somebody else may end', async () => {
+  it('[AUDIT-3] a trim of the audit trail deletes all old facts in steps, and can be stopped between them', async () => {
     const { tidemark, store, clock } = await newTidemark();
     const writes = Array.from({ length: 2_500 }, (_, index) => ({
       kind: 'audit' as const,
@@ -57,7 +57,7 @@ describe('the audit trail', () => {
   });
 });
 
-describe('facts that strangers can cause', () => {
+describe('facts caused by callers without a token', () => {
   const failed = (actor: string, address = '10.0.0.1'): AuditFact => ({ ...fact('login'), actor, address });
 
   it('[AUDIT-4] failed logins of one address and login are one fact with a count for ten minutes', async () => {
@@ -76,7 +76,7 @@ describe('facts that strangers can cause', () => {
     ]);
   });
 
-  it('[AUDIT-4] beyond AUDIT_GROUPS_MAX different ones, the others are one fact without actor and address', async () => {
+  it('[AUDIT-4] failed logins beyond AUDIT_GROUPS_MAX different ones are one fact without actor and address', async () => {
     const { tidemark } = await newTidemark();
     for (let index = 0; index < AUDIT_GROUPS_MAX + 50; index++) {
       await tidemark.audit.recordSummed(failed(`user ${index}`, `10.0.0.${index}`));

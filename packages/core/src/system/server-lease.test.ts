@@ -18,7 +18,7 @@ function openServers() {
   return { store, pass, one: leaseOf('one'), two: leaseOf('two', other), three: leaseOf('three') };
 }
 
-it('[MANY-12] of servers that ask at once, one has it, and keeps it for as long as it renews it', async () => {
+it('[MANY-12] of servers that ask for the leader lease at once, one gets it and keeps it while it renews it', async () => {
   const { one, two, three, pass } = openServers();
   const all = [one, two, three];
   const isHeldBy = async () => Promise.all(all.map((lease) => lease.renew()));
@@ -30,7 +30,7 @@ it('[MANY-12] of servers that ask at once, one has it, and keeps it for as long 
   }
 });
 
-it('[MANY-13] when its holder dies another one takes over; when it lets go, at once', async () => {
+it('[MANY-13] another server takes over the leader lease when its holder has died, and at once when it is released', async () => {
   const { one, two, pass } = openServers();
   await one.renew();
   expect(await two.renew()).toBe(false);
@@ -42,7 +42,7 @@ it('[MANY-13] when its holder dies another one takes over; when it lets go, at o
   expect([two.isHeld, await one.renew()]).toEqual([false, true]);
 });
 
-it('[MANY-14] a holder that was held up writes nothing any more, whatever it believes', async () => {
+it('[MANY-14] a paused holder of the leader lease cannot write after another server has taken over', async () => {
   const { store, one, two, pass } = openServers();
   await one.renew();
   const { fence } = one;
@@ -59,7 +59,7 @@ it('[MANY-14] a holder that was held up writes nothing any more, whatever it bel
   expect(await two.isStillHeld()).toBe(true);
 });
 
-it('[MANY-14] a renewal that comes after the take-over is none', async () => {
+it('[MANY-14] a renewal of the leader lease after a takeover fails', async () => {
   const { one, two, pass } = openServers();
   await one.renew();
   await two.renew();

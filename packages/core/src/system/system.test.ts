@@ -46,14 +46,14 @@ async function refusal(work: Promise<unknown>): Promise<RefusalCode | 'nothing'>
 }
 
 describe('bootstrap', () => {
-  it('[SYSTEM-1] makes the administrator at the first start, with the password given', async () => {
+  it('[SYSTEM-1] the first start creates the administrator with the given password', async () => {
     const { system, users } = setUp();
     const first = await system.bootstrap(start);
     expect(first).toEqual({ adminLogin: 'root', adminCreated: true, generatedPassword: null });
     expect(await users.verifyPassword('root', 'given')).toMatchObject({ admin: true });
   });
 
-  it('[SYSTEM-1] makes a password when none is given, and tells it once', async () => {
+  it('[SYSTEM-1] the first start without a password generates one and returns it once', async () => {
     const { system, users, store } = setUp();
     const { generatedPassword } = await system.bootstrap({ ...start, adminPassword: null });
     expect(generatedPassword).toMatch(/^[0-9A-Za-z]{22}$/);
@@ -64,7 +64,7 @@ describe('bootstrap', () => {
     expect(JSON.stringify(raw)).not.toContain(generatedPassword);
   });
 
-  it('[SYSTEM-1] later starts leave the administrators alone', async () => {
+  it('[SYSTEM-1] later starts do not change the administrators', async () => {
     const { system, users } = setUp();
     await system.bootstrap(start);
     await users.update('root', { attributes: { password: 'changed' } });
@@ -74,7 +74,7 @@ describe('bootstrap', () => {
     expect(await users.verifyPassword('root', 'changed')).not.toBeNull();
   });
 
-  it('[SYSTEM-1] servers that start together on one store make one administrator', async () => {
+  it('[SYSTEM-1] servers that start at once on one store create one administrator', async () => {
     const store = openMemoryStore({ random: seededRandom(9) });
     const servers = [1, 2, 3].map((seed) => setUp({}, seed, store));
     const outcomes = await Promise.all(
@@ -85,11 +85,11 @@ describe('bootstrap', () => {
     expect(await servers[0]?.users.verifyPassword('root', told[0]?.generatedPassword ?? '')).not.toBeNull();
   });
 
-  it('[SYSTEM-1] refuses a password that cannot be one', async () => {
+  it('[SYSTEM-1] the first start with an invalid password is refused', async () => {
     expect(await refusal(setUp().system.bootstrap({ ...start, adminPassword: '' }))).toBe('invalid_value');
   });
 
-  it('[SYSTEM-2] declares the configured sources and follows the configuration at every start', async () => {
+  it('[SYSTEM-2] every start declares the configured sources and updates them', async () => {
     const { system, sources } = setUp();
     await system.bootstrap({ ...start, configuredSources: [{ name: 'A', poll_interval: 5 }, { name: 'B' }] });
     await system.bootstrap({ ...start, configuredSources: [{ name: 'A', poll_interval: 9 }] });
@@ -99,7 +99,7 @@ describe('bootstrap', () => {
 });
 
 describe('reset', () => {
-  it('[SYSTEM-3] keeps administrators, the token of the caller and configured sources, and nothing else', async () => {
+  it('[SYSTEM-3] a reset keeps administrators, the token of the caller and configured sources, and deletes everything else', async () => {
     const { system, users, clients, sources, tokens, clock, store } = setUp({
       keptOnReset: [{ kind: 'setting', key: ['secret'] }],
     });
@@ -143,7 +143,7 @@ describe('reset', () => {
     }
   });
 
-  it('[SYSTEM-3] leaves a server that works: the last administrator stays the last, tokens can be revoked', async () => {
+  it('[SYSTEM-3] after a reset the last administrator is still protected, and tokens can be revoked', async () => {
     const { system, users, tokens, clients } = setUp();
     await system.bootstrap(start);
     const { id } = await tokens.issue({ user: 'root', scopes: ['admin'], expiresAtMs: null });
@@ -160,7 +160,7 @@ describe('reset', () => {
     ['an unknown token', () => '0'.repeat(16)],
     ['a token of somebody who is no administrator', ({ alices }: Ids) => alices],
     ['a token of a device', ({ devices }: Ids) => devices],
-  ] as const)('[SYSTEM-3] keeps no token when told to keep %s', async (_what, choose) => {
+  ] as const)('[SYSTEM-3] a reset that names %s keeps no token', async (_what, choose) => {
     const { system, users, tokens, clients } = setUp();
     await system.bootstrap(start);
     await users.create({ attributes: { login: 'alice', password: 'x' } });
@@ -172,7 +172,7 @@ describe('reset', () => {
     expect(await tokens.list()).toEqual([]);
   });
 
-  it('[SYSTEM-4] can be disabled', async () => {
+  it('[SYSTEM-4] a reset can be disabled', async () => {
     const { system, users, store } = setUp({ isResetAllowed: false });
     await system.bootstrap(start);
     const epoch = await store.epoch();
@@ -188,7 +188,7 @@ interface Ids {
 }
 
 describe('license', () => {
-  it('[SYSTEM-5] tells whose server it is, since when, and how many devices it has', async () => {
+  it('[SYSTEM-5] the licence names the owner of the server, the date of its first start and the number of devices', async () => {
     const { system, clients, clock } = setUp({ version: '1.2.3' });
     await system.bootstrap({ ...start, licensee: 'Example Ltd' });
     const expected = {
@@ -210,13 +210,13 @@ describe('license', () => {
     expect(await system.license()).toEqual({ ...expected, licensee: 'Renamed Ltd', devices: 2 });
   });
 
-  it('[SYSTEM-5] has no date before the first start', async () => {
+  it('[SYSTEM-5] the licence has no date before the first start', async () => {
     expect(await setUp().system.license()).toMatchObject({ licensee: null, issued: null, devices: 0 });
   });
 });
 
 describe('appserver', () => {
-  it('[SYSTEM-11] is null until set, and what is refused changes nothing', async () => {
+  it('[SYSTEM-11] the backend address is null until it is set, and a refused address changes nothing', async () => {
     const { system } = setUp({ urlRules: { ownOrigins: ['http://localhost:8080'], denyPrivate: false } });
     expect(await system.appserver()).toEqual({ adapter_url: null });
     const set = { adapter_url: 'http://localhost:3000/app' };

@@ -1,4 +1,4 @@
-/** A server that asks for a longer wait is asked again after a day. */
+/** A longer `Retry-After` counts as a day. */
 const RETRY_AFTER_MS_MAX = 86_400_000;
 
 /** Returns the wait a `Retry-After` header asks for, in seconds or as a date; null when the header cannot be read. */

@@ -1,7 +1,7 @@
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 /**
- * The one text that stands for a JSON value: no white space, object keys sorted by UTF-16 code unit at every depth,
+ * Returns the canonical text of a JSON value: no white space, object keys sorted by UTF-16 code unit at every depth,
  * numbers and strings as `JSON.stringify` writes them. Two values are equal exactly when their canonical texts are.
  */
 export function canonicalJson(value: JsonValue): string {

@@ -43,7 +43,7 @@ export function parseCarefully(text: string): unknown {
   return value;
 }
 
-/** Returns what the JSON string between the two indices says. */
+/** Returns the value of the JSON string between the two indices. */
 export function stringOf(text: string, start: number, end: number): string {
   const inner = text.slice(start + 1, end - 1);
   return inner.includes('\\') ? (parseJson(text.slice(start, end)) as string) : inner;

@@ -1,6 +1,6 @@
 /**
- * Functions that find their way in JSON text without parsing it. They look at strings and brackets only, so a text that
- * is not JSON is not noticed here. -1 means that the text ends too early.
+ * Functions that find the ends of strings and values in JSON text without parsing it. They read quotes and brackets only,
+ * and do not detect invalid JSON. -1 means that the text ends too early.
  */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

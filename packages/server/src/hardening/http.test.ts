@@ -309,7 +309,7 @@ describe('internal errors', () => {
     expect(request_id).toBe(reply.headers['x-request-id']);
     expect(rest).toEqual({
       type: 'urn:tidemark:problem:internal',
-      title: 'Something is wrong on our side',
+      title: 'Internal error',
       status: 500,
       detail: 'internal error',
       code: 'internal',

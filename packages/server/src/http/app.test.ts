@@ -95,7 +95,7 @@ describe('a known path with another method', () => {
     expect({ status, allow: headers.get('allow') }).toEqual({ status: 405, allow: allowed });
     expect(JSON.parse(text)).toMatchObject({
       type: 'urn:tidemark:problem:method_not_allowed',
-      title: 'The address does not take this method',
+      title: 'The address does not support this method',
       status: 405,
       detail: `"${path}" takes ${allowed}, not ${method}`,
       code: 'method_not_allowed',
@@ -126,7 +126,7 @@ describe('other refusals', () => {
   it('an internal error is reported without details', async () => {
     expect(await problem('/broken')).toEqual({
       type: 'urn:tidemark:problem:internal',
-      title: 'Something is wrong on our side',
+      title: 'Internal error',
       status: 500,
       detail: 'internal error',
       code: 'internal',
