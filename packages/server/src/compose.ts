@@ -19,6 +19,7 @@ import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
+import { logRequests } from './http/log-requests.ts';
 import type { Route, RouteContext } from './http/route.ts';
 import { ServerAddress } from './http/server-address.ts';
 import { SnapshotSlots } from './http/snapshot-slots.ts';
@@ -53,7 +54,7 @@ export interface Running extends AdminInfo {
 }
 
 /** The log of the core, and the logger for errors of HTTP requests. */
-type HttpLog = Log & Partial<Pick<ServerLog, 'logger'>>;
+type HttpLog = Log & Partial<Pick<ServerLog, 'logger' | 'requests'>>;
 
 /** The name by which a source refers to the backend at `adapter_url`. */
 const BACKEND = 'backend';
@@ -295,7 +296,7 @@ function buildApp(config: Config, { context, routes, log, gauge, channel }: AppP
   const { bodyBytesMax, trustProxy, areMetricsPublic: isMetricsPublic, devices } = config;
   // Free disk space is only checked where the data is on this machine.
   const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
-  // Only internal errors of requests are logged: all else is in the statistics and the audit trail.
+  // The framework only logs internal errors; `logRequests` logs requests.
   const logger = log.logger?.child({}, { level: 'error' });
   const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
   const bounds = { objectMembersMax, deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
@@ -307,6 +308,10 @@ function buildApp(config: Config, { context, routes, log, gauge, channel }: AppP
       () => app.requestsOpen(),
       () => app.bodiesInFlight.bytes,
     );
+    if (log.requests !== undefined) {
+      log.requests.configure(config.requestLog);
+      logRequests(app, log.requests);
+    }
     await addDescription(app);
     const isReady = () => !app.isDraining();
     addServiceRoutes(app, context, { dataFolder, isMetricsPublic, isReady, gauge, ...scrape });

@@ -97,6 +97,11 @@ export const COMPRESSIONS_AT_ONCE_MAX = 2;
 /** Answers to pulls that wait for compression; beyond that they are sent uncompressed. */
 export const COMPRESSIONS_WAITING_MAX = 64;
 
+// Log
+
+/** Lines about failed and slow requests in a second, unless every request is logged. More are counted. */
+export const REQUEST_LINES_PER_S_MAX = 100;
+
 // Load and readiness
 
 /** The share of the available memory that the server may use unless `overload.rss_bytes_max` is set. */

@@ -1,5 +1,6 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
 import type { LoadBounds } from '../http/load-gauge.ts';
+import type { RequestLogRules } from '../logging/request-log.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
 import type { QueueSetting } from './queue-settings.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
@@ -31,6 +32,7 @@ export interface Config {
   readonly adminPassword: string | null;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  readonly requestLog: RequestLogRules;
   readonly licensee: string | null;
   readonly isResetAllowed: boolean;
   readonly tokenTtlS: number;
@@ -106,6 +108,7 @@ export function configOf(settings: Settings): Config {
     adminPassword: settings.admin_password,
     logLevel: settings.log_level,
     logFormat: settings.log_format,
+    requestLog: { isComplete: settings.log.requests, slowMs: settings.log.slow_request_ms },
     licensee: settings.licensee,
     isResetAllowed: settings.allow_reset,
     tokenTtlS: settings.token_ttl_s,

@@ -70,6 +70,7 @@ describe('defaults', () => {
       adminPassword: null,
       logLevel: 'info',
       logFormat: 'auto',
+      requestLog: { isComplete: false, slowMs: 1_000 },
       licensee: null,
       isResetAllowed: true,
       tokenTtlS: DAYS_30_S,

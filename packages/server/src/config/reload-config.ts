@@ -3,10 +3,10 @@ import type { ServerLog } from '../logging/open-log.ts';
 import type { LoadedConfig } from './load-config.ts';
 
 /** Settings that can change while the server runs. All others are read at the start. */
-const RELOADABLE: ReadonlySet<string> = new Set(['log_level']);
+const RELOADABLE: ReadonlySet<string> = new Set(['log_level', 'log.requests', 'log.slow_request_ms']);
 
 /**
- * Reads the configuration again on SIGHUP. The log level changes at once; the names of other changed settings are
+ * Reads the configuration again on SIGHUP. The settings of the log change at once; the names of other changed settings are
  * logged, because they need a restart. An invalid configuration changes nothing. Returns the configuration to compare
  * with the next time.
  */
@@ -22,6 +22,7 @@ export function reloadConfig(current: LoadedConfig, load: () => LoadedConfig, lo
   const changed = next.values.filter(({ setting, value }) => !isDeepStrictEqual(before.get(setting.name), value));
   const names = changed.map(({ setting }) => setting.name);
   log.logger.level = next.config.logLevel;
+  log.requests.configure(next.config.requestLog);
   log.warn('config_reloaded', {
     changed: names.filter((name) => RELOADABLE.has(name)).join(', '),
     needs_restart: names.filter((name) => !RELOADABLE.has(name)).join(', '),

@@ -25,6 +25,7 @@ const STREAMS_MAX = 1_000_000;
 const HEARTBEAT_S_MAX = 3_600;
 const REPLICAS_MAX = 100;
 const WORKERS_MAX = 64;
+const SLOW_MS_MAX = 3_600_000;
 
 /** Origins are compared exactly with what browsers send, so they must be written in the same form. */
 function areOrigins(value: string): boolean {
@@ -182,6 +183,21 @@ export const ConfigSchema = Type.Object(
       ['auto', 'json', 'pretty'],
       'auto',
       'Lines of JSON, or lines for people; `auto` is for people on a terminal and JSON elsewhere.',
+    ),
+    log: Type.Object(
+      {
+        requests: yesOrNo(
+          false,
+          'Whether every request is logged; otherwise only those answered with a status of 500 or above, and slow ones.',
+        ),
+        slow_request_ms: integer(
+          1,
+          SLOW_MS_MAX,
+          1_000,
+          'A request that takes longer is logged as slow, in milliseconds.',
+        ),
+      },
+      { additionalProperties: false },
     ),
     licensee: optionalText({
       description: 'The name that the licence record shows.',

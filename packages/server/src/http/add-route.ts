@@ -1,5 +1,5 @@
 import type { AuditFact, Bearer } from '@tidemark/core';
-import { Refusal } from '@tidemark/protocol';
+import { Refusal, type RefusalCode } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
@@ -19,6 +19,8 @@ declare module 'fastify' {
     bearer: Bearer | null;
     /** The route whose handler runs. Null if none runs, or one that only the framework knows. */
     servedBy: Route | null;
+    /** The code of the refusal that answers the request, if one does. */
+    refusedWith: RefusalCode | null;
   }
 }
 

@@ -93,7 +93,7 @@ export async function buildHttp(
   const answerError = errorAnswerer(logger);
   const connections = new HttpConnections();
   const app = fastify({
-    // `watchAnswers` logs requests instead.
+    // `watchAnswers` and `logRequests` do that for less.
     logger: false,
     // Loading a plugin takes seconds on a busy machine; a server that starts slowly must still start.
     pluginTimeout: 0,
@@ -120,6 +120,7 @@ export async function buildHttp(
   app.addHook('preClose', () => connections.endIdle());
   app.decorateRequest('bearer', null);
   app.decorateRequest('servedBy', null);
+  app.decorateRequest('refusedWith', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   readJsonOnly(app, options.objectMembersMax);
@@ -258,6 +259,7 @@ type ErrorAnswerer = (error: Error, request: FastifyRequest, reply: FastifyReply
 function errorAnswerer(logger: FastifyBaseLogger): ErrorAnswerer {
   return (error, request, reply) => {
     const refusal = refusalOf(error);
+    request.refusedWith = refusal.code;
     if (refusal.code === 'internal') logger.error({ err: error, request_id: request.id }, 'a request failed');
     // The reason names files and disks, so it goes to the log and not to the caller.
     else if (refusal.cause instanceof Error) {

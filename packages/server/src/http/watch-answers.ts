@@ -1,13 +1,26 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { exchangeOf } from './exchange.ts';
 
-/** Called when the last byte of an answer has been handed over. */
-export type AnswerListener = (request: FastifyRequest, statusCode: number, elapsedMs: number) => void;
+/** A request that is over. */
+export interface EndedRequest {
+  readonly request: FastifyRequest;
+  readonly response: ServerResponse;
+  /** The status that was sent, or would have been. */
+  readonly status: number;
+  /** False: the caller hung up before the last byte of the answer had been handed over. */
+  readonly isAnswered: boolean;
+  readonly elapsedMs: number;
+  /** Bytes the socket had sent before the answer. */
+  readonly bytesBefore: number;
+}
+
+export type EndedListener = (ended: EndedRequest) => void;
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Registers a listener for all answered requests, including refused ones. */
-    onAnswered(listener: AnswerListener): void;
+    /** Registers a listener for all requests, including refused ones, that is called when they are over. */
+    onEnded(listener: EndedListener): void;
   }
 }
 
@@ -17,16 +30,18 @@ declare module 'fastify' {
  * here.
  */
 export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger): void {
-  const listeners: AnswerListener[] = [];
-  app.decorate('onAnswered', (listener: AnswerListener) => void listeners.push(listener));
+  const listeners: EndedListener[] = [];
+  app.decorate('onEnded', (listener: EndedListener) => void listeners.push(listener));
   app.addHook('onRequest', (request, { raw }, done) => {
     const startedMs = performance.now();
+    const bytesBefore = bytesWrittenOf(raw);
     request.log = logger;
     const exchange = exchangeOf(raw);
     exchange.onOver((isAnswered) => {
-      if (!isAnswered) return;
       const elapsedMs = performance.now() - startedMs;
-      for (const listener of listeners) listener(request, raw.statusCode, elapsedMs);
+      const { statusCode: status } = raw;
+      const ended: EndedRequest = { request, response: raw, status, isAnswered, elapsedMs, bytesBefore };
+      for (const listener of listeners) listener(ended);
     });
     // Without a listener a late write would end the process. A caller that hangs up is not an error.
     raw.on('error', (error) => {
@@ -34,4 +49,24 @@ export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger): v
     });
     done();
   });
+}
+
+/** A connection answers one request at a time, so the difference between two readings is one answer. */
+export function bytesWrittenOf({ req: { socket } }: ServerResponse): number {
+  // Injected requests have no socket that counts.
+  return socket.bytesWritten ?? 0;
+}
+
+interface Template {
+  /** Undefined for unknown paths. */
+  readonly url: string | undefined;
+  readonly isStream: boolean;
+}
+
+/** Avoids `routeOptions` where possible, because the framework builds a new object for it. */
+export function templateOf(request: FastifyRequest): Template {
+  const { servedBy } = request;
+  if (servedBy !== null) return { url: servedBy.path, isStream: servedBy.streams !== undefined };
+  const { url, config } = request.routeOptions;
+  return { url, isStream: config?.isStream === true };
 }

@@ -28,8 +28,8 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
   'webhook_signature',
 ]);
 
-/** Quick test whether a line could hold a secret. Most do not. */
-const SUSPICIOUS = /token|passw|authori|cookie|device_?pin|secret|signature|tmk_/i;
+/** Quick test whether a line could hold a secret. Most do not; the id of a token is none. */
+const SUSPICIOUS = /token(?!_id")|passw|authori|cookie|device_?pin|secret|signature|tmk_/i;
 /** A token of Tidemark anywhere in a text. */
 const TOKEN_TEXT = /\btmk_[0-9A-Za-z]{8,}/g;
 /** A value in the query of a URL, or after a header name in a text. */

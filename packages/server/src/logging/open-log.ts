@@ -3,6 +3,7 @@ import { destination, type Logger, pino, stdSerializers, stdTimeFunctions } from
 import { build as prettyStream } from 'pino-pretty';
 import type { LogFormat, LogLevel } from '../config/config.ts';
 import { maskSecrets } from './mask-secrets.ts';
+import { RequestLog } from './request-log.ts';
 
 export interface LogOptions {
   readonly level: LogLevel;
@@ -18,6 +19,7 @@ export interface LogOptions {
 /** The log of the server: the port of the core, and the logger for HTTP. */
 export interface ServerLog extends Log {
   readonly logger: Logger;
+  readonly requests: Pick<RequestLog, 'configure' | 'ended'>;
 }
 
 const STDERR = 2;
@@ -40,7 +42,14 @@ export function openLog(options: LogOptions): ServerLog {
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (event: string, fields: LogFields = {}): void =>
       logger[level](fields, event);
-  return { logger, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return {
+    logger,
+    requests: new RequestLog(logger),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  };
 }
 
 function streamOf({ format, stream, isTerminal, hasColour }: LogOptions): { write(text: string): unknown } {

@@ -1,9 +1,10 @@
 import { statfs } from 'node:fs/promises';
 import type { EngineDescription, Jobs } from '@tidemark/core';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
 import type { RouteContext } from '../http/route.ts';
+import { templateOf } from '../http/watch-answers.ts';
 import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../limits.ts';
 import type { BreakerView } from '../outbound/circuit-breaker.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -118,31 +119,18 @@ function addMetrics(app: FastifyInstance, context: RouteContext, { isMetricsPubl
   const { metrics, tidemark, nowMs } = context;
   const read = scrape ?? (() => metrics.text());
   const meters = new Meters(metrics);
-  app.onAnswered((request, statusCode, elapsedMs) => {
+  app.onEnded(({ request, status, isAnswered, elapsedMs }) => {
+    if (!isAnswered) return;
     const { url, isStream } = templateOf(request);
     if (isStream) return;
-    const { metric, tally } = meters.of(request.method, url, statusCode);
+    const { metric, tally } = meters.of(request.method, url, status);
     tally.observe(elapsedMs / 1_000);
-    if (statusCode !== 405 && url !== undefined) tidemark.stats.record(metric, elapsedMs, nowMs());
+    if (status !== 405 && url !== undefined) tidemark.stats.record(metric, elapsedMs, nowMs());
   });
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
     if (!isMetricsPublic) await authenticate(tidemark, request, 'read', nowMs());
     return reply.type(metrics.contentType).send(Buffer.from(await read()));
   });
-}
-
-interface Template {
-  /** Undefined for unknown paths. */
-  readonly url: string | undefined;
-  readonly isStream: boolean;
-}
-
-/** Avoids `routeOptions` where possible, because the framework builds a new object for it. */
-function templateOf(request: FastifyRequest): Template {
-  const { servedBy } = request;
-  if (servedBy !== null) return { url: servedBy.path, isStream: servedBy.streams !== undefined };
-  const { url, config } = request.routeOptions;
-  return { url, isStream: config?.isStream === true };
 }
 
 interface Meter {
