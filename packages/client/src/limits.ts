@@ -9,6 +9,8 @@ export const ID_BYTES = 16;
 export const PUSH_UNITS_MAX = 500_000;
 /** Acknowledgements in one call; the others are sent with the next one. */
 export const ACKNOWLEDGED_PER_CALL = 2_000;
+/** Between two calls that tell the server what the device holds. */
+export const ACKNOWLEDGE_EVERY_MS = 1_000;
 /** A request, up to the last byte of the answer. */
 export const REQUEST_MS_MAX = 60_000;
 /** Silence in a snapshot stream. */

@@ -14,6 +14,7 @@ export { compareExports, type Difference } from './moving/compare-exports.ts';
 export { type Move, type MoveCounts, type MoveProgress, type MoveReport, moveStore } from './moving/move-store.ts';
 export { compareKeys, pieceKey } from './moving/piece-key.ts';
 export type { RenderedPage } from './pages/read-page.ts';
+export type { Acknowledgement } from './pages/record-tidemark.ts';
 export { type PageBody, type PagePart, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { ANNOUNCE_KIND, ANNOUNCE_QUEUE, announceChange, announceToAll } from './pings/announce-change.ts';

@@ -42,7 +42,7 @@ import type { BuiltPage } from './pages/build-page.ts';
 import { PageCache } from './pages/page-cache.ts';
 import { type PageStart, positionAt } from './pages/pull-position.ts';
 import { pageBounds, readPage } from './pages/read-page.ts';
-import { recordTidemark, tidemarkOf } from './pages/record-tidemark.ts';
+import { type Acknowledgement, recordTidemark, tidemarkOf } from './pages/record-tidemark.ts';
 import { pageJson } from './pages/render-page.ts';
 import { tokenText } from './pages/token.ts';
 import type { Adapters, ObjectsAnswer } from './ports/adapter.ts';
@@ -155,6 +155,7 @@ export class Tidemark {
   readonly #listeners = new Set<(committed: Committed) => void>();
   readonly #membershipChanges: MembershipChanges<Committed>;
   readonly #outcomeListeners = new Set<(device: DeviceId) => void>();
+  readonly #acknowledgementListeners = new Set<(acknowledgement: Acknowledgement) => void>();
 
   constructor(parts: TidemarkParts) {
     const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
@@ -199,6 +200,7 @@ export class Tidemark {
       count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
       onOutcome: (device) => this.#emitOutcome(device),
       onCommitted: (partition) => this.#emitCommitted({ partition, cause: 'upload' }),
+      onAcknowledged: this.#emitAcknowledged,
     });
   }
 
@@ -212,6 +214,15 @@ export class Tidemark {
   onOutcome(listener: (device: DeviceId) => void): () => void {
     this.#outcomeListeners.add(listener);
     return () => this.#outcomeListeners.delete(listener);
+  }
+
+  /**
+   * Calls the listener when a device has acknowledged more than before, and this process has recorded it. Returns the
+   * unsubscribe function.
+   */
+  onAcknowledged(listener: (acknowledgement: Acknowledgement) => void): () => void {
+    this.#acknowledgementListeners.add(listener);
+    return () => this.#acknowledgementListeners.delete(listener);
   }
 
   // Writing objects
@@ -299,7 +310,8 @@ export class Tidemark {
 
   async #recordTidemark(client: string, page: BuiltPage): Promise<void> {
     try {
-      await recordTidemark(this.store, page.partition, tidemarkOf(client, page, this.#clock.nowMs()));
+      const parts = { store: this.store, onAcknowledged: this.#emitAcknowledged };
+      await recordTidemark(parts, page.partition, tidemarkOf(client, page, this.#clock.nowMs()));
     } catch (error) {
       this.#onNoteFailed(error);
     }
@@ -410,6 +422,10 @@ export class Tidemark {
   #emitOutcome(device: DeviceId): void {
     for (const listener of this.#outcomeListeners) this.#call(() => listener(device));
   }
+
+  readonly #emitAcknowledged = (acknowledgement: Acknowledgement): void => {
+    for (const listener of this.#acknowledgementListeners) this.#call(() => listener(acknowledgement));
+  };
 
   #call(listener: () => void): void {
     try {

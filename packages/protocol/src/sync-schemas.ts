@@ -182,6 +182,23 @@ export const PushAnswer = Type.Object(
 );
 export type PushAnswer = Static<typeof PushAnswer>;
 
+export const AckRequest = Type.Object(
+  {
+    client_id: ClientId,
+    sources: membersOf(Type.String(), 'What the device holds: source → token of the last page that it has stored.', {
+      Product: TOKEN,
+    }),
+  },
+  { ...closed, title: 'AckRequest', description: 'The tokens of a device after a catch-up.' },
+);
+export type AckRequest = Static<typeof AckRequest>;
+
+export const AckAnswer = Type.Object(
+  { acknowledged: texts('The sources whose token was accepted.', ['Product']) },
+  { ...closed, title: 'AckAnswer', description: 'What was recorded.' },
+);
+export type AckAnswer = Static<typeof AckAnswer>;
+
 export const ResetRequest = Type.Object(
   { sources: Type.Optional(texts('The sources to start over with; absent: all.', ['Product'])) },
   { ...closed, title: 'ResetRequest', description: 'Which sources a device starts over with.' },

@@ -17,6 +17,7 @@ import { pauseMs } from '../transport/pause-ms.ts';
 import { SessionCaller } from '../transport/session-caller.ts';
 import { Wire } from '../transport/wire.ts';
 import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
+import { Acknowledger } from './acknowledger.ts';
 import { Listeners } from './observable.ts';
 import { Puller } from './puller.ts';
 import { Pusher } from './pusher.ts';
@@ -73,6 +74,7 @@ export class Engine {
     ping: new Listeners(),
   };
   readonly #listener: ServerEventListener;
+  readonly #acknowledger: Acknowledger;
   readonly #waiters = new SyncWaiters();
   #state: MachineState;
   #status: DeviceStatus;
@@ -103,8 +105,11 @@ export class Engine {
     this.caller = caller;
     const onOutcomes = (outcomeEffects: readonly OutcomeEffects[]) => this.#emitOutcomes(outcomeEffects);
     this.pusher = new Pusher(platform, replica, caller, { onOutcomes, onInFlight: () => this.queueListeners.notify() });
+    this.#acknowledger = new Acknowledger(platform, caller, () => this.sessions.current()?.clientId ?? null);
     const hooks = {
       onOutcomes,
+      onPresenting: (sources: readonly string[]) => this.#acknowledger.skip(sources),
+      onCaughtUp: (source: string, token: string) => this.#acknowledger.note(source, token),
       onHealed: (source: string, reason: string) => this.eventListeners.healed.notify({ source, reason }),
       shouldYield: () => this.#state.wantsPush,
       onDue: (source: string) => this.#pullSoon(source),
@@ -151,6 +156,7 @@ export class Engine {
 
   /** Starts a session, which asks for everything again. */
   beginSession(): void {
+    this.#acknowledger.stop();
     this.puller.forget();
     this.puller.wantAll();
     this.#error = null;
@@ -161,6 +167,7 @@ export class Engine {
     const { isOnline, mode } = this.#state;
     const token = await this.sessions.signOut(discardUploads);
     this.dispatch({ type: 'signed_out' });
+    this.#acknowledger.stop();
     this.puller.forget();
     this.#error = null;
     this.#syncedAtMs = null;
@@ -171,6 +178,7 @@ export class Engine {
   async close(): Promise<void> {
     this.#stopHints();
     this.puller.stopWaiting();
+    this.#acknowledger.stop();
     const { done } = this.#work ?? { done: Promise.resolve() };
     this.dispatch({ type: 'closed' });
     await done;

@@ -29,6 +29,10 @@ export interface PullerHooks {
   onHealed(source: string, reason: string): void;
   /** True if a stream should stop for uploads. */
   shouldYield(): boolean;
+  /** Called when a pull is about to present the tokens of these sources. */
+  onPresenting(sources: readonly string[]): void;
+  /** Called when a catch-up has brought something and is stored. */
+  onCaughtUp(source: string, token: string): void;
   /** Called when a source whose backend had not answered must be pulled again. */
   onDue(source: string): void;
 }
@@ -193,6 +197,7 @@ export class Puller {
     const request = this.wants.beginRequest();
     const asked = new Map(names.map((source) => [source, this.#askFor(source)]));
     const acks = acknowledgementsToSend(this.#replica.reader);
+    this.#hooks.onPresenting(names);
     const { pageObjects } = this.#options;
     const body = {
       client_id: scope.clientId,
@@ -289,6 +294,7 @@ export class Puller {
       this.#streamed.delete(source);
       this.#healsInARow.delete(source);
       this.wants.fulfil(source, request);
+      if (effect.isNews) this.#hooks.onCaughtUp(source, page.token);
       this.#settle(source, page.error ?? this.#stagedTroubles.get(source) ?? null, request);
     } else if (effect?.kind === 'healed') {
       this.#healsInARow.set(source, (this.#healsInARow.get(source) ?? 0) + 1);

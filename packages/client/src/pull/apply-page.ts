@@ -7,8 +7,8 @@ import { EMPTY_FOLD, type Fold, foldPage, InconsistentPage, measureFolded, type 
 export type PageEffect =
   /** The page was staged, because more pages follow. */
   | { readonly kind: 'staged'; readonly fold: Fold }
-  /** The source is complete; the app sees all changes at once. */
-  | { readonly kind: 'complete'; readonly measured: SizeAndChecksum }
+  /** The source is complete; the app sees all changes at once. `isNews`: the device holds another token than before. */
+  | { readonly kind: 'complete'; readonly measured: SizeAndChecksum; readonly isNews: boolean }
   /** The data differs from the server, so the source starts over. The app keeps its view meanwhile. */
   | { readonly kind: 'healed'; readonly reason: string }
   /** The page was requested with a token that is outdated. */
@@ -84,7 +84,7 @@ function complete(tx: Transaction, row: SourceRow, page: Page, context: PageAske
   // Most pulls bring no change and should not write to the disk.
   const isNews = row.staging !== null || row.token !== token || row.seen !== token;
   if (isNews) tx.put('sources', ['', source], { ...row, token, seen: token, staging: null, syncedAtMs: nowMs });
-  return { kind: 'complete', measured };
+  return { kind: 'complete', measured, isNews };
 }
 
 function writeObjects(tx: Transaction, source: string, { isFresh, objects }: Fold): void {

@@ -1,6 +1,7 @@
 import { elapsedMs } from '../ports/clock.ts';
 import type { DeviceTidemark, EntryRef, PartitionKey, Store } from '../ports/store.ts';
-import type { BuiltPage } from './build-page.ts';
+import type { PageStart } from './pull-position.ts';
+import type { PlainToken } from './token.ts';
 
 /** The tidemark of a device that does not move is recorded only this often, so that a pull without news writes nothing. */
 const TIDEMARK_RECORD_EVERY_MS = 3_600_000;
@@ -11,15 +12,29 @@ const TIDEMARK_RECORD_EVERY_MS = 3_600_000;
  */
 const PROGRESS_RECORD_EVERY_MS = 1_000;
 
+/** A device has acknowledged more than before: it presented a token of a complete catch-up, which is now recorded. */
+export interface Acknowledgement {
+  readonly partition: PartitionKey;
+  readonly client: string;
+  readonly epoch: string;
+  /** The device holds every change up to this seq. */
+  readonly seq: number;
+  /** What it had acknowledged before in this epoch; null: nothing, or it was starting over. */
+  readonly previous: number | null;
+  readonly atMs: number;
+}
+
+/** What a presented token says: where its device continues, and under which epoch and baseline. */
+export interface PresentedPosition {
+  readonly start: PageStart;
+  readonly token: Pick<PlainToken, 'epoch' | 'baseline'>;
+}
+
 /**
- * What a device has acknowledged by presenting the token for which it gets `page`. Of a device that starts over, the head
+ * What a device has acknowledged by presenting the token for which it gets a page. Of a device that starts over, the head
  * at which it starts is recorded, because its next tokens depend on it.
  */
-export function tidemarkOf(
-  client: string,
-  { start, token }: Pick<BuiltPage, 'start' | 'token'>,
-  nowMs: number,
-): DeviceTidemark {
+export function tidemarkOf(client: string, { start, token }: PresentedPosition, nowMs: number): DeviceTidemark {
   const isReset = start.kind === 'reset';
   const { kind, seq } = isReset ? ({ kind: 'start', seq: token.baseline.seq } as const) : start.baseline;
   return {
@@ -32,18 +47,39 @@ export function tidemarkOf(
   };
 }
 
-/** Records a tidemark, which trimming must not pass. Returns what is recorded then. */
+export interface RecordTidemarkParts {
+  readonly store: Store;
+  /** Called after a tidemark is recorded that acknowledges more than the one before. */
+  readonly onAcknowledged: (acknowledgement: Acknowledgement) => void;
+}
+
+/**
+ * Records a tidemark, which trimming must not pass and receipts are counted from. Every acknowledgement of a device comes
+ * through here. Returns what is recorded then.
+ */
 export async function recordTidemark(
-  store: Store,
+  { store, onAcknowledged }: RecordTidemarkParts,
   partition: PartitionKey,
   mark: DeviceTidemark,
 ): Promise<DeviceTidemark> {
   const known = await store.readTidemark(partition, mark.client);
   if (known !== null && !isWorthRecording(known, mark)) return known;
   const guards: readonly EntryRef[] = [{ kind: 'client', key: [mark.client] }];
-  // The result does not matter: a client that was deleted meanwhile needs no tidemark.
-  await store.noteTidemark(partition, mark, guards);
+  // A client that was deleted meanwhile needs no tidemark.
+  const { status } = await store.noteTidemark(partition, mark, guards);
+  const acknowledgement = acknowledgementIn(partition, known, mark);
+  if (status === 'written' && acknowledgement !== null) onAcknowledged(acknowledgement);
   return mark;
+}
+
+function acknowledgementIn(
+  partition: PartitionKey,
+  known: DeviceTidemark | null,
+  { client, epoch, base, seenAtMs }: DeviceTidemark,
+): Acknowledgement | null {
+  const previous = known !== null && known.epoch === epoch ? known.base : null;
+  if (base === null || (previous !== null && previous >= base)) return null;
+  return { partition, client, epoch, seq: base, previous, atMs: seenAtMs };
 }
 
 /** Whether `mark` must be recorded when `known` is what was recorded last. */

@@ -5,6 +5,7 @@ import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
 import type { PageCache } from '../pages/page-cache.ts';
+import type { Acknowledgement } from '../pages/record-tidemark.ts';
 import type { Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
@@ -13,6 +14,7 @@ import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
+import { Acknowledgements } from './acknowledgements.ts';
 import { acknowledgedObjects, type Cursor, readCursor } from './device-progress.ts';
 import { LastSeenRecorder } from './last-seen-recorder.ts';
 import { type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
@@ -38,6 +40,7 @@ export interface DevicesParts {
   readonly count: (metric: string, tookMs: number) => void;
   readonly onOutcome: (device: DeviceId) => void;
   readonly onCommitted: (partition: PartitionKey) => void;
+  readonly onAcknowledged: (acknowledgement: Acknowledgement) => void;
 }
 
 /** The calls of devices. Each device acts for its own user only. */
@@ -47,6 +50,7 @@ export class Devices {
   readonly #uploads: Uploads;
   readonly #pulls: Pulls;
   readonly #snapshots: Snapshots;
+  readonly #acknowledgements: Acknowledgements;
 
   constructor(parts: DevicesParts) {
     this.#parts = parts;
@@ -55,11 +59,17 @@ export class Devices {
     this.#uploads = new Uploads(shared);
     this.#pulls = new Pulls({ ...shared, uploads: this.#uploads });
     this.#snapshots = new Snapshots(shared);
+    this.#acknowledgements = new Acknowledgements(shared);
   }
 
   /** Delivers what the device is missing of several sources. A source that cannot be pulled does not spoil the others. */
   pull(device: DeviceCaller, call: DevicePullCall): Promise<DevicePull> {
     return this.#pulls.pull(device, call);
+  }
+
+  /** Records the tokens that the device holds, by source. Returns the sources whose token was accepted. */
+  acknowledge(device: DeviceCaller, tokens: ReadonlyMap<string, string>): Promise<readonly string[]> {
+    return this.#acknowledgements.acknowledge(device, tokens);
   }
 
   /** Delivers all of one source, whatever its sync type. */

@@ -1,18 +1,25 @@
 import { errorMessage } from '@tidemark/protocol';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
-import type { BuiltPage } from '../pages/build-page.ts';
-import { isWorthRecording, recordTidemark, tidemarkOf } from '../pages/record-tidemark.ts';
+import {
+  isWorthRecording,
+  type PresentedPosition,
+  type RecordTidemarkParts,
+  recordTidemark,
+  tidemarkOf,
+} from '../pages/record-tidemark.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import type { DeviceTidemark, PartitionKey, Store } from '../ports/store.ts';
+import type { DeviceTidemark, PartitionKey } from '../ports/store.ts';
 
-export interface LastSeenRecorderParts {
-  readonly store: Store;
+export interface LastSeenRecorderParts extends RecordTidemarkParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly clients: Pick<Clients, 'noteSync'>;
 }
+
+/** A token that a device presented to a partition. */
+type Presented = PresentedPosition & { readonly partition: PartitionKey };
 
 /** Records when devices were seen and what they have acknowledged. Trimming uses it as a hint, so no caller has to wait. */
 export class LastSeenRecorder {
@@ -23,14 +30,14 @@ export class LastSeenRecorder {
     this.#parts = parts;
   }
 
-  /** Records that the device was here and got these pages, unless that is known well enough. It never rejects. */
-  async record(device: DeviceId, own: OwnDevice, pages: readonly BuiltPage[]): Promise<void> {
+  /** Records that the device was here and presented these tokens, unless that is known well enough. It never rejects. */
+  async record(device: DeviceId, own: OwnDevice, presented: readonly Presented[]): Promise<void> {
     const nowMs = this.#parts.clock.nowMs();
     const writes: Promise<void>[] = [];
-    for (const page of pages) {
-      const mark = tidemarkOf(device.client, page, nowMs);
-      const known = this.#tidemarks.get(page.partition, device.client);
-      if (known === undefined || isWorthRecording(known, mark)) writes.push(this.#record(page.partition, mark));
+    for (const position of presented) {
+      const mark = tidemarkOf(device.client, position, nowMs);
+      const known = this.#tidemarks.get(position.partition, device.client);
+      if (known === undefined || isWorthRecording(known, mark)) writes.push(this.#record(position.partition, mark));
     }
     if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, nowMs) >= LAST_SYNC_EVERY_MS) {
       writes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onFailed));
@@ -40,7 +47,7 @@ export class LastSeenRecorder {
 
   async #record(partition: PartitionKey, mark: DeviceTidemark): Promise<void> {
     try {
-      this.#tidemarks.set(partition, await recordTidemark(this.#parts.store, partition, mark));
+      this.#tidemarks.set(partition, await recordTidemark(this.#parts, partition, mark));
     } catch (error) {
       this.#onFailed(error);
     }

@@ -1,5 +1,13 @@
 import { type Committed, type DeviceId, pageJson, type RenderedPage, type Tidemark } from '@tidemark/core';
-import { type Outcome, type Page, type PullRequest, type PushRequest, parseJson, Refusal } from '@tidemark/protocol';
+import {
+  type AckRequest,
+  type Outcome,
+  type Page,
+  type PullRequest,
+  type PushRequest,
+  parseJson,
+  Refusal,
+} from '@tidemark/protocol';
 
 /** A request to the sync protocol. */
 export interface SyncExchange {
@@ -75,6 +83,7 @@ export class InProcessSync {
       'DELETE /token': async () => json({ revoked: true }),
       'GET /sources': async () => json({ sources: await this.#tidemark.devices.sources() }),
       'POST /pull': ({ body }, session) => this.#pull(body as PullRequest, session),
+      'POST /ack': ({ body }, session) => this.#acknowledge(body as AckRequest, session),
       'POST /push': ({ body }, session) => this.#push(body as PushRequest, session),
       'GET /events': async (_, session, __, signal) => this.#events(session, signal),
     };
@@ -117,6 +126,11 @@ export class InProcessSync {
     await answer.noted;
     const pages = answer.pages.map(({ source, page }) => [source, 'error' in page ? page : pageOf(page)] as const);
     return json({ sources: Object.fromEntries(pages), outcomes: answer.outcomes });
+  }
+
+  async #acknowledge({ client_id, sources }: AckRequest, { user }: Session): Promise<Response> {
+    const tokens = new Map(Object.entries(sources));
+    return json({ acknowledged: await this.#tidemark.devices.acknowledge({ user, client: client_id }, tokens) });
   }
 
   async #push({ client_id, changes, acknowledged }: PushRequest, { user }: Session): Promise<Response> {

@@ -271,6 +271,21 @@ describe('pulling', () => {
   });
 });
 
+describe('acknowledging', () => {
+  it('[SYNC-16] a device acknowledges its tokens without pulling, for itself only, and administrators see it', async () => {
+    await push(names.shared, { 1: { a: 1 }, 2: { a: 1 } });
+    const { token } = await pullOne(anna, names.shared, null);
+    const ack = (body: unknown, { api }: TestDevice = anna) => api.post('/sync/v1/ack', body);
+    const reply = await ack({ client_id: anna.id, sources: { [names.shared]: token, Nothing: token } });
+    expect(reply).toMatchObject({ status: 200, body: { acknowledged: [names.shared] } });
+    const { body } = await admin.get(`/rc/v1/clients/${anna.id}`);
+    expect(body).toMatchObject({ cursors: { [names.shared]: { seq: 2, base: 2, head: 2 } } });
+    expect(await ack({ client_id: anna.id, sources: {} }, bob)).toMatchObject({ status: 404 });
+    expect(await ack({ client_id: anna.id, sources: { [names.shared]: null } })).toMatchObject({ status: 400 });
+    expect(await admin.post('/sync/v1/ack', { client_id: anna.id, sources: {} })).toMatchObject({ status: 403 });
+  });
+});
+
 describe('uploading', () => {
   it('[SYNC-11] an upload takes effect once, its outcome can be read repeatedly, and it reaches other devices', async () => {
     const create = { op_id: 'c1', source: names.own, op: 'create', id: 'n1', attributes: { a: 1, b: 1 } };

@@ -1,5 +1,5 @@
 import type { DevicePull, RenderedPage } from '@tidemark/core';
-import { PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
+import { AckAnswer, AckRequest, PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
 import { shareParts, type TextPart } from '../../http/coding/text-parts.ts';
 import { JsonParts, type RouteContext, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
@@ -38,6 +38,24 @@ const pull = route({
   },
 });
 
+const acknowledge = route({
+  method: 'POST',
+  path: '/sync/v1/ack',
+  operationId: 'deviceAcknowledge',
+  scope: 'device',
+  summary: 'Tell what the device holds after a catch-up',
+  description:
+    'Records the tokens as a pull with them would, so that delivery receipts need not wait for the next pull. A token that a pull would answer with `reset` is left out.',
+  refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
+  body: AckRequest,
+  answer: AckAnswer,
+  handle: async ({ context, body, bearer }) => {
+    const tokens = new Map(Object.entries(body.sources));
+    const device = actingDevice(bearer, body.client_id);
+    return { acknowledged: await context.tidemark.devices.acknowledge(device, tokens) };
+  },
+});
+
 /** Counts only sources that exist, since there is a page of them: strangers cannot grow the set of metrics. */
 function countPages({ tidemark, nowMs }: RouteContext, { pages }: DevicePull, elapsedMs: number): void {
   for (const { source, page } of pages) {
@@ -58,7 +76,7 @@ function partsOf({ pages, outcomes }: DevicePull): readonly TextPart[] {
   return parts;
 }
 
-export const pullRoutes = [sources, pull];
+export const pullRoutes = [sources, pull, acknowledge];
 
 /** Returns a page as JSON for a device. */
 export function partsOfPage({ token, body, isShared }: RenderedPage): readonly TextPart[] {

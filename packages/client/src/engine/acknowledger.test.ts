@@ -1,0 +1,114 @@
+import type { AckRequest } from '@tidemark/protocol';
+import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+import { ACKNOWLEDGE_EVERY_MS } from '../limits.ts';
+
+const ORDERS = { source: 'Order', user: 'ada' };
+
+const push = (world: DeviceWorld, n: number) =>
+  world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { n } } });
+
+async function acknowledgedBase(world: DeviceWorld, client: string | null): Promise<number | null | undefined> {
+  return (await world.tidemark.store.readTidemark(ORDERS, client ?? ''))?.base;
+}
+
+it('[SDK-18] after a catch-up the server knows what the device holds, without another pull', async () => {
+  const world = await newDeviceWorld();
+  await push(world, 1);
+  const device = await world.open({ sources: ['Order'] });
+  await world.platform.until(() => world.sync.count('/ack') === 1, 'acknowledged');
+  expect(await acknowledgedBase(world, device.status.getSnapshot().clientId)).toBe(1);
+  const pulls = world.sync.count('/pull');
+  await push(world, 2);
+  await world.finish(device.sync());
+  await world.platform.until(() => world.sync.count('/ack') === 2, 'acknowledged again');
+  expect(await acknowledgedBase(world, device.status.getSnapshot().clientId)).toBe(2);
+  expect(world.sync.count('/pull')).toBe(pulls + 1);
+});
+
+it('[SDK-18] catch-ups that bring nothing are not acknowledged', async () => {
+  const world = await newDeviceWorld();
+  await push(world, 1);
+  const device = await world.open({ sources: ['Order'] });
+  await world.platform.until(() => world.sync.count('/ack') === 1, 'acknowledged');
+  for (let times = 0; times < 3; times++) await world.finish(device.sync());
+  await world.platform.advance(2 * ACKNOWLEDGE_EVERY_MS);
+  expect(world.sync.count('/ack')).toBe(1);
+});
+
+it('[SDK-18] catch-ups in quick succession are acknowledged together, at most once a second', async () => {
+  const world = await newDeviceWorld();
+  const device = await world.open({ sources: ['Order', 'Product'] });
+  const sentAtMs: number[] = [];
+  world.intercept = ({ path }) => {
+    if (path === '/ack') sentAtMs.push(world.platform.nowMs());
+    return undefined;
+  };
+  for (let n = 1; n <= 5; n++) {
+    await push(world, n);
+    await world.tidemark.pushObjects({ source: 'Product', objects: { 1: { n } } });
+    await world.finish(device.sync());
+  }
+  const ids = async () => {
+    const shared = { source: 'Product', user: null };
+    const products = await world.tidemark.store.readTidemark(shared, device.status.getSnapshot().clientId ?? '');
+    return [await acknowledgedBase(world, device.status.getSnapshot().clientId), products?.base];
+  };
+  await world.platform.advance(2 * ACKNOWLEDGE_EVERY_MS);
+  expect(await ids()).toEqual([5, 5]);
+  const gaps = sentAtMs.slice(1).map((atMs, index) => atMs - (sentAtMs[index] ?? 0));
+  for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(ACKNOWLEDGE_EVERY_MS);
+});
+
+it('[SDK-18] an acknowledgement that is lost delays nothing, and the next pull makes up for it', async () => {
+  const world = await newDeviceWorld();
+  await push(world, 1);
+  let lost = 0;
+  world.intercept = ({ path }) => {
+    if (path !== '/ack') return undefined;
+    lost++;
+    return Promise.reject(new TypeError('the connection broke'));
+  };
+  const device = await world.open({ sources: ['Order'] });
+  await world.platform.until(() => lost === 1, 'an acknowledgement was lost');
+  expect(await acknowledgedBase(world, device.status.getSnapshot().clientId)).toBeNull();
+  expect(device.status.getSnapshot().error).toBeNull();
+  await world.finish(device.sync());
+  expect(await acknowledgedBase(world, device.status.getSnapshot().clientId)).toBe(1);
+});
+
+it('[SDK-18] a server without the call is not called again in this session', async () => {
+  const world = await newDeviceWorld();
+  let calls = 0;
+  world.intercept = ({ path }) => {
+    if (path !== '/ack') return undefined;
+    calls++;
+    return Promise.resolve(Response.json({ status: 404, code: 'not_found', detail: 'no route' }, { status: 404 }));
+  };
+  const device = await world.open({ sources: ['Order'] });
+  for (let n = 1; n <= 3; n++) {
+    await push(world, n);
+    await world.finish(device.sync());
+    await world.platform.advance(2 * ACKNOWLEDGE_EVERY_MS);
+  }
+  expect(calls).toBe(1);
+});
+
+it('[SDK-18] the token of a catch-up that is not complete is never sent as an acknowledgement', async () => {
+  const world = await newDeviceWorld();
+  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: {}, 2: { a: 1 }, 3: { a: 1 } } });
+  const sent: AckRequest[] = [];
+  const pages: string[] = [];
+  world.intercept = ({ path, body }, go) => {
+    if (path === '/ack') sent.push(body as AckRequest);
+    if (path !== '/pull') return undefined;
+    return go().then(async (response) => {
+      const answer = (await response.json()) as { sources: { Order: { token: string; more: boolean } } };
+      if (!answer.sources.Order.more) pages.push(answer.sources.Order.token);
+      return Response.json(answer);
+    });
+  };
+  await world.open({ sources: ['Order'], pageObjects: 1 });
+  await world.platform.until(() => sent.length > 0, 'acknowledged');
+  expect(sent.map(({ sources }) => sources.Order)).toEqual([pages.at(-1)]);
+});

@@ -1,0 +1,73 @@
+import { PULL_SOURCES_MAX } from '@tidemark/protocol';
+import { ClientError } from '../client-error.ts';
+import { ACKNOWLEDGE_EVERY_MS } from '../limits.ts';
+import type { Platform } from '../ports/platform.ts';
+import { readAnything } from '../transport/read-answer.ts';
+import type { SessionCaller } from '../transport/session-caller.ts';
+
+/** Statuses of a server that is older than the call. */
+const NO_ROUTE_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 501]);
+
+/**
+ * Tells the server which tokens the device holds after a catch-up, so that its receipts need not wait for the next pull.
+ * Nothing waits for these calls, and one that fails is not repeated: the next pull presents the same tokens.
+ */
+export class Acknowledger {
+  readonly #platform: Platform;
+  readonly #caller: SessionCaller;
+  readonly #clientId: () => string | null;
+  readonly #tokens = new Map<string, string>();
+  #cancel: (() => void) | null = null;
+  #controller = new AbortController();
+  #nextAtMs = Number.NEGATIVE_INFINITY;
+  #isSupported = true;
+
+  /** `clientId` returns the id of the device that is signed in; null: none is. */
+  constructor(platform: Platform, caller: SessionCaller, clientId: () => string | null) {
+    this.#platform = platform;
+    this.#caller = caller;
+    this.#clientId = clientId;
+  }
+
+  /** Sends the token of a complete source, together with others that follow soon. */
+  note(source: string, token: string): void {
+    if (!this.#isSupported) return;
+    this.#tokens.set(source, token);
+    if (this.#cancel !== null) return;
+    const delayMs = Math.min(ACKNOWLEDGE_EVERY_MS, Math.max(0, this.#nextAtMs - this.#platform.nowMs()));
+    this.#cancel = this.#platform.after(delayMs, () => {
+      this.#cancel = null;
+      void this.#send();
+    });
+  }
+
+  /** A pull that is about to be sent presents the tokens of these sources itself. */
+  skip(sources: Iterable<string>): void {
+    for (const source of sources) this.#tokens.delete(source);
+  }
+
+  /** Drops what was not sent, because the session has ended or the device closes. */
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    this.#tokens.clear();
+    this.#controller.abort();
+    this.#controller = new AbortController();
+    this.#isSupported = true;
+  }
+
+  async #send(): Promise<void> {
+    const clientId = this.#clientId();
+    const tokens = [...this.#tokens].slice(0, PULL_SOURCES_MAX);
+    this.#tokens.clear();
+    if (clientId === null || tokens.length === 0) return;
+    this.#nextAtMs = this.#platform.nowMs() + ACKNOWLEDGE_EVERY_MS;
+    const body = { client_id: clientId, sources: Object.fromEntries(tokens) };
+    const { signal } = this.#controller;
+    try {
+      await this.#caller.ask({ method: 'POST', path: '/ack', body, read: readAnything, signal });
+    } catch (error) {
+      if (error instanceof ClientError && NO_ROUTE_STATUSES.has(error.status)) this.#isSupported = false;
+    }
+  }
+}
