@@ -2,6 +2,7 @@
  * What the core asks of the world around it, and all that an engine needs to know of the core. By itself, so that an
  * engine can be loaded without the product: its writer thread starts with every store that is opened.
  */
+export { acknowledgedSeq } from './ports/acknowledged-seq.ts';
 export * from './ports/adapter.ts';
 export * from './ports/bus.ts';
 export { type Clock, elapsedMs, isAhead } from './ports/clock.ts';

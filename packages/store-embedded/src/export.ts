@@ -16,7 +16,7 @@ import { readNoteValue } from './notes.ts';
 import { decodeIndexEntry } from './object-index.ts';
 import { type PartitionRow, partitionKeyOf, stateOf } from './partitions.ts';
 import type { Tables } from './tables.ts';
-import { decodeMark } from './tidemarks.ts';
+import { decodeMark } from './tidemark-text.ts';
 
 /** Pieces between two pauses for the event loop. */
 const PIECES_PER_PAUSE = 1_000;

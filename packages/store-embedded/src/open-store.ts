@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Jobs, MovableStore } from '@tidemark/core/ports';
+import { acknowledged, completeAcknowledged } from './acknowledged.ts';
 import {
   type Manifest,
   type Opening,
@@ -59,6 +60,7 @@ export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Embed
   restrictToOwner(folder);
   const tables = openTables(file, { mapBytes });
   beginEpoch(tables, state);
+  completeAcknowledged(tables);
   if (state === 'new' || state === 'backup') writeManifest(folder, 'ready');
   tables.root.readerCheck();
   const writer = await Writer.start({ file, mapBytes, readerCheckMs, lowDiskBytes });
@@ -92,6 +94,7 @@ function composeStore(tables: Tables, writer: Writer, options: EmbeddedOptions):
     ...documents(context),
     ...entries(context),
     ...tidemarks(context),
+    ...acknowledged(context),
     ...notes(context),
     ...stats(context, trimStepMax),
     ...lifecycle(context),

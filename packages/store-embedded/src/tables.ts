@@ -29,6 +29,10 @@ export interface Tables {
   readonly tidemarks: Database<string, Buffer>;
   /** [client, partition]: the partitions on which a client has tidemarks. */
   readonly clientTidemarks: Database<string, Buffer>;
+  /** [partition, epoch, acknowledged seq, client]: the tidemarks by what they acknowledge (`acknowledged.ts`). */
+  readonly acknowledged: Database<string, Buffer>;
+  /** [partition, epoch] → number of tidemarks. */
+  readonly acknowledgedCounts: Database<string, Buffer>;
   /** […partition name, client, kind, key] → expiry and text of a note. */
   readonly notes: Database<string, Buffer>;
   /** [client, …partition name]: the partitions on which a client has notes. */
@@ -88,6 +92,8 @@ export function openTables(
     index: root.openDB('index', index),
     tidemarks: root.openDB('tidemarks', texts),
     clientTidemarks: root.openDB('client_tidemarks', texts),
+    acknowledged: root.openDB('acknowledged', texts),
+    acknowledgedCounts: root.openDB('acknowledged_counts', texts),
     notes: root.openDB('notes', texts),
     clientNotes: root.openDB<string, Buffer>('client_notes', tuples) as TupleTable,
     noteExpiry: root.openDB('note_expiry', texts),

@@ -1,12 +1,11 @@
 import type { DeviceTidemark, Guard, NoteStore, PartitionKey, WriteResult } from '@tidemark/core/ports';
+import { indexAcknowledged, removeAcknowledgedOn } from './acknowledged.ts';
 import type { EngineContext } from './engine-context.ts';
 import { missingGuard } from './guards.ts';
 import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber, textsOf } from './keys.ts';
 import { readPartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
-
-// A tidemark is stored as a short text, because there is one per device and source: seq.base.start.seen.epoch, with
-// numbers in base 36 and nothing for null.
+import { decodeMark, encodeMark } from './tidemark-text.ts';
 
 export function tidemarks({
   read,
@@ -17,30 +16,6 @@ export function tidemarks({
     listTidemarks: async (key, { after, limit }) => listTidemarks(read(), key, after, limit),
     noteTidemark: (partition, mark, guards) => write({ kind: 'tidemark', partition, mark, guards }),
   };
-}
-
-function encodeMark({ epoch, seq, base, start, seenAtMs }: DeviceTidemark): string {
-  return [toBase36(seq), toBase36(base), toBase36(start), toBase36(seenAtMs), epoch].join('.');
-}
-
-export function decodeMark(client: string, text: string): DeviceTidemark {
-  const [seq = '', base = '', start = '', seen = '', ...epoch] = text.split('.');
-  return {
-    client,
-    epoch: epoch.join('.'),
-    seq: fromBase36(seq) ?? 0,
-    base: fromBase36(base),
-    start: fromBase36(start),
-    seenAtMs: fromBase36(seen) ?? 0,
-  };
-}
-
-function toBase36(value: number | null): string {
-  return value === null ? '' : value.toString(36);
-}
-
-function fromBase36(text: string): number | null {
-  return text === '' ? null : Number.parseInt(text, 36);
 }
 
 function readTidemark(tables: Tables, key: PartitionKey, client: string): DeviceTidemark | null {
@@ -84,11 +59,15 @@ export function applyTidemark(
 }
 
 export function putTidemark(tables: Tables, partition: number, mark: DeviceTidemark): void {
-  tables.tidemarks.put(keyOf(partition, mark.client), encodeMark(mark));
+  const key = keyOf(partition, mark.client);
+  const before = tables.tidemarks.get(key);
+  indexAcknowledged(tables, partition, before === undefined ? null : decodeMark(mark.client, before), mark);
+  tables.tidemarks.put(key, encodeMark(mark));
   tables.clientTidemarks.put(keyOf(mark.client, partition), '');
 }
 
 export function removeTidemarksOn(tables: Tables, partition: number): void {
+  removeAcknowledgedOn(tables, partition);
   for (const markKey of [...tables.tidemarks.getKeys({ start: keyOf(partition), end: keyOf(partition + 1) })]) {
     tables.tidemarks.remove(markKey);
     tables.clientTidemarks.remove(keyOf(clientOf(markKey), partition));
@@ -98,7 +77,11 @@ export function removeTidemarksOn(tables: Tables, partition: number): void {
 export function removeTidemarksOf(tables: Tables, client: string): void {
   const prefix = keyOf(client);
   for (const markKey of [...tables.clientTidemarks.getKeys({ start: prefix, end: keyOf(client, NUMBER_MAX) })]) {
+    const partition = readNumber(markKey, prefix.length);
+    const key = keyOf(partition, client);
+    const before = tables.tidemarks.get(key);
+    if (before !== undefined) indexAcknowledged(tables, partition, decodeMark(client, before), null);
     tables.clientTidemarks.remove(markKey);
-    tables.tidemarks.remove(keyOf(readNumber(markKey, prefix.length), client));
+    tables.tidemarks.remove(key);
   }
 }

@@ -98,6 +98,10 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
     harm: ({ tables }) => tables.tidemarks.putSync(keyOf(999, 'c'), '1....e'),
     problems: ['orphan'],
   },
+  'a tidemark that is not in the index': {
+    harm: ({ tables, row }) => tables.tidemarks.putSync(keyOf(row.number, 'c'), '1.1..1.e'),
+    problems: ['missing_from_index', 'wrong_size'],
+  },
   'a part of no document': { harm: ({ tables }) => tables.parts.putSync(keyOf(999, '1'), '{}'), problems: ['orphan'] },
   'a lost part': { harm: ({ tables }) => tables.parts.removeSync(keyOf(1, '1')), problems: ['wrong_size'] },
 };

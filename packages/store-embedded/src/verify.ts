@@ -1,13 +1,25 @@
 import type { Finding, PartitionKey, RecordReader } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
+import { acknowledgedKey } from './acknowledged.ts';
 import type { DocumentRow } from './documents.ts';
 import { verifyJobs } from './jobs/verify-jobs.ts';
-import { ALL_JOURNALS, ALL_OBJECTS, type JournalKey, journalAfter, objectsOf, readNumber } from './keys.ts';
+import {
+  ALL_JOURNALS,
+  ALL_OBJECTS,
+  type JournalKey,
+  journalAfter,
+  keyOf,
+  NUMBER_BYTES,
+  objectsOf,
+  readNumber,
+  textsOf,
+} from './keys.ts';
 import { type LiveRecord, liveRecordsOf, RecordFinder } from './live-records.ts';
 import { decodeIndexEntry, type IndexEntry } from './object-index.ts';
 import { type PartitionRow, partitionKeyOf } from './partitions.ts';
 import type { Tables } from './tables.ts';
+import { decodeMark } from './tidemark-text.ts';
 
 /** Entries between two pauses for the event loop. */
 const ENTRIES_PER_PAUSE = 1_000;
@@ -60,6 +72,7 @@ class Check {
     const tombstones = { count: 0 };
     for await (const finding of this.#tombstones(row, tombstones)) yield { partition, ...finding };
     for await (const finding of this.#index(row)) yield { partition, ...finding };
+    for await (const finding of this.#acknowledged(row)) yield { partition, ...finding };
     if (live.size !== row.size) {
       yield { partition, problem: 'wrong_size', detail: `${row.size} objects noted, ${live.size} found` };
     }
@@ -135,6 +148,22 @@ class Check {
         yield { problem: 'missing_from_journal', detail: `object ${JSON.stringify(key[1])}, expected at ${seq}` };
       }
     }
+  }
+
+  async *#acknowledged({ number }: PartitionRow): AsyncIterable<PartitionFinding> {
+    const { tidemarks, acknowledged } = this.#tables;
+    const range = { start: keyOf(number), end: keyOf(number + 1), transaction: this.#transaction };
+    let marks = 0;
+    for (const { key, value } of tidemarks.getRange(range)) {
+      await this.#pause();
+      marks++;
+      const mark = decodeMark(textsOf(key, NUMBER_BYTES)[0] ?? '', value);
+      if (acknowledged.get(acknowledgedKey(number, mark), { transaction: this.#transaction }) === undefined) {
+        yield { problem: 'missing_from_index', detail: `the tidemark of ${mark.client}` };
+      }
+    }
+    const indexed = acknowledged.getKeysCount(range);
+    if (indexed !== marks) yield { problem: 'wrong_size', detail: `${indexed} tidemarks in the index, ${marks} found` };
   }
 
   #isTombstone(key: JournalKey): boolean {

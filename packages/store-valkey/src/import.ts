@@ -7,6 +7,7 @@ import type {
   Piece,
   RecordPiece,
 } from '@tidemark/core/ports';
+import { acknowledgedMember } from './acknowledged.ts';
 import type { Keyspace } from './connection.ts';
 import { importJobs } from './jobs/move-jobs.ts';
 import { clientMember, keyOf, type Scope, scopeMember, scopeOf, sourceMember } from './keys.ts';
@@ -98,6 +99,7 @@ class ImportBatch {
       case 'tidemark':
         this.#clientIndex(piece.mark.client, scopeOf(piece.partition));
         this.#member(scopeOf(piece.partition), 'tidemarks', 0, tidemarkMember(piece.mark));
+        this.#member(scopeOf(piece.partition), 'acknowledged', 0, acknowledgedMember(piece.mark));
         break;
       case 'note':
         this.#note(piece);

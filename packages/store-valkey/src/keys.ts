@@ -108,6 +108,16 @@ export function tidemarkRange(client: string): { readonly min: string; readonly 
   return { min: inclusive(prefix), max: exclusive(prefix + AFTER_DIGITS) };
 }
 
+// Members of ACKNOWLEDGED: the epoch, the digits of the acknowledged seq to the base 36, and the client.
+
+/** Digits of any seq to the base 36. */
+export const SEQ_DIGITS = 11;
+
+/** All members of an epoch begin with this; with `seq`, those that acknowledge it. */
+export function acknowledgedPrefix(epoch: string, seq?: number): string {
+  return keyOf(epoch) + (seq === undefined ? '' : seq.toString(36).padStart(SEQ_DIGITS, '0'));
+}
+
 // Fields of the registry's hashes.
 
 export function entryField({ kind, key }: EntryRef): string {

@@ -8,7 +8,7 @@ export const REGISTRY_KEYS = [
 export const STATS_KEYS = ['stats', 'stats_by_name', 'stats_by_time'] as const;
 /** The journal, tidemarks, documents and notes of a scope, and the fence that an erasure leaves. */
 export const SCOPE_KEYS = [
-  ...['state', 'records', 'live', 'tombstones', 'tidemarks', 'documents'],
+  ...['state', 'records', 'live', 'tombstones', 'tidemarks', 'acknowledged', 'documents'],
   ...['notes', 'note_names', 'note_ends', 'fence'],
 ] as const;
 export const QUEUE_KEYS = ['queue', 'jobs', 'payloads', 'ready', 'leased', 'dead', 'waiting', 'heads'] as const;

@@ -1,4 +1,5 @@
 import type { EngineDescription, Jobs, MovableStore } from '@tidemark/core/ports';
+import { acknowledged } from './acknowledged.ts';
 import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
 import { Connection, type ConnectionEvent, type Keyspace } from './connection.ts';
 import { documents } from './documents.ts';
@@ -101,6 +102,7 @@ export function composeStore(keyspace: Keyspace, parts: StoreParts): ValkeyStore
     ...documents(context),
     ...entries(context),
     ...tidemarks(context),
+    ...acknowledged(context),
     ...notes(context),
     ...stats(keyspace, trimStepMax),
     ...lifecycle(context, calls),

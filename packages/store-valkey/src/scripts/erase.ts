@@ -1,5 +1,6 @@
 import { SCOPE_KEYS } from '../layout.ts';
 import { ADMIT, EXPIRY, FENCE_S } from './admission.ts';
+import { ACKNOWLEDGED_INDEX } from './devices.ts';
 import { maintenanceScript, STATE, WIPE } from './scope.ts';
 import { CHUNK, lua, registryScript } from './script.ts';
 
@@ -94,17 +95,18 @@ return { 'erased' }`,
  */
 export const eraseClientScript = maintenanceScript('erase_client', {
   effect: 'frees',
-  keys: ['tidemarks', 'notes', 'note_names', 'note_ends'],
+  keys: ['tidemarks', 'acknowledged', 'notes', 'note_names', 'note_ends'],
   extraKey: 'client_fence',
   parameters: {
     ...{ version: 'text', readAtUs: 'number' },
     ...{ tidemarkMin: 'text', tidemarkMax: 'text', noteMin: 'text', noteMax: 'text' },
   },
-  uses: [EXPIRY],
+  uses: [EXPIRY, ACKNOWLEDGED_INDEX],
   body: lua`
 if is_expired(read_at_us) then return { 'stale', whole(now_us()) } end
 local fence = redis.call('GET', CLIENT_FENCE)
 if fence and tonumber(fence) >= tonumber(version) then return { 'erased' } end
+remove_acknowledged(tidemark_min, tidemark_max)
 redis.call('ZREMRANGEBYLEX', TIDEMARKS, tidemark_min, tidemark_max)
 local fields = redis.call('ZRANGEBYLEX', NOTE_NAMES, note_min, note_max, 'LIMIT', 0, ${CHUNK})
 if #fields > 0 then

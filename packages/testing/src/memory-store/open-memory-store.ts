@@ -1,4 +1,8 @@
 import {
+  type AcknowledgedCount,
+  type AcknowledgedList,
+  type AcknowledgedRange,
+  acknowledgedSeq,
   type Commit,
   type CommitResult,
   type DeviceTidemark,
@@ -188,6 +192,23 @@ class MemoryStore implements MovableStore {
       .map((mark) => ({ ...mark }));
   }
 
+  async countAcknowledged(key: PartitionKey, range: AcknowledgedRange): Promise<AcknowledgedCount> {
+    const marks = [...partitionOf(this.#data(), key).tidemarks.values()].filter(({ epoch }) => epoch === range.epoch);
+    return { devices: marks.length, below: marks.filter((mark) => acknowledgedSeq(mark) < range.below).length };
+  }
+
+  async listAcknowledged(
+    key: PartitionKey,
+    { epoch, below, after, limit }: AcknowledgedList,
+  ): Promise<readonly DeviceTidemark[]> {
+    return [...partitionOf(this.#data(), key).tidemarks.values()]
+      .filter((mark) => mark.epoch === epoch && acknowledgedSeq(mark) < below)
+      .filter((mark) => after === undefined || compareAcknowledged(mark, after) > 0)
+      .sort(compareAcknowledged)
+      .slice(0, limit)
+      .map((mark) => ({ ...mark }));
+  }
+
   async noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult> {
     const guard = missingGuard(this.#data(), guards);
     if (guard !== null) return { status: 'gone', guard };
@@ -273,4 +294,10 @@ class MemoryStore implements MovableStore {
   async close(): Promise<void> {
     this.#current = null;
   }
+}
+
+type AcknowledgedBy = Pick<DeviceTidemark, 'client' | 'base'>;
+
+function compareAcknowledged(left: AcknowledgedBy, right: AcknowledgedBy): number {
+  return acknowledgedSeq(left) - acknowledgedSeq(right) || compareUtf8(left.client, right.client);
 }

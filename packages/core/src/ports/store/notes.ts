@@ -13,6 +13,19 @@ export interface NoteStore {
   /** A tidemark of a partition that was never written to is not stored, because there is nothing to trim. */
   noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult>;
 
+  // What devices have acknowledged: an index over the tidemarks of a partition
+
+  /**
+   * Counts the tidemarks of this epoch, and those of them that acknowledge less than `below` (see `acknowledgedSeq`). It
+   * reads those below only, not all.
+   */
+  countAcknowledged(key: PartitionKey, range: AcknowledgedRange): Promise<AcknowledgedCount>;
+  /**
+   * The tidemarks of this epoch that acknowledge less than `below`, ordered by what they acknowledge, then by client.
+   * `after` is the last one of the previous listing.
+   */
+  listAcknowledged(key: PartitionKey, list: AcknowledgedList): Promise<readonly DeviceTidemark[]>;
+
   // Notes: what is remembered of a device's uploads to a partition
 
   /** Returns the notes named by `refs` that exist. */
@@ -31,6 +44,22 @@ export interface DeviceTidemark {
   /** The head when it began to start over; null when it has a base. */
   readonly start: number | null;
   readonly seenAtMs: number;
+}
+
+export interface AcknowledgedRange {
+  readonly epoch: string;
+  readonly below: number;
+}
+
+export interface AcknowledgedList extends AcknowledgedRange {
+  readonly after?: Pick<DeviceTidemark, 'client' | 'base'>;
+  readonly limit: number;
+}
+
+export interface AcknowledgedCount {
+  /** All tidemarks of the epoch. */
+  readonly devices: number;
+  readonly below: number;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { acknowledgedCases } from './acknowledged-cases.ts';
 import { answerCases } from './answer-cases.ts';
 import { commitCases } from './commit-cases.ts';
 import { concurrencyCases } from './concurrency-cases.ts';
@@ -35,6 +36,7 @@ export const storeCases: readonly StoreCase[] = [
   ...entryCases,
   ...erasureCases,
   ...tidemarkCases,
+  ...acknowledgedCases,
   ...noteCases,
   ...statsCases,
   ...nameCases,

@@ -43,6 +43,51 @@ export const brokenNotes: readonly BrokenStore[] = [
     },
   },
   {
+    flaw: 'counts a tidemark by its seq instead of its base',
+    caughtBy: 'STORE-76',
+    breaks: (store) => ({
+      countAcknowledged: async (key, { epoch, below }) => {
+        const marks = (await store.listTidemarks(key, { limit: 1_000 })).filter((mark) => mark.epoch === epoch);
+        return { devices: marks.length, below: marks.filter(({ seq }) => seq < below).length };
+      },
+    }),
+  },
+  {
+    flaw: 'counts tidemarks of every epoch',
+    caughtBy: 'STORE-76',
+    breaks: (store) => ({
+      countAcknowledged: async (key, { below }) => {
+        const marks = await store.listTidemarks(key, { limit: 1_000 });
+        return { devices: marks.length, below: marks.filter(({ base }) => (base ?? 0) < below).length };
+      },
+    }),
+  },
+  {
+    flaw: 'lists acknowledgements by client',
+    caughtBy: 'STORE-77',
+    breaks: (store) => ({
+      listAcknowledged: async (key, list) =>
+        [...(await store.listAcknowledged(key, list))].sort((left, right) => (left.client < right.client ? -1 : 1)),
+    }),
+  },
+  {
+    flaw: 'keeps the tidemarks of erased devices in the index',
+    caughtBy: 'STORE-78',
+    breaks: (store) => {
+      let erased = 0;
+      return {
+        writeEntries: (batch) => {
+          erased += batch.erase?.clients?.length ?? 0;
+          return store.writeEntries(batch);
+        },
+        countAcknowledged: async (key, range) => {
+          const { devices, below } = await store.countAcknowledged(key, range);
+          return { devices: devices + erased, below };
+        },
+      };
+    },
+  },
+  {
     flaw: 'writes notes in a step of their own',
     caughtBy: 'STORE-68',
     breaks: (store) => ({
