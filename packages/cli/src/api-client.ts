@@ -1,5 +1,5 @@
-import { type Outgoing, type TextAnswer, TidemarkError, Transport } from '@tidemark/backend/transport';
-import { LIST_MAX, parseJson } from '@tidemark/protocol';
+import { path as encodedPath, type Outgoing, type TextAnswer, TidemarkError, Transport } from '@tidemark/backend/transport';
+import { errorMessage, LIST_MAX, parseJson } from '@tidemark/protocol';
 import { CliFailure, EXIT, type ExitCode, type FailureParticulars, usageFailure } from './cli-failure.ts';
 
 export interface ApiOptions {
@@ -110,16 +110,11 @@ function hintOf({ status, hint, retryAfterMs }: TidemarkError, url: string): str
 
 /** Builds a path from a template; each value is encoded, so that it stays inside its segment. */
 export function path(parts: TemplateStringsArray, ...values: readonly string[]): string {
-  return parts.map((part, index) => part + (index < values.length ? segment(values[index] ?? '') : '')).join('');
-}
-
-function segment(value: string): string {
-  // Every URL parser resolves these, percent-encoded or not.
-  if (value === '' || value === '.' || value === '..') {
-    throw usageFailure(`${JSON.stringify(value)} cannot be part of a URL`);
+  try {
+    return encodedPath(parts, ...values);
+  } catch (error) {
+    throw usageFailure(errorMessage(error));
   }
-  if (!value.isWellFormed()) throw usageFailure(`${JSON.stringify(value)} is not well-formed Unicode`);
-  return encodeURIComponent(value);
 }
 
 /** Reads all pages of a listing. `keyOf` returns the key after which the next page begins. */

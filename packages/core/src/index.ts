@@ -26,6 +26,7 @@ export { PING_KIND, type PingReport, Pings, pingQueue } from './pings/pings.ts';
 export { PushNotices } from './pings/push-notices.ts';
 export { RecentPings } from './pings/recent-pings.ts';
 export * from './ports.ts';
+export { BoundedMap } from './primitives/bounded-map.ts';
 export { sha256 } from './primitives/sha256.ts';
 export { REFRESH_KIND, Refresher } from './refresh/refresher.ts';
 export type { CountedSource, SourceView } from './sources/sources.ts';

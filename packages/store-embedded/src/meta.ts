@@ -3,7 +3,7 @@ import type { Tables } from './tables.ts';
 
 // The table `meta`: the epoch of the store, and counters that go on across a reset.
 
-export type Counter = 'partition' | 'document' | 'entry_version' | 'job' | 'lease';
+type Counter = 'partition' | 'document' | 'entry_version' | 'job' | 'lease';
 
 export function storeEpoch(tables: Tables): string {
   const epoch = tables.meta.get('epoch');

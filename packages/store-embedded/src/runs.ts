@@ -37,7 +37,7 @@ export interface RunRecord {
   readonly units: number;
 }
 
-export interface RunHead {
+interface RunHead {
   readonly count: number;
   /** UTF-16 units of all records, without the commas. */
   readonly units: number;

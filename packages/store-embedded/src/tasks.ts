@@ -34,7 +34,7 @@ export type Task =
 /** A task as the writer applies it. */
 export type WriterTask = Exclude<Task, { readonly kind: 'commit' }> | CommitTask;
 
-export interface CommitTask {
+interface CommitTask {
   readonly kind: 'commit';
   readonly commit: WriterCommit;
 }

@@ -31,7 +31,7 @@ export interface WriterAnswer {
  * Changes in columns. Copying a few long lists between threads costs a fraction of copying a thousand small objects,
  * each with the names of its fields. The records are encoded before they are sent: all writes wait for the writer thread.
  */
-export interface PackedChanges {
+interface PackedChanges {
   readonly ids: readonly string[];
   /** All records as UTF-8, one behind the other, in memory that is transferred. */
   readonly records: Uint8Array<ArrayBuffer>;
@@ -92,7 +92,7 @@ export function unpackChanges({ ids, records, lengths, units, checksums, expects
 }
 
 /** The objects that a commit leaves unchanged, in columns. */
-export interface PackedKept {
+interface PackedKept {
   readonly ids: readonly string[];
   readonly expects: Float64Array;
 }

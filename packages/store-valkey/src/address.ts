@@ -5,10 +5,10 @@ export type Address =
   | {
       readonly kind: 'sentinel';
       readonly nodes: readonly Node[];
-      /** What the sentinels call the primary. */
+      /** The name of the primary in the configuration of the sentinels. */
       readonly name: string;
       readonly access: Access;
-      /** Sentinels have logins of their own, separate from those of the servers they watch. */
+      /** The login of the sentinels, which is separate from that of the servers they watch. */
       readonly sentinelAccess: Login;
     };
 
@@ -31,46 +31,53 @@ const PORT_DEFAULT = 6379;
 const SENTINEL_PORT_DEFAULT = 26379;
 const PORT_MAX = 65_535;
 const DATABASE_MAX = 1_000;
+const ENCRYPTED: ReadonlySet<string> = new Set(['valkeys', 'rediss']);
 const FORM = /^(valkeys?|rediss?)(\+cluster|\+sentinel)?:\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?$/;
 const NODE = /^(\[[0-9a-fA-F:.]+\]|[^:\s]+)(?::(\d{1,5}))?$/;
 
-/** Completes "the setting …". */
+/** The end of an error message that begins with the name of a setting. */
 export const ADDRESS_RULE =
   'must be like valkey://host:6379, valkeys:// for TLS, valkey+cluster://host,host or valkey+sentinel://host,host/name';
 
-/** Returns null for anything else. A scheme may say `redis` instead of `valkey`. */
+/** Returns null for a text that is not an address. A scheme may say `redis` instead of `valkey`. */
 export function readAddress(text: string): Address | null {
   const [, scheme = '', kind = '', login, hosts = '', path = ''] = FORM.exec(text) ?? [];
-  const nodes = hosts.split(',').map((host) => readNode(host, kind === '+sentinel'));
-  if (hosts === '' || nodes.includes(null)) return null;
-  const known = nodes as Node[];
+  const nodes = readNodes(hosts, kind === '+sentinel' ? SENTINEL_PORT_DEFAULT : PORT_DEFAULT);
   const credentials = readLogin(login);
-  if (credentials === null) return null;
-  const access = { ...credentials, isEncrypted: scheme.endsWith('s') && scheme !== 'redis' && scheme !== 'valkey' };
+  if (nodes === null || credentials === null) return null;
+  const access = { ...credentials, isEncrypted: ENCRYPTED.has(scheme), database: 0 };
   if (kind === '+sentinel') {
-    if (path === '') return null;
     const sentinelAccess = { username: null, password: null };
-    return { kind: 'sentinel', nodes: known, name: path, access: { ...access, database: 0 }, sentinelAccess };
+    return path === '' ? null : { kind: 'sentinel', nodes, name: path, access, sentinelAccess };
   }
-  if (kind === '+cluster')
-    return path === '' ? { kind: 'cluster', nodes: known, access: { ...access, database: 0 } } : null;
-  const database = path === '' ? 0 : /^\d{1,4}$/.test(path) ? Number(path) : DATABASE_MAX;
-  const [node] = known;
-  if (node === undefined || known.length > 1 || database >= DATABASE_MAX) return null;
+  if (kind === '+cluster') return path === '' ? { kind: 'cluster', nodes, access } : null;
+  const database = readDatabase(path);
+  const [node, ...others] = nodes;
+  if (node === undefined || others.length > 0 || database === null) return null;
   return { kind: 'single', node, access: { ...access, database } };
 }
 
-/** The address without login and password. */
+/** Returns the address without login and password. */
 export function shownAddress(text: string): string {
   return text.replace(/\/\/[^@/]*@/, '//***@');
 }
 
-function readNode(text: string, isSentinel: boolean): Node | null {
-  const [, host, port] = NODE.exec(text) ?? [];
+function readNodes(hosts: string, portDefault: number): readonly Node[] | null {
+  const nodes = hosts.split(',').map((host) => readNode(host, portDefault));
+  return nodes.every((node) => node !== null) ? nodes : null;
+}
+
+function readNode(text: string, portDefault: number): Node | null {
+  const [, host, portText] = NODE.exec(text) ?? [];
   if (host === undefined) return null;
-  const number = port === undefined ? (isSentinel ? SENTINEL_PORT_DEFAULT : PORT_DEFAULT) : Number(port);
-  if (number < 1 || number > PORT_MAX) return null;
-  return { host: host.replace(/^\[|\]$/g, ''), port: number };
+  const port = portText === undefined ? portDefault : Number(portText);
+  return port < 1 || port > PORT_MAX ? null : { host: host.replace(/^\[|\]$/g, ''), port };
+}
+
+function readDatabase(path: string): number | null {
+  if (path === '') return 0;
+  const database = /^\d{1,4}$/.test(path) ? Number(path) : DATABASE_MAX;
+  return database < DATABASE_MAX ? database : null;
 }
 
 function readLogin(login: string | undefined): Login | null {

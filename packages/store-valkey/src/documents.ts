@@ -1,6 +1,6 @@
 import type { DocumentStore, DocumentType } from '@tidemark/core/ports';
 import { requireName } from './keys.ts';
-import { headedPart, PART_HEADER_BYTES } from './records.ts';
+import { headedPart, textOfPart } from './records.ts';
 import type { EngineContext } from './scope-access.ts';
 import { documentNamesScript, readDocumentScript, writeDocumentScript } from './scripts/documents.ts';
 import { bytesOf, pairsOf, type Reply, textOf } from './wire.ts';
@@ -46,9 +46,7 @@ export function documents({ scopes }: EngineContext): DocumentStore {
 
 /** A hash has no order, so a whole document is sorted by the keys of its parts here. */
 function partsFrom(reply: readonly Reply[], isWhole: boolean): ReadonlyMap<string, string> {
-  const parts = pairsOf(reply).map(
-    ([key, text]) => [bytesOf(key), bytesOf(text).toString('utf8', PART_HEADER_BYTES)] as const,
-  );
+  const parts = pairsOf(reply).map(([key, part]) => [bytesOf(key), textOfPart(bytesOf(part))] as const);
   if (isWhole) parts.sort(([left], [right]) => Buffer.compare(left, right));
   return new Map(parts.map(([key, text]) => [key.toString('utf8'), text]));
 }

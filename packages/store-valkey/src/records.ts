@@ -6,7 +6,6 @@
 export const CHECKSUM_DIGITS = 9;
 export const UNITS_DIGITS = 5;
 export const RECORD_HEADER_BYTES = CHECKSUM_DIGITS + UNITS_DIGITS;
-export const PART_HEADER_BYTES = UNITS_DIGITS;
 
 const BASE = 64;
 const ZERO = 0x30;
@@ -17,6 +16,11 @@ export function headedRecord(record: string, checksum: number): string {
 
 export function headedPart(text: string): string {
   return digits(text.length, UNITS_DIGITS) + text;
+}
+
+/** Returns the text of a part, without its header. */
+export function textOfPart(bytes: Buffer): string {
+  return bytes.toString('utf8', UNITS_DIGITS);
 }
 
 export function checksumAt(bytes: Buffer, at: number): number {

@@ -40,7 +40,7 @@ export function tidemarkMember({ client, epoch, seq, base, start, seenAtMs }: De
   return keyOf(client) + [short(seq), short(base), short(start), short(seenAtMs), epoch].join('.');
 }
 
-export function tidemarkFrom(member: string): DeviceTidemark {
+function tidemarkFrom(member: string): DeviceTidemark {
   const client = member.slice(0, member.indexOf('\0'));
   const text = member.slice(client.length + 1);
   const [seq = '', base = '', start = '', seen = '', ...epoch] = text.split('.');
@@ -55,7 +55,7 @@ export function tidemarkFrom(member: string): DeviceTidemark {
 }
 
 /** The start of the range after the member of a client. */
-export function afterClient(client: string): string {
+function afterClient(client: string): string {
   return inclusive(keyOf(client) + AFTER_DIGITS);
 }
 

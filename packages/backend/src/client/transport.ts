@@ -4,6 +4,7 @@ import { Deadline } from './deadline.ts';
 import { DEFAULT_RETRY_POLICY, pauseBeforeNextMs, type Repetition, type RetryPolicy } from './retry-policy.ts';
 import { problemError, TidemarkError } from './tidemark-error.ts';
 
+export { path } from './path.ts';
 export { TidemarkError };
 
 export interface ClientOptions {

@@ -1,4 +1,4 @@
-/** A map of at most `entriesMax` entries. Beyond that it forgets the entry that was set longest ago. */
+/** A map of at most `entriesMax` entries. Beyond that it evicts the entry that was set longest ago. */
 export class BoundedMap<K, V> {
   readonly #entriesMax: number;
   /** In the order in which the entries were set. */
@@ -18,5 +18,9 @@ export class BoundedMap<K, V> {
     if (this.#entries.size <= this.#entriesMax) return;
     const [oldest] = this.#entries.keys();
     if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+
+  delete(key: K): void {
+    this.#entries.delete(key);
   }
 }

@@ -11,6 +11,10 @@ import {
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { DeviceTidemark, PartitionKey } from '../ports/store.ts';
+import { BoundedMap } from '../primitives/bounded-map.ts';
+
+/** Tidemarks in memory. Beyond this number, the one recorded longest ago is evicted. */
+const TIDEMARKS_MAX = 50_000;
 
 export interface LastSeenRecorderParts extends RecordTidemarkParts {
   readonly clock: Clock;
@@ -24,7 +28,11 @@ type Presented = PresentedPosition & { readonly partition: PartitionKey };
 /** Records when devices were seen and what they have acknowledged. Trimming uses it as a hint, so no caller has to wait. */
 export class LastSeenRecorder {
   readonly #parts: LastSeenRecorderParts;
-  readonly #tidemarks = new RecordedTidemarks();
+  /**
+   * The tidemarks that this process has recorded. Devices present the same token at every pull without news: reading from
+   * the store each time that nothing must be recorded would cost as much as the rest of the pull.
+   */
+  readonly #tidemarks = new BoundedMap<string, DeviceTidemark>(TIDEMARKS_MAX);
 
   constructor(parts: LastSeenRecorderParts) {
     this.#parts = parts;
@@ -36,7 +44,7 @@ export class LastSeenRecorder {
     const writes: Promise<void>[] = [];
     for (const position of presented) {
       const mark = tidemarkOf(device.client, position, nowMs);
-      const known = this.#tidemarks.get(position.partition, device.client);
+      const known = this.#tidemarks.get(keyOf(position.partition, device.client));
       if (known === undefined || isWorthRecording(known, mark)) writes.push(this.#record(position.partition, mark));
     }
     if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, nowMs) >= LAST_SYNC_EVERY_MS) {
@@ -47,7 +55,7 @@ export class LastSeenRecorder {
 
   async #record(partition: PartitionKey, mark: DeviceTidemark): Promise<void> {
     try {
-      this.#tidemarks.set(partition, await recordTidemark(this.#parts, partition, mark));
+      this.#tidemarks.set(keyOf(partition, mark.client), await recordTidemark(this.#parts, partition, mark));
     } catch (error) {
       this.#onFailed(error);
     }
@@ -56,31 +64,6 @@ export class LastSeenRecorder {
   readonly #onFailed = (error: unknown): void => {
     this.#parts.log.warn('tidemark_not_noted', { reason: errorMessage(error) });
   };
-}
-
-/** Tidemarks in memory; beyond this number the one written longest ago is dropped. */
-const TIDEMARKS_MAX = 50_000;
-
-/**
- * The tidemarks that this process has recorded. Devices present the same token at every pull without news: reading from
- * the store each time that nothing must be recorded would cost as much as the rest of the pull.
- */
-class RecordedTidemarks {
-  readonly #marks = new Map<string, DeviceTidemark>();
-
-  get(partition: PartitionKey, client: string): DeviceTidemark | undefined {
-    return this.#marks.get(keyOf(partition, client));
-  }
-
-  set(partition: PartitionKey, mark: DeviceTidemark): void {
-    const key = keyOf(partition, mark.client);
-    this.#marks.delete(key);
-    this.#marks.set(key, mark);
-    for (const oldest of this.#marks.keys()) {
-      if (this.#marks.size <= TIDEMARKS_MAX) return;
-      this.#marks.delete(oldest);
-    }
-  }
 }
 
 /** Names contain no line breaks, so the key is unique. */

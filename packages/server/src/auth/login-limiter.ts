@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
-import type { Clock } from '@tidemark/core';
+import { BoundedMap, type Clock } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import {
   FAILED_LOGINS_PER_ACCOUNT_MAX,
@@ -33,7 +33,7 @@ interface Tally {
  */
 export class LoginLimiter {
   readonly #clock: Clock;
-  readonly #tallies = new Map<string, Tally>();
+  readonly #tallies = new BoundedMap<string, Tally>(LOGIN_KEYS_MAX);
   readonly #waiting: (() => void)[] = [];
 
   readonly #onFailure: (keys: readonly string[]) => void;
@@ -119,13 +119,8 @@ export class LoginLimiter {
   #tallyOf(key: string): Tally {
     const tally = this.#tallies.get(key) ?? { failedAtMs: [], pending: 0 };
     tally.failedAtMs = this.#recentFailures(key);
-    // Inserting the key again makes it the newest, so the map is in the order of last use.
-    this.#tallies.delete(key);
+    // Setting it again makes it the most recently used one.
     this.#tallies.set(key, tally);
-    for (const oldest of this.#tallies.keys()) {
-      if (this.#tallies.size <= LOGIN_KEYS_MAX) break;
-      this.#tallies.delete(oldest);
-    }
     return tally;
   }
 }

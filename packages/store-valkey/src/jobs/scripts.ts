@@ -400,7 +400,7 @@ return {}`,
 });
 
 /** The columns of a job in a migration. `order` and `lastReason` are optional texts. */
-export const MOVED_JOB = [
+const MOVED_JOB = [
   ...['kind', 'payload', 'order', 'attempt', 'attemptsMax', 'enqueuedAtMs', 'dueAtMs', 'lastReason'],
   ...['status', 'atMs'],
 ] as const;

@@ -1,5 +1,5 @@
 import { createECDH, type ECDH } from 'node:crypto';
-import { type Clock, refs, type Store } from '@tidemark/core';
+import { BoundedMap, type Clock, refs, type Store } from '@tidemark/core';
 import { parseJson } from '@tidemark/protocol';
 import { type CryptoKey, importJWK, SignJWT } from 'jose';
 
@@ -49,8 +49,8 @@ export function vapidKeysOf(pair: ECDH): VapidKeys {
 export class Vapid {
   readonly #parts: VapidParts;
   readonly #key: Promise<CryptoKey>;
-  /** Cached tokens, least recently used first. */
-  readonly #signed = new Map<string, Signed>();
+  /** Tokens by origin. */
+  readonly #signed = new BoundedMap<string, Signed>(ORIGINS_MAX);
 
   constructor(parts: VapidParts) {
     this.#parts = parts;
@@ -64,12 +64,8 @@ export class Vapid {
     const known = this.#signed.get(origin);
     const isGood = known !== undefined && Math.abs(nowMs - known.atMs) < RENEW_AFTER_MS;
     const signed = isGood ? known : { atMs: nowMs, header: this.#sign(origin, Math.floor(nowMs / 1_000)) };
-    this.#signed.delete(origin);
+    // Setting it again makes it the most recently used one.
     this.#signed.set(origin, signed);
-    for (const oldest of this.#signed.keys()) {
-      if (this.#signed.size <= ORIGINS_MAX) break;
-      this.#signed.delete(oldest);
-    }
     return signed.header;
   }
 

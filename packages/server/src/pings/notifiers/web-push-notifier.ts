@@ -1,5 +1,5 @@
 import { Agent } from 'node:https';
-import { type Clock, type PingMessage, type PingOutcome, readSubscription, type Subscription } from '@tidemark/core';
+import { BoundedMap, type Clock, type PingMessage, type PingOutcome, readSubscription, type Subscription } from '@tidemark/core';
 import { retryAfterMs } from '@tidemark/protocol';
 import type { Timers } from '../../jobs/timers.ts';
 import {
@@ -141,8 +141,7 @@ function outcomeOf(reply: HttpsReply, nowMs: number): PingOutcome {
 
 class Breakers {
   readonly #parts: CircuitBreakerParts;
-  /** Circuit breakers, least recently used first. */
-  readonly #breakers = new Map<string, CircuitBreaker>();
+  readonly #breakers = new BoundedMap<string, CircuitBreaker>(SERVICES_MAX);
 
   constructor({ clock, steadyClock = clock, dice }: Pick<WebPushNotifierParts, 'clock' | 'steadyClock' | 'dice'>) {
     this.#parts = { clock: steadyClock, dice };
@@ -150,12 +149,8 @@ class Breakers {
 
   of(origin: string): CircuitBreaker {
     const breaker = this.#breakers.get(origin) ?? new CircuitBreaker(this.#parts);
-    this.#breakers.delete(origin);
+    // Setting it again makes it the most recently used one.
     this.#breakers.set(origin, breaker);
-    for (const oldest of this.#breakers.keys()) {
-      if (this.#breakers.size <= SERVICES_MAX) break;
-      this.#breakers.delete(oldest);
-    }
     return breaker;
   }
 }
