@@ -1,4 +1,10 @@
-import { path as encodedPath, type Outgoing, type TextAnswer, TidemarkError, Transport } from '@tidemark/backend/transport';
+import {
+  path as encodedPath,
+  type Outgoing,
+  type TextAnswer,
+  TidemarkError,
+  Transport,
+} from '@tidemark/backend/transport';
 import { errorMessage, LIST_MAX, parseJson } from '@tidemark/protocol';
 import { CliFailure, EXIT, type ExitCode, type FailureParticulars, usageFailure } from './cli-failure.ts';
 

@@ -2,9 +2,8 @@ import type { Environment } from '@tidemark/server/config/read-environment';
 import type { Command } from 'commander';
 import { ApiClient } from './api-client.ts';
 import { CliFailure, EXIT, usageFailure } from './cli-failure.ts';
-import { Credentials } from './credentials.ts';
+import { Credentials, DEFAULT_URL, isExposed, serverUrl } from './credentials.ts';
 import { Printer } from './printer.ts';
-import { DEFAULT_URL, isExposed, serverUrl } from './server-url.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options that all commands share. */
@@ -69,7 +68,7 @@ export class Cli {
         hint: `log in with tidemark login --url ${url}, or set TIDEMARK_TOKEN`,
       });
     }
-    if (isExposed(url)) this.terminal.say(`warning: the token travels to ${url} unprotected; use https`);
+    if (isExposed(url)) this.terminal.say(`warning: the token is sent to ${url} unencrypted; use https`);
     return this.bearer(command, token);
   }
 

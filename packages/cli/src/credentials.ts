@@ -3,8 +3,9 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseJson } from '@tidemark/protocol';
+import { isLoopback } from '@tidemark/server/config/config-warnings';
 import { isOpenToOthers } from '@tidemark/server/config/read-secret-file';
-import { CliFailure } from './cli-failure.ts';
+import { CliFailure, usageFailure } from './cli-failure.ts';
 
 export interface Credential {
   readonly login: string;
@@ -77,4 +78,27 @@ const ID_UNITS = 16;
 /** Returns the id under which a server lists a token: the first characters of the token's SHA-256. */
 export function tokenIdOf(token: string): string {
   return createHash('sha256').update(token).digest('hex').slice(0, ID_UNITS);
+}
+
+export const DEFAULT_URL = 'http://127.0.0.1:9292';
+
+/** Normalises the URL of a server, so that the token stored for it is found again. A path prefix is allowed. */
+export function serverUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.search !== '' || url.hash !== '') {
+    throw usageFailure(
+      `${JSON.stringify(text)} is not the URL of a server`,
+      `it looks like ${DEFAULT_URL} or https://sync.example`,
+    );
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw usageFailure('a URL must not carry a login or password', 'use tidemark login');
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+/** True when the token would travel unencrypted over a network. */
+export function isExposed(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !isLoopback(hostname);
 }

@@ -99,7 +99,7 @@ describe('verify', () => {
 describe('config', () => {
   it('[CLI-12] config check reports success, or every problem with exit code 78', async () => {
     const sound = await runCli(['config', 'check'], { TIDEMARK_PORT: '0' });
-    expect(sound).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/The configuration is sound\.\n$/) });
+    expect(sound).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/The configuration is valid\.\n$/) });
     const wrong = await runCli(['config', 'check', '--body-bytes-max', '-1'], {
       TIDEMARK_PORT: 'many',
       TIDEMARK_HSOT: 'x',

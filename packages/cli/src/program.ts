@@ -7,18 +7,16 @@ import { addDocs } from './commands/docs.ts';
 import { addInit } from './commands/init.ts';
 import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
-import { addPing } from './commands/ping.ts';
-import { addPings } from './commands/pings.ts';
+import { addPing, addPings } from './commands/ping.ts';
 import { addPush } from './commands/push.ts';
-import { addReadState } from './commands/read-state.ts';
-import { addSources } from './commands/sources.ts';
+import { addReadState, addSources } from './commands/sources.ts';
 import { addStats } from './commands/stats.ts';
 import { addSystem } from './commands/system.ts';
 import { addTokens } from './commands/tokens.ts';
 import { addUsers } from './commands/users.ts';
 import { addBench, addVersion } from './commands/version.ts';
+import { DEFAULT_URL } from './credentials.ts';
 import { withExamples } from './examples.ts';
-import { DEFAULT_URL } from './server-url.ts';
 
 type Add = (program: Command, cli: Cli) => void;
 
@@ -30,7 +28,7 @@ interface Heavy {
 
 const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Heavy)[]])[] = [
   [
-    'The server:',
+    'Server:',
     [
       { name: 'serve', load: async () => (await import('./commands/serve.ts')).addServe },
       { name: 'dev', load: async () => (await import('./commands/serve.ts')).addDev },
@@ -38,11 +36,11 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       { name: 'config', load: async () => (await import('./commands/config.ts')).addConfig },
     ],
   ],
-  ['Speaking to a server:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
-  ['Looking after a server:', [addStats, addPings, addJobs, addTokens, addSystem]],
-  ['Being a device:', [addDevice]],
+  ['Users, sources and data:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
+  ['Administration:', [addStats, addPings, addJobs, addTokens, addSystem]],
+  ['Device:', [addDevice]],
   [
-    'On the data:',
+    'Data folder:',
     [
       { name: 'backup', load: async () => (await import('./commands/backup.ts')).addBackup },
       { name: 'restore', load: async () => (await import('./commands/restore.ts')).addRestore },
@@ -89,12 +87,12 @@ const OPTIONS_WITH_VALUES: ReadonlySet<string> = new Set(['--url', '--timeout'])
 
 function emptyProgram(cli: Cli): Command {
   const program = new Command('tidemark')
-    .description('Runs a Tidemark server, and speaks to one')
+    .description('Run a Tidemark server, and manage one')
     .version(readVersion(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
-    .option('--url <url>', `the server to speak to; TIDEMARK_URL, or ${DEFAULT_URL}`)
-    .option('--json', 'answers as JSON')
+    .option('--url <url>', `the URL of the server; by default TIDEMARK_URL, or ${DEFAULT_URL}`)
+    .option('--json', 'print JSON')
     .option('--timeout <seconds>', 'how long to wait for an answer (60)')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({

@@ -188,7 +188,7 @@ describe('backup and restore', () => {
     expect(await answer(['verify', '--data', 'data'])).toEqual({ data: at('data'), findings: [] });
     expect(await runBuilt(['verify', '--data', 'monday'])).toMatchObject({
       code: 0,
-      err: `${at('monday')} is sound.\n`,
+      err: `${at('monday')} is undamaged.\n`,
     });
     expect(markOf('monday').state).toBe('backup');
     expect(await runCli(['backup', 'monday', '--data', 'data'])).toMatchObject({

@@ -3,7 +3,7 @@ import type { Environment } from '@tidemark/server/config/read-environment';
 import { CommanderError } from 'commander';
 import { Cli } from './cli.ts';
 import { CliFailure, EXIT, type ExitCode } from './cli-failure.ts';
-import { permissionFailure } from './permission-failure.ts';
+import { permissionFailure } from './local/ownership.ts';
 import { printable } from './printer.ts';
 import { buildProgram } from './program.ts';
 import { type Streams, Terminal } from './terminal.ts';

@@ -5,9 +5,8 @@ import { temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Cli } from './cli.ts';
 import { CliFailure } from './cli-failure.ts';
-import { confirm } from './confirm.ts';
 import { Credentials } from './credentials.ts';
-import { readPassword } from './read-password.ts';
+import { confirm, readPassword } from './input.ts';
 import { Terminal } from './terminal.ts';
 
 /** A terminal with somebody at it, who types when something is asked. */
@@ -58,34 +57,34 @@ describe('a secret that is asked for', () => {
   });
 
   it('[CLI-8] a new password must be typed twice', async () => {
-    const wish = { question: 'Password: ', isFromInput: false, isNew: true };
-    expect(await readPassword(fakeTerminal(['sesame\r', 'sesame\r']).cli, wish)).toBe('sesame');
-    const differs = await failureOf(readPassword(fakeTerminal(['sesame\r', 'sesamy\r']).cli, wish));
+    const request = { question: 'Password: ', isFromInput: false, isNew: true };
+    expect(await readPassword(fakeTerminal(['sesame\r', 'sesame\r']).cli, request)).toBe('sesame');
+    const differs = await failureOf(readPassword(fakeTerminal(['sesame\r', 'sesamy\r']).cli, request));
     expect(differs).toEqual({ message: 'the two passwords differ; nothing was done', exitCode: 2 });
-    expect(await failureOf(readPassword(fakeTerminal(['\r']).cli, wish))).toMatchObject({ exitCode: 2 });
+    expect(await failureOf(readPassword(fakeTerminal(['\r']).cli, request))).toMatchObject({ exitCode: 2 });
   });
 
   it('[CLI-8] without a terminal the password comes from the environment, a new one from its own variable', async () => {
-    const wish = { question: 'Password: ', isFromInput: false };
+    const request = { question: 'Password: ', isFromInput: false };
     const { cli } = fakeTerminal([], { TIDEMARK_PASSWORD: 'known', TIDEMARK_NEW_PASSWORD: 'new' });
-    expect(await readPassword(cli, { ...wish, isNew: false })).toBe('known');
-    expect(await readPassword(cli, { ...wish, isNew: true })).toBe('new');
+    expect(await readPassword(cli, { ...request, isNew: false })).toBe('known');
+    expect(await readPassword(cli, { ...request, isNew: true })).toBe('new');
   });
 });
 
 describe('a typed confirmation', () => {
-  const danger = { warning: 'Everything goes.', word: '127.0.0.1:9292', isConfirmed: false };
+  const action = { warning: 'Everything goes.', name: '127.0.0.1:9292', isConfirmed: false };
 
   it('[CLI-6] a confirmation requires the exact name', async () => {
     const right = fakeTerminal(['127.0.0.1:9292\n']);
-    await confirm(right.cli, danger);
+    await confirm(right.cli, action);
     expect(right.said()).toMatch(/^Everything goes\.\n.*Type 127\.0\.0\.1:9292 to go on: /);
     for (const answer of ['yes\n', '\n', '127.0.0.1\n']) {
-      const wrong = await failureOf(confirm(fakeTerminal([answer]).cli, danger));
-      expect(wrong).toEqual({ message: 'that was something else; nothing was done', exitCode: 2 });
+      const wrong = await failureOf(confirm(fakeTerminal([answer]).cli, action));
+      expect(wrong).toEqual({ message: 'the answer does not match; nothing was done', exitCode: 2 });
     }
     const silent = fakeTerminal([]);
-    await confirm(silent.cli, { ...danger, isConfirmed: true });
+    await confirm(silent.cli, { ...action, isConfirmed: true });
     expect(silent.said()).toBe('');
   });
 });

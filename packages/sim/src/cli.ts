@@ -1,12 +1,12 @@
-import { crashJobsCommand } from './crash/jobs/command.ts';
-import { crashStoreCommand } from './crash/store/command.ts';
-import { crashUploadsCommand } from './crash/uploads/command.ts';
-import { httpCommand } from './devices/command.ts';
-import { historiesCommand } from './histories/command.ts';
+import { crashJobsCommand } from './crash/jobs/run-jobs-crashes.ts';
+import { crashStoreCommand } from './crash/store/run-crashes.ts';
+import { crashUploadsCommand } from './crash/uploads/run-uploads-crashes.ts';
+import { httpCommand } from './devices/run-history.ts';
+import { historiesCommand } from './histories/simulate.ts';
 import { type Command, helpOf, OptionValues, UsageError } from './runner/command.ts';
-import { serversCommand } from './servers/command.ts';
-import { tornSocketsCommand } from './torn-sockets/command.ts';
-import { uploadsCommand } from './uploads/command.ts';
+import { serversCommand } from './servers/run-servers.ts';
+import { tornSocketsCommand } from './torn-sockets/run-torn-sockets.ts';
+import { uploadsCommand } from './uploads/simulate.ts';
 
 const EXIT_USAGE = 64;
 const HELP = ['--help', '-h'];

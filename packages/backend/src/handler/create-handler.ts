@@ -9,8 +9,7 @@ import {
 } from './memory.ts';
 import { objectsAnswer } from './objects-answer.ts';
 import { problemAnswer, problemBody } from './problem-answer.ts';
-import { readBody } from './read-body.ts';
-import { CallFlaw, type CallName, isCallName, type ReadCall, readCall } from './read-call.ts';
+import { CallFlaw, type CallName, isCallName, type ReadCall, readBody, readCall } from './read-call.ts';
 import { SignatureAlarm, SignatureError, signatureDetail } from './signature-alarm.ts';
 import type { Authenticate, CallContext, SourceHandlers, UploadCall } from './source-handlers.ts';
 import { Conflict, Rejected } from './verdicts.ts';

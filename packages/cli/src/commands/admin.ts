@@ -6,10 +6,10 @@ import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { commandGroup, examples } from '../examples.ts';
+import { readPassword } from '../input.ts';
 import { requireDataFolder } from '../local/data-folder.ts';
 import { withStore } from '../local/with-store.ts';
-import { printKeptTokens } from '../print-kept-tokens.ts';
-import { readPassword } from '../read-password.ts';
+import { printKeptTokens } from './tokens.ts';
 
 interface ResetOptions {
   readonly passwordStdin?: boolean;
@@ -20,11 +20,11 @@ export function addAdmin(program: Command, cli: Cli): void {
   const admin = commandGroup(
     program,
     'admin',
-    'Administrators, on the data itself: for those whose password is lost',
+    'Manage administrators directly in the data folder, for example after a lost password',
     'tidemark admin reset-password --data /var/lib/tidemark',
   );
   withDataFlags(admin.command('reset-password'))
-    .description('Set the password of an administrator without a server and without the old one')
+    .description('Set the password of an administrator, without a server and without the old password')
     .addHelpText(
       'before',
       examples(
@@ -32,9 +32,9 @@ export function addAdmin(program: Command, cli: Cli): void {
         'tidemark admin reset-password root --password-stdin < password.txt',
       ),
     )
-    .argument('[login]', 'which administrator, where there are several')
-    .option('--password-stdin', 'take the password from the standard input')
-    .option('--revoke-tokens', 'end the named tokens of the administrator, too')
+    .argument('[login]', 'the administrator, if there are several')
+    .option('--password-stdin', 'read the password from the standard input')
+    .option('--revoke-tokens', 'also revoke the named tokens of the administrator')
     .action(async (login: string | undefined, options: ResetOptions, self: Command) => {
       const { config } = configOf(self, cli);
       if (config.store === 'embedded') requireLiveFolder(config.dataFolder);

@@ -1,12 +1,11 @@
-import { mkdirSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
-import { entriesOf, requireDataFolder, requireEmbedded } from '../local/data-folder.ts';
-import { pruneBackups } from '../local/prune-backups.ts';
+import { entriesOf, MARK_FILE, markOf, requireDataFolder, requireEmbedded } from '../local/data-folder.ts';
 import { withStore } from '../local/with-store.ts';
 
 interface BackupOptions {
@@ -15,9 +14,13 @@ interface BackupOptions {
 
 export function addBackup(program: Command, cli: Cli): void {
   const command = withDataFlags(program.command('backup'))
-    .description('Copy a data folder, also while a server works on it')
-    .argument('<folder>', 'where to; it must not exist or be empty')
-    .option('--keep <n>', 'then delete the oldest backups beside it, until this many are left', positiveNumber)
+    .description('Back up a data folder, also while a server uses it')
+    .argument('<folder>', 'the target folder; it must be empty or not exist')
+    .option(
+      '--keep <n>',
+      'then delete the oldest backups in the same parent folder, until this many are left',
+      positiveNumber,
+    )
     .action(async (target: string, { keep }: BackupOptions, self: Command) => {
       await backup(cli, self, resolve(cli.folder, target), keep ?? null);
     });
@@ -49,4 +52,21 @@ async function backup(cli: Cli, command: Command, target: string, keep: number |
 function positiveNumber(text: string): number {
   if (/^[1-9][0-9]{0,5}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number from 1.');
+}
+
+/**
+ * Deletes the oldest backups in the folder that holds `newest`, until `keep` are left, and returns the folders it deleted.
+ * Only folders that say they are backups are counted and deleted; one that a server has opened since is data, and stays.
+ */
+export function pruneBackups(newest: string, keep: number): readonly string[] {
+  const parent = dirname(newest);
+  const others = readdirSync(parent, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== basename(newest))
+    .map(({ name }) => join(parent, name))
+    .filter((folder) => markOf(folder)?.state === 'backup');
+  const byAge = others.map((folder) => ({ folder, madeMs: statSync(join(folder, MARK_FILE)).mtimeMs }));
+  byAge.sort((left, right) => right.madeMs - left.madeMs || (left.folder < right.folder ? 1 : -1));
+  const tooMany = byAge.slice(keep - 1).map(({ folder }) => folder);
+  for (const folder of tooMany) rmSync(folder, { recursive: true });
+  return tooMany;
 }

@@ -12,7 +12,7 @@ export function addConfig(program: Command, cli: Cli): void {
   const config = commandGroup(
     program,
     'config',
-    'The configuration a server would start with here',
+    'Show and check the configuration',
     'tidemark config check',
     'tidemark config print',
     'TIDEMARK_PORT=8080 tidemark config print --json',
@@ -20,13 +20,13 @@ export function addConfig(program: Command, cli: Cli): void {
   withConfigFlags(
     config
       .command('check')
-      .description('Say what is wrong with the configuration')
+      .description('Check the configuration')
       .addHelpText('before', examples('tidemark config check', 'tidemark config check --config /etc/tidemark.json')),
   ).action(async (_options: object, self: Command) => check(cli, self));
   withConfigFlags(
     config
       .command('print')
-      .description('Every setting with its value and where that comes from')
+      .description('Show every setting with its value and its origin')
       .addHelpText('before', examples('tidemark config print', 'TIDEMARK_PORT=8080 tidemark config print --json')),
   ).action(async (_options: object, self: Command) => {
     const { values } = configOf(self, cli);
@@ -48,7 +48,7 @@ async function check(cli: Cli, command: Command): Promise<void> {
   if (print.isJson) print.json({ ok: problems.length === 0, problems, warnings });
   else for (const { detail } of warnings) cli.terminal.say(`warning: ${detail}`);
   if (found instanceof ConfigProblem) throw new CliFailure(found.message, { exitCode: EXIT.config });
-  if (!print.isJson) cli.terminal.say('The configuration is sound.');
+  if (!print.isJson) cli.terminal.say('The configuration is valid.');
 }
 
 function attempt(load: () => LoadedConfig): LoadedConfig | ConfigProblem {

@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { Device, SyncedObject } from '@tidemark/client';
 import type { Command } from 'commander';
-import { attributeOf } from '../attribute-of.ts';
 import { type Cli, timeoutMs } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
+import { isExposed } from '../credentials.ts';
 import { DeviceFolder } from '../device-folder.ts';
 import { commandGroup, withExamples } from '../examples.ts';
+import { attributeOf, readPassword } from '../input.ts';
 import type { Printer } from '../printer.ts';
-import { readPassword } from '../read-password.ts';
-import { isExposed } from '../server-url.ts';
 
 const FOLDER = 'tidemark-device';
 
@@ -23,7 +22,7 @@ export function addDevice(program: Command, cli: Cli): void {
   const group = commandGroup(
     program,
     'device',
-    'A simulated device: to see what devices see, and to try things out',
+    'Simulate a device, to see what devices see',
     'tidemark device login ada',
     'tidemark device create Order customer=Ada total=12',
     'tidemark device watch',
@@ -36,8 +35,8 @@ export function addDevice(program: Command, cli: Cli): void {
   addList(group, cli);
   addChanges(group, cli);
   addQueue(group, cli);
-  addSwitch(group, cli, 'offline', 'Use no network until told otherwise');
-  addSwitch(group, cli, 'online', 'Use the network again, and catch up');
+  addSwitch(group, cli, 'offline', 'Stop using the network');
+  addSwitch(group, cli, 'online', 'Use the network again, and synchronise');
 }
 
 /** Adds a command of the group with the option that all of them share. */
@@ -45,7 +44,7 @@ function deviceCommand(group: Command, name: string, description: string): Comma
   return group
     .command(name)
     .description(description)
-    .option('--folder <folder>', 'where the device lives; one folder is one device', FOLDER);
+    .option('--folder <folder>', 'where the device stores its data; one folder per device', FOLDER);
 }
 
 function folderOf(cli: Cli, command: Command): DeviceFolder {
@@ -53,15 +52,15 @@ function folderOf(cli: Cli, command: Command): DeviceFolder {
 }
 
 function addLogin(group: Command, cli: Cli): void {
-  const command = deviceCommand(group, 'login', 'Sign a user in on the device, and catch up')
+  const command = deviceCommand(group, 'login', 'Log in on the device, and synchronise')
     .argument('<login>')
-    .option('--password-stdin', 'take the password from the standard input')
-    .option('--discard', 'throw away changes of the user before that have not reached the server')
+    .option('--password-stdin', 'read the password from the standard input')
+    .option('--discard', 'discard changes of the previous user that were not uploaded')
     .action(async (login: string, options: { passwordStdin?: boolean; discard?: boolean }, self: Command) => {
       const folder = folderOf(cli, self);
       const url = cli.url(self);
       folder.settle(url);
-      if (isExposed(url)) cli.terminal.say(`warning: the password travels to ${url} unprotected; use https`);
+      if (isExposed(url)) cli.terminal.say(`warning: the password is sent to ${url} unencrypted; use https`);
       const question = `Password of ${login} at ${url}: `;
       const password = await readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: false });
       await folder.use({ network: true }, async (device) => {
@@ -78,8 +77,8 @@ function addLogin(group: Command, cli: Cli): void {
 }
 
 function addLogout(group: Command, cli: Cli): void {
-  const command = deviceCommand(group, 'logout', 'Sign the user out; the device forgets the data')
-    .option('--discard', 'also changes that have not reached the server')
+  const command = deviceCommand(group, 'logout', 'Log out, and delete the data on the device')
+    .option('--discard', 'also discard changes that were not uploaded')
     .action((options: { discard?: boolean }, self: Command) =>
       folderOf(cli, self).use({ network: true }, async (device) => {
         await device.signOut({ discardUploads: options.discard === true });
@@ -90,7 +89,7 @@ function addLogout(group: Command, cli: Cli): void {
 }
 
 function addPull(group: Command, cli: Cli): void {
-  const command = deviceCommand(group, 'pull', 'Send what was changed here, and catch up with the server').action(
+  const command = deviceCommand(group, 'pull', 'Upload local changes, and pull').action(
     (_options: object, self: Command) =>
       folderOf(cli, self).use({ network: true }, async (device) => {
         await catchUp(device, self);
@@ -101,8 +100,8 @@ function addPull(group: Command, cli: Cli): void {
 }
 
 function addList(group: Command, cli: Cli): void {
-  const command = deviceCommand(group, 'list', 'What the device holds, without asking anybody')
-    .argument('[source]', 'one source; without, all of them with how much they hold')
+  const command = deviceCommand(group, 'list', 'Show the data on the device, without network')
+    .argument('[source]', 'one source; by default all sources, with their sizes')
     .action((source: string | undefined, _options: object, self: Command) =>
       folderOf(cli, self).use({ network: false }, async (device) => {
         if (source === undefined) tellState(cli, self, device);
@@ -114,10 +113,10 @@ function addList(group: Command, cli: Cli): void {
 
 /** Adds create, edit and delete, which store the change in the folder and send it when there is a network. */
 function addChanges(group: Command, cli: Cli): void {
-  const create = deviceCommand(group, 'create', 'Make an object on the device')
+  const create = deviceCommand(group, 'create', 'Create an object on the device')
     .argument('<source>')
-    .argument('<name=value...>', 'attributes; numbers, true, false and null are taken as such')
-    .option('--id <id>', 'its id; one is made up when left out')
+    .argument('<name=value...>', 'attributes; numbers, true, false and null are sent as JSON, anything else as text')
+    .option('--id <id>', 'the id; generated by default')
     .action((source: string, given: readonly string[], options: { id?: string }, self: Command) =>
       change(cli, self, async (device) => {
         const attributes = Object.fromEntries(given.map(attributeOf));
@@ -135,7 +134,7 @@ function addChanges(group: Command, cli: Cli): void {
   const edit: Command = deviceCommand(group, 'edit', 'Change attributes of an object on the device')
     .argument('<source>')
     .argument('<id>')
-    .argument('<name=value...>', 'attributes; numbers, true, false and null are taken as such')
+    .argument('<name=value...>', 'attributes; numbers, true, false and null are sent as JSON, anything else as text')
     .action((source: string, id: string, given: readonly string[]) =>
       change(cli, edit, async (device) => {
         await device.source(source).update(id, Object.fromEntries(given.map(attributeOf)));
@@ -184,7 +183,7 @@ function rejected(error: { readonly code: string; readonly detail: string }, cur
 }
 
 function addQueue(group: Command, cli: Cli): void {
-  const command = deviceCommand(group, 'queue', 'Changes that wait to be sent, and those the server said no to').action(
+  const command = deviceCommand(group, 'queue', 'List changes that are not uploaded or were rejected').action(
     (_options: object, self: Command) =>
       folderOf(cli, self).use({ network: false }, async (device) => {
         const waiting = device.uploads.list().map(({ state, ...rest }) => ({ state: String(state), ...rest }));
@@ -211,8 +210,8 @@ function addSwitch(group: Command, cli: Cli, name: 'offline' | 'online', descrip
 }
 
 function addWatch(group: Command, cli: Cli): void {
-  const command = deviceCommand(group, 'watch', 'Stay in step, and tell every change as it comes')
-    .argument('[source]', 'only this one')
+  const command = deviceCommand(group, 'watch', 'Synchronise continuously, and print every change')
+    .argument('[source]', 'only this source')
     .action((source: string | undefined, _options: object, self: Command) =>
       folderOf(cli, self).use({ network: true, live: true }, async (device) => {
         await catchUp(device, self);

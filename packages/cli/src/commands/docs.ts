@@ -4,7 +4,7 @@ import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
-import { readContent, readJsonText } from '../read-content.ts';
+import { readContent, readJsonText } from '../input.ts';
 
 interface ScopeOptions {
   readonly source?: string;
@@ -27,7 +27,7 @@ export function addDocs(program: Command, cli: Cli): void {
   const docs = commandGroup(
     program,
     'docs',
-    'Documents: of the server, of users, shared ones, of devices',
+    'Manage documents of the server, of users, of devices, and shared ones',
     'tidemark docs get motd',
     'tidemark docs set motd --text motd.txt',
     'tidemark docs list --source Product --shared',
@@ -36,14 +36,14 @@ export function addDocs(program: Command, cli: Cli): void {
   addList(docs, cli);
   addGet(docs, cli);
   addWrite(docs, cli, 'set', 'Replace the content of a document');
-  addWrite(docs, cli, 'append', 'Add to the content of a document');
+  addWrite(docs, cli, 'append', 'Append to a document');
 }
 
 function addList(docs: Command, cli: Cli): void {
   withScope(
     docs
       .command('list')
-      .description('The names of the documents of a source')
+      .description('List the names of the documents of a source')
       .addHelpText(
         'before',
         examples('tidemark docs list --source Product --shared', 'tidemark docs list --source Order --user ada'),
@@ -63,7 +63,7 @@ function addGet(docs: Command, cli: Cli): void {
   withScope(
     docs
       .command('get')
-      .description('The content of a document')
+      .description('Show the content of a document')
       .addHelpText('before', examples('tidemark docs get motd', 'tidemark docs get md --source Order --user ada'))
       .argument('<doc>'),
   ).action(
@@ -79,7 +79,7 @@ function addGet(docs: Command, cli: Cli): void {
 
 function addWrite(docs: Command, cli: Cli, name: 'set' | 'append', description: string): void {
   const command = withScope(docs.command(name).description(description).argument('<doc>').argument('[file]'))
-    .option('--text', 'the content is text as it is; otherwise it is JSON: a hash of hashes, or a string')
+    .option('--text', 'the content is plain text; by default it is JSON: a hash of hashes, or a string')
     .action(
       cli.remote(async ({ api, print }, doc: string, file: string | undefined, options: WriteOptions) => {
         const data = options.text ? JSON.stringify(await readContent(cli, file)) : await readJsonText(cli, file);
@@ -98,10 +98,10 @@ function addWrite(docs: Command, cli: Cli, name: 'set' | 'append', description: 
 
 function withScope(command: Command): Command {
   return command
-    .option('--source <source>', 'the source it belongs to; without it, it is a document of the server')
-    .option('--user <login>', 'of this user')
-    .option('--shared', 'the one all users share')
-    .option('--client <client>', 'of this device');
+    .option('--source <source>', 'the source of the document; by default it is a document of the server')
+    .option('--user <login>', 'the document of this user')
+    .option('--shared', 'the document that all users share')
+    .option('--client <client>', 'the document of this device');
 }
 
 function documentPath(options: ScopeOptions, doc: string): string {

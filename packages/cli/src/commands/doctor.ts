@@ -15,15 +15,15 @@ import {
   checkNode,
   checkOccupants,
   checkOwner,
+  printChecks,
 } from '../local/checks.ts';
-import { printChecks } from '../print-checks.ts';
 
 const CHECK = '/rc/v1/system/appserver/check';
 
 export function addDoctor(program: Command, cli: Cli): void {
   const command = withDataFlags(program.command('doctor'))
-    .description('Look for what would keep a server from running well here')
-    .option('--dry-run-push', 'ask the push services whether they take the keys; no device hears of it')
+    .description('Check whether a server can run well on this machine')
+    .option('--dry-run-push', 'check with the push services that the keys are valid; no device gets a message')
     .action(async ({ dryRunPush }: { readonly dryRunPush?: boolean }, self: Command) => {
       printChecks(cli, self, await examine(cli, self, dryRunPush === true));
     });
@@ -56,8 +56,8 @@ function checkConfig(
   try {
     const { config, warnings } = configOf(command, cli);
     const told = warnings.map(({ detail }): Check => ({ name, status: 'warning', detail }));
-    const sound: Check = { name, status: 'ok', detail: 'is sound' };
-    return { checks: told.length === 0 ? [sound] : told, config };
+    const valid: Check = { name, status: 'ok', detail: 'is valid' };
+    return { checks: told.length === 0 ? [valid] : told, config };
   } catch (error) {
     if (!(error instanceof ConfigProblem)) throw error;
     const checks = error.problems.map(({ detail }): Check => ({ name, status: 'failed', detail }));

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
-import { confirm } from '../confirm.ts';
 import { commandGroup, examples } from '../examples.ts';
+import { confirm } from '../input.ts';
 import { wholeNumber } from './sources.ts';
 
 interface InspectOptions {
@@ -42,7 +42,7 @@ export function addJobs(program: Command, cli: Cli): void {
 function addLooking(jobs: Command, cli: Cli): void {
   jobs
     .command('list')
-    .description('Queues that have jobs or are paused, and how they stand')
+    .description('List queues that have jobs or are paused, with their counts')
     .addHelpText('before', examples('tidemark jobs list', 'tidemark jobs list --json'))
     .action(
       cli.remote(async ({ api, print }, _options: object) => {
@@ -54,15 +54,15 @@ function addLooking(jobs: Command, cli: Cli): void {
     );
   jobs
     .command('inspect')
-    .description('Jobs of a queue in a state, dead ones unless said otherwise')
+    .description('List jobs of a queue in one state, by default dead jobs')
     .addHelpText(
       'before',
       examples('tidemark jobs inspect uploads', 'tidemark jobs inspect uploads --state delayed --limit 1000'),
     )
     .argument('<queue>')
     .option('--state <state>', 'due, delayed, waiting, leased or dead')
-    .option('--limit <count>', 'how many', wholeNumber)
-    .option('--after <place>', 'go on where the page before has ended')
+    .option('--limit <count>', 'the number of jobs', wholeNumber)
+    .option('--after <position>', 'the end of the previous page')
     .action(
       cli.remote(async ({ api, print }, queue: string, { state, limit, after }: InspectOptions) => {
         const page = await api.get<JobPage>(path`/rc/v1/jobs/${queue}/jobs`, { state, limit, after });
@@ -73,7 +73,7 @@ function addLooking(jobs: Command, cli: Cli): void {
     );
   jobs
     .command('show')
-    .description('One job')
+    .description('Show a job')
     .addHelpText('before', examples('tidemark jobs show uploads 42'))
     .argument('<queue>')
     .argument('<id>')
@@ -98,15 +98,15 @@ function addDoing(jobs: Command, cli: Cli): void {
     );
   jobs
     .command('remove')
-    .description('Forget a job that nobody runs at this moment')
+    .description('Delete a job that is not running')
     .addHelpText('before', examples('tidemark jobs remove uploads 42', 'tidemark jobs remove uploads 42 --yes'))
     .argument('<queue>')
     .argument('<id>')
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     .action(
       cli.remote(async ({ api, print }, queue: string, id: string, { yes }: { readonly yes?: boolean }) => {
-        const warning = `What the job ${id} of ${queue} was to do will not be done.`;
-        await confirm(cli, { warning, word: id, isConfirmed: yes === true });
+        const warning = `The job ${id} of ${queue} will be deleted and will not run.`;
+        await confirm(cli, { warning, name: id, isConfirmed: yes === true });
         print.record(await api.delete<object>(path`/rc/v1/jobs/${queue}/jobs/${id}`));
       }),
     );
@@ -114,8 +114,8 @@ function addDoing(jobs: Command, cli: Cli): void {
 
 function addHolding(jobs: Command, cli: Cli): void {
   for (const [verb, description] of [
-    ['pause', 'Begin no more jobs of a queue until it is resumed'],
-    ['resume', 'Go on with the jobs of a queue'],
+    ['pause', 'Stop starting jobs of a queue until it is resumed'],
+    ['resume', 'Start jobs of a paused queue again'],
   ] as const) {
     jobs
       .command(verb)

@@ -3,10 +3,9 @@ import type { Command } from 'commander';
 import { listAll, path } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
 import { CliFailure, EXIT } from '../cli-failure.ts';
-import { tokenIdOf } from '../credentials.ts';
+import { isExposed, tokenIdOf } from '../credentials.ts';
 import { withExamples } from '../examples.ts';
-import { readPassword } from '../read-password.ts';
-import { isExposed } from '../server-url.ts';
+import { readPassword } from '../input.ts';
 
 interface LoginOptions {
   readonly passwordStdin?: boolean;
@@ -26,12 +25,12 @@ export function addLogin(program: Command, cli: Cli): void {
 function addLogIn(program: Command, cli: Cli): void {
   const command = program
     .command('login')
-    .description('Log in to a server and keep the token for later commands')
+    .description('Log in to a server, and store the token for later commands')
     .argument('[login]', 'the administrator', 'admin')
-    .option('--password-stdin', 'take the password from the standard input')
+    .option('--password-stdin', 'read the password from the standard input')
     .action(async (login: string, options: LoginOptions, self: Command) => {
       const { api, url, print } = cli.stranger(self);
-      if (isExposed(url)) cli.terminal.say(`warning: the password travels to ${url} unprotected; use https`);
+      if (isExposed(url)) cli.terminal.say(`warning: the password is sent to ${url} unencrypted; use https`);
       const question = `Password of ${login} at ${url}: `;
       const password = await readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: false });
       const { token, expires_at } = await api.send<LoginAnswer>('POST', '/rc/v1/system/login', { login, password });
@@ -50,7 +49,7 @@ function addLogIn(program: Command, cli: Cli): void {
 function addLogOut(program: Command, cli: Cli): void {
   const command = program
     .command('logout')
-    .description('Revoke the token that login has kept, and forget it')
+    .description('Revoke and delete the token that login has stored')
     .action(async (_options: object, self: Command) => {
       const url = cli.url(self);
       const kept = cli.credentials.find(url);
@@ -79,7 +78,7 @@ async function revoke(api: Session['api'], token: string, url: string): Promise<
 function addWhoAmI(program: Command, cli: Cli): void {
   const command = program
     .command('whoami')
-    .description('Which token is used, and whose it is')
+    .description('Show which token is used, and its owner')
     .action(cli.remote(async (session: Session, _options: object) => session.print.record(await whoAmI(cli, session))));
   withExamples(command, 'tidemark whoami', 'tidemark whoami --json');
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Difference, MovableStore, MoveCounts } from '@tidemark/core';
+import type { Difference, MovableStore, MoveCounts, MoveProgress } from '@tidemark/core';
 import type { Config } from '@tidemark/server/config/config';
 import { loadConfig } from '@tidemark/server/config/load-config';
 import type { Opening } from '@tidemark/server/open-engines';
@@ -8,8 +8,8 @@ import type { Cli } from '../cli.ts';
 import { CliFailure, usageFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
 import { processesUsing } from '../local/folder-processes.ts';
-import { MoveMeter } from '../local/move-meter.ts';
 import { storeFailure } from '../local/with-store.ts';
+import type { Terminal } from '../terminal.ts';
 
 interface MigrateOptions {
   readonly from?: string;
@@ -36,17 +36,17 @@ export function addMigrate(program: Command, cli: Cli): void {
   const command = program
     .command('migrate')
     .description(
-      'Move all data to another engine, folder or prefix while no server runs; devices go on as if nothing happened',
+      'Move all data to another engine, folder or prefix while no server runs; devices continue without starting over',
     )
-    .option('--from <place>', 'a data folder, or an address such as valkey://host:6379')
-    .option('--to <place>', 'a folder or address that holds nothing yet')
-    .option('--from-config <file>', 'the configuration file for the source, where it needs one of its own')
-    .option('--to-config <file>', 'the configuration file for the target, where it needs one of its own')
-    .option('--from-prefix <text>', 'what the keys of the source begin with, on Valkey')
-    .option('--to-prefix <text>', 'what the keys of the target begin with, on Valkey')
-    .option('--clean', 'empty a target in which a migration was broken off, or whose data was moved away')
-    .option('--stopped', 'go on where it cannot be told whether a server still uses the source')
-    .option('--release <place>', 'let servers open a source again whose migration was broken off')
+    .option('--from <store>', 'a data folder, or an address such as valkey://host:6379')
+    .option('--to <store>', 'an empty folder or address')
+    .option('--from-config <file>', 'the configuration file of the source, if it needs its own')
+    .option('--to-config <file>', 'the configuration file of the target, if it needs its own')
+    .option('--from-prefix <text>', 'the key prefix of the source, for Valkey')
+    .option('--to-prefix <text>', 'the key prefix of the target, for Valkey')
+    .option('--clean', 'empty a target with an unfinished migration, or whose data was moved away')
+    .option('--stopped', 'go on if it cannot be checked whether a server still uses the source')
+    .option('--release <store>', 'let servers open a source again after an unfinished migration')
     .action(async (options: MigrateOptions, self: Command) => {
       if (options.release === undefined) await migrate(cli, self, options);
       else await release(cli, endOf(cli, options.release, options.fromConfig, options.fromPrefix));
@@ -106,7 +106,7 @@ async function move(cli: Cli, command: Command, { source, target, from, to }: Bo
   cli.terminal.say(
     `Moved ${source.name} to ${target.name}: every piece was read again on both sides, and is the same.`,
   );
-  cli.terminal.say(`${source.name} is closed to servers; delete it when you need it no more.`);
+  cli.terminal.say(`${source.name} is closed to servers; delete it when you no longer need it.`);
 }
 
 function rowsOf(census: MoveCounts): readonly object[] {
@@ -172,4 +172,41 @@ async function requireAlone({ config, name }: End, store: Opened, isSaidToBeStop
 
 async function occupantCount(folder: string): Promise<number | null> {
   return (await processesUsing(folder))?.length ?? null;
+}
+
+/** Pause between two lines of progress when the output is not a terminal. */
+const EVERY_MS = { terminal: 200, log: 2_000 } as const;
+
+/** Shows the progress of a migration: one changing line on a terminal, otherwise a line now and then. */
+export class MoveMeter {
+  readonly #terminal: Terminal;
+  #last: { readonly phase: string; readonly atMs: number } | null = null;
+  #isLineOpen = false;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  show({ phase, pieces, units, piecesTotal }: MoveProgress): void {
+    const atMs = performance.now();
+    const everyMs = this.#terminal.isInteractive ? EVERY_MS.terminal : EVERY_MS.log;
+    if (this.#last?.phase === phase && atMs - this.#last.atMs < everyMs) return;
+    this.#last = { phase, atMs };
+    const share = piecesTotal === null || piecesTotal === 0 ? '' : `, ${Math.floor((100 * pieces) / piecesTotal)} %`;
+    this.#tell(`${phase}: ${pieces} pieces, ${(units / 1e6).toFixed(1)} million characters${share}`);
+  }
+
+  end(): void {
+    if (this.#isLineOpen) this.#terminal.err('\n');
+    this.#isLineOpen = false;
+  }
+
+  #tell(line: string): void {
+    if (!this.#terminal.isInteractive) {
+      this.#terminal.say(line);
+      return;
+    }
+    this.#terminal.err(`\r${line}\u001b[K`);
+    this.#isLineOpen = true;
+  }
 }

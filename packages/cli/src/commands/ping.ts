@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { type ApiClient, path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
-import { type PingResult, RESULT_COLUMNS, watchPing, wholePing } from '../watch-ping.ts';
+import { wholeNumber } from './sources.ts';
 
 interface PingOptions {
   readonly source?: readonly string[];
@@ -26,12 +28,12 @@ export function addPing(program: Command, cli: Cli): void {
     .command('ping')
     .description('Send a push message to all devices of the given users')
     .argument('<login...>')
-    .option('--source <source...>', 'what the devices are to synchronise')
-    .option('--message <text>', 'text for a popup')
+    .option('--source <source...>', 'the sources that the devices shall synchronise')
+    .option('--message <text>', 'the text of the notification')
     .option('--badge <value>', 'the badge of the app')
     .option('--sound <file>', 'a sound to play')
     .option('--vibrate <seconds>', 'how long to vibrate')
-    .option('--watch', 'stay until every device has its result')
+    .option('--watch', 'wait until every device has a result')
     .action(
       cli.remote(async ({ api, print }, logins: readonly string[], options: PingOptions) => {
         const report = await api.send<PingReport>('POST', '/rc/v1/users/ping', bodyOf(logins, options));
@@ -76,4 +78,82 @@ function isMissed({ status }: PingResult): boolean {
 /** Leaves the check of the value to the server. */
 function numberOrText(text: string | undefined): number | string | undefined {
   return text !== undefined && /^[0-9]{1,9}(?:\.[0-9]{1,3})?$/.test(text) ? Number(text) : text;
+}
+
+export interface PingResult {
+  readonly client_id: string;
+  readonly status: string;
+}
+
+/** A ping as the server reports it. */
+export interface PingProgress {
+  readonly devices: number;
+  readonly pending: number;
+  readonly accepted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly retired: number;
+}
+
+type PingPage = PingProgress & { readonly results: readonly PingResult[] };
+
+export const RESULT_COLUMNS = ['client_id', 'service', 'status', 'attempts', 'repeated', 'reason'];
+const LOOK_EVERY_MS = 500;
+/** Longer than the server tries to deliver a ping. */
+const WATCH_MS_MAX = 7_200_000;
+const PAGE_RESULTS = 1_000;
+
+/** Polls until no device is pending. Progress goes to the standard error output, one line per change. */
+export async function watchPing(cli: Cli, api: ApiClient, id: string): Promise<PingProgress> {
+  let told = '';
+  for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
+    const ping = await api.get<PingProgress>(path`/rc/v1/pings/${id}`, { limit: 1 });
+    const line = `${ping.devices - ping.pending} of ${ping.devices} devices done, ${ping.failed} failed, ${ping.retired} retired`;
+    if (line !== told) cli.terminal.say(line);
+    told = line;
+    if (ping.pending === 0 || waitedMs >= WATCH_MS_MAX) return ping;
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** Reads the ping with all pages of its results. */
+export async function wholePing(api: ApiClient, id: string): Promise<PingPage> {
+  const results: PingResult[] = [];
+  for (;;) {
+    const after = results.at(-1)?.client_id;
+    const ping = await api.get<PingPage>(path`/rc/v1/pings/${id}`, { limit: PAGE_RESULTS, after });
+    results.push(...ping.results);
+    if (ping.results.length < PAGE_RESULTS) return { ...ping, results };
+  }
+}
+
+interface PageOptions {
+  readonly limit?: number;
+  readonly after?: string;
+}
+
+const COLUMNS = ['at', 'ping_id', 'actor', 'devices', 'pending', 'accepted', 'sent', 'retired', 'failed'];
+
+export function addPings(program: Command, cli: Cli): void {
+  const command = program
+    .command('pings')
+    .description('List all pings, newest first, or show the result of one ping on each device')
+    .argument('[ping_id]')
+    .option('--limit <count>', 'the number of pings', wholeNumber)
+    .option('--after <id>', 'only pings older than this one')
+    .action(
+      cli.remote(async ({ api, print }, id: string | undefined, page: PageOptions) => {
+        if (id === undefined) {
+          print.table(await api.get<readonly object[]>('/rc/v1/pings', { ...page }), COLUMNS);
+          return;
+        }
+        const { results, ...ping } = await wholePing(api, id);
+        if (print.isJson) print.json({ ...ping, results });
+        else {
+          print.record(ping);
+          print.table(results, RESULT_COLUMNS);
+        }
+      }),
+    );
+  withExamples(command, 'tidemark pings', 'tidemark pings 1a2b3c4d5e6f7g8h9i0j1k2l3m4n5o6 --json');
 }

@@ -4,7 +4,7 @@ import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, withExamples } from '../examples.ts';
-import { readJsonText } from '../read-content.ts';
+import { readJsonText } from '../input.ts';
 
 interface PushOptions {
   readonly user?: string;
@@ -48,7 +48,7 @@ const KINDS: readonly PushKind[] = [
   {
     name: 'fast-insert',
     operation: 'fast_insert',
-    description: 'Insert objects without a look at what is there',
+    description: 'Insert or replace objects without reading the old ones',
     content: OBJECTS,
     canRebuild: false,
     members: (json) => `"objects":${json}`,
@@ -57,7 +57,7 @@ const KINDS: readonly PushKind[] = [
   {
     name: 'fast-update',
     operation: 'fast_update',
-    description: 'Remove previous data and set new data',
+    description: 'Remove given attribute values and set new ones',
     content: '{"delete_data": <hash of hashes>, "data": <hash of hashes>}',
     canRebuild: false,
     members: updateMembers,
@@ -66,7 +66,7 @@ const KINDS: readonly PushKind[] = [
   {
     name: 'fast-delete',
     operation: 'fast_delete',
-    description: 'Remove the data given',
+    description: 'Remove given attribute values',
     content: OBJECTS,
     canRebuild: false,
     members: (json) => `"data":${json}`,
@@ -91,8 +91,8 @@ function addKind(push: Command, cli: Cli, kind: PushKind): void {
     .description(kind.description)
     .argument('<source>')
     .argument('[file]', `${kind.content}; the standard input when left out or -`)
-    .option('--user <login>', 'whose data it is; not needed for a source of partition type app');
-  if (kind.canRebuild) command.option('--no-rebuild-md', 'say rebuild_md: false; the result is the same');
+    .option('--user <login>', 'the owner of the data; not needed for a source of partition type app');
+  if (kind.canRebuild) command.option('--no-rebuild-md', 'send rebuild_md: false; the result is the same');
   command.action(
     cli.remote(async ({ api, print }, source: string, file: string | undefined, options: PushOptions) => {
       const body = `{${envelopeOf(kind, options)}${kind.members(await readJsonText(cli, file))}}`;

@@ -5,8 +5,8 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
-import { confirm } from '../confirm.ts';
 import { withExamples } from '../examples.ts';
+import { confirm } from '../input.ts';
 import { markOf, requireEmbedded } from '../local/data-folder.ts';
 import { findDamage } from '../local/find-damage.ts';
 import { processesUsing } from '../local/folder-processes.ts';
@@ -20,9 +20,9 @@ interface Restore {
 
 export function addRestore(program: Command, cli: Cli): void {
   const command = withDataFlags(program.command('restore'))
-    .description('Put a backup into a data folder that no server uses; devices then start over')
-    .argument('<backup>', 'a folder that tidemark backup has made')
-    .option('--yes', 'do not ask before existing data is replaced')
+    .description('Restore a backup to a data folder that no server uses; devices then start over')
+    .argument('<backup>', 'a folder created by tidemark backup')
+    .option('--yes', 'replace existing data without asking for confirmation')
     .action(async (backup: string, { yes }: { readonly yes?: boolean }, self: Command) => {
       const { config } = configOf(self, cli);
       requireEmbedded(config);
@@ -76,8 +76,8 @@ async function requireReplaceable(cli: Cli, { folder, isConfirmed }: Restore): P
   if (occupants.length > 0) {
     throw new CliFailure(`${folder} is open in process ${occupants.join(', ')}`, { hint: 'stop the server first' });
   }
-  const warning = `The data in ${folder} is replaced. What is there now is moved aside, not deleted.`;
-  await confirm(cli, { warning, word: folder, isConfirmed });
+  const warning = `The data in ${folder} will be replaced. The old data is moved to another folder, not deleted.`;
+  await confirm(cli, { warning, name: folder, isConfirmed });
 }
 
 /** Verifies the prepared backup, so that a damaged one never replaces data. Opening it gives the data a new epoch. */
@@ -95,8 +95,7 @@ function tell(cli: Cli, command: Command, { backup, folder }: Restore, replaced:
     print.json({ data: folder, backup, replaced });
     return;
   }
-  cli.terminal.say(`Restored ${backup}. Devices that come back start over.`);
-  if (replaced !== null)
-    cli.terminal.say(`What was there before is in ${replaced}; delete it when you need it no more.`);
+  cli.terminal.say(`Restored ${backup}. Devices start over at their next pull.`);
+  if (replaced !== null) cli.terminal.say(`The old data is in ${replaced}; delete it when you no longer need it.`);
   cli.terminal.out(`${folder}\n`);
 }

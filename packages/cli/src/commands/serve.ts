@@ -10,8 +10,8 @@ import type { Cli } from '../cli.ts';
 import { CliFailure, type ExitCode } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
+import { permissionFailure } from '../local/ownership.ts';
 import { storeFailure } from '../local/with-store.ts';
-import { permissionFailure } from '../permission-failure.ts';
 
 /** What each worker process runs: this very program. */
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));
@@ -21,7 +21,7 @@ type Running = Awaited<ReturnType<typeof import('@tidemark/server')['compose']>>
 export function addServe(program: Command, cli: Cli): void {
   const command = program
     .command('serve')
-    .description('Run the server until it is told to stop')
+    .description('Run the server')
     .action(async (_options: object, self: Command) => serve(cli, () => configOf(self, cli)));
   withExamples(
     withConfigFlags(command),
@@ -36,7 +36,7 @@ export function addServe(program: Command, cli: Cli): void {
 export function addDev(program: Command, cli: Cli): void {
   const command = program
     .command('dev')
-    .description('Run the server for an app that is being written; its source modules are loaded anew when they change')
+    .description('Run the server for development; it reloads source modules when they change')
     .action(async (_options: object, self: Command) => {
       await serve(cli, () => {
         const loaded = configOf(self, cli);

@@ -3,8 +3,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
-import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
+import { confirm } from '../input.ts';
 
 interface SourceOptions {
   readonly pollInterval?: number;
@@ -40,7 +40,7 @@ export function addSources(program: Command, cli: Cli): void {
   addList(sources, cli);
   sources
     .command('show')
-    .description('The attributes of a source')
+    .description('Show the attributes of a source')
     .addHelpText('before', examples('tidemark sources show Product'))
     .argument('<source>')
     .action(
@@ -56,7 +56,7 @@ export function addSources(program: Command, cli: Cli): void {
 function addList(sources: Command, cli: Cli): void {
   sources
     .command('list')
-    .description('All sources, or the names of those of one partition type')
+    .description('List all sources, or the names of those of one partition type')
     .addHelpText('before', examples('tidemark sources list', 'tidemark sources list --type app'))
     .addOption(new Option('--type <type>', 'only those of this partition type').choices(['app', 'user']))
     .action(
@@ -92,7 +92,7 @@ function addDeclare(sources: Command, cli: Cli): void {
 function addSet(sources: Command, cli: Cli): void {
   const command = withAttributes(sources.command('set').description('Change attributes of a source'))
     .argument('<source>')
-    .option('--user-name <name>', 'who wants the change, for the audit trail')
+    .option('--user-name <name>', 'the person who requested the change, for the audit trail')
     .action(
       cli.remote(async ({ api, print }, source: string, options: SetOptions) => {
         const data = attributesOf(options);
@@ -111,14 +111,14 @@ function addSet(sources: Command, cli: Cli): void {
 function addDrop(sources: Command, cli: Cli): void {
   sources
     .command('drop')
-    .description('Drop a source with all its data')
+    .description('Delete a source with all its data')
     .addHelpText('before', examples('tidemark sources drop Product', 'tidemark sources drop Product --yes'))
     .argument('<source>')
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     .action(
       cli.remote(async ({ api, print, url }, source: string, { yes }: { readonly yes?: boolean }) => {
-        const warning = `The source ${source} of ${url} goes with the data of all users.`;
-        await confirm(cli, { warning, word: source, isConfirmed: yes === true });
+        const warning = `The source ${source} of ${url} will be deleted with the data of all users.`;
+        await confirm(cli, { warning, name: source, isConfirmed: yes === true });
         print.record(await api.delete<object>(path`/rc/v1/sources/${source}`));
       }),
     );
@@ -126,7 +126,11 @@ function addDrop(sources: Command, cli: Cli): void {
 
 function withAttributes(command: Command): Command {
   return command
-    .option('--poll-interval <seconds>', 'how often the adapter is asked; -1 never, 0 always', wholeNumber)
+    .option(
+      '--poll-interval <seconds>',
+      'seconds between queries of the adapter; -1 never, 0 at every sync',
+      wholeNumber,
+    )
     .addOption(new Option('--sync-type <type>', 'how devices get the data').choices(['incremental', 'bulk_only']))
     .option('--queue <name>', 'the queue for all jobs; empty for none')
     .option('--query-queue <name>', 'the queue for query jobs; empty for none')
@@ -179,4 +183,21 @@ function queueOf(name: string | undefined): string | null | undefined {
 export function wholeNumber(text: string): number {
   if (/^-?[0-9]{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number.');
+}
+
+export function addReadState(program: Command, cli: Cli): void {
+  const command = program
+    .command('read-state')
+    .description('Set when a source is refreshed for a user')
+    .argument('<source>')
+    .argument('<login>')
+    .option('--in <seconds>', 'seconds from now; by default at the next sync', wholeNumber)
+    .action(
+      cli.remote(async ({ api, print }, source: string, login: string, options: { readonly in?: number }) => {
+        const body = { refresh_time: options.in };
+        const at = path`/rc/v1/read_state/users/${login}/sources/${source}`;
+        print.record(await api.send<{ readonly refresh_at: string }>('POST', at, body));
+      }),
+    );
+  withExamples(command, 'tidemark read-state Order ada', 'tidemark read-state Order ada --in 3600');
 }

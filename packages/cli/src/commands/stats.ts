@@ -21,9 +21,9 @@ export function addStats(program: Command, cli: Cli): void {
   );
   stats
     .command('names')
-    .description('The keys of the metrics')
+    .description('List the keys of metrics')
     .addHelpText('before', examples('tidemark stats names', "tidemark stats names 'sources:*:Product'"))
-    .argument('[pattern]', '* stands for anything', '*')
+    .argument('[pattern]', '* matches any text', '*')
     .action(
       cli.remote(async ({ api, print }, pattern: string, _options: object) =>
         print.names(await api.get<readonly string[]>(STATS, { names: pattern })),
@@ -31,11 +31,11 @@ export function addStats(program: Command, cli: Cli): void {
     );
   stats
     .command('read')
-    .description('The steps of a metric, oldest first')
+    .description('Show the values of a metric per minute, oldest first')
     .addHelpText('before', examples('tidemark stats read sources:push_objects:Product --start -60'))
     .argument('<metric>')
-    .option('--start <index>', 'the first step; negative counts from the end', wholeNumber)
-    .option('--finish <index>', 'the last step', wholeNumber)
+    .option('--start <index>', 'the first minute; a negative number counts from the end', wholeNumber)
+    .option('--finish <index>', 'the last minute', wholeNumber)
     .action(
       cli.remote(async ({ api, print }, metric: string, { start, finish }: ReadOptions) => {
         const steps = await api.get<readonly StatStep[]>(STATS, { metric, start, finish });

@@ -2,9 +2,9 @@ import type { AppserverChecks } from '@tidemark/protocol';
 import { type Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
-import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
-import { printChecks } from '../print-checks.ts';
+import { confirm } from '../input.ts';
+import { printChecks } from '../local/checks.ts';
 import { wholeNumber } from './sources.ts';
 
 interface AuditOptions {
@@ -24,7 +24,7 @@ export function addSystem(program: Command, cli: Cli): void {
 function addLicense(program: Command, cli: Cli): void {
   const command = program
     .command('license')
-    .description('The licence the server runs under')
+    .description('Show the licence of the server')
     .action(
       cli.remote(async ({ api, print }, _options: object) =>
         print.record(await api.get<object>('/rc/v1/system/license')),
@@ -50,7 +50,7 @@ function addAppserver(program: Command, cli: Cli): void {
     .action(cli.remote(async ({ api, print }, _options: object) => print.record(await api.get<object>(APPSERVER))));
   appserver
     .command('set')
-    .description('Set the address of the backend, or take it away')
+    .description('Set or remove the address of the backend')
     .addHelpText(
       'before',
       examples('tidemark appserver set http://127.0.0.1:8080/tidemark', 'tidemark appserver set --none'),
@@ -70,9 +70,9 @@ function addAppserver(program: Command, cli: Cli): void {
 function addCheck(appserver: Command, cli: Cli): void {
   appserver
     .command('check')
-    .description('Have the server call the backend, and tell what is wrong with it')
+    .description('Let the server call the backend, and report problems')
     .addHelpText('before', examples('tidemark appserver check', 'tidemark appserver check --user ada --json'))
-    .option('--user <login>', 'whose data is asked for, of sources that have data of users')
+    .option('--user <login>', 'the user for queries of sources with data per user')
     .action(async ({ user }: { readonly user?: string }, self: Command) => {
       const body = user === undefined ? {} : { user_id: user };
       const { checks } = await cli.session(self).api.send<AppserverChecks>('POST', `${APPSERVER}/check`, body);
@@ -83,13 +83,13 @@ function addCheck(appserver: Command, cli: Cli): void {
 function addBackendSecret(appserver: Command, cli: Cli): void {
   appserver
     .command('secret')
-    .description('The secret that calls to the backend are signed with')
+    .description('Show the secret that signs calls to the backend')
     .addHelpText('before', examples('tidemark appserver secret'))
     .action(
       cli.remote(async ({ api, print }, _options: object) => {
         const { secret } = await api.get<{ readonly secret: string | null }>('/rc/v1/system/backend_secret');
         if (print.isJson) return print.json({ secret });
-        if (secret === null) return cli.terminal.say('The secret stands in the configuration and is not shown.');
+        if (secret === null) return cli.terminal.say('The secret is set in the configuration and is not shown.');
         cli.terminal.out(`${secret}\n`);
       }),
     );
@@ -98,9 +98,9 @@ function addBackendSecret(appserver: Command, cli: Cli): void {
 function addAudit(program: Command, cli: Cli): void {
   const command = program
     .command('audit')
-    .description('Who did what, newest first')
-    .option('--limit <count>', 'how many', wholeNumber)
-    .option('--after <id>', 'only older ones than this')
+    .description('Show the audit trail, newest first')
+    .option('--limit <count>', 'the number of entries', wholeNumber)
+    .option('--after <id>', 'only entries older than this one')
     .action(
       cli.remote(async ({ api, print }, { limit, after }: AuditOptions) => {
         const facts = await api.get<readonly object[]>('/rc/v1/audit', { limit, after });
@@ -113,12 +113,12 @@ function addAudit(program: Command, cli: Cli): void {
 function addReset(program: Command, cli: Cli): void {
   const command = program
     .command('reset')
-    .description('Empty the server: users, devices, documents, objects')
-    .option('--yes', 'do not ask')
+    .description('Delete all users, devices, documents and objects')
+    .option('--yes', 'do not ask for confirmation')
     .action(
       cli.remote(async ({ api, print, url }, { yes }: { readonly yes?: boolean }) => {
-        const warning = `Everything on ${url} goes, except administrators, configured sources and this token. Nothing brings it back.`;
-        await confirm(cli, { warning, word: new URL(url).host, isConfirmed: yes === true });
+        const warning = `Everything on ${url} will be deleted, except administrators, configured sources and this token. This cannot be undone.`;
+        await confirm(cli, { warning, name: new URL(url).host, isConfirmed: yes === true });
         print.record(await api.send<object>('POST', '/rc/v1/system/reset', {}));
       }),
     );

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { listAll, path } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
-import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
+import { confirm } from '../input.ts';
 
 interface CreateOptions {
   readonly name: string;
@@ -26,9 +26,9 @@ export function addTokens(program: Command, cli: Cli): void {
   );
   tokens
     .command('list')
-    .description('All tokens, never the secret itself')
+    .description('List all tokens, without their secrets')
     .addHelpText('before', examples('tidemark tokens list', 'tidemark tokens list --user ada --json'))
-    .option('--user <login>', 'only those of this user')
+    .option('--user <login>', 'only the tokens of this user')
     .action(cli.remote(list));
   addCreate(tokens, cli);
   addRevoke(tokens, cli);
@@ -43,17 +43,17 @@ const list: CommandAction<[{ readonly user?: string }]> = async ({ api, print },
 function addCreate(tokens: Command, cli: Cli): void {
   const command = tokens
     .command('create')
-    .description('Make a token; it is shown once, on the standard output')
-    .requiredOption('--name <name>', 'what it is for')
+    .description('Create a token; it is printed once, to the standard output')
+    .requiredOption('--name <name>', 'the purpose of the token')
     .requiredOption('--scope <scope...>', 'admin, admin:reset, read, push or device')
-    .option('--user <login>', 'whose it is; your own when left out')
-    .option('--expires <when>', 'after so long (30m, 12h, 90d) or at a moment; never when left out')
+    .option('--user <login>', 'the owner of the token; by default you')
+    .option('--expires <when>', 'a duration (30m, 12h, 90d) or a time; by default the token does not expire')
     .action(
       cli.remote(async ({ api, print }, { name, scope, user, expires }: CreateOptions) => {
         const body = { name, scopes: scope, user, expires_at: expires === undefined ? undefined : momentOf(expires) };
         const issued = await api.send<TokenView & { readonly token: string }>('POST', '/rc/v1/tokens', body);
         if (print.isJson) return print.json(issued);
-        cli.terminal.say(`The token ${issued.id} of ${issued.user} is shown only now:`);
+        cli.terminal.say(`The token ${issued.id} of ${issued.user} is shown only once:`);
         cli.terminal.out(`${issued.token}\n`);
       }),
     );
@@ -67,17 +67,17 @@ function addCreate(tokens: Command, cli: Cli): void {
 function addRevoke(tokens: Command, cli: Cli): void {
   tokens
     .command('revoke')
-    .description('End a token at once')
+    .description('Revoke a token at once')
     .addHelpText(
       'before',
       examples('tidemark tokens revoke 0a1b2c3d4e5f6071', 'tidemark tokens revoke 0a1b2c3d4e5f6071 --yes'),
     )
-    .argument('<id>', 'as the list shows it')
-    .option('--yes', 'do not ask')
+    .argument('<id>', 'the id in the list')
+    .option('--yes', 'do not ask for confirmation')
     .action(
       cli.remote(async ({ api, print, url }, id: string, { yes }: { readonly yes?: boolean }) => {
         const warning = `Programs that use the token ${id} of ${url} will be refused.`;
-        await confirm(cli, { warning, word: id, isConfirmed: yes === true });
+        await confirm(cli, { warning, name: id, isConfirmed: yes === true });
         print.record(await api.delete<object>(path`/rc/v1/tokens/${id}`));
       }),
     );
@@ -89,4 +89,18 @@ function momentOf(text: string): string {
   if (unitMs !== undefined) return new Date(Date.now() + Number(count) * unitMs).toISOString();
   if (/^\d{4}-\d\d-\d\dT/.test(text) && Number.isFinite(Date.parse(text))) return text;
   throw usageFailure(`--expires ${JSON.stringify(text)} is neither a time such as 90d nor a moment`);
+}
+
+interface KeptToken {
+  readonly id: string;
+  readonly name: string | null;
+  readonly scopes: readonly string[];
+}
+
+/** Prints which tokens stay valid after a change of password, and how to revoke them. */
+export function printKeptTokens(cli: Cli, tokens: readonly KeptToken[]): void {
+  if (tokens.length === 0) return;
+  cli.terminal.say('These named tokens stay valid, because programs may depend on them:');
+  for (const { id, name, scopes } of tokens) cli.terminal.say(`  ${id}  ${name ?? ''}  (${scopes.join(', ')})`);
+  cli.terminal.say('Revoke one with tidemark tokens revoke <id>, or all of them with --revoke-tokens.');
 }

@@ -2,14 +2,11 @@ import type { UserView } from '@tidemark/core';
 import { type ChangedUser, parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { listAll, path } from '../api-client.ts';
-import { attributeOf } from '../attribute-of.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
-import { confirm } from '../confirm.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
-import { printKeptTokens } from '../print-kept-tokens.ts';
-import { readJsonText } from '../read-content.ts';
-import { readPassword } from '../read-password.ts';
+import { attributeOf, confirm, readJsonText, readPassword } from '../input.ts';
+import { printKeptTokens } from './tokens.ts';
 
 interface AttributeOptions {
   readonly attribute?: readonly string[];
@@ -37,13 +34,13 @@ export function addUsers(program: Command, cli: Cli): void {
   );
   users
     .command('list')
-    .description('The logins of all users')
+    .description('List the logins of all users')
     .addHelpText('before', examples('tidemark users list', 'tidemark users list --json'))
     .action(cli.remote(list));
   addCreate(users, cli);
   users
     .command('show')
-    .description('What is known of a user')
+    .description('Show a user')
     .addHelpText('before', examples('tidemark users show ada'))
     .argument('<login>')
     .action(cli.remote(show));
@@ -51,7 +48,7 @@ export function addUsers(program: Command, cli: Cli): void {
   addDelete(users, cli);
   users
     .command('clients')
-    .description('The ids of the devices of a user')
+    .description('List the ids of the devices of a user')
     .addHelpText('before', examples('tidemark users clients ada'))
     .argument('<login>')
     .action(cli.remote(clients));
@@ -71,7 +68,7 @@ const clients: CommandAction<[string, object]> = async ({ api, print }, login) =
 
 function addCreate(users: Command, cli: Cli): void {
   const command = withAttributes(users.command('create').description('Create a user').argument('<login>'))
-    .option('--password-stdin', 'take the password from the standard input')
+    .option('--password-stdin', 'read the password from the standard input')
     .action(
       cli.remote(async ({ api, print }, login: string, options: CreateOptions) => {
         const attributes = await attributesOf(cli, options);
@@ -100,8 +97,8 @@ function addSet(users: Command, cli: Cli): void {
       '--password',
       'ask for a new password; it ends all tokens of the user, but not the named ones of an administrator',
     )
-    .option('--password-stdin', 'take the new password from the standard input')
-    .option('--revoke-tokens', 'with a new password: end the named tokens of an administrator, too')
+    .option('--password-stdin', 'read the new password from the standard input')
+    .option('--revoke-tokens', 'with a new password: also revoke the named tokens of an administrator')
     .action(
       cli.remote(async ({ api, print }, login: string, options: SetOptions) => {
         const attributes = await attributesOf(cli, options);
@@ -127,13 +124,13 @@ function addSet(users: Command, cli: Cli): void {
 function addDelete(users: Command, cli: Cli): void {
   const command = users
     .command('delete')
-    .description('Delete a user with devices, documents and tokens')
+    .description('Delete a user with all devices, documents and tokens')
     .argument('<login>')
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     .action(
       cli.remote(async ({ api, print, url }, login: string, { yes }: { readonly yes?: boolean }) => {
-        const warning = `The user ${login} of ${url} goes with all devices, documents and tokens.`;
-        await confirm(cli, { warning, word: login, isConfirmed: yes === true });
+        const warning = `The user ${login} of ${url} will be deleted with all devices, documents and tokens.`;
+        await confirm(cli, { warning, name: login, isConfirmed: yes === true });
         print.record(await api.delete<object>(path`/rc/v1/users/${login}`));
       }),
     );
@@ -142,7 +139,10 @@ function addDelete(users: Command, cli: Cli): void {
 
 function withAttributes(command: Command): Command {
   return command
-    .option('--attribute <name=value...>', 'an attribute; numbers, true, false and null are taken as such')
+    .option(
+      '--attribute <name=value...>',
+      'an attribute; numbers, true, false and null are sent as JSON, anything else as text',
+    )
     .option('--attributes <file>', 'a JSON object with attributes; - is the standard input');
 }
 

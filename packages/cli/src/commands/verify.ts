@@ -13,7 +13,7 @@ import { findDamage } from '../local/find-damage.ts';
 
 export function addVerify(program: Command, cli: Cli): void {
   const command = withDataFlags(program.command('verify'))
-    .description('Recompute a data folder or a backup from its records, and name every difference')
+    .description('Check a data folder or a backup for damage, by recomputing indexes, sizes and checksums')
     .action(async (_options: object, self: Command) => verify(cli, self));
   withExamples(command, 'tidemark verify', 'tidemark verify --data /backups/monday');
 }
@@ -26,7 +26,7 @@ async function verify(cli: Cli, command: Command): Promise<void> {
   if (print.isJson) print.json({ data: where, findings: findings.map(shown) });
   else print.table(findings.map(rowOf), ['source', 'user', 'partition', 'problem', 'detail']);
   if (findings.length > 0) throw new CliFailure(`${where} is damaged in ${findings.length} places`);
-  if (!print.isJson) cli.terminal.say(`${where} is sound.`);
+  if (!print.isJson) cli.terminal.say(`${where} is undamaged.`);
 }
 
 function findingsOf(config: Config): Promise<readonly Finding[]> {

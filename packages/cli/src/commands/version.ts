@@ -6,7 +6,7 @@ import { withExamples } from '../examples.ts';
 export function addVersion(program: Command, cli: Cli): void {
   const command = program
     .command('version')
-    .description('The version of this program')
+    .description('Show the version of this program')
     .action(async (_options: object, self: Command) => {
       const print = cli.printer(self);
       if (print.isJson) print.json({ name: 'tidemark', version: readVersion(), node: process.versions.node });
@@ -19,9 +19,9 @@ export function addVersion(program: Command, cli: Cli): void {
 export function addBench(program: Command, cli: Cli): void {
   const command = program
     .command('bench')
-    .description('How to measure this version')
+    .description('Show how to run the benchmarks')
     .action(async () => {
-      cli.terminal.say('The benchmarks belong to the sources of Tidemark. In a checkout of them:');
+      cli.terminal.say('The benchmarks are part of the repository of Tidemark. In a checkout, run:');
       cli.terminal.out('npm run bench\n');
     });
   withExamples(command, 'tidemark bench');

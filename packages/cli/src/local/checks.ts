@@ -1,11 +1,14 @@
 import { closeSync, constants, fsyncSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { styleText } from 'node:util';
 import { isOpenToOthers } from '@tidemark/server/config/read-secret-file';
-import { permissionFailure } from '../permission-failure.ts';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { CliFailure } from '../cli-failure.ts';
 import { entriesOf, markOf } from './data-folder.ts';
 import { processesUsing } from './folder-processes.ts';
-import { ownershipOf, runningAs, strangersIn, userName } from './ownership.ts';
+import { ownershipOf, permissionFailure, runningAs, strangersIn, userName } from './ownership.ts';
 
 export interface Check {
   readonly name: string;
@@ -136,4 +139,21 @@ function measureFlush(folder: string): number {
     closeSync(handle);
     rmSync(file);
   }
+}
+
+const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
+
+/** Prints the checks, and fails the command with exit code 1 if one of them failed. */
+export function printChecks(cli: Cli, command: Command, checks: readonly Check[]): void {
+  const print = cli.printer(command);
+  const hasColour = cli.terminal.hasColour && cli.terminal.isRead;
+  if (print.isJson) print.json(checks);
+  else for (const check of checks) cli.terminal.out(`${lineOf(check, hasColour)}\n`);
+  const failed = checks.filter(({ status }) => status === 'failed');
+  if (failed.length > 0) throw new CliFailure(`${failed.length} of ${checks.length} checks failed`);
+}
+
+function lineOf({ name, status, detail }: Check, hasColour: boolean): string {
+  const mark = status.padEnd('warning'.length);
+  return `${hasColour ? styleText(COLOURS[status], mark) : mark}  ${name}: ${detail}`;
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { pruneBackups } from './prune-backups.ts';
+import { pruneBackups } from '../commands/backup.ts';
 
 let folder: TemporaryFolder;
 

@@ -2,7 +2,7 @@ import { inspectRecord } from '@tidemark/core/verify';
 import { errorMessage } from '@tidemark/protocol';
 import type { Config } from '@tidemark/server/config/config';
 import { openStore } from '@tidemark/server/open-engines';
-import { permissionFailure } from '../permission-failure.ts';
+import { permissionFailure } from './ownership.ts';
 
 // Recomputes the embedded store in the folder named on the command line, and writes every finding as a line of JSON. A
 // damaged file can take the process that reads it down with it, so `find-damage.ts` starts this one for the purpose.

@@ -2,7 +2,7 @@ import type { Store } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { Config } from '@tidemark/server/config/config';
 import { CliFailure } from '../cli-failure.ts';
-import { permissionFailure } from '../permission-failure.ts';
+import { permissionFailure } from './ownership.ts';
 
 /** Opens an existing store for `work` and always closes it. */
 export async function withStore<T>(config: Config, folder: string, work: (store: Store) => Promise<T>): Promise<T> {

@@ -1,10 +1,9 @@
 import { frozen } from '../state/frozen.ts';
 import type { LocalState } from '../state/local-state.ts';
-import type { Attributes } from '../state/rows.ts';
+import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
 import { realId, withRealReferences } from '../uploads/links.ts';
 import { isOpen, type Pending } from '../uploads/pending.ts';
-import { overlay } from './overlay.ts';
 
 /** An object as the app sees it. It is immutable: each change creates a new one. */
 export interface SyncedObject<A = Attributes> {
@@ -87,4 +86,15 @@ export class SourceView {
 
 function isSame(left: SyncedObject, right: SyncedObject): boolean {
   return left.isPending === right.isPending && sameJson(left.attributes, right.attributes);
+}
+
+/** Returns the object as the app sees it: the state of the server with the local changes applied. */
+export function overlay(base: Attributes | undefined, uploads: readonly UploadRow[]): Attributes | undefined {
+  let seen = base;
+  for (const { op, attributes } of uploads) {
+    if (op === 'delete') seen = undefined;
+    // If a page brought the created object before its outcome, other devices may have added attributes.
+    else if (op === 'create' || seen !== undefined) seen = { ...seen, ...attributes };
+  }
+  return seen;
 }

@@ -4,8 +4,7 @@ import { DEFAULT_LIMITS } from '@tidemark/protocol';
 import { temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ConfigProblem } from './config-problem.ts';
-import { type ConfigSources, type LoadedConfig, loadConfig } from './load-config.ts';
-import { readConfig } from './read-config.ts';
+import { type ConfigSources, type LoadedConfig, loadConfig, readConfig } from './load-config.ts';
 import { SETTINGS } from './settings.ts';
 
 let folder: string;

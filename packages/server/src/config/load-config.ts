@@ -97,3 +97,8 @@ function together(ping: Settings['ping'], names: readonly (keyof Settings['ping'
     detail: `ping.${name} must be set, because ping.${given[0]} is`,
   }));
 }
+
+/** Returns the configuration without the origins of its values. Throws a `ConfigProblem`. */
+export function readConfig(env: Environment, flags?: Flags): Config {
+  return loadConfig(flags === undefined ? { env } : { env, flags }).config;
+}

@@ -23,7 +23,7 @@ import {
 } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { compose } from '../compose.ts';
-import { readConfig } from '../config/read-config.ts';
+import { readConfig } from '../config/load-config.ts';
 
 const PING = '/rc/v1/users/ping';
 const IDENTITY = { key: newApnsKey(), keyId: 'ABC123DEFG', teamId: 'TEAM000001' };

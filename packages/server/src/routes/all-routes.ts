@@ -1,12 +1,12 @@
 import type { Route } from '../http/route.ts';
 import { auditRoutes } from './audit.ts';
 import { clientRoutes } from './clients.ts';
+import { storeRoutes } from './documents.ts';
 import { jobRoutes } from './jobs.ts';
 import { pingRoutes } from './pings.ts';
 import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
 import { sourceRoutes } from './sources.ts';
-import { storeRoutes } from './store.ts';
 import { deviceClientRoutes } from './sync/clients.ts';
 import { eventRoutes } from './sync/events.ts';
 import { pullRoutes } from './sync/pull.ts';

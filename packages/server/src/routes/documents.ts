@@ -87,3 +87,13 @@ function documentAnswer(view: DocumentView, accept: string | undefined): TextAns
   const members = [...view.objects].map(([id, text]) => `${JSON.stringify(id)}:${text}`);
   return new JsonText(`{${members.join(',')}}`);
 }
+
+const server: DocumentOwner = {
+  name: 'the server',
+  path: '/rc/v1/store',
+  id: 'OfServer',
+  params: {},
+  scopeOf: () => ({ kind: 'server' }),
+};
+
+export const storeRoutes = documentRoutes(server);

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Device } from '@tidemark/client';
 import type { PartitionKey } from '@tidemark/core';
-import { ExpectedObjects } from '../model/expected-objects.ts';
+import { ExpectedObjects } from '../model/objects.ts';
+import type { Command } from '../runner/command.ts';
 import { failureOf, type Simulation, type SimulationFailure } from '../runner/simulation.ts';
+import { runSimulation, simulationOptions } from '../runner/simulation-command.ts';
 import { drawHistory } from './draw-history.ts';
 import type { Environment, OpenEnvironment } from './environment.ts';
 import { HttpEnvironment } from './http-environment.ts';
@@ -280,3 +282,21 @@ function demand(actual: unknown, expected: unknown, what: () => string): void {
   if (isDeepStrictEqual(actual, expected)) return;
   throw new Error(`${what()} is ${JSON.stringify(actual)}, should be ${JSON.stringify(expected)}`);
 }
+
+const HISTORIES_DEFAULT = 20;
+const STEPS_DEFAULT = 60;
+
+export const httpCommand: Command = {
+  name: 'http',
+  summary: 'SDK devices and a real server over HTTP through a proxy with faults; both are killed.',
+  options: [
+    ...simulationOptions(HISTORIES_DEFAULT),
+    { name: 'steps', value: 'N', help: `the most steps of a history (default ${STEPS_DEFAULT})` },
+    { name: 'virtual', help: 'run in one process and in virtual time: faster, and exactly the same each time' },
+  ],
+  run: (options) => {
+    const kind = options.has('virtual') ? 'virtual' : 'http';
+    const simulation = deviceSimulation(kind, options.number('steps', 1) ?? STEPS_DEFAULT);
+    return runSimulation(simulation, options, HISTORIES_DEFAULT);
+  },
+};

@@ -1,16 +1,19 @@
+import { mentions } from '../model/page.ts';
+import type { Command } from '../runner/command.ts';
 import { failedSeedsOf } from '../runner/failed-seeds.ts';
 import { failureOf, runCampaign, type Simulation, type SimulationFailure, seedsFrom } from '../runner/simulation.ts';
+import { runSimulation, simulationOptions } from '../runner/simulation-command.ts';
 import { demand } from '../runner/violation.ts';
 import { checkAllDocuments, checkEverywhere, checkWritten } from './check-documents.ts';
-import { converge } from './converge.ts';
 import { drawHistory } from './draw-history.ts';
-import { type Engine, openEngines } from './engines.ts';
+import { ENGINES, type Engine, openEngines } from './engines.ts';
 import { USERS } from './partitions.ts';
+import { roundTrip } from './perform-pull.ts';
 import { performStep } from './perform-step.ts';
 import type { MakeServer } from './server-under-test.ts';
 import { simplifyStep } from './simplify-step.ts';
 import type { SyncHistory } from './step.ts';
-import { World } from './world.ts';
+import { type SimulatedDevice, World } from './world.ts';
 
 const FIRST_DAY_MS = 1_700_000_000_000;
 /** The time that passes between two steps. */
@@ -91,3 +94,50 @@ export async function testHistories(
   if (failure !== null) throw failure;
   return { ran: histories, planned: seeds.length };
 }
+
+/** Pulls that a device may need beyond its backlog: one to learn that it is done, one to start over. */
+const PULLS_TO_SPARE = 2;
+
+/** Checks that a device without faults catches up within a bounded number of pulls, and then gets nothing more. */
+export async function converge(world: World, device: SimulatedDevice, objectsMax: number): Promise<void> {
+  const backlog = backlogOf(world, device);
+  let answer = await roundTrip(world, device, { objectsMax });
+  const behind = answer.page.reset === true ? world.oracle.snapshot(device.partition).size : backlog;
+  const pullsMax = Math.ceil(behind / objectsMax) + PULLS_TO_SPARE;
+  for (let pulls = 1; answer.page.more; pulls++) {
+    demand(
+      pulls < pullsMax,
+      'SIM-9',
+      () => `${behind} changes behind, pages of ${objectsMax}: not done in ${pulls} pulls`,
+    );
+    answer = await roundTrip(world, device, { objectsMax });
+  }
+  await checkQuiet(world, device, objectsMax);
+}
+
+/** Returns how many objects and tombstones the device may still have to get. */
+function backlogOf(world: World, { partition, model }: SimulatedDevice): number {
+  const { objects, touched } = world.oracle.state(partition);
+  const base = world.tokens.find(partition, model.token)?.base;
+  if (base === undefined || base === null) return new Set([...objects.keys(), ...touched.keys()]).size;
+  return [...touched.values()].filter((time) => time > base.time).length;
+}
+
+async function checkQuiet(world: World, device: SimulatedDevice, objectsMax: number): Promise<void> {
+  const before = device.model.copy();
+  const { page } = await roundTrip(world, device, { objectsMax });
+  const isQuiet = mentions(page).length === 0 && page.reset !== true && !page.more && page.token === before.token;
+  demand(isQuiet, 'SIM-9', () => `a device that had everything was sent ${JSON.stringify(page)}`);
+}
+
+const HISTORIES_DEFAULT = 2_000;
+
+export const historiesCommand: Command = {
+  name: 'histories',
+  summary: 'Random histories of writes, trims, resets and devices with a bad network, compared with an oracle.',
+  options: [
+    ...simulationOptions(HISTORIES_DEFAULT),
+    { name: 'engine', value: 'E', help: `${ENGINES.join(', ')} (default ${ENGINES[0]})` },
+  ],
+  run: (options) => runSimulation(syncSimulation(options.choice('engine', ENGINES)), options, HISTORIES_DEFAULT),
+};

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Device, openDevice } from '@tidemark/client';
 import type { PartitionKey } from '@tidemark/core';
-import { Dice, seededRandom } from '@tidemark/testing/kit';
-import { ExpectedObjects } from '../model/expected-objects.ts';
+import { Dice, seededRandom, temporaryFolder } from '@tidemark/testing/kit';
+import { ExpectedObjects } from '../model/objects.ts';
 import { callOf } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 import { fastPlatform } from '../processes/fast-platform.ts';
+import { type Command, UsageError } from '../runner/command.ts';
 import { FLEET_USERS, Fleet, type FleetOptions, USER_PASSWORD } from './fleet.ts';
 
 export interface ServersOptions extends Omit<FleetOptions, 'dice'> {
@@ -237,4 +238,42 @@ function lostObjects(acknowledged: ObjectsGiven, objects: ObjectsGiven): readonl
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+const ROUNDS_DEFAULT = 50;
+const SERVERS_DEFAULT = 2;
+const SERVERS_MAX = 16;
+
+export const serversCommand: Command = {
+  name: 'servers',
+  summary: 'Several servers on one store under load, killed and restarted.',
+  options: [
+    { name: 'rounds', value: 'N', help: `how many servers to kill (default ${ROUNDS_DEFAULT})` },
+    { name: 'servers', value: 'N', help: `how many servers, 2 to ${SERVERS_MAX} (default ${SERVERS_DEFAULT})` },
+    { name: 'store', value: 'S', help: 'embedded (default) or valkey' },
+    { name: 'seed', value: 'S', help: 'the seed of the run (default: random)' },
+  ],
+  run: async (options) => {
+    const rounds = options.number('rounds', 1) ?? ROUNDS_DEFAULT;
+    const servers = options.number('servers', 2) ?? SERVERS_DEFAULT;
+    const store = options.choice('store', ['embedded', 'valkey']);
+    const seed = options.number('seed') ?? Date.now() % 1_000_000;
+    if (servers > SERVERS_MAX) throw new UsageError(`--servers: expected at most ${SERVERS_MAX}, got ${servers}`);
+    process.stderr.write(`seed ${seed}: ${rounds} rounds, ${servers} servers on one ${store} store\n`);
+    const folder = await temporaryFolder();
+    try {
+      const report = await runServers({ rounds, servers, store, seed, folder: folder.path, onRound: print });
+      const { kills, writes, queries, problems } = report;
+      process.stdout.write(`${kills} kills, ${writes} writes, ${queries} queries, ${problems.length} problems\n`);
+      for (const problem of problems) process.stdout.write(`${problem}\n`);
+      return problems.length === 0 ? 0 : 1;
+    } finally {
+      await folder.remove();
+    }
+  },
+};
+
+function print({ round, writes, failedAttempts, convergedMs }: RoundReport): void {
+  const load = `${writes} writes acknowledged, ${failedAttempts} attempts failed`;
+  process.stderr.write(`round ${round}: ${load}, devices converged after ${Math.round(convergedMs)} ms\n`);
 }

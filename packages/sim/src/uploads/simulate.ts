@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PartitionKey } from '@tidemark/core';
 import { partitionText } from '../model/partition.ts';
+import type { Command } from '../runner/command.ts';
 import { failureOf, type Simulation, type SimulationFailure } from '../runner/simulation.ts';
+import { runSimulation, simulationOptions } from '../runner/simulation-command.ts';
 import { Violation } from '../runner/violation.ts';
 import { drawHistory } from './draw-history.ts';
 import { MdChecker, objectsOf } from './md-checker.ts';
@@ -140,3 +142,12 @@ function isPulled({ devices }: World, { user }: PartitionKey): boolean {
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
+
+const HISTORIES_DEFAULT = 2_000;
+
+export const uploadsCommand: Command = {
+  name: 'uploads',
+  summary: 'Random histories of uploads to a backend that fails, with jobs, crashes and users who are replaced.',
+  options: simulationOptions(HISTORIES_DEFAULT),
+  run: (options) => runSimulation(uploadSimulation, options, HISTORIES_DEFAULT),
+};

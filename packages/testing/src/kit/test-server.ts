@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compose, type Running } from '@tidemark/server';
 import type { Config } from '@tidemark/server/config/config';
-import { readConfig } from '@tidemark/server/config/read-config';
+import { readConfig } from '@tidemark/server/config/load-config';
 import { openLog, type ServerLog } from '@tidemark/server/open-log';
 
 /** A password that is not warned about and does not occur in answers by chance. */

@@ -2,8 +2,17 @@ import { join } from 'node:path';
 import { Tidemark } from '@tidemark/core';
 import { OUTCOMES_PER_PULL_MAX, type Outcome, UPLOADS_PER_PUSH_MAX, type Upload } from '@tidemark/protocol';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { answerJson, collectingLog, Dice, openFakeBackend, seededRandom, weakPasswords } from '@tidemark/testing/kit';
+import {
+  answerJson,
+  collectingLog,
+  Dice,
+  openFakeBackend,
+  seededRandom,
+  temporaryFolder,
+  weakPasswords,
+} from '@tidemark/testing/kit';
 import { runWorker } from '../../processes/run-worker.ts';
+import type { Command } from '../../runner/command.ts';
 import { type Line, QUEUE } from './line.ts';
 
 export interface UploadsCrashOptions {
@@ -163,3 +172,27 @@ async function withTidemark<T>(folder: string, work: (tidemark: Tidemark) => Pro
 function absent(): Promise<never> {
   return Promise.reject(new Error('only workers call the backend'));
 }
+
+const KILLS_DEFAULT = 50;
+const UPLOADS_DEFAULT = 1_000;
+
+export const crashUploadsCommand: Command = {
+  name: 'crash:uploads',
+  summary: 'SIGKILL at random moments of a worker that carries uploads to a backend.',
+  options: [
+    { name: 'kills', value: 'N', help: `how often the worker is killed (default ${KILLS_DEFAULT})` },
+    { name: 'uploads', value: 'N', help: `how many uploads there are (default ${UPLOADS_DEFAULT})` },
+    { name: 'seed', value: 'S', help: 'the seed of the run (default 1)' },
+  ],
+  run: async (options) => {
+    const kills = options.number('kills', 1) ?? KILLS_DEFAULT;
+    const uploads = options.number('uploads', 1) ?? UPLOADS_DEFAULT;
+    const seed = options.number('seed') ?? 1;
+    const folder = await temporaryFolder();
+    const report = await runUploadsCrashes({ kills, uploads, seed, folder: folder.path });
+    await folder.remove();
+    process.stdout.write(`${report.kills} kills, ${uploads} uploads, ${report.calls} calls to the backend\n`);
+    for (const problem of report.problems) process.stdout.write(`${problem}\n`);
+    return report.problems.length === 0 ? 0 : 1;
+  },
+};
