@@ -40,7 +40,7 @@ export function tidemarkMember({ client, epoch, seq, base, start, seenAtMs }: De
   return keyOf(client) + [short(seq), short(base), short(start), short(seenAtMs), epoch].join('.');
 }
 
-function tidemarkFrom(member: string): DeviceTidemark {
+export function tidemarkFrom(member: string): DeviceTidemark {
   const client = member.slice(0, member.indexOf('\0'));
   const text = member.slice(client.length + 1);
   const [seq = '', base = '', start = '', seen = '', ...epoch] = text.split('.');

@@ -51,7 +51,7 @@ function adviceFor(checkout: string): string {
 const PACKAGES = ['protocol', 'core', 'store-embedded', 'store-valkey', 'client', 'backend', 'server', 'cli'];
 
 /** Returns the root of the checkout that this program runs from; null when it was installed as a package. */
-export function findCheckout(): string | null {
+function findCheckout(): string | null {
   const root = resolve(fileURLToPath(import.meta.url), '../../../../..');
   const manifest = join(root, 'package.json');
   if (!existsSync(manifest) || !existsSync(join(root, 'packages/server'))) return null;
@@ -60,12 +60,12 @@ export function findCheckout(): string | null {
 }
 
 /** Returns where `npm run pack` puts the tarballs of a checkout. */
-export function tarballFolder(checkout: string): string {
+function tarballFolder(checkout: string): string {
   return join(checkout, 'tarballs');
 }
 
 /** Returns the dependencies of an app that uses the tarballs of a checkout. */
-export function tarballsOf(checkout: string): Readonly<Record<string, string>> {
+function tarballsOf(checkout: string): Readonly<Record<string, string>> {
   const entries = PACKAGES.map((name) => {
     return [`@tidemark/${name}`, `file:${join(tarballFolder(checkout), `tidemark-${name}-${readVersion()}.tgz`)}`];
   });

@@ -97,14 +97,14 @@ export interface PingProgress {
 
 type PingPage = PingProgress & { readonly results: readonly PingResult[] };
 
-export const RESULT_COLUMNS = ['client_id', 'service', 'status', 'attempts', 'repeated', 'reason'];
+const RESULT_COLUMNS = ['client_id', 'service', 'status', 'attempts', 'repeated', 'reason'];
 const LOOK_EVERY_MS = 500;
 /** Longer than the server tries to deliver a ping. */
 const WATCH_MS_MAX = 7_200_000;
 const PAGE_RESULTS = 1_000;
 
 /** Polls until no device is pending. Progress goes to the standard error output, one line per change. */
-export async function watchPing(cli: Cli, api: ApiClient, id: string): Promise<PingProgress> {
+async function watchPing(cli: Cli, api: ApiClient, id: string): Promise<PingProgress> {
   let told = '';
   for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
     const ping = await api.get<PingProgress>(path`/rc/v1/pings/${id}`, { limit: 1 });
@@ -117,7 +117,7 @@ export async function watchPing(cli: Cli, api: ApiClient, id: string): Promise<P
 }
 
 /** Reads the ping with all pages of its results. */
-export async function wholePing(api: ApiClient, id: string): Promise<PingPage> {
+async function wholePing(api: ApiClient, id: string): Promise<PingPage> {
   const results: PingResult[] = [];
   for (;;) {
     const after = results.at(-1)?.client_id;

@@ -89,7 +89,7 @@ function isSame(left: SyncedObject, right: SyncedObject): boolean {
 }
 
 /** Returns the object as the app sees it: the state of the server with the local changes applied. */
-export function overlay(base: Attributes | undefined, uploads: readonly UploadRow[]): Attributes | undefined {
+function overlay(base: Attributes | undefined, uploads: readonly UploadRow[]): Attributes | undefined {
   let seen = base;
   for (const { op, attributes } of uploads) {
     if (op === 'delete') seen = undefined;

@@ -234,7 +234,7 @@ function drawDamage(dice: Dice): TokenDamage {
  * through catching up when the journal is trimmed between its base and its cursor, and gets an object that lost an
  * attribute before the trim and changed again after it.
  */
-export function drawTrimDuringCatchUp(drawer: Drawer, device: number, partition: PartitionKey): Action[] {
+function drawTrimDuringCatchUp(drawer: Drawer, device: number, partition: PartitionKey): Action[] {
   const { dice, values } = drawer;
   const ids = values.ids(4);
   const write = (planned: PlannedWrite): Action => ({ kind: 'write', write: planned });

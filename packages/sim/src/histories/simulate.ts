@@ -22,7 +22,7 @@ const STEP_MS = 1_000;
 const CHECK_EVERYWHERE_EVERY_STEPS = 10;
 
 /** Random histories of writes, trims, resets and pulling devices, compared with an oracle. */
-export function syncSimulation(engine: Engine): Simulation<SyncHistory> {
+function syncSimulation(engine: Engine): Simulation<SyncHistory> {
   return {
     name: `histories on ${engine}`,
     drawHistory,
@@ -99,7 +99,7 @@ export async function testHistories(
 const PULLS_TO_SPARE = 2;
 
 /** Checks that a device without faults catches up within a bounded number of pulls, and then gets nothing more. */
-export async function converge(world: World, device: SimulatedDevice, objectsMax: number): Promise<void> {
+async function converge(world: World, device: SimulatedDevice, objectsMax: number): Promise<void> {
   const backlog = backlogOf(world, device);
   let answer = await roundTrip(world, device, { objectsMax });
   const behind = answer.page.reset === true ? world.oracle.snapshot(device.partition).size : backlog;
