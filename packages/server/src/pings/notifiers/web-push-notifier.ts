@@ -1,5 +1,12 @@
 import { Agent } from 'node:https';
-import { BoundedMap, type Clock, type PingMessage, type PingOutcome, readSubscription, type Subscription } from '@tidemark/core';
+import {
+  BoundedMap,
+  type Clock,
+  type PingMessage,
+  type PingOutcome,
+  readSubscription,
+  type Subscription,
+} from '@tidemark/core';
 import { retryAfterMs } from '@tidemark/protocol';
 import type { Timers } from '../../jobs/timers.ts';
 import {
