@@ -6,9 +6,9 @@ import { gunzipSync } from 'node:zlib';
 import { temporaryFolder } from '@tidemark/testing';
 import { quietLog, testConfig } from '@tidemark/testing/server';
 import { Type } from 'typebox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { compose, type Running } from '../compose.ts';
-import type { TextPart } from './coding/text-parts.ts';
+import { ownParts, shareParts, type TextPart } from './coding/text-parts.ts';
 import { JsonLines, JsonParts, route } from './route.ts';
 
 /** More than the socket buffers on both sides hold. */
@@ -24,6 +24,14 @@ function piece(number: number): Buffer {
   return Buffer.from(hash.repeat(PIECE_BYTES / hash.length));
 }
 
+/** What answers were sent from since the test began. */
+let sent: TextPart[] = [];
+
+function own(...texts: readonly TextPart[]): readonly TextPart[] {
+  sent.push(...texts.filter((text) => typeof text !== 'string'));
+  return ownParts(texts);
+}
+
 const parts = route({
   method: 'GET',
   path: '/test/parts',
@@ -31,7 +39,7 @@ const parts = route({
   scope: 'public',
   summary: 'A large answer',
   answer: Type.Unknown(),
-  handle: async () => new JsonParts(['"', piece(0), '"']),
+  handle: async () => new JsonParts(own('"', piece(0), '"')),
 });
 
 /** Lines the server has read. */
@@ -40,7 +48,7 @@ let linesAsked = 0;
 async function* lines(): AsyncGenerator<readonly TextPart[]> {
   for (let number = 0; number < PIECES; number++) {
     linesAsked++;
-    yield ['"', piece(number), '"\n'];
+    yield own('"', piece(number), '"\n');
   }
 }
 
@@ -55,9 +63,20 @@ const stream = route({
   handle: async () => new JsonLines(lines()),
 });
 
+const kept = piece(PIECES);
+const shared = route({
+  method: 'GET',
+  path: '/test/shared',
+  operationId: 'test',
+  scope: 'public',
+  summary: 'A large answer that others get as well',
+  answer: Type.Unknown(),
+  handle: async () => new JsonParts(['"', ...shareParts([kept]), '"']),
+});
+
 beforeAll(async () => {
   folder = await temporaryFolder();
-  server = await compose(testConfig(folder.path), quietLog(), [parts, stream]);
+  server = await compose(testConfig(folder.path), quietLog(), [parts, stream, shared]);
 });
 
 afterAll(async () => {
@@ -67,8 +86,8 @@ afterAll(async () => {
 
 /** Reads nothing at first, as on a slow connection, then calls `beforeReading` and reads everything. */
 async function readLate(path: string, coding: string, beforeReading = () => {}): Promise<Buffer> {
-  const sent = request(server.url + path, { agent: false, headers: { 'accept-encoding': coding } }).end();
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const call = request(server.url + path, { agent: false, headers: { 'accept-encoding': coding } }).end();
+  const [response] = (await once(call, 'response')) as [IncomingMessage];
   for (let turn = 0; turn < 100; turn++) await nextTurn();
   beforeReading();
   const chunks: Buffer[] = [];
@@ -80,6 +99,13 @@ async function readLate(path: string, coding: string, beforeReading = () => {}):
 const digest = (...texts: readonly (Buffer | string)[]) =>
   texts.reduce((hash, text) => hash.update(text), createHash('sha256')).digest('hex');
 
+/** Freed memory has no length. */
+const lengths = () => sent.map(({ length }) => length);
+
+beforeEach(() => {
+  sent = [];
+});
+
 describe.each(['identity', 'gzip'])('large answers as %s', (coding) => {
   it('[WIRE-5] a large answer arrives completely at a slow reader', async () => {
     expect(digest(await readLate('/test/parts', coding))).toBe(digest('"', piece(0), '"'));
@@ -89,10 +115,41 @@ describe.each(['identity', 'gzip'])('large answers as %s', (coding) => {
     const wanted = Array.from({ length: PIECES }, (_, number) => ['"', piece(number), '"\n']).flat();
     expect(digest(await readLate('/test/lines', coding))).toBe(digest(...wanted));
   });
+
+  it.each([
+    ['/test/parts', 1],
+    ['/test/lines', PIECES],
+  ])('[WIRE-9] the memory of %s is freed when it has been sent', async (path, count) => {
+    await readLate(path, coding);
+    await expect.poll(lengths).toEqual(Array.from({ length: count }, () => 0));
+  });
+
+  it('[WIRE-9] the memory of an answer that others get as well is not freed', async () => {
+    for (let reader = 0; reader < 2; reader++) {
+      expect(digest(await readLate('/test/shared', coding))).toBe(digest('"', piece(PIECES), '"'));
+    }
+  });
 });
 
 it('[WIRE-5] a reader that has not begun to read holds one large line of a stream in memory', async () => {
   linesAsked = 0;
   await readLate('/test/lines', 'identity', () => expect(linesAsked).toBe(1));
   expect(linesAsked).toBe(PIECES);
+});
+
+it.each(['/test/parts', '/test/lines'])(
+  '[WIRE-9] the memory of %s is not freed while it is being sent',
+  async (path) => {
+    await readLate(path, 'identity', () => expect(lengths()).toEqual([PIECE_BYTES]));
+  },
+);
+
+it('[WIRE-9] the memory of an answer that broke off is left to the garbage collector', async () => {
+  const call = request(`${server.url}/test/parts`, { agent: false }).end();
+  const [response] = (await once(call, 'response')) as [IncomingMessage];
+  response.destroy();
+  await once(response, 'close');
+  // Another answer passes through the whole server meanwhile.
+  await readLate('/test/parts', 'identity');
+  await expect.poll(lengths).toEqual([PIECE_BYTES, 0]);
 });

@@ -3,7 +3,7 @@ import { Refusal } from '@tidemark/protocol';
 import type { FastifyReply } from 'fastify';
 import { encodeLines, encodeParts, smallText } from './coding/encode-parts.ts';
 import { type Coding, codingFor } from './coding/negotiate-coding.ts';
-import { bytesOf, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
+import { bytesOf, freeParts, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
 import { exchangeOf } from './exchange.ts';
 import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
@@ -51,6 +51,7 @@ function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<void> | u
 
 async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Promise<void> {
   const { pieces, coding } = await encodeParts(parts, reply.request.headers['accept-encoding']);
+  if (coding !== 'identity') freeParts(parts);
   if (exchangeOf(reply.raw).isOver) return;
   withCoding(reply, coding).type('application/json; charset=utf-8');
   const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
@@ -61,7 +62,11 @@ async function sendEncoded(reply: FastifyReply, parts: readonly TextPart[]): Pro
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   raw.cork();
   for (const piece of pieces.slice(0, -1)) raw.write(piece);
-  raw.end(pieces.at(-1));
+  const { socket } = raw.req;
+  raw.end(pieces.at(-1), () => {
+    // A socket that was torn down may have answered without having sent everything.
+    if (!socket.destroyed) freeParts(parts);
+  });
 }
 
 function sendLines(reply: FastifyReply, { lines, onEnd }: JsonLines): undefined {

@@ -7,6 +7,7 @@ import { mapEach } from './map-each.ts';
 import { type Coding, codingFor } from './negotiate-coding.ts';
 import {
   bytesOf,
+  freeParts,
   joinSmall,
   lengthOf,
   type Piece,
@@ -53,13 +54,24 @@ export async function encodeParts(
   }
 }
 
-/** Encodes lines as one body in pieces. The next line is read when the one before has been passed on. */
+/**
+ * Encodes lines as one body in pieces. The next line is read when the one before has been passed on: whoever asks for
+ * it has sent all large pieces of the one before, whose memory is freed then.
+ */
 export function encodeLines(
-  lines: AsyncIterable<readonly TextPart[]>,
+  lineParts: AsyncIterable<readonly TextPart[]>,
   coding: Coding,
 ): AsyncIterable<readonly Piece[]> {
+  const lines = freeingLines(lineParts);
   if (coding === 'identity') return mapEach(lines, (parts) => joinSmall(parts).map(pieceOf));
   return coding === 'gzip' ? gzipLines(lines) : compressedLines(lines, coding);
+}
+
+async function* freeingLines(lines: AsyncIterable<readonly TextPart[]>): AsyncIterable<readonly TextPart[]> {
+  for await (const parts of lines) {
+    yield parts;
+    freeParts(parts);
+  }
 }
 
 /** Work that compresses nothing does not wait for a compression slot. */

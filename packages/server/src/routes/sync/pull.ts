@@ -1,6 +1,6 @@
 import type { DevicePull, RenderedPage } from '@tidemark/core';
 import { AckAnswer, AckRequest, PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
-import { shareParts, type TextPart } from '../../http/coding/text-parts.ts';
+import { ownParts, shareParts, type TextPart } from '../../http/coding/text-parts.ts';
 import { JsonParts, type RouteContext, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
 
@@ -80,5 +80,5 @@ export const pullRoutes = [sources, pull, acknowledge];
 
 /** Returns a page as JSON for a device. */
 export function partsOfPage({ token, body, isShared }: RenderedPage): readonly TextPart[] {
-  return [`{"token":"${token}",`, ...(isShared ? shareParts(body.parts) : body.parts)];
+  return [`{"token":"${token}",`, ...(isShared ? shareParts(body.parts) : ownParts(body.parts))];
 }
