@@ -77,7 +77,10 @@ async function* partitionPieces(context: EngineContext, partition: PartitionKey)
   for (let isFirst = true; ; isFirst = false) {
     const reply = await scopes.read({
       ...{ scope: scopeOf(partition), script: journalScript },
-      values: { after, tombstonesAfter: after, entriesMax: MEMBERS_PER_READ, unitsMax: SLICE_UNITS, wantsIds: true },
+      values: {
+        ...{ after, tombstonesAfter: after, entriesMax: MEMBERS_PER_READ, unitsMax: SLICE_UNITS },
+        ...{ takenEntries: 0, takenUnits: 0, wantsIds: true },
+      },
     });
     const state = await stateFrom(reply[1], () => scopes.epoch());
     if (state.head === 0) return;

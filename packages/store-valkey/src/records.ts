@@ -24,8 +24,17 @@ export function textOfPart(bytes: Buffer): string {
 }
 
 export function checksumAt(bytes: Buffer, at: number): number {
+  return numberAt(bytes, at, CHECKSUM_DIGITS);
+}
+
+/** The length in UTF-16 units of the record whose header begins at `at`. */
+export function unitsAt(bytes: Buffer, at: number): number {
+  return numberAt(bytes, at + CHECKSUM_DIGITS, UNITS_DIGITS);
+}
+
+function numberAt(bytes: Buffer, at: number, count: number): number {
   let value = 0;
-  for (let index = 0; index < CHECKSUM_DIGITS; index++) value = value * BASE + ((bytes[at + index] ?? ZERO) - ZERO);
+  for (let index = at; index < at + count; index++) value = value * BASE + ((bytes[index] ?? ZERO) - ZERO);
   return value;
 }
 

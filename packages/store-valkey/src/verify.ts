@@ -95,7 +95,7 @@ class PartitionCheck {
   #readSlice(): Promise<readonly Reply[]> {
     const values = {
       ...{ after: this.#after, tombstonesAfter: this.#after, entriesMax: SLICE_ENTRIES, unitsMax: SLICE_UNITS },
-      wantsIds: true,
+      ...{ takenEntries: 0, takenUnits: 0, wantsIds: true },
     };
     return this.#scopes.read({ scope: scopeOf(this.#partition), script: journalScript, values });
   }

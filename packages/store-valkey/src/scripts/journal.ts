@@ -111,6 +111,8 @@ export const journalScript = readingScript('journal', {
   keys: ['state', 'records', 'live', 'tombstones'],
   parameters: {
     ...{ after: 'number', tombstonesAfter: 'number', entriesMax: 'number', unitsMax: 'number' },
+    // What the caller has already of the same slice.
+    ...{ takenEntries: 'number', takenUnits: 'number' },
     wantsIds: 'flag',
   },
   uses: [HEADERS, CURSORS],
@@ -120,10 +122,10 @@ if refusal then return refusal end
 local head = state and state.head or 0
 local seqs, lengths, records, ids, id_lengths = {}, {}, {}, {}, {}
 local tombstone_seqs, tombstone_lengths, tombstones = {}, {}, {}
-local units, up_to, is_cut = 0, after, false
+local units, up_to, is_cut = taken_units, after, false
 
 local function fits(seq, more)
-  local entries = #records + #tombstones
+  local entries = taken_entries + #records + #tombstones
   if entries > 0 and (entries >= entries_max or units + more > units_max) then return false end
   units, up_to = units + more, seq
   return true
@@ -167,6 +169,33 @@ if not is_cut then up_to = head end
 return { 'slice', state_text(state, epoch), whole(up_to), table.concat(seqs, ','), table.concat(lengths, ','),
   table.concat(records), table.concat(tombstone_lengths, ','), table.concat(tombstones), table.concat(id_lengths, ','),
   table.concat(ids), table.concat(tombstone_seqs, ',') }`,
+});
+
+/**
+ * Reads the records that come next, without looking at any of them.
+ *
+ * Reply  {'chunk', state, seq of the end, records} · {'chunk', state, seq} when a tombstone lies among the records, or a
+ *        record is missing · a refusal to read. The end is the head when nothing follows.
+ */
+export const chunkScript = readingScript('chunk', {
+  effect: 'reads',
+  keys: ['state', 'records', 'live', 'tombstones'],
+  parameters: { after: 'number', tombstonesAfter: 'number', limit: 'number' },
+  body: lua`
+local refusal, state, epoch = readable()
+if refusal then return refusal end
+local text = state_text(state, epoch)
+local head = state and state.head or 0
+if after >= head then return { 'chunk', text, whole(head), {} } end
+local ids = redis.call('ZRANGEBYSCORE', LIVE, '(' .. whole(after), '+inf', 'LIMIT', 0, limit)
+local up_to = #ids < limit and whole(head) or redis.call('ZSCORE', LIVE, ids[#ids])
+local buried = redis.call('ZCOUNT', TOMBSTONES, '(' .. whole(math.max(after, tombstones_after)), up_to)
+if buried > 0 then return { 'chunk', text, up_to } end
+local records = #ids > 0 and redis.call('HMGET', RECORDS, unpack(ids)) or {}
+for index = 1, #ids do
+  if not records[index] then return { 'chunk', text, up_to } end
+end
+return { 'chunk', text, up_to, records }`,
 });
 
 /**

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import type { Commit, CommitResult, PartitionState, Store } from '@tidemark/core';
 import { put, recordOf } from './change.ts';
 import { populateStore } from './populate-store.ts';
-import { committed, ORDERS, wholeJournal } from './store-assertions.ts';
+import { committed, ORDERS, WHOLE, wholeJournal } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const WRITERS = Array.from({ length: 64 }, (_, number) => number);
-const GROUP = Array.from({ length: 10 }, (_, number) => `member ${number}`);
+const GROUP = Array.from({ length: 100 }, (_, number) => `member ${number}`);
 
 /** Cases about concurrent callers: every write is atomic. */
 export const concurrencyCases: readonly StoreCase[] = [
@@ -127,16 +127,24 @@ interface GroupRead {
   readonly records: readonly (string | null)[];
 }
 
-/** Reads the group repeatedly, as a journal and as objects. */
+/** Reads the group repeatedly, as a journal, as joined records and as objects. */
 async function readGroup(store: Store, times: number): Promise<GroupRead[]> {
   const reads: GroupRead[] = [];
-  for (let read = 0; read < times; read += 2) {
+  for (let read = 0; read < times; read += 3) {
     const { state, records } = await wholeJournal(store, ORDERS);
+    const joined = await store.readJoined(ORDERS, WHOLE);
     const { state: objectsState, objects } = await store.readObjects(ORDERS, GROUP);
     reads.push({ state, records });
+    reads.push({ state: joined.state, records: membersOf(joined.records) });
     reads.push({ state: objectsState, records: GROUP.map((id) => objects.get(id)?.record ?? null) });
   }
   return reads;
+}
+
+/** The records of the group, taken apart again. */
+function membersOf(records: Uint8Array): string[] {
+  const texts = JSON.parse(`[${new TextDecoder().decode(records)}]`) as unknown[];
+  return texts.map((text) => JSON.stringify(text));
 }
 
 /** Increments a counter several times by reading and expecting, and retries until each increment succeeded. */
