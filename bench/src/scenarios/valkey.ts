@@ -1,7 +1,8 @@
+import type { Store } from '@tidemark/core';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { Redis } from 'ioredis';
-import { compare } from '../measure.ts';
+import { compare, median } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { objectsFrom, SOURCE, tidemarkOn } from '../world.ts';
 
@@ -9,6 +10,10 @@ const BATCH = 1_000;
 const ROUNDS = 40;
 /** A round more for warming up. */
 const BATCHES = ROUNDS + 1;
+/** The bounds of a page. */
+const FIRST_SYNC = { tombstonesAfter: Number.MAX_SAFE_INTEGER, entriesMax: 5_000, unitsMax: 2_000_000 };
+const FIRST_SYNCS = 5;
+const FIRST_SYNC_RATIO_MAX = 4;
 const DEVICES = 5_000;
 const OBJECT_BYTES_RATIO_MAX = 3;
 const DEVICE_BYTES_MAX = 700;
@@ -26,7 +31,12 @@ export async function valkey(): Promise<readonly Row[]> {
     const push = () => tidemark.pushObjects({ source: SOURCE, objects: batches[turn++] });
     const row = await pushed(server, push, batches);
     const objectBytes = ((await memoryOf(server)) - before) / (BATCHES * BATCH);
-    return [row, bytesPerObject(objectBytes, batches), await bytesPerDevice(server, store)];
+    return [
+      row,
+      await firstSync(server, store),
+      bytesPerObject(objectBytes, batches),
+      await bytesPerDevice(server, store),
+    ];
   } finally {
     await store.close();
     await server.remove();
@@ -65,6 +75,56 @@ async function pushed(
   };
 }
 
+/** CPU of the Valkey server, which all Tidemark servers share, against the plain commands that fetch the same records. */
+async function firstSync(server: ValkeyServer, store: Store): Promise<Row> {
+  const partition = { source: SOURCE, user: null };
+  const raw = new Redis(server.port, { protocol: 2 });
+  const objects = BATCHES * BATCH;
+  const text = JSON.stringify(objectsFrom(0, 1)).slice(1, -1);
+  for (let seq = 1; seq <= objects; seq += BATCH) {
+    const seqs = Array.from({ length: BATCH }, (_, index) => seq + index);
+    await raw.zadd('raw:live', ...seqs.flatMap((each) => [each, `raw ${each}`]));
+    await raw.hset('raw:records', ...seqs.flatMap((each) => [`raw ${each}`, text]));
+  }
+  const ours = async () => {
+    let slice = await store.readJoined(partition, { ...FIRST_SYNC, after: 0 });
+    while (slice.upTo < slice.state.head)
+      slice = await store.readJoined(partition, { ...FIRST_SYNC, after: slice.upTo });
+  };
+  const bare = async () => {
+    for (let after = 0; after < objects; after += BATCH) {
+      const ids = await raw.zrangebyscore('raw:live', `(${after}`, '+inf', 'LIMIT', 0, BATCH);
+      await raw.hmget('raw:records', ...ids);
+    }
+  };
+  const costs: { readonly oursMs: number; readonly bareMs: number }[] = [];
+  for (let round = 0; round < FIRST_SYNCS; round++) {
+    costs.push({ oursMs: await cpuOf(server, ours), bareMs: await cpuOf(server, bare) });
+  }
+  await raw.del('raw:records', 'raw:live');
+  raw.disconnect();
+  const [oursMs, bareMs] = [median(costs.map((cost) => cost.oursMs)), median(costs.map((cost) => cost.bareMs))];
+  return {
+    name: `Valkey: first sync of ${objects.toLocaleString('en')} objects, CPU of the Valkey server`,
+    measured: `${oursMs.toFixed(0)} ms`,
+    against: `${bareMs.toFixed(0)} ms by plain ZRANGEBYSCORE and HMGET`,
+    ratio: oursMs / bareMs,
+    bound: { atMost: FIRST_SYNC_RATIO_MAX },
+  };
+}
+
+async function cpuOf(server: ValkeyServer, work: () => Promise<unknown>): Promise<number> {
+  const before = await cpuMs(server);
+  await work();
+  return (await cpuMs(server)) - before;
+}
+
+async function cpuMs(server: ValkeyServer): Promise<number> {
+  const info = String(await server.call('INFO', 'cpu'));
+  const seconds = (name: string) => Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]);
+  return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1_000;
+}
+
 function bytesPerObject(bytes: number, batches: readonly Record<string, Record<string, unknown>>[]): Row {
   const [first = {}] = batches;
   const payload = Object.entries(first).reduce(
@@ -81,7 +141,7 @@ function bytesPerObject(bytes: number, batches: readonly Record<string, Record<s
   };
 }
 
-async function bytesPerDevice(server: ValkeyServer, store: Awaited<ReturnType<typeof openValkeyStore>>): Promise<Row> {
+async function bytesPerDevice(server: ValkeyServer, store: Store): Promise<Row> {
   const partition = { source: SOURCE, user: null };
   const { epoch, head } = await store.partition(partition);
   const before = await memoryOf(server);
