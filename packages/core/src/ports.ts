@@ -16,4 +16,5 @@ export type { Pace } from './ports/pace.ts';
 export type { Passwords } from './ports/passwords.ts';
 export { portionsOf } from './ports/portions.ts';
 export type { Random } from './ports/random.ts';
+export { scopeParts } from './ports/store/documents.ts';
 export * from './ports/store.ts';

@@ -1,13 +1,14 @@
-import type {
-  DocumentKey,
-  DocumentPiece,
-  DocumentScope,
-  DocumentStore,
-  DocumentType,
-  DocumentWrite,
-  Piece,
-  StoredDocument,
-  WriteResult,
+import {
+  type DocumentKey,
+  type DocumentPiece,
+  type DocumentScope,
+  type DocumentStore,
+  type DocumentType,
+  type DocumentWrite,
+  type Piece,
+  type StoredDocument,
+  scopeParts,
+  type WriteResult,
 } from '@tidemark/core/ports';
 import { type EngineContext, yieldAfterRead } from './engine-context.ts';
 import { missingGuard } from './guards.ts';
@@ -36,19 +37,6 @@ export function documents({ read, write }: EngineContext): DocumentStore {
 
     documentNames: async (scope) => documentNames(read(), scope),
   };
-}
-
-function scopeParts(scope: DocumentScope): readonly string[] {
-  switch (scope.kind) {
-    case 'server':
-      return ['server'];
-    case 'shared':
-      return ['shared', scope.source];
-    case 'user':
-      return ['user', scope.user, scope.source];
-    case 'client':
-      return ['client', scope.client, scope.source];
-  }
 }
 
 function readRow(tables: Tables, key: DocumentKey): DocumentRow | null {

@@ -1,4 +1,4 @@
-import type { DocumentScope, EntryRef, PartitionKey } from '@tidemark/core/ports';
+import { type DocumentScope, type EntryRef, type PartitionKey, scopeParts } from '@tidemark/core/ports';
 
 /**
  * Encodes a tuple of texts as a member of a sorted set or a field of a hash. Each text ends with a zero byte, which no
@@ -60,19 +60,6 @@ export function scopeOf({ source, user }: PartitionKey): Scope {
 export function partitionOf(scope: Scope): PartitionKey | null {
   if (scope.kind === 'shared') return { source: scope.source, user: null };
   return scope.kind === 'user' ? { source: scope.source, user: scope.user } : null;
-}
-
-export function scopeParts(scope: Scope): readonly string[] {
-  switch (scope.kind) {
-    case 'server':
-      return ['server'];
-    case 'shared':
-      return ['shared', scope.source];
-    case 'user':
-      return ['user', scope.user, scope.source];
-    case 'client':
-      return ['client', scope.client, scope.source];
-  }
 }
 
 export function scopeFrom([kind, first = '', second = '']: readonly string[]): Scope {

@@ -1,4 +1,5 @@
-import { requireName, type Scope, scopeFrom, scopeParts } from './keys.ts';
+import { scopeParts } from '@tidemark/core/ports';
+import { requireName, type Scope, scopeFrom } from './keys.ts';
 
 /** meta, entries and their names in order · index of scopes, by source, by client · erasures in progress, finished ones. */
 export const REGISTRY_KEYS = [

@@ -9,6 +9,9 @@ const CLOSE_BRACKET = 0x5d;
 /**
  * Removes the marks behind line feeds (`record.ts`) from records joined by commas. Returns the same bytes when there are
  * none, so that a first sync does not read single objects.
+ *
+ * It scans bytes by itself: the parser of request bodies (`incremental-json-parse.ts` of the server) builds values, and the
+ * scanner of the protocol reads strings, which these records would first have to be decoded to.
  */
 export function wholeMembers(joined: Uint8Array): Uint8Array {
   let marksAt = joined.indexOf(LINE_FEED);

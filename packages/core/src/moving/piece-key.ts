@@ -1,5 +1,6 @@
 import type { Piece } from '../ports/moving.ts';
-import type { DocumentScope, PartitionKey } from '../ports/store.ts';
+import { scopeParts } from '../ports/store/documents.ts';
+import type { PartitionKey } from '../ports/store.ts';
 
 export type KeyPart = string | number;
 
@@ -15,14 +16,14 @@ export function pieceKey(piece: Piece): readonly KeyPart[] {
     case 'entry':
       return [SECTIONS.entries, ...piece.key];
     case 'partition':
-      return [SECTIONS.partitions, ...placeParts(piece.partition), FIRST];
+      return [SECTIONS.partitions, ...partitionParts(piece.partition), FIRST];
     case 'record':
     case 'tombstone':
-      return [SECTIONS.partitions, ...placeParts(piece.partition), JOURNAL, piece.seq];
+      return [SECTIONS.partitions, ...partitionParts(piece.partition), JOURNAL, piece.seq];
     case 'tidemark':
-      return [SECTIONS.partitions, ...placeParts(piece.partition), TIDEMARKS, piece.mark.client];
+      return [SECTIONS.partitions, ...partitionParts(piece.partition), TIDEMARKS, piece.mark.client];
     case 'note':
-      return [SECTIONS.notes, ...placeParts(piece.partition), piece.client, piece.note.kind, piece.note.key];
+      return [SECTIONS.notes, ...partitionParts(piece.partition), piece.client, piece.note.kind, piece.note.key];
     case 'document':
       return [SECTIONS.documents, ...scopeParts(piece.key.scope), piece.key.name];
     case 'part':
@@ -36,21 +37,8 @@ export function pieceKey(piece: Piece): readonly KeyPart[] {
   }
 }
 
-function placeParts({ source, user }: PartitionKey): readonly string[] {
+function partitionParts({ source, user }: PartitionKey): readonly string[] {
   return user === null ? ['shared', source] : ['user', user, source];
-}
-
-function scopeParts(scope: DocumentScope): readonly string[] {
-  switch (scope.kind) {
-    case 'server':
-      return ['server'];
-    case 'shared':
-      return ['shared', scope.source];
-    case 'user':
-      return ['user', scope.user, scope.source];
-    case 'client':
-      return ['client', scope.client, scope.source];
-  }
 }
 
 /** Compares two keys. A key comes before longer keys that begin with it. */

@@ -48,3 +48,17 @@ export interface DocumentWrite {
   readonly expect?: number;
   readonly guards: readonly Guard[];
 }
+
+/** Returns the names that identify a scope, as all engines order and store them. */
+export function scopeParts(scope: DocumentScope): readonly string[] {
+  switch (scope.kind) {
+    case 'server':
+      return ['server'];
+    case 'shared':
+      return ['shared', scope.source];
+    case 'user':
+      return ['user', scope.user, scope.source];
+    case 'client':
+      return ['client', scope.client, scope.source];
+  }
+}
