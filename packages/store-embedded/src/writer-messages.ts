@@ -1,4 +1,4 @@
-import type { Change, Kept } from '@tidemark/core/ports';
+import type { Change, Commit, Kept } from '@tidemark/core/ports';
 import type { Failure } from './failure.ts';
 import type { WriterChange, WriterTask } from './tasks.ts';
 
@@ -13,7 +13,9 @@ export interface WriterData {
   readonly lowDiskBytes: number;
 }
 
+/** A message to the writer thread is a list of requests. */
 export type WriterRequest =
+  | { readonly kind: 'commit'; readonly id: number; readonly commit: Commit }
   /** `changes`, `kept` and `parts` of a large task arrive in messages before it, with the same id. */
   | { readonly kind: 'task'; readonly id: number; readonly task: WriterTask }
   | { readonly kind: 'changes'; readonly id: number; readonly changes: PackedChanges }
@@ -88,6 +90,14 @@ export function unpackChanges({ ids, records, lengths, units, checksums, expects
     return expect === NOT_EXPECTED
       ? { id, record, units: recordUnits, checksum }
       : { id, record, units: recordUnits, checksum, expect };
+  });
+}
+
+/** Encodes the records of changes that were not packed. */
+export function encodeChanges(changes: readonly Change[]): WriterChange[] {
+  return changes.map((change) => {
+    const { record } = change;
+    return { ...change, record: record === null ? null : Buffer.from(record), units: record?.length ?? 0 };
   });
 }
 

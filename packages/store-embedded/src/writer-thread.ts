@@ -13,6 +13,7 @@ import { openTables, type Tables } from './tables.ts';
 import type { WriterChange, WriterTask } from './tasks.ts';
 import { applyTidemark } from './tidemarks.ts';
 import {
+  encodeChanges,
   unpackChanges,
   unpackKept,
   type WriterAnswer,
@@ -53,7 +54,14 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes 
     queue = [];
     port.postMessage(runBatch(store, batch));
   };
+  const enqueue = (id: number, task: WriterTask) => {
+    if (queue.length === 0) setImmediate(runQueue);
+    queue.push({ id, task });
+  };
   const handle: { [K in WriterRequest['kind']]: (request: Extract<WriterRequest, { kind: K }>) => void } = {
+    commit({ id, commit }) {
+      enqueue(id, { kind: 'commit', commit: { ...commit, changes: encodeChanges(commit.changes) } });
+    },
     changes({ id, changes }) {
       const parts = partsOf(id);
       for (const change of unpackChanges(changes)) parts.changes.push(change);
@@ -67,8 +75,7 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes 
       for (const [name, text] of parts) documentParts.set(name, text);
     },
     task({ id, task }) {
-      if (queue.length === 0) setImmediate(runQueue);
-      queue.push({ id, task: withEarlierParts(task, earlier.get(id)) });
+      enqueue(id, withEarlierParts(task, earlier.get(id)));
       earlier.delete(id);
     },
     close() {
@@ -76,7 +83,9 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes 
       setImmediate(() => void tables.root.close().then(() => port.close()));
     },
   };
-  port.on('message', (request: WriterRequest) => (handle[request.kind] as (request: WriterRequest) => void)(request));
+  port.on('message', (requests: readonly WriterRequest[]) => {
+    for (const request of requests) (handle[request.kind] as (request: WriterRequest) => void)(request);
+  });
   // The first message says that the store is open.
   port.postMessage([]);
 }

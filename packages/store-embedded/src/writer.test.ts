@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { Change, Store } from '@tidemark/core';
 import { refusalOf, temporaryFolder } from '@tidemark/testing';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
 import { MAP_BYTES, openTables } from './tables.ts';
 
@@ -203,19 +203,36 @@ describe('the writer thread', () => {
   });
 });
 
+/** Opens a store and returns its writer thread, too. */
+async function openWithThread() {
+  let thread: Worker | null = null;
+  const notice = (worker: Worker) => {
+    thread = worker;
+  };
+  process.once('worker', notice);
+  const { store, folder } = await openIn();
+  process.off('worker', notice);
+  if (thread === null) throw new Error('the store has no thread');
+  return { store, folder, thread: thread as Worker };
+}
+
+describe('messages to the writer thread', () => {
+  it('[EMB-14] commits made in one turn of the event loop reach the writer thread in one message', async () => {
+    const { store, thread } = await openWithThread();
+    const posted = vi.spyOn(thread, 'postMessage');
+    const commits = Array.from({ length: 30 }, (_, index) => {
+      const id = `${index} ä`;
+      return store.commit({ partition, changes: [{ id, record: `"${id}":{"a":"ü"}`, checksum: 1 }], guards: [] });
+    });
+    const large = store.commit({ partition: { source: 's', user: 'u' }, changes: objects(100, 10), guards: [] });
+    expect((await Promise.all([...commits, large])).map(({ status }) => status)).toEqual(Array(31).fill('committed'));
+    expect(posted).toHaveBeenCalledTimes(1);
+    const { objects: stored } = await store.readObjects(partition, ['7 ä']);
+    expect(stored.get('7 ä')).toEqual({ seq: 8, record: '"7 ä":{"a":"ü"}' });
+  });
+});
+
 describe('a writer thread that dies', () => {
-  /** A store and its writer thread. */
-  async function openWithThread() {
-    let thread: Worker | null = null;
-    const notice = (worker: Worker) => {
-      thread = worker;
-    };
-    process.once('worker', notice);
-    const { store, folder } = await openIn();
-    process.off('worker', notice);
-    if (thread === null) throw new Error('the store has no thread');
-    return { store, folder, thread: thread as Worker };
-  }
   const write = (store: Store, id = 'o') =>
     store.commit({ partition, changes: [{ id, record: `"${id}":{"a":1}`, checksum: 1 }], guards: [] });
 

@@ -5,8 +5,10 @@ import type { Failure } from './failure.ts';
 import type { Task } from './tasks.ts';
 import { packChanges, packKept, type WriterAnswer, type WriterData, type WriterRequest } from './writer-messages.ts';
 
-/** Changes, or parts of a document, in one message. Copying more at once would hold up the event loop. */
-const ITEMS_PER_MESSAGE = 2_000;
+/** Changes, or parts of a document, in one request. Copying more at once would hold up the event loop. */
+const ITEMS_PER_REQUEST = 2_000;
+/** A commit of so many changes is one request. Packing the changes of a larger one is cheaper than copying them. */
+const UNPACKED_CHANGES_MAX = 16;
 
 interface PendingTask {
   readonly resolve: (result: unknown) => void;
@@ -19,6 +21,8 @@ export class Writer {
   readonly #pending = new Map<number, PendingTask>();
   readonly #ended: Promise<void>;
   readonly #onIdle: (() => void)[] = [];
+  #outbox: WriterRequest[] = [];
+  #transferred: ArrayBuffer[] = [];
   #onAnswers: () => void = () => undefined;
   #lastId = 0;
   #closedReason: string | null = null;
@@ -88,10 +92,13 @@ export class Writer {
 
   async #sendCommit(id: number, commit: Commit): Promise<void> {
     const { changes, kept = [] } = commit;
+    if (changes.length + kept.length <= UNPACKED_CHANGES_MAX) {
+      return this.#post({ kind: 'commit', id, commit });
+    }
     for (const [index, some] of portions(changes).entries()) {
       if (index > 0) await new Promise((resolve) => setImmediate(resolve));
       const packed = packChanges(some);
-      this.#post({ kind: 'changes', id, changes: packed }, [packed.records.buffer]);
+      this.#post({ kind: 'changes', id, changes: packed }, packed.records.buffer);
     }
     for (const some of portions(kept)) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -101,7 +108,7 @@ export class Writer {
   }
 
   async #sendDocument(id: number, write: DocumentWrite): Promise<void> {
-    if (write.parts.size <= ITEMS_PER_MESSAGE) {
+    if (write.parts.size <= ITEMS_PER_REQUEST) {
       return this.#post({ kind: 'task', id, task: { kind: 'document', write } });
     }
     for (const some of portions([...write.parts])) {
@@ -111,10 +118,21 @@ export class Writer {
     this.#post({ kind: 'task', id, task: { kind: 'document', write: { ...write, parts: new Map() } } });
   }
 
-  /** `transferred` memory is handed over instead of being copied. */
-  #post(request: WriterRequest, transferred: readonly ArrayBuffer[] = []): void {
-    this.#worker.postMessage(request, transferred);
+  /**
+   * Requests made in one turn of the event loop are sent in one message, because a message costs more than what it
+   * carries. `transferred` memory is handed over instead of being copied.
+   */
+  #post(request: WriterRequest, transferred?: ArrayBuffer): void {
+    if (this.#outbox.length === 0) setImmediate(this.#flush);
+    this.#outbox.push(request);
+    if (transferred !== undefined) this.#transferred.push(transferred);
   }
+
+  readonly #flush = (): void => {
+    this.#worker.postMessage(this.#outbox, this.#transferred);
+    this.#outbox = [];
+    this.#transferred = [];
+  };
 
   #settle(answers: readonly WriterAnswer[]): void {
     this.#onAnswers();
@@ -151,11 +169,11 @@ function errorOf({ kind, message }: Failure): Error {
   return refusal;
 }
 
-/** Splits a list into parts that fit into one message each. */
+/** Splits a list into parts that fit into one request each. */
 function portions<T>(items: readonly T[]): readonly (readonly T[])[] {
-  if (items.length <= ITEMS_PER_MESSAGE) return items.length === 0 ? [] : [items];
-  const count = Math.ceil(items.length / ITEMS_PER_MESSAGE);
+  if (items.length <= ITEMS_PER_REQUEST) return items.length === 0 ? [] : [items];
+  const count = Math.ceil(items.length / ITEMS_PER_REQUEST);
   return Array.from({ length: count }, (_, index) =>
-    items.slice(index * ITEMS_PER_MESSAGE, (index + 1) * ITEMS_PER_MESSAGE),
+    items.slice(index * ITEMS_PER_REQUEST, (index + 1) * ITEMS_PER_REQUEST),
   );
 }
