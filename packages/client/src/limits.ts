@@ -11,6 +11,8 @@ export const PUSH_UNITS_MAX = 500_000;
 export const ACKNOWLEDGED_PER_CALL = 2_000;
 /** Between two calls that tell the server what the device holds. */
 export const ACKNOWLEDGE_EVERY_MS = 1_000;
+/** Devices that got the page of an event at the same moment spread such calls over this time. */
+export const ACKNOWLEDGE_LIVE_SPREAD_MS = 10_000;
 /** A request, up to the last byte of the answer. */
 export const REQUEST_MS_MAX = 60_000;
 /** Silence in a snapshot stream. */
@@ -18,6 +20,10 @@ export const STREAM_SILENCE_MS_MAX = 60_000;
 /** Silence in the event stream: in heartbeats of the server, and before the server has sent its interval. */
 export const HEARTBEATS_MISSED_MAX = 2.5;
 export const HEARTBEAT_MS_DEFAULT = 30_000;
+/** Pages of one source that came with events while it was pulled. Exceeded: the oldest is dropped, and the source is pulled again. */
+export const LIVE_PAGES_WAITING_MAX = 32;
+/** The names of sources in the address of the event stream. Exceeded: the stream is asked for the pages of all sources. */
+export const EVENTS_QUERY_UNITS_MAX = 4_000;
 /** A line of a stream, in UTF-16 units. Pages are far smaller. */
 export const LINE_UNITS_MAX = 64_000_000;
 /** The bound of the first pause after a failure; it doubles with every further failure. */

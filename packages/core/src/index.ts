@@ -9,6 +9,7 @@ export { readSubscription, type Subscription } from './devices/device-address.ts
 export type { DeviceId } from './devices/device-id.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
 export { refs } from './entries/refs.ts';
+export { type CommitRange, joinRanges } from './journal/commit-range.ts';
 export { inspectRecord } from './journal/record.ts';
 export { compareExports, type Difference } from './moving/compare-exports.ts';
 export { type Move, type MoveCounts, type MoveProgress, type MoveReport, moveStore } from './moving/move-store.ts';
@@ -31,6 +32,7 @@ export { sha256 } from './primitives/sha256.ts';
 export { REFRESH_KIND, Refresher } from './refresh/refresher.ts';
 export type { CountedSource, SourceView } from './sources/sources.ts';
 export type { Cursor } from './sync/device-progress.ts';
+export type { LivePage } from './sync/live-pages.ts';
 export type { DevicePull, DevicePullCall, NoPage } from './sync/pulls.ts';
 export type { SnapshotCall, SnapshotPages } from './sync/snapshots.ts';
 export { type AddressClass, addressClass } from './system/address-class.ts';

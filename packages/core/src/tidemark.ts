@@ -36,6 +36,7 @@ import type { DeviceId } from './devices/device-id.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
 import { readObjects } from './documents/read-objects.ts';
 import { Writer } from './documents/writer.ts';
+import { type CommitRange, rangeOfCommit } from './journal/commit-range.ts';
 import { inspectRecord } from './journal/record.ts';
 import { RETENTION_MS_DEFAULT, trim } from './journal/trim.ts';
 import type { BuiltPage } from './pages/build-page.ts';
@@ -121,6 +122,8 @@ export interface PullAnswer {
 export interface Committed {
   readonly partition: PartitionKey;
   readonly cause: CommitCause;
+  /** Absent: it is not known what the commit wrote, or it wrote nothing. */
+  readonly range?: CommitRange;
 }
 
 /** `late_refresh`: a refresh ended for which devices got `refresh_pending`; it may have changed nothing. */
@@ -199,7 +202,7 @@ export class Tidemark {
       isSearchable: (source) => isSearchable(this.#adapters, source),
       count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
       onOutcome: (device) => this.#emitOutcome(device),
-      onCommitted: (partition) => this.#emitCommitted({ partition, cause: 'upload' }),
+      onCommitted: (partition, range) => this.#emitCommitted({ partition, cause: 'upload', range }),
       onAcknowledged: this.#emitAcknowledged,
     });
   }
@@ -407,15 +410,19 @@ export class Tidemark {
 
   async #write(admission: Promise<Admitted<PartitionWrite>>, cause: CommitCause = 'push'): Promise<WriteReport> {
     const write = await admission;
-    const outcome = await this.#writer.write(write);
-    if (outcome.changed > 0) this.#emitCommitted({ partition: write.partition, cause });
+    const { epoch, ...outcome } = await this.#writer.write(write);
+    if (outcome.changed > 0) {
+      const range = rangeOfCommit({ epoch, head: outcome.seq }, outcome.changed);
+      this.#emitCommitted({ partition: write.partition, cause, range });
+    }
     return { source: write.partition.source, user_id: write.user, ...outcome };
   }
 
   /** An error of a listener does not fail the write, which is already committed. */
   #emitCommitted(committed: Committed): void {
-    const isCustom = customNameOf(committed.partition.user) !== null;
-    if (isCustom) this.#membershipChanges.note(committed);
+    const { partition, cause } = committed;
+    // Members are told that their own partition changed, where the seqs of the custom partition mean nothing.
+    if (customNameOf(partition.user) !== null) this.#membershipChanges.note({ partition, cause });
     else for (const listener of this.#listeners) this.#call(() => listener(committed));
   }
 

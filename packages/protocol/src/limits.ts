@@ -127,6 +127,10 @@ export const PING_RESULTS_MAX = 500_000;
 export const PING_CALLERS_MAX = 10_000;
 /** Sources in one pull. Exceeded: `limit_exceeded`. */
 export const PULL_SOURCES_MAX = 100;
+/** Objects and tombstones on a page that an event carries. Exceeded: the event carries no page, and devices pull. */
+export const LIVE_OBJECTS_MAX = 100;
+/** The text of a page that an event carries, which is not compressed. Exceeded: as above. */
+export const LIVE_UNITS_MAX = 8_000;
 /** Tokens of one device. Beyond it, the oldest are revoked. */
 export const DEVICE_TOKENS_MAX = 10;
 /** Uploads in one push. Exceeded: `limit_exceeded`. */

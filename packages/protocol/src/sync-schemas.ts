@@ -217,12 +217,19 @@ export const SearchRequest = Type.Object(
 );
 export type SearchRequest = Static<typeof SearchRequest>;
 
+/** A change together with the page that a device would pull, if it holds the token `from`. */
+export interface LiveChange {
+  readonly source: string;
+  readonly from: string;
+  readonly page: Page;
+}
+
 /** The events of the event stream, by name. They are hints: a device that misses one finds the change at its next pull. */
 export interface SyncEvents {
   /** The first event. The server sends something at least this often. */
   readonly ready: { readonly heartbeat_s: number };
   /** Something changed in this source. */
-  readonly changed: { readonly source: string };
+  readonly changed: { readonly source: string } | LiveChange;
   /** Events were dropped: pull all sources. */
   readonly pull: Record<string, never>;
   /** Outcomes are waiting. */

@@ -14,6 +14,7 @@ import { ClusterDevices } from './cluster/cluster-devices.ts';
 import { ClusterMembers } from './cluster/cluster-members.ts';
 import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
+import type { ReadLivePage } from './events/change-events.ts';
 import { EventHub } from './events/event-hub.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
@@ -192,10 +193,16 @@ async function bootstrap(config: Config, { system, users }: Tidemark, modules: S
   return { adminLogin, generatedPassword, isAdminPasswordIgnored };
 }
 
-function newEventHub({ devices }: Config, log: Log, { tokens }: Tidemark, members: ClusterMembers): EventHub {
+function newEventHub(
+  { devices }: Config,
+  log: Log,
+  { tokens, devices: core }: Tidemark,
+  members: ClusterMembers,
+): EventHub {
   const { heartbeatS, streamsMax } = devices;
   const onListen = (client: string, atMs: number) => members.tell({ kind: 'listens', client, atMs });
-  return new EventHub({ tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax, onListen });
+  const readLivePage: ReadLivePage = (partition, range) => core.livePage(partition, range);
+  return new EventHub({ tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax, onListen, readLivePage });
 }
 
 /** HTTP starts before and drains before all others, so that jobs may rely on it and requests may rely on them. */

@@ -1,7 +1,8 @@
 import { PULL_SOURCES_MAX } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
-import { ACKNOWLEDGE_EVERY_MS } from '../limits.ts';
+import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
+import { fraction } from '../transport/pause-ms.ts';
 import { readAnything } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 
@@ -19,6 +20,7 @@ export class Acknowledger {
   readonly #tokens = new Map<string, string>();
   #cancel: (() => void) | null = null;
   #controller = new AbortController();
+  #dueAtMs = 0;
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #isSupported = true;
 
@@ -29,12 +31,25 @@ export class Acknowledger {
     this.#clientId = clientId;
   }
 
-  /** Sends the token of a complete source, together with others that follow soon. */
+  /** Sends the token of a source that was pulled, together with others that follow soon. */
   note(source: string, token: string): void {
+    this.#noteAfter(source, token, 0);
+  }
+
+  /** Does the same some time later, because all devices that listen get the page of an event at the same moment. */
+  noteLive(source: string, token: string): void {
+    this.#noteAfter(source, token, Math.round(fraction(this.#platform) * ACKNOWLEDGE_LIVE_SPREAD_MS));
+  }
+
+  #noteAfter(source: string, token: string, leastMs: number): void {
     if (!this.#isSupported) return;
     this.#tokens.set(source, token);
-    if (this.#cancel !== null) return;
-    const delayMs = Math.min(ACKNOWLEDGE_EVERY_MS, Math.max(0, this.#nextAtMs - this.#platform.nowMs()));
+    const pauseMs = Math.min(ACKNOWLEDGE_EVERY_MS, Math.max(0, this.#nextAtMs - this.#platform.nowMs()));
+    const delayMs = Math.max(leastMs, pauseMs);
+    const dueAtMs = this.#platform.nowMs() + delayMs;
+    if (this.#cancel !== null && this.#dueAtMs <= dueAtMs) return;
+    this.#cancel?.();
+    this.#dueAtMs = dueAtMs;
     this.#cancel = this.#platform.after(delayMs, () => {
       this.#cancel = null;
       void this.#send();

@@ -1,4 +1,4 @@
-import type { SyncEvents } from '@tidemark/protocol';
+import type { LiveChange, SyncEvents } from '@tidemark/protocol';
 import { asClientError, type ClientError, clientError } from '../client-error.ts';
 import {
   type Effect,
@@ -113,6 +113,7 @@ export class Engine {
       onHealed: (source: string, reason: string) => this.eventListeners.healed.notify({ source, reason }),
       shouldYield: () => this.#state.wantsPush,
       onDue: (source: string) => this.#pullSoon(source),
+      onLiveApplied: (source: string, token: string) => this.#recordLivePage(source, token),
     };
     this.puller = new Puller({ platform, replica, caller, hooks, options });
     this.#listener = new ServerEventListener(platform, caller, this.#listenerHooks(), options);
@@ -276,6 +277,12 @@ export class Engine {
     this.#waiters.settle((goal) => this.#isReached(goal));
   }
 
+  #recordLivePage(source: string, token: string): void {
+    this.#acknowledger.noteLive(source, token);
+    if (this.puller.isUpToDate) this.#syncedAtMs = this.platform.nowMs();
+    this.#refreshStatus();
+  }
+
   #isReached({ tick, order }: SyncGoal): boolean {
     if (!this.puller.isCaughtUpSince(tick)) return false;
     for (const [, upload] of this.replica.reader.entries('uploads', '')) {
@@ -289,6 +296,7 @@ export class Engine {
   #listenerHooks() {
     return {
       onPull: (source: string | null) => this.#pullSoon(source),
+      onPage: (change: LiveChange, signal: AbortSignal) => this.#takeLivePage(change, signal),
       onPing: (data: unknown) => this.eventListeners.ping.notify(data as SyncEvents['ping']),
       onLive: (isLive: boolean) => {
         this.#isLive = isLive;
@@ -296,6 +304,14 @@ export class Engine {
       },
       onSessionEnded: () => this.#endSession(),
     };
+  }
+
+  /** The signal is that of the event stream, which ends with the session. */
+  #takeLivePage(change: LiveChange, signal: AbortSignal): void {
+    const session = this.sessions.current();
+    if (session === null) return;
+    const { userId, clientId } = session;
+    this.puller.takeLive(change, { userId, clientId, signal });
   }
 
   /** Null: all sources. */

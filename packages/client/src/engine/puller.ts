@@ -1,4 +1,5 @@
 import {
+  type LiveChange,
   type Page,
   type PartialError,
   PULL_SOURCES_MAX,
@@ -22,6 +23,7 @@ import type { SessionCaller } from '../transport/session-caller.ts';
 import { timeLimit } from '../transport/wire.ts';
 import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
+import { LivePages } from './live-pages.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PullerHooks {
@@ -33,8 +35,10 @@ export interface PullerHooks {
   onPresenting(sources: readonly string[]): void;
   /** Called when a catch-up has brought something and is stored. */
   onCaughtUp(source: string, token: string): void;
-  /** Called when a source whose backend had not answered must be pulled again. */
+  /** Called when a source must be pulled again: its backend had not answered, or a page of an event cannot be applied. */
   onDue(source: string): void;
+  /** Called when a page of an event was applied. */
+  onLiveApplied(source: string, token: string): void;
 }
 
 /** A source whose backend had not answered when it was pulled. */
@@ -91,6 +95,9 @@ export class Puller {
   /** Errors of staged pages; they hold for the whole catch-up. */
   readonly #stagedTroubles = new Map<string, PartialError>();
   readonly #pending = new Map<string, Pending>();
+  readonly #live: LivePages;
+  /** The sources of the request under way. */
+  #pulled: readonly string[] = [];
   /** The last request after which a source was complete, or known to be unavailable. */
   readonly #doneAt = new Map<string, number>();
   #sourcesAtMs: number | null = null;
@@ -103,6 +110,13 @@ export class Puller {
     this.#caller = caller;
     this.#hooks = hooks;
     this.#options = options;
+    this.#live = new LivePages({
+      tokenOf: (source) => this.#askFor(source).token,
+      isPulled: (source) => this.#pulled.includes(source),
+      apply: (change, scope) => this.#applyLive(change, scope),
+      onApplied: ({ source, page }) => this.#hooks.onLiveApplied(source, page.token),
+      onMissed: (source) => this.#hooks.onDue(source),
+    });
   }
 
   /** Errors of sources that could not be pulled, or whose backend could not be reached. */
@@ -130,9 +144,19 @@ export class Puller {
     return this.selected().every((source) => (this.#doneAt.get(source) ?? 0) > tick);
   }
 
+  /** Takes the page of an event. It is applied if the device holds the token it begins with; else the source is pulled. */
+  takeLive(change: LiveChange, scope: WorkScope): void {
+    const { source } = change;
+    if (!this.#isSelected(source)) return;
+    // Only a pull tells whether the backend has answered.
+    if (this.#pending.has(source)) this.#hooks.onDue(source);
+    else this.#live.take(change, scope);
+  }
+
   /** Drops all knowledge about the server, because it may belong to another user. */
   forget(): void {
     this.wants.clear();
+    this.#live.forget();
     this.stopWaiting();
     const memories = [this.#folds, this.#streamed, this.#notStreamed, this.#healsInARow, this.#troubles, this.#doneAt];
     for (const memory of [...memories, this.#measures, this.#stagedTroubles]) memory.clear();
@@ -167,8 +191,15 @@ export class Puller {
     for (const source of this.wants.names()) if (!names.includes(source)) this.wants.remove(source);
     const paged = names.filter((source) => !this.#isStreamed(source)).slice(0, PULL_SOURCES_MAX);
     const streamed = names.find((source) => this.#isStreamed(source));
-    if (paged.length > 0) await this.#pullPages(paged, scope);
-    else if (streamed !== undefined) await this.#readSnapshot(streamed, scope);
+    this.#pulled = paged.length > 0 || streamed === undefined ? paged : [streamed];
+    try {
+      if (paged.length > 0) await this.#pullPages(paged, scope);
+      else if (streamed !== undefined) await this.#readSnapshot(streamed, scope);
+    } finally {
+      const pulled = this.#pulled;
+      this.#pulled = [];
+      this.#live.resume(pulled, scope);
+    }
     return this.wants.size > 0;
   }
 
@@ -280,6 +311,25 @@ export class Puller {
     return applyPage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs() });
   }
 
+  /** Not knowing when the page was made, it takes no upload as included in it: the pull after a push decides that. */
+  async #applyLive({ source, from, page }: LiveChange, scope: WorkScope): Promise<PageEffect['kind']> {
+    const asked: PageAsked = { source, token: from, settledBefore: 0 };
+    const effect = await transactIn(this.#replica, scope, (tx) => this.#applyPage(tx, asked, page));
+    if (effect.kind === 'complete') this.#recordComplete(source, effect.measured);
+    else if (effect.kind === 'healed') this.#recordHealed(source, effect.reason);
+    return effect.kind;
+  }
+
+  #recordComplete(source: string, measured: SizeAndChecksum): void {
+    this.#measures.set(source, measured);
+    this.#healsInARow.delete(source);
+  }
+
+  #recordHealed(source: string, reason: string): void {
+    this.#healsInARow.set(source, (this.#healsInARow.get(source) ?? 0) + 1);
+    this.#hooks.onHealed(source, reason);
+  }
+
   #conclude(source: string, page: Page, effect: PageEffect | undefined, request: number): void {
     if (effect?.kind === 'staged') {
       this.#folds.set(source, effect.fold);
@@ -290,16 +340,12 @@ export class Puller {
       if (effect.fold.isFresh && this.#options.usesSnapshots && left > SNAPSHOT_FROM_OBJECTS)
         this.#streamed.add(source);
     } else if (effect?.kind === 'complete') {
-      this.#measures.set(source, effect.measured);
+      this.#recordComplete(source, effect.measured);
       this.#streamed.delete(source);
-      this.#healsInARow.delete(source);
       this.wants.fulfil(source, request);
       if (effect.isNews) this.#hooks.onCaughtUp(source, page.token);
       this.#settle(source, page.error ?? this.#stagedTroubles.get(source) ?? null, request);
-    } else if (effect?.kind === 'healed') {
-      this.#healsInARow.set(source, (this.#healsInARow.get(source) ?? 0) + 1);
-      this.#hooks.onHealed(source, effect.reason);
-    }
+    } else if (effect?.kind === 'healed') this.#recordHealed(source, effect.reason);
   }
 
   /** Marks a source as complete. Callers of `sync` keep waiting for it while its backend has not answered. */

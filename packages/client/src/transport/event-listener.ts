@@ -1,7 +1,9 @@
+import type { LiveChange, SyncEvents } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
-import { HEARTBEAT_MS_DEFAULT, HEARTBEATS_MISSED_MAX, POLL_MS_LIVE } from '../limits.ts';
+import { EVENTS_QUERY_UNITS_MAX, HEARTBEAT_MS_DEFAULT, HEARTBEATS_MISSED_MAX, POLL_MS_LIVE } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { fraction, pauseMs } from './pause-ms.ts';
+import { readPage } from './read-answer.ts';
 import { readEvents, type ServerEvent } from './read-events.ts';
 import type { SessionCaller } from './session-caller.ts';
 import { timeLimit } from './wire.ts';
@@ -9,6 +11,8 @@ import { timeLimit } from './wire.ts';
 export interface ServerEventHooks {
   /** Asks to pull this source, or all sources if null. */
   onPull(source: string | null): void;
+  /** Called with a change and its page. The signal is aborted when the session ends. */
+  onPage(change: LiveChange, signal: AbortSignal): void;
   onPing(data: unknown): void;
   /** Called when the event stream opens or ends. */
   onLive(isLive: boolean): void;
@@ -19,6 +23,8 @@ export interface ServerEventOptions {
   readonly pollMs: number;
   /** False: the device only polls. */
   readonly usesStream: boolean;
+  /** The sources whose pages the stream should carry; null: all. */
+  readonly sources: readonly string[] | null;
 }
 
 /** Notices changes at the server by an event stream, which is reopened when it breaks, and by polling. */
@@ -71,13 +77,13 @@ export class ServerEventListener {
     const silence = timeLimit(this.#platform, signal, HEARTBEAT_MS_DEFAULT * HEARTBEATS_MISSED_MAX);
     try {
       const response = await this.#caller.open({
-        path: '/events',
+        path: eventsPath(this.#options.sources),
         accept: 'text/event-stream',
         signal: silence.signal,
       });
       if (!response.body) return 'no_streams';
       for await (const event of readEvents(response, () => silence.restart(), silence.signal)) {
-        this.#take(event);
+        this.#take(event, signal);
         // Two listeners with the same device id would only replace each other.
         if (event.name === 'ended' && codeOf(event) === 'replaced') return { retryAfterMs: POLL_MS_LIVE };
         if (event.name === 'ready') silence.extend(heartbeatMs(event) * HEARTBEATS_MISSED_MAX);
@@ -91,19 +97,26 @@ export class ServerEventListener {
     }
   }
 
-  #take({ name, data }: ServerEvent): void {
-    const { source, sources } = (data ?? {}) as { readonly source?: unknown; readonly sources?: unknown };
+  #take({ name, data }: ServerEvent, signal: AbortSignal): void {
+    const { sources } = (data ?? {}) as { readonly sources?: unknown };
     if (name === 'ready') {
       this.#failures = 0;
       this.#setLive(true);
       // Changes before the stream was open are not announced.
       this.#hooks.onPull(null);
-    } else if (name === 'changed') this.#hooks.onPull(typeof source === 'string' ? source : null);
+    } else if (name === 'changed') this.#takeChange(data, signal);
     else if (name === 'pull' || name === 'outcomes') this.#hooks.onPull(null);
     else if (name === 'ping') {
       this.#hooks.onPing(data);
       for (const named of Array.isArray(sources) ? sources : [null]) this.#hooks.onPull(named);
     }
+  }
+
+  /** A change without a page that the device understands is a hint. */
+  #takeChange(data: unknown, signal: AbortSignal): void {
+    const change = readChange(data);
+    if (change === null || !('page' in change)) this.#hooks.onPull(change?.source ?? null);
+    else this.#hooks.onPage(change, signal);
   }
 
   #setLive(isLive: boolean): void {
@@ -133,6 +146,23 @@ export class ServerEventListener {
       const cancel = this.#platform.after(ms, end);
       signal.addEventListener('abort', end);
     });
+  }
+}
+
+function eventsPath(sources: readonly string[] | null): string {
+  const query = sources?.map((source) => `pages=${encodeURIComponent(source)}`).join('&');
+  if (query === '') return '/events';
+  return `/events?${query === undefined || query.length > EVENTS_QUERY_UNITS_MAX ? 'pages=*' : query}`;
+}
+
+function readChange(data: unknown): SyncEvents['changed'] | null {
+  const { source, from, page } = (data ?? {}) as { readonly [name: string]: unknown };
+  if (typeof source !== 'string') return null;
+  if (typeof from !== 'string') return { source };
+  try {
+    return { source, from, page: readPage(page) };
+  } catch {
+    return { source };
   }
 }
 

@@ -11,11 +11,12 @@ import { WITHOUT_PAUSE, WorkBudget } from '../primitives/work-budget.ts';
 import { effectOn, gatherPaced, idsOf, insertions, type PointChange, weightOf } from './effect.ts';
 import { Replacement } from './replacement.ts';
 
-/** The result of a write. `seq` is the head of the partition after it. */
+/** The result of a write. `seq` is the head of the partition after it, in `epoch`. */
 export interface WriteOutcome {
   readonly changed: number;
   readonly unchanged: number;
   readonly seq: number;
+  readonly epoch: string;
 }
 
 /** Objects read at a time, so that the event loop can do other work in between. */
@@ -118,5 +119,5 @@ export class Writer {
 function outcomeOf(result: CommitResult, changed: number, unchanged: number): WriteOutcome | null {
   if (result.status === 'conflict' || result.status === 'too_large') return null;
   if (result.status === 'gone') throw refuseGone(result.guard);
-  return { changed, unchanged, seq: result.state.head };
+  return { changed, unchanged, seq: result.state.head, epoch: result.state.epoch };
 }

@@ -51,6 +51,11 @@ export class Memberships {
     return partitionFrom(source.name, user, membership);
   }
 
+  /** Whether the adapter of the source decides which partition a user's data is in. */
+  areCustom(source: PartitionedSource): boolean {
+    return this.#ask(source) !== null;
+  }
+
   /** Returns the last answer of the adapter without asking it. */
   async knownPartitionOf(source: PartitionedSource, user: string): Promise<UserPartition> {
     if (this.#ask(source) === null) return ownPartition(source, user);

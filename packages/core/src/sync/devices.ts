@@ -4,6 +4,7 @@ import type { Users } from '../accounts/users.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
+import type { CommitRange } from '../journal/commit-range.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import type { Acknowledgement } from '../pages/record-tidemark.ts';
 import type { Adapters } from '../ports/adapter.ts';
@@ -17,6 +18,7 @@ import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import { acknowledgedObjects, type Cursor, readCursor } from './device-progress.ts';
 import { LastSeenRecorder } from './last-seen-recorder.ts';
+import { type LivePage, LivePages } from './live-pages.ts';
 import { type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
 import { type SnapshotCall, type SnapshotPages, Snapshots } from './snapshots.ts';
 
@@ -39,7 +41,7 @@ export interface DevicesParts {
   readonly jobs?: Pick<Jobs, 'enqueueAll'>;
   readonly count: (metric: string, tookMs: number) => void;
   readonly onOutcome: (device: DeviceId) => void;
-  readonly onCommitted: (partition: PartitionKey) => void;
+  readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
   readonly onAcknowledged: (acknowledgement: Acknowledgement) => void;
 }
 
@@ -51,6 +53,7 @@ export class Devices {
   readonly #pulls: Pulls;
   readonly #snapshots: Snapshots;
   readonly #acknowledgements: Acknowledgements;
+  readonly #livePages: LivePages;
 
   constructor(parts: DevicesParts) {
     this.#parts = parts;
@@ -60,6 +63,7 @@ export class Devices {
     this.#pulls = new Pulls({ ...shared, uploads: this.#uploads });
     this.#snapshots = new Snapshots(shared);
     this.#acknowledgements = new Acknowledgements(shared);
+    this.#livePages = new LivePages(parts);
   }
 
   /** Delivers what the device is missing of several sources. A source that cannot be pulled does not spoil the others. */
@@ -70,6 +74,14 @@ export class Devices {
   /** Records the tokens that the device holds, by source. Returns the sources whose token was accepted. */
   acknowledge(device: DeviceCaller, tokens: ReadonlyMap<string, string>): Promise<readonly string[]> {
     return this.#acknowledgements.acknowledge(device, tokens);
+  }
+
+  /**
+   * Reads the changes of the commits for devices that held everything before them. Null: they have to pull. The caller
+   * checks that each device that gets the page is still signed in, after the page was read.
+   */
+  livePage(partition: PartitionKey, range: CommitRange): Promise<LivePage | null> {
+    return this.#livePages.read(partition, range);
   }
 
   /** Delivers all of one source, whatever its sync type. */

@@ -3,6 +3,7 @@ import { quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
 import { deleted, merged, type Verdict } from '../documents/verdicts.ts';
+import { type CommitRange, rangeOfCommit } from '../journal/commit-range.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Change, Commit, Kept, NoteWrite, ObjectsRead, PartitionKey, Store } from '../ports/store.ts';
@@ -30,7 +31,7 @@ export interface CommitPorts {
   readonly clock: Clock;
   readonly limits: Limits;
   /** Called after a commit that changed something, when it is durable. */
-  readonly onCommitted: (partition: PartitionKey) => void;
+  readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
 }
 
 /** Writes what was planned, in one step. False: something is not as it was read. */
@@ -44,7 +45,7 @@ export async function commitPlan(
   if (result.status === 'gone') throw refuseGone(result.guard);
   if (result.status === 'too_large') throw quotaExceeded(partition, effect.bytesMax ?? 0);
   if (result.status === 'conflict') return false;
-  if (effect.changes.length > 0) onCommitted(partition);
+  if (effect.changes.length > 0) onCommitted(partition, rangeOfCommit(result.state, effect.changes.length));
   return true;
 }
 

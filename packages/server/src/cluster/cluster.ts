@@ -1,9 +1,9 @@
-import type { PartitionKey, Pings, Tidemark } from '@tidemark/core';
+import { type Committed, joinRanges, type Pings, type Tidemark } from '@tidemark/core';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Timers } from '../jobs/timers.ts';
 import type { ClusterMembers } from './cluster-members.ts';
-import type { ClusterQuery, Hint } from './hint.ts';
+import type { ChangedPartition, ClusterQuery, Hint } from './hint.ts';
 
 /** What a route has changed that other servers would not notice by themselves, or only later. */
 export type ClusterNotice = 'sessions' | 'sources' | 'reset';
@@ -29,7 +29,7 @@ const PARTITIONS_PER_HINT_MAX = 200;
  */
 export class Cluster {
   readonly #parts: ClusterParts;
-  readonly #changed = new Map<string, PartitionKey>();
+  readonly #changed = new Map<string, ChangedPartition>();
 
   constructor(parts: ClusterParts) {
     this.#parts = parts;
@@ -64,7 +64,7 @@ export class Cluster {
     const { tidemark, hub, members } = this.#parts;
     tidemark.onCommitted((committed) => {
       hub.committed(committed);
-      this.#addChange(committed.partition);
+      this.#addChange(committed);
     });
     tidemark.onOutcome(({ client }) => {
       hub.outcomes(client);
@@ -73,10 +73,13 @@ export class Cluster {
     });
   }
 
-  #addChange({ source, user }: PartitionKey): void {
+  #addChange({ partition: { source, user }, range }: Committed): void {
     if (this.#changed.size === 0) this.#parts.timers.after(BATCH_MS, () => this.#sendChanges());
     if (this.#changed.size > PARTITIONS_PER_HINT_MAX) return;
-    this.#changed.set(JSON.stringify([source, user]), { source, user });
+    const key = JSON.stringify([source, user]);
+    const before = this.#changed.get(key);
+    const joined = before === undefined ? range : joinRanges(before.range ?? null, range ?? null);
+    this.#changed.set(key, { source, user, ...(joined ? { range: joined } : {}) });
   }
 
   #sendChanges(): void {
@@ -102,10 +105,14 @@ export class Cluster {
     }
   }
 
-  #applyChanges(partitions: readonly PartitionKey[] | null): void {
+  #applyChanges(partitions: readonly ChangedPartition[] | null): void {
     const { hub } = this.#parts;
     if (partitions === null) void hub.pullAll();
-    else for (const partition of partitions) hub.committed({ partition, cause: 'push' });
+    else {
+      for (const { range, ...partition } of partitions) {
+        hub.committed({ partition, cause: 'push', ...(range === undefined ? {} : { range }) });
+      }
+    }
   }
 
   #applyNotice(notice: ClusterNotice, user: string | null = null): void {

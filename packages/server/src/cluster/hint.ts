@@ -1,4 +1,4 @@
-import { BUS_TEXT_UNITS_MAX, type PartitionKey } from '@tidemark/core';
+import { BUS_TEXT_UNITS_MAX, type CommitRange, type PartitionKey } from '@tidemark/core';
 import { parseJson, type SyncEvents } from '@tidemark/protocol';
 
 /** A query to all other servers. */
@@ -8,13 +8,18 @@ export type ClusterQuery =
   /** Counts the devices that listen at the server. */
   | { readonly kind: 'listeners' };
 
+/** A partition that changed, with what was committed, if that is known. */
+export interface ChangedPartition extends PartitionKey {
+  readonly range?: CommitRange;
+}
+
 /** A message to all other servers. Apart from heartbeats and queries, it is a hint to look at the store again. */
 export type Hint =
   /** A heartbeat with the number of hints sent so far. With `isNew` the receivers send theirs at once. */
   | { readonly kind: 'here'; readonly told: number; readonly isNew: boolean }
   | { readonly kind: 'gone' }
   /** Null: too many partitions to name. */
-  | { readonly kind: 'changed'; readonly partitions: readonly PartitionKey[] | null }
+  | { readonly kind: 'changed'; readonly partitions: readonly ChangedPartition[] | null }
   | { readonly kind: 'outcomes'; readonly client: string }
   /** Tokens of the user may have ended; null: of any user. */
   | { readonly kind: 'sessions'; readonly user: string | null }

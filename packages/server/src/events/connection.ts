@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { SyncEvents } from '@tidemark/protocol';
+import type { PageSelection } from './page-selection.ts';
 
 /** A comment line, which shows the device, the server and all proxies that the connection is alive. */
 export const HEARTBEAT = Buffer.from(':\n\n');
@@ -16,6 +17,12 @@ export interface Listener {
   readonly tokenId: string;
 }
 
+export interface ConnectionTerms {
+  readonly sinceMs: number;
+  /** The sources whose pages the device takes with events. */
+  readonly pages: PageSelection;
+}
+
 const PULL = eventBytes('pull', {});
 
 /**
@@ -25,6 +32,7 @@ const PULL = eventBytes('pull', {});
 export class Connection {
   readonly listener: Listener;
   readonly sinceMs: number;
+  readonly pages: PageSelection;
   readonly #response: ServerResponse;
   /** How often in a row the device was found behind; 0 means that it keeps up. */
   #heartbeatsBehind = 0;
@@ -32,8 +40,9 @@ export class Connection {
   #hasMissed = false;
   #isEnded = false;
 
-  constructor(listener: Listener, response: ServerResponse, sinceMs = 0) {
+  constructor(listener: Listener, response: ServerResponse, { sinceMs, pages }: ConnectionTerms) {
     this.listener = listener;
+    this.pages = pages;
     this.sinceMs = sinceMs;
     this.#response = response;
     // A socket may break at any moment; its `close` event is all that matters.
@@ -49,6 +58,11 @@ export class Connection {
     }
     this.#write(bytes);
     return true;
+  }
+
+  /** Whether the device has read everything that was sent, as far as is known here. */
+  get isKeepingUp(): boolean {
+    return !this.#isBehind && this.#response.writableLength === 0;
   }
 
   /** Sends an event that need not be made up for. */

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { EventReader } from '@tidemark/testing';
 import { quietLog } from '@tidemark/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { EventHub, type EventHubParts, SOURCES_PER_ROUND_MAX } from './event-hub.ts';
+import { EventHub, type EventHubParts } from './event-hub.ts';
+import { SOURCES_PER_ROUND_MAX } from './pending-changes.ts';
 
 const shared = (source: string) => ({ partition: { source, user: null }, cause: 'push' }) as const;
 const own = (source: string, user: string) => ({ partition: { source, user }, cause: 'push' }) as const;

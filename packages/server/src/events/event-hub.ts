@@ -1,7 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { type Clock, type Committed, elapsedMs, type Log, type PartitionKey, type Tidemark } from '@tidemark/core';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { type Clock, type Committed, elapsedMs, type Log, type Tidemark } from '@tidemark/core';
 import { errorMessage, Refusal, type SyncEvents } from '@tidemark/protocol';
+import { ChangeEventMaker, type ChangeEvents, type ReadLivePage } from './change-events.ts';
 import { Connection, eventBytes, HEARTBEAT, type Listener } from './connection.ts';
+import { pageSelection } from './page-selection.ts';
+import { type Changed, PendingChanges } from './pending-changes.ts';
 
 export interface EventHubParts {
   readonly tokens: Pick<Tidemark['tokens'], 'isGood'>;
@@ -10,6 +14,8 @@ export interface EventHubParts {
   /** The longest time without an event or heartbeat. */
   readonly heartbeatMs: number;
   readonly streamsMax: number;
+  /** Reads the pages that events carry. Absent: events are hints only. */
+  readonly readLivePage?: ReadLivePage;
   /** Called when a device starts to listen here, with the time. */
   readonly onListen?: (client: string, atMs: number) => void;
 }
@@ -20,7 +26,7 @@ export interface LiveDevices {
   ping(client: string, ping: SyncEvents['ping']): boolean | Promise<boolean>;
 }
 
-/** Changes within this time are sent as one event. */
+/** The first change is announced at once. Those within this time after it are announced together. */
 const BATCH_MS = 20;
 /** Connections that are written to in one turn of the event loop. */
 const CONNECTIONS_PER_TURN = 200;
@@ -31,8 +37,9 @@ const HEARTBEATS_BEHIND_MAX = 2;
 const RETRY_AFTER_S = 5;
 
 /**
- * Sends events about changes to the devices that listen. Events are hints: a device that misses one notices the
- * change at its next pull, so events are neither stored nor acknowledged.
+ * Sends events about changes to the devices that listen. Small changes are sent with the event, as the page that devices
+ * would pull. Events are hints: a device that misses one, or cannot apply it, gets the change with its next pull, so
+ * events are neither stored nor acknowledged.
  */
 export class EventHub implements LiveDevices {
   readonly #parts: EventHubParts;
@@ -45,12 +52,14 @@ export class EventHub implements LiveDevices {
   /** Users whose tokens must be checked; null stands for all users. */
   readonly #toCheck = new Set<string | null>();
   #isChecking = false;
+  readonly #changeEvents: ChangeEventMaker;
   #pending: PendingChanges | null = null;
   #isSending = false;
   #isClosed = false;
 
   constructor(parts: EventHubParts) {
     this.#parts = parts;
+    this.#changeEvents = new ChangeEventMaker(parts.readLivePage ?? (async () => null), parts.log);
     this.#timer = setInterval(() => void this.#nextTick(), Math.max(1, parts.heartbeatMs / HEARTBEAT_TICKS));
     this.#timer.unref();
   }
@@ -69,11 +78,12 @@ export class EventHub implements LiveDevices {
   }
 
   /**
-   * Sends events to the device from now on. A device has one stream: an older one ends. Returns the function to call
-   * when the device is gone.
+   * Sends events to the device from now on, with the pages of these sources. A device has one stream: an older one ends.
+   * Returns the function to call when the device is gone.
    */
-  connect(listener: Listener, response: ServerResponse): () => void {
-    const connection = new Connection(listener, response, this.#parts.clock.nowMs());
+  connect(listener: Listener, response: ServerResponse, pages: readonly string[] = []): () => void {
+    const terms = { sinceMs: this.#parts.clock.nowMs(), pages: pageSelection(pages) };
+    const connection = new Connection(listener, response, terms);
     this.#byClient.get(listener.client)?.end(REPLACED);
     this.#byClient.set(listener.client, connection);
     const ofUser = this.#byUser.get(listener.user) ?? new Set();
@@ -86,14 +96,16 @@ export class EventHub implements LiveDevices {
     return () => this.#forget(connection);
   }
 
-  /** Sends an event about the change to the devices it concerns. Changes of a few milliseconds are sent together. */
-  readonly committed = ({ partition }: Committed): void => {
-    if (this.size === 0 || this.#isClosed) return;
-    if (this.#pending === null) {
-      this.#pending = new PendingChanges();
-      if (!this.#isSending) setTimeout(() => void this.#sendPending(), BATCH_MS).unref();
+  /** Announces the change to the devices it concerns. Changes of a few milliseconds are announced together. */
+  readonly committed = ({ partition, range }: Committed): void => {
+    if (this.#isClosed) return;
+    if (this.size === 0) {
+      this.#changeEvents.forget();
+      return;
     }
-    this.#pending.note(partition);
+    this.#pending ??= new PendingChanges();
+    this.#pending.note(partition, range ?? null);
+    if (!this.#isSending) void this.#sendPending();
   };
 
   ping(client: string, ping: SyncEvents['ping']): boolean {
@@ -118,6 +130,7 @@ export class EventHub implements LiveDevices {
 
   /** Makes all devices pull everything, because changes may have been missed. */
   async pullAll(): Promise<void> {
+    this.#changeEvents.forget();
     await sendAll(this.#byClient.values(), PULL);
   }
 
@@ -167,13 +180,51 @@ export class EventHub implements LiveDevices {
   async #sendPending(): Promise<void> {
     this.#isSending = true;
     try {
+      await nextTurn();
       for (let changes = this.#takePending(); changes !== null; changes = this.#takePending()) {
-        for (const [user, changed] of changes.byUser) await sendAll(this.#byUser.get(user) ?? [], bytesOf(changed));
-        const shared = bytesOf(changes.shared);
-        if (shared.length > 0) await sendAll(this.#byClient.values(), shared);
+        const byUser = Array.from(changes.byUser, ([user, changed]) => this.#sendChanged(user, changed));
+        await Promise.all([...byUser, this.#sendChanged(null, changes.shared)]);
+        await pause(BATCH_MS, undefined, { ref: false });
       }
     } finally {
       this.#isSending = false;
+    }
+  }
+
+  /** `user` is null for shared data. */
+  async #sendChanged(user: string | null, changed: Changed): Promise<void> {
+    const listening = () => [...(user === null ? this.#byClient.values() : (this.#byUser.get(user) ?? []))];
+    if (changed === 'many') {
+      this.#changeEvents.forget();
+      return sendAll(listening(), PULL);
+    }
+    const isWanted = (source: string) => listening().some(({ pages }) => pages?.has(source));
+    const events = await this.#changeEvents.make(user, changed, isWanted);
+    if (!events.isEmpty) await this.#sendEvents(listening(), events);
+  }
+
+  /** Sends the page of a change only to devices whose token is valid after the page was read. */
+  async #sendEvents(connections: readonly Connection[], events: ChangeEvents): Promise<void> {
+    for (let start = 0; start < connections.length; start += CONNECTIONS_PER_TURN) {
+      const some = connections.slice(start, start + CONNECTIONS_PER_TURN);
+      await Promise.all(
+        some.map(async (connection) => {
+          const { pages } = connection;
+          const getsPage = events.hasPagesFor(pages) && connection.isKeepingUp && (await this.#isValid(connection));
+          connection.send(events.bytesFor(getsPage ? pages : null));
+        }),
+      );
+      await nextTurn();
+    }
+  }
+
+  /** Like `#endIfInvalid`. False also if the store does not answer. */
+  async #isValid(connection: Connection): Promise<boolean> {
+    try {
+      return await this.#endIfInvalid(connection);
+    } catch (error) {
+      this.#parts.log.warn('recheck_failed', { reason: errorMessage(error) });
+      return false;
     }
   }
 
@@ -216,48 +267,11 @@ const REPLACED = eventBytes('ended', { code: 'replaced' });
 const OUTCOMES = eventBytes('outcomes', {});
 const PULL = eventBytes('pull', {});
 
-function bytesOf(changed: Changed): Buffer {
-  if (changed === 'many') return PULL;
-  return Buffer.concat([...changed].map((source) => eventBytes('changed', { source })));
-}
-
 /** Sends the same bytes to all connections. */
 async function sendAll(connections: Iterable<Connection>, bytes: Buffer): Promise<void> {
   let count = 0;
   for (const connection of [...connections]) {
     connection.send(bytes);
-    if (++count % CONNECTIONS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (++count % CONNECTIONS_PER_TURN === 0) await nextTurn();
   }
-}
-
-/** Sources named in one round of events; with more, devices are told to pull everything. */
-export const SOURCES_PER_ROUND_MAX = 50;
-
-/** Changed sources of one user, or the shared ones. */
-export type Changed = ReadonlySet<string> | 'many';
-
-/** The changes since the last round of events. */
-class PendingChanges {
-  #shared: Set<string> | 'many' = new Set();
-  readonly #byUser = new Map<string, Set<string> | 'many'>();
-
-  note({ source, user }: PartitionKey): void {
-    if (user === null) this.#shared = withSource(this.#shared, source);
-    else this.#byUser.set(user, withSource(this.#byUser.get(user) ?? new Set(), source));
-  }
-
-  get shared(): Changed {
-    return this.#shared;
-  }
-
-  /** Changes of each user's own data. */
-  get byUser(): ReadonlyMap<string, Changed> {
-    return this.#byUser;
-  }
-}
-
-function withSource(sources: Set<string> | 'many', source: string): Set<string> | 'many' {
-  if (sources === 'many') return sources;
-  sources.add(source);
-  return sources.size > SOURCES_PER_ROUND_MAX ? 'many' : sources;
 }

@@ -143,7 +143,7 @@ export class VirtualEnvironment implements Environment {
     const response = await this.#sync.fetch(url, init);
     if (fault === 'answer_lost') throw new TypeError('the connection broke');
     if (fault === 'unanswered') return platform.hang(init);
-    if (fault !== 'cut' || url.endsWith('/events')) return response;
+    if (fault !== 'cut' || new URL(url).pathname.endsWith('/events')) return response;
     const text = await response.text();
     return new Response(text.slice(0, this.#dice.below(text.length + 1)), { status: response.status });
   }

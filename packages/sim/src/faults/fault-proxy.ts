@@ -81,7 +81,7 @@ export class FaultProxy {
     const { url: path = '/', headers } = incoming;
     const body = await buffer(incoming);
     const fault = this.#drawFault();
-    if (path.endsWith('/events')) return this.#forwardStream(incoming, outgoing, fault);
+    if (path.split('?')[0]?.endsWith('/events')) return this.#forwardStream(incoming, outgoing, fault);
     if (fault === 'cut_before') return void outgoing.destroy();
     if (fault === 'delayed') await delay(this.#dice.below(DELAY_MS_MAX));
     const sent = this.#options.corrupt(path, body);

@@ -1,3 +1,4 @@
+import { PULL_SOURCES_MAX } from '@tidemark/protocol';
 import { Type } from 'typebox';
 import { EventStream, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
@@ -8,15 +9,26 @@ const events = route({
   operationId: 'deviceEvents',
   scope: 'device',
   summary: 'Stream of events about changes',
+  query: Type.Object({
+    pages: Type.Optional(
+      Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: PULL_SOURCES_MAX })], {
+        description:
+          'A source, repeated for several, or `*` for all: the event `changed` then carries the page of a small change. Absent: it never does.',
+        examples: ['*'],
+      }),
+    ),
+  }),
   answer: Type.String({
     description: 'Server-Sent Events; docs/sync-protocol.md lists them.',
     examples: ['event: changed\ndata: {"source":"Product"}\n\n'],
   }),
   streams: 'text/event-stream',
-  handle: async ({ context, bearer }) => {
+  handle: async ({ context, query: { pages = [] }, bearer }) => {
     const device = actingDevice(bearer);
     context.events.requireRoom(device);
-    return new EventStream((response) => context.events.connect(device, response));
+    return new EventStream((response) =>
+      context.events.connect(device, response, typeof pages === 'string' ? [pages] : pages),
+    );
   },
 });
 
