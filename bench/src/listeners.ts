@@ -13,6 +13,8 @@ export interface Listeners {
 interface Order {
   readonly port: number;
   readonly tokens: readonly string[];
+  /** Default: the event stream of Tidemark, without pages. */
+  readonly path?: string;
 }
 
 type Message = { readonly kind: 'ready' } | { readonly kind: 'heard'; readonly atMs: readonly number[] };
@@ -38,7 +40,7 @@ async function messageOf(child: ChildProcess, kind: Message['kind']): Promise<Me
 }
 
 /** In the child: one socket for each token; whoever has heard of a change says when. */
-async function listenAll({ port, tokens }: Order): Promise<void> {
+async function listenAll({ port, tokens, path = '/sync/v1/events' }: Order): Promise<void> {
   let heard: number[] = [];
   const onChange = () => {
     heard.push(performance.timeOrigin + performance.now());
@@ -47,13 +49,16 @@ async function listenAll({ port, tokens }: Order): Promise<void> {
     heard = [];
   };
   const sockets: Socket[] = [];
-  for (const token of tokens) sockets.push(await listen(port, token, onChange));
+  for (const token of tokens) sockets.push(await listen({ port, path, token }, onChange));
   process.send?.({ kind: 'ready' } satisfies Message);
 }
 
-async function listen(port: number, token: string, onChange: () => void): Promise<Socket> {
+async function listen(
+  { port, path, token }: { readonly port: number; readonly path: string; readonly token: string },
+  onChange: () => void,
+): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
-  socket.write(`GET /sync/v1/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`);
   let text = '';
   await new Promise<void>((resolve, reject) => {
     socket.on('error', reject);

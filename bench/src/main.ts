@@ -11,6 +11,7 @@ import { fleetChanges } from './scenarios/fleet-changes.ts';
 import { fleetFirstSync } from './scenarios/fleet-first-sync.ts';
 import { fleetNoChange } from './scenarios/fleet-no-change.ts';
 import { listening } from './scenarios/listening.ts';
+import { liveDelivery } from './scenarios/live-delivery.ts';
 import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
@@ -29,7 +30,7 @@ const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
   npm run bench -- --only rest         nothing but the REST API; also core, refresh, devices,
-                                       servers, valkey, pings
+                                       live, servers, valkey, pings
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
@@ -139,6 +140,13 @@ async function measureDevices(objects: number): Promise<readonly Row[]> {
   return rows;
 }
 
+async function measureLive(): Promise<readonly Row[]> {
+  say('a change on its way to devices that listen');
+  const rows = await liveDelivery();
+  rows.forEach(sayRow);
+  return rows;
+}
+
 async function measureValkey(): Promise<readonly Row[]> {
   say('the engine on Valkey or Redis');
   const rows = await valkey();
@@ -170,13 +178,14 @@ async function measureCore(objects: number): Promise<readonly Row[]> {
   return rows;
 }
 
-const USUAL_PARTS = ['core', 'refresh', 'devices', 'servers', 'valkey', 'rest', 'pings'];
+const USUAL_PARTS = ['core', 'refresh', 'devices', 'live', 'servers', 'valkey', 'rest', 'pings'];
 
 const PARTS = {
   all: measureAll,
   core: measureCore,
   refresh: measureRefresh,
   devices: measureDevices,
+  live: measureLive,
   valkey: measureValkey,
   rest: measureRest,
   pings: measurePings,
