@@ -1,6 +1,6 @@
 import type { Device, LocalRow } from '@tidemark/client';
 import type { PartitionKey } from '@tidemark/core';
-import { type PushRequest, parseJson } from '@tidemark/protocol';
+import { type PushRequest, parseJson, type SyncEvents } from '@tidemark/protocol';
 import type { Corrupt } from '../faults/fault-proxy.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 
@@ -37,6 +37,8 @@ export type OpenEnvironment = (options: EnvironmentOptions) => Promise<Environme
 
 /** Where a bug can be planted. */
 export interface Plant {
+  /** Changes events on their way to a device. */
+  readonly event?: (change: SyncEvents['changed']) => SyncEvents['changed'];
   /** Changes what devices send. */
   readonly corrupt?: Corrupt;
   /** Changes what a device finds in its store after it was killed. */

@@ -32,8 +32,22 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     })),
   },
   { name: 'a store loses an upload when the process dies', plant: losing('uploads') },
+  { name: 'the page of an event leaves out the change before it', plant: skippingAChange },
   { name: 'a store loses an object when the process dies', plant: losing('objects') },
 ];
+
+/** An event says that its page begins where the page before it began, so a device one change behind applies it. */
+function skippingAChange(): Plant {
+  const last = new Map<string, string>();
+  return {
+    event: (change) => {
+      if (!('page' in change)) return change;
+      const from = last.get(change.source) ?? change.from;
+      last.set(change.source, change.from);
+      return { ...change, from };
+    },
+  };
+}
 
 /** Removes one row of a table before the device starts again. */
 function losing(table: Table): () => Plant {

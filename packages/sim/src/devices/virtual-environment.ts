@@ -1,6 +1,7 @@
 import { type Device, openDevice } from '@tidemark/client';
 import type { PartitionKey, Tidemark } from '@tidemark/core';
 import { CrashingStore, Dice, InProcessSync, newTidemark, seededRandom, VirtualPlatform } from '@tidemark/testing/kit';
+import { EventFaults } from '../faults/event-faults.ts';
 import { callOf } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 import {
@@ -41,6 +42,13 @@ export class VirtualEnvironment implements Environment {
     this.#tidemark = tidemark;
     this.#sync = new InProcessSync(tidemark, () => 1_700_000_000_000);
     this.#dice = new Dice(seededRandom(options.seed ^ 0x5eed));
+    this.#sync.sendsPages = true;
+    const faults = new EventFaults(new Dice(seededRandom(options.seed ^ 0xe7e27)));
+    const { event = (change) => change } = plant;
+    this.#sync.onChanged = (change, send) => {
+      if (this.#hasFaults) faults.deliver(event(change), send);
+      else send(event(change));
+    };
     this.#options = options;
     this.#stores = options.users.map(() => new CrashingStore([], null));
   }

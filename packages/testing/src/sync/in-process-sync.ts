@@ -7,6 +7,7 @@ import {
   type PushRequest,
   parseJson,
   Refusal,
+  type SyncEvents,
 } from '@tidemark/protocol';
 
 /** A request to the sync protocol. */
@@ -20,6 +21,8 @@ export interface SyncExchange {
 interface Session extends DeviceId {
   readonly expiresAtMs: number;
 }
+
+type Change = SyncEvents['changed'];
 
 type Handler = (exchange: SyncExchange, session: Session, url: URL, signal: AbortSignal | null) => Promise<Response>;
 
@@ -35,6 +38,10 @@ export class InProcessSync {
   readonly #sessions = new Map<string, Session>();
   readonly #listeners = new Set<(committed: Committed) => void>();
   readonly #streams = new Set<() => void>();
+  /** True: events about changes carry pages, for devices that ask for them. */
+  sendsPages = false;
+  /** Called with every event about a change, and the function that sends it. A test may lose, repeat or replace it. */
+  onChanged: (change: Change, send: (change: Change) => void) => void = (change, send) => send(change);
   /** Every request that was answered, in order. */
   readonly log: SyncExchange[] = [];
 
@@ -85,7 +92,7 @@ export class InProcessSync {
       'POST /pull': ({ body }, session) => this.#pull(body as PullRequest, session),
       'POST /ack': ({ body }, session) => this.#acknowledge(body as AckRequest, session),
       'POST /push': ({ body }, session) => this.#push(body as PushRequest, session),
-      'GET /events': async (_, session, __, signal) => this.#events(session, signal),
+      'GET /events': async (_, session, url, signal) => this.#events(session, url, signal),
     };
     const handler = handlers[`${method} ${path}`];
     if (handler === undefined) throw new Refusal('not_found', `there is nothing at ${path}`);
@@ -153,14 +160,22 @@ export class InProcessSync {
     return new Response(lines.join(''), { headers: { 'content-type': 'application/x-ndjson' } });
   }
 
-  #events({ user }: Session, signal: AbortSignal | null): Response {
+  #events({ user }: Session, url: URL, signal: AbortSignal | null): Response {
     const encoder = new TextEncoder();
+    const takesPages = this.sendsPages && url.searchParams.has('pages');
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
         const say = (name: string, data: unknown) =>
           controller.enqueue(encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`));
-        const listener = ({ partition }: Committed) => {
-          if (partition.user === null || partition.user === user) say('changed', { source: partition.source });
+        const send = (change: Change) => {
+          if (this.#listeners.has(listener)) say('changed', change);
+        };
+        let turn = Promise.resolve();
+        const listener = (committed: Committed) => {
+          const { partition } = committed;
+          if (partition.user !== null && partition.user !== user) return;
+          if (!takesPages) this.onChanged({ source: partition.source }, send);
+          else turn = turn.then(async () => this.onChanged(await this.#liveChange(committed), send));
         };
         const end = () => {
           this.#streams.delete(end);
@@ -174,6 +189,12 @@ export class InProcessSync {
       },
     });
     return new Response(stream, { headers: { 'content-type': 'text/event-stream' } });
+  }
+
+  async #liveChange({ partition, range }: Committed): Promise<Change> {
+    const { source } = partition;
+    const live = range === undefined ? null : await this.#tidemark.devices.livePage(partition, range);
+    return live === null ? { source } : { source, from: live.from, page: pageOf(live.page) };
   }
 }
 
