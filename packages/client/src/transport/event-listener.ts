@@ -1,4 +1,4 @@
-import type { LiveChange, SyncEvents } from '@tidemark/protocol';
+import { type LiveChange, PULL_SOURCES_MAX, type SyncEvents } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import { EVENTS_QUERY_UNITS_MAX, HEARTBEAT_MS_DEFAULT, HEARTBEATS_MISSED_MAX, POLL_MS_LIVE } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
@@ -149,10 +149,13 @@ export class ServerEventListener {
   }
 }
 
+const ALL_PAGES_PATH = '/events?pages=*';
+
 function eventsPath(sources: readonly string[] | null): string {
-  const query = sources?.map((source) => `pages=${encodeURIComponent(source)}`).join('&');
-  if (query === '') return '/events';
-  return `/events?${query === undefined || query.length > EVENTS_QUERY_UNITS_MAX ? 'pages=*' : query}`;
+  if (sources === null) return ALL_PAGES_PATH;
+  const query = sources.map((source) => `pages=${encodeURIComponent(source)}`).join('&');
+  const isNamed = sources.length <= PULL_SOURCES_MAX && query.length <= EVENTS_QUERY_UNITS_MAX;
+  return isNamed ? `/events?${query}` : ALL_PAGES_PATH;
 }
 
 function readChange(data: unknown): SyncEvents['changed'] | null {

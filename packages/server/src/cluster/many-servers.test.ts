@@ -121,6 +121,29 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect(await here.next()).toEqual({ name: 'changed', data: { source: 'Note' } });
   });
 
+  it('[MANY-1] a change made at one server reaches the devices that listen at the other with its page', async () => {
+    const login = await newUser();
+    const device = await openDevice(at(fleet.first), login);
+    const events = await movedTo(fleet.second, device).listen({ pages: ['Note'] });
+    onTestFinished(() => events.close());
+    const push = (server: ServerProcess, objects: unknown) =>
+      adminAt(server).post('/app/v1/Note/push_objects', { user_id: login, objects });
+    const pull = async (token?: string) => {
+      const sources = { Note: token === undefined ? {} : { token } };
+      const { body } = await device.api.post('/sync/v1/pull', { client_id: device.id, sources });
+      return (body as { sources: { Note: Page } }).sources.Note;
+    };
+    await push(fleet.first, { 1: { text: 'one' } });
+    expect((await events.next())?.name).toBe('changed');
+    let { token } = await pull();
+    for (const [index, server] of [fleet.first, fleet.second, fleet.first].entries()) {
+      await push(server, { 1: { text: `${index}` } });
+      const page = await pull(token);
+      expect(await events.next()).toEqual({ name: 'changed', data: { source: 'Note', from: token, page } });
+      token = page.token;
+    }
+  });
+
   it('[MANY-2] a token revoked at one server is refused by the other at once, and its stream there ends', async () => {
     const device = await openDevice(at(fleet.second), await newUser());
     const events = await listenAt(fleet.second, device);

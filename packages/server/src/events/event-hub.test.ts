@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { CommitRange, Committed, LivePage } from '@tidemark/core';
 import { EventReader } from '@tidemark/testing';
 import { quietLog } from '@tidemark/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -26,14 +27,15 @@ async function openHub(changes: Partial<EventHubParts> = {}) {
     const [user = '', client = ''] = (request.headers.authorization ?? '').slice('Bearer '.length).split('/');
     response.removeHeader('transfer-encoding');
     response.writeHead(200);
-    response.once('close', hub.connect({ user, client, tokenId: `token of ${client}` }, response));
+    const pages = new URL(request.url ?? '', 'http://hub.test').searchParams.getAll('pages');
+    response.once('close', hub.connect({ user, client, tokenId: `token of ${client}` }, response, pages));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => close(hub, server));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const listen = async (who: string) => {
-    const reader = await EventReader.open(url, who);
+  const listen = async (who: string, ...pages: readonly string[]) => {
+    const reader = await EventReader.open(url, who, { pages });
     onTestFinished(() => reader.close());
     expect((await reader.next())?.name).toBe('ready');
     return reader;
@@ -96,6 +98,146 @@ describe('events', () => {
     expect(hub.outcomes('phone')).toBe(true);
     expect(await phone.next()).toEqual({ name: 'outcomes', data: {} });
     expect([hub.ping('tablet', { ping_id: 'p2' }), hub.outcomes('tablet')]).toEqual([false, false]);
+  });
+});
+
+/** A partition whose head is `head`, and the number of pages that were read from it. */
+class LivePartition {
+  reads: CommitRange[] = [];
+  head = 0;
+  /** Called while a page is read. */
+  onRead: () => Promise<void> | void = () => undefined;
+
+  /** A commit of one object. */
+  commit(source = 'Product', user: string | null = null): Committed {
+    this.head++;
+    const range = { epoch: 'e', after: this.head - 1, upTo: this.head };
+    return { partition: { source, user }, cause: 'push', range };
+  }
+
+  readonly read = async (_: unknown, range: CommitRange): Promise<LivePage | null> => {
+    this.reads.push(range);
+    await this.onRead();
+    const page = { token: `t${this.head}`, more: false, isShared: true, body: { parts: ['"size":1}'], units: 9 } };
+    return { from: `t${range.after}`, page, range: { ...range, upTo: this.head } };
+  };
+}
+
+const live = (from: number, to: number, source = 'Product') => ({
+  name: 'changed',
+  data: { source, from: `t${from}`, page: { token: `t${to}`, size: 1 } },
+});
+
+describe('events with pages', () => {
+  it('[EVENT-10] a page is read once and sent to the devices that take it; the others get a hint', async () => {
+    const partition = new LivePartition();
+    const { hub, listen } = await openHub({ readLivePage: partition.read });
+    const readers = [await listen('anna/phone', '*'), await listen('anna/tablet', 'Order', 'Product')];
+    const others = [await listen('bob/pc'), await listen('bob/watch', 'Order')];
+    hub.committed(partition.commit());
+    for (const reader of readers) expect(await reader.next()).toEqual(live(0, 1));
+    for (const reader of others) expect(await reader.next()).toEqual(changed('Product'));
+    expect(partition.reads).toHaveLength(1);
+    hub.committed(own('Order', 'anna'));
+    for (const reader of readers) expect(await reader.next()).toEqual(changed('Order'));
+  });
+
+  it('[EVENT-10] a page that nobody takes is not read', async () => {
+    const partition = new LivePartition();
+    const { hub, listen } = await openHub({ readLivePage: partition.read });
+    const phone = await listen('anna/phone', 'Order');
+    hub.committed(partition.commit());
+    expect(await phone.next()).toEqual(changed('Product'));
+    expect(partition.reads).toEqual([]);
+  });
+
+  it('[EVENT-10] each page begins where the last one ended, in whatever order the hub hears of commits', async () => {
+    const partition = new LivePartition();
+    const { hub, listen } = await openHub({ readLivePage: partition.read });
+    const phone = await listen('anna/phone', '*');
+    hub.committed(partition.commit());
+    expect(await phone.next()).toEqual(live(0, 1));
+    const [second, third] = [partition.commit(), partition.commit()];
+    hub.committed(third);
+    expect(await phone.next()).toEqual(live(1, 3));
+    // The page has brought this commit already.
+    hub.committed(second);
+    hub.committed(shared('Other'));
+    expect(await phone.next()).toEqual(changed('Other'));
+  });
+
+  it('[EVENT-10] after a hint, the next page begins before its own commit', async () => {
+    const partition = new LivePartition();
+    const { hub, listen } = await openHub({ readLivePage: partition.read });
+    const phone = await listen('anna/phone', '*');
+    hub.committed(partition.commit());
+    expect(await phone.next()).toEqual(live(0, 1));
+    const { partition: key, cause } = partition.commit();
+    hub.committed({ partition: key, cause });
+    expect(await phone.next()).toEqual(changed('Product'));
+    hub.committed(partition.commit());
+    expect(await phone.next()).toEqual(live(2, 3));
+    partition.head++;
+    await hub.pullAll();
+    expect((await phone.next())?.name).toBe('pull');
+    hub.committed(partition.commit());
+    expect(await phone.next()).toEqual(live(4, 5));
+  });
+
+  it('[EVENT-11] a device whose token has ended gets no page, also if it ended while the page was read', async () => {
+    const partition = new LivePartition();
+    const good = new Set(['token of phone', 'token of tablet']);
+    const { hub, listen } = await openHub({
+      readLivePage: partition.read,
+      tokens: { isGood: async (id) => good.has(id) },
+    });
+    const [phone, tablet] = [await listen('anna/phone', '*'), await listen('anna/tablet', '*')];
+    partition.onRead = () => void good.delete('token of phone');
+    hub.committed(partition.commit());
+    expect(await tablet.next()).toEqual(live(0, 1));
+    expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
+  });
+
+  it('[EVENT-12] a page that is too large, cannot be read, or cannot be allowed is replaced by a hint', async () => {
+    const partition = new LivePartition();
+    let isStoreDown = false;
+    const isGood = async () => {
+      if (isStoreDown) throw new Error('no answer');
+      return true;
+    };
+    const { hub, listen } = await openHub({
+      tokens: { isGood },
+      readLivePage: async (key, range) => {
+        if (range.upTo === 1) return null;
+        if (range.upTo === 2) throw new Error('no answer');
+        return partition.read(key, range);
+      },
+    });
+    const phone = await listen('anna/phone', '*');
+    for (let count = 0; count < 2; count++) {
+      hub.committed(partition.commit());
+      expect(await phone.next()).toEqual(changed('Product'));
+    }
+    isStoreDown = true;
+    hub.committed(partition.commit());
+    expect(await phone.next()).toEqual(changed('Product'));
+    isStoreDown = false;
+    hub.committed(partition.commit());
+    expect(await phone.next()).toEqual(live(3, 4));
+  });
+
+  it('[EVENT-12] a device that has not read everything gets hints instead of pages', async () => {
+    const partition = new LivePartition();
+    const { hub, listen } = await openHub({ readLivePage: partition.read });
+    const phone = await listen('anna/phone', '*');
+    phone.pause();
+    const ping = { ping_id: 'p', message: 'x'.repeat(4_000) };
+    while (hub.ping('phone', ping)) await new Promise((resolve) => setImmediate(resolve));
+    hub.committed(partition.commit());
+    phone.resume();
+    for (let event = await phone.next(); event?.name !== 'pull'; event = await phone.next()) {
+      expect(event?.name).toBe('ping');
+    }
   });
 });
 

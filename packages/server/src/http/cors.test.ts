@@ -63,7 +63,7 @@ describe('pages of other sites', () => {
     expect(unauthorised).toMatchObject({ status: 403, headers: allowed });
     const nothing = await api.get('/sync/v1/nothing', { origin: APP });
     expect(nothing).toMatchObject({ status: 404, headers: allowed });
-    const events = await listen({ origin: APP });
+    const events = await listen({ headers: { origin: APP } });
     expect(events.headers).toMatchObject({ ...allowed, 'content-type': 'text/event-stream; charset=utf-8' });
   });
 

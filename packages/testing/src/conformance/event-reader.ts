@@ -5,6 +5,12 @@ export interface ReadEvent {
   readonly data: unknown;
 }
 
+export interface EventReaderOptions {
+  /** The sources whose pages the stream should carry. */
+  readonly pages?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** Reads a stream of Server-Sent Events, as a device does. */
 export class EventReader {
   readonly status: number;
@@ -32,10 +38,11 @@ export class EventReader {
     response.on('error', end);
   }
 
-  static open(url: string, token: string, headers: Readonly<Record<string, string>> = {}): Promise<EventReader> {
+  static open(url: string, token: string, { pages = [], headers = {} }: EventReaderOptions = {}): Promise<EventReader> {
+    const query = pages.map((source) => `pages=${encodeURIComponent(source)}`).join('&');
     return new Promise((resolve, reject) => {
       const options = { headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', ...headers } };
-      const sent = request(`${url}/sync/v1/events`, { ...options, agent: false }, (response) =>
+      const sent = request(`${url}/sync/v1/events?${query}`, { ...options, agent: false }, (response) =>
         resolve(new EventReader(sent, response)),
       );
       sent.on('error', reject);

@@ -1,6 +1,6 @@
 import type { DeviceSession } from '@tidemark/protocol';
 import { Caller } from './caller.ts';
-import { EventReader } from './event-reader.ts';
+import { EventReader, type EventReaderOptions } from './event-reader.ts';
 
 export const USER_PASSWORD = 'a password for devices';
 
@@ -22,7 +22,7 @@ export interface TestDevice {
   readonly session: DeviceSession;
   readonly id: string;
   readonly api: Caller;
-  listen(headers?: Readonly<Record<string, string>>): Promise<EventReader>;
+  listen(options?: EventReaderOptions): Promise<EventReader>;
 }
 
 /** Signs a device in. Its connections end with the server. */
@@ -48,8 +48,8 @@ export function deviceOf(server: Pick<AdministeredServer, 'url'>, session: Devic
     session,
     id: session.client_id,
     api,
-    async listen(headers) {
-      const reader = await EventReader.open(server.url, session.token, headers);
+    async listen(options) {
+      const reader = await EventReader.open(server.url, session.token, options);
       await reader.next();
       return reader;
     },

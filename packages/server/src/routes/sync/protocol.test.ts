@@ -416,6 +416,27 @@ describe('listening', () => {
     ofBob.close();
   });
 
+  it('[EVENT-10] an event has the page that a pull with the token `from` would get, also after an upload and a deletion', async () => {
+    await push(names.own, { 1: { a: 1, b: 1 } }, 'anna');
+    const pageOf = async (token: string | null) => {
+      const { sources } = await pull(tablet, { [names.own]: token });
+      return sources[names.own] as Page;
+    };
+    const onTablet = await tablet.listen({ pages: [names.own] });
+    const changes = [
+      () => push(names.own, { 1: { a: 2 }, 2: { a: 'ä\n"' } }, 'anna'),
+      () => upload(anna, { op_id: 'live', source: names.own, op: 'create', id: 'n', attributes: { a: 1 } }),
+      () => admin.post(`/app/v1/${encodeURIComponent(names.own)}/push_deletes`, { user_id: 'anna', objects: ['1'] }),
+    ];
+    for (const change of changes) {
+      const { token: from } = await pageOf(null);
+      await change();
+      const page = await pageOf(from);
+      expect(await onTablet.next()).toEqual({ name: 'changed', data: { source: names.own, from, page } });
+    }
+    onTablet.close();
+  });
+
   it('[EVENT-1] an event stream must not be cached, and HEAD gets only its headers', async () => {
     const reader = await anna.listen();
     expect(reader.headers).toMatchObject({

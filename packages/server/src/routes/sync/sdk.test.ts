@@ -1,4 +1,4 @@
-import { type Device, openDevice } from '@tidemark/client';
+import { type Device, type DeviceOptions, openDevice } from '@tidemark/client';
 import { Caller, makeUser, USER_PASSWORD } from '@tidemark/testing';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 /** A device of the SDK with its default platform. */
-async function signedIn(options: { readonly live?: boolean } = {}): Promise<Device> {
+async function signedIn(options: Pick<DeviceOptions, 'live' | 'platform'> = {}): Promise<Device> {
   const device = await openDevice({ url: server.url, live: false, ...options });
   onTestFinished(() => device.close());
   await device.signIn({ login: 'ada', password: USER_PASSWORD });
@@ -50,6 +50,25 @@ describe('the SDK and the server', () => {
     await other.source('Order').update(id, { total: 2 });
     await until(one, () => one.source('Order').get(id)?.attributes.total === 2);
     expect([one.problems.list(), other.problems.list()]).toEqual([[], []]);
+  });
+
+  it('[SDK-19] a change reaches a listening device with its event: it is applied without a pull', async () => {
+    const calls: string[] = [];
+    const fetched = (url: string, init: RequestInit) => {
+      calls.push(new URL(url).pathname);
+      return fetch(url, init);
+    };
+    const device = await signedIn({ live: true, platform: { fetch: fetched } });
+    await device.sync();
+    const { status } = device;
+    await until(device, () => status.getSnapshot().isLive && status.getSnapshot().mode === 'idle');
+    const before = calls.filter((path) => path.endsWith('/pull')).length;
+    for (let total = 1; total <= 3; total++) {
+      await push('Order', { live: { total } });
+      await until(device, () => device.source('Order').get('live')?.attributes.total === total);
+    }
+    expect(calls.filter((path) => path.endsWith('/pull'))).toHaveLength(before);
+    expect(status.getSnapshot().heals).toBe(0);
   });
 
   it('[VALUE-8] names that some versions of V8 confuse arrive unchanged in both directions', async () => {
