@@ -435,6 +435,27 @@ describe('the job runner', () => {
     expect(gate.started.length).toBe(2);
   });
 
+  it('[JOB-35] an idle queue is polled for one job, and the first job that is found brings the others', async () => {
+    const asked: number[] = [];
+    const gate = new Gate();
+    const { jobs, timers, clock } = setUp({ k: gate.handle }, { workers: 40 });
+    await atRest();
+    const leaseMany = jobs.leaseMany.bind(jobs);
+    jobs.leaseMany = (queue, leaseMs, jobsMax) => {
+      asked.push(jobsMax);
+      return leaseMany(queue, leaseMs, jobsMax);
+    };
+    await timers.pass(200);
+    expect(asked).toEqual([1, 1]);
+    const dueAtMs = clock.nowMs() + 50;
+    for (let each = 0; each < 5; each++) await jobs.enqueue('q', job(`job ${each}`, { dueAtMs }));
+    await atRest();
+    await timers.pass(100);
+    expect(asked.slice(-3)).toEqual([1, 39, 35]);
+    expect(gate.started).toHaveLength(5);
+    await gate.open();
+  });
+
   it('[JOB-35] a job enqueued during a lease is not overlooked', async () => {
     const clock = settableClock();
     const jobs = openMemoryJobs({ clock });

@@ -81,13 +81,13 @@ export class QueueWorkers {
     cancel();
   }
 
-  /** Leases jobs for all free workers that the gate admits. */
-  #fill(): void {
+  /** Leases jobs for all free workers that the gate admits, `jobsMax` at most. */
+  #fill(jobsMax = JOBS_LEASED_PER_CALL_MAX): void {
     if (this.#isStopped || (this.#isEmpty && this.#leasing > 0)) return;
     const { workers, gate } = this.#parts;
     // A slow store must not get ever more results to store.
     const unsettled = Math.max(0, this.#settling - workers);
-    const free = Math.min(workers - this.#busy - unsettled, JOBS_LEASED_PER_CALL_MAX);
+    const free = Math.min(workers - this.#busy - unsettled, jobsMax);
     const permits: JobPermit[] = [];
     while (permits.length < free) {
       const permit = gate.take();
@@ -214,7 +214,9 @@ export class QueueWorkers {
     this.#pollsAtMs = untilMs;
     this.#cancelPoll = timers.after(waitMs, () => {
       this.#cancelPoll = null;
-      this.#fill();
+      // An idle queue is polled for one job, because permits for all workers cost more than the lease.
+      if (this.#isEmpty) this.#fill(1);
+      else this.#fill();
     });
   }
 }
