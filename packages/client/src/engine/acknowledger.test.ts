@@ -1,7 +1,7 @@
 import type { AckRequest } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { expect, it } from 'vitest';
-import { ACKNOWLEDGE_EVERY_MS } from '../limits.ts';
+import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS } from '../limits.ts';
 
 const ORDERS = { source: 'Order', user: 'ada' };
 
@@ -111,4 +111,23 @@ it('[SDK-18] the token of a catch-up that is not complete is never sent as an ac
   await world.open({ sources: ['Order'], pageObjects: 1 });
   await world.platform.until(() => sent.length > 0, 'acknowledged');
   expect(sent.map(({ sources }) => sources.Order)).toEqual([pages.at(-1)]);
+});
+
+it('[SDK-18] pages that come with events are acknowledged together, at a random moment within ten seconds', async () => {
+  const world = await newDeviceWorld();
+  world.sync.sendsPages = true;
+  await push(world, 0);
+  const device = await world.open({ sources: ['Order'], live: true });
+  const status = () => device.status.getSnapshot();
+  await world.platform.until(() => status().isLive && status().mode === 'idle' && world.sync.count('/ack') === 1);
+  await world.platform.advance(ACKNOWLEDGE_EVERY_MS);
+  const pulls = world.sync.count('/pull');
+  for (let n = 1; n <= 20; n++) {
+    await push(world, n);
+    await world.platform.until(() => device.source('Order').get('1')?.attributes.n === n);
+  }
+  expect(world.sync.count('/ack')).toBe(1);
+  await world.platform.advance(ACKNOWLEDGE_LIVE_SPREAD_MS);
+  expect([world.sync.count('/ack'), world.sync.count('/pull')]).toEqual([2, pulls]);
+  expect(await acknowledgedBase(world, status().clientId)).toBe(21);
 });

@@ -38,14 +38,16 @@ export class Acknowledger {
 
   /** Does the same some time later, because all devices that listen get the page of an event at the same moment. */
   noteLive(source: string, token: string): void {
-    this.#noteAfter(source, token, Math.round(fraction(this.#platform) * ACKNOWLEDGE_LIVE_SPREAD_MS));
+    // Drawing again for every page would bring the call forward.
+    if (this.#cancel === null) this.#noteAfter(source, token, fraction(this.#platform) * ACKNOWLEDGE_LIVE_SPREAD_MS);
+    else this.#tokens.set(source, token);
   }
 
   #noteAfter(source: string, token: string, leastMs: number): void {
     if (!this.#isSupported) return;
     this.#tokens.set(source, token);
     const pauseMs = Math.min(ACKNOWLEDGE_EVERY_MS, Math.max(0, this.#nextAtMs - this.#platform.nowMs()));
-    const delayMs = Math.max(leastMs, pauseMs);
+    const delayMs = Math.round(Math.max(leastMs, pauseMs));
     const dueAtMs = this.#platform.nowMs() + delayMs;
     if (this.#cancel !== null && this.#dueAtMs <= dueAtMs) return;
     this.#cancel?.();
