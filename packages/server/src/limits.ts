@@ -16,6 +16,8 @@ export const LINGER_MS = 2_000;
 export const DISCARDED_BYTES_MAX = 1_048_576;
 /** Pipelined requests that wait on a connection. Exceeded: it is closed. */
 export const PIPELINED_WAITING_MAX = 16;
+/** A body that is remembered with its answer, one per connection. A larger request is always handled from the beginning. */
+export const REMEMBERED_BODY_BYTES_MAX = 4_096;
 /** How long a caller may leave an answer unread. Exceeded: the connection is closed. */
 export const STALL_MS_MAX = 60_000;
 /** Exceeded: `headers_too_large`. */

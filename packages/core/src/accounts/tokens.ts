@@ -48,6 +48,8 @@ export interface IssuedToken extends TokenView {
 /** The owner of a valid token and its scopes. */
 export interface Bearer {
   readonly tokenId: string;
+  /** The hash under which the token is stored. Never part of an answer. */
+  readonly tokenHash: string;
   readonly user: string;
   readonly name: string | null;
   readonly scopes: readonly Scope[];
@@ -341,7 +343,7 @@ function badPage(field: 'limit' | 'after'): Refusal {
 
 function bearerOf(hash: string, { value }: Entry): Bearer {
   const { user, name, scopes, client, expiresAtMs } = readTokenRecord(value);
-  return { tokenId: tokenId(hash), user, name, scopes, client, expiresAtMs };
+  return { tokenId: tokenId(hash), tokenHash: hash, user, name, scopes, client, expiresAtMs };
 }
 
 function viewOf(hash: string, record: TokenRecord): TokenView {

@@ -36,6 +36,8 @@ export interface OwnDevice {
   readonly restarts: ReadonlyMap<string, number>;
   /** Stays the same while the device is registered, and differs after it was deleted and registered again. */
   readonly registration: number;
+  /** Changes with everything that is stored about the device, and never comes back after the device was deleted. */
+  readonly version: number;
 }
 
 /** `last_sync` is written at most this often, so that a pull without changes costs no write. */
@@ -97,9 +99,15 @@ export class Clients {
       this.#store.readEntry(refs.client(id)),
       this.#store.readEntry(refs.userClient(login, id)),
     ]);
-    const device = entry === null ? null : this.#devices.of(id, entry);
-    if (device === null || device.user !== login || registered === null) throw notFound(id);
-    return { ...device, registration: registered.version };
+    if (entry === null || registered === null) throw notFound(id);
+    const device = this.#devices.of(id, entry);
+    if (device.user !== login) throw notFound(id);
+    return { ...device, registration: registered.version, version: entry.version };
+  }
+
+  /** Whether everything that is stored about the device is as it was when `own` returned this version. */
+  async isUnchanged(id: string, version: number): Promise<boolean> {
+    return (await this.#store.readEntry(refs.client(id)))?.version === version;
   }
 
   /** Invalidates the tokens the device holds for these sources, so that it starts over. */
@@ -226,7 +234,7 @@ function viewOf(id: string, { user, device, createdAtMs, lastSyncMs }: ClientRec
   return { client_id: id, user_id: user, ...device, ...times };
 }
 
-function ownDeviceOf(_id: string, { value }: Entry): Omit<OwnDevice, 'registration'> {
+function ownDeviceOf(_id: string, { value }: Entry): Omit<OwnDevice, 'registration' | 'version'> {
   const { user, lastSyncMs, restarts } = readClientRecord(value);
   return { user, lastSyncMs, restarts: new Map(Object.entries(restarts)) };
 }

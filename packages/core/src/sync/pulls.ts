@@ -9,10 +9,12 @@ import { type PageBounds, pageBounds, type RenderedPage, readPage, rendered } fr
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
 import type { UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
+import type { SourceView } from '../sources/sources.ts';
 import type { Acknowledged, Uploads } from '../uploads/uploads.ts';
 import { ensureFresh, type PageReaderParts } from './page-reader.ts';
+import { isUnchanged, type QuietSource, type UnchangedPullParts } from './unchanged-pull.ts';
 
-export interface PullsParts extends PageReaderParts {
+export interface PullsParts extends PageReaderParts, Pick<UnchangedPullParts, 'clock' | 'clients'> {
   readonly uploads: Pick<Uploads, 'acknowledge' | 'waiting'>;
 }
 
@@ -28,6 +30,11 @@ export interface DevicePull {
   readonly outcomes: readonly Outcome[];
   /** Resolves when what the device presented is recorded. Trimming uses it as a hint, so no caller has to wait. */
   readonly noted: Promise<void>;
+  /**
+   * Resolves to true as long as the same call of the same device would be answered in the same way. It does not check the
+   * token that the device calls with. Absent: there was news, or a backend may have to be asked.
+   */
+  readonly isUnchanged?: () => Promise<boolean>;
 }
 
 /** Why there is no page of a source. */
@@ -59,7 +66,7 @@ type FoundSource = {
 } & (
   | { readonly position: null; readonly error: PartialError }
   /** With an error, the backend could not be asked, and the page has what is stored. */
-  | { readonly position: PullPosition; readonly error: PartialError | null }
+  | { readonly position: PullPosition; readonly error: PartialError | null; readonly view: SourceView }
 );
 
 /** Delivers to devices what they are missing. */
@@ -88,6 +95,7 @@ export class Pulls {
     // Refreshes and reads took their time. A page without news says nothing beyond the token that was presented.
     const isDelivering = outcomes.length > 0 || sources.some(({ position }) => position?.hasNews === true);
     if (isDelivering) await sessions.verify(device, own);
+    const quiet = isDelivering || call.acknowledged?.size ? null : quietSources(sources);
     const noted = lastSeen.record(
       device,
       own,
@@ -97,6 +105,7 @@ export class Pulls {
       pages: sources.map((found, index) => ({ source: found.name, page: pageFor(found, pages[index] ?? null) })),
       outcomes,
       noted,
+      ...(quiet === null ? {} : { isUnchanged: () => isUnchanged(this.#parts, { device, own, sources: quiet }) }),
     };
   }
 
@@ -115,12 +124,8 @@ export class Pulls {
       if (!isPaged) return { name, waiting: await reads.waiting, position: null, error: snapshotRequired(name) };
       const [waiting, state, own] = await Promise.all([reads.waiting, reads.state, opened]);
       const restarts = own.restarts.get(name) ?? 0;
-      return {
-        name,
-        waiting,
-        position: positionAt(state, { partition: userPartition.partition, token, restarts }),
-        error,
-      };
+      const position = positionAt(state, { partition: userPartition.partition, token, restarts });
+      return { name, waiting, position, error, view: source };
     } catch (error) {
       return { name, waiting: [], position: null, error: partialErrorOf(error) };
     }
@@ -200,6 +205,16 @@ function pageFor(found: FoundSource, page: BuiltPage | null): RenderedPage | NoP
   if (found.position === null) return { error: found.error };
   if (page === null) throw new Error('a source with a position has a page');
   return rendered(found.position, page, found.error);
+}
+
+/** Null unless all sources could be pulled without asking a backend. */
+function quietSources(sources: readonly FoundSource[]): readonly QuietSource[] | null {
+  const quiet: QuietSource[] = [];
+  for (const found of sources) {
+    if (found.position === null || found.view.adapter !== NO_ADAPTER) return null;
+    quiet.push({ view: found.view, position: found.position });
+  }
+  return quiet;
 }
 
 function snapshotRequired(name: string): PartialError {

@@ -5,6 +5,7 @@ import { requireRightOverToken, requireRightOverUser } from './administrator-rig
 
 const bearer = (...scopes: Bearer['scopes']): Bearer => ({
   tokenId: 't',
+  tokenHash: 'h',
   user: 'admin',
   name: null,
   scopes,

@@ -21,6 +21,8 @@ declare module 'fastify' {
     servedBy: Route | null;
     /** The code of the refusal that answers the request, if one does. */
     refusedWith: RefusalCode | null;
+    /** The bytes of the body, if they are few enough to be remembered for a repeated request. */
+    smallBody: Buffer | null;
   }
 }
 

@@ -5,6 +5,7 @@ import { encodeLines, encodeParts, smallText } from './coding/encode-parts.ts';
 import { type Coding, codingFor } from './coding/negotiate-coding.ts';
 import { bytesOf, freeParts, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
 import { exchangeOf } from './exchange.ts';
+import { rememberAnswer } from './repeated-answers.ts';
 import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
 /** Up to this size the pieces of an answer are joined, because one write costs less than several. */
@@ -42,10 +43,11 @@ function endLines(reply: FastifyReply, lines: AsyncIterable<unknown>): undefined
   end().catch((error: unknown) => logFailedStream(reply, error));
 }
 
-function sendParts(reply: FastifyReply, { parts }: JsonParts): Promise<void> | undefined {
+function sendParts(reply: FastifyReply, { parts, repeatable }: JsonParts): Promise<void> | undefined {
   const small = smallText(parts, reply.request.headers['accept-encoding']);
   if (small === null) return sendEncoded(reply, parts);
   withCoding(reply, 'identity').type('application/json; charset=utf-8').send(small);
+  if (repeatable !== null) rememberAnswer(reply, small, repeatable);
   return undefined;
 }
 

@@ -10,6 +10,7 @@ import {
   KEEP_ALIVE_MS,
   OVERLOAD_RETRY_AFTER_S,
   PARAM_UNITS_MAX,
+  REMEMBERED_BODY_BYTES_MAX,
   REQUEST_TIMEOUT_MS,
   SOCKETS_CHECK_MS,
   STALL_MS_MAX,
@@ -26,10 +27,11 @@ import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
 import { problemOf, refusalOf } from './problem.ts';
 import { ALLOWED_METHODS } from './refuse-on.ts';
+import { repeatAnswers } from './repeated-answers.ts';
 import { requireUnambiguous } from './require-unambiguous.ts';
 import { ALWAYS_ANSWERED } from './route-refusals.ts';
 import { answerSocketError, openHttpServer, unknownMethod } from './sockets.ts';
-import { watchAnswers } from './watch-answers.ts';
+import { EndedListeners, watchAnswers } from './watch-answers.ts';
 
 const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'] as const;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
@@ -92,6 +94,8 @@ export async function buildHttp(
   const logger = options.logger ?? pino({ level: 'error' }, process.stderr);
   const answerError = errorAnswerer(logger);
   const connections = new HttpConnections();
+  const listeners = new EndedListeners();
+  const gauge = options.gauge ?? NO_LOAD;
   const app = fastify({
     // `watchAnswers` and `logRequests` do that for less.
     logger: false,
@@ -104,7 +108,8 @@ export async function buildHttp(
     serverFactory: (handle) => {
       const { headersMs, requestMs, stallMs, checkMs } = { ...TIMEOUTS, ...options.timeouts };
       const bounds = { requestMs, keepAliveMs: KEEP_ALIVE_MS, listenersMax, stallMs, checkMs };
-      return openHttpServer(handle, { ...bounds, connections, http: httpOptions(headersMs, checkMs) });
+      const repeating = repeatAnswers(handle, { gauge, listeners });
+      return openHttpServer(repeating, { ...bounds, connections, http: httpOptions(headersMs, checkMs) });
     },
     // Requests that arrive on open connections while the server stops are answered as usual.
     return503OnClosing: false,
@@ -121,14 +126,15 @@ export async function buildHttp(
   app.decorateRequest('bearer', null);
   app.decorateRequest('servedBy', null);
   app.decorateRequest('refusedWith', null);
+  app.decorateRequest('smallBody', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   readJsonOnly(app, options.objectMembersMax);
   // Comes first, so that refused requests are measured, too.
-  watchAnswers(app, logger);
+  watchAnswers(app, logger, listeners);
   // Comes before all refusals, so that scripts can read them.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
-  guardRequests(app, options.gauge);
+  guardRequests(app, gauge);
   admitBodies(app);
   const methodsByUrl = collectRoutes(app);
   await addRoutes(app);
@@ -143,14 +149,15 @@ function httpOptions(headersTimeout: number, connectionsCheckingInterval: number
 
 function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    if (body.length <= REMEMBERED_BODY_BYTES_MAX) request.smallBody = body;
     // Many clients send a content type with every request, also with a DELETE without a body.
-    request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body, objectMembersMax),
-  );
+    return request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body, objectMembersMax);
+  });
 }
 
 /** Checks requests before their body is read, so that a request that is refused anyway costs no parsing. */
-function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'> = NO_LOAD): void {
+function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'>): void {
   // The hook below refuses unknown paths; this handler is for missing files of the viewer.
   app.setNotFoundHandler((request) => {
     throw new Refusal('not_found', `there is no route ${shownPath(request)}`);

@@ -4,6 +4,7 @@ import type { Refusal } from '@tidemark/protocol';
 import { DISCARDED_BYTES_MAX, PIPELINED_WAITING_MAX } from '../limits.ts';
 import { Exchange } from './exchange.ts';
 import { lingerOn, refuseOn } from './refuse-on.ts';
+import type { RememberedAnswer } from './remembered-answer.ts';
 
 const CONNECTION = Symbol('connection');
 
@@ -15,6 +16,8 @@ type Tracked = Socket & { [CONNECTION]?: HttpConnection };
  * dropped: they hold no resources yet.
  */
 export class HttpConnection {
+  /** The last answer that may be sent again to the same request. */
+  remembered: RememberedAnswer | null = null;
   readonly #socket: Socket;
   readonly #serve: RequestListener;
   readonly #waiting: Exchange[] = [];

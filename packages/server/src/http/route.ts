@@ -66,12 +66,23 @@ export class JsonText {
   }
 }
 
+/** Says when an answer may be sent again to the same caller for the same request. */
+export interface Repeatable {
+  /** Resolves to true while the request, handled again, would get the same answer. It checks the caller, too. */
+  readonly isCurrent: () => Promise<boolean>;
+  /** Called when the answer is sent again. */
+  readonly onRepeated: () => void;
+}
+
 /** JSON in pieces, some of which are shared between answers. It is compressed if the caller allows. */
 export class JsonParts {
   readonly parts: readonly TextPart[];
+  /** Null: the request must be handled again. */
+  readonly repeatable: Repeatable | null;
 
-  constructor(parts: readonly TextPart[]) {
+  constructor(parts: readonly TextPart[], repeatable: Repeatable | null = null) {
     this.parts = parts;
+    this.repeatable = repeatable;
   }
 }
 

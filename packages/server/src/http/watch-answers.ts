@@ -2,9 +2,13 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { exchangeOf } from './exchange.ts';
 
+/** What listeners may know of a request. `routeOptions` is absent if a remembered answer was sent. */
+type WatchedRequest = Pick<FastifyRequest, 'id' | 'method' | 'bearer' | 'servedBy' | 'refusedWith' | 'raw'> &
+  Partial<Pick<FastifyRequest, 'routeOptions'>>;
+
 /** A request that is over. */
 export interface EndedRequest {
-  readonly request: FastifyRequest;
+  readonly request: WatchedRequest;
   readonly response: ServerResponse;
   /** The status that was sent, or would have been. */
   readonly status: number;
@@ -24,25 +28,37 @@ declare module 'fastify' {
   }
 }
 
+/** Tells all listeners that have been added of every request that is over. */
+export class EndedListeners {
+  readonly #listeners: EndedListener[] = [];
+
+  add(listener: EndedListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Measures a request, which began now unless `startedMs` says otherwise. */
+  watch(request: WatchedRequest, response: ServerResponse, startedMs = performance.now()): void {
+    const bytesBefore = bytesWrittenOf(response);
+    exchangeOf(response).onOver((isAnswered) => {
+      const elapsedMs = performance.now() - startedMs;
+      const { statusCode: status } = response;
+      const ended: EndedRequest = { request, response, status, isAnswered, elapsedMs, bytesBefore };
+      for (const listener of this.#listeners) listener(ended);
+    });
+  }
+}
+
 /**
  * Measures every request from its first hook on. It replaces the logger and the `onResponse` hooks of the framework,
  * which create a logger per request and add listeners to every response: that costs more than everything measured
  * here.
  */
-export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger): void {
-  const listeners: EndedListener[] = [];
-  app.decorate('onEnded', (listener: EndedListener) => void listeners.push(listener));
+export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger, listeners: EndedListeners): void {
+  app.decorate('onEnded', (listener: EndedListener) => listeners.add(listener));
   app.addHook('onRequest', (request, { raw }, done) => {
-    const startedMs = performance.now();
-    const bytesBefore = bytesWrittenOf(raw);
     request.log = logger;
+    listeners.watch(request, raw);
     const exchange = exchangeOf(raw);
-    exchange.onOver((isAnswered) => {
-      const elapsedMs = performance.now() - startedMs;
-      const { statusCode: status } = raw;
-      const ended: EndedRequest = { request, response: raw, status, isAnswered, elapsedMs, bytesBefore };
-      for (const listener of listeners) listener(ended);
-    });
     // Without a listener a late write would end the process. A caller that hangs up is not an error.
     raw.on('error', (error) => {
       if (!exchange.isOver) logger.error({ err: error, request_id: request.id }, 'an answer failed');
@@ -64,9 +80,9 @@ interface Template {
 }
 
 /** Avoids `routeOptions` where possible, because the framework builds a new object for it. */
-export function templateOf(request: FastifyRequest): Template {
+export function templateOf(request: WatchedRequest): Template {
   const { servedBy } = request;
   if (servedBy !== null) return { url: servedBy.path, isStream: servedBy.streams !== undefined };
-  const { url, config } = request.routeOptions;
+  const { url, config } = request.routeOptions ?? {};
   return { url, isStream: config?.isStream === true };
 }

@@ -1,7 +1,7 @@
-import type { DevicePull, RenderedPage } from '@tidemark/core';
+import type { Bearer, DevicePull, RenderedPage } from '@tidemark/core';
 import { AckAnswer, AckRequest, PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
 import { ownParts, shareParts, type TextPart } from '../../http/coding/text-parts.ts';
-import { JsonParts, type RouteContext, route } from '../../http/route.ts';
+import { JsonParts, type Repeatable, type RouteContext, route } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
 
 const sources = route({
@@ -34,7 +34,7 @@ const pull = route({
       ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
     });
     countPages(context, pulled, performance.now() - startedMs);
-    return new JsonParts(partsOf(pulled));
+    return new JsonParts(partsOf(pulled), repeatableOf(context, pulled, bearer));
   },
 });
 
@@ -55,6 +55,23 @@ const acknowledge = route({
     return { acknowledged: await context.tidemark.devices.acknowledge(device, tokens) };
   },
 });
+
+/** A pull without news may be answered again as long as everything that it was answered from is as it was. */
+function repeatableOf(context: RouteContext, pulled: DevicePull, bearer: Bearer | null): Repeatable | null {
+  const { tidemark, nowMs } = context;
+  const { isUnchanged } = pulled;
+  if (isUnchanged === undefined || bearer === null) return null;
+  let startedMs = 0;
+  return {
+    async isCurrent() {
+      startedMs = performance.now();
+      // The rights of a token never change, so it is enough that the token is still there.
+      const [found, isSame] = await Promise.all([tidemark.tokens.bearerOf(bearer.tokenHash, nowMs()), isUnchanged()]);
+      return isSame && found !== null;
+    },
+    onRepeated: () => countPages(context, pulled, performance.now() - startedMs),
+  };
+}
 
 /** Counts only sources that exist, since there is a page of them: strangers cannot grow the set of metrics. */
 function countPages({ tidemark, nowMs }: RouteContext, { pages }: DevicePull, elapsedMs: number): void {
