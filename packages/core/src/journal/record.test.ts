@@ -1,4 +1,5 @@
 import { GONE_MARKS_MAX, objectChecksum } from '@tidemark/protocol';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedRecord, deltaSince, inspectRecord, newRecord, readRecord, wholeMember } from './record.ts';
 
@@ -53,6 +54,26 @@ describe('records', () => {
     expect(deltaSince(record, 8)).toEqual({ kind: 'parts', patch: '"1":{"c":3}', drop: '"1":["b"]' });
     expect(wholeMember(record)).toBe('"1":{"a":2,"c":3}');
     expect(wholeMember(newRecord('1', texts({ a: [] })).record)).toBe('"1":{"a":[]}');
+  });
+
+  it('[JRN-4] a patch holds exactly the attributes with a newer seq, whatever names and values look like', () => {
+    // Texts of these characters look like names, ends of strings and nested objects.
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', '"', ',', ':', '{', '}', '\\', '1'), maxLength: 8 });
+    const name = fc.oneof(fc.constantFrom('a', 'b', '1', 'x"a', 'a,', ',a', ':1,'), text);
+    const scalar = fc.oneof(text, fc.constantFrom(1, null, '","a":1', ',"a":', '{"a":'));
+    const value = fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }), fc.dictionary(name, scalar, { maxKeys: 2 }));
+    const others = fc.dictionary(name, value, { maxKeys: 10 });
+    fc.assert(
+      fc.property(others, fc.subarray(['a', 'b', '1', 'x"a', ':1,'], { minLength: 1 }), (object, changing) => {
+        const at = (seq: number) => Object.fromEntries(changing.map((key) => [key, seq]));
+        const first = { ...object, ...at(1) };
+        const record = recordAfter('a', [1, first], [2, { ...first, ...at(2) }]);
+        const delta = deltaSince(record, 1);
+        if (delta.kind === 'whole' || delta.patch === null) throw new Error('the record holds no patch');
+        expect(readRecord(delta.patch, 1).attributes).toEqual(texts(at(2)));
+      }),
+      { numRuns: 3_000 },
+    );
   });
 
   it('[JRN-4] a change that only removes attributes has no patch', () => {

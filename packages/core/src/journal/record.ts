@@ -1,5 +1,6 @@
 import {
   endOfString,
+  endOfValue,
   GONE_MARKS_MAX,
   objectChecksum,
   parseJson,
@@ -135,29 +136,64 @@ export function deltaSince(record: string, base: number | null): RecordDelta {
   const marksAt = record.lastIndexOf('\n');
   if (marksAt === -1) return { kind: 'whole', member: record };
   if (base === null) return { kind: 'whole', member: record.slice(0, marksAt) };
-  // The record's own seq is above every base, so any large number can stand for it.
-  const marks = readMarks(record, marksAt, Number.POSITIVE_INFINITY);
-  if (marks.born > base) return { kind: 'whole', member: record.slice(0, marksAt) };
+  const [born, touched, gone] = parseMarks(record, marksAt);
+  if (isAfter(born, base)) return { kind: 'whole', member: record.slice(0, marksAt) };
   const idEnd = endOfId(record);
   const id = record.slice(0, idEnd);
+  const patch = membersOf(record, { start: idEnd + 1, end: marksAt }, namesAfter(touched, base));
+  const drop = gone === undefined ? [] : namesAfter(gone, base).map(nameText);
   return {
     kind: 'parts',
-    patch: patchMember(record, idEnd, marks.touched, base),
-    drop: dropMember(id, marks.gone, base),
+    patch: patch.length === 0 ? null : `${id}:{${patch.join(',')}}`,
+    drop: drop.length === 0 ? null : `${id}:[${drop.join(',')}]`,
   };
 }
 
-function patchMember(record: string, idEnd: number, touched: ReadonlyMap<string, number>, base: number): string | null {
-  const members: string[] = [];
-  eachMember(record, idEnd + 1, (name, text) => {
-    if ((touched.get(name) ?? 0) > base) members.push(`${nameText(name)}:${text}`);
-  });
-  return members.length === 0 ? null : `${record.slice(0, idEnd)}:{${members.join(',')}}`;
+/** The record's own seq is above every base. */
+function isAfter(seq: number, base: number): boolean {
+  return seq === OWN_SEQ || seq > base;
 }
 
-function dropMember(id: string, gone: ReadonlyMap<string, number>, base: number): string | null {
-  const names = [...gone].filter(([, seq]) => seq > base).map(([name]) => nameText(name));
-  return names.length === 0 ? null : `${id}:[${names.join(',')}]`;
+/** Without a map of all marks: an object that is often changed has marks on all its attributes. */
+function namesAfter(seqs: SeqsJson, base: number): readonly string[] {
+  return Object.keys(seqs).filter((name) => isAfter(seqs[name] ?? 0, base));
+}
+
+/** Up to so many members are searched for one by one; more are found by walking over the object once. */
+const SEARCHED_MEMBERS_MAX = 8;
+
+/** Returns the members with these names from the object at `place` in the record, as JSON text. */
+function membersOf(
+  record: string,
+  place: { readonly start: number; readonly end: number },
+  names: readonly string[],
+): readonly string[] {
+  const isFlat = record.indexOf('{', place.start + 1) > place.end;
+  if (isFlat && names.length <= SEARCHED_MEMBERS_MAX && names.every(isSearchable)) {
+    return names.map((name) => searchMember(record, place.start, name));
+  }
+  const wanted = new Set(names);
+  const members: string[] = [];
+  eachMember(record, place.start, (name, text) => {
+    if (wanted.has(name)) members.push(`${nameText(name)}:${text}`);
+  });
+  return members;
+}
+
+/** Whether a name consists of characters that cannot follow the end of a JSON string. */
+function isSearchable(name: string): boolean {
+  return /^\w+$/.test(name);
+}
+
+/**
+ * Finds a member of an object that holds no other object. A quote after a comma or brace begins a string or ends one:
+ * inside a string it would follow a backslash. After an end, no character of a searchable name can follow.
+ */
+function searchMember(record: string, start: number, name: string): string {
+  const key = `"${name}":`;
+  const at = record.startsWith(key, start + 1) ? start : record.indexOf(`,${key}`, start);
+  if (at === -1) throw new Error('the marks of a record name an attribute that it does not have');
+  return record.slice(at + 1, endOfValue(record, at + 1 + key.length));
 }
 
 function memberText(id: string, attributes: ReadonlyMap<string, string>): string {
@@ -176,7 +212,7 @@ function seqsText(seqs: ReadonlyMap<string, number>): string {
 function readMarks(record: string, marksAt: number, ownSeq: number): Marks {
   if (marksAt === record.length) return { born: ownSeq, touched: NO_MARKS, gone: NO_MARKS };
   if (record[marksAt] !== '\n') throw new Error('the text after the object of a record is not marks');
-  const [born, touched, gone] = parseJson(record.slice(marksAt + 1)) as [number, SeqsJson, SeqsJson?];
+  const [born, touched, gone] = parseMarks(record, marksAt);
   return {
     born: born === OWN_SEQ ? ownSeq : born,
     touched: seqsOf(touched, ownSeq),
@@ -185,6 +221,11 @@ function readMarks(record: string, marksAt: number, ownSeq: number): Marks {
 }
 
 type SeqsJson = Readonly<Record<string, number>>;
+
+/** Parses the marks that follow the line feed at `marksAt`. */
+function parseMarks(record: string, marksAt: number): [born: number, touched: SeqsJson, gone?: SeqsJson] {
+  return parseJson(record.slice(marksAt + 1)) as [number, SeqsJson, SeqsJson?];
+}
 
 function seqsOf(json: SeqsJson, ownSeq: number): ReadonlyMap<string, number> {
   return new Map(Object.entries(json).map(([name, seq]) => [name, seq === OWN_SEQ ? ownSeq : seq]));
