@@ -14,9 +14,11 @@ import { listening } from './scenarios/listening.ts';
 import { liveDelivery } from './scenarios/live-delivery.ts';
 import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
+import { pageOfAttributes } from './scenarios/page-of-attributes.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pingFanOut } from './scenarios/ping-fan-out.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
+import { pushes } from './scenarios/pushes.ts';
 import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
 import { sizes } from './scenarios/sizes.ts';
@@ -29,8 +31,8 @@ import { buildWorld, endWorld } from './world.ts';
 const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
-  npm run bench -- --only rest         nothing but the REST API; also core, refresh, devices,
-                                       live, servers, valkey, pings
+  npm run bench -- --only rest         nothing but the REST API; also core, pushes, refresh,
+                                       devices, live, servers, valkey, pings
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
@@ -147,6 +149,13 @@ async function measureLive(): Promise<readonly Row[]> {
   return rows;
 }
 
+async function measurePushes(): Promise<readonly Row[]> {
+  say('pushes over HTTP');
+  const rows = await pushes();
+  rows.forEach(sayRow);
+  return rows;
+}
+
 async function measureValkey(): Promise<readonly Row[]> {
   say('the engine on Valkey or Redis');
   const rows = await valkey();
@@ -168,6 +177,7 @@ async function measureCore(objects: number): Promise<readonly Row[]> {
   measured(await pushOne(small, large));
   measured(await pushOneApart(small, large));
   measured(await pageOfTen(small, large));
+  measured(await pageOfAttributes(small));
   measured(await noChange(small, large));
   measured(await firstSync(large));
   measured(await deviceBytes(large));
@@ -178,11 +188,12 @@ async function measureCore(objects: number): Promise<readonly Row[]> {
   return rows;
 }
 
-const USUAL_PARTS = ['core', 'refresh', 'devices', 'live', 'servers', 'valkey', 'rest', 'pings'];
+const USUAL_PARTS = ['core', 'pushes', 'refresh', 'devices', 'live', 'servers', 'valkey', 'rest', 'pings'];
 
 const PARTS = {
   all: measureAll,
   core: measureCore,
+  pushes: measurePushes,
   refresh: measureRefresh,
   devices: measureDevices,
   live: measureLive,

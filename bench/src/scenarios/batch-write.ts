@@ -1,9 +1,7 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { open } from 'lmdb';
+import { bareLmdb } from '../bare-lmdb.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { buildWorld, endWorld, newFolder, objectsFrom, SOURCE } from '../world.ts';
+import { buildWorld, endWorld, objectsFrom, SOURCE } from '../world.ts';
 
 const BATCH = 1_000;
 
@@ -14,12 +12,11 @@ const BATCHES = ROUNDS + 1;
 
 /**
  * Batches of 1,000 objects, from the parsed request to the disk, against the bare library writing the same bytes, ready
- * as text, under keys of the same size and in the same way: a look whether the object is there, the object under its
- * place in the journal, its place under its id, one transaction a batch, flushed before the next.
+ * as text, under keys of the same size and in the same way (`bare-lmdb.ts`), one transaction a batch.
  */
 export async function batchWrite(say: (line: string) => void): Promise<Row> {
   const world = await buildWorld(0, say);
-  const raw = rawWriter();
+  const raw = bareLmdb();
   const batches = Array.from({ length: BATCHES }, (_, batch) => objectsFrom(batch * BATCH, BATCH));
   const texts = batches.map((batch) =>
     Object.entries(batch).map(([id, object]) => [id, memberText(id, object)] as const),
@@ -47,29 +44,4 @@ function memberText(id: string, object: unknown): string {
 
 function perSecond(batchMs: number): string {
   return Math.round((BATCH / batchMs) * 1_000).toLocaleString('en');
-}
-
-function rawWriter() {
-  const folder = newFolder();
-  const root = open({ path: join(folder, 'raw.mdb'), maxDbs: 4, overlappingSync: false });
-  const records = root.openDB<string, Buffer>('records', { encoding: 'string', keyEncoding: 'binary' });
-  const index = root.openDB<Buffer, Buffer>('index', { encoding: 'binary', keyEncoding: 'binary' });
-  let seq = 0;
-  return {
-    write: (objects: readonly (readonly [id: string, text: string])[]) =>
-      root.transaction(() => {
-        for (const [id, text] of objects) {
-          const name = Buffer.from(`000000${id}`);
-          if (index.get(name) !== undefined) throw new Error('every object is new');
-          const place = Buffer.alloc(12);
-          place.writeUIntBE(++seq, 6, 6);
-          records.put(place, text);
-          index.put(name, Buffer.alloc(14, 1));
-        }
-      }),
-    close: async () => {
-      await root.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
 }

@@ -1,0 +1,47 @@
+import type { Tidemark } from '@tidemark/core';
+import type { Page } from '@tidemark/protocol';
+import { compare } from '../measure.ts';
+import type { Row } from '../row.ts';
+import type { World } from '../world.ts';
+
+const OBJECTS = 500;
+/** Every attribute is edited at least once, so the marks name all of them. */
+const EDITS = 60;
+
+/** A page of one changed attribute of each object: large objects that were edited often, against small ones. */
+export async function pageOfAttributes({ tidemark }: World): Promise<Row> {
+  const ways = [await pageOf(tidemark, 7), await pageOf(tidemark, 50)];
+  const { medianMs } = await compare(ways, { count: 15, runs: 20 });
+  const [small = 0, large = 0] = medianMs.map((ms) => (ms * 1_000) / OBJECTS);
+  return {
+    name: 'page of 1 changed attribute each, per object',
+    measured: `${large.toFixed(1)} µs with 50 attributes`,
+    against: `${small.toFixed(1)} µs with 7`,
+    ratio: large / small,
+    bound: { atMost: 2 },
+  };
+}
+
+async function pageOf(tidemark: Tidemark, attributes: number): Promise<() => Promise<unknown>> {
+  const source = `Wide${attributes}`;
+  await tidemark.sources.declare({ name: source, partition_type: 'app' });
+  await tidemark.fastInsert({ source, objects: objectsWith(attributes) });
+  for (let edit = 0; edit < EDITS; edit++) await pushEdit(tidemark, source, edit % attributes, edit);
+  const { token } = JSON.parse((await tidemark.pull({ source, token: null })).json) as Page;
+  await pushEdit(tidemark, source, 3, 'the last edit');
+  const page = JSON.parse((await tidemark.pull({ source, token })).json) as Page;
+  if (Object.keys(page.patch ?? {}).length !== OBJECTS) throw new Error('the page does not hold every object');
+  return () => tidemark.pull({ source, token });
+}
+
+function pushEdit(tidemark: Tidemark, source: string, attribute: number, value: unknown): Promise<unknown> {
+  const objects = Array.from({ length: OBJECTS }, (_, id) => [`o${id}`, { [`attribute_${attribute}`]: value }]);
+  return tidemark.pushObjects({ source, objects: Object.fromEntries(objects) });
+}
+
+function objectsWith(attributes: number): Record<string, unknown> {
+  const object = Object.fromEntries(
+    Array.from({ length: attributes }, (_, attribute) => [`attribute_${attribute}`, `value ${attribute}`]),
+  );
+  return Object.fromEntries(Array.from({ length: OBJECTS }, (_, id) => [`o${id}`, object]));
+}
