@@ -163,6 +163,11 @@ describe('a real server', () => {
     expect(await runCli(['clients', 'show', 'none'])).toMatchObject({ code: 1 });
   });
 
+  it('[OIDC-23] doctor shows who checks sign-ins of devices', async () => {
+    const checks = (await answer(['doctor', '--data', 'data'])) as { name: string; detail: string }[];
+    expect(checks.find(({ name }) => name === 'sign-in')?.detail).toBe('devices are checked by own_passwords');
+  });
+
   it('[CLI-16] doctor sees the server and its process', async () => {
     const checks = (await answer(['doctor', '--data', 'data'])) as { name: string; status: string; detail: string }[];
     const detailOf = (name: string) => checks.find((check) => check.name === name)?.detail;

@@ -1,6 +1,8 @@
+export type { Identities } from './accounts/identities.ts';
 export type { VerifiedLogin } from './accounts/remembered-logins.ts';
 export { SCOPES, type Scope } from './accounts/token-record.ts';
 export type { Bearer, TokenView } from './accounts/tokens.ts';
+export type { Identity } from './accounts/user-record.ts';
 export type { UserView } from './accounts/users.ts';
 export type { SeenState, WriteCall } from './admission/admit-write.ts';
 export { customNameOf } from './admission/custom-partition.ts';

@@ -7,6 +7,7 @@ import {
   Refusal,
   type WriteReport,
 } from '@tidemark/protocol';
+import { Identities } from './accounts/identities.ts';
 import { RememberedLogins } from './accounts/remembered-logins.ts';
 import { Tokens } from './accounts/tokens.ts';
 import { Users } from './accounts/users.ts';
@@ -138,6 +139,7 @@ export class Tidemark {
   readonly store: Store;
   readonly users: Users;
   readonly logins: RememberedLogins;
+  readonly identities: Identities;
   readonly clients: Clients;
   readonly sources: Sources;
   readonly tokens: Tokens;
@@ -165,6 +167,7 @@ export class Tidemark {
     this.store = parts.store;
     this.users = new Users(ports);
     this.logins = new RememberedLogins(ports);
+    this.identities = new Identities(ports);
     this.clients = new Clients(ports);
     this.sources = new Sources(ports);
     this.tokens = new Tokens(ports);

@@ -10,6 +10,7 @@ import { Conflicts, Page, PartialError, PartitionType, References, SyncType } fr
 const CLIENT_ID = 'c3f1a2b4';
 const OP_ID = 'f47ac10b58cc4372a5670e02b2c3d479';
 const TOKEN = 'AAECAwQFBgc';
+const JWT = 'eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJpc3MiOi….c2lnbmF0dXJl…';
 
 const ClientId = text('The id of the device that the token was made for.', CLIENT_ID);
 
@@ -26,8 +27,14 @@ function nullableToken(description: string) {
 
 export const DeviceLogin = Type.Object(
   {
-    login: text('The login of the user.', 'anna'),
-    password: text('The password. It is passed on to the backend where one checks logins.', 'correct horse battery'),
+    login: Type.Optional(text('The login of the user.', 'anna')),
+    password: Type.Optional(
+      text('The password. It is passed on to the backend where one checks logins.', 'correct horse battery'),
+    ),
+    id_token: Type.Optional(text('An ID token of an identity provider, instead of login and password.', JWT)),
+    access_token: Type.Optional(
+      text('An access token of an identity provider that is a JWT, instead of the ID token.', JWT),
+    ),
     client: Type.Optional(
       Type.Union([Type.String(), Type.Null()], {
         description:
@@ -36,7 +43,11 @@ export const DeviceLogin = Type.Object(
       }),
     ),
   },
-  { ...closed, title: 'DeviceLogin', description: 'A login on a device.' },
+  {
+    ...closed,
+    title: 'DeviceLogin',
+    description: 'A login on a device: `login` and `password`, or `id_token`, or `access_token`.',
+  },
 );
 export type DeviceLogin = Static<typeof DeviceLogin>;
 

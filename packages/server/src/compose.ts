@@ -24,6 +24,7 @@ import { logRequests } from './http/log-requests.ts';
 import type { Route, RouteContext } from './http/route.ts';
 import { ServerAddress } from './http/server-address.ts';
 import { SnapshotSlots } from './http/snapshot-slots.ts';
+import { IdentityProviders } from './identity/identity-providers.ts';
 import { systemTimers } from './jobs/timers.ts';
 import { type Part, startParts } from './lifecycle.ts';
 import { OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './limits.ts';
@@ -111,6 +112,7 @@ async function build(
   const { tidemark, backend, modules } = await buildCore(config, log, { store, announcer, members, address });
   const admin = await bootstrap(config, tidemark, modules);
   const limiter = new LoginLimiter(steadyClock, (keys) => members.tell({ kind: 'login_failed', keys }));
+  const providers = newProviders(config, log, tidemark);
   const events = newEventHub(config, log, tidemark, members);
   const devices = new ClusterDevices(events, members);
   const ports = { clock, steadyClock, random, dice, pace, log };
@@ -118,7 +120,7 @@ async function build(
   const ping = await openPings({ config, tidemark, jobs, live: devices, onCounted, ...ports });
   const queues = new JobQueues({ tidemark, jobs, announcer, clock, steadyClock, log, dice, queues: config.queues });
   const cluster = new Cluster({ members, tidemark, hub: events, limiter, pings: ping.pings, queues, timers });
-  const context = newRouteContext(config, { tidemark, jobs, backend, ping, events, cluster, limiter });
+  const context = newRouteContext(config, { tidemark, jobs, backend, ping, events, cluster, limiter, providers });
   const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
   const app = await buildApp(config, { context, routes, log, gauge, channel });
   const maintenance = new Maintenance({
@@ -193,6 +195,10 @@ async function bootstrap(config: Config, { system, users }: Tidemark, modules: S
   return { adminLogin, generatedPassword, isAdminPasswordIgnored };
 }
 
+function newProviders({ issuers, backend }: Config, log: Log, { identities }: Tidemark): IdentityProviders {
+  return new IdentityProviders({ issuers, denyPrivate: backend.denyPrivate, identities, clock, steadyClock, log });
+}
+
 function newEventHub(
   { devices }: Config,
   log: Log,
@@ -253,7 +259,8 @@ function watchPart({ sources }: Config, modules: SourceModules, tidemark: Tidema
   };
 }
 
-interface ContextParts extends Pick<RouteContext, 'tidemark' | 'jobs' | 'backend' | 'events' | 'cluster' | 'limiter'> {
+interface ContextParts
+  extends Pick<RouteContext, 'tidemark' | 'jobs' | 'backend' | 'events' | 'cluster' | 'limiter' | 'providers'> {
   readonly ping: PingService;
 }
 

@@ -73,6 +73,23 @@ export const HASHES_AT_ONCE_MAX = 2;
 /** Hashes that wait. Exceeded: `overloaded`. */
 export const HASHES_WAITING_MAX = 100;
 
+// Sign-in with identity providers
+
+/** Characters of a token of an identity provider. Exceeded: `id_token_too_large`. */
+export const ID_TOKEN_UNITS_MAX = 12_288;
+/** How long an identity provider may take to answer. Exceeded: `issuer_unavailable`. */
+export const ISSUER_TIMEOUT_MS = 5_000;
+/** The discovery document and the key set of an identity provider. Exceeded: the answer is not used. */
+export const ISSUER_ANSWER_BYTES_MAX = 262_144;
+/** Keys of one identity provider. Exceeded: the answer is not used. */
+export const ISSUER_KEYS_MAX = 100;
+/** How long fetched keys are used without looking for newer ones. */
+export const ISSUER_KEYS_FRESH_MS = 600_000;
+/** How long fetched keys are used while the identity provider cannot be reached. Exceeded: `issuer_unavailable`. */
+export const ISSUER_KEYS_STALE_MS_MAX = 86_400_000;
+/** The shortest time between two fetches of the keys of one identity provider. */
+export const ISSUER_REFETCH_MS = 10_000;
+
 // Calls to the backend
 
 /** Concurrent calls of one kind (authenticate, query, upload, search): each needs a socket. */

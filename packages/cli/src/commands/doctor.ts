@@ -81,7 +81,11 @@ async function checkServer(cli: Cli, command: Command): Promise<readonly Check[]
     const { version } = await api.get<{ readonly version: string }>('/version');
     const isSame = version === readVersion();
     const detail = `version ${version} answers at ${url}${isSame ? '' : `; this program is ${readVersion()}`}`;
-    return [{ name, status: isSame ? 'ok' : 'warning', detail }, ...(await checkBackend(cli, command))];
+    return [
+      { name, status: isSame ? 'ok' : 'warning', detail },
+      ...(await checkBackend(cli, command)),
+      ...(await checkSignIn(cli, command)),
+    ];
   } catch (error) {
     if (!(error instanceof CliFailure)) throw error;
     return [{ name, status: 'ok', detail: `none answers at ${url}` }];
@@ -98,6 +102,20 @@ async function checkBackend(cli: Cli, command: Command): Promise<readonly Check[
   try {
     const { checks } = await cli.session(command).api.send<AppserverChecks>('POST', CHECK, {});
     return checks.map((check) => ({ ...check, name: `${name} ${check.name}` }));
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    return [{ name, status: 'warning', detail: `could not be looked at: ${error.message}` }];
+  }
+}
+
+/** Shows who confirms sign-ins of devices, in order. Only callers with a token may know. */
+async function checkSignIn(cli: Cli, command: Command): Promise<readonly Check[]> {
+  if (cli.token(cli.url(command)) === null) return [];
+  const name = 'sign-in';
+  try {
+    const { sign_in: order } = await cli.session(command).api.get<{ readonly sign_in?: readonly string[] }>('/readyz');
+    if (order === undefined) return [];
+    return [{ name, status: 'ok', detail: `devices are checked by ${order.join(', then ')}` }];
   } catch (error) {
     if (!(error instanceof CliFailure)) throw error;
     return [{ name, status: 'warning', detail: `could not be looked at: ${error.message}` }];

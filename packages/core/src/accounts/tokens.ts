@@ -21,7 +21,7 @@ import {
   writeTokenRecord,
 } from './token-record.ts';
 import { isTokenId, isTokenText, newTokenText, tokenHash, tokenId } from './token-text.ts';
-import { readUserRecord } from './user-record.ts';
+import { type Identity, readUserRecord } from './user-record.ts';
 
 export interface TokensPorts {
   readonly store: Store;
@@ -60,6 +60,8 @@ export interface Bearer {
 export type IssueCall = TokenCall & {
   /** The stamp of the password that was verified. The token is not issued if the password has changed since. */
   readonly stamp?: string;
+  /** The identity that was verified. The token is not issued if the login belongs to another user meanwhile. */
+  readonly identity?: Identity;
   /** True when the device may already have tokens; beyond the limit its oldest are revoked. */
   readonly isReturning?: boolean;
 };
@@ -81,7 +83,10 @@ export class Tokens {
   async issue(call: IssueCall): Promise<IssuedToken> {
     const record = admitToken(call, this.#clock.nowMs());
     const { token, hash } = await this.#write(record, []);
-    if (call.stamp !== undefined) await this.#requireStamp(call.stamp, hash, record.user);
+    if (!(await this.#isProofValid(call, record.user))) {
+      await this.#remove(record.user, [{ hash }]);
+      throw new Refusal('invalid_credentials', 'login or password is wrong');
+    }
     if (call.isReturning && record.client !== null) {
       await this.#forgetOlder(record.user, record.client, { hashes: [hash] });
     }
@@ -281,15 +286,17 @@ export class Tokens {
   }
 
   /**
-   * The password may have changed between its verification and the write of the token. That change did not see the token
-   * and could not revoke it, so it is revoked here, before anybody has got it. A later change sees the token, because
-   * issuing it raised the version of the owner.
+   * The password, or the user of the login, may have changed between the verification and the write of the token. That
+   * change did not see the token and could not revoke it, so it is revoked before anybody has got it. A later change
+   * sees the token, because issuing it raised the version of the owner.
    */
-  async #requireStamp(stamp: string, hash: string, login: string): Promise<void> {
+  async #isProofValid({ stamp, identity }: IssueCall, login: string): Promise<boolean> {
+    if (stamp === undefined && identity === undefined) return true;
     const entry = await this.#store.readEntry(refs.user(login));
-    if (entry !== null && readUserRecord(entry.value).credential?.stamp === stamp) return;
-    await this.#store.writeEntries({ writes: tokenRemovals(login, [{ hash }]), guards: [] });
-    throw new Refusal('invalid_credentials', 'login or password is wrong');
+    if (entry === null) return false;
+    const record = readUserRecord(entry.value);
+    if (stamp !== undefined) return record.credential?.stamp === stamp;
+    return record.identity?.issuer === identity?.issuer && record.identity?.subject === identity?.subject;
   }
 }
 

@@ -9,11 +9,20 @@ export interface Credential {
   readonly stamp: string;
 }
 
+/** Who somebody is at an identity provider. */
+export interface Identity {
+  readonly issuer: string;
+  /** The claim `sub`, which the issuer gives to nobody else. */
+  readonly subject: string;
+}
+
 export interface UserRecord {
   readonly attributes: UserAttributes;
   readonly admin: boolean;
   /** Null: nobody can log in with a password kept here; the backend may still vouch for the user. */
   readonly credential: Credential | null;
+  /** Absent: no identity provider vouches for the user. */
+  readonly identity?: Identity;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
 }

@@ -13,6 +13,7 @@ import { isoTime } from '../primitives/time.ts';
 import { membershipRemovals } from '../sources/memberships.ts';
 import { admitPassword, passwordProblem } from './admit-password.ts';
 import { admitNewUser, admitUserUpdate, mergedAttributes, type UserUpdate } from './admit-user.ts';
+import { identityRemovals, loginIsTaken } from './identities.ts';
 import { loginRemovals } from './remembered-logins.ts';
 import { type OwnedToken, tokenRemovals, tokensOf } from './token-record.ts';
 import { userDeletion } from './user-deletion.ts';
@@ -77,11 +78,19 @@ export class Users {
     return this.#add(login, password, { attributes: {}, admin: true });
   }
 
-  /** Creates a user without a password, for a login that the backend has confirmed, unless the user exists. */
+  /**
+   * Creates a user without a password, for a login that the backend has confirmed, unless the user exists. Refuses
+   * the login of a user of an identity provider: the backend does not vouch for that user.
+   */
   async ensure(login: unknown): Promise<string> {
     const name = admitName('login', login, pointer('login'));
-    if (!(await this.has(name))) await this.#write(name, this.#newRecord({ attributes: {}, admin: false }, null));
-    return name;
+    const newUser = this.#newRecord({ attributes: {}, admin: false }, null);
+    return retryOnConflict(async () => {
+      const entry = await this.#store.readEntry(refs.user(name));
+      if (entry === null) return (await this.#write(name, newUser)) ? name : null;
+      if (readUserRecord(entry.value).identity !== undefined) throw loginIsTaken(name);
+      return name;
+    });
   }
 
   async has(login: string): Promise<boolean> {
@@ -247,10 +256,11 @@ export class Users {
     const { owner, tokens } = await this.#tokensToRevoke(login);
     const entry = await this.#require(login);
     if (by === login) throw new Refusal('last_admin', `${quoted(login)} cannot delete itself`);
-    const successor = readUserRecord(entry.value).admin ? await this.#successorOf(login) : null;
+    const record = readUserRecord(entry.value);
+    const successor = record.admin ? await this.#successorOf(login) : null;
     const clients = await clientsOf(this.#store, login);
     const sources = await this.#sources();
-    const traces = await loginRemovals(this.#store, login);
+    const traces = [...(await loginRemovals(this.#store, login)), ...identityRemovals(record)];
     for (const source of sources) traces.push(...(await membershipRemovals(this.#store, source, login)));
     const batch = userDeletion({ login, entry, owner, clients, tokens, sources, traces, successor });
     const result = await this.#store.writeEntries(batch);

@@ -62,6 +62,8 @@ export const refs = {
   /** A login that the backend has confirmed, and the index by its user. */
   rememberedLogin: (login: string): EntryRef => ({ kind: 'setting', key: [REMEMBERED_LOGIN, login] }),
   loginOf: (user: string, login: string): EntryRef => ({ kind: 'setting', key: [LOGIN_OF, user, login] }),
+  /** The login of the user of an identity, which is given as a hash of issuer and subject. */
+  identity: (hash: string): EntryRef => ({ kind: 'setting', key: ['identity', hash] }),
   /** The lease of the server that does a task only one server needs to do. */
   lease: (name: string): EntryRef => ({ kind: 'setting', key: ['lease', name] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({

@@ -1,4 +1,4 @@
-import type { Authenticator, Tidemark, VerifiedLogin } from '@tidemark/core';
+import type { Authenticator, Identity, Tidemark, VerifiedLogin } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { CountedRefusal } from './login-limiter.ts';
 
@@ -12,6 +12,8 @@ export interface DeviceUser {
   readonly login: string;
   /** Identifies the password that was verified, if it is stored here; tokens issued for it end with it. */
   readonly stamp?: string;
+  /** The identity that was verified, if an identity provider vouches for the user. */
+  readonly identity?: Identity;
 }
 
 const RETRY_AFTER_S = 5;

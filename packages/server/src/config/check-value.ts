@@ -38,13 +38,18 @@ function itemsOf({ name, schema }: SettingValue['setting']): Items {
 
 function listProblems(list: readonly unknown[], items: Items, subject: string): readonly string[] {
   const problems = list.flatMap((item, index) => itemProblem(item, items, `${subject}, ${items.word} ${index + 1}:`));
-  const names = list.map((item) => (item as { readonly name?: unknown } | null)?.name);
-  const doubled = names.filter((name, index) => typeof name === 'string' && names.indexOf(name) !== index);
+  const doubled = UNIQUE.flatMap((attribute) => {
+    const values = list.map((item) => (item as Readonly<Record<string, unknown>> | null)?.[attribute]);
+    return values.filter((value, index) => typeof value === 'string' && values.indexOf(value) !== index);
+  });
   return [...problems, ...doubled.map((name) => `${subject}: ${shorten(name)} is declared twice`)].slice(
     0,
     PROBLEMS_MAX,
   );
 }
+
+/** Attributes that no two items of a list may share. */
+const UNIQUE = ['name', 'issuer'] as const;
 
 function itemProblem(item: unknown, { word, schema: whole }: Items, subject: string): readonly string[] {
   if (Check(whole, item)) return [];
@@ -56,7 +61,8 @@ function itemProblem(item: unknown, { word, schema: whole }: Items, subject: str
     if (Check(schema, value)) return [];
     return [`${subject} ${name} ${(schema as { readonly rule?: string }).rule}, not ${shorten(value)}`];
   });
-  return 'name' in item ? problems : [`${subject} has no name`, ...problems];
+  const missing = (whole.required as readonly string[]).filter((name) => !(name in item));
+  return [...missing.map((name) => `${subject} has no ${name}`), ...problems];
 }
 
 function unknownAttribute(name: string, known: readonly string[], word: string, subject: string): string {

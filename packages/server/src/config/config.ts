@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
 import type { LoadBounds } from '../http/load-gauge.ts';
 import type { RequestLogRules } from '../logging/request-log.ts';
+import { type IssuerConfig, issuerOf } from './issuer-settings.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
 import type { QueueSetting } from './queue-settings.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
@@ -62,6 +63,7 @@ export interface Config {
     /** How long logins verified by the backend stay valid while it cannot be reached; 0: not at all. */
     readonly offlineLoginS: number;
   };
+  readonly issuers: readonly IssuerConfig[];
   readonly queues: readonly QueueConfig[];
   readonly stats: { readonly retentionS: number };
   readonly devices: {
@@ -133,6 +135,7 @@ export function configOf(settings: Settings): Config {
       denyPrivate: settings.backend.deny_private,
       offlineLoginS: settings.backend.offline_login_s,
     },
+    issuers: settings.issuers.map(issuerOf),
     queues: settings.queues.map(queueOf),
     stats: { retentionS: settings.stats.retention_s },
     devices: {

@@ -108,6 +108,7 @@ describe('defaults', () => {
         denyPrivate: false,
         offlineLoginS: 0,
       },
+      issuers: [],
       queues: [],
       stats: { retentionS: DAYS_30_S },
       devices: { retentionDays: 30, tokenTtlS: 2_592_000, origins: [], streamsMax: 20_000, heartbeatS: 25 },
@@ -121,6 +122,41 @@ describe('defaults', () => {
     write('tidemark.config.json', { port: null, licensee: null });
     const env = Object.fromEntries(SETTINGS.flatMap((setting) => (setting.env === null ? [] : [[setting.env, '']])));
     expect(load({ env: { ...env, TIDEMARK_CONFIG: '' } }).config).toEqual(load().config);
+  });
+});
+
+describe('issuers', () => {
+  const issuer = { name: 'company', issuer: 'https://id.example', audience: 'app' };
+
+  it('[CONF-16] an issuer has defaults for all but its name, address and audience', () => {
+    write('tidemark.config.json', { issuers: [issuer] });
+    expect(load().config.issuers).toEqual([
+      {
+        ...{ name: 'company', issuer: 'https://id.example', audiences: ['app'], keys: { kind: 'discovery' } },
+        ...{ clockSkewS: 60, userClaim: 'sub', createsUsers: true, adoptsUsers: false, requiredClaims: new Map() },
+      },
+    ]);
+  });
+
+  it.each([
+    [{ name: 'company' }, 'has no issuer'],
+    [{ ...issuer, audience: undefined }, 'has no audience'],
+    [{ ...issuer, audience: [] }, 'audience must be a text, or a list of 1 to 20 texts'],
+    [{ ...issuer, issuer: 'http://id.example' }, 'issuer must be an https URL'],
+    [{ ...issuer, jwks_url: 'http://10.0.0.1/keys' }, 'jwks_url must be an https URL'],
+    [{ ...issuer, keys: [{ kty: 'oct', k: 'c2VjcmV0' }] }, 'keys must be a list of 1 to 20 public keys'],
+    [{ ...issuer, keys: [{ kty: 'RSA', n: 'x', e: 'AQAB', d: 'x' }] }, 'keys must be a list of 1 to 20 public keys'],
+    [{ ...issuer, clock_skew_s: 601 }, 'clock_skew_s must be a whole number from 0 to 600'],
+    [{ ...issuer, required_claims: { a: null } }, 'required_claims must be an object'],
+    [{ ...issuer, audiences: 'app' }, 'did you mean audience?'],
+  ])('[CONF-16] the issuer %j is refused', (given, reason) => {
+    write('tidemark.config.json', { issuers: [given] });
+    expect(() => load()).toThrow(reason);
+  });
+
+  it('[CONF-16] an issuer cannot be declared twice under two names', () => {
+    write('tidemark.config.json', { issuers: [issuer, { ...issuer, name: 'other' }] });
+    expect(() => load()).toThrow('"https://id.example" is declared twice');
   });
 });
 

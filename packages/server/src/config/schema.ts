@@ -7,6 +7,7 @@ import {
   utf8Bytes,
 } from '@tidemark/protocol';
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import { IssuerSettings } from './issuer-settings.ts';
 import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';
 import { PingSettings } from './ping-settings.ts';
 import { QueueSettings } from './queue-settings.ts';
@@ -286,10 +287,14 @@ export const ConfigSchema = Type.Object(
           0,
           'How long a login the backend has vouched for is good while the backend cannot be asked, in seconds; 0: not at all.',
         ),
-        deny_private: yesOrNo(false, 'Whether a backend at a loopback or private address is refused.'),
+        deny_private: yesOrNo(
+          false,
+          'Whether a backend or an identity provider at a loopback or private address is refused.',
+        ),
       },
       { additionalProperties: false },
     ),
+    issuers: IssuerSettings,
     queues: QueueSettings,
     stats: Type.Object(
       { retention_s: integer(60, INTERVAL_S_MAX, 30 * DAY_S, 'How long statistics are kept, in seconds.') },

@@ -102,7 +102,8 @@ async function handleWithFollowUp(context: RouteContext, route: Route, request: 
   if (route.announces !== undefined) context.cluster.announce(route.announces, affectedUser(request));
   countOperation(context, route, request, performance.now() - startedMs);
   if (route.audit !== undefined) {
-    await writeAudit(context, route, request, { result: 'ok', target: route.auditTarget?.(answer) });
+    const actor = route.auditActor?.(answer);
+    await writeAudit(context, route, request, { result: 'ok', target: route.auditTarget?.(answer), actor });
   }
   return answer;
 }
@@ -119,19 +120,21 @@ interface AuditedOutcome {
   readonly result: string;
   /** Absent: the path. */
   readonly target?: string | undefined;
+  /** Absent: the login in the request. */
+  readonly actor?: string | undefined;
 }
 
 async function writeAudit(
   context: RouteContext,
   route: Route,
   request: FastifyRequest,
-  { result, target = targetOf(request) }: AuditedOutcome,
+  { result, target = targetOf(request), actor }: AuditedOutcome,
 ): Promise<void> {
   const { bearer, ip: address } = request;
   // Requests refused for overload or rate limits are not audited, so that strangers cannot fill the disk.
   if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
   const fact: AuditFact = {
-    actor: bearer?.user ?? loginIn(request.body),
+    actor: bearer?.user ?? actor ?? loginIn(request.body),
     token_id: bearer?.tokenId ?? null,
     action: route.audit,
     target,

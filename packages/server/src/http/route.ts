@@ -7,6 +7,7 @@ import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
 import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
 import type { EventHub } from '../events/event-hub.ts';
+import type { IdentityProviders } from '../identity/identity-providers.ts';
 import type { KeyedLimit } from '../primitives/keyed-limit.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { TextPart } from './coding/text-parts.ts';
@@ -21,6 +22,7 @@ export interface RouteContext {
   /** The public key that browsers subscribe with. */
   readonly webPushKey: string;
   readonly limiter: LoginLimiter;
+  readonly providers: Pick<IdentityProviders, 'names' | 'signIn'>;
   readonly nowMs: () => number;
   readonly tokenTtlMs: number;
   readonly deviceTokenTtlMs: number;
@@ -148,6 +150,8 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly audit?: string;
   /** Returns the target of the audit entry, if it is not the path. */
   readonly auditTarget?: (answer: unknown) => string;
+  /** Returns the actor of the audit entry, if the request does not name it. */
+  readonly auditActor?: (answer: unknown) => string;
   /** The name under which the statistics count the route for the source in its path. */
   readonly operation?: string;
   /** What is announced to all servers after the route has succeeded. */

@@ -1,4 +1,4 @@
-import { closed, count, flag, nullableMoment, text } from '@tidemark/protocol/annotated';
+import { closed, count, flag, nullableMoment, text, texts } from '@tidemark/protocol/annotated';
 import type { FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { operationSchema } from '../http/route-schema.ts';
@@ -52,6 +52,12 @@ const Readiness = Type.Object(
           ),
         },
         { ...closed, description: 'How the backend does; it does not decide whether the server is ready.' },
+      ),
+    ),
+    sign_in: Type.Optional(
+      texts(
+        'Who can confirm a sign-in of a device, in this order: identity providers, the backend, the passwords stored here.',
+        ['issuer company', 'own_passwords'],
       ),
     ),
   },

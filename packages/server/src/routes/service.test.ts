@@ -13,7 +13,15 @@ async function openService(changes: Partial<ServiceOptions> = {}) {
   const { tidemark, clock } = world;
   const jobs = openMemoryJobs({ clock });
   const backend = { health: async () => ({ isSet: false }) };
-  const context = { tidemark, jobs, backend, nowMs: clock.nowMs, metrics: new Metrics() } as unknown as RouteContext;
+  const providers = { names: [] };
+  const context = {
+    tidemark,
+    jobs,
+    backend,
+    providers,
+    nowMs: clock.nowMs,
+    metrics: new Metrics(),
+  } as unknown as RouteContext;
   const folder = await temporaryFolder();
   const options = { dataFolder: folder.path, isMetricsPublic: true, isReady: () => true, ...changes };
   const app = await buildHttp({ bodyBytesMax: 1_000 }, (http) => addServiceRoutes(http, context, options));

@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { EngineDescription, Jobs } from '@tidemark/core';
 import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../auth/authenticate.ts';
+import type { BackendHealth } from '../backend/http-backend.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
 import type { RouteContext } from '../http/route.ts';
 import { templateOf } from '../http/watch-answers.ts';
@@ -37,7 +38,9 @@ export function addServiceRoutes(app: FastifyInstance, context: RouteContext, op
     const mayKnowMore = options.isMetricsPublic || (await isAdmitted(context, request));
     if (!mayKnowMore) return { status };
     const { durability } = context.tidemark.store.engine;
-    return { status, durability, checks, backend: await backendOf(context) };
+    const backend = await context.backend.health();
+    const sign_in = signInOrder(context, backend);
+    return { status, durability, checks, backend: backendOf(backend), sign_in };
   });
   addMetrics(app, context, options);
 }
@@ -100,11 +103,21 @@ async function jobsCheck(jobs: Jobs): Promise<Check> {
  * Reports the state of the backend, which does not affect readiness: without a backend the server still serves its
  * data.
  */
-async function backendOf({ backend }: RouteContext): Promise<object> {
-  const { isSet, kinds, loginsCheckedBy, ...worst } = await backend.health();
+function backendOf({ isSet, kinds, loginsCheckedBy, ...worst }: BackendHealth): object {
   if (!isSet) return { state: 'unset', failures: 0, until: null };
   const calls = Object.fromEntries(Object.entries(kinds).map(([kind, view]) => [kind, breakerOf(view)]));
   return { ...breakerOf(worst), calls, logins: loginsCheckedBy };
+}
+
+/** Returns who can confirm a sign-in of a device, in the order of docs/sign-in.md. */
+function signInOrder({ providers }: RouteContext, { isSet, loginsCheckedBy }: BackendHealth): readonly string[] {
+  const isBackendAsked = isSet && loginsCheckedBy !== 'own_passwords';
+  const arePasswordsUsed = !isSet || loginsCheckedBy !== 'backend';
+  return [
+    ...providers.names.map((name) => `issuer ${name}`),
+    ...(isBackendAsked ? ['backend'] : []),
+    ...(arePasswordsUsed ? ['own_passwords'] : []),
+  ];
 }
 
 function breakerOf({ state, failures, untilMs }: BreakerView): object {

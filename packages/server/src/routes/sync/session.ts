@@ -1,13 +1,27 @@
-import { nameProblem, Refusal } from '@tidemark/protocol';
+import { nameProblem, pointer, Refusal, type RefusalCode } from '@tidemark/protocol';
 import { Revoked } from '@tidemark/protocol/admin-schemas';
 import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
-import { deviceUser } from '../../auth/device-user.ts';
+import { type DeviceUser, deviceUser } from '../../auth/device-user.ts';
 import { type RouteContext, route } from '../../http/route.ts';
+import { LOGIN_BYTES_MAX } from '../../limits.ts';
 import { Empty } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 
-/** Anybody may send this body, so it is as small as its members allow. */
-const LOGIN_BYTES_MAX = 16_384;
+const TOKEN_REFUSALS: readonly RefusalCode[] = [
+  'id_token_invalid',
+  'id_token_too_large',
+  'id_token_algorithm',
+  'id_token_issuer',
+  'id_token_key_unknown',
+  'id_token_signature',
+  'id_token_audience',
+  'id_token_expired',
+  'id_token_not_yet_valid',
+  'id_token_claims',
+  'identity_unknown',
+  'identity_conflict',
+  'issuer_unavailable',
+];
 
 const login = route({
   method: 'POST',
@@ -15,15 +29,16 @@ const login = route({
   operationId: 'deviceLogIn',
   scope: 'public',
   summary: 'Log in on a device',
-  refusals: ['invalid_credentials', 'rate_limited', 'backend_unavailable'],
+  description: 'A device signs in with login and password, or with a token of an identity provider.',
+  refusals: ['invalid_credentials', 'rate_limited', 'backend_unavailable', ...TOKEN_REFUSALS],
   body: DeviceLogin,
   answer: DeviceSession,
   bodyBytesMax: LOGIN_BYTES_MAX,
   audit: 'device.login',
+  auditActor: (answer) => (answer as DeviceSession).user_id,
   handle: async ({ context, body, address }) => {
-    const { login: name, password, client = null } = body;
-    const user = await context.limiter.attempt(address, name, () => deviceUser(context, name, password));
-    if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
+    const { client = null } = body;
+    const user = await userOf(context, body, address);
     const known = await ownClient(context, user.login, client);
     const client_id = known ?? (await context.tidemark.clients.register(user.login, {})).client_id;
     const { token, expires_at } = await context.tidemark.tokens.issue({
@@ -32,11 +47,31 @@ const login = route({
       scopes: ['device'],
       expiresAtMs: context.nowMs() + context.deviceTokenTtlMs,
       ...(user.stamp === undefined ? {} : { stamp: user.stamp }),
+      ...(user.identity === undefined ? {} : { identity: user.identity }),
       isReturning: known !== null,
     });
     return { token, user_id: user.login, client_id, expires_at };
   },
 });
+
+/** The proof in the body decides who checks it: an identity provider its tokens, the others passwords. */
+async function userOf(context: RouteContext, body: DeviceLogin, address: string): Promise<DeviceUser> {
+  const { login: name, password, id_token, access_token } = body;
+  const given = [name ?? password, id_token, access_token].filter((proof) => proof !== undefined);
+  if (given.length > 1) throw new Refusal('invalid_request', 'the body has more than one of a password and tokens');
+  if (id_token !== undefined) return context.providers.signIn({ kind: 'id_token', text: id_token });
+  if (access_token !== undefined) return context.providers.signIn({ kind: 'access_token', text: access_token });
+  if (name === undefined) throw missing('login');
+  if (password === undefined) throw missing('password');
+  const user = await context.limiter.attempt(address, name, () => deviceUser(context, name, password));
+  if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
+  return user;
+}
+
+function missing(field: 'login' | 'password'): Refusal {
+  const flaw = { pointer: pointer(field), detail: 'is missing' };
+  return new Refusal('invalid_request', `the body has no ${field}, and no id_token or access_token either`, [flaw]);
+}
 
 /** Returns the previous id of the device if it belongs to this user. */
 async function ownClient({ tidemark }: RouteContext, login: string, wanted: string | null): Promise<string | null> {

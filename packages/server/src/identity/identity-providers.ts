@@ -1,0 +1,80 @@
+import type { Clock, Identities, Log } from '@tidemark/core';
+import { Refusal } from '@tidemark/protocol';
+import { decodeJwt } from 'jose';
+import type { DeviceUser } from '../auth/device-user.ts';
+import type { IssuerConfig } from '../config/issuer-settings.ts';
+import { systemTimers } from '../jobs/timers.ts';
+import { ID_TOKEN_UNITS_MAX, ISSUER_ANSWER_BYTES_MAX, ISSUER_TIMEOUT_MS } from '../limits.ts';
+import { type Resolve, systemResolve } from '../outbound/checked-lookup.ts';
+import { getJson } from '../outbound/get-json.ts';
+import { KeySet } from './key-set.ts';
+import { type ProviderToken, verifyToken } from './verify-token.ts';
+
+export interface IdentityProvidersParts {
+  readonly issuers: readonly IssuerConfig[];
+  readonly denyPrivate: boolean;
+  readonly identities: Identities;
+  readonly clock: Clock;
+  readonly steadyClock: Clock;
+  readonly log: Log;
+  readonly resolve?: Resolve;
+}
+
+interface Provider {
+  readonly issuer: IssuerConfig;
+  readonly keys: KeySet;
+}
+
+/** The configured identity providers. */
+export class IdentityProviders {
+  readonly #identities: Identities;
+  readonly #clock: Clock;
+  /** By issuer. */
+  readonly #providers: ReadonlyMap<string, Provider>;
+
+  constructor(parts: IdentityProvidersParts) {
+    this.#identities = parts.identities;
+    this.#clock = parts.clock;
+    const limits = { timeoutMs: ISSUER_TIMEOUT_MS, bytesMax: ISSUER_ANSWER_BYTES_MAX, timers: systemTimers };
+    const outbound = { ...limits, resolve: parts.resolve ?? systemResolve, rules: { denyPrivate: parts.denyPrivate } };
+    this.#providers = new Map(
+      parts.issuers.map((issuer) => {
+        const keys = new KeySet({ ...parts, issuer, getJson: (url) => getJson(url, outbound) });
+        return [issuer.issuer, { issuer, keys }];
+      }),
+    );
+  }
+
+  /** The names of the identity providers. */
+  get names(): readonly string[] {
+    return [...this.#providers.values()].map(({ issuer }) => issuer.name);
+  }
+
+  /** Returns the user whom the token stands for, who may be created by this. Refuses every other token. */
+  async signIn(token: ProviderToken): Promise<DeviceUser> {
+    const { issuer, keys } = this.#providerOf(token.text);
+    const { subject, login } = await verifyToken(token, issuer, keys, this.#clock.nowMs());
+    const identity = { issuer: issuer.issuer, subject };
+    const { createsUsers: mayCreate, adoptsUsers: mayAdopt } = issuer;
+    return { login: await this.#identities.userOf({ ...identity, login, mayCreate, mayAdopt }), identity };
+  }
+
+  /** The issuer is not verified yet: it only decides whose keys the token is checked with. */
+  #providerOf(text: string): Provider {
+    if (text.length > ID_TOKEN_UNITS_MAX) {
+      throw new Refusal('id_token_too_large', `a token may have at most ${ID_TOKEN_UNITS_MAX} characters`);
+    }
+    const issuer = issuerIn(text);
+    const provider = issuer === undefined ? undefined : this.#providers.get(issuer);
+    if (provider === undefined) throw new Refusal('id_token_issuer', 'the claim iss names no configured issuer');
+    return provider;
+  }
+}
+
+function issuerIn(text: string): string | undefined {
+  try {
+    return decodeJwt(text).iss;
+  } catch {
+    throw new Refusal('id_token_invalid', 'the token is not a JWT');
+  }
+}
