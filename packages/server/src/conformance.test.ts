@@ -57,6 +57,7 @@ const RULES = [
   '[SYNC-11] uploading',
   '[SYNC-12] uploads that are rejected',
   '[SYNC-14] searching',
+  '[SYNC-16] acknowledging',
   '[EVENT-1] streams of events',
   '[SNAP-1] snapshots',
   '[SNAP-5] snapshots that are refused',

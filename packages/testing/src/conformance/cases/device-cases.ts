@@ -310,6 +310,28 @@ const pulling: readonly ConformanceCase[] = [
 
 const uploading: readonly ConformanceCase[] = [
   {
+    rule: 'SYNC-16',
+    title: 'a device acknowledges what it holds without another pull',
+    steps: (name) => {
+      const order = name('Order');
+      const ack = (client_id: string, sources: Readonly<Record<string, string>>) =>
+        byDevice(post('/sync/v1/ack', { client_id, sources }));
+      return [
+        aUser(name('anna')),
+        aSource(order),
+        signsIn(name('anna')),
+        [
+          post(push(order, 'push_objects'), { user_id: name('anna'), objects: { 1: { a: 1 } } }),
+          json({ source: order, user_id: name('anna'), changed: 1, unchanged: 0, seq: 1 }),
+        ],
+        [pull({ [order]: {} }), pulled({ [order]: page('ack', { reset: true, put: { 1: { a: 1 } }, size: 1 }) })],
+        [ack('{client}', { [order]: kept('ack') }), json({ acknowledged: [order] })],
+        [ack('{client}', { [order]: 'not a token', [name('Nothing')]: kept('ack') }), json({ acknowledged: [] })],
+        [ack(name('nobody'), {}), refused('client_not_found')],
+      ];
+    },
+  },
+  {
     rule: 'SYNC-11',
     title: 'an upload is applied once, its outcome is repeated until it is acknowledged',
     steps: (name) => {
