@@ -46,6 +46,7 @@ export default defineConfig({
         find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,
         replacement: source('client/src/stores/$1'),
       },
+      { find: /^@tidemark\/backend\/activity$/, replacement: source('backend/src/client/calls/activity') },
       { find: /^@tidemark\/backend\/transport$/, replacement: source('backend/src/client/transport') },
       {
         find: /^@tidemark\/backend\/(node|express|fastify|hono)$/,

@@ -1,3 +1,4 @@
+export type { ActivityOptions } from './client/calls/activity.ts';
 export type { DocumentOwner, SourceDocumentOwner, WriteOptions } from './client/calls/documents.ts';
 export type { InspectOptions } from './client/calls/jobs.ts';
 export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';

@@ -1,3 +1,4 @@
+import { ActivityCalls, type ActivityOptions } from '@tidemark/backend/activity';
 import {
   path as encodedPath,
   type Outgoing,
@@ -5,7 +6,7 @@ import {
   TidemarkError,
   Transport,
 } from '@tidemark/backend/transport';
-import { errorMessage, LIST_MAX, parseJson } from '@tidemark/protocol';
+import { type ActivityEvent, errorMessage, LIST_MAX, parseJson } from '@tidemark/protocol';
 import { CliFailure, EXIT, type ExitCode, type FailureParticulars, usageFailure } from './cli-failure.ts';
 
 export interface ApiOptions {
@@ -44,6 +45,15 @@ export class ApiClient {
 
   async send<T>(method: 'POST' | 'PUT', path: string, body: object): Promise<T> {
     return parsed<T>(await this.call(method, path, { body: JSON.stringify(body) }), path);
+  }
+
+  /** Iterates over what happens on all servers. */
+  async *activity(options: ActivityOptions): AsyncGenerator<ActivityEvent, void> {
+    try {
+      yield* new ActivityCalls(this.#transport).watch(options);
+    } catch (error) {
+      throw error instanceof TidemarkError ? this.#failureOf(error) : error;
+    }
   }
 
   async delete<T>(path: string): Promise<T> {

@@ -12,6 +12,7 @@ import { addPush } from './commands/push.ts';
 import { addReadState, addSources } from './commands/sources.ts';
 import { addStats } from './commands/stats.ts';
 import { addSystem } from './commands/system.ts';
+import { addTail } from './commands/tail.ts';
 import { addTokens } from './commands/tokens.ts';
 import { addUsers } from './commands/users.ts';
 import { addBench, addVersion } from './commands/version.ts';
@@ -37,7 +38,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
     ],
   ],
   ['Users, sources and data:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
-  ['Administration:', [addStats, addPings, addJobs, addTokens, addSystem]],
+  ['Administration:', [addStats, addTail, addPings, addJobs, addTokens, addSystem]],
   ['Device:', [addDevice]],
   [
     'Data folder:',

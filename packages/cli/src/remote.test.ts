@@ -434,6 +434,54 @@ describe.concurrent('commands that speak to a server', () => {
 });
 
 describe.concurrent('data and talk', () => {
+  it('[CLI-34] `tail` prints a line for each event, says how many were left out, and ends after --count events', async () => {
+    const event = { kind: 'push', at: '2030-01-31T12:00:01.204Z', server: 's', request_id: 'r1', user_id: 'ada' };
+    const push = {
+      ...event,
+      client_id: null,
+      source: 'Order',
+      operation: 'push_objects',
+      changed: 2,
+      unchanged: 0,
+      seq: 7,
+    };
+    const refresh = {
+      ...event,
+      kind: 'refresh',
+      request_id: null,
+      client_id: null,
+      source: 'Order',
+      duration_ms: 12,
+      code: null,
+    };
+    const sent = [
+      ['ready', {}],
+      ['activity', push],
+      ['dropped', { count: 3 }],
+      ['activity', refresh],
+    ] as const;
+    const body = sent.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join('');
+    const headers = { 'content-type': 'text/event-stream' };
+    const call = 'GET /rc/v1/activity?user_id=ada&kind=push%2Crefresh';
+    const args = ['tail', '--user', 'ada', '--kind', 'push', 'refresh', '--count', '2'];
+    const told = await speak(args, call, { body, headers });
+    expect(told.out.split('\n')).toEqual([
+      '12:00:01.204  push     Order  user ada  push_objects: 2 changed, 0 unchanged, seq 7  (r1)',
+      '12:00:01.204  refresh  Order  user ada  refreshed after 12 ms',
+      '',
+    ]);
+    expect([told.code, told.err]).toEqual([0, '3 events were left out\n']);
+    const json = await speak([...args, '--json'], call, { body, headers });
+    expect(
+      json.out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([push, refresh]);
+    const closed = await speak(['tail'], 'GET /rc/v1/activity', { body: '', headers });
+    expect(closed.code).not.toBe(0);
+  });
+
   it('[CLI-2] `--json` prints documents as the server sends them, also texts', async () => {
     const answer = { body: 'hello', headers: { 'content-type': 'application/json' } };
     const { out } = await speak(['docs', 'get', 'motd', '--json'], 'GET /rc/v1/store/motd', {

@@ -21,7 +21,7 @@ export type { Acknowledgement } from './pages/record-tidemark.ts';
 export { type PageBody, type PagePart, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { ANNOUNCE_KIND, ANNOUNCE_QUEUE, announceChange, announceToAll } from './pings/announce-change.ts';
-export { deliverPing } from './pings/deliver-ping.ts';
+export { deliverPing, type PingAttempt } from './pings/deliver-ping.ts';
 export { claimPushNotice, type PushNoticeDecision } from './pings/ping-dedup.ts';
 export type { PingView, ResultStatus, ResultView } from './pings/ping-record.ts';
 export { type PingPage, PingResults } from './pings/ping-results.ts';
@@ -31,7 +31,7 @@ export { RecentPings } from './pings/recent-pings.ts';
 export * from './ports.ts';
 export { BoundedMap } from './primitives/bounded-map.ts';
 export { sha256 } from './primitives/sha256.ts';
-export { REFRESH_KIND, Refresher } from './refresh/refresher.ts';
+export { type EndedRefresh, REFRESH_KIND, Refresher } from './refresh/refresher.ts';
 export type { CountedSource, SourceView } from './sources/sources.ts';
 export type { Cursor } from './sync/device-progress.ts';
 export type { LivePage } from './sync/live-pages.ts';
@@ -49,5 +49,6 @@ export {
   Tidemark,
   type TidemarkParts,
 } from './tidemark.ts';
+export type { SettledUpload } from './uploads/backend-uploads.ts';
 export { UPLOAD_KIND, UPLOAD_QUEUE } from './uploads/upload-job.ts';
 export type { Acknowledged, DevicePushCall } from './uploads/uploads.ts';

@@ -33,7 +33,6 @@ import {
 import type { Admitted } from './admission/admitted.ts';
 import { customNameOf, type PartitionedSource } from './admission/custom-partition.ts';
 import { Clients } from './devices/clients.ts';
-import type { DeviceId } from './devices/device-id.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
 import { readObjects } from './documents/read-objects.ts';
 import { Writer } from './documents/writer.ts';
@@ -57,7 +56,7 @@ import type { Random } from './ports/random.ts';
 import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
 import { WITHOUT_PAUSE } from './primitives/work-budget.ts';
 import type { ServerIdentity } from './refresh/refresh-leases.ts';
-import { Refresher } from './refresh/refresher.ts';
+import { type EndedRefresh, Refresher } from './refresh/refresher.ts';
 import { isSearchable, search } from './search/search.ts';
 import { MembershipChanges } from './sources/membership-changes.ts';
 import { Sources } from './sources/sources.ts';
@@ -66,6 +65,7 @@ import { Devices } from './sync/devices.ts';
 import type { UrlRules } from './system/admit-url.ts';
 import { Audit } from './system/audit.ts';
 import { System } from './system/system.ts';
+import type { SettledUpload } from './uploads/backend-uploads.ts';
 
 export interface TidemarkParts {
   readonly store: Store;
@@ -159,7 +159,8 @@ export class Tidemark {
   readonly #named: NamedDocuments;
   readonly #listeners = new Set<(committed: Committed) => void>();
   readonly #membershipChanges: MembershipChanges<Committed>;
-  readonly #outcomeListeners = new Set<(device: DeviceId) => void>();
+  readonly #outcomeListeners = new Set<(settled: SettledUpload) => void>();
+  readonly #refreshListeners = new Set<(ended: EndedRefresh) => void>();
   readonly #acknowledgementListeners = new Set<(acknowledgement: Acknowledgement) => void>();
 
   constructor(parts: TidemarkParts) {
@@ -204,7 +205,7 @@ export class Tidemark {
       refresher: this.refresher,
       isSearchable: (source) => isSearchable(this.#adapters, source),
       count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
-      onOutcome: (device) => this.#emitOutcome(device),
+      onOutcome: (settled) => this.#emitOutcome(settled),
       onCommitted: (partition, range) => this.#emitCommitted({ partition, cause: 'upload', range }),
       onAcknowledged: this.#emitAcknowledged,
     });
@@ -217,7 +218,7 @@ export class Tidemark {
   }
 
   /** Calls the listener when a queued upload gets its outcome here. Returns the unsubscribe function. */
-  onOutcome(listener: (device: DeviceId) => void): () => void {
+  onOutcome(listener: (settled: SettledUpload) => void): () => void {
     this.#outcomeListeners.add(listener);
     return () => this.#outcomeListeners.delete(listener);
   }
@@ -229,6 +230,12 @@ export class Tidemark {
   onAcknowledged(listener: (acknowledgement: Acknowledgement) => void): () => void {
     this.#acknowledgementListeners.add(listener);
     return () => this.#acknowledgementListeners.delete(listener);
+  }
+
+  /** Calls the listener when a refresh has ended here, however it ended. Returns the unsubscribe function. */
+  onRefreshed(listener: (ended: EndedRefresh) => void): () => void {
+    this.#refreshListeners.add(listener);
+    return () => this.#refreshListeners.delete(listener);
   }
 
   // Writing objects
@@ -385,6 +392,9 @@ export class Tidemark {
       targetOf: (call) => this.#admission.partition(call),
       head: (call) => this.head(call),
       replace: (call) => this.replaceWithAnswer(call),
+      onEnded: (ended) => {
+        for (const listener of this.#refreshListeners) this.#call(() => listener(ended));
+      },
       onLate: (partition) => this.#emitCommitted({ partition, cause: 'late_refresh' }),
       count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
     });
@@ -429,8 +439,8 @@ export class Tidemark {
     else for (const listener of this.#listeners) this.#call(() => listener(committed));
   }
 
-  #emitOutcome(device: DeviceId): void {
-    for (const listener of this.#outcomeListeners) this.#call(() => listener(device));
+  #emitOutcome(settled: SettledUpload): void {
+    for (const listener of this.#outcomeListeners) this.#call(() => listener(settled));
   }
 
   readonly #emitAcknowledged = (acknowledgement: Acknowledgement): void => {

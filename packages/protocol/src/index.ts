@@ -1,3 +1,4 @@
+export type { ActivityEvent, ActivityKind } from './activity-schemas.ts';
 export type * from './admin-schemas.ts';
 export { addChecksums, objectChecksum, plainObjectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
 export {

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import type { Adapter, Log, Tidemark } from '@tidemark/core';
+import type { Adapter, Log, PingAttempt, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
+import { type ActivityHint, ActivityHub } from './activity/activity-hub.ts';
+import { showBackground, showPingAttempt } from './activity/show-background.ts';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import type { HttpBackend } from './backend/http-backend.ts';
@@ -23,6 +25,7 @@ import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import { logRequests } from './http/log-requests.ts';
 import type { Route, RouteContext } from './http/route.ts';
 import { ServerAddress } from './http/server-address.ts';
+import { showRefusals } from './http/show-activity.ts';
 import { SnapshotSlots } from './http/snapshot-slots.ts';
 import { IdentityProviders } from './identity/identity-providers.ts';
 import { systemTimers } from './jobs/timers.ts';
@@ -114,13 +117,25 @@ async function build(
   const limiter = new LoginLimiter(steadyClock, (keys) => members.tell({ kind: 'login_failed', keys }));
   const providers = newProviders(config, log, tidemark);
   const events = newEventHub(config, log, tidemark, members);
+  const activity = newActivityHub(log, tidemark, members);
   const devices = new ClusterDevices(events, members);
   const ports = { clock, steadyClock, random, dice, pace, log };
   const onCounted = (caller: string) => members.tell({ kind: 'pinged', caller });
-  const ping = await openPings({ config, tidemark, jobs, live: devices, onCounted, ...ports });
+  const onAttempt = (attempt: PingAttempt) => showPingAttempt(activity, attempt);
+  const ping = await openPings({ config, tidemark, jobs, live: devices, onCounted, onAttempt, ...ports });
   const queues = new JobQueues({ tidemark, jobs, announcer, clock, steadyClock, log, dice, queues: config.queues });
-  const cluster = new Cluster({ members, tidemark, hub: events, limiter, pings: ping.pings, queues, timers });
-  const context = newRouteContext(config, { tidemark, jobs, backend, ping, events, cluster, limiter, providers });
+  const cluster = new Cluster({ members, tidemark, hub: events, activity, limiter, pings: ping.pings, queues, timers });
+  const context = newRouteContext(config, {
+    tidemark,
+    jobs,
+    backend,
+    ping,
+    events,
+    activity,
+    cluster,
+    limiter,
+    providers,
+  });
   const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
   const app = await buildApp(config, { context, routes, log, gauge, channel });
   const maintenance = new Maintenance({
@@ -131,7 +146,10 @@ async function build(
   const { shutdownGraceMs: graceMs } = config;
   const parts: readonly Part[] = [
     { name: 'load gauge', stop: () => gauge.stop() },
-    httpPart(config, app, events, address),
+    httpPart(config, app, address, () => {
+      events.close();
+      activity.close();
+    }),
     { name: 'cluster', start: () => cluster.open(), stop: () => cluster.close() },
     // Flushes the statistics when it stops, so it stops after everything that records some, and before the cluster.
     { name: 'maintenance', start: () => maintenance.start(), stop: () => maintenance.stop() },
@@ -211,8 +229,16 @@ function newEventHub(
   return new EventHub({ tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax, onListen, readLivePage });
 }
 
+function newActivityHub(log: Log, tidemark: Tidemark, members: ClusterMembers): ActivityHub {
+  const tell = (hint: ActivityHint) => members.tell(hint);
+  const ports = { clock, steadyClock, timers: systemTimers, log, tell };
+  const activity = new ActivityHub({ ...ports, server: members.id, tokens: tidemark.tokens });
+  showBackground(activity, tidemark);
+  return activity;
+}
+
 /** HTTP starts before and drains before all others, so that jobs may rely on it and requests may rely on them. */
-function httpPart(config: Config, app: FastifyInstance, events: EventHub, address: ServerAddress): Part {
+function httpPart(config: Config, app: FastifyInstance, address: ServerAddress, endStreams: () => void): Part {
   const { host, port, shutdownDrainMs, shutdownGraceMs } = config;
   return {
     name: 'http',
@@ -225,7 +251,7 @@ function httpPart(config: Config, app: FastifyInstance, events: EventHub, addres
       // Load balancers poll /readyz and send requests until they have seen that the server is draining.
       if (shutdownDrainMs > 0) await wait(shutdownDrainMs);
       // Event streams never finish by themselves.
-      events.close();
+      endStreams();
       await closeWithin(app, shutdownGraceMs);
     },
   };
@@ -260,7 +286,10 @@ function watchPart({ sources }: Config, modules: SourceModules, tidemark: Tidema
 }
 
 interface ContextParts
-  extends Pick<RouteContext, 'tidemark' | 'jobs' | 'backend' | 'events' | 'cluster' | 'limiter' | 'providers'> {
+  extends Pick<
+    RouteContext,
+    'tidemark' | 'jobs' | 'backend' | 'events' | 'activity' | 'cluster' | 'limiter' | 'providers'
+  > {
   readonly ping: PingService;
 }
 
@@ -326,6 +355,7 @@ function buildApp(config: Config, { context, routes, log, gauge, channel }: AppP
       log.requests.configure(config.requestLog);
       logRequests(app, log.requests);
     }
+    showRefusals(app, context.activity);
     await addDescription(app);
     const isReady = () => !app.isDraining();
     addServiceRoutes(app, context, { dataFolder, isMetricsPublic, isReady, gauge, ...scrape });

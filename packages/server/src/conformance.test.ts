@@ -19,6 +19,7 @@ import { openStore } from './open-engines.ts';
 
 /** The rules that the cases test; `npm run rules` reads them here. */
 const RULES = [
+  '[ACTIVITY-1] what happens is streamed to whoever may read',
   '[REST-1] login',
   '[REST-2] licence',
   '[REST-3] appserver',

@@ -121,6 +121,21 @@ export const COMPRESSIONS_WAITING_MAX = 64;
 /** Lines about failed and slow requests in a second, unless every request is logged. More are counted. */
 export const REQUEST_LINES_PER_S_MAX = 100;
 
+// Activity
+
+/** Activity streams at one server. Exceeded: `overloaded`. */
+export const ACTIVITY_STREAMS_MAX = 20;
+/** The window within which events are counted and sent to other servers together. */
+export const ACTIVITY_WINDOW_MS = 100;
+/** Events in one window for one stream. More are dropped and counted. */
+export const ACTIVITY_EVENTS_PER_WINDOW_MAX = 20;
+/** Events in one message to other servers. More are dropped and counted. */
+export const ACTIVITY_BATCH_EVENTS_MAX = 100;
+/** UTF-16 units of events in one message to other servers, not counting the last event. More are dropped and counted. */
+export const ACTIVITY_BATCH_UNITS_MAX = 131_072;
+/** UTF-16 units of the JSON text of one event's data. Exceeded: the data is null. */
+export const ACTIVITY_DATA_UNITS_MAX = 16_384;
+
 // Load and readiness
 
 /** The share of the available memory that the server may use unless `overload.rss_bytes_max` is set. */

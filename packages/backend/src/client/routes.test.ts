@@ -81,6 +81,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'tokens.revoke': ({ tokens }) => tokens.revoke('{token_id}'),
   'audit.list': ({ audit }) => audit.list(),
   'audit.every': ({ audit }) => audit.every().next(),
+  'activity.watch': ({ activity }) => activity.watch().next(),
   'system.webPushKey': ({ system }) => system.webPushKey(),
   'pings.list': ({ pings }) => pings.list(),
   'pings.every': ({ pings }) => pings.every().next(),

@@ -1,4 +1,5 @@
 import { PushCalls } from '../push/push-calls.ts';
+import { ActivityCalls } from './calls/activity.ts';
 import { DocumentCalls } from './calls/documents.ts';
 import { JobCalls } from './calls/jobs.ts';
 import { PingCalls } from './calls/pings.ts';
@@ -18,6 +19,7 @@ export class TidemarkClient {
   readonly push: PushCalls;
   readonly tokens: TokenCalls;
   readonly audit: AuditCalls;
+  readonly activity: ActivityCalls;
   readonly jobs: JobCalls;
   readonly pings: PingCalls;
 
@@ -31,6 +33,7 @@ export class TidemarkClient {
     this.push = new PushCalls(api);
     this.tokens = new TokenCalls(api);
     this.audit = new AuditCalls(api);
+    this.activity = new ActivityCalls(api);
     this.jobs = new JobCalls(api);
     this.pings = new PingCalls(api);
   }

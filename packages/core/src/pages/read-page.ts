@@ -2,7 +2,7 @@ import { FIRST_SYNC_BEHIND_SHARE_MAX, type Limits, type PartialError, pointer, R
 import type { JournalRange, PartitionState, Store } from '../ports/store.ts';
 import { type BuiltPage, buildPage, emptyPage, rangeOf, sendsWholeObjects } from './build-page.ts';
 import type { PageCache } from './page-cache.ts';
-import { type PullPosition, pageStartOf } from './pull-position.ts';
+import { type PageStart, type PullPosition, pageStartOf } from './pull-position.ts';
 import { bodyWith, type PageBody } from './render-page.ts';
 import { tokenText } from './token.ts';
 
@@ -12,6 +12,9 @@ export type PageBounds = Pick<JournalRange, 'entriesMax' | 'unitsMax'>;
 export interface RenderedPage {
   readonly token: string;
   readonly more: boolean;
+  /** Objects and tombstones on the page. */
+  readonly entries: number;
+  readonly start: PageStart;
   readonly body: PageBody;
   /** Whether other devices get the same body. */
   readonly isShared: boolean;
@@ -119,7 +122,8 @@ function isSameState(left: PartitionState, right: PartitionState): boolean {
 export function rendered(position: PullPosition, page: BuiltPage, error: PartialError | null): RenderedPage {
   const body = error === null ? page.body : bodyWith(page.body, `"error":${JSON.stringify(error)}`);
   const isShared = position.partition.user === null;
-  return { token: unchangedToken(position) ?? nextToken(position, page), more: page.more, body, isShared };
+  const token = unchangedToken(position) ?? nextToken(position, page);
+  return { token, more: page.more, entries: page.entries, start: page.start, body, isShared };
 }
 
 function nextToken({ restarts }: PullPosition, { token, tokenText: text }: BuiltPage): string {

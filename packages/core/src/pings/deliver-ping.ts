@@ -12,6 +12,18 @@ import { isFinal, type ResultRecord, type ResultStatus } from './ping-record.ts'
 import type { PingResults } from './ping-results.ts';
 import type { RecentPings } from './recent-pings.ts';
 
+/** The result of one attempt to deliver a ping to a device. */
+export interface PingAttempt {
+  readonly ping: string;
+  readonly user: string;
+  readonly client: string;
+  readonly sources: readonly string[];
+  readonly deviceType: string;
+  /** Null: the device has no address any more. */
+  readonly service: PushService | null;
+  readonly status: ResultStatus;
+}
+
 export interface DeliveryPorts {
   readonly store: Store;
   readonly clock: Clock;
@@ -21,7 +33,7 @@ export interface DeliveryPorts {
   readonly results: PingResults;
   readonly told: RecentPings;
   /** Called with the result of each attempt, for the statistics. */
-  readonly onOutcome?: (deviceType: string, outcome: ResultStatus) => void;
+  readonly onOutcome?: (attempt: PingAttempt) => void;
 }
 
 /** Returns the handler for the jobs of `Pings`: it sends one ping to one device and stores the result. */
@@ -94,8 +106,9 @@ class Delivery {
 
   #keep(status: ResultStatus, reason: string | null, isAnswerLost = false): Promise<void> {
     const { results, clock, onOutcome } = this.#ports;
-    onOutcome?.(this.#deviceType, status);
-    const { ping, client } = this.#payload;
+    const { ping, user, client, content } = this.#payload;
+    const [deviceType, service] = [this.#deviceType, this.#service];
+    onOutcome?.({ ping, user, client, sources: content.sources ?? [], deviceType, service, status });
     const { attempt: attempts } = this.#job;
     const atMs = clock.nowMs();
     const isRepeated = this.#isRepeated;

@@ -75,7 +75,7 @@ async function deliver(answer: (target: PingTarget) => PingOutcome | Promise<Pin
         return answer(target);
       },
     },
-    onOutcome: (deviceType, outcome) => outcomes.push(`${deviceType} ${outcome}`),
+    onOutcome: ({ deviceType, status }) => void outcomes.push(`${deviceType} ${status}`),
   });
   const failures: unknown[] = [];
   for (let job = await jobs.lease(PING_QUEUE, 1_000); job !== null; job = await jobs.lease(PING_QUEUE, 1_000)) {

@@ -26,6 +26,14 @@ import { refreshFailureOf, writeErrors } from './refresh-errors.ts';
 import { type RefreshLease, RefreshLeases, type RefreshStatus, type ServerIdentity } from './refresh-leases.ts';
 import { isDue } from './refresh-state.ts';
 
+/** A refresh that has ended. */
+export interface EndedRefresh {
+  readonly partition: PartitionKey;
+  /** The code of the failure; null: the partition equals the answer of the backend. */
+  readonly code: string | null;
+  readonly tookMs: number;
+}
+
 export interface RefresherPorts {
   readonly store: Store;
   readonly clock: Clock;
@@ -51,6 +59,8 @@ export interface RefresherPorts {
   readonly replace: (call: AnswerCall) => Promise<WriteReport>;
   /** Called when a refresh that devices did not wait for has ended, however it ended. */
   readonly onLate: (partition: PartitionKey) => void;
+  /** Called when a refresh by this process has ended. */
+  readonly onEnded?: (ended: EndedRefresh) => void;
   /** Counts a query and how long it took. */
   readonly count: (metric: string, tookMs: number) => void;
 }
@@ -213,7 +223,7 @@ export class Refresher {
   }
 
   async #refresh(task: RefreshTask, status: RefreshStatus, pullWait: PullWait): Promise<PartialError | null> {
-    const { count, clock, steadyClock = clock } = this.#ports;
+    const { clock, steadyClock = clock } = this.#ports;
     pullWait.start();
     const lease = await this.#leases.lease(task.target, status);
     if (lease === null) return this.#awaitOther(task, status.state.trouble, pullWait);
@@ -221,14 +231,22 @@ export class Refresher {
     try {
       const atMs = await this.#query(task, lease);
       if (atMs === null) return status.state.trouble;
-      count(`sources:query:${task.source.name}`, steadyClock.nowMs() - startMs);
+      this.#end(task, null, steadyClock.nowMs() - startMs);
       await this.#leases.succeed(lease, atMs, pullWait.isExpired);
       if (status.state.trouble !== null) await this.#writeErrors(lease, { ...lease.state, trouble: null });
       return null;
     } catch (error) {
-      count(`sources:query_failed:${task.source.name}`, steadyClock.nowMs() - startMs);
-      return this.#fail(lease, error);
+      const tookMs = steadyClock.nowMs() - startMs;
+      const trouble = await this.#fail(lease, error);
+      this.#end(task, trouble.code, tookMs);
+      return trouble;
     }
+  }
+
+  #end({ target: { partition } }: RefreshTask, code: string | null, tookMs: number): void {
+    const { count, onEnded } = this.#ports;
+    count(`sources:${code === null ? 'query' : 'query_failed'}:${partition.source}`, tookMs);
+    onEnded?.({ partition, code, tookMs });
   }
 
   /**

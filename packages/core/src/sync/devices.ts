@@ -14,6 +14,7 @@ import type { Log } from '../ports/log.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SettledUpload } from '../uploads/backend-uploads.ts';
 import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import { acknowledgedObjects, type Cursor, readCursor } from './device-progress.ts';
@@ -40,7 +41,7 @@ export interface DevicesParts {
   readonly adapters?: Adapters;
   readonly jobs?: Pick<Jobs, 'enqueueAll'>;
   readonly count: (metric: string, tookMs: number) => void;
-  readonly onOutcome: (device: DeviceId) => void;
+  readonly onOutcome: (settled: SettledUpload) => void;
   readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
   readonly onAcknowledged: (acknowledgement: Acknowledgement) => void;
 }

@@ -1,4 +1,5 @@
 import {
+  type OutcomeStatus,
   type PartialError,
   parseJson,
   SET_ASIDE_KEPT_MS,
@@ -19,10 +20,23 @@ import { commitPlan, planAgreed, planRefused, retryOnConflict } from './upload-p
 import { UploadQueue, type UploadQueuePorts } from './upload-queue.ts';
 import type { UploadTarget } from './upload-target.ts';
 
+/** A queued upload that has come to its outcome. */
+export interface SettledUpload {
+  readonly user: string;
+  readonly client: string;
+  readonly source: string;
+  readonly op: Upload['op'];
+  readonly opId: string;
+  readonly id: string;
+  readonly status: OutcomeStatus;
+  /** The code of the error; null: there is none. */
+  readonly code: string | null;
+}
+
 export interface BackendUploadsPorts extends UploadQueuePorts {
   readonly log: Log;
   /** Called when a job has brought an upload to its outcome, which waits for the device from then on. */
-  readonly onOutcome?: (device: { readonly user: string; readonly client: string }) => void;
+  readonly onOutcome?: (settled: SettledUpload) => void;
   /** Counts a request to the backend and how long it took. */
   readonly count?: (metric: string, tookMs: number) => void;
 }
@@ -92,20 +106,21 @@ export class BackendUploads {
     const attempt = mustWait(prepared, job) ? NOT_NAMED_YET : await this.#attempt(target, prepared, job);
     if (attempt.kind === 'done') {
       count?.(`sources:${upload.op}:${target.source}`, clock.nowMs() - startMs);
-      this.#announceOutcome(target);
+      this.#announceOutcome(target, upload, attempt.outcome);
       return;
     }
     const isFinal = clock.nowMs() - atMs >= UPLOAD_GIVE_UP_MS || job.attempt >= job.attemptsMax;
     if (isFinal) {
       await this.#setAside(target, prepared, { error: attempt.error, job });
-      this.#announceOutcome(target);
+      this.#announceOutcome(target, upload, { status: 'rejected', id: prepared.id, error: attempt.error });
     }
     const { error, retryAfterMs, isLogged } = attempt;
     throw new JobFailure(error.detail, { retryAfterMs, isFinal, isLogged });
   }
 
-  #announceOutcome({ user, client }: UploadTarget): void {
-    this.#ports.onOutcome?.({ user, client });
+  #announceOutcome({ user, client, source }: UploadTarget, { op, op_id: opId }: Upload, outcome: KeptOutcome): void {
+    const { status, id, error } = outcome;
+    this.#ports.onOutcome?.({ user, client, source, op, opId, id, status, code: error?.code ?? null });
   }
 
   /** Null: the upload must go to the queue. */

@@ -1,4 +1,5 @@
 import { type Committed, joinRanges, type Pings, type Tidemark } from '@tidemark/core';
+import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Timers } from '../jobs/timers.ts';
@@ -12,6 +13,7 @@ interface ClusterParts {
   readonly members: ClusterMembers;
   readonly tidemark: Pick<Tidemark, 'onCommitted' | 'onOutcome' | 'stats'>;
   readonly hub: EventHub;
+  readonly activity: Pick<ActivityHub, 'receive' | 'recheck'>;
   readonly limiter: LoginLimiter;
   readonly pings: Pick<Pings, 'countElsewhere'>;
   readonly queues: { discover(): void };
@@ -90,12 +92,13 @@ export class Cluster {
   }
 
   #apply(hint: Hint): void {
-    const { hub, limiter, pings, tidemark } = this.#parts;
+    const { hub, limiter, pings, tidemark, activity } = this.#parts;
     if (hint.kind === 'changed') this.#applyChanges(hint.partitions);
     else if (hint.kind === 'outcomes') hub.outcomes(hint.client);
     else if (hint.kind === 'listens') hub.replaced(hint.client, hint.atMs);
     else if (hint.kind === 'login_failed') limiter.noteFailed(hint.keys);
     else if (hint.kind === 'pinged') pings.countElsewhere(hint.caller);
+    else if (hint.kind === 'watching' || hint.kind === 'activity') activity.receive(hint);
     else if (hint.kind === 'sessions') this.#applyNotice(hint.kind, hint.user);
     else if (hint.kind === 'sources') this.#applyNotice(hint.kind);
     else if (hint.kind === 'reset') {
@@ -116,8 +119,12 @@ export class Cluster {
   }
 
   #applyNotice(notice: ClusterNotice, user: string | null = null): void {
-    const { hub, queues } = this.#parts;
-    if (notice !== 'sources') void hub.recheck(notice === 'sessions' ? user : null);
+    const { hub, activity, queues } = this.#parts;
+    if (notice !== 'sources') {
+      const whose = notice === 'sessions' ? user : null;
+      void hub.recheck(whose);
+      void activity.recheck(whose);
+    }
     if (notice !== 'sessions') queues.discover();
   }
 

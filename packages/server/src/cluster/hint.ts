@@ -1,5 +1,6 @@
 import { BUS_TEXT_UNITS_MAX, type CommitRange, type PartitionKey } from '@tidemark/core';
 import { parseJson, type SyncEvents } from '@tidemark/protocol';
+import type { ActivityHint } from '../activity/activity-hub.ts';
 
 /** A query to all other servers. */
 export type ClusterQuery =
@@ -31,6 +32,7 @@ export type Hint =
   | { readonly kind: 'login_failed'; readonly keys: readonly string[] }
   /** A ping of this caller was counted. */
   | { readonly kind: 'pinged'; readonly caller: string }
+  | ActivityHint
   | { readonly kind: 'ask'; readonly id: string; readonly question: ClusterQuery }
   | { readonly kind: 'answer'; readonly id: string; readonly to: string; readonly value: number };
 
@@ -48,7 +50,7 @@ export function writeHint({ from, hint }: ReceivedHint): string {
 const VERSION = 1;
 const KINDS: ReadonlySet<unknown> = new Set<Hint['kind']>([
   ...(['here', 'gone', 'changed', 'outcomes', 'sessions', 'sources', 'reset', 'listens'] as const),
-  ...(['login_failed', 'pinged', 'ask', 'answer'] as const),
+  ...(['login_failed', 'pinged', 'watching', 'activity', 'ask', 'answer'] as const),
 ]);
 
 /** Returns null if the text is no hint. Only our servers reach the bus, so the members are not validated. */

@@ -118,7 +118,9 @@ class LivePartition {
   readonly read = async (_: unknown, range: CommitRange): Promise<LivePage | null> => {
     this.reads.push(range);
     await this.onRead();
-    const page = { token: `t${this.head}`, more: false, isShared: true, body: { parts: ['"size":1}'], units: 9 } };
+    const start = { kind: 'continue', after: range.after, baseline: { kind: 'base', seq: range.after } } as const;
+    const body = { parts: ['"size":1}'], units: 9 };
+    const page = { token: `t${this.head}`, more: false, isShared: true, entries: 1, start, body };
     return { from: `t${range.after}`, page, range: { ...range, upTo: this.head } };
   };
 }

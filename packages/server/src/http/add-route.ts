@@ -6,6 +6,7 @@ import { sendAnswer } from './answer.ts';
 import { exchangeOf } from './exchange.ts';
 import type { Call, Operation, Route, RouteContext } from './route.ts';
 import { validationSchema } from './route-schema.ts';
+import { loginIn, showActivity } from './show-activity.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -61,12 +62,16 @@ function handlerOf(context: RouteContext, route: Route): (request: FastifyReques
   const perform = hasFollowUp
     ? (request: FastifyRequest) => handleWithFollowUp(context, route, request)
     : (request: FastifyRequest) => route.handle(callOf(context, request));
+  const isShown = route.activity !== undefined || route.loginAs !== undefined;
   return (request, reply) => {
     request.servedBy = route;
     // The caller may have hung up while the body was read and parsed.
     if (exchangeOf(reply.raw).isOver) return;
     const fail = (error: Error) => void reply.send(error);
     perform(request).then((answer) => {
+      if (isShown && context.activity.isWatched) {
+        showActivity(context.activity, route, request, { call: callOf(context, request), answer });
+      }
       try {
         sendAnswer(reply, answer)?.catch(fail);
       } catch (error) {
@@ -157,12 +162,6 @@ async function writeAudit(
 function affectedUser({ params, bearer }: FastifyRequest): string | null {
   const { user_id: named } = params as { readonly user_id?: string };
   return named ?? (bearer === null || bearer.client === null ? null : bearer.user);
-}
-
-/** Returns the login that a login request was made with. */
-function loginIn(body: unknown): string | null {
-  const login = (body as { readonly login?: unknown } | null | undefined)?.login;
-  return typeof login === 'string' ? login.slice(0, 255).toWellFormed() : null;
 }
 
 /** Returns the path without its query, because a query may hold secrets. */

@@ -22,6 +22,7 @@ const TAGS = [
   { name: 'push', description: 'Pushes of a backend. Devices get the changes at their next pull.' },
   { name: 'tokens', description: 'Tokens of the API.' },
   { name: 'audit', description: 'The audit trail.' },
+  { name: 'activity', description: 'What happens, as it happens.' },
   { name: 'pings', description: 'Sent pings and their results.' },
   { name: 'devices', description: 'The protocol of devices; docs/sync-protocol.md explains it.' },
   { name: 'jobs', description: 'Queues of background jobs.' },

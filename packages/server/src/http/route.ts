@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Bearer, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core';
 import type { RefusalCode } from '@tidemark/protocol';
 import type { Static, TSchema } from 'typebox';
+import type { ActivityFact } from '../activity/activity-filter.ts';
+import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
@@ -30,6 +32,8 @@ export interface RouteContext {
   readonly snapshots: SnapshotSlots;
   readonly cluster: Pick<Cluster, 'announce'>;
   readonly metrics: Metrics;
+  /** Shows what happens to administrators who watch. */
+  readonly activity: ActivityHub;
   /** The state of the backend, and calls that routes make to it. */
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
   /** Limits the concurrent searches of a device. */
@@ -141,6 +145,13 @@ export interface Operation<P extends TSchema = TSchema, Q extends TSchema = TSch
   readonly isText?: true;
 }
 
+/** A fact for the activity, and the objects it is about. */
+export interface ShownFact {
+  readonly fact: ActivityFact;
+  /** Only called if a reader wants the data. */
+  readonly data?: (() => unknown) | undefined;
+}
+
 /** A route as data; `handle` only does the work of the route itself. */
 export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema>
   extends Operation<P, Q, B> {
@@ -154,6 +165,10 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly auditActor?: (answer: unknown) => string;
   /** The name under which the statistics count the route for the source in its path. */
   readonly operation?: string;
+  /** What a login at this route is for. Logins are shown as such in the activity, whether they succeed or not. */
+  readonly loginAs?: 'administrator' | 'device';
+  /** Returns what the activity shows of a successful call. Only called while somebody reads it. */
+  readonly activity?: (call: Call<Static<P>, Static<Q>, Static<B>>, answer: unknown) => readonly ShownFact[];
   /** What is announced to all servers after the route has succeeded. */
   readonly announces?: ClusterNotice;
   readonly handle: (call: Call<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;

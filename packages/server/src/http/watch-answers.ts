@@ -3,8 +3,8 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify
 import { exchangeOf } from './exchange.ts';
 
 /** What listeners may know of a request. `routeOptions` is absent if a remembered answer was sent. */
-type WatchedRequest = Pick<FastifyRequest, 'id' | 'method' | 'bearer' | 'servedBy' | 'refusedWith' | 'raw'> &
-  Partial<Pick<FastifyRequest, 'routeOptions'>>;
+export type WatchedRequest = Pick<FastifyRequest, 'id' | 'method' | 'bearer' | 'servedBy' | 'refusedWith' | 'raw'> &
+  Partial<Pick<FastifyRequest, 'routeOptions' | 'params' | 'body'>>;
 
 /** A request that is over. */
 export interface EndedRequest {

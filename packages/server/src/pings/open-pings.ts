@@ -4,6 +4,7 @@ import {
   type Jobs,
   type Log,
   type Pace,
+  type PingAttempt,
   PingResults,
   Pings,
   type Random,
@@ -26,6 +27,8 @@ export interface PingsParts {
   readonly live: LiveDevices | null;
   /** Called for every ping that this server has counted against the limit of its caller. */
   readonly onCounted?: (caller: string) => void;
+  /** Called with the result of each attempt to deliver a ping. */
+  readonly onAttempt?: (attempt: PingAttempt) => void;
   readonly clock: Clock;
   readonly steadyClock: Clock;
   readonly random: Random;

@@ -7,6 +7,7 @@ import {
   type Jobs,
   type Log,
   PING_KIND,
+  type PingAttempt,
   type PingResults,
   type Pings,
   pingQueue,
@@ -32,6 +33,8 @@ export interface DeliveryParts {
   readonly dice: () => number;
   /** Concurrent pings to one push service. */
   readonly concurrency: number;
+  /** Called with the result of each attempt. */
+  readonly onAttempt?: (attempt: PingAttempt) => void;
   /** The back-off between two attempts. */
   readonly backOff?: BackOff;
 }
@@ -53,7 +56,10 @@ export function startDelivery(parts: DeliveryParts): JobRunner {
     notifier: notifiers.notifier,
     results,
     told,
-    onOutcome: (deviceType, outcome) => count(`pings:${deviceType}:${outcome}`, 1),
+    onOutcome: (attempt) => {
+      count(`pings:${attempt.deviceType}:${attempt.status}`, 1);
+      parts.onAttempt?.(attempt);
+    },
   });
   const runner = new JobRunner({
     jobs,

@@ -1,4 +1,5 @@
 import type { Route } from '../http/route.ts';
+import { activityRoutes } from './activity.ts';
 import { auditRoutes } from './audit.ts';
 import { clientRoutes } from './clients.ts';
 import { storeRoutes } from './documents.ts';
@@ -29,6 +30,7 @@ export const allRoutes: readonly Route[] = [
   ...pushRoutes,
   ...tokenRoutes,
   ...auditRoutes,
+  ...activityRoutes,
   ...pingRoutes,
   ...sessionRoutes,
   ...deviceClientRoutes,

@@ -1,6 +1,7 @@
 import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
 import { WriteReport } from '@tidemark/protocol/schemas';
 import { type Static, type TSchema, Type } from 'typebox';
+import type { ActivityFact } from '../activity/activity-filter.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import type { RouteContext } from '../http/route.ts';
 import { type Route, route } from '../http/route.ts';
@@ -51,11 +52,24 @@ function push<B extends TSchema>(
     body,
     answer: WriteReport,
     operation,
+    activity: ({ body: given }, answer) => [
+      { fact: pushFact(operation, answer as WriteReport), data: () => dataOf(given as ObjectsGiven) },
+    ],
     handle: ({ context, params, body: given }) => {
       const { user_id } = given as { readonly user_id?: unknown };
       return handle(context, { source: params.source_name, ...(user_id === undefined ? {} : { user_id }) }, given);
     },
   });
+}
+
+function pushFact(operation: string, { source, user_id, changed, unchanged, seq }: WriteReport): ActivityFact {
+  return { kind: 'push', user_id, client_id: null, source, operation, changed, unchanged, seq };
+}
+
+type ObjectsGiven = Readonly<Record<'objects' | 'delete_data' | 'data', unknown>>;
+
+function dataOf({ objects, delete_data, data }: ObjectsGiven): unknown {
+  return objects ?? { delete_data, data };
 }
 
 const ObjectsBody = Type.Object(

@@ -40,6 +40,7 @@ const login = route({
   isText: true,
   bodyBytesMax: LOGIN_BYTES_MAX,
   audit: 'login',
+  loginAs: 'administrator',
   handle: async ({ context, body, accept, address }) => {
     const { login: name, password } = body;
     const user = await context.limiter.attempt(address, name, () =>

@@ -1,6 +1,7 @@
 import { ChangedUser, Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
+import type { ActivityFact } from '../activity/activity-filter.ts';
 import { requireRightOverUser } from '../auth/administrator-rights.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
@@ -152,8 +153,17 @@ const ping = route({
   answer: PingReport,
   audit: 'ping',
   auditTarget: (answer) => `/rc/v1/pings/${(answer as PingReport).ping_id}`,
+  activity: ({ body }, answer) => [{ fact: pingFact(body, answer as PingReport) }],
   handle: ({ context, body, bearer }) => context.pings.send(body, bearer?.user ?? ''),
 });
+
+/** A ping to many users is not shown to those who only watch one of them; its results on devices are. */
+function pingFact(body: Readonly<Record<string, unknown>>, { ping_id, devices }: PingReport): ActivityFact {
+  const users = [body.user_id].flat();
+  const sources = [body.sources ?? []].flat().map(String);
+  const user_id = users.length === 1 ? String(users[0]) : null;
+  return { kind: 'ping', user_id, client_id: null, source: null, ping_id, sources, devices, status: null };
+}
 
 function setsPassword(attributes: unknown): boolean {
   return typeof attributes === 'object' && attributes !== null && Object.hasOwn(attributes, 'password');

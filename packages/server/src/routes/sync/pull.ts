@@ -1,7 +1,10 @@
-import type { Bearer, DevicePull, RenderedPage } from '@tidemark/core';
+import { type Bearer, type DevicePull, pageJson, type RenderedPage } from '@tidemark/core';
+import { parseJson } from '@tidemark/protocol';
 import { AckAnswer, AckRequest, PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
+import type { ActivityFact } from '../../activity/activity-filter.ts';
 import { ownParts, shareParts, type TextPart } from '../../http/coding/text-parts.ts';
-import { JsonParts, type Repeatable, type RouteContext, route } from '../../http/route.ts';
+import { JsonParts, type Repeatable, type RouteContext, route, type ShownFact } from '../../http/route.ts';
+import { ACTIVITY_DATA_UNITS_MAX } from '../../limits.ts';
 import { actingDevice } from './acting-device.ts';
 
 const sources = route({
@@ -26,6 +29,7 @@ const pull = route({
   refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PullRequest,
   answer: PullAnswer,
+  activity: ({ bearer }, answer) => shownPages(bearer, (answer as PullParts).pulled),
   handle: async ({ context, body, bearer }) => {
     const startedMs = performance.now();
     const pulled = await context.tidemark.devices.pull(actingDevice(bearer, body.client_id), {
@@ -34,7 +38,7 @@ const pull = route({
       ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
     });
     countPages(context, pulled, performance.now() - startedMs);
-    return new JsonParts(partsOf(pulled), repeatableOf(context, pulled, bearer));
+    return new PullParts(pulled, repeatableOf(context, pulled, bearer));
   },
 });
 
@@ -78,6 +82,32 @@ function countPages({ tidemark, nowMs }: RouteContext, { pages }: DevicePull, el
   for (const { source, page } of pages) {
     if (!('error' in page)) tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
   }
+}
+
+/** The answer to a pull, with what it was made from. */
+class PullParts extends JsonParts {
+  readonly pulled: DevicePull;
+
+  constructor(pulled: DevicePull, repeatable: Repeatable | null) {
+    super(partsOf(pulled), repeatable);
+    this.pulled = pulled;
+  }
+}
+
+/** Pages without changes are not shown. */
+function shownPages(bearer: Bearer | null, { pages }: DevicePull): readonly ShownFact[] {
+  return pages.flatMap(({ source, page }) => {
+    if ('error' in page || page.entries === 0) return [];
+    const device = { user_id: bearer?.user ?? null, client_id: bearer?.client ?? null };
+    const { entries: objects, more, start } = page;
+    const reset = start.kind === 'reset' ? start.reason : null;
+    const fact: ActivityFact = { kind: 'pull', ...device, source, objects, bytes: page.body.units, more, reset };
+    return [{ fact, data: () => dataOf(page) }];
+  });
+}
+
+function dataOf({ body }: RenderedPage): unknown {
+  return body.units > ACTIVITY_DATA_UNITS_MAX ? null : parseJson(pageJson('', body));
 }
 
 /** Pages are text already; only the text between them is written here. */

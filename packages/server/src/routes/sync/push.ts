@@ -1,6 +1,7 @@
+import type { Bearer } from '@tidemark/core';
 import type { Outcome, Upload } from '@tidemark/protocol';
 import { PushAnswer, PushRequest } from '@tidemark/protocol/sync-schemas';
-import { type RouteContext, route } from '../../http/route.ts';
+import { type RouteContext, route, type ShownFact } from '../../http/route.ts';
 import { actingDevice } from './acting-device.ts';
 
 const push = route({
@@ -12,6 +13,8 @@ const push = route({
   refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PushRequest,
   answer: PushAnswer,
+  activity: ({ body: { changes }, bearer }, answer) =>
+    (answer as PushAnswer).outcomes.map((outcome, index) => shownUpload(bearer, changes[index], outcome)),
   handle: async ({ context, body, bearer }) => {
     const startedMs = performance.now();
     const outcomes = await context.tidemark.devices.push(actingDevice(bearer, body.client_id), {
@@ -34,6 +37,14 @@ function countUploads(
     const op = changes[index]?.op;
     if (status === 'applied' && op !== undefined) tidemark.stats.record(`sources:${op}:${source}`, elapsedMs, nowMs());
   }
+}
+
+/** Outcomes have the order of the changes. */
+function shownUpload(bearer: Bearer | null, change: Upload | undefined, outcome: Outcome): ShownFact {
+  const { source, op_id, id: object_id, status, error } = outcome;
+  const device = { user_id: bearer?.user ?? null, client_id: bearer?.client ?? null };
+  const upload = { op: change?.op ?? 'update', op_id, object_id, status, code: error?.code ?? null };
+  return { fact: { kind: 'upload', ...device, source, ...upload }, data: () => change?.attributes ?? null };
 }
 
 export const uploadRoutes = [push];

@@ -36,6 +36,7 @@ const login = route({
   bodyBytesMax: LOGIN_BYTES_MAX,
   audit: 'device.login',
   auditActor: (answer) => (answer as DeviceSession).user_id,
+  loginAs: 'device',
   handle: async ({ context, body, address }) => {
     const { client = null } = body;
     const user = await userOf(context, body, address);

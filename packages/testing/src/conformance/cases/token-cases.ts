@@ -1,6 +1,6 @@
 import type { ConformanceCase } from '../conformance-case.ts';
 import { keep, listOf, listWith, listWithout, Matcher, MOMENT, REQUEST_ID, same, TOKEN, TOKEN_ID } from '../matcher.ts';
-import { del, each, get, json, path, post, refused, withoutToken } from '../requests.ts';
+import { del, each, events, get, json, path, post, refused, withoutToken } from '../requests.ts';
 import { aSource, aUser, push } from './fixtures.ts';
 
 const TOKENS = '/rc/v1/tokens';
@@ -166,4 +166,20 @@ const audit: readonly ConformanceCase[] = [
   },
 ];
 
-export const tokenCases = [...tokens, ...audit];
+const activity: readonly ConformanceCase[] = [
+  {
+    rule: 'ACTIVITY-1',
+    title: 'what happens is streamed to whoever may read',
+    steps: () => [
+      [
+        get('/rc/v1/activity?kind=push,pull'),
+        events(new Matcher('ready', (text) => /^event: ready\ndata: \{"server":/.test(String(text)))),
+      ],
+      [get('/rc/v1/activity?kind=nap'), refused('invalid_value', '/kind')],
+      [get('/rc/v1/activity?include=everything'), refused('invalid_value', '/include')],
+      [withoutToken(get('/rc/v1/activity')), refused('token_missing')],
+    ],
+  },
+];
+
+export const tokenCases = [...tokens, ...audit, ...activity];
