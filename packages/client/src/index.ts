@@ -4,7 +4,7 @@ export { defaultPlatform } from './default-platform.ts';
 export { Device, type DeviceAttributes } from './device.ts';
 export type { DeviceEvents } from './engine/engine.ts';
 export type { Observable } from './engine/observable.ts';
-export type { Credentials } from './engine/sessions.ts';
+export type { Credentials, GetToken } from './engine/sessions.ts';
 export type { DeviceStatus } from './engine/status.ts';
 export type { Mode } from './machine/machine.ts';
 export { type DeviceOptions, openDevice } from './open-device.ts';

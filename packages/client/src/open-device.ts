@@ -1,6 +1,7 @@
 import { defaultPlatform } from './default-platform.ts';
 import { Device } from './device.ts';
 import { Engine } from './engine/engine.ts';
+import type { GetToken } from './engine/sessions.ts';
 import { POLL_MS_DEFAULT } from './limits.ts';
 import type { LocalStore } from './ports/local-store.ts';
 import type { Platform } from './ports/platform.ts';
@@ -21,6 +22,11 @@ export interface DeviceOptions {
   readonly live?: boolean;
   /** Whether a large first sync may use a snapshot stream. Default: yes. */
   readonly snapshots?: boolean;
+  /**
+   * Gets a token of the identity provider when the session has ended, to renew it without asking the user; null: the
+   * user has to sign in. It is only called after the server has refused the session.
+   */
+  readonly getToken?: GetToken;
   /** Replaces features of the platform: React Native may need `randomBytes` and `network`. */
   readonly platform?: Partial<Platform>;
 }
@@ -36,6 +42,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     pollMs: options.pollMs ?? POLL_MS_DEFAULT,
     usesStream: options.live ?? true,
     usesSnapshots: options.snapshots ?? true,
+    getToken: options.getToken ?? null,
   });
   return new Device(engine);
 }

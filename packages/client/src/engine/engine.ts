@@ -21,7 +21,7 @@ import { Acknowledger } from './acknowledger.ts';
 import { Listeners } from './observable.ts';
 import { Puller } from './puller.ts';
 import { Pusher } from './pusher.ts';
-import { Sessions } from './sessions.ts';
+import { type GetToken, Sessions } from './sessions.ts';
 import { type DeviceStatus, sameStatus } from './status.ts';
 import { type SyncGoal, SyncWaiters } from './sync-waiters.ts';
 import type { WorkScope } from './work-scope.ts';
@@ -35,6 +35,7 @@ export interface EngineOptions {
   readonly pollMs: number;
   readonly usesStream: boolean;
   readonly usesSnapshots: boolean;
+  readonly getToken: GetToken | null;
 }
 
 /** The events of a device by name. */
@@ -100,7 +101,7 @@ export class Engine {
     this.platform = platform;
     this.replica = replica;
     const wire = new Wire(platform, options.url);
-    this.sessions = new Sessions(platform, wire, replica);
+    this.sessions = new Sessions(platform, wire, replica, options.getToken);
     const caller = new SessionCaller(platform, wire, this.sessions);
     this.caller = caller;
     const onOutcomes = (outcomeEffects: readonly OutcomeEffects[]) => this.#emitOutcomes(outcomeEffects);

@@ -203,3 +203,63 @@ describe('closing', () => {
     expect(world.sync.log).toHaveLength(requests);
   });
 });
+
+describe('tokens of an identity provider', () => {
+  /** Accepts tokens that are the login of a user. */
+  function acceptTokens(): unknown[] {
+    const bodies: unknown[] = [];
+    world.intercept = ({ path, body }, _, init) => {
+      const { id_token: login, ...rest } = (body ?? {}) as { readonly id_token?: string };
+      if (path !== '/login' || login === undefined) return undefined;
+      bodies.push(body);
+      const passed = JSON.stringify({ ...rest, login, password: 'long enough' });
+      return world.sync.fetch('http://tidemark.test/sync/v1/login', { ...init, body: passed });
+    };
+    return bodies;
+  }
+
+  it('[SESSION-7] a device signs in with an ID token', async () => {
+    const bodies = acceptTokens();
+    const device = await world.open({ user: null });
+    await world.finish(device.signIn({ idToken: 'ada' }));
+    await world.finish(device.sync());
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', userId: 'ada' });
+    expect(bodies).toEqual([{ id_token: 'ada' }]);
+  });
+
+  it('[SESSION-7] an ended session is renewed with a token from getToken, with the same device id', async () => {
+    acceptTokens();
+    const device = await world.open({ getToken: async () => ({ idToken: 'ada' }) });
+    const { clientId } = device.status.getSnapshot();
+    world.sync.endSessions();
+    await world.finish(device.sync());
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', userId: 'ada', clientId });
+  });
+
+  it.each([
+    ['no token', null],
+    ['a token of another user', { idToken: 'bob' }],
+    ['a token that is refused', { idToken: 'nobody' }],
+  ])('[SESSION-7] the user has to sign in if getToken returns %s', async (_, credentials) => {
+    acceptTokens();
+    const device = await world.open({ getToken: async () => credentials });
+    world.sync.endSessions();
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in', userId: 'ada' });
+  });
+
+  it('[SESSION-7] the session goes on later if getToken fails', async () => {
+    acceptTokens();
+    let isDown = true;
+    const getToken = async () => {
+      if (isDown) throw new Error('the provider is down');
+      return { idToken: 'ada' };
+    };
+    const device = await world.open({ getToken });
+    world.sync.endSessions();
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'unreachable' });
+    isDown = false;
+    await world.finish(device.sync());
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', userId: 'ada' });
+  });
+});

@@ -7,10 +7,14 @@ import { readAnything, readSession } from '../transport/read-answer.ts';
 import { type SessionStore, sessionRow } from '../transport/session-caller.ts';
 import type { Wire } from '../transport/wire.ts';
 
-export interface Credentials {
-  readonly login: string;
-  readonly password: string;
-}
+/** What a user signs in with: a password, or a token of an identity provider. */
+export type Credentials =
+  | { readonly login: string; readonly password: string }
+  | { readonly idToken: string }
+  | { readonly accessToken: string };
+
+/** Returns credentials to renew an ended session with, or null if the user has to sign in. */
+export type GetToken = () => Promise<Credentials | null>;
 
 /** The user whose data the device holds, and the device id at the server; both outlive a session. */
 export interface Owner {
@@ -27,11 +31,13 @@ export class Sessions implements SessionStore {
   readonly #platform: Platform;
   readonly #wire: Wire;
   readonly #replica: Replica;
+  readonly #getToken: GetToken | null;
 
-  constructor(platform: Platform, wire: Wire, replica: Replica) {
+  constructor(platform: Platform, wire: Wire, replica: Replica, getToken: GetToken | null) {
     this.#platform = platform;
     this.#wire = wire;
     this.#replica = replica;
+    this.#getToken = getToken;
   }
 
   current(): SessionRow | null {
@@ -61,11 +67,37 @@ export class Sessions implements SessionStore {
     });
   }
 
-  async signIn({ login, password }: Credentials, discardUploads: boolean, signal: AbortSignal): Promise<void> {
+  /** Credentials of another user renew nothing: that user has to sign in. */
+  async renew(signal: AbortSignal): Promise<SessionRow | null> {
+    const credentials = await this.#credentials();
+    if (credentials === null) return null;
+    const session = await this.#logIn(credentials, signal);
+    if (session.userId === this.owner()?.userId) {
+      await this.keep(session);
+      return session;
+    }
+    await this.revoke(session.token);
+    return null;
+  }
+
+  /** An identity provider that cannot be reached does not end the session: the device tries again later. */
+  async #credentials(): Promise<Credentials | null> {
+    try {
+      return (await this.#getToken?.()) ?? null;
+    } catch (error) {
+      throw clientError('unreachable', 'the app could not get a token to renew the session with', error);
+    }
+  }
+
+  async #logIn(credentials: Credentials, signal: AbortSignal): Promise<SessionRow> {
     const client = this.owner()?.clientId ?? null;
-    const body = { login, password, ...(client === null ? {} : { client }) };
+    const body = { ...proofOf(credentials), ...(client === null ? {} : { client }) };
     const answer = await this.#wire.ask({ method: 'POST', path: '/login', body, read: readSession, signal });
-    const session = sessionRow(answer, this.#platform.nowMs());
+    return sessionRow(answer, this.#platform.nowMs());
+  }
+
+  async signIn(credentials: Credentials, discardUploads: boolean, signal: AbortSignal): Promise<void> {
+    const session = await this.#logIn(credentials, signal);
     try {
       await this.#replica.transact((tx) => this.#take(tx, session, discardUploads));
     } catch (error) {
@@ -113,6 +145,12 @@ export class Sessions implements SessionStore {
     // A token that cannot be revoked now expires by itself.
     await this.#wire.ask(call).catch(() => undefined);
   }
+}
+
+function proofOf(credentials: Credentials): object {
+  if ('idToken' in credentials) return { id_token: credentials.idToken };
+  if ('accessToken' in credentials) return { access_token: credentials.accessToken };
+  return { login: credentials.login, password: credentials.password };
 }
 
 function putSession(tx: Transaction, session: SessionRow): void {

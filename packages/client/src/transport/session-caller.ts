@@ -10,10 +10,15 @@ import type { OpenCall, Wire, WireCall } from './wire.ts';
 export interface SessionStore {
   current(): SessionRow | null;
   keep(session: SessionRow): Promise<void>;
+  /** Signs in again as the same user, without asking the user. Null: the user has to sign in. */
+  renew(signal: AbortSignal): Promise<SessionRow | null>;
 }
 
 /** Codes that end the session until the user signs in again. */
 const ENDING_CODES: ReadonlySet<string> = new Set(['client_not_found', 'user_not_found']);
+
+/** Statuses of a sign-in that is refused, and would be refused again. */
+const REFUSED_STATUS: ReadonlySet<number | null> = new Set([400, 401, 403, 409, 413]);
 
 /**
  * Makes calls on behalf of the signed-in user. The token is refreshed before it expires; if the server refuses it,
@@ -24,6 +29,7 @@ export class SessionCaller {
   readonly #wire: Wire;
   readonly #store: SessionStore;
   #refreshing: Promise<SessionRow> | null = null;
+  #renewing: Promise<SessionRow | null> | null = null;
   #refreshedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(platform: Platform, wire: Wire, store: SessionStore) {
@@ -71,8 +77,22 @@ export class SessionCaller {
     try {
       return await this.#refresh(session);
     } catch (error) {
-      throw isUnauthorized(error) ? signInRequired(error) : ended(error);
+      if (!isUnauthorized(error)) throw ended(error);
+      return await this.#renewed(error);
     }
+  }
+
+  /** Concurrent callers share one renewal. A refusal of the server means that the user has to sign in. */
+  async #renewed(cause: unknown): Promise<SessionRow> {
+    this.#renewing ??= this.#store.renew(new AbortController().signal).finally(() => {
+      this.#renewing = null;
+    });
+    const session = await this.#renewing.catch((error: unknown) => {
+      if (error instanceof ClientError && REFUSED_STATUS.has(error.status)) return null;
+      throw error;
+    });
+    if (session === null) throw signInRequired(cause);
+    return session;
   }
 
   /** Concurrent callers share one refresh, which none of them can abort. */
