@@ -30,7 +30,7 @@ async function startServer(folder) {
     if (server.exitCode === null) await once(server, 'exit');
   });
   let said = '';
-  while (!said.includes('\n')) said += (await once(server.stdout, 'data'))[0];
+  while (!/\n.*\n/.test(said)) said += (await once(server.stdout, 'data'))[0];
   return said;
 }
 
@@ -52,7 +52,7 @@ describe('README', () => {
     const said = await startServer(join(folder, 'data'));
     const [url] = /http:\S+/.exec(said) ?? [];
     const [, ...promised] = block('console').trim().split('\n');
-    expect(said.trim().replace(url, 'http://127.0.0.1:9292').split('\n')).toEqual(promised);
+    expect(said.trim().replaceAll(url, 'http://127.0.0.1:9292').split('\n')).toEqual(promised);
 
     const lines = block('console', 1).trim().split('\n');
     const commands = lines.filter((line) => line.startsWith('$ ')).map((line) => `${line.slice(2)}; echo`);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildConsole } from './build-console.mjs';
 import { isEntry, ROOT, run, withLock } from './processes.mjs';
 
 const NODE_MAJOR_MIN = 20;
@@ -38,8 +39,21 @@ async function installAndBuild(root) {
   removeOrphans(root);
   const notice = setTimeout(() => say('building the sources'), BUILD_NOTICE_MS);
   const code = await run(process.execPath, ['node_modules/typescript/bin/tsc', '-b'], { cwd: root, ...TO_STDERR });
+  const problem =
+    code === 0 ? await consoleProblem(root) : 'the sources do not compile; fix the errors above and try again';
   clearTimeout(notice);
-  return code === 0 ? null : 'the sources do not compile; fix the errors above and try again';
+  return problem;
+}
+
+/** Builds the web console where it is part of the checkout. Returns what went wrong, or null. */
+async function consoleProblem(root) {
+  if (!existsSync(join(root, 'packages/console'))) return null;
+  try {
+    await buildConsole(root);
+    return null;
+  } catch (error) {
+    return `the console could not be built: ${error.message}`;
+  }
 }
 
 /** Returns whether npm's record of what it installed differs from the lock file. Optional packages may be missing. */
@@ -81,8 +95,8 @@ function removeOrphans(root) {
     const dist = join(root, path, 'dist');
     if (!existsSync(dist)) rmSync(join(root, path, 'tsconfig.tsbuildinfo'), { force: true });
     for (const file of existsSync(dist) ? readdirSync(dist, { recursive: true }) : []) {
-      const source = join(root, path, 'src', file.replace(OUTPUT, '.ts'));
-      if (OUTPUT.test(file) && !existsSync(source)) rmSync(join(dist, file));
+      const sources = ['.ts', '.tsx'].map((ending) => join(root, path, 'src', file.replace(OUTPUT, ending)));
+      if (OUTPUT.test(file) && !sources.some((source) => existsSync(source))) rmSync(join(dist, file));
     }
   }
 }

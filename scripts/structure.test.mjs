@@ -25,6 +25,7 @@ const PLANTED = {
   'store-valkey/src/j.ts': ["import '@tidemark/core';", 'noRestrictedImports'],
   'client/src/pull/k.ts': ["import '../transport/x.ts';", 'noRestrictedImports'],
   'backend/src/handler/l.ts': ["import '../client/x.ts';", 'noRestrictedImports'],
+  'console/src/api/l2.ts': ["import '../components/x.tsx';", 'noRestrictedImports'],
   'core/src/m.ts': ["import type { X } from '@tidemark/server';\nexport type Y = X;", 'noUndeclaredDependencies'],
   'protocol/src/n.ts': ["export const x = import('@tidemark/core/ports');", 'noUndeclaredDependencies'],
   'server/src/o.ts': ["import '@tidemark/testing';", 'noUndeclaredDependencies'],
@@ -93,7 +94,7 @@ describe('the structure that biome.json states', () => {
     expect(found.filter(([file]) => file === path)).toEqual([]);
   });
 
-  it.each(['core', 'client', 'backend'])('has a row for every folder of packages/%s/src', (name) => {
+  it.each(['core', 'client', 'backend', 'console'])('has a row for every folder of packages/%s/src', (name) => {
     const folders = readdirSync(join(ROOT, `packages/${name}/src`), { withFileTypes: true });
     const missing = folders.filter(
       (entry) => entry.isDirectory() && !CONFIG.includes(`packages/${name}/src/${entry.name}/`),

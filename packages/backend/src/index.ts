@@ -1,6 +1,7 @@
 export type { ActivityOptions } from './client/calls/activity.ts';
 export type { DocumentOwner, SourceDocumentOwner, WriteOptions } from './client/calls/documents.ts';
 export type { InspectOptions } from './client/calls/jobs.ts';
+export type { SessionCredentials } from './client/calls/session.ts';
 export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';
 export type { MetricRange } from './client/calls/system.ts';
 export type { TokenRequest } from './client/calls/tokens.ts';

@@ -20,6 +20,28 @@ export const AdminSession = Type.Object(
 );
 export type AdminSession = Static<typeof AdminSession>;
 
+/** A session of the web console. */
+const ConsoleSession = Type.Object(
+  {
+    user: text('The login.', 'admin'),
+    token_id: text('The id of the token that the session uses.', '9f86d081884c7d65'),
+    scopes: texts('What the session may do.', ['admin']),
+    expires_at: nullableMoment('When it ends; null: when its token is revoked.'),
+  },
+  { ...closed, title: 'ConsoleSession', description: 'A session of the web console.' },
+);
+
+export const CurrentSession = Type.Object(
+  {
+    session: Type.Union([ConsoleSession, Type.Null()], {
+      description: 'The session; null: nobody is signed in.',
+      examples: [null],
+    }),
+  },
+  { ...closed, title: 'CurrentSession', description: 'Who is signed in to the web console.' },
+);
+export type CurrentSession = Static<typeof CurrentSession>;
+
 /** The licence in use; `seats: null` means that nothing is capped. */
 export const License = Type.Object(
   {

@@ -45,6 +45,7 @@ const RULES = [
   '[REST-23] service routes',
   '[REST-25] pings',
   '[REST-35] results of pings',
+  '[CONSOLE-1] sessions of the console',
   '[SYNC-1] logins of devices',
   '[SYNC-2] logins that are refused',
   '[SYNC-3] tokens of devices',

@@ -93,6 +93,9 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'jobs.retry': ({ jobs }) => jobs.retry('{queue}', '{job_id}'),
   'jobs.remove': ({ jobs }) => jobs.remove('{queue}', '{job_id}'),
   'jobs.pause': ({ jobs }) => jobs.pause('{queue}'),
+  'session.signIn': ({ session }) => session.signIn({ login: 'x', password: 'y' }),
+  'session.get': ({ session }) => session.get(),
+  'session.signOut': ({ session }) => session.signOut(),
   'jobs.resume': ({ jobs }) => jobs.resume('{queue}'),
 };
 

@@ -3,6 +3,7 @@ import { ActivityCalls } from './calls/activity.ts';
 import { DocumentCalls } from './calls/documents.ts';
 import { JobCalls } from './calls/jobs.ts';
 import { PingCalls } from './calls/pings.ts';
+import { SessionCalls } from './calls/session.ts';
 import { SourceCalls } from './calls/sources.ts';
 import { AuditCalls, SystemCalls } from './calls/system.ts';
 import { TokenCalls } from './calls/tokens.ts';
@@ -22,6 +23,7 @@ export class TidemarkClient {
   readonly activity: ActivityCalls;
   readonly jobs: JobCalls;
   readonly pings: PingCalls;
+  readonly session: SessionCalls;
 
   constructor(options: ClientOptions) {
     const api = new Transport(options);
@@ -36,6 +38,7 @@ export class TidemarkClient {
     this.activity = new ActivityCalls(api);
     this.jobs = new JobCalls(api);
     this.pings = new PingCalls(api);
+    this.session = new SessionCalls(api);
   }
 
   /** Returns a client with a token of the administrator. Services should use a named token instead. */

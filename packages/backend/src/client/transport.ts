@@ -158,7 +158,7 @@ export class Transport {
 
   async *#bytesOf(response: Response, deadline: Deadline, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
     try {
-      yield* response.body ?? [];
+      yield* chunksOf(response);
     } catch (error) {
       signal?.throwIfAborted();
       throw this.#unreachable(error);
@@ -212,7 +212,7 @@ async function textOf(response: Response, bytesMax: number, beyond: 'cut' | 'fai
   let bytes = 0;
   let text = '';
   // Leaving the loop early cancels the body.
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of chunksOf(response)) {
     bytes += chunk.length;
     if (bytes > bytesMax) {
       if (beyond === 'cut') return text;
@@ -224,6 +224,23 @@ async function textOf(response: Response, bytesMax: number, beyond: 'cut' | 'fai
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
+}
+
+/** Reads a body without its own iterator, which some browsers lack. */
+async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array> {
+  if (body === null) return;
+  const reader = body.getReader();
+  let isDone = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      isDone = done;
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    if (!isDone) await reader.cancel().catch(() => undefined);
+  }
 }
 
 function isJson(response: Response): boolean {

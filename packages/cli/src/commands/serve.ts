@@ -150,6 +150,7 @@ function tellReady({ terminal }: Cli, ready: WorkerReady): void {
     terminal.out(`The administrator is ${adminLogin}, the password ${generatedPassword} (shown only this once)\n`);
   }
   terminal.out(`Tidemark ${readVersion()} is ready at ${url}\n`);
+  terminal.out(`The console is at ${url}/console/ (log in as ${adminLogin})\n`);
 }
 
 /** Handles SIGHUP, which ends a process by default, by reloading the configuration. */

@@ -2,6 +2,7 @@ import type { Bearer, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyRequest } from 'fastify';
 import { bearerToken } from '../http/require-unambiguous.ts';
+import { sessionToken } from './session-cookie.ts';
 
 /** The scope that a route requires. */
 export type RouteScope = 'public' | 'read' | 'admin' | 'admin:reset' | 'push' | 'device';
@@ -65,9 +66,12 @@ function hashOf({ tokens }: Tidemark, { raw: { socket } }: FastifyRequest, token
   return hash;
 }
 
-/** Reads only headers: URLs are logged, and bodies are data. */
-function tokenOf({ headers }: FastifyRequest): string | null {
+/** Reads only headers: URLs are logged, and bodies are data. A cookie counts only when no header holds a token. */
+function tokenOf(request: FastifyRequest): string | null {
+  const { headers } = request;
   const own = headers['x-sync-api-token'];
   if (typeof own === 'string' && own !== '') return own;
-  return headers.authorization === undefined ? null : bearerToken(headers.authorization);
+  const bearer = headers.authorization === undefined ? null : bearerToken(headers.authorization);
+  if (bearer !== null || headers.cookie === undefined) return bearer;
+  return sessionToken(request);
 }

@@ -90,6 +90,7 @@ function callOf(context: RouteContext, request: FastifyRequest): Call<never, nev
     bearer: request.bearer,
     accept: request.headers.accept,
     address: request.ip,
+    request,
   };
 }
 

@@ -6,7 +6,7 @@ import { type Coding, codingFor } from './coding/negotiate-coding.ts';
 import { bytesOf, freeParts, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
 import { exchangeOf } from './exchange.ts';
 import { rememberAnswer } from './repeated-answers.ts';
-import { EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
+import { CookieAnswer, EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
 /** Up to this size the pieces of an answer are joined, because one write costs less than several. */
 const JOINED_BYTES_MAX = 16_384;
@@ -22,6 +22,7 @@ const STRING_UNITS_MAX = 16_384;
  */
 export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> | undefined {
   if (exchangeOf(reply.raw).isOver) return answer instanceof JsonLines ? endLines(reply, answer.lines) : undefined;
+  if (answer instanceof CookieAnswer) return sendAnswer(reply.header('set-cookie', answer.cookie), answer.answer);
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);

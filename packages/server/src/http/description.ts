@@ -21,6 +21,7 @@ const TAGS = [
   { name: 'clients', description: 'Devices and their documents.' },
   { name: 'push', description: 'Pushes of a backend. Devices get the changes at their next pull.' },
   { name: 'tokens', description: 'Tokens of the API.' },
+  { name: 'session', description: 'Sessions of the web console, which are kept in a cookie.' },
   { name: 'audit', description: 'The audit trail.' },
   { name: 'activity', description: 'What happens, as it happens.' },
   { name: 'pings', description: 'Sent pings and their results.' },

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Bearer, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core';
 import type { RefusalCode } from '@tidemark/protocol';
+import type { FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
 import type { ActivityHub } from '../activity/activity-hub.ts';
@@ -52,6 +53,8 @@ export interface Call<P, Q, B> {
   readonly bearer: Bearer | null;
   readonly accept: string | undefined;
   readonly address: string;
+  /** The request behind the call, for routes that deal with cookies. */
+  readonly request: Pick<FastifyRequest, 'headers' | 'protocol' | 'host' | 'bearer'>;
 }
 
 /** Plain text instead of JSON. */
@@ -101,6 +104,18 @@ export class JsonLines {
   constructor(lines: AsyncIterable<readonly TextPart[]>, onEnd: () => void = () => undefined) {
     this.lines = lines;
     this.onEnd = onEnd;
+  }
+}
+
+/** An answer that sets a cookie. */
+export class CookieAnswer {
+  readonly answer: unknown;
+  /** The value of the header `Set-Cookie`. */
+  readonly cookie: string;
+
+  constructor(answer: unknown, cookie: string) {
+    this.answer = answer;
+    this.cookie = cookie;
   }
 }
 

@@ -7,6 +7,7 @@ import { jobRoutes } from './jobs.ts';
 import { pingRoutes } from './pings.ts';
 import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
+import { sessionRoutes as consoleSessionRoutes } from './session.ts';
 import { sourceRoutes } from './sources.ts';
 import { deviceClientRoutes } from './sync/clients.ts';
 import { eventRoutes } from './sync/events.ts';
@@ -29,6 +30,7 @@ export const allRoutes: readonly Route[] = [
   ...clientRoutes,
   ...pushRoutes,
   ...tokenRoutes,
+  ...consoleSessionRoutes,
   ...auditRoutes,
   ...activityRoutes,
   ...pingRoutes,

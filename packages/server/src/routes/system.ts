@@ -13,7 +13,7 @@ import { Type } from 'typebox';
 import { checkBackend } from '../backend/check-backend.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { prefersJson } from '../http/negotiate.ts';
-import { route, TextAnswer } from '../http/route.ts';
+import { type RouteContext, route, TextAnswer } from '../http/route.ts';
 import { LOGIN_BYTES_MAX } from '../limits.ts';
 import { Empty, names } from './shapes.ts';
 
@@ -42,21 +42,30 @@ const login = route({
   audit: 'login',
   loginAs: 'administrator',
   handle: async ({ context, body, accept, address }) => {
-    const { login: name, password } = body;
-    const user = await context.limiter.attempt(address, name, () =>
-      context.tidemark.users.verifyPassword(name, password),
-    );
-    if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
-    if (!user.admin) throw new Refusal('forbidden', 'only administrators can log in here');
-    const { token, expires_at } = await context.tidemark.tokens.issue({
-      user: user.login,
-      scopes: ['admin', 'admin:reset'],
-      expiresAtMs: context.nowMs() + context.tokenTtlMs,
-      stamp: user.stamp,
-    });
+    const { token, expires_at } = await issueAdminToken(context, body, address);
     return prefersJson(accept) ? { token, expires_at } : new TextAnswer(token);
   },
 });
+
+/** Verifies the password of an administrator and issues a token with all rights. */
+export async function issueAdminToken(
+  context: RouteContext,
+  credentials: { readonly login: string; readonly password: string },
+  address: string,
+): Promise<{ readonly token: string; readonly expires_at: string | null }> {
+  const { login: name, password } = credentials;
+  const user = await context.limiter.attempt(address, name, () =>
+    context.tidemark.users.verifyPassword(name, password),
+  );
+  if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
+  if (!user.admin) throw new Refusal('forbidden', 'only administrators can log in here');
+  return context.tidemark.tokens.issue({
+    user: user.login,
+    scopes: ['admin', 'admin:reset'],
+    expiresAtMs: context.nowMs() + context.tokenTtlMs,
+    stamp: user.stamp,
+  });
+}
 
 const license = route({
   method: 'GET',

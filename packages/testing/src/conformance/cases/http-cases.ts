@@ -107,7 +107,6 @@ const errors: readonly ConformanceCase[] = [
         refused('not_found'),
         withoutToken(get('/rc/v1/nothing')),
         withoutToken(get('/rc/v2/users')),
-        withoutToken(get('/')),
         withoutToken(post('/rc/v1/system/logon', {})),
         withoutToken({
           method: 'POST',
@@ -326,6 +325,14 @@ const service: readonly ConformanceCase[] = [
             failures: new Matcher('a number', (value) => Number.isInteger(value)),
             until: new Matcher('a time or null', (value) => value === null || typeof value === 'string'),
           },
+        }),
+      ],
+      [
+        withoutToken(get('/', { accept: 'application/json' })),
+        json({
+          name: 'tidemark',
+          version: new Matcher('a version', (value) => /^[0-9]+\.[0-9]+\.[0-9]+/.test(String(value))),
+          ...{ console: '/console/', api: '/openapi.json', docs: '/docs/', health: '/healthz', readiness: '/readyz' },
         }),
       ],
       [withoutToken(get('/openapi.json')), json(new Matcher('a description', isDescription))],

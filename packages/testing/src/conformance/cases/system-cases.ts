@@ -1,5 +1,5 @@
 import type { ConformanceCase } from '../conformance-case.ts';
-import { keep, listOf, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, wholeNumber } from '../matcher.ts';
+import { keep, listOf, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, TOKEN_ID, wholeNumber } from '../matcher.ts';
 import { AS_JSON, AS_TEXT, each, get, json, path, post, refused, text, withoutToken } from '../requests.ts';
 import { aSource, aUser, mdOf, PASSWORD, push } from './fixtures.ts';
 
@@ -53,6 +53,32 @@ const login: readonly ConformanceCase[] = [
     steps: (name) => [
       aUser(name('anna')),
       [withoutToken(post(LOGIN, { login: name('anna'), password: PASSWORD })), refused('forbidden')],
+    ],
+  },
+];
+
+const SESSION = '/rc/v1/session';
+const OF_CONSOLE = { 'x-tidemark-console': '1' };
+
+const session: readonly ConformanceCase[] = [
+  {
+    rule: 'CONSOLE-1',
+    title: 'a session begins with a password or a token, and only pages of the server can use it',
+    steps: () => [
+      [withoutToken(post(SESSION, CREDENTIALS)), refused('forbidden')],
+      [withoutToken(post(SESSION, {}, OF_CONSOLE)), refused('invalid_request')],
+      [withoutToken(post(SESSION, { token: 'tmk_x' }, OF_CONSOLE)), refused('token_invalid')],
+      [withoutToken(post(SESSION, { login: '{login}', password: 'x' }, OF_CONSOLE)), refused('invalid_credentials')],
+      [withoutToken(post(LOGIN, CREDENTIALS)), text(keep('token', TOKEN))],
+      [
+        withoutToken(post(SESSION, { token: '{token}' }, OF_CONSOLE)),
+        json({
+          session: { user: same('login'), token_id: TOKEN_ID, scopes: ['admin', 'admin:reset'], expires_at: MOMENT },
+        }),
+      ],
+      [withoutToken(get(SESSION, OF_CONSOLE)), json({ session: null })],
+      [withoutToken({ method: 'DELETE', path: SESSION, headers: OF_CONSOLE }), json({ session: null })],
+      [withoutToken({ method: 'DELETE', path: SESSION }), refused('forbidden')],
     ],
   },
 ];
@@ -247,4 +273,4 @@ const reset: readonly ConformanceCase[] = [
   },
 ];
 
-export const systemCases = [...login, ...license, ...appserver, ...stats, ...reset];
+export const systemCases = [...login, ...session, ...license, ...appserver, ...stats, ...reset];

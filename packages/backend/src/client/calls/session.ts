@@ -1,0 +1,31 @@
+import type { CurrentSession } from '@tidemark/protocol';
+import type { CallOptions, Transport } from '../transport.ts';
+
+export type SessionCredentials =
+  | { readonly login: string; readonly password: string }
+  /** A token with the scope `read` or `admin`. */
+  | { readonly token: string };
+
+/**
+ * The session of the web console. Its token is in a cookie that scripts cannot read, so these calls are for pages of the
+ * server itself, which send the header `X-Tidemark-Console`; programs use a token.
+ */
+export class SessionCalls {
+  readonly #api: Transport;
+
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  signIn(credentials: SessionCredentials, options?: CallOptions): Promise<CurrentSession> {
+    return this.#api.post('/rc/v1/session', credentials, 'harmful', options);
+  }
+
+  get(options?: CallOptions): Promise<CurrentSession> {
+    return this.#api.get('/rc/v1/session', options);
+  }
+
+  signOut(options?: CallOptions): Promise<CurrentSession> {
+    return this.#api.delete('/rc/v1/session', options);
+  }
+}

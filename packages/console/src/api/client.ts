@@ -1,0 +1,48 @@
+import { TidemarkClient } from '@tidemark/backend';
+import { Transport } from '@tidemark/backend/transport';
+
+/** The address of the server, which also served this page. */
+export const SERVER_URL = window.location.origin;
+
+const HEADER = 'x-tidemark-console';
+const UNAUTHORIZED = 401;
+
+type Listener = () => void;
+const listeners = new Set<Listener>();
+
+/** Calls the listener when the server no longer accepts the session. Returns the unsubscribe function. */
+export function onSessionEnded(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** The session is in a cookie; the header proves that the call comes from this page. */
+async function callFromPage(url: string, init: RequestInit): Promise<Response> {
+  const headers = { ...(init.headers as Record<string, string>), [HEADER]: '1' };
+  const response = await fetch(url, { ...init, headers });
+  if (response.status === UNAUTHORIZED && !url.endsWith('/rc/v1/session')) for (const listener of listeners) listener();
+  return response;
+}
+
+const options = {
+  url: SERVER_URL,
+  world: { fetch: callFromPage },
+  // A person waits: an error soon is better than an answer late.
+  retry: { attemptsMax: 2 },
+};
+
+export const client = new TidemarkClient(options);
+
+const service = new Transport(options);
+
+/** What `/readyz` answers to callers who may read. */
+export interface Readiness {
+  readonly status: string;
+  readonly durability?: string;
+  readonly checks?: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
+  readonly backend?: { readonly state: string; readonly failures: number };
+}
+
+export function readiness(): Promise<Readiness> {
+  return service.get('/readyz');
+}

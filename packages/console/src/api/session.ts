@@ -1,0 +1,46 @@
+import { QueryClient, useQuery } from '@tanstack/react-query';
+import { TidemarkError } from '@tidemark/backend';
+import type { CurrentSession } from '@tidemark/protocol';
+import { useEffect } from 'react';
+import { client, onSessionEnded } from './client.ts';
+
+const SESSION = ['session'] as const;
+const FRESH_MS = 5_000;
+
+export const queries = new QueryClient({
+  defaultOptions: { queries: { staleTime: FRESH_MS, retry: false, refetchOnWindowFocus: true } },
+});
+
+export function useSession() {
+  return useQuery({ queryKey: SESSION, queryFn: () => client.session.get(), staleTime: Number.POSITIVE_INFINITY });
+}
+
+/** Shows the sign-in screen as soon as the server refuses the session. */
+export function useSessionEnd(): void {
+  useEffect(() => onSessionEnded(() => setSession({ session: null })), []);
+}
+
+export function setSession(session: CurrentSession): void {
+  if (session.session === null) queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] });
+  queries.setQueryData(SESSION, session);
+}
+
+/** Returns whether the session may change anything. */
+export function useIsAdmin(): boolean {
+  return useSession().data?.session?.scopes.includes('admin') === true;
+}
+
+/** Returns an error in words for people. */
+export function wordsOf(error: unknown): { readonly title: string; readonly detail: string } {
+  if (!(error instanceof TidemarkError)) return { title: 'Something went wrong', detail: String(error) };
+  if (error.code === 'unreachable' || error.code === 'timeout') {
+    return {
+      title: 'The server does not answer',
+      detail: 'Is it running, and is the network up? Try again in a moment.',
+    };
+  }
+  if (error.code === 'forbidden') {
+    return { title: 'This session may not do that', detail: error.message };
+  }
+  return { title: 'The server refused', detail: error.message };
+}

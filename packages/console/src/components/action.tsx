@@ -1,0 +1,130 @@
+import { Anchor, Button, type ButtonProps, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { client } from '../api/client.ts';
+import { type ApiCall, curlOf } from '../api/curl.ts';
+import { Command } from './command.tsx';
+import { Failure } from './loaded.tsx';
+
+interface ActionProps {
+  /** The words on the button that opens the dialog. */
+  readonly label: string;
+  readonly title: string;
+  /** The words on the button that acts. */
+  readonly verb: string;
+  readonly call: ApiCall;
+  /** Called with the answer of the server. The dialog closes unless it returns true; a promise is waited for. */
+  readonly onDone?: (answer: unknown) => unknown;
+  readonly children?: ReactNode;
+  /** What must be typed before something is destroyed. */
+  readonly typedName?: string;
+  readonly isDisabled?: boolean;
+  readonly button?: ButtonProps;
+}
+
+/** A button with a dialog that makes one call of the API, and shows that call as curl. */
+export function Action({ label, title, button, ...dialog }: ActionProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button size="sm" {...button} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      {/* Locking the scroll bar would need an inline style, which the content security policy forbids. */}
+      <Modal opened={isOpen} onClose={() => setOpen(false)} title={title} size="lg" lockScroll={false} centered>
+        <ActionForm {...dialog} onClose={() => setOpen(false)} />
+      </Modal>
+    </>
+  );
+}
+
+type ActionFormProps = Omit<ActionProps, 'label' | 'title' | 'button'> & { readonly onClose: () => void };
+
+function ActionForm({ verb, call, onDone, children, typedName, isDisabled = false, onClose }: ActionFormProps) {
+  const [typed, setTyped] = useState('');
+  const { run, error, isBusy } = useAction(call, async (answer) => {
+    if ((await onDone?.(answer)) !== true) onClose();
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void run();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        {children}
+        {typedName !== undefined && (
+          <TextInput
+            label={<span className="long">Type “{typedName}” to confirm</span>}
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            autoComplete="off"
+            data-autofocus
+          />
+        )}
+        {error !== null && <Failure error={error} />}
+        <AsCurl call={call} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            type="submit"
+            loading={isBusy}
+            disabled={isDisabled || (typedName !== undefined && typed !== typedName)}
+            color={typedName === undefined ? 'blue' : 'red'}
+          >
+            {verb}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** Runs a call and refreshes everything that is shown. */
+function useAction(call: ApiCall, onDone: (answer: unknown) => Promise<void>) {
+  const cache = useQueryClient();
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const run = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      const answer = await call(client);
+      // First it leaves the screen of what was deleted, which could not be read again.
+      await onDone(answer);
+      await cache.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { run, error, isBusy };
+}
+
+/** Shows the call behind an action. */
+function AsCurl({ call }: { readonly call: ApiCall }) {
+  const [isShown, setShown] = useState(false);
+  return (
+    <Stack gap={6}>
+      <Anchor
+        component="button"
+        type="button"
+        size="sm"
+        ta="left"
+        onClick={() => setShown(!isShown)}
+        aria-expanded={isShown}
+      >
+        {isShown ? 'Hide curl' : 'Show as curl'}
+      </Anchor>
+      {isShown && <Command label="curl" text={curlOf(call)} />}
+      {isShown && (
+        <Text size="xs" c="dimmed">
+          TOKEN is a token of this server. The screen Tokens makes one.
+        </Text>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,33 @@
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+/** A moment as people say it, with the exact time on hover. */
+export function Moment({ at }: { readonly at: string | null }) {
+  if (at === null) return <span>never</span>;
+  const ms = Date.parse(at);
+  return (
+    <time dateTime={at} title={new Date(ms).toLocaleString()}>
+      {agoOf(ms)}
+    </time>
+  );
+}
+
+function agoOf(ms: number): string {
+  const seconds = (ms - Date.now()) / 1_000;
+  const [unit, size] = UNITS.find(([, unitS]) => Math.abs(seconds) >= unitS) ?? UNITS[3];
+  return relative.format(Math.round(seconds / size), unit);
+}
+
+export function durationOf(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const seconds = Math.round(ms / 1_000);
+  const [unit, size] = UNITS.find(([, unitS]) => seconds >= unitS) ?? UNITS[3];
+  const count = Math.round(seconds / size);
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,94 @@
+import { Anchor, Group, Stack, Text, Title } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useEffect } from 'react';
+
+interface PageProps {
+  readonly title: string;
+  readonly about?: string;
+  /** The list that this page belongs to. */
+  readonly parent?: { readonly title: string; readonly to: string };
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** The frame of a screen. */
+export function Page({ title, about, parent, actions, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Tidemark`;
+  }, [title]);
+  return (
+    <Stack gap="lg">
+      <Stack gap={4}>
+        {parent !== undefined && (
+          <Anchor component={Link} to={parent.to} size="sm">
+            {parent.title}
+          </Anchor>
+        )}
+        <Group justify="space-between" align="center" gap="sm">
+          <Title order={1} size="h2" className="long">
+            {title}
+          </Title>
+          <Group gap="xs">{actions}</Group>
+        </Group>
+        {about !== undefined && (
+          <Text c="dimmed" size="sm">
+            {about}
+          </Text>
+        )}
+      </Stack>
+      {children}
+    </Stack>
+  );
+}
+
+/** A block with a heading. */
+export function Section({ title, actions, children }: Pick<PageProps, 'title' | 'actions' | 'children'>) {
+  return (
+    <section>
+      <Stack gap="xs">
+        <Group justify="space-between">
+          <Title order={2} size="h4">
+            {title}
+          </Title>
+          {actions}
+        </Group>
+        {children}
+      </Stack>
+    </section>
+  );
+}
+
+/** Names with their values. */
+export function Facts({
+  facts,
+}: {
+  readonly facts: readonly (readonly [name: string, value: ReactNode, note?: string])[];
+}) {
+  return (
+    <dl className="card facts">
+      {facts.map(([name, value, note]) => (
+        <Fact key={name} name={name} value={value} note={note} />
+      ))}
+    </dl>
+  );
+}
+
+function Fact({
+  name,
+  value,
+  note,
+}: {
+  readonly name: string;
+  readonly value: ReactNode;
+  readonly note: string | undefined;
+}) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>
+        {value}
+        {note !== undefined && <small>{note}</small>}
+      </dd>
+    </>
+  );
+}

@@ -1,0 +1,190 @@
+import { readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { type Page, useBrowser } from '@tidemark/testing';
+import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const FIRST_LOAD_BYTES_MAX = 300_000;
+const HOSTILE = '<img src=x onerror=alert(1)>\u202e"\'&amp;';
+const BUILT = fileURLToPath(new URL('../../server/console/', import.meta.url));
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** Chromium logs every refused request as an error of the page. */
+const REFUSED = [/Failed to load resource: the server responded with a status of 4[0-9]{2}/];
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+
+afterAll(() => server.close());
+
+async function post(path: string, body: object): Promise<{ readonly token: string }> {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${server.token}` };
+  const response = await fetch(`${server.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  expect(response.status).toBe(200);
+  return (await response.json()) as { readonly token: string };
+}
+
+async function signIn(page: Page, password = ADMIN_PASSWORD): Promise<void> {
+  await page.getByLabel('Password').fill(password);
+  await page.keyboard.press('Enter');
+}
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+it('[CONSOLE-6] the first load is at most 300 kB, compressed', () => {
+  const files = JSON.parse(readFileSync(`${BUILT}files.json`, 'utf8')) as Record<string, { readonly hasGzip: boolean }>;
+  const bytes = Object.entries(files).map(
+    ([name, { hasGzip }]) => statSync(`${BUILT}${name}${hasGzip ? '.gz' : ''}`).size,
+  );
+  expect(bytes.length).toBeGreaterThan(2);
+  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(FIRST_LOAD_BYTES_MAX);
+});
+
+describe('in a browser', () => {
+  const browser = useBrowser();
+
+  it('[CONSOLE-7] an administrator signs in, creates a source and a user, and sees them', async () => {
+    const page = await browser.openPage(`${server.url}/`);
+    await signIn(page);
+    await page.getByRole('link', { name: 'Sources' }).first().click();
+    await page.getByRole('heading', { name: 'No sources yet' }).waitFor();
+    expect(await page.locator('pre').first().textContent()).toContain(`${server.url}/rc/v1/sources`);
+    await page.getByRole('button', { name: 'New source' }).click();
+    await page.getByLabel('Name').fill('Order');
+    await page.getByRole('button', { name: 'Show as curl' }).click();
+    expect(await page.getByRole('dialog').locator('pre').textContent()).toContain('"name":"Order"');
+    await page.getByRole('button', { name: 'Create source' }).click();
+    await heading(page, 'Order');
+    expect(page.url()).toBe(`${server.url}/console/sources/Order`);
+    await page.getByRole('link', { name: 'Users' }).click();
+    await page.getByRole('button', { name: 'New user' }).click();
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Login' }).fill('ada');
+    await page.getByRole('dialog').getByLabel('Password').first().fill('sea-urchin-4410');
+    await page.getByRole('button', { name: 'Show as curl' }).click();
+    expect(await page.getByRole('dialog').locator('pre').textContent()).not.toContain('sea-urchin');
+    await page.getByRole('button', { name: 'Create user' }).click();
+    await heading(page, 'ada');
+    await page.goto(`${server.url}/console/users`);
+    await page.getByLabel(/Find by/).fill('ad');
+    await page.getByRole('link', { name: 'ada' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await heading(page, 'Sign in to Tidemark');
+  });
+
+  it('[CONSOLE-7] a wrong password is told in words, and the address stays for the sign-in', async () => {
+    const page = await browser.openPage(`${server.url}/console/system`, { expectedErrors: REFUSED });
+    await signIn(page, 'wrong');
+    await page.getByText('Login or password is wrong.').waitFor();
+    await signIn(page);
+    await heading(page, 'System');
+  });
+
+  it('[CONSOLE-3] the console shows the sign-in when the session is revoked elsewhere', async () => {
+    const page = await browser.openPage(`${server.url}/console/jobs`, { expectedErrors: REFUSED });
+    await signIn(page);
+    await heading(page, 'Jobs');
+    const current = await page.evaluate(
+      "fetch('/rc/v1/session', {headers: {'x-tidemark-console': '1'}}).then((r) => r.json())",
+    );
+    const { session } = current as { readonly session: { readonly token_id: string } };
+    const headers = { authorization: `Bearer ${server.token}` };
+    await fetch(`${server.url}/rc/v1/tokens/${session.token_id}`, { method: 'DELETE', headers });
+    await page.getByRole('link', { name: 'Sources' }).click();
+    await heading(page, 'Sign in to Tidemark');
+  });
+
+  it('[CONSOLE-8] hostile names and values are shown as text', async () => {
+    const long = 'x'.repeat(10_000);
+    await post('/rc/v1/sources', { name: HOSTILE });
+    const attributes = { login: HOSTILE, password: 'sea-urchin-4410', [HOSTILE]: HOSTILE, constructor: 'c', long };
+    await post('/rc/v1/users', { attributes });
+    const page = await browser.openPage(`${server.url}/console/sources`);
+    page.on('dialog', () => expect.unreachable('a name was run as a script'));
+    await signIn(page);
+    await page.getByRole('link', { name: HOSTILE }).click();
+    await heading(page, HOSTILE);
+    await page.goto(`${server.url}/console/users/${encodeURIComponent(HOSTILE)}`);
+    await page.getByText(JSON.stringify(HOSTILE)).waitFor();
+    expect(await page.locator('img[src="x"]').count()).toBe(0);
+    await page.getByText(JSON.stringify(long)).waitFor();
+  });
+
+  it('[CONSOLE-9] a read token gets a console without actions', async () => {
+    const { token } = await post('/rc/v1/tokens', { name: 'reader', scopes: ['read'] });
+    const page = await browser.openPage(`${server.url}/console/users/admin`);
+    await page.getByRole('button', { name: 'Use a token' }).click();
+    await page.getByLabel('Token').first().fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await heading(page, 'admin');
+    await page.getByText('Read only').waitFor();
+    expect(await page.getByRole('button', { name: /Delete|Ping|Password/ }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: /Tokens|Audit/ }).count()).toBe(0);
+  });
+
+  it('[CONSOLE-11] a user is deleted only after the login was typed', async () => {
+    await post('/rc/v1/users', { attributes: { login: 'zoe', password: 'sea-urchin-4410' } });
+    const page = await browser.openPage(`${server.url}/console/users/zoe`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    const act = page.getByRole('button', { name: 'Delete user' });
+    expect(await act.isDisabled()).toBe(true);
+    await page.getByLabel(/to confirm/).fill('zo');
+    expect(await act.isDisabled()).toBe(true);
+    await page.getByLabel(/to confirm/).fill('zoe');
+    await act.click();
+    await heading(page, 'Users');
+    await page.getByRole('link', { name: 'admin' }).waitFor();
+    expect(await page.getByRole('link', { name: 'zoe' }).count()).toBe(0);
+  });
+
+  it.each(['light', 'dark'] as const)(
+    '[CONSOLE-10] no screen has a serious accessibility problem, %s',
+    async (colorScheme) => {
+      const page = await browser.openPage(`${server.url}/console/`, { colorScheme });
+      const problems = [await axe(page, 'sign-in')];
+      await signIn(page);
+      await heading(page, 'Overview');
+      const paths = [
+        '',
+        'sources',
+        'sources/Order',
+        'users',
+        'users/ada',
+        'jobs',
+        'jobs/uploads',
+        'tokens',
+        'audit',
+        'system',
+      ];
+      for (const path of paths) {
+        await page.goto(`${server.url}/console/${path}`);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        await page.waitForLoadState('networkidle');
+        problems.push(await axe(page, path));
+      }
+      await page.goto(`${server.url}/console/sources`);
+      await page.getByRole('button', { name: 'New source' }).click();
+      await page.getByLabel('Name').fill('Line');
+      problems.push(await axe(page, 'new source'));
+      expect(problems.flat()).toEqual([]);
+    },
+  );
+});
+
+/** Returns the serious accessibility problems of the page, each with the screen and the element. */
+async function axe(page: Page, screen: string): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  const { violations } = (await page.evaluate('axe.run()')) as {
+    readonly violations: readonly {
+      readonly id: string;
+      readonly impact: string;
+      readonly nodes: readonly { readonly html: string }[];
+    }[];
+  };
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${screen}: ${id}: ${html.slice(0, 200)}`));
+}

@@ -1,0 +1,180 @@
+import { Badge, Button, Group, NativeSelect, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import type { Job, JobQueue, JobState } from '@tidemark/protocol';
+import { useState } from 'react';
+import { client } from '../api/client.ts';
+import type { ApiCall } from '../api/curl.ts';
+import { useIsAdmin } from '../api/session.ts';
+import { Action } from '../components/action.tsx';
+import { Empty } from '../components/command.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { durationOf, Moment } from '../components/moment.tsx';
+import { Page } from '../components/page.tsx';
+
+const REFRESH_MS = 10_000;
+const PAGE_JOBS = 100;
+const STATES: readonly JobState[] = ['dead', 'due', 'delayed', 'waiting', 'leased'];
+
+const QUEUES: readonly Column<JobQueue>[] = [
+  {
+    title: 'Queue',
+    cell: ({ queue }) => (
+      <Link className="name" to="/jobs/$queue" params={{ queue }} title={queue}>
+        {queue}
+      </Link>
+    ),
+  },
+  {
+    title: 'State',
+    cell: ({ paused }) => (
+      <Badge variant="light" color={paused ? 'yellow' : 'green'}>
+        {paused ? 'paused' : 'running'}
+      </Badge>
+    ),
+  },
+  { title: 'Due', cell: ({ counts }) => counts.due, isNumber: true },
+  { title: 'Running', cell: ({ counts }) => counts.leased, isNumber: true, isWide: true },
+  { title: 'Later', cell: ({ counts }) => counts.delayed + counts.waiting, isNumber: true, isWide: true },
+  { title: 'Dead', cell: ({ counts }) => counts.dead, isNumber: true },
+  { title: 'Oldest waits', cell: ({ lag_ms }) => durationOf(lag_ms), isNumber: true, isWide: true },
+];
+
+export function Jobs() {
+  const query = useQuery({ queryKey: ['queues'], queryFn: () => client.jobs.queues(), refetchInterval: REFRESH_MS });
+  return (
+    <Page title="Jobs" about="Work that the server does in the background: uploads, refreshes and pings.">
+      <Loaded query={query}>
+        {(queues) =>
+          queues.length === 0 ? (
+            <Empty title="Nothing waits" cli="tidemark sources set Order --cud-queue uploads">
+              A queue appears when it has jobs or is paused. This command sends the uploads of a source through a queue.
+            </Empty>
+          ) : (
+            <DataTable label="Queues" rows={queues} keyOf={({ queue }) => queue} columns={QUEUES} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+export function Queue() {
+  const { queue } = useParams({ strict: false }) as { readonly queue: string };
+  const [state, setState] = useState<JobState>('dead');
+  const view = useQuery({
+    queryKey: ['queues', queue],
+    queryFn: () => client.jobs.queue(queue),
+    refetchInterval: REFRESH_MS,
+  });
+  const isAdmin = useIsAdmin();
+  const isPaused = view.data?.paused === true;
+  return (
+    <Page
+      title={queue}
+      parent={{ title: 'Jobs', to: '/jobs' }}
+      actions={isAdmin && view.data !== undefined && <Pause queue={queue} isPaused={isPaused} />}
+    >
+      <Loaded query={view}>
+        {({ counts, lag_ms }) => (
+          <Group gap="lg" align="end">
+            <NativeSelect
+              label="Jobs that are"
+              value={state}
+              onChange={(event) => setState(event.currentTarget.value as JobState)}
+              data={STATES.map((value) => ({ value, label: `${value} (${counts[value]})` }))}
+            />
+            <Text size="sm" c="dimmed">
+              {isPaused ? 'The queue is paused.' : `The oldest due job has waited ${durationOf(lag_ms)}.`}
+            </Text>
+          </Group>
+        )}
+      </Loaded>
+      <JobList key={state} queue={queue} state={state} />
+    </Page>
+  );
+}
+
+function Pause({ queue, isPaused }: { readonly queue: string; readonly isPaused: boolean }) {
+  const call: ApiCall = (api) => (isPaused ? api.jobs.resume(queue) : api.jobs.pause(queue));
+  const verb = isPaused ? 'Resume' : 'Pause';
+  return (
+    <Action label={verb} title={`${verb} the queue`} verb={verb} button={{ variant: 'default' }} call={call}>
+      {isPaused ? 'Its jobs run again.' : 'No job of the queue begins until it is resumed. Jobs under way finish.'}
+    </Action>
+  );
+}
+
+function JobList({ queue, state }: { readonly queue: string; readonly state: JobState }) {
+  const [after, setAfter] = useState<string | null>(null);
+  const query = useQuery({
+    queryKey: ['jobs', queue, state, after],
+    queryFn: () => client.jobs.inspect(queue, { state, limit: PAGE_JOBS, ...(after === null ? {} : { after }) }),
+  });
+  const isAdmin = useIsAdmin();
+  return (
+    <Loaded query={query}>
+      {({ jobs, next }) =>
+        jobs.length === 0 ? (
+          <Empty title={`No job is ${state}`}>Choose another state above to see other jobs of this queue.</Empty>
+        ) : (
+          <>
+            <DataTable label="Jobs" rows={jobs} keyOf={({ id }) => id} columns={jobColumns(queue, isAdmin)} />
+            {next !== null && (
+              <Button variant="default" onClick={() => setAfter(next)}>
+                Next page
+              </Button>
+            )}
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function jobColumns(queue: string, isAdmin: boolean): readonly Column<Job>[] {
+  return [
+    {
+      title: 'Job',
+      cell: ({ id }) => (
+        <span className="name" title={id}>
+          {id}
+        </span>
+      ),
+    },
+    { title: 'Kind', cell: ({ kind }) => kind, isWide: true },
+    { title: 'Attempts', cell: ({ attempt, attempts_max }) => `${attempt} of ${attempts_max}`, isNumber: true },
+    { title: 'Enqueued', cell: ({ enqueued_at }) => <Moment at={enqueued_at} />, isWide: true },
+    { title: 'Reason', cell: ({ last_reason }) => <span className="long">{last_reason ?? '–'}</span> },
+    ...(isAdmin ? [{ title: 'Actions', cell: (job: Job) => <JobActions queue={queue} job={job} /> }] : []),
+  ];
+}
+
+function JobActions({ queue, job: { id, state } }: { readonly queue: string; readonly job: Job }) {
+  return (
+    <Group gap={6} wrap="nowrap">
+      {state === 'dead' && (
+        <Action
+          label="Retry"
+          title="Retry the job"
+          verb="Retry"
+          button={{ variant: 'default', size: 'compact-sm' }}
+          call={(api) => api.jobs.retry(queue, id)}
+        >
+          The job is due again, with all its attempts.
+        </Action>
+      )}
+      <Action
+        label="Remove"
+        title="Remove the job"
+        verb="Remove job"
+        button={{ variant: 'light', color: 'red', size: 'compact-sm' }}
+        typedName={id}
+        call={(api) => api.jobs.remove(queue, id)}
+      >
+        The job is deleted without being run.
+      </Action>
+    </Group>
+  );
+}

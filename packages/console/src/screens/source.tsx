@@ -1,0 +1,149 @@
+import { Badge, NativeSelect, Stack, Switch, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { Conflicts, Source as SourceView } from '@tidemark/protocol';
+import { useState } from 'react';
+import { client, SERVER_URL } from '../api/client.ts';
+import { pushCurl, quoted } from '../api/curl.ts';
+import { useIsAdmin } from '../api/session.ts';
+import { Action } from '../components/action.tsx';
+import { Command } from '../components/command.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Facts, Page, Section } from '../components/page.tsx';
+import { ownerOf } from './sources.tsx';
+
+export function Source() {
+  const { name } = useParams({ strict: false }) as { readonly name: string };
+  const query = useQuery({ queryKey: ['sources', name], queryFn: () => client.sources.get(name) });
+  const isAdmin = useIsAdmin();
+  const actions = isAdmin && query.data !== undefined && (
+    <>
+      <EditSource source={query.data} key={query.data.updated_at} />
+      <DropSource name={name} />
+    </>
+  );
+  return (
+    <Page title={name} parent={{ title: 'Sources', to: '/sources' }} actions={actions}>
+      <Loaded query={query}>
+        {(source) => (
+          <>
+            <Facts facts={factsOf(source)} />
+            <Section title="Push objects to it">
+              <Command label="curl" text={pushCurl(name, exampleOf(source))} />
+              <Command
+                label="command line"
+                text={`tidemark --url ${SERVER_URL} push ${quoted(name)}${source.partition_type === 'user' ? ' --user ada' : ''} objects.json`}
+              />
+            </Section>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function exampleOf({ name, partition_type }: SourceView): object {
+  const objects = { '1': { title: `The first ${name}` } };
+  return partition_type === 'user' ? { user_id: 'ada', objects } : { objects };
+}
+
+function factsOf(source: SourceView) {
+  const { partition_type, adapter, counts, poll_interval, conflicts, read_only, push_notify, sync_type, queue } =
+    source;
+  return [
+    ['Data belongs to', ownerOf(partition_type), 'Users of the same owner have the same objects.'],
+    ['Objects', counts.objects?.toLocaleString('en') ?? 'counted per user'],
+    ['Filled by', adapter === 'none' ? 'pushes of a backend' : adapter],
+    ['Asked again', pollWords(poll_interval), 'How often Tidemark queries the backend for this source.'],
+    [
+      'Conflicts',
+      conflicts === 'detect' ? 'detected and reported to the device' : 'the last writer wins',
+      'When two devices change the same attribute.',
+    ],
+    ['Devices', read_only ? 'can only read' : 'can change objects'],
+    ['Ping after a push', push_notify ? 'yes' : 'no', 'Whether devices are woken up when their data changes.'],
+    ['Sync', sync_type],
+    ['Queue', queue ?? 'none: work is done in the request'],
+    [
+      'Declared',
+      source.configured ? (
+        <Badge key="declared" color="gray" variant="light">
+          by the configuration
+        </Badge>
+      ) : (
+        <Moment key="declared" at={source.created_at} />
+      ),
+    ],
+    ['Changed', <Moment key="changed" at={source.updated_at} />],
+  ] as const;
+}
+
+function pollWords(seconds: number): string {
+  if (seconds < 0) return 'never by itself';
+  return seconds === 0 ? 'at every sync' : `every ${seconds} seconds`;
+}
+
+function EditSource({ source }: { readonly source: SourceView }) {
+  const [poll, setPoll] = useState(String(source.poll_interval));
+  const [conflicts, setConflicts] = useState<Conflicts>(source.conflicts);
+  const [isReadOnly, setReadOnly] = useState(source.read_only);
+  const [isNotified, setNotified] = useState(source.push_notify);
+  const changes = { poll_interval: Number(poll), conflicts, read_only: isReadOnly, push_notify: isNotified };
+  return (
+    <Action
+      label="Edit"
+      title="Edit source"
+      verb="Save"
+      button={{ variant: 'default' }}
+      call={(api) => api.sources.update(source.name, changes)}
+      isDisabled={!/^(?:-1|[0-9]+)$/.test(poll)}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Seconds between two queries of the backend"
+          description="-1: never by itself. 0: at every sync."
+          value={poll}
+          onChange={(event) => setPoll(event.currentTarget.value)}
+          inputMode="numeric"
+        />
+        <NativeSelect
+          label="When two devices change the same attribute"
+          value={conflicts}
+          onChange={(event) => setConflicts(event.currentTarget.value as Conflicts)}
+          data={[
+            { value: 'last_writer', label: 'the last writer wins' },
+            { value: 'detect', label: 'the later one is told of the conflict' },
+          ]}
+        />
+        <Switch
+          label="Devices cannot change the objects"
+          checked={isReadOnly}
+          onChange={(event) => setReadOnly(event.currentTarget.checked)}
+        />
+        <Switch
+          label="Ping devices whose data a push has changed"
+          checked={isNotified}
+          onChange={(event) => setNotified(event.currentTarget.checked)}
+        />
+      </Stack>
+    </Action>
+  );
+}
+
+function DropSource({ name }: { readonly name: string }) {
+  const navigate = useNavigate();
+  return (
+    <Action
+      label="Drop"
+      title="Drop source"
+      verb="Drop source and its data"
+      button={{ variant: 'light', color: 'red' }}
+      typedName={name}
+      call={(api) => api.sources.drop(name)}
+      onDone={() => navigate({ to: '/sources' })}
+    >
+      All objects of this source are deleted, here and on every device. This cannot be undone.
+    </Action>
+  );
+}

@@ -1,0 +1,127 @@
+import { Badge, NativeSelect, Stack, Switch, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { PartitionType, Source } from '@tidemark/protocol';
+import { useState } from 'react';
+import { client } from '../api/client.ts';
+import { curlOf } from '../api/curl.ts';
+import { useIsAdmin } from '../api/session.ts';
+import { Action } from '../components/action.tsx';
+import { Empty } from '../components/command.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Page } from '../components/page.tsx';
+
+const COLUMNS: readonly Column<Source>[] = [
+  {
+    title: 'Name',
+    cell: ({ name }) => (
+      <Link className="name" to="/sources/$name" params={{ name }} title={name}>
+        {name}
+      </Link>
+    ),
+  },
+  { title: 'Data belongs to', cell: ({ partition_type }) => ownerOf(partition_type) },
+  { title: 'Filled by', cell: ({ adapter }) => (adapter === 'none' ? 'pushes' : adapter), isWide: true },
+  { title: 'Objects', cell: ({ counts }) => counts.objects?.toLocaleString('en') ?? 'per user', isNumber: true },
+  {
+    title: 'Devices',
+    cell: ({ read_only }) =>
+      read_only ? (
+        <Badge color="gray" variant="light">
+          read only
+        </Badge>
+      ) : (
+        'may change'
+      ),
+    isWide: true,
+  },
+  { title: 'Changed', cell: ({ updated_at }) => <Moment at={updated_at} />, isWide: true },
+];
+
+export function ownerOf(type: PartitionType): string {
+  return { app: 'all users', user: 'each user', custom: 'groups' }[type as string] ?? type;
+}
+
+export function Sources() {
+  const query = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
+  const isAdmin = useIsAdmin();
+  return (
+    <Page
+      title="Sources"
+      about="A source is a kind of data, such as Order, that devices keep in sync."
+      actions={isAdmin && <NewSource />}
+    >
+      <Loaded query={query}>
+        {(sources) =>
+          sources.length === 0 ? (
+            <NoSources />
+          ) : (
+            <DataTable label="Sources" rows={sources} keyOf={({ name }) => name} columns={COLUMNS} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function NoSources() {
+  return (
+    <Empty
+      title="No sources yet"
+      curl={curlOf((api) => api.sources.declare({ name: 'Order', partition_type: 'user' }))}
+      cli="tidemark sources declare Order --partition-type user"
+    >
+      Declare one with the button above, or with one of these commands.
+    </Empty>
+  );
+}
+
+function NewSource() {
+  const [name, setName] = useState('');
+  const [type, setType] = useState<PartitionType>('user');
+  const [isReadOnly, setReadOnly] = useState(false);
+  const navigate = useNavigate();
+  return (
+    <Action
+      label="New source"
+      title="New source"
+      verb="Create source"
+      call={(api) => api.sources.declare({ name, partition_type: type, read_only: isReadOnly })}
+      isDisabled={name === ''}
+      onDone={() => {
+        setName('');
+        return navigate({ to: '/sources/$name', params: { name } });
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Name"
+          description="Devices and backends use this name. It cannot change."
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          placeholder="Order"
+          autoComplete="off"
+          required
+          data-autofocus
+        />
+        <NativeSelect
+          label="Data belongs to"
+          description="It cannot change later."
+          value={type}
+          onChange={(event) => setType(event.currentTarget.value as PartitionType)}
+          data={[
+            { value: 'user', label: 'each user: everybody has objects of their own' },
+            { value: 'app', label: 'all users: everybody has the same objects' },
+          ]}
+        />
+        <Switch
+          label="Devices cannot change the objects"
+          checked={isReadOnly}
+          onChange={(event) => setReadOnly(event.currentTarget.checked)}
+        />
+      </Stack>
+    </Action>
+  );
+}

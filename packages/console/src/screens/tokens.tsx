@@ -1,0 +1,130 @@
+import { Alert, Badge, Button, Checkbox, Group, Stack, TextInput } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { TokenRequest } from '@tidemark/backend';
+import type { NewToken as NewTokenAnswer, Token } from '@tidemark/protocol';
+import { useState } from 'react';
+import { client } from '../api/client.ts';
+import { Action } from '../components/action.tsx';
+import { Command } from '../components/command.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Page } from '../components/page.tsx';
+
+const PAGE_TOKENS = 100;
+const SCOPES = [
+  ['push', 'push objects to sources'],
+  ['read', 'read everything'],
+  ['admin', 'read and change everything'],
+] as const;
+
+const COLUMNS: readonly Column<Token>[] = [
+  {
+    title: 'Name',
+    cell: ({ name, client: device }) => <span className="name">{name ?? (device === null ? 'login' : 'device')}</span>,
+  },
+  { title: 'User', cell: ({ user }) => <span className="name">{user}</span> },
+  {
+    title: 'Scopes',
+    cell: ({ scopes }) => (
+      <Group gap={4}>
+        {scopes.map((scope) => (
+          <Badge key={scope} variant="light" color={scope.startsWith('admin') ? 'yellow' : 'gray'}>
+            {scope}
+          </Badge>
+        ))}
+      </Group>
+    ),
+  },
+  { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} />, isWide: true },
+  {
+    title: 'Ends',
+    cell: ({ expires_at }) => (expires_at === null ? 'when revoked' : <Moment at={expires_at} />),
+    isWide: true,
+  },
+  { title: 'Actions', cell: (token) => <Revoke token={token} /> },
+];
+
+export function Tokens() {
+  const query = useInfiniteQuery({
+    queryKey: ['tokens'],
+    queryFn: ({ pageParam: after }) => client.tokens.list({ limit: PAGE_TOKENS, ...(after === null ? {} : { after }) }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => (page.length < PAGE_TOKENS ? null : (page.at(-1)?.id ?? null)),
+  });
+  return (
+    <Page
+      title="Tokens"
+      about="Who may call the API, and for what. Backends use a named token with the scope push."
+      actions={<NewToken />}
+    >
+      <Loaded query={query}>
+        {({ pages }) => <DataTable label="Tokens" rows={pages.flat()} keyOf={({ id }) => id} columns={COLUMNS} />}
+      </Loaded>
+      {query.hasNextPage && (
+        <Button variant="default" onClick={() => void query.fetchNextPage()} loading={query.isFetchingNextPage}>
+          More tokens
+        </Button>
+      )}
+    </Page>
+  );
+}
+
+function NewToken() {
+  const [name, setName] = useState('');
+  const [scopes, setScopes] = useState<string[]>(['push']);
+  const [made, setMade] = useState<string | null>(null);
+  return (
+    <Action
+      label="New token"
+      title="New token"
+      verb="Create token"
+      call={(api) => api.tokens.create({ name, scopes: scopes as TokenRequest['scopes'][number][] })}
+      isDisabled={name === '' || scopes.length === 0}
+      onDone={(answer) => {
+        setMade((answer as NewTokenAnswer).token);
+        setName('');
+        return true;
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Name"
+          description="What the token is for."
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          placeholder="backend"
+          autoComplete="off"
+          data-autofocus
+        />
+        <Checkbox.Group label="It may" value={scopes} onChange={setScopes}>
+          <Stack gap={6} mt={6}>
+            {SCOPES.map(([scope, words]) => (
+              <Checkbox key={scope} value={scope} label={`${words} (${scope})`} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+        {made !== null && (
+          <Alert color="green" title="Copy the token now: it is never shown again" role="status">
+            <Command label="token" text={made} />
+          </Alert>
+        )}
+      </Stack>
+    </Action>
+  );
+}
+
+function Revoke({ token: { id, name } }: { readonly token: Token }) {
+  return (
+    <Action
+      label="Revoke"
+      title="Revoke the token"
+      verb="Revoke token"
+      button={{ variant: 'light', color: 'red', size: 'compact-sm' }}
+      typedName={name ?? id}
+      call={(api) => api.tokens.revoke(id)}
+    >
+      Whoever uses the token is refused at once.
+    </Action>
+  );
+}

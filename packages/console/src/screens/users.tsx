@@ -1,0 +1,126 @@
+import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useDeferredValue, useState } from 'react';
+import { client } from '../api/client.ts';
+import { curlOf } from '../api/curl.ts';
+import { useIsAdmin } from '../api/session.ts';
+import { Action } from '../components/action.tsx';
+import { Empty } from '../components/command.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Failure, Loaded } from '../components/loaded.tsx';
+import { Page } from '../components/page.tsx';
+
+const PAGE_USERS = 100;
+const COLUMNS: readonly Column<string>[] = [
+  {
+    title: 'Login',
+    cell: (login) => (
+      <Link className="name" to="/users/$login" params={{ login }} title={login}>
+        {login}
+      </Link>
+    ),
+  },
+];
+
+export function Users() {
+  const [typed, setTyped] = useState('');
+  const start = useDeferredValue(typed);
+  const query = useInfiniteQuery({
+    queryKey: ['users', start],
+    queryFn: ({ pageParam: after }) => client.users.list({ limit: PAGE_USERS, ...(after === null ? {} : { after }) }),
+    initialPageParam: justBefore(start),
+    getNextPageParam: (page) =>
+      page.length < PAGE_USERS || page.at(-1)?.startsWith(start) !== true ? null : page.at(-1),
+  });
+  const isAdmin = useIsAdmin();
+  return (
+    <Page
+      title="Users"
+      about="People whose devices sync with this server, and its administrators."
+      actions={isAdmin && <NewUser />}
+    >
+      <TextInput
+        label="Find by the beginning of the login"
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        maw={360}
+        type="search"
+      />
+      <Loaded query={query}>
+        {({ pages }) => {
+          const logins = pages.flat().filter((login) => login.startsWith(start));
+          if (logins.length === 0) return <NoUsers start={start} />;
+          return <DataTable label="Users" rows={logins} keyOf={(login) => login} columns={COLUMNS} />;
+        }}
+      </Loaded>
+      {query.isFetchNextPageError && <Failure error={query.error} />}
+      {query.hasNextPage && (
+        <Button variant="default" onClick={() => void query.fetchNextPage()} loading={query.isFetchingNextPage}>
+          More users
+        </Button>
+      )}
+    </Page>
+  );
+}
+
+/** Returns a name that sorts directly before all names with this beginning, or null for the first page. */
+function justBefore(start: string): string | null {
+  const last = start.codePointAt(start.length - 1) ?? 0;
+  const isPlain = last > 0x21 && last < 0xd800;
+  return isPlain ? `${start.slice(0, -1)}${String.fromCodePoint(last - 1)}\u{10fffd}` : null;
+}
+
+function NoUsers({ start }: { readonly start: string }) {
+  if (start !== '') return <Empty title="No such user">No login begins with “{start}”.</Empty>;
+  return (
+    <Empty
+      title="No users yet"
+      curl={curlOf((api) => api.users.create({ login: 'ada', password: 'lovelace' }))}
+      cli="tidemark users create ada"
+    >
+      Create one with the button above, or with one of these commands.
+    </Empty>
+  );
+}
+
+function NewUser() {
+  const [login, setLogin] = useState('');
+  const [password, setPassword] = useState('');
+  const navigate = useNavigate();
+  return (
+    <Action
+      label="New user"
+      title="New user"
+      verb="Create user"
+      call={(api) => api.users.create({ login, password })}
+      isDisabled={login === '' || password === ''}
+      onDone={() => {
+        setLogin('');
+        setPassword('');
+        return navigate({ to: '/users/$login', params: { login } });
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Login"
+          description="The id of the user. It cannot change."
+          value={login}
+          onChange={(event) => setLogin(event.currentTarget.value)}
+          autoComplete="off"
+          required
+          data-autofocus
+        />
+        <PasswordInput
+          label="Password"
+          description="For logins of devices, unless a backend checks them."
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+          required
+        />
+      </Stack>
+    </Action>
+  );
+}

@@ -1,0 +1,62 @@
+import { Refusal } from '@tidemark/protocol';
+import type { FastifyRequest } from 'fastify';
+
+const NAME = 'tidemark_session';
+/**
+ * Every call of the console carries this header. Forms, links and images of other sites cannot send it, and their
+ * scripts would need a permission that this server never gives to `/rc/v1`.
+ */
+const HEADER = 'x-tidemark-console';
+
+type CookieRequest = Pick<FastifyRequest, 'headers' | 'host'>;
+
+/** Returns the token in the session cookie, or null. The cookie counts only in calls of the server's own pages. */
+export function sessionToken(request: CookieRequest): string | null {
+  const token = cookieOf(request.headers.cookie ?? '');
+  if (token === null || request.headers[HEADER] === undefined) return null;
+  requireOwnPage(request);
+  return token;
+}
+
+/** Refuses a call that does not come from a page of this server. */
+export function requireOwnPage(request: CookieRequest): void {
+  const { headers } = request;
+  if (headers[HEADER] === undefined) {
+    throw new Refusal('forbidden', `a session needs the header ${HEADER}; programs send a token instead`);
+  }
+  if (isOwnOrigin(request)) return;
+  throw new Refusal('forbidden', 'a session can be used only by pages of this server, not by those of another origin');
+}
+
+/** Browsers set `Origin` and `Sec-Fetch-Site` themselves. The latter helps where a proxy has changed the host. */
+function isOwnOrigin({ headers: { origin, 'sec-fetch-site': site }, host }: CookieRequest): boolean {
+  if (site !== undefined) return site === 'same-origin';
+  if (origin === undefined) return true;
+  return URL.canParse(origin) && new URL(origin).host === new URL(`http://${host}`).host;
+}
+
+function cookieOf(header: string): string | null {
+  for (const pair of header.split(';')) {
+    const [name = '', value = ''] = pair.split('=', 2);
+    if (name.trim() === NAME) return value.trim() === '' ? null : value.trim();
+  }
+  return null;
+}
+
+export interface CookieOptions {
+  /** True: the browser sends the cookie over HTTPS only. */
+  readonly isSecure: boolean;
+  /** Null: the cookie ends with the browser. */
+  readonly maxAgeS: number | null;
+}
+
+/** Returns the value of `Set-Cookie` that starts a session. */
+export function sessionCookie(token: string, { isSecure, maxAgeS }: CookieOptions): string {
+  const age = maxAgeS === null ? '' : `; Max-Age=${maxAgeS}`;
+  return `${NAME}=${token}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${age}`;
+}
+
+/** Returns the value of `Set-Cookie` that ends a session. */
+export function endedCookie(isSecure: boolean): string {
+  return sessionCookie('', { isSecure, maxAgeS: 0 });
+}
