@@ -143,6 +143,9 @@ describe('in a browser', () => {
   it.each(['light', 'dark'] as const)(
     '[CONSOLE-10] no screen has a serious accessibility problem, %s',
     async (colorScheme) => {
+      const name = `seen-${colorScheme}`;
+      await post('/rc/v1/sources', { name });
+      await post('/rc/v1/users', { attributes: { login: name, password: 'sea-urchin-4410' } });
       const page = await browser.openPage(`${server.url}/console/`, { colorScheme });
       const problems = [await axe(page, 'sign-in')];
       await signIn(page);
@@ -150,9 +153,9 @@ describe('in a browser', () => {
       const paths = [
         '',
         'sources',
-        'sources/Order',
+        `sources/${name}`,
         'users',
-        'users/ada',
+        `users/${name}`,
         'jobs',
         'jobs/uploads',
         'tokens',

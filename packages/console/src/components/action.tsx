@@ -31,7 +31,15 @@ export function Action({ label, title, button, ...dialog }: ActionProps) {
         {label}
       </Button>
       {/* Locking the scroll bar would need an inline style, which the content security policy forbids. */}
-      <Modal opened={isOpen} onClose={() => setOpen(false)} title={title} size="lg" lockScroll={false} centered>
+      <Modal
+        opened={isOpen}
+        onClose={() => setOpen(false)}
+        title={title}
+        size="lg"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+        lockScroll={false}
+        centered
+      >
         <ActionForm {...dialog} onClose={() => setOpen(false)} />
       </Modal>
     </>
