@@ -153,6 +153,14 @@ describe('monitoring', () => {
     const metrics = new Metrics();
     metrics.watchListeners(() => 0);
     metrics.requestTally({ method: 'POST', route: '/sync/v1/pull', status: '2xx' }).observe(0.01);
+    metrics.requestCount({ method: 'POST', route: '/sync/v1/pull', status: '200' });
+    metrics.pageSent('Order', { entries: 1, bytes: 10, reason: 'trimmed' });
+    metrics.pushed('Order', 'push_objects', 1);
+    metrics.uploaded('Order', 'applied');
+    metrics.refreshed('Order', null, 1);
+    metrics.pingAttempted('apns', 'accepted');
+    metrics.watchQueues(async () => [{ queue: 'q', depth: 0, lagS: 0, dead: 0 }]);
+    metrics.watchBreakers(async () => new Map([['query', 0]]));
     exported = seriesIn(await metrics.text());
   });
 

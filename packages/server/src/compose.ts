@@ -7,7 +7,7 @@ import { type ActivityHint, ActivityHub } from './activity/activity-hub.ts';
 import { showBackground, showPingAttempt } from './activity/show-background.ts';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
-import type { HttpBackend } from './backend/http-backend.ts';
+import type { BackendHealth, HttpBackend } from './backend/http-backend.ts';
 import { openBackend } from './backend/open-backend.ts';
 import { JobAnnouncer, JobQueues } from './background/job-queues.ts';
 import { Maintenance } from './background/maintenance.ts';
@@ -40,8 +40,9 @@ import { systemClock as clock, steadyClock } from './primitives/clocks.ts';
 import { KeyedLimit } from './primitives/keyed-limit.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
-import { lastGauge, queueDepths } from './telemetry/gauges.ts';
+import { lastGauge, readQueues } from './telemetry/gauges.ts';
 import { Metrics } from './telemetry/metrics.ts';
+import { readVersion } from './version.ts';
 
 /** What the administrator is told at the start. */
 interface AdminInfo {
@@ -122,7 +123,11 @@ async function build(
   const devices = new ClusterDevices(events, members);
   const ports = { clock, steadyClock, random, dice, pace, log };
   const onCounted = (caller: string) => members.tell({ kind: 'pinged', caller });
-  const onAttempt = (attempt: PingAttempt) => showPingAttempt(activity, attempt);
+  const metrics = newMetrics({ events, tidemark, jobs, backend });
+  const onAttempt = (attempt: PingAttempt) => {
+    metrics.pingAttempted(attempt.service, attempt.status);
+    showPingAttempt(activity, attempt);
+  };
   const ping = await openPings({ config, tidemark, jobs, live: devices, onCounted, onAttempt, ...ports });
   const queues = new JobQueues({ tidemark, jobs, announcer, clock, steadyClock, log, dice, queues: config.queues });
   const cluster = new Cluster({ members, tidemark, hub: events, activity, limiter, pings: ping.pings, queues, timers });
@@ -133,6 +138,7 @@ async function build(
     ping,
     events,
     activity,
+    metrics,
     cluster,
     limiter,
     providers,
@@ -289,7 +295,7 @@ function watchPart({ sources }: Config, modules: SourceModules, tidemark: Tidema
 interface ContextParts
   extends Pick<
     RouteContext,
-    'tidemark' | 'jobs' | 'backend' | 'events' | 'activity' | 'cluster' | 'limiter' | 'providers'
+    'tidemark' | 'jobs' | 'backend' | 'events' | 'activity' | 'metrics' | 'cluster' | 'limiter' | 'providers'
   > {
   readonly ping: PingService;
 }
@@ -298,7 +304,6 @@ function newRouteContext({ tokenTtlS, devices, backend }: Config, { ping, ...par
   const { pings, results, webPushKey } = ping;
   return {
     ...parts,
-    metrics: newMetrics(parts),
     isBackendSecretConfigured: backend.secret !== null,
     searches: new KeyedLimit(SEARCHES_PER_DEVICE_MAX, tooManySearches),
     pings,
@@ -316,16 +321,28 @@ function tooManySearches(): Refusal {
   return new Refusal('rate_limited', detail, [], SEARCH_RETRY_AFTER_S);
 }
 
-function newMetrics({ events, tidemark, jobs }: Pick<RouteContext, 'events' | 'tidemark' | 'jobs'>): Metrics {
-  const metrics = new Metrics();
+type MetricsSources = Pick<RouteContext, 'events' | 'tidemark' | 'jobs' | 'backend'>;
+
+function newMetrics({ events, tidemark, jobs, backend }: MetricsSources): Metrics {
+  const metrics = new Metrics(readVersion());
   metrics.watchListeners(() => events.size);
   const watch = (name: string, help: string) =>
     metrics.watchInstallation(`tidemark_${name}`, help, () => lastGauge(tidemark.store, name));
   watch('users', 'Users of the installation');
   watch('clients', 'Devices of the installation, listening or not');
   watch('listeners', 'Devices that listen for events, at all servers');
-  metrics.watchQueues(() => queueDepths(jobs));
+  metrics.watchQueues(() => readQueues(jobs));
+  metrics.watchBreakers(async () => breakerStates(await backend.health()));
+  tidemark.onRefreshed(({ partition: { source }, code, tookMs }) => metrics.refreshed(source, code, tookMs / 1_000));
+  tidemark.onOutcome(({ source, status }) => metrics.uploaded(source, status));
   return metrics;
+}
+
+const BREAKER_STATES = { closed: 0, trying: 1, open: 2 } as const;
+
+/** Without a backend there is nothing to show. */
+function breakerStates({ isSet, kinds }: BackendHealth): ReadonlyMap<string, number> {
+  return new Map(isSet ? Object.entries(kinds).map(([call, { state }]) => [call, BREAKER_STATES[state]]) : []);
 }
 
 interface AppParts {

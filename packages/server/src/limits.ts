@@ -136,6 +136,11 @@ export const ACTIVITY_BATCH_UNITS_MAX = 131_072;
 /** UTF-16 units of the JSON text of one event's data. Exceeded: the data is null. */
 export const ACTIVITY_DATA_UNITS_MAX = 16_384;
 
+// Metrics
+
+/** Sources that have time series of their own; all others are summed up as `other`. */
+export const SOURCES_LABELLED_MAX = 100;
+
 // Load and readiness
 
 /** The share of the available memory that the server may use unless `overload.rss_bytes_max` is set. */

@@ -1,5 +1,5 @@
 import type { AuditFact, Bearer } from '@tidemark/core';
-import { Refusal, type RefusalCode } from '@tidemark/protocol';
+import { Refusal, type RefusalCode, type WriteReport } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
@@ -106,7 +106,7 @@ async function handleWithFollowUp(context: RouteContext, route: Route, request: 
     throw error;
   }
   if (route.announces !== undefined) context.cluster.announce(route.announces, affectedUser(request));
-  countOperation(context, route, request, performance.now() - startedMs);
+  countOperation(context, route, request, { answer, elapsedMs: performance.now() - startedMs });
   if (route.audit !== undefined) {
     const actor = route.auditActor?.(answer);
     await writeAudit(context, route, request, { result: 'ok', target: route.auditTarget?.(answer), actor });
@@ -115,10 +115,16 @@ async function handleWithFollowUp(context: RouteContext, route: Route, request: 
 }
 
 /** Counts only successful operations, whose source therefore exists: strangers cannot grow the set of metrics. */
-function countOperation(context: RouteContext, { operation }: Route, request: FastifyRequest, elapsedMs: number): void {
+function countOperation(
+  context: RouteContext,
+  { operation }: Route,
+  request: FastifyRequest,
+  { answer, elapsedMs }: { readonly answer: unknown; readonly elapsedMs: number },
+): void {
   if (operation === undefined) return;
   const { source_name } = request.params as { readonly source_name: string };
   context.tidemark.stats.record(`sources:${operation}:${source_name}`, elapsedMs, context.nowMs());
+  context.metrics.pushed(source_name, operation, (answer as WriteReport).changed);
 }
 
 interface AuditedOutcome {

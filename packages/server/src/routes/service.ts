@@ -9,6 +9,7 @@ import { templateOf } from '../http/watch-answers.ts';
 import { FREE_DISK_BYTES_MIN, QUEUES_LOOKED_AT_MAX } from '../limits.ts';
 import type { BreakerView } from '../outbound/circuit-breaker.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { RequestCount } from '../telemetry/request-counter.ts';
 import type { SecondsTally } from '../telemetry/seconds-histogram.ts';
 import { readVersion } from '../version.ts';
 import { serviceSchemas } from './service-schemas.ts';
@@ -136,8 +137,9 @@ function addMetrics(app: FastifyInstance, context: RouteContext, { isMetricsPubl
     if (!isAnswered) return;
     const { url, isStream } = templateOf(request);
     if (isStream) return;
-    const { metric, tally } = meters.of(request.method, url, status);
+    const { metric, tally, count } = meters.of(request.method, url, status);
     tally.observe(elapsedMs / 1_000);
+    count.value++;
     if (status !== 405 && url !== undefined) tidemark.stats.record(metric, elapsedMs, nowMs());
   });
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (request, reply) => {
@@ -149,7 +151,10 @@ function addMetrics(app: FastifyInstance, context: RouteContext, { isMetricsPubl
 interface Meter {
   /** The name of the statistics. */
   readonly metric: string;
+  /** By class of status: `2xx`. */
   readonly tally: SecondsTally;
+  /** By exact status. */
+  readonly count: RequestCount;
 }
 
 /**
@@ -158,25 +163,35 @@ interface Meter {
  */
 class Meters {
   readonly #metrics: Metrics;
-  readonly #meters = new Map<string | undefined, Map<string, Meter[]>>();
+  readonly #meters = new Map<string | undefined, Map<string, Map<number, Meter>>>();
+  readonly #tallies = new Map<string, SecondsTally>();
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
   }
 
   of(method: string, url: string | undefined, statusCode: number): Meter {
-    const kind = Math.floor(statusCode / 100);
-    return this.#meters.get(url)?.get(method)?.[kind] ?? this.#begin(method, url, kind);
+    return this.#meters.get(url)?.get(method)?.get(statusCode) ?? this.#begin(method, url, statusCode);
   }
 
-  #begin(method: string, url: string | undefined, kind: number): Meter {
+  #begin(method: string, url: string | undefined, statusCode: number): Meter {
     const route = url ?? 'unknown';
-    const tally = this.#metrics.requestTally({ method, route, status: `${kind}xx` });
-    const ofRoute = this.#meters.get(url) ?? new Map<string, Meter[]>();
-    const ofMethod = ofRoute.get(method) ?? [];
+    const metric = `http:${method}:${route}`;
+    const tally = this.#tallyOf(method, route, `${Math.floor(statusCode / 100)}xx`);
+    const count = this.#metrics.requestCount({ method, route, status: String(statusCode) });
+    const ofRoute = this.#meters.get(url) ?? new Map<string, Map<number, Meter>>();
+    const ofMethod = ofRoute.get(method) ?? new Map<number, Meter>();
     this.#meters.set(url, ofRoute.set(method, ofMethod));
-    ofMethod[kind] = { metric: `http:${method}:${route}`, tally };
-    return ofMethod[kind];
+    const meter = { metric, tally, count };
+    ofMethod.set(statusCode, meter);
+    return meter;
+  }
+
+  #tallyOf(method: string, route: string, status: string): SecondsTally {
+    const key = `${method} ${status} ${route}`;
+    const tally = this.#tallies.get(key) ?? this.#metrics.requestTally({ method, route, status });
+    this.#tallies.set(key, tally);
+    return tally;
   }
 }
 

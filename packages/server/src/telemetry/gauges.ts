@@ -1,5 +1,6 @@
 import { type Guard, isAhead, type Jobs, refs, type Store, type Tidemark } from '@tidemark/core';
 import { QUEUES_LOOKED_AT_MAX } from '../limits.ts';
+import type { QueueGauges } from './metrics.ts';
 
 export interface GaugesParts {
   readonly tidemark: Pick<Tidemark, 'users' | 'clients' | 'store'>;
@@ -16,24 +17,27 @@ async function readGauges({ tidemark, jobs, listeners }: GaugesParts): Promise<R
     tidemark.users.count(),
     tidemark.clients.count(),
     listeners(),
-    queueDepths(jobs),
+    readQueues(jobs),
   ]);
   const fixed = new Map([
     ['users', users],
     ['clients', clients],
     ['listeners', listening],
   ]);
-  for (const [queue, depth] of depths) fixed.set(`queues:${queue}:depth`, depth);
+  for (const { queue, depth } of depths) fixed.set(`queues:${queue}:depth`, depth);
   return fixed;
 }
 
-/** Returns the number of unfinished jobs by queue. */
-export async function queueDepths(jobs: GaugesParts['jobs']): Promise<ReadonlyMap<string, number>> {
+/** Returns the number of unfinished and dead jobs of each queue, and how long the oldest one has been due. */
+export async function readQueues(jobs: GaugesParts['jobs']): Promise<readonly QueueGauges[]> {
   const queues = (await jobs.queues()).slice(0, QUEUES_LOOKED_AT_MAX);
   const views = await Promise.all(queues.map((queue) => jobs.describe(queue)));
-  return new Map(
-    views.map(({ queue, counts: { due, delayed, waiting, leased } }) => [queue, due + delayed + waiting + leased]),
-  );
+  return views.map(({ queue, counts: { due, delayed, waiting, leased, dead }, lagMs }) => ({
+    queue,
+    depth: due + delayed + waiting + leased,
+    lagS: lagMs / 1_000,
+    dead,
+  }));
 }
 
 /** Records the gauges once per step for all servers, if this server still is the leader. Returns true if it did. */

@@ -8,10 +8,34 @@ import {
   Registry,
 } from 'prom-client';
 import { EVENT_LOOP_SAMPLE_MS } from '../limits.ts';
+import { type RequestCount, RequestCounter } from './request-counter.ts';
 import { SecondsHistogram, type SecondsTally } from './seconds-histogram.ts';
+import { SourceCounter, SourceLabels } from './source-counter.ts';
 
 /** The metrics of one process. */
 export type MetricValues = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** A page that a device was sent. */
+interface SentPage {
+  readonly entries: number;
+  readonly bytes: number;
+  readonly reason: string | null;
+}
+
+interface LabelledGauge {
+  readonly name: string;
+  readonly help: string;
+  readonly label: string;
+  /** How the values of several workers become one. */
+  readonly aggregator: 'first' | 'max';
+}
+
+export interface QueueGauges {
+  readonly queue: string;
+  readonly depth: number;
+  readonly lagS: number;
+  readonly dead: number;
+}
 
 /** The metrics of the server at `/metrics`. */
 export class Metrics {
@@ -40,7 +64,48 @@ export class Metrics {
     'Entries that could not be written to the audit trail; each is logged as audit_not_written',
   );
 
-  constructor() {
+  readonly #labels = new SourceLabels();
+  readonly #pages = this.#bySource(
+    'pull_pages',
+    'Pages sent to devices, by kind: no_news, changes, or start_over_ and why',
+    'kind',
+  );
+  readonly #objectsDelivered = this.#bySource('delivered_objects', 'Objects and deletions sent to devices in pages');
+  readonly #bytesDelivered = this.#bySource('delivered_bytes', 'Approximate bytes of these pages before compression');
+  readonly #pushes = this.#bySource('pushes', 'Successful writes by backends, by operation', 'operation');
+  readonly #objectsPushed = this.#bySource('pushed_objects', 'Objects that these writes changed');
+  readonly #uploads = this.#bySource(
+    'uploads',
+    'Uploads of devices by outcome; one that is queued gets a second outcome later',
+    'status',
+  );
+  readonly #refreshes = this.#bySource(
+    'refreshes',
+    'Refreshes from the backend, by result: ok, or the code of the failure',
+    'result',
+  );
+  readonly #refreshSeconds = new Histogram({
+    name: 'tidemark_refresh_seconds',
+    help: 'Time of a refresh from the backend',
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60],
+    registers: [this.#registry],
+  });
+  readonly #requests = new RequestCounter(this.#registry);
+  readonly #pingAttempts = new Counter({
+    name: 'tidemark_ping_attempts_total',
+    help: 'Attempts to deliver a ping to a device, by push service and result',
+    labelNames: ['service', 'result'],
+    registers: [this.#registry],
+  });
+
+  constructor(version = '') {
+    new Gauge({
+      name: 'tidemark_build_info',
+      help: 'Always 1; the labels say which version runs',
+      labelNames: ['version', 'node'],
+      aggregator: 'first',
+      registers: [this.#registry],
+    }).set({ version, node: process.version }, 1);
     collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_SAMPLE_MS });
   }
 
@@ -60,6 +125,37 @@ export class Metrics {
   /** Returns the tally for requests with these labels; callers keep it. */
   requestTally(labels: { readonly method: string; readonly route: string; readonly status: string }): SecondsTally {
     return this.#requestSeconds.tallyOf(labels);
+  }
+
+  /** Returns the counter of requests with these labels; callers keep it. */
+  requestCount(labels: { readonly method: string; readonly route: string; readonly status: string }): RequestCount {
+    return this.#requests.countOf(labels);
+  }
+
+  /** Counts a page that a device was sent. `reason` says why the device starts over; null: it does not. */
+  pageSent(source: string, { entries, bytes, reason }: SentPage): void {
+    this.#pages.add(source, 1, reason !== null ? `start_over_${reason}` : entries === 0 ? 'no_news' : 'changes');
+    if (entries === 0) return;
+    this.#objectsDelivered.add(source, entries);
+    this.#bytesDelivered.add(source, bytes);
+  }
+
+  pushed(source: string, operation: string, objects: number): void {
+    this.#pushes.add(source, 1, operation);
+    this.#objectsPushed.add(source, objects);
+  }
+
+  uploaded(source: string, status: string): void {
+    this.#uploads.add(source, 1, status);
+  }
+
+  refreshed(source: string, code: string | null, seconds: number): void {
+    this.#refreshes.add(source, 1, code ?? 'ok');
+    this.#refreshSeconds.observe(seconds);
+  }
+
+  pingAttempted(service: string | null, result: string): void {
+    this.#pingAttempts.inc({ service: service ?? 'none', result });
   }
 
   auditMissing(): void {
@@ -104,20 +200,46 @@ export class Metrics {
     });
   }
 
-  /** Adds a gauge for the depth of each queue. */
-  watchQueues(read: () => Promise<ReadonlyMap<string, number>>): void {
+  /** Adds gauges for the depth, the oldest due job and the dead jobs of each queue. */
+  watchQueues(read: () => Promise<readonly QueueGauges[]>): void {
+    const watch = (name: string, help: string, gaugeOf: (queue: QueueGauges) => number) =>
+      this.#watchLabelled({ name, help, label: 'queue', aggregator: 'first' }, async () =>
+        (await read()).map((one) => [one.queue, gaugeOf(one)]),
+      );
+    watch('tidemark_queue_jobs', 'Unfinished jobs of the installation, by queue', ({ depth }) => depth);
+    watch('tidemark_queue_lag_seconds', 'How long the oldest due job of the queue has been due', ({ lagS }) => lagS);
+    watch('tidemark_queue_dead_jobs', 'Jobs of the queue that have been given up', ({ dead }) => dead);
+  }
+
+  /** Adds a gauge for the circuit breakers of this server: 0 closed, 1 trying, 2 open. */
+  watchBreakers(read: () => Promise<ReadonlyMap<string, number>>): void {
+    const help = 'Circuit breaker of calls to the backend at this server: 0 closed, 1 trying, 2 open';
+    const name = 'tidemark_backend_breaker_state';
+    this.#watchLabelled({ name, help, label: 'call', aggregator: 'max' }, async () => [...(await read())]);
+  }
+
+  /** Adds a gauge whose values are read at each scrape; it is absent if that fails. */
+  #watchLabelled(
+    { name, help, label, aggregator }: LabelledGauge,
+    read: () => Promise<readonly (readonly [string, number])[]>,
+  ): void {
     new Gauge({
-      name: 'tidemark_queue_jobs',
-      help: 'Unfinished jobs of the installation, by queue',
-      labelNames: ['queue'],
-      aggregator: 'first',
+      name,
+      help,
+      labelNames: [label],
+      aggregator,
       registers: [this.#registry],
       async collect() {
-        const depths = await read().catch(() => new Map<string, number>());
+        const values = await read().catch(() => []);
         this.reset();
-        for (const [queue, depth] of depths) this.set({ queue }, depth);
+        for (const [value, count] of values) this.set({ [label]: value }, count);
       },
     });
+  }
+
+  #bySource(name: string, help: string, by?: string): SourceCounter {
+    const options = { name: `tidemark_${name}_total`, help, ...(by === undefined ? {} : { by }) };
+    return new SourceCounter(this.#registry, this.#labels, options);
   }
 
   #watch(name: string, help: string, read: () => number): void {

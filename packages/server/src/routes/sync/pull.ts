@@ -78,9 +78,12 @@ function repeatableOf(context: RouteContext, pulled: DevicePull, bearer: Bearer 
 }
 
 /** Counts only sources that exist, since there is a page of them: strangers cannot grow the set of metrics. */
-function countPages({ tidemark, nowMs }: RouteContext, { pages }: DevicePull, elapsedMs: number): void {
+function countPages({ tidemark, metrics, nowMs }: RouteContext, { pages }: DevicePull, elapsedMs: number): void {
   for (const { source, page } of pages) {
-    if (!('error' in page)) tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
+    if ('error' in page) continue;
+    tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
+    const reason = page.start.kind === 'reset' ? page.start.reason : null;
+    metrics.pageSent(source, { entries: page.entries, bytes: page.body.units, reason });
   }
 }
 

@@ -26,15 +26,17 @@ const push = route({
   },
 });
 
-/** Counts only applied uploads, whose source exists. */
+/** The statistics count only applied uploads, whose source exists. */
 function countUploads(
-  { tidemark, nowMs }: RouteContext,
+  { tidemark, metrics, nowMs }: RouteContext,
   changes: readonly Upload[],
   outcomes: readonly Outcome[],
   elapsedMs: number,
 ): void {
   for (const [index, { status, source }] of outcomes.entries()) {
     const op = changes[index]?.op;
+    // An upload to an unknown source is rejected; its source must not become a label.
+    if (outcomes[index]?.error?.code !== 'source_not_found') metrics.uploaded(source, status);
     if (status === 'applied' && op !== undefined) tidemark.stats.record(`sources:${op}:${source}`, elapsedMs, nowMs());
   }
 }
