@@ -131,3 +131,18 @@ it('[SDK-18] pages that come with events are acknowledged together, at a random 
   expect([world.sync.count('/ack'), world.sync.count('/pull')]).toEqual([2, pulls]);
   expect(await acknowledgedBase(world, status().clientId)).toBe(21);
 });
+
+it('[SDK-18] a device without a network does not try to acknowledge', async () => {
+  const world = await newDeviceWorld();
+  await push(world, 1);
+  const device = await world.open({ sources: ['Order'] });
+  await world.platform.until(() => world.sync.count('/ack') === 1, 'acknowledged');
+  await push(world, 2);
+  await world.finish(device.sync());
+  device.goOffline();
+  await world.platform.advance(2 * ACKNOWLEDGE_EVERY_MS);
+  expect(world.sync.count('/ack')).toBe(1);
+  device.goOnline();
+  await world.finish(device.sync());
+  expect(await acknowledgedBase(world, device.status.getSnapshot().clientId)).toBe(2);
+});

@@ -24,7 +24,7 @@ export class Acknowledger {
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #isSupported = true;
 
-  /** `clientId` returns the id of the device that is signed in; null: none is. */
+  /** `clientId` returns the id of the device that is signed in; null: none is, or there is no network. */
   constructor(platform: Platform, caller: SessionCaller, clientId: () => string | null) {
     this.#platform = platform;
     this.#caller = caller;

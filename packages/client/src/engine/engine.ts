@@ -106,7 +106,9 @@ export class Engine {
     this.caller = caller;
     const onOutcomes = (outcomeEffects: readonly OutcomeEffects[]) => this.#emitOutcomes(outcomeEffects);
     this.pusher = new Pusher(platform, replica, caller, { onOutcomes, onInFlight: () => this.queueListeners.notify() });
-    this.#acknowledger = new Acknowledger(platform, caller, () => this.sessions.current()?.clientId ?? null);
+    this.#acknowledger = new Acknowledger(platform, caller, () =>
+      this.#mayUseNetwork() ? (this.sessions.current()?.clientId ?? null) : null,
+    );
     const hooks = {
       onOutcomes,
       onPresenting: (sources: readonly string[]) => this.#acknowledger.skip(sources),
