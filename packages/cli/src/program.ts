@@ -9,6 +9,7 @@ import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
 import { addPing, addPings } from './commands/ping.ts';
 import { addPush } from './commands/push.ts';
+import { addReceipts } from './commands/receipts.ts';
 import { addReadState, addSources } from './commands/sources.ts';
 import { addStats } from './commands/stats.ts';
 import { addSystem } from './commands/system.ts';
@@ -37,7 +38,10 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       { name: 'config', load: async () => (await import('./commands/config.ts')).addConfig },
     ],
   ],
-  ['Users, sources and data:', [addLogin, addUsers, addClients, addSources, addDocs, addPush, addPing, addReadState]],
+  [
+    'Users, sources and data:',
+    [addLogin, addUsers, addClients, addSources, addDocs, addPush, addReceipts, addPing, addReadState],
+  ],
   ['Administration:', [addStats, addTail, addPings, addJobs, addTokens, addSystem]],
   ['Device:', [addDevice]],
   [

@@ -6,6 +6,7 @@ export type { Identity } from './accounts/user-record.ts';
 export type { UserView } from './accounts/users.ts';
 export type { SeenState, WriteCall } from './admission/admit-write.ts';
 export { customNameOf } from './admission/custom-partition.ts';
+export type { BehindDevice, Receipt, ReceiptCall } from './delivery/receipts.ts';
 export type { ClientView } from './devices/clients.ts';
 export { readSubscription, type Subscription } from './devices/device-address.ts';
 export type { DeviceId } from './devices/device-id.ts';

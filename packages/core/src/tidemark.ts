@@ -32,6 +32,7 @@ import {
 } from './admission/admit-write.ts';
 import type { Admitted } from './admission/admitted.ts';
 import { customNameOf, type PartitionedSource } from './admission/custom-partition.ts';
+import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
 import { readObjects } from './documents/read-objects.ts';
@@ -147,6 +148,7 @@ export class Tidemark {
   readonly audit: Audit;
   readonly stats: Stats;
   readonly devices: Devices;
+  readonly receipts: Receipts;
   readonly refresher: Refresher;
   readonly #adapters: { readonly adapters?: Adapters };
   readonly #clock: Clock;
@@ -208,6 +210,11 @@ export class Tidemark {
       onOutcome: (settled) => this.#emitOutcome(settled),
       onCommitted: (partition, range) => this.#emitCommitted({ partition, cause: 'upload', range }),
       onAcknowledged: this.#emitAcknowledged,
+    });
+    this.receipts = new Receipts({
+      ...ports,
+      sources: this.sources,
+      onAcknowledged: (listener) => this.onAcknowledged(listener),
     });
   }
 

@@ -115,7 +115,7 @@ export const PingReport = Type.Object(
         {
           client_id: text('The id of the device.', CLIENT_ID),
           reason: text(
-            'Why: `no_device_type`, `device_type_none`, `no_device_pin`, `duplicate` or `queue_full`.',
+            'Why: `no_device_type`, `device_type_none`, `no_device_pin`, `duplicate`, `up_to_date` or `queue_full`.',
             'no_device_pin',
           ),
         },
@@ -417,3 +417,38 @@ export const WebPushKey = Type.Object(
   { ...closed, title: 'WebPushKey', description: 'The public key that browsers subscribe to pushes with.' },
 );
 export type WebPushKey = Static<typeof WebPushKey>;
+
+const BehindDevice = Type.Object(
+  {
+    client_id: text('The id of the device.', CLIENT_ID),
+    user_id: text('The user of the device.', 'anna'),
+    acknowledged: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'The seq up to which the device holds every change; null: it is starting over.',
+      examples: [1040],
+    }),
+    missing: count('Changes after that; of a device that starts over, the objects of the source.', 2),
+    last_contact: moment('When the device was last seen.'),
+  },
+  { ...closed, title: 'BehindDevice', description: 'A device that has not acknowledged the seq.' },
+);
+
+/** Which devices have acknowledged a push. */
+export const Receipt = Type.Object(
+  {
+    source: text('The source.', 'Product'),
+    user_id: nullableText('Whose devices are counted; null: all devices.', null),
+    seq: count('The seq that the receipt is about.', 1042),
+    head: count('The newest seq of the source.', 1042),
+    devices: count('All devices that are counted.', 100),
+    delivered: count('Devices that have acknowledged the seq.', 97),
+    behind: count('Devices that have synchronised the source, and not acknowledged the seq.', 2),
+    never_synced: count('Devices that have never synchronised the source, or not since it was reset.', 1),
+    oldest_behind_at: nullableMoment(
+      'When the device that is furthest behind last synchronised the source; null: none is.',
+    ),
+    behind_devices: Type.Array(BehindDevice, { description: 'A page of the devices behind, the furthest first.' }),
+    next: nullableText('Send it as `after` for the next page; null: there is none.', null),
+  },
+  { ...closed, title: 'Receipt', description: 'Which devices have acknowledged a push.' },
+);
+export type Receipt = Static<typeof Receipt>;

@@ -190,3 +190,11 @@ export const MEMBERSHIPS_EARLIER_MAX = 8;
 export const AUDIT_SUMMED_MS = 600_000;
 /** Facts that are counted at a time. Beyond it, all others are one fact without actor and address. */
 export const AUDIT_GROUPS_MAX = 200;
+
+/** Callers of one server that wait for devices to acknowledge, and how long one may wait. */
+export const RECEIPT_WAITS_MAX = 100;
+export const RECEIPT_WAIT_S_MAX = 60;
+/** How often a waiting call reads the store again, for acknowledgements that other servers recorded. */
+export const RECEIPT_REREAD_MS = 1_000;
+/** A device that was not seen for this long is not waited for. */
+export const RECEIPT_ACTIVE_MS = 86_400_000;

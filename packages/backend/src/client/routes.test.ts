@@ -54,6 +54,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'sources.declare': ({ sources }) => sources.declare({ name: 'x' }),
   'sources.update': ({ sources }) => sources.update('{source_id}', {}),
   'sources.drop': ({ sources }) => sources.drop('{source_id}'),
+  'sources.receipts': ({ sources }) => sources.receipts('{source_id}'),
   'sources.refresh': ({ sources }) => sources.refresh('{source_id}', '{user_id}'),
   'clients.get': ({ clients }) => clients.get('{client_id}'),
   'documents.names': ({ documents }) => Promise.all([documents.names(shared), documents.names(ofDevice)]),

@@ -12,6 +12,7 @@ interface PingOptions {
   readonly badge?: string;
   readonly sound?: string;
   readonly vibrate?: string;
+  readonly onlyBehind?: boolean;
   readonly watch?: boolean;
 }
 
@@ -33,6 +34,7 @@ export function addPing(program: Command, cli: Cli): void {
     .option('--badge <value>', 'the badge of the app')
     .option('--sound <file>', 'a sound to play')
     .option('--vibrate <seconds>', 'how long to vibrate')
+    .option('--only-behind', 'skip devices that have acknowledged the newest state of the sources')
     .option('--watch', 'wait until every device has a result')
     .action(
       cli.remote(async ({ api, print }, logins: readonly string[], options: PingOptions) => {
@@ -60,7 +62,8 @@ export function addPing(program: Command, cli: Cli): void {
   );
 }
 
-function bodyOf(logins: readonly string[], { source, message, badge, sound, vibrate }: PingOptions): object {
+function bodyOf(logins: readonly string[], options: PingOptions): object {
+  const { source, message, badge, sound, vibrate, onlyBehind } = options;
   return {
     user_id: logins,
     sources: source,
@@ -68,6 +71,7 @@ function bodyOf(logins: readonly string[], { source, message, badge, sound, vibr
     badge: numberOrText(badge),
     sound,
     vibrate: numberOrText(vibrate),
+    only_behind: onlyBehind,
   };
 }
 

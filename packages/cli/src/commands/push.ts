@@ -5,11 +5,14 @@ import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, withExamples } from '../examples.ts';
 import { readJsonText } from '../input.ts';
+import { waitForDevices } from './receipts.ts';
+import { wholeNumber } from './sources.ts';
 
 interface PushOptions {
   readonly user?: string;
   /** False after `--no-rebuild-md`. */
   readonly rebuildMd?: boolean;
+  readonly waitForDevices?: number;
 }
 
 interface PushKind {
@@ -92,12 +95,21 @@ function addKind(push: Command, cli: Cli, kind: PushKind): void {
     .argument('<source>')
     .argument('[file]', `${kind.content}; the standard input when left out or -`)
     .option('--user <login>', 'the owner of the data; not needed for a source of partition type app');
+  command.option(
+    '--wait-for-devices <seconds>',
+    'wait until active devices have it, at most 60; fail if some do not',
+    wholeNumber,
+  );
   if (kind.canRebuild) command.option('--no-rebuild-md', 'send rebuild_md: false; the result is the same');
   command.action(
     cli.remote(async ({ api, print }, source: string, file: string | undefined, options: PushOptions) => {
       const body = `{${envelopeOf(kind, options)}${kind.members(await readJsonText(cli, file))}}`;
       const { text } = await api.call('POST', `${path`/app/v1/${source}`}/${kind.operation}`, { body });
-      print.record(parseJson(text) as WriteReport);
+      const report = parseJson(text) as WriteReport;
+      print.record(report);
+      if (options.waitForDevices === undefined) return;
+      const { user, waitForDevices: waitS } = options;
+      await waitForDevices(api, print, { source, user, seq: report.seq, waitS });
     }),
   );
   withExamples(command, kind.example);

@@ -18,6 +18,8 @@ export interface PingCall {
   /** Without duplicates. */
   readonly users: readonly string[];
   readonly content: PingContent;
+  /** True: devices that have acknowledged the heads of all sources of the ping are skipped. */
+  readonly onlyBehind: boolean;
 }
 
 /** Checks the body of specification 2.5. The field `api_token` is ignored, because the sample there has one. */
@@ -26,10 +28,18 @@ export function admitPing(call: unknown): PingCall {
   fields.delete('api_token');
   const users = admitNames('user_id', fields.get('user_id'), PING_USERS_MAX);
   const sources = fields.has('sources') ? admitNames('sources', fields.get('sources'), PING_SOURCES_MAX) : [];
+  const onlyBehind = admitOnlyBehind(fields.get('only_behind') ?? false, sources);
+  fields.delete('only_behind');
   fields.delete('user_id');
   fields.delete('sources');
   const rest = [...fields].map(([name, value]) => admitField(name, value));
-  return { users, content: Object.assign({ sources }, ...rest) as PingContent };
+  return { users, onlyBehind, content: Object.assign({ sources }, ...rest) as PingContent };
+}
+
+function admitOnlyBehind(value: unknown, sources: readonly string[]): boolean {
+  if (typeof value !== 'boolean') throw notAllowed('only_behind', 'must be true or false');
+  if (value && sources.length === 0) throw notAllowed('only_behind', 'needs sources: a device is behind in a source');
+  return value;
 }
 
 const KINDS = { user_id: 'login', sources: 'source' } as const;

@@ -7,7 +7,14 @@ export interface PingDevice {
 }
 
 /** Why a device of a user gets no ping. */
-export type SkipReason = 'no_device_type' | 'device_type_none' | 'no_device_pin' | 'duplicate' | 'queue_full';
+export type SkipReason =
+  | 'no_device_type'
+  | 'device_type_none'
+  | 'no_device_pin'
+  | 'duplicate'
+  /** Of a ping with `only_behind`. */
+  | 'up_to_date'
+  | 'queue_full';
 
 export interface SkippedDevice {
   readonly client_id: string;

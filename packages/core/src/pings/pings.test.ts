@@ -49,7 +49,9 @@ beforeEach(async () => {
 function onJobs(limits: Partial<Limits> = {}, jobsPerQueueMax = 1_000): { readonly jobs: Jobs; readonly pings: Pings } {
   const { store, clock } = bench;
   const engine = openMemoryJobs({ clock, jobsPerQueueMax });
-  const ports = { store, clock, jobs: engine, random: seededRandom(3), results, by: BY };
+  const isCaughtUp = (user: string, client: string, sources: readonly string[]) =>
+    bench.tidemark.receipts.isCaughtUp(user, client, sources);
+  const ports = { store, clock, jobs: engine, random: seededRandom(3), results, by: BY, isCaughtUp };
   return { jobs: engine, pings: new Pings({ ...ports, limits: { ...DEFAULT_LIMITS, ...limits } }) };
 }
 
@@ -423,4 +425,38 @@ it('[USER-8] deleting a user deletes the records of pings announced to them', as
   expect(await announced()).toBe(2);
   await tidemark.users.delete('ada');
   expect(await announced()).toBe(1);
+});
+
+describe('pinging who is behind', () => {
+  async function catchUp(user: string, client: string): Promise<void> {
+    const sources = ['Product', 'Order'];
+    const answer = await bench.tidemark.devices.pull(
+      { user, client },
+      { sources: new Map(sources.map((source) => [source, null])) },
+    );
+    await answer.noted;
+    const tokens = answer.pages.flatMap(({ source, page }) => ('error' in page ? [] : [[source, page.token] as const]));
+    await bench.tidemark.devices.acknowledge({ user, client }, new Map(tokens));
+  }
+
+  it('[PING-44] devices that have acknowledged the head of every source of the ping are skipped', async () => {
+    for (const client of ['current', 'behind', 'never']) await register('ada', client);
+    await bench.tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 } } });
+    await bench.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
+    for (const client of ['current', 'behind']) await catchUp('ada', client);
+    await bench.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 2: { a: 1 } } });
+    await catchUp('ada', 'current');
+    const ping = { user_id: 'ada', sources: ['Product', 'Order'], only_behind: true };
+    const skipped = [{ client_id: 'current', reason: 'up_to_date' }];
+    expect(await pings.send(ping, 'admin')).toMatchObject({ devices: 2, skipped });
+    const products = await pings.send({ ...ping, sources: 'Product' }, 'admin');
+    expect(products.skipped.map(({ client_id }) => client_id).sort()).toEqual(['behind', 'current']);
+    expect(await pings.send({ ...ping, only_behind: false }, 'admin')).toMatchObject({ devices: 3, skipped: [] });
+  });
+
+  it('[PING-44] only_behind is true or false, and needs sources', async () => {
+    for (const wrong of [{ only_behind: true }, { only_behind: 'yes', sources: ['Product'] }]) {
+      expect(await refusalOf(pings.send({ user_id: 'ada', ...wrong }, 'admin'))).toBe('invalid_value');
+    }
+  });
 });

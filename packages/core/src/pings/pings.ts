@@ -20,7 +20,7 @@ import type { Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
 import { newestFirstKey } from '../primitives/time.ts';
 import { admitPing, type PingCall } from './admit-ping.ts';
-import { chooseDevices, type PingDevice, type SkippedDevice } from './choose-devices.ts';
+import { chooseDevices, type DeviceChoice, type PingDevice, type SkippedDevice } from './choose-devices.ts';
 import { type PingPayload, pingPayloads } from './ping-payload.ts';
 import { PingQuota } from './ping-quota.ts';
 import { NO_RESULTS, type PingRecord } from './ping-record.ts';
@@ -40,6 +40,8 @@ export interface PingsPorts {
   /** Devices of one push service pinged per second; more are spread over several seconds. */
   readonly spreadPerS?: number;
   readonly pace?: Pace;
+  /** Whether a device has acknowledged the heads of all these sources. Absent: no device has. */
+  readonly isCaughtUp?: (user: string, client: string, sources: readonly string[]) => Promise<boolean>;
   /** Called with the caller of every ping that was counted here. */
   readonly onCounted?: (caller: string) => void;
 }
@@ -96,12 +98,12 @@ export class Pings {
 
   /** Pings users because a source with `push_notify` has changed. The quota does not apply. */
   announce(source: string, users: readonly string[]): Promise<PingReport> {
-    return this.#dispatch({ users, content: { sources: [source] } }, { actor: null, cause: 'push' });
+    return this.#dispatch({ users, onlyBehind: false, content: { sources: [source] } }, { actor: null, cause: 'push' });
   }
 
   async #dispatch(ping: PingCall, origin: Pick<PingRecord, 'actor' | 'cause'>): Promise<PingReport> {
     const { users, unknown, devices } = await this.#addressees(ping);
-    const { chosen, skipped } = chooseDevices(devices);
+    const { chosen, skipped } = await this.#withoutCaughtUp(ping, chooseDevices(devices));
     const { results, clock, random } = this.#ports;
     const atMs = clock.nowMs();
     const id = `${newestFirstKey(atMs)}${randomId(random)}`;
@@ -117,6 +119,19 @@ export class Pings {
       skipped: [...skipped, ...late],
       unknown_users: unknown,
     };
+  }
+
+  async #withoutCaughtUp({ onlyBehind, content }: PingCall, choice: DeviceChoice): Promise<DeviceChoice> {
+    const { isCaughtUp } = this.#ports;
+    if (!onlyBehind || isCaughtUp === undefined) return choice;
+    const chosen: PingDevice[] = [];
+    const skipped = [...choice.skipped];
+    for (const device of choice.chosen) {
+      const isSkipped = await isCaughtUp(device.record.user, device.client, content.sources ?? []);
+      if (isSkipped) skipped.push({ client_id: device.client, reason: 'up_to_date' });
+      else chosen.push(device);
+    }
+    return { chosen, skipped };
   }
 
   /**

@@ -3,7 +3,7 @@ import { Refusal, type RefusalCode, type WriteReport } from '@tidemark/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
-import { exchangeOf } from './exchange.ts';
+import { type Exchange, exchangeOf } from './exchange.ts';
 import type { Call, Operation, Route, RouteContext } from './route.ts';
 import { validationSchema } from './route-schema.ts';
 import { loginIn, showActivity } from './show-activity.ts';
@@ -60,17 +60,18 @@ function admitBearer(context: RouteContext, scope: Exclude<RouteScope, 'public'>
 function handlerOf(context: RouteContext, route: Route): (request: FastifyRequest, reply: FastifyReply) => void {
   const hasFollowUp = route.audit !== undefined || route.announces !== undefined || route.operation !== undefined;
   const perform = hasFollowUp
-    ? (request: FastifyRequest) => handleWithFollowUp(context, route, request)
-    : (request: FastifyRequest) => route.handle(callOf(context, request));
+    ? (request: FastifyRequest, exchange: Exchange) => handleWithFollowUp(context, route, request, exchange)
+    : (request: FastifyRequest, exchange: Exchange) => route.handle(callOf(context, request, exchange));
   const isShown = route.activity !== undefined || route.loginAs !== undefined;
   return (request, reply) => {
     request.servedBy = route;
     // The caller may have hung up while the body was read and parsed.
-    if (exchangeOf(reply.raw).isOver) return;
+    const exchange = exchangeOf(reply.raw);
+    if (exchange.isOver) return;
     const fail = (error: Error) => void reply.send(error);
-    perform(request).then((answer) => {
+    perform(request, exchange).then((answer) => {
       if (isShown && context.activity.isWatched) {
-        showActivity(context.activity, route, request, { call: callOf(context, request), answer });
+        showActivity(context.activity, route, request, { call: callOf(context, request, exchange), answer });
       }
       try {
         sendAnswer(reply, answer)?.catch(fail);
@@ -81,7 +82,7 @@ function handlerOf(context: RouteContext, route: Route): (request: FastifyReques
   };
 }
 
-function callOf(context: RouteContext, request: FastifyRequest): Call<never, never, never> {
+function callOf(context: RouteContext, request: FastifyRequest, exchange: Exchange): Call<never, never, never> {
   return {
     context,
     params: request.params as never,
@@ -91,12 +92,18 @@ function callOf(context: RouteContext, request: FastifyRequest): Call<never, nev
     accept: request.headers.accept,
     address: request.ip,
     request,
+    hasHungUp: () => exchange.isOver,
   };
 }
 
 /** Runs the handler, then announces the change, counts the operation and writes the audit entry. */
-async function handleWithFollowUp(context: RouteContext, route: Route, request: FastifyRequest): Promise<unknown> {
-  const call = callOf(context, request);
+async function handleWithFollowUp(
+  context: RouteContext,
+  route: Route,
+  request: FastifyRequest,
+  exchange: Exchange,
+): Promise<unknown> {
+  const call = callOf(context, request, exchange);
   const startedMs = performance.now();
   let answer: unknown;
   try {

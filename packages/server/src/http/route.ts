@@ -55,6 +55,8 @@ export interface Call<P, Q, B> {
   readonly address: string;
   /** The request behind the call, for routes that deal with cookies. */
   readonly request: Pick<FastifyRequest, 'headers' | 'protocol' | 'host' | 'bearer'>;
+  /** True: the caller has hung up, and nobody waits for the answer. */
+  readonly hasHungUp: () => boolean;
 }
 
 /** Plain text instead of JSON. */

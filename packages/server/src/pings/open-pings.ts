@@ -59,7 +59,9 @@ export async function openPings(parts: PingsParts): Promise<PingService> {
   const results = new PingResults({ store, clock, retentionMs: ping.resultsRetentionS * 1_000, resultsMax });
   // Identifies this process among all that send pings.
   const by = randomUUID();
-  const pings = new Pings({ ...parts, store, limits, results, by, spreadPerS });
+  const isCaughtUp = (user: string, client: string, sources: readonly string[]) =>
+    tidemark.receipts.isCaughtUp(user, client, sources);
+  const pings = new Pings({ ...parts, store, limits, results, by, spreadPerS, isCaughtUp });
   let running: { readonly delivery: JobRunner; readonly notices: RunningNotices } | null = null;
   return {
     pings,

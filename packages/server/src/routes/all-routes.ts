@@ -7,6 +7,7 @@ import { jobRoutes } from './jobs.ts';
 import { pingRoutes } from './pings.ts';
 import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
+import { receiptRoutes } from './receipts.ts';
 import { sessionRoutes as consoleSessionRoutes } from './session.ts';
 import { sourceRoutes } from './sources.ts';
 import { deviceClientRoutes } from './sync/clients.ts';
@@ -27,6 +28,7 @@ export const allRoutes: readonly Route[] = [
   ...userRoutes,
   ...readStateRoutes,
   ...sourceRoutes,
+  ...receiptRoutes,
   ...clientRoutes,
   ...pushRoutes,
   ...tokenRoutes,

@@ -8,7 +8,7 @@ import {
   PING_VIBRATE_S_MAX,
   PUSH_TYPES,
 } from '@tidemark/protocol';
-import { closed, nullableText, text } from '@tidemark/protocol/annotated';
+import { closed, flag, nullableText, text } from '@tidemark/protocol/annotated';
 import { SourceAttributes } from '@tidemark/protocol/schemas';
 import { type TSchema, Type } from 'typebox';
 
@@ -92,6 +92,9 @@ export const PingRequest = Type.Object(
         description: 'The name of a sound file to play.',
         examples: ['ping.caf'],
       }),
+    ),
+    only_behind: Type.Optional(
+      flag('True: devices that have acknowledged the newest state of all `sources` are skipped as `up_to_date`.'),
     ),
     vibrate: Type.Optional(
       Type.Number({

@@ -1,4 +1,4 @@
-import type { Deleted, PartitionType, RefreshDue, Source, SourceAttributes } from '@tidemark/protocol';
+import type { Deleted, PartitionType, Receipt, RefreshDue, Source, SourceAttributes } from '@tidemark/protocol';
 import { path } from '../path.ts';
 import type { CallOptions, Transport } from '../transport.ts';
 
@@ -15,6 +15,18 @@ export interface SourceUpdateOptions extends CallOptions {
 export interface RefreshOptions extends CallOptions {
   /** Seconds until the refresh is due. Absent: at the next sync. */
   readonly refreshTimeS?: number;
+}
+
+export interface ReceiptOptions extends CallOptions {
+  /** Only the devices of this user. Needed unless the source is shared by all users. */
+  readonly user?: string;
+  /** The seq that a push answered with. Absent: the newest. */
+  readonly seq?: number;
+  /** Waits up to so many seconds, at most 60, until all active devices have it. */
+  readonly waitS?: number;
+  /** The `next` of the previous page. */
+  readonly after?: string;
+  readonly limit?: number;
 }
 
 /** Sources and their refresh times. */
@@ -44,6 +56,12 @@ export class SourceCalls {
   update(source: string, changes: SourceChanges, { userName, ...options }: SourceUpdateOptions = {}): Promise<Source> {
     const body = { data: changes, ...(userName === undefined ? {} : { user_name: userName }) };
     return this.#api.put(path`/rc/v1/sources/${source}`, body, options);
+  }
+
+  /** Which devices have acknowledged a push. */
+  receipts(source: string, { user, waitS, seq, after, limit, ...options }: ReceiptOptions = {}): Promise<Receipt> {
+    const query = { user_id: user, seq, wait_s: waitS, after, limit };
+    return this.#api.get(path`/rc/v1/sources/${source}/receipts`, options, query);
   }
 
   /** Deletes the source with all its data. */

@@ -21,6 +21,8 @@ export interface Ping {
   readonly sound?: string;
   /** Seconds. */
   readonly vibrate?: number;
+  /** True: devices that have acknowledged the newest state of all `sources` are skipped. */
+  readonly only_behind?: boolean;
 }
 
 /** Users, their devices, and pings to them. */

@@ -1,0 +1,317 @@
+import {
+  LIST_MAX,
+  pointer,
+  RECEIPT_ACTIVE_MS,
+  RECEIPT_REREAD_MS,
+  RECEIPT_WAITS_MAX,
+  Refusal,
+} from '@tidemark/protocol';
+import { admitName } from '../admission/admit-name.ts';
+import { readClientRecord } from '../devices/client-record.ts';
+import { clientsOf } from '../entries/owner-index.ts';
+import { refs } from '../entries/refs.ts';
+import { isValidUpTo } from '../journal/is-valid-up-to.ts';
+import type { Acknowledgement } from '../pages/record-tidemark.ts';
+import { acknowledgedSeq } from '../ports/acknowledged-seq.ts';
+import { type Clock, elapsedMs } from '../ports/clock.ts';
+import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import { isoTime } from '../primitives/time.ts';
+import type { Sources } from '../sources/sources.ts';
+import { type BehindRange, behindRanges, readPlace, writePlace } from './behind-ranges.ts';
+
+export interface ReceiptsParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly sources: Sources;
+  /** Resolves after so long. Absent: nobody can wait for devices. */
+  readonly wait?: (ms: number) => Promise<void>;
+  /** Returns the unsubscribe function. */
+  readonly onAcknowledged: (listener: (acknowledgement: Acknowledgement) => void) => () => void;
+}
+
+export interface ReceiptCall {
+  readonly source: unknown;
+  /** Only the devices of this user. Needed unless the source is shared by all users. */
+  readonly user_id?: unknown;
+  /** The seq that a push answered with. Absent: the head. */
+  readonly seq?: number;
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+/** A device that has not acknowledged the seq. */
+export interface BehindDevice {
+  readonly client_id: string;
+  readonly user_id: string;
+  /** Null: the device is starting over and has acknowledged nothing. */
+  readonly acknowledged: number | null;
+  /** Changes after what it has acknowledged; of a device that starts over, the objects of the source. */
+  readonly missing: number;
+  readonly last_contact: string;
+}
+
+export interface Receipt {
+  readonly source: string;
+  readonly user_id: string | null;
+  readonly seq: number;
+  readonly head: number;
+  readonly devices: number;
+  readonly delivered: number;
+  readonly behind: number;
+  readonly never_synced: number;
+  readonly oldest_behind_at: string | null;
+  readonly behind_devices: readonly BehindDevice[];
+  /** Where the next page of devices begins; null: there is none. */
+  readonly next: string | null;
+}
+
+/** What a receipt is about. `clients` names the devices it is limited to; null: all that follow the partition. */
+interface Question {
+  readonly partition: PartitionKey;
+  readonly user: string | null;
+  readonly clients: readonly string[] | null;
+}
+
+/** How a wait ends early. */
+export interface ReceiptWait {
+  readonly waitMs: number;
+  /** True: nobody wants the answer any more. */
+  readonly isOver: () => boolean;
+}
+
+const BEHIND_PER_PAGE = 100;
+const MARKS_PER_READ = 1_000;
+
+/** Delivery receipts: which devices have acknowledged a seq. Only what a device presented as its token counts. */
+export class Receipts {
+  readonly #parts: ReceiptsParts;
+  #waits = 0;
+
+  constructor(parts: ReceiptsParts) {
+    this.#parts = parts;
+  }
+
+  async read(call: ReceiptCall): Promise<Receipt> {
+    const question = await this.#questionOf(call);
+    const state = await this.#parts.store.partition(question.partition);
+    const seq = requireSeq(call.seq ?? state.head, state);
+    const limit = requireLimit(call.limit ?? BEHIND_PER_PAGE);
+    const counted =
+      question.clients === null
+        ? await this.#countAll(question.partition, state, seq)
+        : await this.#countSome(question.partition, question.clients, state, seq);
+    const { marks, next } = await counted.page(readPlace(call.after), limit);
+    const oldest = call.after === undefined ? marks[0] : (await counted.page(null, 1)).marks[0];
+    return {
+      source: question.partition.source,
+      user_id: question.user,
+      ...{ seq, head: state.head },
+      ...{ devices: counted.devices, delivered: counted.known - counted.behind, behind: counted.behind },
+      never_synced: Math.max(0, counted.devices - counted.known),
+      oldest_behind_at: oldest === undefined ? null : isoTime(oldest.seenAtMs),
+      behind_devices: await this.#views(marks, state),
+      next,
+    };
+  }
+
+  /**
+   * Waits until all active devices have acknowledged the seq, then reads the receipt. Acknowledgements that this process
+   * records are noticed at once; those of other servers when the store is read again.
+   */
+  async wait(call: ReceiptCall, { waitMs, isOver }: ReceiptWait): Promise<Receipt> {
+    const { clock, store } = this.#parts;
+    const question = await this.#questionOf(call);
+    const state = await store.partition(question.partition);
+    const seq = requireSeq(call.seq ?? state.head, state);
+    if (this.#waits >= RECEIPT_WAITS_MAX) {
+      throw new Refusal('overloaded', `${RECEIPT_WAITS_MAX} callers are waiting for devices; try again later`);
+    }
+    this.#waits += 1;
+    try {
+      const startedMs = clock.nowMs();
+      while (!isOver() && !(await this.#isDelivered(question, seq))) {
+        const leftMs = waitMs - elapsedMs(startedMs, clock.nowMs());
+        if (leftMs <= 0) break;
+        await this.#nextAcknowledgement(question.partition, Math.min(leftMs, RECEIPT_REREAD_MS));
+      }
+    } finally {
+      this.#waits -= 1;
+    }
+    return this.read({ ...call, seq });
+  }
+
+  /** The devices of these users that have acknowledged the heads of all these sources. */
+  async isCaughtUp(user: string, client: string, sources: readonly string[]): Promise<boolean> {
+    for (const name of sources) {
+      const { partition } = await this.#parts.sources.memberships.knownPartitionOf(
+        await this.#parts.sources.view(name),
+        user,
+      );
+      const state = await this.#parts.store.partition(partition);
+      const mark = await this.#parts.store.readTidemark(partition, client);
+      if (!hasAcknowledged(state, mark, state.head)) return false;
+    }
+    return true;
+  }
+
+  async #questionOf({ source: name, user_id }: ReceiptCall): Promise<Question> {
+    const { store, sources } = this.#parts;
+    const source = await sources.view(name);
+    const isShared = source.partition_type === 'app';
+    if (user_id === undefined && !isShared) {
+      const detail = `is needed: the data of ${JSON.stringify(source.name)} belongs to its users`;
+      throw new Refusal('invalid_request', `user_id ${detail}`, [{ pointer: pointer('user_id'), detail }]);
+    }
+    if (user_id === undefined) return { partition: { source: source.name, user: null }, user: null, clients: null };
+    const user = admitName('login', user_id, pointer('user_id'));
+    if ((await store.readEntry(refs.user(user))) === null) {
+      throw new Refusal('user_not_found', `there is no user ${JSON.stringify(user)}`);
+    }
+    const { partition } = await sources.memberships.knownPartitionOf(source, user);
+    return { partition, user, clients: await clientsOf(store, user) };
+  }
+
+  /** All devices that follow a shared partition: counted by the index, so that only those behind are read. */
+  async #countAll(partition: PartitionKey, state: PartitionState, seq: number): Promise<Counted> {
+    const { store } = this.#parts;
+    const ranges = behindRanges(state, seq);
+    const epochs = new Map<string, number>();
+    let behind = 0;
+    for (const { epoch, from, below } of ranges) {
+      const upper = await store.countAcknowledged(partition, { epoch, below });
+      const lower = from === 0 ? 0 : (await store.countAcknowledged(partition, { epoch, below: from })).below;
+      behind += upper.below - lower;
+      epochs.set(epoch, upper.devices);
+    }
+    const known = [...epochs.values()].reduce((sum, count) => sum + count, 0);
+    const devices = Math.max(known, await store.countEntries('client'));
+    return { devices, known, behind, page: (after, limit) => listBehind(store, partition, { ranges, after, limit }) };
+  }
+
+  async #countSome(
+    partition: PartitionKey,
+    clients: readonly string[],
+    state: PartitionState,
+    seq: number,
+  ): Promise<Counted> {
+    const { store } = this.#parts;
+    const found = await Promise.all(clients.map((client) => store.readTidemark(partition, client)));
+    const marks = found.flatMap((mark) => (mark !== null && isValidUpTo(state, mark.epoch) !== null ? mark : []));
+    const behind = marks
+      .filter((mark) => !hasAcknowledged(state, mark, seq))
+      .sort((left, right) => acknowledgedSeq(left) - acknowledgedSeq(right) || (left.client < right.client ? -1 : 1));
+    const page: Counted['page'] = async (after, limit) => {
+      const from = after === null ? 0 : behind.findIndex(({ client }) => client === after.client) + 1;
+      const some = behind.slice(from, from + limit);
+      const last = some.at(-1);
+      const isMore = from + limit < behind.length && last !== undefined;
+      return { marks: some, next: isMore ? writePlace({ range: 0, base: last.base, client: last.client }) : null };
+    };
+    return { devices: clients.length, known: marks.length, behind: behind.length, page };
+  }
+
+  /** Devices that were not seen for long are not waited for. */
+  async #isDelivered({ partition, clients }: Question, seq: number): Promise<boolean> {
+    const { store, clock } = this.#parts;
+    const state = await store.partition(partition);
+    const counted =
+      clients === null
+        ? await this.#countAll(partition, state, seq)
+        : await this.#countSome(partition, clients, state, seq);
+    const nowMs = clock.nowMs();
+    for (let after: string | null | undefined; after !== null; ) {
+      const page = await counted.page(readPlace(after), MARKS_PER_READ);
+      if (page.marks.some(({ seenAtMs }) => elapsedMs(seenAtMs, nowMs) < RECEIPT_ACTIVE_MS)) return false;
+      after = page.next;
+    }
+    return true;
+  }
+
+  /** Resolves at the next acknowledgement of the partition in this process, or after so long. */
+  async #nextAcknowledgement({ source, user }: PartitionKey, ms: number): Promise<void> {
+    const { wait, onAcknowledged } = this.#parts;
+    if (wait === undefined) throw new Error('waiting for devices needs a timer');
+    let stop: () => void = () => undefined;
+    const acknowledged = new Promise<void>((resolve) => {
+      stop = onAcknowledged(({ partition }) => {
+        if (partition.source === source && partition.user === user) resolve();
+      });
+    });
+    try {
+      await Promise.race([acknowledged, wait(ms)]);
+    } finally {
+      stop();
+    }
+  }
+
+  async #views(marks: readonly DeviceTidemark[], state: PartitionState): Promise<readonly BehindDevice[]> {
+    const views = await Promise.all(
+      marks.map(async (mark): Promise<BehindDevice | null> => {
+        const entry = await this.#parts.store.readEntry(refs.client(mark.client));
+        if (entry === null) return null;
+        const { user, lastSyncMs } = readClientRecord(entry.value);
+        const isStartingOver = mark.base === null || !hasAcknowledged(state, mark, mark.base);
+        return {
+          client_id: mark.client,
+          user_id: user,
+          acknowledged: isStartingOver ? null : mark.base,
+          missing: isStartingOver ? state.size : state.head - (mark.base ?? 0),
+          last_contact: isoTime(Math.max(mark.seenAtMs, lastSyncMs ?? 0)),
+        };
+      }),
+    );
+    return views.flatMap((view) => view ?? []);
+  }
+}
+
+interface Counted {
+  readonly devices: number;
+  /** Devices with a tidemark of this life of the partition. */
+  readonly known: number;
+  readonly behind: number;
+  readonly page: (
+    after: ReturnType<typeof readPlace>,
+    limit: number,
+  ) => Promise<{ readonly marks: readonly DeviceTidemark[]; readonly next: string | null }>;
+}
+
+/** Whether the device of this tidemark holds every change up to `seq`, in this life of the partition. */
+export function hasAcknowledged(state: PartitionState, mark: DeviceTidemark | null, seq: number): boolean {
+  if (mark === null || mark.base === null) return false;
+  const validUpTo = isValidUpTo(state, mark.epoch);
+  return validUpTo !== null && mark.base <= validUpTo && mark.base >= seq;
+}
+
+interface BehindList {
+  readonly ranges: readonly BehindRange[];
+  readonly after: ReturnType<typeof readPlace>;
+  readonly limit: number;
+}
+
+async function listBehind(store: Store, partition: PartitionKey, { ranges, after, limit }: BehindList) {
+  const marks: DeviceTidemark[] = [];
+  for (let range = after?.range ?? 0; range < ranges.length; range++) {
+    const { epoch, from, below } = ranges[range] as BehindRange;
+    const start = after !== null && after.range === range ? after : from === 0 ? null : { base: from, client: '' };
+    const left = limit - marks.length;
+    const list = { epoch, below, limit: left, ...(start === null ? {} : { after: start }) };
+    marks.push(...(await store.listAcknowledged(partition, list)));
+    const last = marks.at(-1);
+    if (marks.length >= limit && last !== undefined) {
+      return { marks, next: writePlace({ range, base: last.base, client: last.client }) };
+    }
+  }
+  return { marks, next: null };
+}
+
+function requireSeq(seq: number, { head }: PartitionState): number {
+  if (Number.isSafeInteger(seq) && seq >= 0 && seq <= head) return seq;
+  const detail = `must be a whole number from 0 to the head of the source, which is ${head}`;
+  throw new Refusal('invalid_value', `seq ${detail}`, [{ pointer: pointer('seq'), detail }]);
+}
+
+function requireLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LIST_MAX) return limit;
+  const detail = `must be a whole number from 1 to ${LIST_MAX}`;
+  throw new Refusal('invalid_request', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
+}
