@@ -4,6 +4,7 @@ import type { Cli } from './cli.ts';
 import { addClients } from './commands/clients.ts';
 import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
+import { addExplain } from './commands/explain.ts';
 import { addInit } from './commands/init.ts';
 import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
@@ -40,7 +41,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
   ],
   [
     'Users, sources and data:',
-    [addLogin, addUsers, addClients, addSources, addDocs, addPush, addReceipts, addPing, addReadState],
+    [addLogin, addUsers, addClients, addSources, addDocs, addPush, addReceipts, addExplain, addPing, addReadState],
   ],
   ['Administration:', [addStats, addTail, addPings, addJobs, addTokens, addSystem]],
   ['Device:', [addDevice]],

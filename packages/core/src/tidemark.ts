@@ -32,6 +32,7 @@ import {
 } from './admission/admit-write.ts';
 import type { Admitted } from './admission/admitted.ts';
 import { customNameOf, type PartitionedSource } from './admission/custom-partition.ts';
+import { DeviceDelivery } from './delivery/device-delivery.ts';
 import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
@@ -149,6 +150,7 @@ export class Tidemark {
   readonly stats: Stats;
   readonly devices: Devices;
   readonly receipts: Receipts;
+  readonly delivery: DeviceDelivery;
   readonly refresher: Refresher;
   readonly #adapters: { readonly adapters?: Adapters };
   readonly #clock: Clock;
@@ -210,6 +212,12 @@ export class Tidemark {
       onOutcome: (settled) => this.#emitOutcome(settled),
       onCommitted: (partition, range) => this.#emitCommitted({ partition, cause: 'upload', range }),
       onAcknowledged: this.#emitAcknowledged,
+    });
+    this.delivery = new DeviceDelivery({
+      ...ports,
+      clients: this.clients,
+      sources: this.sources,
+      cache: this.#cache,
     });
     this.receipts = new Receipts({
       ...ports,

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { attributes, closed, count, flag, moment, nullableMoment, nullableText, text, texts } from './annotated.ts';
 import { DEVICE_TYPES, PUSH_SERVICES, PUSH_TYPES } from './device-types.ts';
-import { SourceAttributes } from './schemas.ts';
+import { PartialError, SourceAttributes } from './schemas.ts';
+import { Outcome } from './sync-schemas.ts';
 
 /**
  * The answers of `/rc/v1`, the REST API for administrators and backends. A schema with a `title` is listed under that
@@ -452,3 +453,68 @@ export const Receipt = Type.Object(
   { ...closed, title: 'Receipt', description: 'Which devices have acknowledged a push.' },
 );
 export type Receipt = Static<typeof Receipt>;
+
+/** What `explain` can find. docs/operating/explain.md says what each means. */
+const VERDICTS = [
+  ...['current', 'behind', 'pending', 'deleted', 'deletion_pending', 'device_away', 'starting_over', 'never_synced'],
+  ...['other_life', 'upload_queued', 'upload_rejected', 'other_partition', 'refresh_failing', 'not_in_backend'],
+  ...['trimmed_or_never_existed', 'never_existed'],
+];
+
+const Trouble = Type.Union([PartialError, Type.Null()], {
+  description: 'What went wrong; null: nothing.',
+  examples: [null],
+});
+
+function nullableSeq(description: string) {
+  return Type.Union([Type.Integer(), Type.Null()], { description, examples: [1040] });
+}
+
+/** Why a device holds an object, or does not. */
+export const Explanation = Type.Object(
+  {
+    verdict: Type.Enum(VERDICTS, { description: 'The verdict; docs/operating/explain.md lists them.' }),
+    sentence: text('What is the case.', 'The device holds object "1" of "Product" in its current version.'),
+    remedy: text('What to do about it; empty: nothing.', ''),
+    attributes: texts('Attributes that the device holds in an older version.', ['price']),
+    evidence: Type.Object(
+      {
+        object_seq: nullableSeq('The seq of the last change of the object; null: the source does not have it.'),
+        head: count('The newest seq of the source.', 1042),
+        floor: count('The seq up to which tombstones are trimmed.', 900),
+        acknowledged: nullableSeq('The seq up to which the device holds every change; null: nothing.'),
+        catching_up_at: nullableSeq('How far the pages of an incomplete catch-up went; null: there is none.'),
+        last_contact: nullableMoment('When the device was last seen.'),
+        upload: Type.Union(
+          [Type.Object({ status: text('Its status.', 'rejected'), error: Trouble }, closed), Type.Null()],
+          {
+            description: 'The upload of this device to the object that it has not acknowledged; null: there is none.',
+          },
+        ),
+        refreshed_at: nullableMoment('When the source was last refreshed from its backend.'),
+        refresh_error: Trouble,
+      },
+      { ...closed, description: 'What the verdict is based on.' },
+    ),
+  },
+  { ...closed, title: 'Explanation', description: 'Why a device holds an object, or does not.' },
+);
+export type Explanation = Static<typeof Explanation>;
+
+/** How far a device is with one source. */
+export const SourceSync = Type.Object(
+  {
+    source: text('The source.', 'Product'),
+    acknowledged: nullableSeq('The seq up to which the device holds every change; null: nothing.'),
+    head: count('The newest seq of the source.', 1042),
+    waiting: nullableSeq('Changes after that; null: the device starts over.'),
+    objects: count('Objects of the source.', 250),
+    next_page_bytes: count('The size of the page that the device gets next.', 512),
+    last_pull: nullableMoment('When the device last pulled the source.'),
+    error: Trouble,
+    uploads_waiting: count('Uploads of the device that are queued.', 0),
+    last_outcomes: Type.Array(Outcome, { description: 'Outcomes that the device has not acknowledged.' }),
+  },
+  { ...closed, title: 'SourceSync', description: 'How far a device is with one source.' },
+);
+export type SourceSync = Static<typeof SourceSync>;

@@ -57,6 +57,9 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'sources.receipts': ({ sources }) => sources.receipts('{source_id}'),
   'sources.refresh': ({ sources }) => sources.refresh('{source_id}', '{user_id}'),
   'clients.get': ({ clients }) => clients.get('{client_id}'),
+  'clients.sync': ({ clients }) => clients.sync('{client_id}'),
+  'clients.pending': ({ clients }) => clients.pending('{client_id}', '{source_id}'),
+  'clients.explain': ({ clients }) => clients.explain('{client_id}', '{source_id}', '{object_id}'),
   'documents.names': ({ documents }) => Promise.all([documents.names(shared), documents.names(ofDevice)]),
   'documents.read': ({ documents }) =>
     Promise.all([

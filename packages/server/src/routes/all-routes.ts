@@ -2,6 +2,7 @@ import type { Route } from '../http/route.ts';
 import { activityRoutes } from './activity.ts';
 import { auditRoutes } from './audit.ts';
 import { clientRoutes } from './clients.ts';
+import { deliveryRoutes } from './delivery.ts';
 import { storeRoutes } from './documents.ts';
 import { jobRoutes } from './jobs.ts';
 import { pingRoutes } from './pings.ts';
@@ -29,6 +30,7 @@ export const allRoutes: readonly Route[] = [
   ...readStateRoutes,
   ...sourceRoutes,
   ...receiptRoutes,
+  ...deliveryRoutes,
   ...clientRoutes,
   ...pushRoutes,
   ...tokenRoutes,

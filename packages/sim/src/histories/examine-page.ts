@@ -163,7 +163,7 @@ function learnToken(world: World, served: ServedPage, page: PageRead): void {
     generation: world.oracle.generation(device.partition),
     written: time > 0,
     askedWith: asked,
-    base: page.more ? pending : { time, head },
+    base: page.more ? pending : { time, head, isCertain: served.states.length === 1 },
     isAtRisk: served.trimmedMeanwhile,
   });
 }

@@ -16,7 +16,11 @@ export async function serve(world: World, device: SimulatedDevice, request: Requ
   const text = await world.server.pull(pullRequest(device, request));
   const states = [world.oracle.state(partition)];
   const { token: asked, size } = request;
-  return examinePage(world, { device, asked, issue, size, text, states, head, floor, trimmedMeanwhile: false });
+  const answer = examinePage(world, { device, asked, issue, size, text, states, head, floor, trimmedMeanwhile: false });
+  // A partition that was never written to keeps no tidemarks.
+  const base = answer.page.reset === true ? null : (issue?.base ?? null);
+  if (head > 0 && base?.isCertain !== false) world.tokens.recordAcknowledged(partition, device.spec.client, base);
+  return answer;
 }
 
 export function pullRequest({ spec }: SimulatedDevice, { token, size }: RequestInFlight): PullRequest {
@@ -30,6 +34,7 @@ export function recordToken(
   token: string | null,
 ): TokenIssue | undefined {
   const issue = world.tokens.find(partition, token);
+  world.tokens.forgetAcknowledged(partition, spec.client);
   if (
     token !== null &&
     issue?.written === true &&

@@ -27,6 +27,21 @@ export interface PlantedBug {
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   // Bugs in the engine
+  inStore('a receipt counts a token presented before the last page', 'SIM-13', (store) =>
+    replaced(store, {
+      noteTidemark: (key, mark, guards) =>
+        store.noteTidemark(key, mark.base === null ? mark : { ...mark, base: mark.seq }, guards),
+    }),
+  ),
+  inStore('a device that starts over keeps what it had acknowledged', 'SIM-13', (store) =>
+    replaced(store, {
+      noteTidemark: async (key, mark, guards) => {
+        const before = await store.readTidemark(key, mark.client);
+        const base = mark.base ?? before?.base ?? null;
+        return store.noteTidemark(key, base === null ? mark : { ...mark, base, start: null }, guards);
+      },
+    }),
+  ),
   inStore('a tombstone is lost where a page is cut', 'SIM-3', (store) =>
     readingJournal(store, (slice) =>
       slice.upTo < slice.state.head ? { ...slice, tombstones: slice.tombstones.slice(0, -1) } : slice,

@@ -19,6 +19,10 @@ export interface ServerUnderTest {
   deleteUser(login: string): Promise<void>;
   /** Deletes a device and registers it again. */
   recreateClient(login: string, client: string): Promise<void>;
+  /** Which devices have not acknowledged the head: client → what they have acknowledged, null for nothing. */
+  behind(partition: PartitionKey): Promise<ReadonlyMap<string, number | null>>;
+  /** The verdict about an object on a device. */
+  verdict(client: string, source: string, object: string): Promise<string>;
   /** Returns the findings of the store's own check. */
   verify(): Promise<readonly string[]>;
   /** Empties the store and declares the sources again. */

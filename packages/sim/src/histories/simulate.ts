@@ -4,6 +4,7 @@ import { failedSeedsOf } from '../runner/failed-seeds.ts';
 import { failureOf, runCampaign, type Simulation, type SimulationFailure, seedsFrom } from '../runner/simulation.ts';
 import { runSimulation, simulationOptions } from '../runner/simulation-command.ts';
 import { demand } from '../runner/violation.ts';
+import { checkDelivery } from './check-delivery.ts';
 import { checkAllDocuments, checkEverywhere, checkWritten } from './check-documents.ts';
 import { drawHistory } from './draw-history.ts';
 import { ENGINES, type Engine, openEngines } from './engines.ts';
@@ -56,7 +57,9 @@ export async function runHistory(
       clock.nowMs += STEP_MS;
       await performStep(world, step);
       await checkWritten(world);
-      if (progress.step % CHECK_EVERYWHERE_EVERY_STEPS === 0) await checkEverywhere(world);
+      if (progress.step % CHECK_EVERYWHERE_EVERY_STEPS !== 0) continue;
+      await checkEverywhere(world);
+      await checkDelivery(world);
     }
     progress.step++;
     delaySeed = 0;
@@ -67,6 +70,7 @@ export async function runHistory(
 async function finish(world: World, history: SyncHistory): Promise<void> {
   for (const [index, device] of world.devices.entries()) await converge(world, device, history.lastPages[index] ?? 1);
   await checkAllDocuments(world);
+  await checkDelivery(world);
   const findings = await world.server.verify();
   demand(findings.length === 0, 'SIM-1', () => `verify found: ${findings.join(' ')}`);
 }

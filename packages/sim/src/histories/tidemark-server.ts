@@ -72,6 +72,21 @@ export class TidemarkServer implements ServerUnderTest {
     await this.#tidemark.clients.register(login, { client_id: client });
   }
 
+  async behind({ source, user }: PartitionKey): Promise<ReadonlyMap<string, number | null>> {
+    const found = new Map<string, number | null>();
+    for (let after: string | null | undefined; after !== null; ) {
+      const call = { source, limit: 2, ...(user === null ? {} : { user_id: user }) };
+      const receipt = await this.#tidemark.receipts.read({ ...call, ...(after === undefined ? {} : { after }) });
+      for (const { client_id, acknowledged } of receipt.behind_devices) found.set(client_id, acknowledged);
+      after = receipt.next;
+    }
+    return found;
+  }
+
+  async verdict(client: string, source: string, object: string): Promise<string> {
+    return (await this.#tidemark.delivery.explain(client, source, object)).verdict;
+  }
+
   async verify(): Promise<readonly string[]> {
     const findings: string[] = [];
     for await (const finding of this.#tidemark.verify()) findings.push(JSON.stringify(finding));

@@ -1,6 +1,13 @@
 import type { PartitionKey } from '@tidemark/core';
 import { partitionText } from '../model/partition.ts';
 
+export interface TokenBase {
+  readonly time: number;
+  readonly head: number;
+  /** False: writes ran at the same time, and how many of them the token includes is not known. */
+  readonly isCertain: boolean;
+}
+
 /** What the simulation knows about a token of the server. Tokens are opaque, so it learns by watching pulls. */
 export interface TokenIssue {
   readonly generation: string;
@@ -9,7 +16,7 @@ export interface TokenIssue {
   /** The token that the device sent to get this one. */
   readonly askedWith: string | null;
   /** Oracle time and head of the last `more: false` before this token; null while the device starts over. */
-  readonly base: { readonly time: number; readonly head: number } | null;
+  readonly base: TokenBase | null;
   /** A trim since then may force the server to start this device over. */
   readonly isAtRisk: boolean;
 }
@@ -23,6 +30,7 @@ interface SeenToken {
 export class TokenLedger {
   readonly #issues = new Map<string, Map<string, TokenIssue>>();
   readonly #seen = new Map<string, Map<string, SeenToken>>();
+  readonly #acknowledged = new Map<string, Map<string, TokenIssue['base']>>();
 
   issue(partition: PartitionKey, token: string, issue: TokenIssue): void {
     within(this.#issues, partition).set(token, issue);
@@ -40,10 +48,27 @@ export class TokenLedger {
   /** Records that the server no longer knows the position of this device. */
   forgetClient(partition: PartitionKey, client: string): void {
     within(this.#seen, partition).delete(client);
+    within(this.#acknowledged, partition).delete(client);
+  }
+
+  /** Records what the device has acknowledged by a pull that ran alone; null: it was told to start over, or is. */
+  recordAcknowledged(partition: PartitionKey, client: string, base: TokenIssue['base']): void {
+    within(this.#acknowledged, partition).set(client, base);
+  }
+
+  /** Call it before a pull whose place among others is not known. */
+  forgetAcknowledged(partition: PartitionKey, client: string): void {
+    within(this.#acknowledged, partition).delete(client);
+  }
+
+  /** What devices have acknowledged, for those of which that is certain. */
+  acknowledged(partition: PartitionKey): ReadonlyMap<string, TokenIssue['base']> {
+    return within(this.#acknowledged, partition);
   }
 
   forgetPartition(partition: PartitionKey): void {
     this.#seen.delete(partitionText(partition));
+    this.#acknowledged.delete(partitionText(partition));
   }
 
   /** Call it after a trim that ignored the positions of devices. */

@@ -1,5 +1,15 @@
 /** Rules of docs/rules.md that simulations check. */
-export type SyncRule = 'SIM-1' | 'SIM-2' | 'SIM-3' | 'SIM-4' | 'SIM-5' | 'SIM-6' | 'SIM-7' | 'SIM-8' | 'SIM-9';
+export type SyncRule =
+  | 'SIM-1'
+  | 'SIM-2'
+  | 'SIM-3'
+  | 'SIM-4'
+  | 'SIM-5'
+  | 'SIM-6'
+  | 'SIM-7'
+  | 'SIM-8'
+  | 'SIM-9'
+  | 'SIM-13';
 export type UploadRule = 'UPSIM-1' | 'UPSIM-2' | 'UPSIM-3' | 'UPSIM-4' | 'UPSIM-5';
 export type Rule = SyncRule | UploadRule;
 

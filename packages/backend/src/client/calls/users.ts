@@ -1,4 +1,14 @@
-import type { ChangedUser, Client, Deleted, JsonValue, PingReport, User } from '@tidemark/protocol';
+import type {
+  ChangedUser,
+  Client,
+  Deleted,
+  Explanation,
+  JsonValue,
+  Page,
+  PingReport,
+  SourceSync,
+  User,
+} from '@tidemark/protocol';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
 import { path } from '../path.ts';
 import type { CallOptions, Transport } from '../transport.ts';
@@ -97,5 +107,20 @@ export class ClientCalls {
 
   get(client: string, options?: CallOptions): Promise<Client> {
     return this.#api.get(path`/rc/v1/clients/${client}`, options);
+  }
+
+  /** How far the device is with each source. */
+  sync(client: string, options?: CallOptions): Promise<{ readonly sources: readonly SourceSync[] }> {
+    return this.#api.get(path`/rc/v1/clients/${client}/sync`, options);
+  }
+
+  /** The page that the device gets next. */
+  pending(client: string, source: string, options?: CallOptions): Promise<Page> {
+    return this.#api.get(path`/rc/v1/clients/${client}/sources/${source}/pending`, options);
+  }
+
+  /** Why the device holds an object, or does not. */
+  explain(client: string, source: string, object: string, options?: CallOptions): Promise<Explanation> {
+    return this.#api.get(path`/rc/v1/clients/${client}/sources/${source}/objects/${object}/explain`, options);
   }
 }

@@ -1,0 +1,28 @@
+import type { Explanation } from '@tidemark/protocol';
+import type { Command } from 'commander';
+import { path } from '../api-client.ts';
+import type { Cli } from '../cli.ts';
+import { withExamples } from '../examples.ts';
+
+interface ExplainOptions {
+  readonly client: string;
+  readonly source: string;
+  readonly object: string;
+}
+
+export function addExplain(program: Command, cli: Cli): void {
+  const command = program
+    .command('explain')
+    .description('Say why a device holds an object, or does not')
+    .requiredOption('--client <id>', 'the device')
+    .requiredOption('--source <source>', 'the source of the object')
+    .requiredOption('--object <id>', 'the object')
+    .action(
+      cli.remote(async ({ api, print }, { client, source, object }: ExplainOptions) => {
+        const at = path`/rc/v1/clients/${client}/sources/${source}/objects/${object}/explain`;
+        const { evidence, ...explanation } = await api.get<Explanation>(at);
+        print.record(print.isJson ? { ...explanation, evidence } : { ...explanation, ...evidence });
+      }),
+    );
+  withExamples(command, 'tidemark explain --client 5f1c0e --source Product --object 17');
+}

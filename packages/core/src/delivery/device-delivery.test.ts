@@ -1,0 +1,123 @@
+import { type Page, RECEIPT_ACTIVE_MS } from '@tidemark/protocol';
+import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
+import { beforeEach, expect, it } from 'vitest';
+import { pageJson } from '../pages/render-page.ts';
+import { type ExplainFacts, explain } from './explain.ts';
+
+const DEVICE = { user: 'ada', client: 'c1' };
+const ORDERS = { source: 'Order', user: 'ada' };
+
+let test: TestTidemark;
+
+beforeEach(async () => {
+  test = await newTidemark();
+  await test.tidemark.clients.register('ada', { client_id: 'c1' });
+});
+
+async function pull(token: string | null, objectsMax = 100): Promise<Page> {
+  const answer = await test.tidemark.devices.pull(DEVICE, { sources: new Map([['Order', token]]), objectsMax });
+  await answer.noted;
+  const page = answer.pages[0]?.page;
+  if (page === undefined || 'error' in page) throw new Error('the source has a page');
+  return JSON.parse(pageJson(page.token, page.body)) as Page;
+}
+
+async function catchUp(token: string | null = null): Promise<string> {
+  const page = await pull(token);
+  await test.tidemark.devices.acknowledge(DEVICE, new Map([['Order', page.token]]));
+  return page.token;
+}
+
+const push = (objects: object) => test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+const explained = (object: string) => test.tidemark.delivery.explain('c1', 'Order', object);
+const verdict = async (object: string) => (await explained(object)).verdict;
+
+it('[EXPLAIN-1] the verdict follows an object from its push to its deletion', async () => {
+  expect(await verdict('1')).toBe('never_existed');
+  await push({ 1: { a: 1, b: 1 } });
+  expect(await verdict('1')).toBe('never_synced');
+  let token = await catchUp();
+  expect(await explained('1')).toMatchObject({
+    verdict: 'current',
+    remedy: '',
+    evidence: { object_seq: 1, head: 1, acknowledged: 1, catching_up_at: null },
+  });
+  await push({ 1: { b: 2, c: 1 }, 2: { a: 1 } });
+  expect(await explained('1')).toMatchObject({ verdict: 'behind', attributes: ['b', 'c'] });
+  expect(await verdict('2')).toBe('pending');
+  token = await catchUp(token);
+  await test.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
+  expect(await verdict('2')).toBe('deletion_pending');
+  test.clock.advance(RECEIPT_ACTIVE_MS);
+  expect(await verdict('2')).toBe('device_away');
+  await catchUp(token);
+  expect(await verdict('2')).toBe('deleted');
+  expect(await verdict('1')).toBe('current');
+  await test.store.trim(ORDERS, 100);
+  expect(await verdict('2')).toBe('trimmed_or_never_existed');
+});
+
+it('[EXPLAIN-2] a device that starts over, or holds another life of the source, holds nothing', async () => {
+  await push({ 1: { a: 1 }, 2: { a: 1 } });
+  const { token } = await pull(null, 1);
+  // The progress of a start over is recorded at most once a second.
+  test.clock.advance(1_000);
+  await test.tidemark.devices.acknowledge(DEVICE, new Map([['Order', token]]));
+  expect(await explained('1')).toMatchObject({
+    verdict: 'starting_over',
+    evidence: { acknowledged: null, catching_up_at: 1 },
+  });
+  await catchUp();
+  const mark = await test.store.readTidemark(ORDERS, 'c1');
+  if (mark === null) throw new Error('the device has a tidemark');
+  await test.store.noteTidemark(ORDERS, { ...mark, epoch: 'another' }, []);
+  expect(await verdict('1')).toBe('other_life');
+});
+
+const FACTS: ExplainFacts = {
+  object: '1',
+  source: 'Order',
+  stored: undefined,
+  state: { epoch: 'e', head: 9, floor: 0, size: 1, checksum: 0 },
+  mark: { client: 'c', epoch: 'e', seq: 9, base: 9, start: null, seenAtMs: 1 },
+  isInEarlierPartition: false,
+  upload: null,
+  refresh: null,
+  lastContactMs: 1,
+  isAway: false,
+};
+const ERROR = { code: 'backend_error', detail: 'no' } as const;
+
+it.each([
+  ['other_partition', { isInEarlierPartition: true }],
+  ['refresh_failing', { refresh: { atMs: 1, trouble: ERROR } }],
+  ['not_in_backend', { refresh: { atMs: 1, trouble: null } }],
+  ['never_existed', { refresh: { atMs: null, trouble: null } }],
+  ['upload_queued', { upload: { status: 'queued', error: null } }],
+  ['upload_rejected', { upload: { status: 'rejected', error: ERROR } }],
+  ['upload_rejected', { stored: { seq: 3, record: '"1":{}' }, upload: { status: 'conflict', error: ERROR } }],
+] as const)('[EXPLAIN-1] the verdict %s is given for its reason, with a sentence', (wanted, over) => {
+  const { verdict: found, sentence } = explain({ ...FACTS, ...over });
+  expect([found, sentence.endsWith('.')]).toEqual([wanted, true]);
+});
+
+it('[EXPLAIN-3] the next page and the state are read without side effects, and are what the next pull brings', async () => {
+  await push({ 1: { a: 1 } });
+  const token = await catchUp();
+  await push({ 1: { b: 1 }, 2: { a: 1 } });
+  const before = await test.store.readTidemark(ORDERS, 'c1');
+  const pending = JSON.parse(await test.tidemark.delivery.pending('c1', 'Order')) as Page;
+  const sync = await test.tidemark.delivery.sync('c1');
+  expect(sync.find(({ source }) => source === 'Order')).toMatchObject({
+    ...{ acknowledged: 1, head: 3, waiting: 2, objects: 2, uploads_waiting: 0, error: null, last_outcomes: [] },
+    next_page_bytes: JSON.stringify(pending).length,
+  });
+  expect(sync.find(({ source }) => source === 'Product')).toMatchObject({ acknowledged: null, waiting: null });
+  expect(await test.store.readTidemark(ORDERS, 'c1')).toEqual(before);
+  expect(await pull(token)).toEqual(pending);
+});
+
+it('[EXPLAIN-3] an unknown device or source is refused', async () => {
+  expect(await refusalOf(test.tidemark.delivery.explain('nobody', 'Order', '1'))).toBe('client_not_found');
+  expect(await refusalOf(test.tidemark.delivery.pending('c1', 'Nothing'))).toBe('source_not_found');
+});

@@ -1,0 +1,155 @@
+import { type Limits, OUTCOMES_WAITING_MAX, type Outcome, pointer, RECEIPT_ACTIVE_MS } from '@tidemark/protocol';
+import { admitName } from '../admission/admit-name.ts';
+import type { Clients, ClientView } from '../devices/clients.ts';
+import { refs } from '../entries/refs.ts';
+import type { PageCache } from '../pages/page-cache.ts';
+import { positionAt } from '../pages/pull-position.ts';
+import { pageBounds, readPage } from '../pages/read-page.ts';
+import { pageJson } from '../pages/render-page.ts';
+import { tokenText } from '../pages/token.ts';
+import { type Clock, elapsedMs } from '../ports/clock.ts';
+import type { DeviceTidemark, PartitionKey, Store } from '../ports/store.ts';
+import { isoTime } from '../primitives/time.ts';
+import { readRefreshState } from '../refresh/refresh-state.ts';
+import type { UserPartition } from '../sources/memberships.ts';
+import { NO_ADAPTER } from '../sources/source-record.ts';
+import type { Sources, SourceView } from '../sources/sources.ts';
+import { outcomeOf, readOutcome } from '../uploads/upload-notes.ts';
+import { type ExplainFacts, type Explanation, explain } from './explain.ts';
+import { hasAcknowledged } from './receipts.ts';
+
+export interface DeviceDeliveryParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  readonly clients: Pick<Clients, 'get'>;
+  readonly sources: Sources;
+  readonly cache: PageCache;
+}
+
+/** How far a device is with one source. */
+export interface SourceSync {
+  readonly source: string;
+  /** The seq up to which the device holds every change; null: nothing. */
+  readonly acknowledged: number | null;
+  readonly head: number;
+  /** Changes after that; null: the device starts over with all objects. */
+  readonly waiting: number | null;
+  readonly objects: number;
+  readonly next_page_bytes: number;
+  readonly last_pull: string | null;
+  /** Why the last refresh from the backend failed. */
+  readonly error: { readonly code: string; readonly detail: string } | null;
+  readonly uploads_waiting: number;
+  readonly last_outcomes: readonly Outcome[];
+}
+
+/** Outcomes shown of each source. */
+const OUTCOMES_SHOWN = 10;
+
+/** What one device holds, and what it gets next. Nothing here changes anything. */
+export class DeviceDelivery {
+  readonly #parts: DeviceDeliveryParts;
+
+  constructor(parts: DeviceDeliveryParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the device holds the object in its current version, and if not, why. */
+  async explain(clientId: unknown, sourceName: unknown, objectId: unknown): Promise<Explanation> {
+    const client = await this.#parts.clients.get(clientId);
+    const source = await this.#parts.sources.view(sourceName);
+    const object = admitName('object', objectId, pointer('object_id'));
+    return explain(await this.#facts(client, source, object));
+  }
+
+  /** The page that the device gets next, as JSON text. */
+  async pending(clientId: unknown, sourceName: unknown): Promise<string> {
+    const client = await this.#parts.clients.get(clientId);
+    const source = await this.#parts.sources.view(sourceName);
+    const { partition } = await this.#placeOf(client, source);
+    const mark = await this.#parts.store.readTidemark(partition, client.client_id);
+    return this.#nextPage(partition, mark);
+  }
+
+  /** How far the device is with each source. */
+  async sync(clientId: unknown): Promise<readonly SourceSync[]> {
+    const client = await this.#parts.clients.get(clientId);
+    const sources = await this.#parts.sources.list();
+    return Promise.all(sources.map((source) => this.#syncOf(client, source)));
+  }
+
+  async #syncOf(client: ClientView, source: SourceView): Promise<SourceSync> {
+    const { store } = this.#parts;
+    const { partition } = await this.#placeOf(client, source);
+    const [state, mark, refresh, notes] = await Promise.all([
+      store.partition(partition),
+      store.readTidemark(partition, client.client_id),
+      this.#refreshOf(source, partition),
+      store.listNotes(partition, client.client_id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
+    ]);
+    const acknowledged = hasAcknowledged(state, mark, 0) ? (mark?.base ?? null) : null;
+    const outcomes = notes.map((note) => outcomeOf(note.key, source.name, readOutcome(note), undefined));
+    return {
+      source: source.name,
+      ...{ acknowledged, head: state.head, waiting: acknowledged === null ? null : state.head - acknowledged },
+      objects: state.size,
+      next_page_bytes: new TextEncoder().encode(await this.#nextPage(partition, mark)).length,
+      last_pull: mark === null ? null : isoTime(mark.seenAtMs),
+      error: refresh?.trouble ?? null,
+      uploads_waiting: outcomes.filter(({ status }) => status === 'queued').length,
+      last_outcomes: outcomes.filter(({ status }) => status !== 'queued').slice(-OUTCOMES_SHOWN),
+    };
+  }
+
+  async #facts(client: ClientView, source: SourceView, object: string): Promise<ExplainFacts> {
+    const { store, clock } = this.#parts;
+    const { partition, earlier } = await this.#placeOf(client, source);
+    const id = client.client_id;
+    const [read, mark, refresh, notes, before] = await Promise.all([
+      store.readObjects(partition, [object]),
+      store.readTidemark(partition, id),
+      this.#refreshOf(source, partition),
+      store.listNotes(partition, id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
+      Promise.all(earlier.map((place) => store.readObjects(place, [object]))),
+    ]);
+    const outcome = notes.map(readOutcome).findLast((one) => one.id === object && one.status !== 'applied');
+    const seenMs = Math.max(mark?.seenAtMs ?? 0, client.last_sync === null ? 0 : Date.parse(client.last_sync));
+    return {
+      object,
+      source: source.name,
+      ...{ stored: read.objects.get(object), state: read.state, mark, refresh },
+      isInEarlierPartition: before.some(({ objects }) => (objects.get(object)?.record ?? null) !== null),
+      upload: outcome === undefined ? null : { status: outcome.status, error: outcome.error ?? null },
+      lastContactMs: seenMs === 0 ? null : seenMs,
+      isAway: elapsedMs(seenMs, clock.nowMs()) >= RECEIPT_ACTIVE_MS,
+    };
+  }
+
+  async #refreshOf(source: SourceView, partition: PartitionKey): Promise<ExplainFacts['refresh']> {
+    if (source.adapter === NO_ADAPTER) return null;
+    const entry = await this.#parts.store.readEntry(refs.refresh(partition));
+    return entry === null ? { atMs: null, trouble: null } : readRefreshState(entry.value, this.#parts.clock.nowMs());
+  }
+
+  /** Reads as a pull would, and records nothing. A device without a valid tidemark gets the first page. */
+  async #nextPage(partition: PartitionKey, mark: DeviceTidemark | null): Promise<string> {
+    const { store, limits, cache } = this.#parts;
+    const position = positionAt(await store.partition(partition), { partition, token: tokenIn(mark), restarts: 0 });
+    const page = await readPage(store, position, pageBounds(limits, {}), cache);
+    return pageJson(tokenText(page.token, 0), page.body);
+  }
+
+  #placeOf({ user_id }: ClientView, source: SourceView): Promise<UserPartition> {
+    return this.#parts.sources.memberships.knownPartitionOf(source, user_id);
+  }
+}
+
+/** The token that the device holds by what is recorded of it. */
+function tokenIn(mark: DeviceTidemark | null): string | null {
+  if (mark === null || (mark.seq === 0 && mark.base === null)) return null;
+  const { epoch, seq, base, start } = mark;
+  const baseline =
+    base === null ? ({ kind: 'start', seq: start ?? 0 } as const) : ({ kind: 'base', seq: base } as const);
+  return tokenText({ epoch, seq, baseline }, 0);
+}

@@ -1,0 +1,194 @@
+import type { PartialError } from '@tidemark/protocol';
+import { isValidUpTo } from '../journal/is-valid-up-to.ts';
+import { readRecord } from '../journal/record.ts';
+import type { DeviceTidemark, PartitionState, StoredObject } from '../ports/store.ts';
+import { isoTime } from '../primitives/time.ts';
+
+/** Everything that a verdict is made of, as read from the store. */
+export interface ExplainFacts {
+  readonly object: string;
+  readonly source: string;
+  /** The object and the state of the partition, read at one moment. Undefined: the partition does not know the object. */
+  readonly stored: StoredObject | undefined;
+  readonly state: PartitionState;
+  readonly mark: DeviceTidemark | null;
+  /** True: the object is in a partition that the user's data was in before. */
+  readonly isInEarlierPartition: boolean;
+  /** The outcome of an upload of this device to the object that the device has not acknowledged. */
+  readonly upload: { readonly status: string; readonly error: PartialError | null } | null;
+  /** The refreshes of the partition from its backend; null: the source has none. */
+  readonly refresh: { readonly atMs: number | null; readonly trouble: PartialError | null } | null;
+  readonly lastContactMs: number | null;
+  readonly isAway: boolean;
+}
+
+export type Verdict =
+  | 'current'
+  | 'behind'
+  | 'pending'
+  | 'deleted'
+  | 'deletion_pending'
+  | 'device_away'
+  | 'starting_over'
+  | 'never_synced'
+  | 'other_life'
+  | 'upload_queued'
+  | 'upload_rejected'
+  | 'other_partition'
+  | 'refresh_failing'
+  | 'not_in_backend'
+  | 'trimmed_or_never_existed'
+  | 'never_existed';
+
+export interface Explanation {
+  readonly verdict: Verdict;
+  /** What is the case, in one sentence. */
+  readonly sentence: string;
+  /** What to do about it; empty: nothing. */
+  readonly remedy: string;
+  /** The attributes that the device holds in an older version. */
+  readonly attributes: readonly string[];
+  readonly evidence: {
+    /** The seq of the last change of the object; null: the partition does not know it. */
+    readonly object_seq: number | null;
+    readonly head: number;
+    readonly floor: number;
+    /** The seq up to which the device holds every change; null: it has acknowledged nothing. */
+    readonly acknowledged: number | null;
+    /** How far the pages went of a catch-up that is not complete; null: there is none. */
+    readonly catching_up_at: number | null;
+    readonly last_contact: string | null;
+    readonly upload: ExplainFacts['upload'];
+    readonly refreshed_at: string | null;
+    readonly refresh_error: PartialError | null;
+  };
+}
+
+/** Says whether a device holds an object in its current version, and if not, why. */
+export function explain(facts: ExplainFacts): Explanation {
+  const { verdict, attributes } = judge(facts);
+  const { state, stored, mark, upload, refresh, lastContactMs } = facts;
+  const acknowledged = acknowledgedIn(state, mark);
+  const isCatchingUp = mark !== null && isValidUpTo(state, mark.epoch) !== null && mark.seq !== mark.base;
+  return {
+    verdict,
+    sentence: SENTENCES[verdict](facts),
+    remedy: REMEDIES[verdict],
+    attributes,
+    evidence: {
+      ...{ object_seq: stored?.seq ?? null, head: state.head, floor: state.floor, acknowledged },
+      catching_up_at: isCatchingUp ? mark.seq : null,
+      last_contact: lastContactMs === null ? null : isoTime(lastContactMs),
+      upload,
+      refreshed_at: refresh === null || refresh.atMs === null ? null : isoTime(refresh.atMs),
+      refresh_error: refresh?.trouble ?? null,
+    },
+  };
+}
+
+interface Judgement {
+  readonly verdict: Verdict;
+  readonly attributes: readonly string[];
+}
+
+function judge(facts: ExplainFacts): Judgement {
+  const { stored, state, mark, upload, isAway } = facts;
+  if (upload?.status === 'queued') return plain('upload_queued');
+  if (stored === undefined) return plain(upload === null ? reasonOfAbsence(facts) : 'upload_rejected');
+  if (mark === null) return plain('never_synced');
+  if (isValidUpTo(state, mark.epoch) === null) return plain('other_life');
+  const acknowledged = acknowledgedIn(state, mark);
+  if (acknowledged === null) return plain('starting_over');
+  if (stored.seq <= acknowledged) return plain(upload === null ? heldVerdict(stored) : 'upload_rejected');
+  const waiting = waitingVerdict(stored, acknowledged);
+  return isAway ? { ...waiting, verdict: 'device_away' } : waiting;
+}
+
+function plain(verdict: Verdict): Judgement {
+  return { verdict, attributes: [] };
+}
+
+/** What the device has surely got: the base of its token, if this life of the partition still knows it. */
+function acknowledgedIn(state: PartitionState, mark: DeviceTidemark | null): number | null {
+  if (mark === null || mark.base === null) return null;
+  const validUpTo = isValidUpTo(state, mark.epoch);
+  return validUpTo !== null && mark.base <= validUpTo ? mark.base : null;
+}
+
+function reasonOfAbsence({ isInEarlierPartition, refresh, state }: ExplainFacts): Verdict {
+  if (isInEarlierPartition) return 'other_partition';
+  if (refresh !== null && refresh.trouble !== null) return 'refresh_failing';
+  if (refresh !== null && refresh.atMs !== null) return 'not_in_backend';
+  return state.floor > 0 ? 'trimmed_or_never_existed' : 'never_existed';
+}
+
+function heldVerdict({ record }: StoredObject): Verdict {
+  return record === null ? 'deleted' : 'current';
+}
+
+/** An object that was created, or replaced as a whole, after what the device acknowledged is new to the device. */
+function waitingVerdict({ seq, record }: StoredObject, acknowledged: number): Judgement {
+  if (record === null) return plain('deletion_pending');
+  const { marks } = readRecord(record, seq);
+  if (marks.born > acknowledged) return plain('pending');
+  const changed = [...marks.touched, ...marks.gone].filter(([, at]) => at > acknowledged).map(([name]) => name);
+  return { verdict: 'behind', attributes: changed.sort() };
+}
+
+function contact({ lastContactMs }: ExplainFacts): string {
+  return lastContactMs === null ? 'it has never been seen' : `it was last seen at ${isoTime(lastContactMs)}`;
+}
+
+function named({ object, source }: ExplainFacts): string {
+  return `object ${JSON.stringify(object)} of ${JSON.stringify(source)}`;
+}
+
+const SENTENCES: Readonly<Record<Verdict, (facts: ExplainFacts) => string>> = {
+  current: (facts) => `The device holds ${named(facts)} in its current version.`,
+  behind: (facts) =>
+    `The device holds an older version of ${named(facts)} and gets the current one at its next pull; ${contact(facts)}.`,
+  pending: (facts) =>
+    `The device does not hold the current ${named(facts)} and gets it whole at its next pull; ${contact(facts)}.`,
+  deleted: (facts) => `The ${named(facts)} was deleted, and the device has acknowledged that.`,
+  deletion_pending: (facts) =>
+    `The ${named(facts)} was deleted, and the device learns it at its next pull; ${contact(facts)}.`,
+  device_away: (facts) => `The device has not synchronised since ${named(facts)} changed; ${contact(facts)}.`,
+  starting_over: ({ mark, state, ...facts }) =>
+    `The device is starting over: its pages have come to seq ${mark?.seq ?? 0} of ${state.head}; ${contact({ mark, state, ...facts })}.`,
+  never_synced: (facts) =>
+    `The device has never synchronised ${JSON.stringify(facts.source)}, or has not told which state it holds; ${contact(facts)}.`,
+  other_life: (facts) =>
+    `The device holds ${JSON.stringify(facts.source)} from before the source was reset, and starts over at its next pull; ${contact(facts)}.`,
+  upload_queued: (facts) => `An upload of this device for ${named(facts)} is queued and waits for the backend.`,
+  upload_rejected: (facts) =>
+    `The last upload of this device for ${named(facts)} ended as ${facts.upload?.status}: ${facts.upload?.error?.detail ?? 'no reason was given'}.`,
+  other_partition: (facts) => `The ${named(facts)} is in a partition that the user no longer belongs to.`,
+  refresh_failing: (facts) =>
+    `The ${named(facts)} is not stored, and the refresh from the backend fails: ${facts.refresh?.trouble?.detail ?? ''}.`,
+  not_in_backend: (facts) =>
+    `The ${named(facts)} was not in the last answer of the backend${facts.refresh?.atMs ? ` at ${isoTime(facts.refresh.atMs)}` : ''}.`,
+  trimmed_or_never_existed: (facts) =>
+    `The ${named(facts)} does not exist for this user: it never did, or it was deleted so long ago that its tombstone is trimmed.`,
+  never_existed: (facts) => `The ${named(facts)} never existed for this user.`,
+};
+
+const AT_NEXT_PULL = 'Ping the device, or wait until it pulls.';
+
+const REMEDIES: Readonly<Record<Verdict, string>> = {
+  current: '',
+  behind: AT_NEXT_PULL,
+  pending: AT_NEXT_PULL,
+  deleted: '',
+  deletion_pending: AT_NEXT_PULL,
+  device_away: 'Ping the device, or have its user open the app with a network.',
+  starting_over: 'Wait until it has caught up; ping it if it does not continue.',
+  never_synced: 'Have the user open the app, and check that the app follows this source.',
+  other_life: AT_NEXT_PULL,
+  upload_queued: 'Look at the queue of the source: resume it, or repair the backend.',
+  upload_rejected: 'The device shows its user why; correct the data or the rule of the backend, and repeat the change.',
+  other_partition: 'Check in the backend which partition the user belongs to.',
+  refresh_failing: 'Repair the backend; `tidemark appserver check` names the problem.',
+  not_in_backend: 'Check whether the backend returns the object for this user, then refresh the source.',
+  trimmed_or_never_existed: 'Check the id and the user, or push the object.',
+  never_existed: 'Check the id and the user, or push the object.',
+};

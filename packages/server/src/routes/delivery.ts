@@ -1,0 +1,47 @@
+import { Explanation, SourceSync } from '@tidemark/protocol/admin-schemas';
+import { closed, text } from '@tidemark/protocol/annotated';
+import { Page } from '@tidemark/protocol/schemas';
+import { Type } from 'typebox';
+import { JsonText, route } from '../http/route.ts';
+import { ClientId, SourceId } from './shapes.ts';
+
+const explain = route({
+  method: 'GET',
+  path: '/rc/v1/clients/:client_id/sources/:source_id/objects/:object_id/explain',
+  operationId: 'clientsExplain',
+  scope: 'read',
+  summary: 'Why a device holds an object, or does not',
+  params: Type.Object({ client_id: ClientId, source_id: SourceId, object_id: text('The id of the object.', '17') }),
+  answer: Explanation,
+  handle: ({ context, params }) =>
+    context.tidemark.delivery.explain(params.client_id, params.source_id, params.object_id),
+});
+
+const sync = route({
+  method: 'GET',
+  path: '/rc/v1/clients/:client_id/sync',
+  operationId: 'clientsSync',
+  scope: 'read',
+  summary: 'How far a device is with each source',
+  params: Type.Object({ client_id: ClientId }),
+  answer: Type.Object(
+    { sources: Type.Array(SourceSync, { description: 'All sources.' }) },
+    { ...closed, title: 'ClientSync', description: 'How far a device is with each source.' },
+  ),
+  handle: async ({ context, params }) => ({ sources: await context.tidemark.delivery.sync(params.client_id) }),
+});
+
+const pending = route({
+  method: 'GET',
+  path: '/rc/v1/clients/:client_id/sources/:source_id/pending',
+  operationId: 'clientsPending',
+  scope: 'read',
+  summary: 'The page that a device gets next',
+  description: 'Reads what the next pull of the device would bring, by what it has acknowledged. Nothing is recorded.',
+  params: Type.Object({ client_id: ClientId, source_id: SourceId }),
+  answer: Page,
+  handle: async ({ context, params }) =>
+    new JsonText(await context.tidemark.delivery.pending(params.client_id, params.source_id)),
+});
+
+export const deliveryRoutes = [explain, sync, pending];

@@ -1,0 +1,62 @@
+import type { OracleState } from '../model/oracle-state.ts';
+import { partitionText } from '../model/partition.ts';
+import { demand } from '../runner/violation.ts';
+import { PARTITIONS } from './partitions.ts';
+import type { TokenIssue } from './token-ledger.ts';
+import type { World } from './world.ts';
+
+/** Verdicts that say the same about what the device holds. */
+const SAME: Readonly<Record<string, string>> = {
+  behind: 'waiting',
+  pending: 'waiting',
+  deletion_pending: 'waiting',
+  device_away: 'waiting',
+  deleted: 'gone',
+  trimmed_or_never_existed: 'gone',
+};
+
+/** Checks receipts and explanations against the oracle, for devices of which it is certain what they acknowledged. */
+export async function checkDelivery(world: World): Promise<void> {
+  for (const partition of PARTITIONS) {
+    const { head } = await world.status(partition);
+    const acknowledged = world.tokens.acknowledged(partition);
+    if (head === 0 || acknowledged.size === 0) continue;
+    const behind = await world.server.behind(partition);
+    for (const [client, base] of acknowledged) {
+      const wanted = base !== null && base.head >= head ? undefined : (base?.head ?? null);
+      demand(
+        behind.get(client) === wanted,
+        'SIM-13',
+        () =>
+          `${client} of ${partitionText(partition)} has acknowledged ${wanted}, the receipt says ${behind.get(client)}`,
+      );
+      await checkVerdicts(world, client, partition.source, { base, state: world.oracle.state(partition) });
+    }
+  }
+}
+
+interface Held {
+  readonly base: TokenIssue['base'];
+  readonly state: OracleState;
+}
+
+async function checkVerdicts(world: World, client: string, source: string, held: Held): Promise<void> {
+  for (const object of held.state.touched.keys()) {
+    const verdict = await world.server.verdict(client, source, object);
+    const expected = expectedVerdict(held, object);
+    demand(
+      expected.includes(SAME[verdict] ?? verdict),
+      'SIM-13',
+      () => `${JSON.stringify(object)} on ${client} is explained as ${verdict}, expected ${expected.join(' or ')}`,
+    );
+  }
+}
+
+function expectedVerdict({ base, state }: Held, object: string): readonly string[] {
+  const isLive = state.objects.has(object);
+  // Whether the tombstone is trimmed is not known here.
+  const isForgotten = isLive ? [] : ['gone'];
+  if (base === null) return ['starting_over', ...isForgotten];
+  if ((state.touched.get(object) ?? 0) > base.time) return ['waiting', ...isForgotten];
+  return isLive ? ['current'] : ['gone'];
+}
