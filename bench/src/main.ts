@@ -19,6 +19,7 @@ import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pingFanOut } from './scenarios/ping-fan-out.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { pushes } from './scenarios/pushes.ts';
+import { receipts } from './scenarios/receipts.ts';
 import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
 import { sizes } from './scenarios/sizes.ts';
@@ -32,7 +33,7 @@ const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
   npm run bench -- --only rest         nothing but the REST API; also core, pushes, refresh,
-                                       devices, live, servers, valkey, pings
+                                       devices, live, servers, valkey, pings, receipts
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
@@ -120,6 +121,13 @@ async function measureSizes(): Promise<readonly Row[]> {
   return rows;
 }
 
+async function measureReceipts(): Promise<readonly Row[]> {
+  say('receipts and explanations');
+  const rows = await receipts(say);
+  rows.forEach(sayRow);
+  return rows;
+}
+
 async function measureRefresh(): Promise<readonly Row[]> {
   say('refreshing');
   const rows = await refresh(say);
@@ -188,7 +196,7 @@ async function measureCore(objects: number): Promise<readonly Row[]> {
   return rows;
 }
 
-const USUAL_PARTS = ['core', 'pushes', 'refresh', 'devices', 'live', 'servers', 'valkey', 'rest', 'pings'];
+const USUAL_PARTS = ['core', 'pushes', 'refresh', 'devices', 'live', 'servers', 'valkey', 'rest', 'pings', 'receipts'];
 
 const PARTS = {
   all: measureAll,
@@ -201,6 +209,7 @@ const PARTS = {
   rest: measureRest,
   pings: measurePings,
   servers: measureServers,
+  receipts: measureReceipts,
   fleet: measureFleet,
   sizes: measureSizes,
 } satisfies Record<string, (objects: number) => Promise<readonly Row[]>>;
