@@ -71,8 +71,6 @@ export const METRICS_MAX = 10_000;
 export const INTERVAL_S_MAX = 315_360_000;
 /** Removed attributes that the record of an object lists. Beyond it, devices that lack the change get the whole object. */
 export const GONE_MARKS_MAX = 64;
-/** Changes, as a share of the objects, behind which a first sync may begin with cached pages. Beyond it, new ones are made. */
-export const FIRST_SYNC_BEHIND_SHARE_MAX = 0.1;
 /** Attributes of a source that refer to objects of other sources. Exceeded: `invalid_value`. */
 export const SOURCE_REFERENCES_MAX = 100;
 /** Attempts to commit a write that conflicts with other writes. Exceeded: `write_conflict`. */

@@ -1,4 +1,4 @@
-import { FIRST_SYNC_BEHIND_SHARE_MAX, type Limits, type PartialError, pointer, Refusal } from '@tidemark/protocol';
+import { type Limits, type PartialError, pointer, Refusal } from '@tidemark/protocol';
 import type { JournalRange, PartitionState, Store } from '../ports/store.ts';
 import { type BuiltPage, buildPage, emptyPage, rangeOf, sendsWholeObjects } from './build-page.ts';
 import type { PageCache } from './page-cache.ts';
@@ -50,36 +50,15 @@ export async function readPage(
 ): Promise<BuiltPage> {
   if (!position.hasNews) return emptyPage(position);
   if (position.partition.user !== null) return readFromStore(store, position, bounds);
-  const known = cachedPage(position, bounds, cache);
-  if (known !== null) return known;
-  const key = cacheKey(position, bounds);
-  return cache.of(key, async () => {
+  return cache.of(cacheKey(position, bounds), async () => {
     const page = await readFromStore(store, position, bounds);
-    if (isLasting(page)) return { page, keepAs: lastingKey(page, bounds) };
-    return { page, keepAs: isSameState(page.state, position.state) ? key : null };
+    return { page, isKept: isSameState(page.state, position.state) };
   });
 }
 
 /** Returns the page if it is in the cache; null: it would have to be read. */
 export function cachedPage(position: PullPosition, bounds: PageBounds, cache: PageCache): BuiltPage | null {
-  if (!position.hasNews || position.partition.user !== null) return null;
-  const lasting = cache.get(lastingKey(position, bounds));
-  return lasting !== null && isRecent(lasting, position) ? lasting : cache.get(cacheKey(position, bounds));
-}
-
-/**
- * Whether a page stays right while the partition changes: it belongs to a first sync and is not its last page. A device
- * that gets it is where a slower device would be: its token says when the first sync began, and everything that has
- * changed since follows on later pages.
- */
-function isLasting({ more, token }: BuiltPage): boolean {
-  return more && token.baseline.kind === 'start';
-}
-
-/** Whether a device may begin its first sync with a page that was made earlier. Too old a page would cost more than it saves. */
-function isRecent({ token: { baseline } }: BuiltPage, { state, start }: PullPosition): boolean {
-  if (start.kind === 'continue') return true;
-  return baseline.seq >= state.floor && state.head - baseline.seq <= state.size * FIRST_SYNC_BEHIND_SHARE_MAX;
+  return position.hasNews && position.partition.user === null ? cache.get(cacheKey(position, bounds)) : null;
 }
 
 async function readFromStore(store: Store, position: PullPosition, bounds: PageBounds): Promise<BuiltPage> {
@@ -99,19 +78,10 @@ async function readFromStore(store: Store, position: PullPosition, bounds: PageB
 }
 
 /** All that a page depends on. Head and floor stand for the whole state, which cannot change without one of them. */
-function cacheKey(position: PullPosition, bounds: PageBounds): string {
-  const { head, floor } = position.state;
-  return `${head} ${floor} ${lastingKey(position, bounds)}`;
-}
-
-/** All that a lasting page depends on. */
-function lastingKey(
-  { partition, state, start }: Pick<PullPosition, 'partition' | 'state' | 'start'>,
-  { entriesMax, unitsMax }: PageBounds,
-): string {
+function cacheKey({ partition, state, start }: PullPosition, { entriesMax, unitsMax }: PageBounds): string {
   const from = start.kind === 'reset' ? '' : `${start.after} ${start.baseline.kind} ${start.baseline.seq}`;
   // The name comes last, since it may contain anything.
-  return `${state.epoch} ${from} ${entriesMax} ${unitsMax} ${partition.source}`;
+  return `${state.epoch} ${state.head} ${state.floor} ${from} ${entriesMax} ${unitsMax} ${partition.source}`;
 }
 
 function isSameState(left: PartitionState, right: PartitionState): boolean {
