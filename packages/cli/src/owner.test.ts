@@ -117,7 +117,7 @@ describe('the password of the administrator', () => {
     const { code, out, err } = await runCli(reset, { TIDEMARK_NEW_PASSWORD: OTHER });
     expect([code, out]).toEqual([0, '']);
     expect(err).toMatch(
-      /^The password of admin is changed.*\nThese named tokens are still good.*\n {2}\w+ {2}erp {2}\(push\)\n/,
+      /^The password of admin is changed.*\nThese named tokens stay valid.*\n {2}\w+ {2}erp {2}\(push\)\n/,
     );
     expect(err).not.toContain(OTHER);
     await composed(async (url) => {

@@ -104,7 +104,9 @@ describe('check', () => {
     const { tokens, clock } = await setUp();
     const expiresAtMs = clock.nowMs() + 1_000;
     const { token, id } = await tokens.issue({ user: 'root', scopes: ['push', 'admin', 'push'], expiresAtMs });
-    const bearer = { tokenId: id, user: 'root', name: null, scopes: ['admin', 'push'], client: null, expiresAtMs };
+    const tokenHash = expect.stringMatching(`^${id}[0-9a-f]{48}$`) as string;
+    const rights = { user: 'root', scopes: ['admin', 'push'], client: null, expiresAtMs };
+    const bearer = { tokenId: id, tokenHash, name: null, ...rights };
     expect(await tokens.check(token, clock.nowMs())).toEqual(bearer);
     expect(await tokens.check(token, expiresAtMs - 1)).toEqual(bearer);
     expect(await tokens.check(token, expiresAtMs)).toBeNull();

@@ -47,6 +47,15 @@ function kept(name: string): string {
   return `{${`token ${name}`.replaceAll(/\W/g, '_')}}`;
 }
 
+/** An object with these members, among others. */
+function having(members: Readonly<Record<string, unknown>>): Matcher {
+  return new Matcher(JSON.stringify(members), (value) =>
+    Object.entries(members).every(
+      ([name, wanted]) => wanted instanceof Matcher || (value as Record<string, unknown>)[name] === wanted,
+    ),
+  );
+}
+
 const signingIn: readonly ConformanceCase[] = [
   {
     rule: 'SYNC-1',
@@ -328,6 +337,16 @@ const uploading: readonly ConformanceCase[] = [
         [ack('{client}', { [order]: kept('ack') }), json({ acknowledged: [order] })],
         [ack('{client}', { [order]: 'not a token', [name('Nothing')]: kept('ack') }), json({ acknowledged: [] })],
         [ack(name('nobody'), {}), refused('client_not_found')],
+        [
+          get(`${path`/rc/v1/sources/${order}/receipts`}?user_id=${name('anna')}&seq=1`),
+          json(having({ source: order, seq: 1, devices: 1, delivered: 1, behind: 0, never_synced: 0 })),
+        ],
+        [
+          get(`/rc/v1/clients/{client}${path`/sources/${order}/objects/1/explain`}`),
+          json(having({ verdict: 'current', remedy: '' })),
+        ],
+        [get('/rc/v1/clients/{client}/sync'), json(having({ client_id: new Matcher('any', () => true) }))],
+        [get(`/rc/v1/clients/{client}${path`/sources/${order}/pending`}`), json(having({ more: false }))],
       ];
     },
   },

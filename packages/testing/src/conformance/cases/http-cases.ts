@@ -325,6 +325,7 @@ const service: readonly ConformanceCase[] = [
             failures: new Matcher('a number', (value) => Number.isInteger(value)),
             until: new Matcher('a time or null', (value) => value === null || typeof value === 'string'),
           },
+          sign_in: new Matcher('a list of who checks a login', (value) => Array.isArray(value)),
         }),
       ],
       [

@@ -68,7 +68,6 @@ const session: readonly ConformanceCase[] = [
       [withoutToken(post(SESSION, CREDENTIALS)), refused('forbidden')],
       [withoutToken(post(SESSION, {}, OF_CONSOLE)), refused('invalid_request')],
       [withoutToken(post(SESSION, { token: 'tmk_x' }, OF_CONSOLE)), refused('token_invalid')],
-      [withoutToken(post(SESSION, { login: '{login}', password: 'x' }, OF_CONSOLE)), refused('invalid_credentials')],
       [withoutToken(post(LOGIN, CREDENTIALS)), text(keep('token', TOKEN))],
       [
         withoutToken(post(SESSION, { token: '{token}' }, OF_CONSOLE)),

@@ -24,7 +24,7 @@ export function drawRequest(endpoint: Endpoint, token: string, dice: Dice): Outg
 function drawPath(template: string, parameters: readonly ApiParameter[], dice: Dice): string {
   const path = template.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
     const schema = parameters.find((parameter) => parameter.name === name)?.schema ?? {};
-    const value = dice.chance(75) ? String(drawValue(name, schema, dice)) : junkText(dice);
+    const value = dice.chance(75) ? asText(drawValue(name, schema, dice)) : junkText(dice);
     return drawSegment(value, dice);
   });
   return dice.chance(3) ? path + dice.pick(['/', '//', '/x', '%', ';a=b', '?', '#x', '/.', '/..']) : path;
@@ -36,15 +36,20 @@ function drawSegment(value: string, dice: Dice): string {
   return segment(value.toWellFormed());
 }
 
+/** Lists and objects may have no prototype, so they cannot be converted by `String`. */
+function asText(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
 function drawQuery(parameters: readonly ApiParameter[], dice: Dice): string {
   const given = parameters
     .filter((parameter) => parameter.in === 'query' && dice.chance(50))
     .map(
       ({ name, schema }) =>
-        `${name}=${segment(String(dice.chance(75) ? drawValue(name, schema, dice) : junkText(dice)).toWellFormed())}`,
+        `${name}=${segment(asText(dice.chance(75) ? drawValue(name, schema, dice) : junkText(dice)).toWellFormed())}`,
     );
   if (dice.chance(5))
-    given.push(`${segment(junkText(dice).toWellFormed())}=${segment(String(junkValue(dice, 0)).toWellFormed())}`);
+    given.push(`${segment(junkText(dice).toWellFormed())}=${segment(asText(junkValue(dice, 0)).toWellFormed())}`);
   if (dice.chance(3) && given[0] !== undefined) given.push(given[0]);
   if (dice.chance(2))
     given.push(dice.pick(['&', '=', '%', '%zz', 'a[b]=c', '__proto__=x', 'constructor[prototype]=x']));
