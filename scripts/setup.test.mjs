@@ -46,7 +46,7 @@ let root;
 
 beforeEach(() => {
   root = fs.mkdtempSync(join(tmpdir(), 'tidemark-setup-'));
-  for (const script of ['processes', 'programs', 'run', 'setup', 'test']) {
+  for (const script of ['build-console', 'processes', 'programs', 'run', 'setup', 'test']) {
     write(`scripts/${script}.mjs`, fs.readFileSync(join(ROOT, `scripts/${script}.mjs`)));
   }
   for (const [path, text] of Object.entries(SOURCES)) {
