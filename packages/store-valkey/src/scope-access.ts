@@ -148,6 +148,7 @@ export function admissionOf({
   return {
     guards: guardRows(guards),
     erasures: erasuresCovering(scope, client),
+    scopeErasures: erasuresCovering(scope),
     scopeMember: scopeMember(scope),
     sourceMember: sourceMember(scope) ?? '',
     clientMember: client === null ? '' : clientMember(client, scope),

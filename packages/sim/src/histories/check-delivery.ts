@@ -23,8 +23,6 @@ export async function checkDelivery(world: World): Promise<void> {
     if (head === 0 || acknowledged.size === 0) continue;
     const behind = await world.server.behind(partition);
     for (const [client, base] of acknowledged) {
-      // A receipt may say too little about a device, never too much.
-      if (!(await world.server.isRecorded(partition, client))) continue;
       const wanted = base !== null && base.head >= head ? undefined : (base?.head ?? null);
       demand(
         behind.get(client) === wanted,

@@ -21,8 +21,6 @@ export interface ServerUnderTest {
   recreateClient(login: string, client: string): Promise<void>;
   /** Which devices have not acknowledged the head: client → what they have acknowledged, null for nothing. */
   behind(partition: PartitionKey): Promise<ReadonlyMap<string, number | null>>;
-  /** Whether anything is recorded of the device. Stores may drop what a device presented before the first write. */
-  isRecorded(partition: PartitionKey, client: string): Promise<boolean>;
   /** The verdict about an object on a device. */
   verdict(client: string, source: string, object: string): Promise<string>;
   /** Returns the findings of the store's own check. */

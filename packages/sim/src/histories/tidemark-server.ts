@@ -83,10 +83,6 @@ export class TidemarkServer implements ServerUnderTest {
     return found;
   }
 
-  async isRecorded(partition: PartitionKey, client: string): Promise<boolean> {
-    return (await this.#tidemark.store.readTidemark(partition, client)) !== null;
-  }
-
   async verdict(client: string, source: string, object: string): Promise<string> {
     return (await this.#tidemark.delivery.explain(client, source, object)).verdict;
   }

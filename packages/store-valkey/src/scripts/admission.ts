@@ -22,8 +22,9 @@ import { lua, registryScript } from './script.ts';
  */
 export const ADMISSION = {
   guards: ['field', 'version'],
-  /** The erasures that cover what is written. */
+  /** The erasures that cover what is written, and those of them that delete the whole scope. */
   erasures: 'list',
+  scopeErasures: 'list',
   // Members for the indexes of scopes; '' for none.
   scopeMember: 'text',
   sourceMember: 'text',
@@ -44,7 +45,8 @@ export const FENCE_S = 86_400;
 
 /**
  * `admit(admission)` returns a refusal or nil, the epoch, the version of the registry, and the version of the last erasure
- * that covered the scope ('0' for none). Refusals are
+ * of the scope ('0' for none). That of a client who only has tidemarks and notes there does not count, since the scope was
+ * not erased with it. Refusals are
  *   {'gone', index of the missing guard, from 1}
  *   {'erasing', erasure …}: these erasures must be finished first
  *   {'no_epoch'}: the registry is empty
@@ -96,7 +98,7 @@ local function admit(admission)
   add_to_index(SCOPES, admission.scope_member)
   add_to_index(SCOPES_BY_SOURCE, admission.source_member)
   add_to_index(SCOPES_BY_CLIENT, admission.client_member)
-  return nil, epoch, meta[3] or '0', last_erasure(admission.erasures)
+  return nil, epoch, meta[3] or '0', last_erasure(admission.scope_erasures)
 end`;
 
 /** `is_expired(at_us)`: a time that far in the future comes from another node's clock, and is refused as well. */

@@ -31,6 +31,19 @@ export const erasureCases: readonly StoreCase[] = [
     assert.equal(await store.readEntry({ kind: 'user', key: ['ann'] }), null);
     assert.equal((await store.partition(ORDERS)).head, 0);
   }),
+  storeCase('[STORE-47] a client that was erased and comes back finds the partition as it was', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    const before = await store.partition(ORDERS);
+    await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1'] } });
+    const mark = { client: 'c1', epoch: before.epoch, seq: 2, base: 2, start: null, seenAtMs: 1 };
+    await store.noteTidemark(ORDERS, mark, []);
+    assert.deepEqual(await store.readTidemark(ORDERS, 'c1'), mark);
+    await store.writeEntries({ writes: [], guards: [], erase: { clients: ['c1'] } });
+    const notes = { client: 'c1', nowMs: 1, writes: [{ kind: 'outcome', key: 'o', text: 'x' }] } as const;
+    await store.commit({ partition: ORDERS, changes: [put('3')], notes, guards: [] });
+    const after = await store.partition(ORDERS);
+    assert.deepEqual([after.epoch, after.head, after.size], [before.epoch, 3, 3]);
+  }),
   storeCase('[STORE-47] erasing a user or a client does not erase shared data', async ({ store }) => {
     await populateStore(store);
     const shared: PartitionKey = { source: 'Order', user: null };
