@@ -7,7 +7,10 @@ const texts = (object: Record<string, unknown>) =>
   new Map(Object.entries(object).map(([name, value]) => [name, JSON.stringify(value)]));
 
 /** The record after a chain of states, each committed at the given seq. */
-function recordAfter(id: string, ...states: readonly [seq: number, object: Record<string, unknown>][]): string {
+function recordAfter(
+  id: string,
+  ...states: readonly (readonly [seq: number, object: Record<string, unknown>])[]
+): string {
   let record: string | null = null;
   let at = 0;
   for (const [seq, object] of states) {
@@ -50,7 +53,7 @@ describe('records', () => {
     const whole = { kind: 'whole', member: '"1":{"a":2,"c":3}' };
     expect(deltaSince(record, null)).toEqual(whole);
     expect(deltaSince(record, 4)).toEqual(whole);
-    expect(deltaSince(record, 5)).toEqual({ kind: 'parts', patch: '"1":{"a":2,"c":3}', drop: '"1":["b"]' });
+    expect(deltaSince(record, 5)).toEqual({ kind: 'parts', patch: '"1":{"c":3,"a":2}', drop: '"1":["b"]' });
     expect(deltaSince(record, 8)).toEqual({ kind: 'parts', patch: '"1":{"c":3}', drop: '"1":["b"]' });
     expect(wholeMember(record)).toBe('"1":{"a":2,"c":3}');
     expect(wholeMember(newRecord('1', texts({ a: [] })).record)).toBe('"1":{"a":[]}');
@@ -74,6 +77,33 @@ describe('records', () => {
       }),
       { numRuns: 3_000 },
     );
+  });
+
+  it('[JRN-4] a device with any earlier state gets the latest state from the difference, after any number of changes', () => {
+    const state = fc.dictionary(fc.constantFrom('a', 'b', '1', '2', 'x y'), fc.integer({ min: 0, max: 2 }));
+    fc.assert(
+      fc.property(fc.array(state, { minLength: 2, maxLength: 8 }), (states) => {
+        const record = recordAfter('1', ...states.map((object, at) => [at + 1, object] as const));
+        for (const [at, held] of states.slice(0, -1).entries()) {
+          const delta = deltaSince(record, at + 1);
+          if (delta.kind === 'whole') throw new Error('the object was there before the base');
+          const { 1: patch } = JSON.parse(`{${delta.patch ?? '"1":{}'}}`) as Record<string, object>;
+          const { 1: drop } = JSON.parse(`{${delta.drop ?? '"1":[]'}}`) as Record<string, string[]>;
+          const dropped = Object.entries(held).filter(([name]) => !drop?.includes(name));
+          expect({ ...Object.fromEntries(dropped), ...patch }).toEqual(states.at(-1));
+        }
+      }),
+    );
+  });
+
+  it('[JRN-4] a record that an earlier version wrote gives the same, and its marks are put in order', () => {
+    const record = '"1":{"a":2,"c":3}\n[5,{"a":8,"c":0},{"b":0}]';
+    expect(deltaSince(record, 5)).toEqual({ kind: 'parts', patch: '"1":{"c":3,"a":2}', drop: '"1":["b"]' });
+    expect(deltaSince(record, 8)).toEqual({ kind: 'parts', patch: '"1":{"c":3}', drop: '"1":["b"]' });
+    expect(deltaSince(record, 4).kind).toBe('whole');
+    const next = changedRecord(readRecord(record, 9), texts({ a: 2, c: 3, d: 4 }), 0).record;
+    expect(next).toBe('"1":{"a":2,"c":3,"d":4}\n[5,["b",9],["d",0,"c",9,"a",8]]');
+    expect(deltaSince(next, 9)).toEqual({ kind: 'parts', patch: '"1":{"d":4}', drop: null });
   });
 
   it('[JRN-4] a change that only removes attributes has no patch', () => {

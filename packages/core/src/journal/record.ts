@@ -13,12 +13,14 @@ import { eachMember, nameText, objectText } from './json-text.ts';
  * The record of an object, as it stands in the journal under its seq:
  *
  *     "id":{"attribute":value,…}                      no attribute has changed since the object was created
- *     "id":{"attribute":value,…}⏎[born,{…},{…}]       otherwise: the marks follow after a line feed
+ *     "id":{"attribute":value,…}⏎[born,[…],[…]]       otherwise: the marks follow after a line feed
  *
  * The first part is a member of a JSON object, so a page of whole objects consists of these texts joined by commas. JSON
  * text contains no raw line feed, so the marks are recognised by it. The marks hold the seq at which the object was
- * created (or replaced as a whole), the attributes that changed later with their seqs, and the attributes removed since.
- * 0 stands for the record's own seq, because a record is written before its seq is known.
+ * created (or replaced as a whole), the attributes removed since with their seqs (`"name",seq,…`), and in the same way those
+ * that changed, the latest first: a page reads them only down to the seq that the device has. 0 stands for the record's own
+ * seq, because a record is written before its seq is known. Earlier versions wrote `[born,{changed},{removed}]`, with the
+ * seqs as members in any order.
  */
 export interface ObjectRecord {
   readonly id: string;
@@ -29,7 +31,7 @@ export interface ObjectRecord {
 export interface Marks {
   /** The seq at which the object was created or last replaced as a whole. */
   readonly born: number;
-  /** Attributes that changed after the creation, with their seqs. */
+  /** Attributes that changed after the creation, with their seqs, the latest first. */
   readonly touched: ReadonlyMap<string, number>;
   /** Attributes removed after the creation, with their seqs. */
   readonly gone: ReadonlyMap<string, number>;
@@ -37,7 +39,10 @@ export interface Marks {
 
 /** Stands for the record's own seq. */
 const OWN_SEQ = 0;
-const NO_MARKS: ReadonlyMap<string, number> = new Map();
+const NO_MARKS: SeqsByName = new Map();
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const COMMA = 0x2c;
 
 export interface NewRecord {
   readonly record: string;
@@ -68,14 +73,14 @@ export function changedRecord(
 ): NewRecord {
   const touched = new Map<string, number>();
   const gone = new Map<string, number>();
+  for (const [name, text] of attributes) {
+    if (current.attributes.get(name) !== text) touched.set(name, OWN_SEQ);
+  }
   for (const [name, seq] of current.marks.touched) {
-    if (seq > floor && attributes.has(name)) touched.set(name, seq);
+    if (seq > floor && attributes.has(name) && !touched.has(name)) touched.set(name, seq);
   }
   for (const [name, seq] of current.marks.gone) {
     if (seq > floor && !attributes.has(name)) gone.set(name, seq);
-  }
-  for (const [name, text] of attributes) {
-    if (current.attributes.get(name) !== text) touched.set(name, OWN_SEQ);
   }
   for (const name of current.attributes.keys()) {
     if (!attributes.has(name)) gone.set(name, OWN_SEQ);
@@ -128,20 +133,20 @@ export type RecordDelta =
 /** Returns the record without its marks. */
 export function wholeMember(record: string): string {
   if (record.charCodeAt(record.length - 1) === 0x7d) return record;
-  return record.slice(0, record.lastIndexOf('\n'));
+  return record.slice(0, record.indexOf('\n'));
 }
 
 /** `base` is null when the device does not have the object. */
 export function deltaSince(record: string, base: number | null): RecordDelta {
-  const marksAt = record.lastIndexOf('\n');
+  const marksAt = record.indexOf('\n');
   if (marksAt === -1) return { kind: 'whole', member: record };
   if (base === null) return { kind: 'whole', member: record.slice(0, marksAt) };
-  const [born, touched, gone] = parseMarks(record, marksAt);
+  const { born, touched, gone } = marksAfter(record, marksAt, base);
   if (isAfter(born, base)) return { kind: 'whole', member: record.slice(0, marksAt) };
   const idEnd = endOfId(record);
   const id = record.slice(0, idEnd);
-  const patch = membersOf(record, { start: idEnd + 1, end: marksAt }, namesAfter(touched, base));
-  const drop = gone === undefined ? [] : namesAfter(gone, base).map(nameText);
+  const patch = membersOf(record, { start: idEnd + 1, end: marksAt }, touched);
+  const drop = gone.map(nameText);
   return {
     kind: 'parts',
     patch: patch.length === 0 ? null : `${id}:{${patch.join(',')}}`,
@@ -154,9 +159,56 @@ function isAfter(seq: number, base: number): boolean {
   return seq === OWN_SEQ || seq > base;
 }
 
-/** Without a map of all marks: an object that is often changed has marks on all its attributes. */
-function namesAfter(seqs: SeqsJson, base: number): readonly string[] {
-  return Object.keys(seqs).filter((name) => isAfter(seqs[name] ?? 0, base));
+/** The attributes with marks after a base. */
+interface MarksAfter {
+  readonly born: number;
+  readonly touched: readonly string[];
+  readonly gone: readonly string[];
+}
+
+/** Reads no more of the marks than needed: an object that is often changed has marks on all its attributes. */
+function marksAfter(record: string, marksAt: number, base: number): MarksAfter {
+  const bornEnd = record.indexOf(',', marksAt);
+  if (record.charCodeAt(bornEnd + 1) !== OPEN_BRACKET) {
+    const { born, touched, gone } = readMarks(record, marksAt, Number.MAX_SAFE_INTEGER);
+    const namesIn = (seqs: SeqsByName) => [...seqs.keys()].filter((name) => (seqs.get(name) ?? 0) > base);
+    return { born, touched: namesIn(touched), gone: namesIn(gone) };
+  }
+  const born = Number(record.slice(marksAt + 2, bornEnd));
+  const gone: string[] = [];
+  const goneEnd = eachSeq(record, bornEnd + 1, (name, seq) => {
+    if (isAfter(seq, base)) gone.push(name);
+    return true;
+  });
+  const touched: string[] = [];
+  eachSeq(record, goneEnd + 1, (name, seq) => {
+    if (!isAfter(seq, base)) return false;
+    touched.push(name);
+    return true;
+  });
+  return { born, touched, gone };
+}
+
+/**
+ * Calls `visit` with each name and seq of the list that starts at `start`, until it returns false. Returns the index behind
+ * the list, if it was read to its end.
+ */
+function eachSeq(record: string, start: number, visit: (name: string, seq: number) => boolean): number {
+  let at = start + 1;
+  while (record.charCodeAt(at) !== CLOSE_BRACKET) {
+    if (record.charCodeAt(at) === COMMA) at++;
+    const nameEnd = endOfString(record, at);
+    if (nameEnd === -1) throw new Error('the marks of a record are not complete');
+    let seqEnd = nameEnd + 1;
+    while (isDigit(record.charCodeAt(seqEnd))) seqEnd++;
+    if (!visit(stringOf(record, at, nameEnd), Number(record.slice(nameEnd + 1, seqEnd)))) break;
+    at = seqEnd;
+  }
+  return at + 1;
+}
+
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39;
 }
 
 /** Up to so many members are searched for one by one; more are found by walking over the object once. */
@@ -168,7 +220,8 @@ function membersOf(
   place: { readonly start: number; readonly end: number },
   names: readonly string[],
 ): readonly string[] {
-  const isFlat = record.indexOf('{', place.start + 1) > place.end;
+  const nested = record.indexOf('{', place.start + 1);
+  const isFlat = nested === -1 || nested > place.end;
   if (isFlat && names.length <= SEARCHED_MEMBERS_MAX && names.every(isSearchable)) {
     return names.map((name) => searchMember(record, place.start, name));
   }
@@ -200,33 +253,38 @@ function memberText(id: string, attributes: ReadonlyMap<string, string>): string
   return `${JSON.stringify(id)}:${objectText(attributes)}`;
 }
 
-function marksText(born: number, touched: ReadonlyMap<string, number>, gone: ReadonlyMap<string, number>): string {
-  const goneText = gone.size === 0 ? '' : `,${seqsText(gone)}`;
-  return `\n[${born},${seqsText(touched)}${goneText}]`;
+function marksText(born: number, touched: SeqsByName, gone: SeqsByName): string {
+  return `\n[${born},${seqsText(gone)},${seqsText(touched)}]`;
 }
 
-function seqsText(seqs: ReadonlyMap<string, number>): string {
-  return `{${[...seqs].map(([name, seq]) => `${nameText(name)}:${seq}`).join(',')}}`;
+function seqsText(seqs: SeqsByName): string {
+  return `[${Array.from(seqs, ([name, seq]) => `${nameText(name)},${seq}`).join(',')}]`;
 }
 
 function readMarks(record: string, marksAt: number, ownSeq: number): Marks {
   if (marksAt === record.length) return { born: ownSeq, touched: NO_MARKS, gone: NO_MARKS };
   if (record[marksAt] !== '\n') throw new Error('the text after the object of a record is not marks');
-  const [born, touched, gone] = parseMarks(record, marksAt);
-  return {
-    born: born === OWN_SEQ ? ownSeq : born,
-    touched: seqsOf(touched, ownSeq),
-    gone: gone === undefined ? NO_MARKS : seqsOf(gone, ownSeq),
-  };
+  const [born, first, second] = parseJson(record.slice(marksAt + 1)) as MarksJson;
+  const seqs = (json: SeqsJson = {}) => new Map(pairsOf(json).map(([name, seq]) => [name, seq || ownSeq]));
+  const [gone, touched] = isList(first) ? [seqs(first), seqs(second)] : [seqs(second), latestFirst(seqs(first))];
+  return { born: born || ownSeq, touched, gone };
 }
 
-type SeqsJson = Readonly<Record<string, number>>;
+type SeqsByName = ReadonlyMap<string, number>;
+/** A list of names and seqs; of earlier versions, an object. */
+type SeqsJson = SeqList | Readonly<Record<string, number>>;
+type SeqList = readonly (string | number)[];
+type MarksJson = readonly [born: number, gone: SeqsJson, touched?: SeqsJson];
 
-/** Parses the marks that follow the line feed at `marksAt`. */
-function parseMarks(record: string, marksAt: number): [born: number, touched: SeqsJson, gone?: SeqsJson] {
-  return parseJson(record.slice(marksAt + 1)) as [number, SeqsJson, SeqsJson?];
+function pairsOf(json: SeqsJson): readonly (readonly [string, number])[] {
+  if (!isList(json)) return Object.entries(json);
+  return Array.from({ length: json.length / 2 }, (_, at) => [String(json[2 * at]), Number(json[2 * at + 1])]);
 }
 
-function seqsOf(json: SeqsJson, ownSeq: number): ReadonlyMap<string, number> {
-  return new Map(Object.entries(json).map(([name, seq]) => [name, seq === OWN_SEQ ? ownSeq : seq]));
+function isList(json: SeqsJson): json is SeqList {
+  return Array.isArray(json);
+}
+
+function latestFirst(seqs: SeqsByName): SeqsByName {
+  return new Map([...seqs].sort(([, one], [, other]) => other - one));
 }
