@@ -4,6 +4,8 @@ import type { DeviceEvents, Engine } from './engine/engine.ts';
 import type { Observable } from './engine/observable.ts';
 import type { Credentials } from './engine/sessions.ts';
 import type { DeviceStatus } from './engine/status.ts';
+import { DeviceQueries } from './queries/source-queries.ts';
+import { type OutputOf, Schemas, type StandardSchema } from './schemas/standard-schema.ts';
 import { Source } from './source.ts';
 import type { Attributes } from './state/rows.ts';
 import { readAnything } from './transport/read-answer.ts';
@@ -13,6 +15,14 @@ import { UploadProblems, UploadQueue } from './uploads-queue.ts';
 /** Attributes of the device for the server, see docs/sync-protocol.md. */
 export type DeviceAttributes = Readonly<Record<string, string | number | null>>;
 
+/** What the app declares about a source. */
+export interface SourceOptions<S extends StandardSchema = StandardSchema> {
+  /** Types the attributes, and checks what is written here before anything else. Data of the server is not checked. */
+  readonly schema?: S;
+  /** Paths to index: queries that compare them look at the objects that match instead of at all. */
+  readonly indexes?: readonly string[];
+}
+
 /** Synchronised objects: the app reads, changes and observes them with or without a network. */
 export class Device {
   readonly status: Observable<DeviceStatus>;
@@ -20,19 +30,33 @@ export class Device {
   readonly problems: UploadProblems;
   readonly #engine: Engine;
   readonly #sources = new Map<string, Source<object>>();
+  readonly #queries: DeviceQueries;
+  readonly #schemas = new Schemas();
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    this.#queries = new DeviceQueries(engine.replica);
     this.status = { getSnapshot: () => engine.status, subscribe: engine.statusListeners.add };
     this.uploads = new UploadQueue(engine);
     this.problems = new UploadProblems(engine);
   }
 
-  /** Returns the same object for the same name. A source that the server does not know is empty. */
-  source<A extends object = Attributes>(name: string): Source<A> {
+  /**
+   * Returns the same object for the same name. A source that the server does not know is empty. What the options declare
+   * holds from then on.
+   */
+  source<S extends StandardSchema>(
+    name: string,
+    options: SourceOptions<S> & { readonly schema: S },
+  ): Source<OutputOf<S> & object>;
+  source<A extends object = Attributes>(name: string, options?: SourceOptions): Source<A>;
+  source<A extends object>(name: string, options: SourceOptions = {}): Source<A> {
+    const queries = this.#queries.of(name);
+    for (const path of options.indexes ?? []) queries.index(path);
+    if (options.schema !== undefined) this.#schemas.set(name, options.schema);
     const known = this.#sources.get(name);
-    if (known !== undefined) return known as Source<object> as Source<A>;
-    const source = new Source<A>(this.#engine, name, (change) => this.write(change));
+    if (known !== undefined) return known as unknown as Source<A>;
+    const source = new Source<A>(this.#engine, queries, (change) => this.write(change));
     this.#sources.set(name, source as unknown as Source<object>);
     return source;
   }
@@ -50,7 +74,7 @@ export class Device {
     const { replica, platform, sessions } = this.#engine;
     const { result, count } = await replica.transact((tx) => {
       if (sessions.kind() === 'none') throw clientError('signed_out', 'nobody is signed in');
-      const draft = new Draft(platform, replica, tx);
+      const draft = new Draft(platform, replica, tx, this.#schemas);
       return { result: change(draft), count: draft.count };
     });
     if (count > 0) this.#engine.dispatch({ type: 'push_wanted' });

@@ -1,7 +1,7 @@
 export type { JsonValue, PartialError, SyncSource, UploadOp } from '@tidemark/protocol';
 export { ClientError, type ClientErrorCode } from './client-error.ts';
 export { defaultPlatform } from './default-platform.ts';
-export { Device, type DeviceAttributes } from './device.ts';
+export { Device, type DeviceAttributes, type SourceOptions } from './device.ts';
 export type { DeviceEvents } from './engine/engine.ts';
 export type { Observable } from './engine/observable.ts';
 export type { Credentials, GetToken } from './engine/sessions.ts';
@@ -17,6 +17,9 @@ export {
   type Table,
 } from './ports/local-store.ts';
 export type { NetworkHints, Platform } from './ports/platform.ts';
+export type { Query } from './queries/query.ts';
+export type { Include, OrderBy, QueriedObject, QueryOptions, Where } from './queries/query-options.ts';
+export type { StandardSchema } from './schemas/standard-schema.ts';
 export { Source } from './source.ts';
 export type { Attributes } from './state/rows.ts';
 export { memoryStore } from './stores/memory-store.ts';

@@ -53,3 +53,5 @@ export const UPLOADS_WAITING_MAX = 100_000;
 export const PROBLEMS_MAX = 1_000;
 /** Consecutive catch-ups of one source that may fail their checksum before the device pauses. */
 export const HEALS_IN_A_ROW_MAX = 1;
+/** Queries per source that are kept without subscribers, so that rendering again finds the same query. */
+export const QUERIES_KEPT_MAX = 100;

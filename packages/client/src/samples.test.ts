@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type DeviceWorld, newDeviceWorld, temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import * as z from 'zod';
 import { type DeviceOptions, openDevice as openRealDevice } from './open-device.ts';
 import { openFileStore } from './stores/file-store.ts';
 
@@ -78,13 +79,77 @@ describe('the guide', () => {
   });
 
   it('[SDK-14] every sample of the guide is run by a test', async () => {
-    const guide = await readFile(new URL('../../../docs/sdk/guide.md', import.meta.url), 'utf8');
-    const here = squeezed(await readFile(new URL(import.meta.url), 'utf8'));
-    const samples = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, sample = '']) => squeezed(sample));
-    expect(samples.length).toBeGreaterThanOrEqual(6);
-    for (const sample of samples) expect(here).toContain(sample);
+    await expectSamplesRun('guide', 6);
   });
 });
+
+describe('the page about queries', () => {
+  it('[QUERY-8] the samples about queries give what the page says', async () => {
+    await world.tidemark.sources.declare({ name: 'Customer', partition_type: 'user' });
+    const said: unknown[] = [];
+    const console = { log: (...words: unknown[]) => said.push(words) };
+    const told: unknown[] = [];
+    const render = (...words: unknown[]) => told.push(words);
+    const device = await openDevice({ url });
+    await device.signIn({ login: 'ada', password });
+    await device.sync();
+
+    interface Order {
+      customer: string;
+      status: 'open' | 'done';
+      total: number;
+      address?: { city: string };
+    }
+    const orders = device.source<Order>('Order', { indexes: ['status'] });
+    const query = orders.query({
+      where: { status: 'open', total: { gte: 10 }, 'address.city': { prefix: 'Ber' } },
+      orderBy: [{ total: 'desc' }, 'customer'],
+      limit: 20,
+    });
+    for (const { id, attributes } of query.list()) console.log(id, attributes.total);
+
+    const stop = query.subscribe(() => render(query.list(), query.count()));
+    const order = { customer: 'Ada', status: 'open', total: 120, address: { city: 'Bern' } } as const;
+    await orders.create(order, { id: 'o1' });
+    expect(told).toContainEqual([[expect.objectContaining({ id: 'o1', attributes: order })], 1]);
+
+    const due = orders.query({
+      where: { or: [{ total: { gt: 100 } }, { not: { status: { in: ['done'] } } }], address: { exists: true } },
+    });
+    expect(due.count()).toBe(1);
+
+    await device.source('Line').create({ order_id: 'o1', product: 'Compass' });
+    const lines = device.source<{ order_id: string; product: string }>('Line');
+    for (const line of lines.query({ include: { order: 'order_id' } }).list()) {
+      console.log(line.attributes.product, line.included.order?.attributes.customer);
+    }
+    const withLines = orders.query({ include: { lines: { source: lines, by: 'order_id' } } });
+    for (const order of withLines.list()) console.log(order.attributes.customer, order.included.lines.length);
+    expect(said).toEqual([
+      ['Compass', 'Ada'],
+      ['Ada', 1],
+    ]);
+
+    // biome-ignore format: the page has it on one line
+    const customers = device.source('Customer', { schema: z.object({ name: z.string().min(1), vip: z.boolean().default(false) }) });
+    const mistake = await customers.create({ name: '', vip: true }).catch((error) => error.message);
+    expect(mistake).toMatch(/^Customer: name: /);
+    stop();
+    await device.close();
+  });
+
+  it('[QUERY-8] every sample of the page about queries is run by a test', async () => {
+    await expectSamplesRun('queries', 5);
+  });
+});
+
+async function expectSamplesRun(page: string, samplesMin: number): Promise<void> {
+  const text = await readFile(new URL(`../../../docs/sdk/${page}.md`, import.meta.url), 'utf8');
+  const here = squeezed(await readFile(new URL(import.meta.url), 'utf8'));
+  const samples = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, sample = '']) => squeezed(sample));
+  expect(samples.length).toBeGreaterThanOrEqual(samplesMin);
+  for (const sample of samples) expect(here).toContain(sample);
+}
 
 /** Removes indentation and empty lines, which differ between a page and a test. */
 function squeezed(text: string): string {

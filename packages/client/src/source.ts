@@ -1,5 +1,8 @@
 import type { Engine } from './engine/engine.ts';
 import type { Observable } from './engine/observable.ts';
+import type { Query } from './queries/query.ts';
+import type { Include, QueriedObject, QueryOptions } from './queries/query-options.ts';
+import type { SourceQueries } from './queries/source-queries.ts';
 import type { Attributes } from './state/rows.ts';
 import type { Draft } from './uploads/draft.ts';
 import type { SyncedObject } from './view/source-view.ts';
@@ -8,12 +11,22 @@ import type { SyncedObject } from './view/source-view.ts';
 export class Source<A extends object = Attributes> implements Observable<readonly SyncedObject<A>[]> {
   readonly name: string;
   readonly #engine: Engine;
+  readonly #queries: SourceQueries;
   readonly #write: <T>(change: (draft: Draft) => T) => Promise<T>;
 
-  constructor(engine: Engine, name: string, write: <T>(change: (draft: Draft) => T) => Promise<T>) {
+  constructor(engine: Engine, queries: SourceQueries, write: <T>(change: (draft: Draft) => T) => Promise<T>) {
     this.#engine = engine;
-    this.name = name;
+    this.#queries = queries;
+    this.name = queries.name;
     this.#write = write;
+  }
+
+  /**
+   * Returns the objects that match, in an order and with their relations, as a list that follows every change. The same
+   * options give the same query.
+   */
+  query<const I extends Include = Record<never, never>>(options: QueryOptions<A, I> = {}): Query<QueriedObject<A, I>> {
+    return this.#queries.query(options as unknown as QueryOptions) as Query<unknown> as Query<QueriedObject<A, I>>;
   }
 
   /** Returns all objects, sorted by id; the same list until one of them changes. */

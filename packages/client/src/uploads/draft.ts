@@ -2,6 +2,7 @@ import type { UploadOp } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import { UPLOADS_WAITING_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
+import type { Schemas } from '../schemas/standard-schema.ts';
 import { frozen } from '../state/frozen.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
@@ -19,14 +20,16 @@ export class Draft {
   readonly #platform: Platform;
   readonly #replica: Replica;
   readonly #tx: Transaction;
+  readonly #schemas: Schemas;
   /** Objects as changed by this draft, by source and id; null: deleted. */
   readonly #touched = new Map<string, Map<string, Attributes | null>>();
   #count = 0;
 
-  constructor(platform: Platform, replica: Replica, tx: Transaction) {
+  constructor(platform: Platform, replica: Replica, tx: Transaction, schemas: Schemas) {
     this.#platform = platform;
     this.#replica = replica;
     this.#tx = tx;
+    this.#schemas = schemas;
   }
 
   get count(): number {
@@ -40,7 +43,7 @@ export class Draft {
     if (this.#current(source, id) !== undefined) {
       throw new ClientError('object_exists', `${source} has an object ${JSON.stringify(id)} already`);
     }
-    const admitted = this.#admit(source, attributes);
+    const admitted = this.#admit(source, this.#schemas.admit(source, attributes));
     if (Object.keys(admitted).length === 0) {
       throw new ClientError('invalid_value', 'an object needs at least one attribute');
     }
@@ -53,7 +56,7 @@ export class Draft {
   update(source: string, givenId: string, changes: object): void {
     this.#requireWritable(source);
     const { id, current } = this.#require(source, givenId);
-    const admitted = this.#admit(source, changes);
+    const admitted = this.#admit(source, this.#schemas.admit(source, changes, current));
     const differing = Object.entries(admitted).filter(
       ([name, value]) => !(Object.hasOwn(current, name) && sameJson(current[name], value)),
     );

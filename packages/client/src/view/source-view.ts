@@ -13,6 +13,13 @@ export interface SyncedObject<A = Attributes> {
   readonly isPending: boolean;
 }
 
+/** An object before and after a change; undefined: it did not exist. */
+export interface ViewChange {
+  readonly id: string;
+  readonly before: SyncedObject | undefined;
+  readonly after: SyncedObject | undefined;
+}
+
 /** The view of one source. It is updated incrementally: a change costs only what it touches. */
 export class SourceView {
   readonly #state: LocalState;
@@ -20,6 +27,7 @@ export class SourceView {
   readonly #source: string;
   readonly #objects = new Map<string, SyncedObject>();
   readonly #listeners = new Set<() => void>();
+  readonly #followers = new Set<(changes: readonly ViewChange[]) => void>();
   #list: readonly SyncedObject[] | null = null;
 
   constructor(state: LocalState, pending: Pending, source: string) {
@@ -39,6 +47,16 @@ export class SourceView {
     return this.#list;
   }
 
+  /** All objects, in no particular order. */
+  objects(): Iterable<SyncedObject> {
+    return this.#objects.values();
+  }
+
+  /** Passes on what every update has changed, before any listener is called. Other views may not be updated yet. */
+  follow(follower: (changes: readonly ViewChange[]) => void): void {
+    this.#followers.add(follower);
+  }
+
   subscribe(listener: () => void): () => void {
     // Wrapped, so that a listener can subscribe twice and unsubscribe once.
     const entry = () => listener();
@@ -52,10 +70,15 @@ export class SourceView {
 
   /** Updates these objects. Returns true if any of them has changed. */
   update(ids: Iterable<string>): boolean {
-    let hasChanged = false;
-    for (const id of ids) hasChanged = this.#updateOne(id) || hasChanged;
-    if (hasChanged) this.#list = null;
-    return hasChanged;
+    const changes: ViewChange[] = [];
+    for (const id of ids) {
+      const change = this.#updateOne(id);
+      if (change !== null) changes.push(change);
+    }
+    if (changes.length === 0) return false;
+    this.#list = null;
+    for (const follower of this.#followers) follower(changes);
+    return true;
   }
 
   /** Updates all objects. */
@@ -65,14 +88,14 @@ export class SourceView {
     return this.update(ids);
   }
 
-  #updateOne(id: string): boolean {
+  #updateOne(id: string): ViewChange | null {
     const before = this.#objects.get(id);
     const after = this.#compute(id);
-    if (before === undefined && after === undefined) return false;
-    if (before !== undefined && after !== undefined && isSame(before, after)) return false;
+    if (before === undefined && after === undefined) return null;
+    if (before !== undefined && after !== undefined && isSame(before, after)) return null;
     if (after === undefined) this.#objects.delete(id);
     else this.#objects.set(id, after);
-    return true;
+    return { id, before, after };
   }
 
   #compute(id: string): SyncedObject | undefined {

@@ -1,0 +1,216 @@
+import { ClientError } from '../client-error.ts';
+import { Listeners, type Observable } from '../engine/observable.ts';
+import type { SyncedObject, ViewChange } from '../view/source-view.ts';
+import type { IndexedSource, LiveQuery } from './indexed-source.ts';
+import { type Order, orderOf } from './order.ts';
+import type { QueryOptions } from './query-options.ts';
+import { Relations } from './relations.ts';
+import { SortedList } from './sorted-list.ts';
+import type { Value } from './value-order.ts';
+import { type CompiledWhere, compileWhere } from './where.ts';
+
+interface Entry {
+  readonly keys: readonly Value[];
+  readonly object: SyncedObject;
+  /** What the result shows. */
+  readonly row: SyncedObject;
+}
+
+/** A batch that changes more than this part of the result is evaluated anew, which is faster than one by one. */
+const BATCH_PART_MAX = 1 / 8;
+const BATCH_MIN = 100;
+
+/**
+ * A query and its result. While it has subscribers the result follows every change by itself: a change costs
+ * O(log n), and reading afterwards copies references. Without subscribers it is evaluated when it is read after a
+ * change.
+ */
+export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQuery {
+  readonly #source: IndexedSource;
+  readonly #where: CompiledWhere;
+  readonly #order: Order;
+  readonly #relations: Relations;
+  readonly #from: number;
+  readonly #to: number;
+  readonly #list: SortedList<Entry, SyncedObject>;
+  readonly #listeners = new Listeners();
+  readonly #totalListeners = new Listeners();
+  #subscribers = 0;
+  /** The version of the sources that the list shows; null: never evaluated. */
+  #version: number | null = null;
+  #rows: readonly SyncedObject[] = Object.freeze([]);
+  #isStale = false;
+  /** What subscribers were told last. */
+  #toldRows = this.#rows;
+  #toldTotal = 0;
+
+  constructor(source: IndexedSource, options: QueryOptions) {
+    this.#source = source;
+    this.#where = compileWhere(options.where);
+    this.#order = orderOf(options.orderBy);
+    this.#relations = new Relations(source, options.include);
+    this.#from = countOf('offset', options.offset ?? 0);
+    this.#to = this.#from + countOf('limit', options.limit ?? Number.POSITIVE_INFINITY);
+    this.#list = new SortedList(
+      (left, right) => this.#compare(left, right),
+      ({ row }) => row,
+    );
+  }
+
+  /** Returns the result; the same list until it changes. */
+  readonly getSnapshot = (): readonly T[] => {
+    this.#refresh();
+    if (this.#isStale) {
+      this.#isStale = false;
+      const rows = this.#list.rows(this.#from, this.#to);
+      if (!sameMembers(rows, this.#rows)) this.#rows = Object.freeze(rows);
+    }
+    return this.#rows as readonly unknown[] as readonly T[];
+  };
+
+  readonly list = this.getSnapshot;
+
+  /** Calls the listener after every change of the result. Returns the unsubscribe function. */
+  readonly subscribe = (listener: () => void): (() => void) => this.#follow(this.#listeners, listener);
+
+  /** Returns how many objects match, whatever `limit` and `offset` leave out. */
+  readonly count = (): number => {
+    this.#refresh();
+    return this.#list.size;
+  };
+
+  /** The number of objects that match, to subscribe to. */
+  readonly total: Observable<number> = {
+    getSnapshot: this.count,
+    subscribe: (listener) => this.#follow(this.#totalListeners, listener),
+  };
+
+  /** True while it has subscribers. */
+  get isLive(): boolean {
+    return this.#subscribers > 0;
+  }
+
+  change(changes: readonly ViewChange[]): void {
+    const hasNewTargets = this.#relations.resolve();
+    if (hasNewTargets) this.#source.attach(this, this.#relations.targets());
+    if (hasNewTargets || this.#isLarge(changes)) this.#evaluate();
+    else for (const { before, after } of changes) this.#changeOne(before, after);
+  }
+
+  changeRelated(target: IndexedSource, changes: readonly ViewChange[]): void {
+    if (this.#isLarge(changes)) {
+      this.#evaluate();
+      return;
+    }
+    for (const change of changes) {
+      for (const object of this.#relations.concerned(target, change)) this.#changeOne(object, object);
+    }
+  }
+
+  notify(): void {
+    const [rows, total] = [this.getSnapshot() as readonly unknown[], this.#list.size];
+    const [hasRows, hasTotal] = [rows !== this.#toldRows, total !== this.#toldTotal];
+    this.#remember();
+    if (hasRows) this.#listeners.notify();
+    if (hasTotal) this.#totalListeners.notify();
+  }
+
+  #follow(listeners: Listeners, listener: () => void): () => void {
+    if (this.#subscribers++ === 0) {
+      this.#refresh(true);
+      this.#source.attach(this, this.#relations.targets());
+      this.getSnapshot();
+      this.#remember();
+    }
+    const remove = listeners.add(listener);
+    let isFollowing = true;
+    return () => {
+      remove();
+      if (isFollowing && --this.#subscribers === 0) {
+        this.#version = this.#versionNow();
+        this.#source.detach(this, this.#relations.targets());
+      }
+      isFollowing = false;
+    };
+  }
+
+  #remember(): void {
+    this.#toldRows = this.#rows;
+    this.#toldTotal = this.#list.size;
+  }
+
+  #refresh(isAttaching = false): void {
+    if (this.isLive && !isAttaching) return;
+    const hasNewTargets = this.#relations.resolve();
+    const version = this.#versionNow();
+    if (this.#version === version && !hasNewTargets) return;
+    this.#evaluate();
+    this.#version = version;
+  }
+
+  #evaluate(): void {
+    const previous = new Map(this.#relations.isNone ? [] : this.#rows.map((row) => [row.id, row]));
+    const entries: Entry[] = [];
+    for (const object of this.#source.candidates(this.#where.ranges)) {
+      if (this.#where.matches(object.attributes)) entries.push(this.#entryOf(object, previous.get(object.id)));
+    }
+    this.#list.fill(entries);
+    this.#isStale = true;
+  }
+
+  #changeOne(before: SyncedObject | undefined, after: SyncedObject | undefined): void {
+    const old = this.#matching(before);
+    const entry = this.#matching(after);
+    if (old !== undefined && entry !== undefined && this.#compare(old, entry) === 0) {
+      if (this.#list.replace(entry) && this.#rankOf(entry) >= this.#from) this.#touch(entry);
+      return;
+    }
+    if (old !== undefined && this.#list.remove(old)) this.#touch(old);
+    if (entry === undefined) return;
+    this.#list.insert(entry);
+    this.#touch(entry);
+  }
+
+  #matching(object: SyncedObject | undefined): Entry | undefined {
+    return object !== undefined && this.#where.matches(object.attributes) ? this.#entryOf(object) : undefined;
+  }
+
+  /** The result changes unless the entry is behind its end. */
+  #touch(entry: Entry): void {
+    if (this.#rankOf(entry) < this.#to) this.#isStale = true;
+  }
+
+  #rankOf(entry: Entry): number {
+    return this.#from === 0 && this.#to === Number.POSITIVE_INFINITY ? 0 : this.#list.rankOf(entry);
+  }
+
+  #isLarge(changes: readonly ViewChange[]): boolean {
+    return changes.length > BATCH_MIN && changes.length > this.#list.size * BATCH_PART_MAX;
+  }
+
+  #entryOf(object: SyncedObject, previous?: SyncedObject): Entry {
+    return { keys: this.#order.keysOf(object), object, row: this.#relations.rowOf(object, previous) };
+  }
+
+  #compare(left: Entry, right: Entry): number {
+    return (
+      this.#order.compare(left.keys, right.keys) ||
+      (left.object.id < right.object.id ? -1 : Number(left.object.id > right.object.id))
+    );
+  }
+
+  #versionNow(): number {
+    let version = this.#source.version;
+    for (const target of this.#relations.targets()) version += target.version;
+    return version;
+  }
+}
+
+function countOf(name: string, count: number): number {
+  if (count === Number.POSITIVE_INFINITY || (Number.isInteger(count) && count >= 0)) return count;
+  throw new ClientError('invalid_request', `"${name}": expected a whole number from 0, got ${String(count)}`);
+}
+
+function sameMembers(left: readonly unknown[], right: readonly unknown[]): boolean {
+  return left.length === right.length && left.every((member, index) => member === right[index]);
+}

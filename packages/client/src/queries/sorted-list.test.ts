@@ -1,0 +1,35 @@
+import { Dice, seededRandom } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+import { SortedList } from './sorted-list.ts';
+
+it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold', () => {
+  const dice = new Dice(seededRandom(3));
+  const list = new SortedList<number, string>((left, right) => left - right, String);
+  let naive = Array.from({ length: 1_500 }, (_, index) => index * 3);
+  list.fill([...naive]);
+  const check = () => {
+    expect(list.size).toBe(naive.length);
+    const [from, to] = [dice.below(naive.length + 2), dice.below(naive.length + 2)];
+    expect(list.rows(from, to)).toEqual(naive.slice(from, Math.max(from, to)).map(String));
+    const item = dice.below(5_000);
+    expect(list.rankOf(item)).toBe(naive.filter((other) => other < item).length);
+  };
+  // It grows by a thousand, so that chunks are split, and then shrinks to nothing, so that chunks vanish.
+  for (let step = 0; step < 1_500; step++) {
+    const item = dice.below(5_000);
+    if (!naive.includes(item)) {
+      list.insert(item);
+      naive = [...naive, item].sort((left, right) => left - right);
+    } else expect(list.replace(item)).toBe(true);
+    if (step % 200 === 0) check();
+  }
+  expect(list.rows(0, Number.POSITIVE_INFINITY)).toEqual(naive.map(String));
+  while (naive.length > 0) {
+    const item = dice.pick(naive);
+    expect(list.remove(item)).toBe(true);
+    expect(list.remove(item)).toBe(false);
+    naive = naive.filter((other) => other !== item);
+    if (naive.length % 300 === 0) check();
+  }
+  expect([list.size, list.rows(0, 5), list.rankOf(1), list.replace(1)]).toEqual([0, [], 0, false]);
+});
