@@ -159,6 +159,8 @@ describe('monitoring', () => {
     metrics.uploaded('Order', 'applied');
     metrics.refreshed('Order', null, 1);
     metrics.pingAttempted('apns', 'accepted');
+    metrics.delivered('Order', 1);
+    metrics.watchStaleness(() => new Map([['Order', 7.5]]));
     metrics.watchQueues(async () => [{ queue: 'q', depth: 0, lagS: 0, dead: 0 }]);
     metrics.watchBreakers(async () => new Map([['query', 0]]));
     exported = seriesIn(await metrics.text());

@@ -33,6 +33,7 @@ import {
 import type { Admitted } from './admission/admitted.ts';
 import { customNameOf, type PartitionedSource } from './admission/custom-partition.ts';
 import { DeviceDelivery } from './delivery/device-delivery.ts';
+import { Freshness } from './delivery/freshness.ts';
 import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
@@ -101,6 +102,8 @@ export interface TidemarkParts {
   readonly pullWaitMs?: number;
   /** A timer. Absent: pulls wait for refreshes of this server until they end, and never for those of other servers. */
   readonly wait?: (ms: number) => Promise<void>;
+  /** How long after its last contact a device counts for the freshness of its sources. */
+  readonly activeWindowMs?: number;
   /** The identity of this server among those on the store. Absent: there is only one server. */
   readonly server?: ServerIdentity;
 }
@@ -135,6 +138,7 @@ export type CommitCause = 'push' | 'document' | 'refresh' | 'late_refresh' | 'up
 /** `md` is the document that is synchronised, `cd` the part of it that a device has acknowledged. */
 const MD = 'md';
 const CD = 'cd';
+const ACTIVE_WINDOW_MS_DEFAULT = 600_000;
 
 /** All operations of the product as a library, on the given store and ports. */
 export class Tidemark {
@@ -151,6 +155,7 @@ export class Tidemark {
   readonly devices: Devices;
   readonly receipts: Receipts;
   readonly delivery: DeviceDelivery;
+  readonly freshness: Freshness;
   readonly refresher: Refresher;
   readonly #adapters: { readonly adapters?: Adapters };
   readonly #clock: Clock;
@@ -199,6 +204,8 @@ export class Tidemark {
     this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
     this.refresher = this.#openRefresher(parts);
     this.#cache = new PageCache(ports.limits.pageCacheUnitsMax);
+    const { steadyClock = parts.clock, activeWindowMs: windowMs = ACTIVE_WINDOW_MS_DEFAULT } = parts;
+    this.freshness = new Freshness({ clock: steadyClock, windowMs });
     this.devices = new Devices({
       ...ports,
       users: this.users,
@@ -212,6 +219,7 @@ export class Tidemark {
       onOutcome: (settled) => this.#emitOutcome(settled),
       onCommitted: (partition, range) => this.#emitCommitted({ partition, cause: 'upload', range }),
       onAcknowledged: this.#emitAcknowledged,
+      onPresented: (partition, mark, head) => this.freshness.presented(partition, mark, head),
     });
     this.delivery = new DeviceDelivery({
       ...ports,
@@ -448,7 +456,8 @@ export class Tidemark {
 
   /** An error of a listener does not fail the write, which is already committed. */
   #emitCommitted(committed: Committed): void {
-    const { partition, cause } = committed;
+    const { partition, cause, range } = committed;
+    if (range !== undefined) this.freshness.committed(partition, range);
     // Members are told that their own partition changed, where the seqs of the custom partition mean nothing.
     if (customNameOf(partition.user) !== null) this.#membershipChanges.note({ partition, cause });
     else for (const listener of this.#listeners) this.#call(() => listener(committed));

@@ -196,3 +196,5 @@ export const RECEIPT_WAIT_S_MAX = 60;
 export const RECEIPT_REREAD_MS = 1_000;
 /** A device that was not seen for this long is not waited for. */
 export const RECEIPT_ACTIVE_MS = 86_400_000;
+/** Devices, each counted once for every partition it follows, of which a server measures the freshness. */
+export const FRESHNESS_DEVICES_MAX = 50_000;

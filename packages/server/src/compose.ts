@@ -331,11 +331,17 @@ function newMetrics({ events, tidemark, jobs, backend }: MetricsSources): Metric
   watch('users', 'Users of the installation');
   watch('clients', 'Devices of the installation, listening or not');
   watch('listeners', 'Devices that listen for events, at all servers');
+  metrics.watchStaleness(() => inSeconds(tidemark.freshness.stalenessMs()));
+  tidemark.freshness.onDelivered((source, tookMs) => metrics.delivered(source, tookMs / 1_000));
   metrics.watchQueues(() => readQueues(jobs));
   metrics.watchBreakers(async () => breakerStates(await backend.health()));
   tidemark.onRefreshed(({ partition: { source }, code, tookMs }) => metrics.refreshed(source, code, tookMs / 1_000));
   tidemark.onOutcome(({ source, status }) => metrics.uploaded(source, status));
   return metrics;
+}
+
+function inSeconds(times: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  return new Map(Array.from(times, ([name, ms]) => [name, ms / 1_000]));
 }
 
 const BREAKER_STATES = { closed: 0, trying: 1, open: 2 } as const;

@@ -39,6 +39,7 @@ export async function openTidemark(config: Config, log: Log, connections: Connec
     pullWaitMs: config.backend.pullWaitMs,
     loginsKeptMs: config.backend.offlineLoginS * 1_000,
     statsRetentionS: config.stats.retentionS,
+    activeWindowMs: config.devices.activeWindowS * 1_000,
     // Browsers subscribed with this key, so a reset keeps it.
     keptOnReset: [refs.setting('vapid')],
   });

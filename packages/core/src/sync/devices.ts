@@ -18,7 +18,7 @@ import type { SettledUpload } from '../uploads/backend-uploads.ts';
 import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import { acknowledgedObjects, type Cursor, readCursor } from './device-progress.ts';
-import { LastSeenRecorder } from './last-seen-recorder.ts';
+import { LastSeenRecorder, type LastSeenRecorderParts } from './last-seen-recorder.ts';
 import { type LivePage, LivePages } from './live-pages.ts';
 import { type DevicePull, type DevicePullCall, Pulls } from './pulls.ts';
 import { type SnapshotCall, type SnapshotPages, Snapshots } from './snapshots.ts';
@@ -44,6 +44,7 @@ export interface DevicesParts {
   readonly onOutcome: (settled: SettledUpload) => void;
   readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
   readonly onAcknowledged: (acknowledgement: Acknowledgement) => void;
+  readonly onPresented: LastSeenRecorderParts['onPresented'];
 }
 
 /** The calls of devices. Each device acts for its own user only. */

@@ -10,7 +10,7 @@ import {
 } from '../pages/record-tidemark.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import type { DeviceTidemark, PartitionKey } from '../ports/store.ts';
+import type { DeviceTidemark, PartitionKey, PartitionState } from '../ports/store.ts';
 import { BoundedMap } from '../primitives/bounded-map.ts';
 
 /** Tidemarks in memory. Beyond this number, the one recorded longest ago is evicted. */
@@ -20,10 +20,15 @@ export interface LastSeenRecorderParts extends RecordTidemarkParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly clients: Pick<Clients, 'noteSync'>;
+  /** Called for every token that a device presents, with the head of the partition. */
+  readonly onPresented: (partition: PartitionKey, mark: DeviceTidemark, head: number) => void;
 }
 
-/** A token that a device presented to a partition. */
-type Presented = PresentedPosition & { readonly partition: PartitionKey };
+/** A token that a device presented to a partition, and the state that it was compared with. */
+type Presented = PresentedPosition & {
+  readonly partition: PartitionKey;
+  readonly state: Pick<PartitionState, 'head'>;
+};
 
 /** Records when devices were seen and what they have acknowledged. Trimming uses it as a hint, so no caller has to wait. */
 export class LastSeenRecorder {
@@ -44,6 +49,7 @@ export class LastSeenRecorder {
     const writes: Promise<void>[] = [];
     for (const position of presented) {
       const mark = tidemarkOf(device.client, position, nowMs);
+      this.#parts.onPresented(position.partition, mark, position.state.head);
       const known = this.#tidemarks.get(keyOf(position.partition, device.client));
       if (known === undefined || isWorthRecording(known, mark)) writes.push(this.#record(position.partition, mark));
     }

@@ -1,17 +1,17 @@
-import { type Committed, joinRanges, type Pings, type Tidemark } from '@tidemark/core';
+import { type Acknowledgement, type Committed, joinRanges, type Pings, type Tidemark } from '@tidemark/core';
 import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Timers } from '../jobs/timers.ts';
 import type { ClusterMembers } from './cluster-members.ts';
-import type { ChangedPartition, ClusterQuery, Hint } from './hint.ts';
+import type { AcknowledgedState, ChangedPartition, ClusterQuery, Hint } from './hint.ts';
 
 /** What a route has changed that other servers would not notice by themselves, or only later. */
 export type ClusterNotice = 'sessions' | 'sources' | 'reset';
 
 interface ClusterParts {
   readonly members: ClusterMembers;
-  readonly tidemark: Pick<Tidemark, 'onCommitted' | 'onOutcome' | 'stats'>;
+  readonly tidemark: Pick<Tidemark, 'onCommitted' | 'onOutcome' | 'onAcknowledged' | 'freshness' | 'stats'>;
   readonly hub: EventHub;
   readonly activity: Pick<ActivityHub, 'receive' | 'recheck'>;
   readonly limiter: LoginLimiter;
@@ -25,6 +25,11 @@ const BATCH_MS = 10;
 /** Partitions named in one hint. With more changes the hint names none, and devices pull everything. */
 const PARTITIONS_PER_HINT_MAX = 200;
 
+/** Acknowledgements within this time are announced in one hint. */
+const ACKNOWLEDGED_BATCH_MS = 1_000;
+/** Devices named in one hint of acknowledgements. More are not announced. */
+const ACKNOWLEDGED_PER_HINT_MAX = 500;
+
 /**
  * Makes many servers on one store behave as one installation: it announces what happens at this server to the others, and
  * applies what they announce to the devices, limits and queues of this server.
@@ -32,6 +37,7 @@ const PARTITIONS_PER_HINT_MAX = 200;
 export class Cluster {
   readonly #parts: ClusterParts;
   readonly #changed = new Map<string, ChangedPartition>();
+  readonly #acknowledged = new Map<string, AcknowledgedState>();
 
   constructor(parts: ClusterParts) {
     this.#parts = parts;
@@ -73,6 +79,22 @@ export class Cluster {
       // Announced also if the device listens here: it may have moved to another server a moment ago.
       members.tell({ kind: 'outcomes', client });
     });
+    tidemark.onAcknowledged((acknowledgement) => this.#addAcknowledged(acknowledgement));
+  }
+
+  /** Other servers measure how far devices are that were seen there before. Nobody else needs it. */
+  #addAcknowledged({ partition: { source, user }, client, epoch, seq }: Acknowledgement): void {
+    if (this.#parts.members.count === 0) return;
+    if (this.#acknowledged.size === 0) this.#parts.timers.after(ACKNOWLEDGED_BATCH_MS, () => this.#sendAcknowledged());
+    const key = JSON.stringify([source, user, client]);
+    if (this.#acknowledged.size >= ACKNOWLEDGED_PER_HINT_MAX && !this.#acknowledged.has(key)) return;
+    this.#acknowledged.set(key, { source, user, client, epoch, seq });
+  }
+
+  #sendAcknowledged(): void {
+    const states = [...this.#acknowledged.values()];
+    this.#acknowledged.clear();
+    this.#parts.members.tell({ kind: 'acknowledged', states });
   }
 
   #addChange({ partition: { source, user }, range }: Committed): void {
@@ -94,6 +116,7 @@ export class Cluster {
   #apply(hint: Hint): void {
     const { hub, limiter, pings, tidemark, activity } = this.#parts;
     if (hint.kind === 'changed') this.#applyChanges(hint.partitions);
+    else if (hint.kind === 'acknowledged') this.#applyAcknowledged(hint.states);
     else if (hint.kind === 'outcomes') hub.outcomes(hint.client);
     else if (hint.kind === 'listens') hub.replaced(hint.client, hint.atMs);
     else if (hint.kind === 'login_failed') limiter.noteFailed(hint.keys);
@@ -109,12 +132,20 @@ export class Cluster {
   }
 
   #applyChanges(partitions: readonly ChangedPartition[] | null): void {
-    const { hub } = this.#parts;
+    const { hub, tidemark } = this.#parts;
     if (partitions === null) void hub.pullAll();
     else {
       for (const { range, ...partition } of partitions) {
+        if (range !== undefined) tidemark.freshness.committed(partition, range);
         hub.committed({ partition, cause: 'push', ...(range === undefined ? {} : { range }) });
       }
+    }
+  }
+
+  #applyAcknowledged(states: readonly AcknowledgedState[]): void {
+    const { freshness } = this.#parts.tidemark;
+    for (const { source, user, client, epoch, seq } of states) {
+      freshness.acknowledgedElsewhere({ source, user }, { client, epoch, base: seq });
     }
   }
 

@@ -14,6 +14,13 @@ export interface ChangedPartition extends PartitionKey {
   readonly range?: CommitRange;
 }
 
+/** What a device has acknowledged: partition, device, epoch and seq. */
+export interface AcknowledgedState extends PartitionKey {
+  readonly client: string;
+  readonly epoch: string;
+  readonly seq: number;
+}
+
 /** A message to all other servers. Apart from heartbeats and queries, it is a hint to look at the store again. */
 export type Hint =
   /** A heartbeat with the number of hints sent so far. With `isNew` the receivers send theirs at once. */
@@ -21,6 +28,8 @@ export type Hint =
   | { readonly kind: 'gone' }
   /** Null: too many partitions to name. */
   | { readonly kind: 'changed'; readonly partitions: readonly ChangedPartition[] | null }
+  /** Devices have acknowledged changes at the sending server. */
+  | { readonly kind: 'acknowledged'; readonly states: readonly AcknowledgedState[] }
   | { readonly kind: 'outcomes'; readonly client: string }
   /** Tokens of the user may have ended; null: of any user. */
   | { readonly kind: 'sessions'; readonly user: string | null }
@@ -50,7 +59,7 @@ export function writeHint({ from, hint }: ReceivedHint): string {
 const VERSION = 1;
 const KINDS: ReadonlySet<unknown> = new Set<Hint['kind']>([
   ...(['here', 'gone', 'changed', 'outcomes', 'sessions', 'sources', 'reset', 'listens'] as const),
-  ...(['login_failed', 'pinged', 'watching', 'activity', 'ask', 'answer'] as const),
+  ...(['acknowledged', 'login_failed', 'pinged', 'watching', 'activity', 'ask', 'answer'] as const),
 ]);
 
 /** Returns null if the text is no hint. Only our servers reach the bus, so the members are not validated. */

@@ -254,6 +254,32 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect((await metrics()).match(/^tidemark_users /gm)).toHaveLength(1);
   });
 
+  it('[FRESH-3] a change counts at the server where its device was, until the device acknowledges at another', async () => {
+    const login = await newUser();
+    const device = await openDevice(at(fleet.first), login);
+    const [admin, elsewhere] = [adminAt(fleet.second), movedTo(fleet.second, device)];
+    await admin.post('/rc/v1/sources', { name: 'Fresh' });
+    const pushed = (text: string) =>
+      admin.post('/app/v1/Fresh/push_objects', { user_id: login, objects: { 1: { text } } });
+    const pull = async (from: TestDevice, token: string | null) => {
+      const { body } = await from.api.post('/sync/v1/pull', { client_id: device.id, sources: { Fresh: { token } } });
+      return (body as { readonly sources: { readonly Fresh: Page } }).sources.Fresh.token;
+    };
+    const stalenessAtFirst = async () => {
+      const { text } = await adminAt(fleet.first).get('/metrics');
+      return Number(/^tidemark_staleness_seconds\{source="Fresh"\} (.*)$/m.exec(text)?.[1]);
+    };
+    await pushed('one');
+    const token = await pull(device, await pull(device, null));
+    expect(await stalenessAtFirst()).toBe(0);
+    await pushed('two');
+    await until(async () => (await stalenessAtFirst()) > 0);
+    const next = await pull(elsewhere, token);
+    expect(await stalenessAtFirst()).toBeGreaterThan(0);
+    await elsewhere.api.post('/sync/v1/ack', { client_id: device.id, sources: { Fresh: next } });
+    await until(async () => (await stalenessAtFirst()) === 0);
+  });
+
   it('[MANY-8] a reset at one server ends the streams at the other', async () => {
     const device = await openDevice(at(fleet.second), await newUser());
     const events = await listenAt(fleet.second, device);

@@ -72,6 +72,7 @@ export interface Config {
     readonly origins: readonly string[];
     readonly streamsMax: number;
     readonly heartbeatS: number;
+    readonly activeWindowS: number;
   };
   readonly limits: Limits;
   /** In the form of the wire, as `Sources.configure` takes them. */
@@ -144,6 +145,7 @@ export function configOf(settings: Settings): Config {
       origins: settings.devices.origins === null ? [] : originsIn(settings.devices.origins),
       streamsMax: settings.devices.streams_max,
       heartbeatS: settings.devices.heartbeat_s,
+      activeWindowS: settings.devices.active_window_s,
     },
     limits: limitsOf(settings.limits as Readonly<Record<string, number>>),
     sources: settings.sources,

@@ -111,7 +111,14 @@ describe('defaults', () => {
       issuers: [],
       queues: [],
       stats: { retentionS: DAYS_30_S },
-      devices: { retentionDays: 30, tokenTtlS: 2_592_000, origins: [], streamsMax: 20_000, heartbeatS: 25 },
+      devices: {
+        retentionDays: 30,
+        tokenTtlS: 2_592_000,
+        origins: [],
+        streamsMax: 20_000,
+        heartbeatS: 25,
+        activeWindowS: 600,
+      },
       limits: DEFAULT_LIMITS,
       sources: [],
     });
@@ -239,7 +246,7 @@ describe('every setting', () => {
       overload: { event_loop_delay_ms_max: 50, heap_percent_max: 80, rss_bytes_max: 1_000_000 },
       ping: { webhook_url: 'http://127.0.0.1:8080/ping', webhook_secret: 's3' },
       stats: { retention_s: 3_600 },
-      devices: { retention_days: 7 },
+      devices: { retention_days: 7, active_window_s: 300 },
       limits: { objects_per_write_max: 5, value_depth_max: 9 },
     };
     const { config: fromEnv } = load({
@@ -259,6 +266,7 @@ describe('every setting', () => {
         TIDEMARK_PING_WEBHOOK_SECRET: 's3',
         TIDEMARK_STATS_RETENTION_S: '3600',
         TIDEMARK_DEVICES_RETENTION_DAYS: '7',
+        TIDEMARK_DEVICES_ACTIVE_WINDOW_S: '300',
         TIDEMARK_LIMITS_OBJECTS_PER_WRITE_MAX: '5',
         TIDEMARK_LIMITS_VALUE_DEPTH_MAX: '9',
       },

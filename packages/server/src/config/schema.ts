@@ -24,6 +24,8 @@ const DELAY_MS_MAX = 600_000;
 const RETENTION_DAYS_MAX = 3_650;
 const STREAMS_MAX = 1_000_000;
 const HEARTBEAT_S_MAX = 3_600;
+/** Devices without news are recorded as seen once a minute. */
+const ACTIVE_WINDOW_S_MIN = 120;
 const REPLICAS_MAX = 100;
 const WORKERS_MAX = 64;
 const SLOW_MS_MAX = 3_600_000;
@@ -332,6 +334,12 @@ export const ConfigSchema = Type.Object(
           HEARTBEAT_S_MAX,
           25,
           'How often a device that listens is told that the server is still there, in seconds; less than any proxy between them is patient.',
+        ),
+        active_window_s: integer(
+          ACTIVE_WINDOW_S_MIN,
+          DAY_S,
+          600,
+          'How long after its last contact a device counts in `tidemark_staleness_seconds`, in seconds.',
         ),
       },
       { additionalProperties: false },

@@ -14,6 +14,8 @@ async function usedMetrics(): Promise<Metrics> {
   metrics.uploaded('Order', 'applied');
   metrics.refreshed('Order', 'backend_timeout', 3);
   metrics.pingAttempted('apns', 'accepted');
+  metrics.delivered('Order', 1);
+  metrics.watchStaleness(() => new Map([['Order', 7.5]]));
   metrics.watchListeners(() => 1);
   metrics.watchQueues(async () => [{ queue: 'q', depth: 4, lagS: 1.5, dead: 2 }]);
   metrics.watchBreakers(async () => new Map([['query', 2]]));
@@ -66,12 +68,26 @@ describe('/metrics', () => {
       'tidemark_uploads_total{source="Order",status="applied"} 1',
       'tidemark_refreshes_total{source="Order",result="backend_timeout"} 1',
       'tidemark_ping_attempts_total{service="apns",result="accepted"} 1',
+      'tidemark_staleness_seconds{source="Order"} 7.5',
+      'tidemark_delivery_seconds_bucket{le="1",source="Order"} 1',
       'tidemark_queue_jobs{queue="q"} 4',
       'tidemark_queue_lag_seconds{queue="q"} 1.5',
       'tidemark_queue_dead_jobs{queue="q"} 2',
       'tidemark_backend_breaker_state{call="query"} 2',
     ])
       expect(text.split('\n')).toContain(line);
+  });
+
+  it('[METRICS-3] the staleness of sources beyond the limit is that of the worst of them', async () => {
+    const metrics = new Metrics();
+    const sources = Array.from({ length: SOURCES_LABELLED_MAX + 3 }, (_, index): [string, number] => [
+      `S${index}`,
+      index,
+    ]);
+    metrics.watchStaleness(() => new Map(sources.with(-2, ['worst', 500])));
+    const lines = (await metrics.text()).split('\n').filter((line) => line.startsWith('tidemark_staleness_seconds{'));
+    expect(lines).toHaveLength(SOURCES_LABELLED_MAX + 1);
+    expect(lines).toContain('tidemark_staleness_seconds{source="other"} 500');
   });
 
   it('[METRICS-3] sources beyond the limit are summed up as other', async () => {

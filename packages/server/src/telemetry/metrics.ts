@@ -90,6 +90,13 @@ export class Metrics {
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [this.#registry],
   });
+  readonly #deliverySeconds = new Histogram({
+    name: 'tidemark_delivery_seconds',
+    help: 'Time from a commit until a device that was active has acknowledged it',
+    labelNames: ['source'],
+    buckets: [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3_600],
+    registers: [this.#registry],
+  });
   readonly #requests = new RequestCounter(this.#registry);
   readonly #pingAttempts = new Counter({
     name: 'tidemark_ping_attempts_total',
@@ -154,6 +161,11 @@ export class Metrics {
     this.#refreshSeconds.observe(seconds);
   }
 
+  /** Counts changes that a device has acknowledged, by the age of the oldest of them. */
+  delivered(source: string, seconds: number): void {
+    this.#deliverySeconds.observe({ source: this.#labels.of(source) }, seconds);
+  }
+
   pingAttempted(service: string | null, result: string): void {
     this.#pingAttempts.inc({ service: service ?? 'none', result });
   }
@@ -174,6 +186,20 @@ export class Metrics {
   /** Adds a gauge for the number of listening devices, read at each scrape. */
   watchListeners(count: () => number): void {
     this.#watch('tidemark_event_streams', 'Devices that listen for events at this server', count);
+  }
+
+  /** Adds a gauge for the age of the oldest change that an active device misses, by source, in seconds. */
+  watchStaleness(read: () => ReadonlyMap<string, number>): void {
+    const help = 'Age of the oldest change that a device seen here lately has not acknowledged';
+    const gauge = { name: 'tidemark_staleness_seconds', help, label: 'source', aggregator: 'max' } as const;
+    this.#watchLabelled(gauge, async () => {
+      const labelled = new Map<string, number>();
+      for (const [source, seconds] of read()) {
+        const label = this.#labels.of(source);
+        labelled.set(label, Math.max(seconds, labelled.get(label) ?? 0));
+      }
+      return [...labelled];
+    });
   }
 
   /** Adds gauges for requests and bodies under way; both are 0 when nobody calls. */
