@@ -40,7 +40,7 @@ function follow(devicesMax = 1_000): Step {
 const staleness = ({ freshness }: Step) => Object.fromEntries(freshness.stalenessMs());
 
 describe('freshness', () => {
-  it('[FRESH-1] a change counts from its commit until every active device has acknowledged it', () => {
+  it('[STALE-1] a change counts from its commit until every active device has acknowledged it', () => {
     const step = follow();
     step.see('a', 10);
     step.see('b', 10);
@@ -56,7 +56,7 @@ describe('freshness', () => {
     expect([staleness(step), step.took]).toEqual([{ Product: 0 }, [2_000, 5_000]]);
   });
 
-  it('[FRESH-1] the oldest change counts that a device misses, also when it has acknowledged a part', () => {
+  it('[STALE-1] the oldest change counts that a device misses, also when it has acknowledged a part', () => {
     const step = follow();
     step.see('a', 10);
     step.commit(11);
@@ -71,7 +71,7 @@ describe('freshness', () => {
     expect([staleness(step), step.took]).toEqual([{ Product: 0 }, [2_000, 1_500]]);
   });
 
-  it('[FRESH-1] a device that comes without acknowledging is not forgotten, however long that lasts', () => {
+  it('[STALE-1] a device that comes without acknowledging is not forgotten, however long that lasts', () => {
     const step = follow();
     step.see('stuck', 10);
     for (let seq = 11; seq < 200; seq++) {
@@ -85,7 +85,7 @@ describe('freshness', () => {
     expect(staleness(step).Product).toBeLessThanOrEqual(60_000);
   });
 
-  it('[FRESH-2] what a device missed while it was away counts from its return', () => {
+  it('[STALE-2] what a device missed while it was away counts from its return', () => {
     const step = follow();
     step.see('a', 10);
     step.commit(11);
@@ -99,7 +99,7 @@ describe('freshness', () => {
     expect([staleness(step), step.took]).toEqual([{ Product: 0 }, [700]]);
   });
 
-  it('[FRESH-2] a device that starts over counts from when it began', () => {
+  it('[STALE-2] a device that starts over counts from when it began', () => {
     const step = follow();
     step.see('new', null);
     step.see('told', 10);
@@ -110,7 +110,7 @@ describe('freshness', () => {
     expect([staleness(step), step.took]).toEqual([{ Product: 1_000 }, [4_000]]);
   });
 
-  it('[FRESH-2] a device that is no longer seen stops counting after the window', () => {
+  it('[STALE-2] a device that is no longer seen stops counting after the window', () => {
     const step = follow();
     step.see('gone', 10);
     step.pass(1_000);
@@ -121,7 +121,7 @@ describe('freshness', () => {
     expect(staleness(step)).toEqual({});
   });
 
-  it('[FRESH-3] a change that only the presented head tells of counts from then', () => {
+  it('[STALE-3] a change that only the presented head tells of counts from then', () => {
     const step = follow();
     step.see('a', 10);
     step.see('b', 10);
@@ -132,7 +132,7 @@ describe('freshness', () => {
     expect([staleness(step), step.took]).toEqual([{ Product: 300 }, [300]]);
   });
 
-  it('[FRESH-3] an acknowledgement at another server ends the wait here, and is not counted twice', () => {
+  it('[STALE-3] an acknowledgement at another server ends the wait here, and is not counted twice', () => {
     const step = follow();
     step.see('a', 10);
     step.commit(11);
@@ -144,7 +144,7 @@ describe('freshness', () => {
     expect([staleness(step), step.took]).toEqual([{ Product: 0 }, []]);
   });
 
-  it('[FRESH-3] a new life of a source begins with the devices that come then', () => {
+  it('[STALE-3] a new life of a source begins with the devices that come then', () => {
     const step = follow();
     step.see('a', 10);
     step.see('b', 10);
@@ -157,7 +157,7 @@ describe('freshness', () => {
     expect(staleness(step)).toEqual({ Product: 0 });
   });
 
-  it('[FRESH-4] beyond the limit the device seen longest ago is not counted', () => {
+  it('[STALE-4] beyond the limit the device seen longest ago is not counted', () => {
     const step = follow(2);
     step.see('a', 10);
     step.commit(11);
@@ -168,7 +168,7 @@ describe('freshness', () => {
     expect(staleness(step)).toEqual({ Product: 0 });
   });
 
-  it('[FRESH-1] pulls, acknowledgements and pushes of a server are measured', async () => {
+  it('[STALE-1] pulls, acknowledgements and pushes of a server are measured', async () => {
     const test = await newTidemark();
     const { tidemark, clock } = test;
     const { client_id: client } = await tidemark.clients.register('ada', {});

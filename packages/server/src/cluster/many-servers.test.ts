@@ -254,7 +254,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect((await metrics()).match(/^tidemark_users /gm)).toHaveLength(1);
   });
 
-  it('[FRESH-3] a change counts at the server where its device was, until the device acknowledges at another', async () => {
+  it('[STALE-3] a change counts at the server where its device was, until the device acknowledges at another', async () => {
     const login = await newUser();
     const device = await openDevice(at(fleet.first), login);
     const [admin, elsewhere] = [adminAt(fleet.second), movedTo(fleet.second, device)];
