@@ -23,6 +23,7 @@ import { exchangeOf } from './exchange.ts';
 import { announcedBytes } from './http-connection.ts';
 import { HttpConnections } from './http-connections.ts';
 import { parseJsonBody } from './json-body.ts';
+import { lazyValidators } from './lazy-validators.ts';
 import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
 import { problemOf, refusalOf } from './problem.ts';
@@ -115,6 +116,7 @@ export async function buildHttp(
     return503OnClosing: false,
     routerOptions: { maxParamLength: PARAM_UNITS_MAX },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false } },
+    schemaController: { compilersFactory: { buildValidator: lazyValidators() } },
     frameworkErrors: answerError,
     clientErrorHandler: answerSocketError,
   }) as FastifyInstance;

@@ -1,6 +1,7 @@
+import { createRequire } from 'node:module';
 import type { Log, LogFields } from '@tidemark/core';
 import { destination, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
-import { build as prettyStream } from 'pino-pretty';
+import type PinoPretty from 'pino-pretty';
 import type { LogFormat, LogLevel } from '../config/config.ts';
 import { maskSecrets } from './mask-secrets.ts';
 import { RequestLog } from './request-log.ts';
@@ -57,7 +58,9 @@ function streamOf({ format, stream, isTerminal, hasColour }: LogOptions): { writ
   // Synchronous, so that the last line before a crash is not lost.
   const out = stream ?? destination({ dest: STDERR, sync: true });
   if (!isPretty) return out;
-  return prettyStream({
+  // Loaded here, because servers whose log is JSON need none of it.
+  const { build } = createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
+  return build({
     destination: out as NodeJS.WritableStream,
     messageKey: 'event',
     colorize: hasColour ?? !process.env.NO_COLOR,
