@@ -67,17 +67,17 @@ export class Device {
   }
 
   /**
-   * Makes changes to any number of objects and sources together: the app sees all of them at once, and if one is
-   * refused, none is made. `change` must not be asynchronous.
+   * Makes changes to any number of objects and sources together: the app sees all of them at once, before this call
+   * returns, and if one is refused, none is made. Resolves when they are stored; if the local store refuses them, they
+   * are taken back and the promise rejects. `change` must not be asynchronous.
    */
   async write<T>(change: (draft: Draft) => T): Promise<T> {
     const { replica, platform, sessions } = this.#engine;
-    const { result, count } = await replica.transact((tx) => {
-      if (sessions.kind() === 'none') throw clientError('signed_out', 'nobody is signed in');
-      const draft = new Draft(platform, replica, tx, this.#schemas);
-      return { result: change(draft), count: draft.count };
-    });
-    if (count > 0) this.#engine.dispatch({ type: 'push_wanted' });
+    const requireWriter = sessions.writerCheck();
+    const draft = new Draft(platform, replica, this.#schemas);
+    const result = change(draft);
+    await replica.write(draft.uploads, requireWriter);
+    if (draft.uploads.length > 0) this.#engine.dispatch({ type: 'push_wanted' });
     return result;
   }
 

@@ -49,13 +49,17 @@ export class Source<A extends object = Attributes> implements Observable<readonl
     return this.#engine.replica.view(this.name).subscribe(listener);
   };
 
-  /** Resolves when the object is stored; it is uploaded when there is a network. */
+  /**
+   * The object is visible before this call returns. Resolves when it is stored; it is uploaded when there is a
+   * network.
+   */
   async create(attributes: A, options: { readonly id?: string } = {}): Promise<SyncedObject<A>> {
     const id = await this.#write((draft) => draft.create(this.name, attributes, options));
     return this.#found(id);
   }
 
-  async update(id: string, changes: Partial<A>): Promise<SyncedObject<A>> {
+  /** An attribute with the value undefined is removed. */
+  async update(id: string, changes: { readonly [K in keyof A]?: A[K] | undefined }): Promise<SyncedObject<A>> {
     await this.#write((draft) => draft.update(this.name, id, changes));
     return this.#found(id);
   }

@@ -21,6 +21,8 @@ abstract class ObservableList<T> implements Observable<readonly T[]> {
   }
 }
 
+const NO_NAMES: readonly string[] = Object.freeze([]);
+
 /** A change made here that the server has not confirmed. */
 export interface PendingUpload {
   readonly opId: string;
@@ -28,6 +30,8 @@ export interface PendingUpload {
   readonly op: UploadOp;
   readonly id: string;
   readonly attributes: Attributes | null;
+  /** The attributes that the change removes. */
+  readonly removed: readonly string[];
   readonly madeAtMs: number;
   /** `waiting` to be sent, being sent, or `queued` at the server until the backend has answered. */
   readonly state: 'waiting' | 'sending' | 'queued';
@@ -68,12 +72,12 @@ export class UploadQueue extends ObservableList<PendingUpload> {
   }
 
   #compute(): readonly PendingUpload[] {
-    const open = [...this.#engine.replica.reader.entries('uploads', '')].filter(([, upload]) => isOpen(upload));
+    const open = this.#engine.replica.uploads().filter(([, upload]) => isOpen(upload));
     return Object.freeze(
-      open.map(([opId, { source, op, id, attributes, madeAtMs, state }]) => {
+      open.map(([opId, { source, op, id, attributes, removed = NO_NAMES, madeAtMs, state }]) => {
         const isSending = this.#engine.pusher.inFlight.has(opId);
         const shown = isSending ? 'sending' : state === 'queued' ? 'queued' : 'waiting';
-        return Object.freeze({ opId, source, op, id, attributes, madeAtMs, state: shown } as const);
+        return Object.freeze({ opId, source, op, id, attributes, removed, madeAtMs, state: shown } as const);
       }),
     );
   }
@@ -99,7 +103,7 @@ export class UploadProblems extends ObservableList<UploadProblem> {
     const again = await replica.transact((tx) => {
       const problem = tx.get('problems', ['', opId]);
       if (problem === undefined) throw unknownProblem(opId);
-      const { source, op, id, attributes } = problem;
+      const { source, op, id, attributes, removed } = problem;
       const newOpId = randomId(platform);
       const seen = tx.get('sources', ['', source])?.seen ?? null;
       tx.delete('problems', ['', opId]);
@@ -109,6 +113,7 @@ export class UploadProblems extends ObservableList<UploadProblem> {
         op,
         id,
         attributes,
+        ...(removed === undefined ? {} : { removed }),
         seen,
         state: 'waiting',
         settled: null,

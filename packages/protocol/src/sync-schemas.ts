@@ -129,6 +129,7 @@ export const Upload = Type.Object(
     attributes: Type.Optional(
       attributes('All attributes of a create, the changed ones of an update.', { name: 'Pump', price: 9.5 }),
     ),
+    removed: Type.Optional(texts('The attributes that an update removes from the object.', ['note'])),
     /** The token of the state in which the change was made. */
     seen: Type.Optional(
       nullableToken('The token of the state in which the user made the change. Sources that detect conflicts need it.'),
@@ -160,6 +161,12 @@ export const Outcome = Type.Object(
         description: 'Of a rejected or conflicting upload, the object as the server has it; null: there is none.',
         examples: [{ name: 'Pump', price: 10 }],
       }),
+    ),
+    conflicting: Type.Optional(
+      texts(
+        'Of an update in conflict, the attributes that somebody else has changed. None of the update was applied.',
+        ['price'],
+      ),
     ),
   },
   { ...closed, title: 'Outcome', description: 'The outcome of an upload.' },

@@ -90,7 +90,7 @@ describe('calls', () => {
     expect(await shown(answer(call('delete', rest)))).toEqual({ status: 200, body: {} });
     const search = { source: 'Product', user_id: 'ada', params: ['x'] };
     expect(await shown(answer(call('search', search)))).toEqual({ status: 200, body: { 7: { params: ['x'] } } });
-    expect(asked).toEqual([query, create, create, rest]);
+    expect(asked).toEqual([query, create, { ...create, removed: [] }, rest]);
   });
 
   it('[BSDK-10] authenticate answers who it is, or refuses', async () => {

@@ -1,6 +1,6 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
 import type { Attributes } from '../push/objects.ts';
-import type { AuthenticateCall, CreateCall, QueryCall, SearchCall, UploadCall } from './source-handlers.ts';
+import type { AuthenticateCall, CreateCall, QueryCall, SearchCall, UpdateCall, UploadCall } from './source-handlers.ts';
 
 export type CallName = 'authenticate' | 'query' | 'create' | 'update' | 'delete' | 'search';
 
@@ -9,7 +9,8 @@ export type ReadCall =
   | { readonly name: 'authenticate'; readonly call: AuthenticateCall }
   | { readonly name: 'query'; readonly call: QueryCall }
   | { readonly name: 'search'; readonly call: SearchCall }
-  | { readonly name: 'create' | 'update'; readonly call: CreateCall }
+  | { readonly name: 'create'; readonly call: CreateCall }
+  | { readonly name: 'update'; readonly call: UpdateCall }
   | { readonly name: 'delete'; readonly call: UploadCall };
 
 const CALL_NAMES: ReadonlySet<string> = new Set(['authenticate', 'query', 'create', 'update', 'delete', 'search']);
@@ -42,6 +43,8 @@ export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
       return { name, call: { ...target(fields), params: (fields.get('params') ?? null) as JsonValue } };
     case 'delete':
       return { name, call: upload(fields) };
+    case 'update':
+      return { name, call: { ...upload(fields), attributes: attributes(fields), removed: names(fields, 'removed') } };
     default:
       return { name, call: { ...upload(fields), attributes: attributes(fields) } };
   }
@@ -81,6 +84,13 @@ function optionalText(fields: Fields, name: string): string | null {
   const value = fields.get(name) ?? null;
   if (value === null || typeof value === 'string') return value;
   throw new CallFlaw(`has a ${name} that is no text`);
+}
+
+/** Absent: none. */
+function names(fields: Fields, name: string): readonly string[] {
+  const value = fields.get(name) ?? [];
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
+  throw new CallFlaw(`has a ${name} that is no list of texts`);
 }
 
 function attributes(fields: Fields): Attributes {

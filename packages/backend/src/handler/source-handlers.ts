@@ -40,6 +40,8 @@ export interface CreateCall<A = Attributes> extends UploadCall {
 /** Holds only the attributes that changed. The value null is stored, it does not remove the attribute. */
 export interface UpdateCall<A = Attributes> extends UploadCall {
   readonly attributes: Partial<A>;
+  /** The names of the attributes to remove. */
+  readonly removed: readonly string[];
 }
 
 export type DeleteCall = UploadCall;

@@ -287,7 +287,7 @@ export class Engine {
   }
 
   #isReached({ tick, order }: SyncGoal): boolean {
-    if (!this.puller.isCaughtUpSince(tick)) return false;
+    if (!this.puller.isCaughtUpSince(tick) || this.replica.hasUnsavedBefore(order)) return false;
     for (const [, upload] of this.replica.reader.entries('uploads', '')) {
       if (upload.order < order && upload.state === 'waiting') return false;
     }

@@ -40,8 +40,8 @@ export class Pusher {
 
   /** Makes one push. Returns true if more uploads wait. */
   async round(scope: WorkScope): Promise<boolean> {
-    const changes = nextChunk(this.#replica.reader, this.#uploadsMax);
-    if (changes.length === 0) return false;
+    const changes = await this.#replica.take((reader) => nextChunk(reader, this.#uploadsMax));
+    if (changes.length === 0 || scope.signal.aborted) return false;
     this.#setInFlight(changes);
     try {
       await this.#push(changes, scope);

@@ -53,6 +53,18 @@ export class Sessions implements SessionStore {
     return this.#replica.reader.get('facts', ENDED) === true ? 'ended' : 'none';
   }
 
+  /** Returns a check that the user who makes a change now is still the one whose data the device holds. */
+  writerCheck(): (tx: Transaction) => void {
+    const signedOut = clientError('signed_out', 'nobody is signed in');
+    if (this.kind() === 'none') throw signedOut;
+    const userId = this.owner()?.userId;
+    return (tx) => {
+      const hasSession = tx.get('facts', SESSION) !== undefined || tx.get('facts', ENDED) === true;
+      const owner = tx.get('facts', OWNER) as unknown as Owner | undefined;
+      if (!hasSession || owner?.userId !== userId) throw signedOut;
+    };
+  }
+
   async keep(session: SessionRow): Promise<void> {
     await this.#replica.transact((tx) => {
       // The user may have signed out during the refresh of the token.

@@ -36,6 +36,8 @@ export interface UploadRow {
   readonly op: UploadOp;
   readonly id: string;
   readonly attributes: Attributes | null;
+  /** The attributes that an update removes. */
+  readonly removed?: readonly string[];
   readonly seen: string | null;
   readonly state: UploadState;
   /** For applied uploads: the number of the outcome. */
@@ -48,6 +50,8 @@ export interface ProblemRow {
   readonly op: UploadOp;
   readonly id: string;
   readonly attributes: Attributes | null;
+  /** The attributes that the update would have removed. */
+  readonly removed?: readonly string[];
   readonly status: 'rejected' | 'conflict';
   readonly error: PartialError;
   /** The object at the server; null if it does not exist. */

@@ -3,6 +3,11 @@ import { ClientError } from '../client-error.ts';
 import { frozen } from '../state/frozen.ts';
 import type { Attributes } from '../state/rows.ts';
 
+/** Returns the names of the attributes that an update removes: those with the value undefined. */
+export function admitRemoved(given: object): readonly string[] {
+  return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [admitName('attribute', name)] : []));
+}
+
 /**
  * Checks attributes as the server will, so that mistakes are reported at once and not when the device is online
  * again. Returns a frozen copy.

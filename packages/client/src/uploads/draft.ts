@@ -4,12 +4,12 @@ import { UPLOADS_WAITING_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { Schemas } from '../schemas/standard-schema.ts';
 import { frozen } from '../state/frozen.ts';
-import type { Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
-import type { Attributes } from '../state/rows.ts';
+import type { NewUpload, Replica } from '../state/replica.ts';
+import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
-import { admitAttributes, admitName } from './admit-attributes.ts';
+import { admitAttributes, admitName, admitRemoved } from './admit-attributes.ts';
 import { realId, withRealReferences } from './links.ts';
+import { changed } from './merge-upload.ts';
 import { randomId } from './random-id.ts';
 
 /**
@@ -19,21 +19,19 @@ import { randomId } from './random-id.ts';
 export class Draft {
   readonly #platform: Platform;
   readonly #replica: Replica;
-  readonly #tx: Transaction;
   readonly #schemas: Schemas;
   /** Objects as changed by this draft, by source and id; null: deleted. */
   readonly #touched = new Map<string, Map<string, Attributes | null>>();
-  #count = 0;
+  readonly #uploads: NewUpload[] = [];
 
-  constructor(platform: Platform, replica: Replica, tx: Transaction, schemas: Schemas) {
+  constructor(platform: Platform, replica: Replica, schemas: Schemas) {
     this.#platform = platform;
     this.#replica = replica;
-    this.#tx = tx;
     this.#schemas = schemas;
   }
 
-  get count(): number {
-    return this.#count;
+  get uploads(): readonly NewUpload[] {
+    return this.#uploads;
   }
 
   /** Returns the id of the new object, which is generated unless the app passes one. */
@@ -44,59 +42,65 @@ export class Draft {
       throw new ClientError('object_exists', `${source} has an object ${JSON.stringify(id)} already`);
     }
     const admitted = this.#admit(source, this.#schemas.admit(source, attributes));
-    if (Object.keys(admitted).length === 0) {
-      throw new ClientError('invalid_value', 'an object needs at least one attribute');
-    }
-    this.#add('create', source, id, admitted);
+    if (Object.keys(admitted).length === 0) throw withoutAttributes();
+    this.#add('create', source, id, { attributes: admitted });
     this.#touch(source, id, admitted);
     return id;
   }
 
-  /** Uploads only attributes that differ, so that changes of others are kept. */
+  /**
+   * Uploads only attributes that differ, so that changes of others are kept. An attribute with the value undefined is
+   * removed.
+   */
   update(source: string, givenId: string, changes: object): void {
     this.#requireWritable(source);
     const { id, current } = this.#require(source, givenId);
-    const admitted = this.#admit(source, this.#schemas.admit(source, changes, current));
+    const given = this.#schemas.admit(source, changes, current);
+    const admitted = this.#admit(source, given);
     const differing = Object.entries(admitted).filter(
       ([name, value]) => !(Object.hasOwn(current, name) && sameJson(current[name], value)),
     );
-    if (differing.length === 0) return;
+    const removed = admitRemoved(given).filter((name) => Object.hasOwn(current, name));
+    if (differing.length === 0 && removed.length === 0) return;
     const attributes = frozen(Object.fromEntries(differing));
-    this.#add('update', source, id, attributes);
-    this.#touch(source, id, { ...current, ...attributes });
+    const change = { attributes, ...(removed.length === 0 ? {} : { removed }) };
+    const after = changed(current, change);
+    if (Object.keys(after).length === 0) throw withoutAttributes();
+    this.#add('update', source, id, change);
+    this.#touch(source, id, after);
   }
 
   delete(source: string, givenId: string): void {
     this.#requireWritable(source);
     const { id } = this.#require(source, givenId);
-    this.#add('delete', source, id, null);
+    this.#add('delete', source, id, { attributes: null });
     this.#touch(source, id, null);
   }
 
-  #add(op: UploadOp, source: string, id: string, attributes: Attributes | null): void {
-    if (this.#replica.count('uploads') + this.#count >= UPLOADS_WAITING_MAX) {
+  #add(op: UploadOp, source: string, id: string, change: Pick<UploadRow, 'attributes' | 'removed'>): void {
+    if (this.#replica.uploadsStored + this.#uploads.length >= UPLOADS_WAITING_MAX) {
       throw new ClientError('limit_exceeded', `${UPLOADS_WAITING_MAX} changes wait to be uploaded already`);
     }
-    this.#count++;
-    this.#tx.put('uploads', ['', randomId(this.#platform)], {
+    const row: UploadRow = {
       order: this.#replica.takeOrder(),
       source,
       op,
       id,
-      attributes,
-      seen: this.#tx.get('sources', ['', source])?.seen ?? null,
+      ...change,
+      seen: this.#replica.reader.get('sources', ['', source])?.seen ?? null,
       state: 'waiting',
       settled: null,
       madeAtMs: this.#platform.nowMs(),
-    });
+    };
+    this.#uploads.push([randomId(this.#platform), row]);
   }
 
   #admit(source: string, attributes: object): Attributes {
-    return frozen(withRealReferences(this.#tx, source, admitAttributes(attributes)));
+    return frozen(withRealReferences(this.#replica.reader, source, admitAttributes(attributes)));
   }
 
   #require(source: string, givenId: string): { readonly id: string; readonly current: Attributes } {
-    const id = realId(this.#tx, source, admitName('object', givenId));
+    const id = realId(this.#replica.reader, source, admitName('object', givenId));
     const current = this.#current(source, id);
     if (current !== undefined) return { id, current };
     throw new ClientError('object_not_found', `${source} has no object ${JSON.stringify(givenId)}`);
@@ -113,7 +117,11 @@ export class Draft {
   }
 
   #requireWritable(source: string): void {
-    if (this.#tx.get('sources', ['', source])?.description.read_only !== true) return;
+    if (this.#replica.reader.get('sources', ['', source])?.description.read_only !== true) return;
     throw new ClientError('source_read_only', `${source} cannot be changed on devices`);
   }
+}
+
+function withoutAttributes(): ClientError {
+  return new ClientError('invalid_value', 'an object needs at least one attribute');
 }

@@ -2,13 +2,15 @@ import type { Upload } from '@tidemark/protocol';
 import { PUSH_UNITS_MAX } from '../limits.ts';
 import type { Reader } from '../state/local-state.ts';
 import type { UploadRow } from '../state/rows.ts';
+import { byOrder } from './pending.ts';
 
 /** Returns the next uploads in order, as many as fit into one push. */
 export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[] {
+  const waiting = [...reader.entries('uploads', '')].filter(([, { state }]) => state === 'waiting');
+  waiting.sort(([, left], [, right]) => byOrder(left, right));
   const chunk: Upload[] = [];
   let units = 0;
-  for (const [opId, row] of reader.entries('uploads', '')) {
-    if (row.state !== 'waiting') continue;
+  for (const [opId, row] of waiting) {
     const upload = uploadOf(opId, row);
     units += JSON.stringify(upload).length;
     if (chunk.length > 0 && units > PUSH_UNITS_MAX) break;
@@ -24,8 +26,13 @@ export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[]
  */
 const SEEN_NOTHING = 'nothing';
 
-function uploadOf(opId: string, { source, op, id, attributes, seen }: UploadRow): Upload {
+function uploadOf(opId: string, { source, op, id, attributes, removed, seen }: UploadRow): Upload {
   const what = { op_id: opId, source, op, id };
   if (op === 'create') return { ...what, attributes: attributes ?? {} };
-  return { ...what, ...(attributes === null ? {} : { attributes }), seen: seen ?? SEEN_NOTHING };
+  return {
+    ...what,
+    ...(attributes === null ? {} : { attributes }),
+    ...(removed === undefined ? {} : { removed: [...removed] }),
+    seen: seen ?? SEEN_NOTHING,
+  };
 }

@@ -14,13 +14,13 @@ export class Pending {
     if (isOpen(upload)) this.#open++;
     const ofSource = this.#bySource.get(upload.source) ?? new Map<string, UploadRow[]>();
     const ofObject = ofSource.get(upload.id) ?? [];
-    this.#bySource.set(upload.source, ofSource.set(upload.id, [...ofObject, upload].sort(inOrder)));
+    this.#bySource.set(upload.source, ofSource.set(upload.id, [...ofObject, upload].sort(byOrder)));
   }
 
   remove(upload: UploadRow): void {
     if (isOpen(upload)) this.#open--;
     const ofSource = this.#bySource.get(upload.source);
-    const left = (ofSource?.get(upload.id) ?? []).filter(({ order }) => order !== upload.order);
+    const left = (ofSource?.get(upload.id) ?? []).filter((kept) => kept !== upload);
     if (left.length > 0) ofSource?.set(upload.id, left);
     else ofSource?.delete(upload.id);
   }
@@ -38,6 +38,6 @@ export function isOpen({ state }: UploadRow): boolean {
   return state !== 'applied';
 }
 
-function inOrder(left: UploadRow, right: UploadRow): number {
+export function byOrder(left: UploadRow, right: UploadRow): number {
   return left.order - right.order;
 }

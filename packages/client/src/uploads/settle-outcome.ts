@@ -48,12 +48,13 @@ function settleApplied(
 /** Removes the change from the view, and keeps it as a problem for the app. */
 function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, { nowMs }: OutcomeMoment): OutcomeEffects {
   const { op_id: opId, error, current } = outcome;
-  const { source, op, id, attributes } = upload;
+  const { source, op, id, attributes, removed } = upload;
   const problem: ProblemRow = {
     source,
     op,
     id,
     attributes,
+    ...(removed === undefined ? {} : { removed }),
     status: outcome.status === 'conflict' ? 'conflict' : 'rejected',
     error: error ?? { code: 'unknown', detail: 'the server gave no reason' },
     current: (current ?? null) as Attributes | null,

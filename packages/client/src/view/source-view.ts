@@ -3,6 +3,7 @@ import type { LocalState } from '../state/local-state.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
 import { realId, withRealReferences } from '../uploads/links.ts';
+import { changed } from '../uploads/merge-upload.ts';
 import { isOpen, type Pending } from '../uploads/pending.ts';
 
 /** An object as the app sees it. It is immutable: each change creates a new one. */
@@ -114,10 +115,10 @@ function isSame(left: SyncedObject, right: SyncedObject): boolean {
 /** Returns the object as the app sees it: the state of the server with the local changes applied. */
 function overlay(base: Attributes | undefined, uploads: readonly UploadRow[]): Attributes | undefined {
   let seen = base;
-  for (const { op, attributes } of uploads) {
-    if (op === 'delete') seen = undefined;
+  for (const upload of uploads) {
+    if (upload.op === 'delete') seen = undefined;
     // If a page brought the created object before its outcome, other devices may have added attributes.
-    else if (op === 'create' || seen !== undefined) seen = { ...seen, ...attributes };
+    else if (upload.op === 'create' || seen !== undefined) seen = changed(seen, upload);
   }
   return seen;
 }

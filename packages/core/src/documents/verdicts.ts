@@ -13,6 +13,19 @@ export function merged(current: AttributeTexts | null, given: AttributeTexts): V
   return new Map([...current, ...given]);
 }
 
+/** An update by a device: sets the given attributes and removes those named. An object without attributes is gone. */
+export function mergedAndRemoved(
+  current: AttributeTexts | null,
+  given: AttributeTexts,
+  removed: readonly string[],
+): Verdict {
+  const gone = removed.filter((name) => current?.has(name));
+  if (current === null || gone.length === 0) return merged(current, given);
+  const next = new Map([...current, ...given]);
+  for (const name of gone) next.delete(name);
+  return next.size === 0 ? 'gone' : next;
+}
+
 /** push_deletes. */
 export function deleted(current: AttributeTexts | null): Verdict {
   return current === null ? null : 'gone';

@@ -9,7 +9,7 @@ export interface Adapter {
   query(call: QueryCall): Promise<ObjectsAnswer>;
   /** Returns the backend's id for the object. */
   create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string>;
-  update(call: UploadCall & { readonly attributes: JsonValue }): Promise<void>;
+  update(call: UpdateCall): Promise<void>;
   delete(call: UploadCall): Promise<void>;
   search?(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer>;
   /**
@@ -54,6 +54,13 @@ export interface PersonalCall {
   readonly user: string;
   /** The custom partition, if the call is about one. */
   readonly partition?: string;
+}
+
+export interface UpdateCall extends UploadCall {
+  /** The changed attributes. */
+  readonly attributes: JsonValue;
+  /** The attributes to remove from the object. */
+  readonly removed: readonly string[];
 }
 
 export interface UploadCall extends PersonalCall {

@@ -18,6 +18,8 @@ export interface AdmittedUpload {
   readonly id: string;
   /** Empty for a deletion. */
   readonly attributes: AttributeTexts;
+  /** The attributes that an update removes. */
+  readonly removed: readonly string[];
   readonly seen: string | null;
 }
 
@@ -34,8 +36,22 @@ export function requireOpId(opId: string, at: string): void {
 export function admitUpload(upload: Upload, limits: Limits): AdmittedUpload {
   const { op_id: opId, op, seen = null } = upload;
   const id = admitName('object', upload.id, pointer('id'));
-  if (op === 'delete') return { opId, op, id, attributes: NO_ATTRIBUTES, seen };
-  const attributes = admitAttributes(upload.attributes, limits, ['attributes']);
-  if (attributes.size > 0 || op === 'update') return { opId, op, id, attributes, seen };
+  if (op === 'delete') return { opId, op, id, attributes: NO_ATTRIBUTES, removed: [], seen };
+  const { removed: names = [], attributes: given } = upload;
+  const attributes = admitAttributes(given ?? (names.length > 0 ? {} : given), limits, ['attributes']);
+  const removed = op === 'update' ? admitRemoved(names, attributes, limits) : [];
+  if (attributes.size > 0 || op === 'update') return { opId, op, id, attributes, removed, seen };
   throw new Refusal('invalid_value', 'an object needs at least one attribute');
+}
+
+function admitRemoved(names: readonly string[], attributes: AttributeTexts, limits: Limits): readonly string[] {
+  if (names.length > limits.attributesPerObjectMax) {
+    throw new Refusal('limit_exceeded', `more than ${limits.attributesPerObjectMax} attributes to remove`);
+  }
+  for (const [index, name] of names.entries()) {
+    admitName('attribute', name, pointer('removed', String(index)));
+    if (!attributes.has(name)) continue;
+    throw new Refusal('invalid_value', `the attribute ${JSON.stringify(name)} is both set and removed`);
+  }
+  return names;
 }

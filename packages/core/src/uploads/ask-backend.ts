@@ -42,14 +42,15 @@ export async function askBackend(
   }
 }
 
-async function perform(adapter: Adapter, call: UploadCall, { op, attributes: texts }: AdmittedUpload): Promise<string> {
+async function perform(adapter: Adapter, call: UploadCall, upload: AdmittedUpload): Promise<string> {
+  const { op, attributes: texts, removed } = upload;
   if (op === 'delete') {
     await adapter.delete(call);
     return call.id;
   }
   const attributes = parseJson(objectText(texts)) as JsonValue;
   if (op === 'create') return adapter.create({ ...call, attributes });
-  await adapter.update({ ...call, attributes });
+  await adapter.update({ ...call, attributes, removed });
   return call.id;
 }
 

@@ -1,17 +1,19 @@
 import { type Conflicts, Refusal, textChecksum } from '@tidemark/protocol';
 import { liveRecord } from '../documents/effect.ts';
-import { merged, type Verdict } from '../documents/verdicts.ts';
+import { mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import { readToken } from '../pages/token.ts';
 import type { PartitionState, StoredObject } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
-import type { Footprint } from './upload-notes.ts';
+import { type Footprint, REMOVED } from './upload-notes.ts';
 
 /** What an upload makes of its object, or why it is not applied. */
 export type Decision =
   | { readonly status: 'applied'; readonly verdict: Verdict }
-  | { readonly status: 'rejected' | 'conflict'; readonly refusal: Refusal };
+  | { readonly status: 'rejected'; readonly refusal: Refusal }
+  /** `conflicting`: the attributes of an update that somebody else has changed. */
+  | { readonly status: 'conflict'; readonly refusal: Refusal; readonly conflicting?: readonly string[] };
 
 /** All that a decision depends on. */
 export interface UploadContext {
@@ -47,34 +49,35 @@ function decideCreate({ attributes }: AdmittedUpload, current: ObjectRecord | nu
 }
 
 function decideChange(upload: AdmittedUpload, current: ObjectRecord, context: UploadContext): Decision {
-  const verdict = upload.op === 'delete' ? 'gone' : merged(current.attributes, upload.attributes);
+  const verdict =
+    upload.op === 'delete' ? 'gone' : mergedAndRemoved(current.attributes, upload.attributes, upload.removed);
   if (context.conflicts === 'last_writer' || verdict === null) return { status: 'applied', verdict };
   if (upload.seen === null) {
     const detail = 'this source detects conflicts: say with "seen" in which state the change was made';
     return { status: 'rejected', refusal: new Refusal('invalid_request', detail) };
   }
-  const foreign = changedByOthers(upload, current, context);
-  if (foreign === null) return { status: 'applied', verdict };
-  const what = upload.op === 'delete' ? 'the object' : `the attribute ${JSON.stringify(foreign)}`;
-  const detail = `${what} was changed by somebody else since the device saw it`;
-  return { status: 'conflict', refusal: new Refusal('object_changed', detail) };
+  const conflicting = changedByOthers(upload, current, context);
+  const [first] = conflicting;
+  if (first === undefined) return { status: 'applied', verdict };
+  const what = upload.op === 'delete' ? 'the object' : `the attribute ${JSON.stringify(first)}`;
+  const refusal = new Refusal('object_changed', `${what} was changed by somebody else since the device saw it`);
+  return upload.op === 'delete' ? { status: 'conflict', refusal } : { status: 'conflict', refusal, conflicting };
 }
 
-/** An attribute that the upload touches and that another writer has changed since; null: there is none. */
+/** The attributes that the upload touches and that another writer has changed since. */
 function changedByOthers(
-  { op, attributes, seen }: AdmittedUpload,
+  { op, attributes, removed, seen }: AdmittedUpload,
   current: ObjectRecord,
   { state, footprint }: UploadContext,
-): string | null {
+): readonly string[] {
   const seenSeq = seenSeqOf(seen, state);
-  const names = op === 'delete' ? [...current.attributes.keys(), ...current.marks.gone.keys()] : attributes.keys();
-  for (const name of names) {
+  const touched = [...attributes.keys(), ...removed];
+  const names = op === 'delete' ? [...current.attributes.keys(), ...current.marks.gone.keys()] : touched;
+  return names.filter((name) => {
     const text = current.attributes.get(name);
-    if (text !== undefined && text === attributes.get(name)) continue;
-    if (changedAt(name, current) <= seenSeq) continue;
-    if (!isOwnChange(name, current, footprint)) return name;
-  }
-  return null;
+    const isSame = text === attributes.get(name) && (text !== undefined || op === 'update');
+    return !isSame && changedAt(name, current) > seenSeq && !isOwnChange(name, current, footprint);
+  });
 }
 
 /**
@@ -85,7 +88,8 @@ function isOwnChange(name: string, { attributes, marks }: ObjectRecord, footprin
   const isOwn = (own: string, text: string) => footprint.get(own) === textChecksum(text);
   const text = attributes.get(name);
   if (text !== undefined) return isOwn(name, text);
-  return !marks.gone.has(name) && [...attributes].some(([own, its]) => isOwn(own, its));
+  if (marks.gone.has(name)) return footprint.get(name) === REMOVED;
+  return [...attributes].some(([own, its]) => isOwn(own, its));
 }
 
 /** The seq of the last change. An attribute that was never changed, present or not, is as old as the object. */

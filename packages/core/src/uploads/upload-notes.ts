@@ -22,6 +22,8 @@ export interface KeptOutcome {
   readonly status: OutcomeStatus;
   readonly id: string;
   readonly error?: PartialError;
+  /** The attributes of an update that somebody else has changed. */
+  readonly conflicting?: readonly string[];
   /** The id by which the uploads of the object are ordered, when it differs from `id`. Only of queued uploads. */
   readonly origin?: string;
   /** The id of the job that gave up on the upload. When an operator revives that job, it tries again. */
@@ -52,8 +54,8 @@ export function outcomeWrites(opId: string, outcome: KeptOutcome | null, note: N
   ];
 }
 
-function outcomeText({ status, id, error, origin, setAsideBy }: KeptOutcome): string {
-  return JSON.stringify({ status, id, error, origin, setAsideBy });
+function outcomeText({ status, id, error, conflicting, origin, setAsideBy }: KeptOutcome): string {
+  return JSON.stringify({ status, id, error, conflicting, origin, setAsideBy });
 }
 
 /** Moves an outcome that the device has acknowledged to `settled`, where a late repetition still finds it. */
@@ -71,7 +73,7 @@ export function includesCurrent({ status }: KeptOutcome): boolean {
 
 /** The outcome as devices get it. */
 export function outcomeOf(opId: string, source: string, kept: KeptOutcome, stored: StoredObject | undefined): Outcome {
-  const { status, id, error } = kept;
+  const { status, id, error, conflicting } = kept;
   return {
     op_id: opId,
     source,
@@ -79,6 +81,7 @@ export function outcomeOf(opId: string, source: string, kept: KeptOutcome, store
     id,
     ...(error === undefined ? {} : { error }),
     ...(includesCurrent(kept) ? { current: currentOf(stored) } : {}),
+    ...(conflicting === undefined ? {} : { conflicting: [...conflicting] }),
   };
 }
 
@@ -133,8 +136,15 @@ export function readFootprint({ text }: Note): Footprint {
   return new Map(parseJson(text) as [string, number][]);
 }
 
-export function footprintText(before: Footprint, written: AttributeTexts): string {
+/** In place of a checksum: the device has removed the attribute. */
+export const REMOVED = -1;
+
+export function footprintText(before: Footprint, written: AttributeTexts, removed: readonly string[]): string {
   const all = new Map(before);
+  for (const name of removed) {
+    all.delete(name);
+    all.set(name, REMOVED);
+  }
   for (const [name, text] of written) {
     all.delete(name);
     all.set(name, textChecksum(text));

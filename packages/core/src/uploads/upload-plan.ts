@@ -2,7 +2,7 @@ import { COMMIT_ATTEMPTS_MAX, type Limits, Refusal, SETTLED_KEPT_MS } from '@tid
 import { quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
-import { deleted, merged, type Verdict } from '../documents/verdicts.ts';
+import { deleted, mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
 import { type CommitRange, rangeOfCommit } from '../journal/commit-range.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -139,10 +139,10 @@ export function planRefused(prepared: PreparedUpload, outcome: KeptOutcome, nowM
 }
 
 /** An update does not bring back an object that was deleted here while the backend was asked. */
-function agreedVerdict({ op, attributes }: AdmittedUpload, current: ObjectRecord | null): Verdict {
+function agreedVerdict({ op, attributes, removed }: AdmittedUpload, current: ObjectRecord | null): Verdict {
   const before = current?.attributes ?? null;
   if (op === 'delete') return deleted(before);
-  return op === 'update' && before === null ? null : merged(before, attributes);
+  return op === 'update' && before === null ? null : mergedAndRemoved(before, attributes, removed);
 }
 
 /** Writes the outcome and the links that follow from it; the upload need not be kept for its job any more. */
@@ -158,11 +158,11 @@ function footprintWrites(
   if (target.conflicts !== 'detect' || admitted === null) return [];
   const endsAtMs = nowMs + SETTLED_KEPT_MS;
   if (admitted.op !== 'update') {
-    const text = admitted.op === 'delete' ? null : footprintText(NO_FOOTPRINT, admitted.attributes);
+    const text = admitted.op === 'delete' ? null : footprintText(NO_FOOTPRINT, admitted.attributes, []);
     return [{ kind: 'footprint', key: id, text, endsAtMs }];
   }
   const before = footprint === null ? NO_FOOTPRINT : readFootprint(footprint);
-  const text = footprintText(before, admitted.attributes);
+  const text = footprintText(before, admitted.attributes, admitted.removed);
   return [{ kind: 'footprint', key: id, text, expect: footprint?.text ?? null, endsAtMs }];
 }
 
@@ -173,5 +173,7 @@ function refusedOutcome(id: string, { code, message }: Refusal): KeptOutcome {
 function outcomeOfDecision(id: string, decision: Decision): KeptOutcome {
   if (decision.status === 'applied') return { status: 'applied', id };
   const { code, message } = decision.refusal;
-  return { status: decision.status, id, error: { code, detail: message } };
+  const { conflicting } = decision.status === 'conflict' ? decision : {};
+  const outcome = { status: decision.status, id, error: { code, detail: message } };
+  return conflicting === undefined ? outcome : { ...outcome, conflicting };
 }

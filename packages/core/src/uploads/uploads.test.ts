@@ -298,6 +298,48 @@ describe('conflicts', () => {
     expect(await test.push({ op: 'delete', seen: now })).toMatchObject([{ status: 'applied' }]);
   });
 
+  it('[UPLOAD-15] an update removes the attributes it names, and an object without attributes is gone', async () => {
+    const test = await scene();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 2, c: 3 } } });
+    await test.push({ op: 'update', id: '1', attributes: { a: 9 }, removed: ['b', 'never there'] });
+    expect(await objects(test)).toEqual({ 1: { a: 9, c: 3 } });
+    await test.push({ op: 'update', id: '1', removed: ['a', 'c'] });
+    expect(await objects(test)).toEqual({});
+  });
+
+  it('[UPLOAD-15] an update that both sets and removes an attribute, or names an illegal one, is rejected', async () => {
+    const test = await scene();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 2 } } });
+    const outcomes = await test.push(
+      { op: 'update', id: '1', attributes: { a: 2 }, removed: ['a'] },
+      { op: 'update', id: '1', removed: ['__proto__'] },
+    );
+    expect(outcomes.map(({ status, error }) => [status, error?.code])).toEqual([
+      ['rejected', 'invalid_value'],
+      ['rejected', 'invalid_name'],
+    ]);
+    expect(await objects(test)).toEqual({ 1: { a: 1, b: 2 } });
+  });
+
+  it('[UPLOAD-16] a conflict names the attributes that somebody else has changed, and applies none of the update', async () => {
+    const test = await detect();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1, c: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { b: 2, c: 2 } } });
+    const [outcome] = await test.push({ id: '1', attributes: { a: 3, b: 3 }, removed: ['c'], seen });
+    expect(outcome).toMatchObject({ status: 'conflict', conflicting: ['b', 'c'], current: { a: 1, b: 2, c: 2 } });
+    expect(await objects(test)).toEqual({ 1: { a: 1, b: 2, c: 2 } });
+  });
+
+  it('[UPLOAD-16] a device that removes an attribute and sets it again is in no conflict with itself', async () => {
+    const test = await detect();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    await test.push({ id: '1', removed: ['b'], seen });
+    expect(await test.push({ id: '1', attributes: { b: 2 }, seen })).toMatchObject([{ status: 'applied' }]);
+    expect(await objects(test)).toEqual({ 1: { a: 1, b: 2 } });
+  });
+
   it('[UPLOAD-10] an update of an object that was deleted and created again since is a conflict', async () => {
     const test = await detect();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });

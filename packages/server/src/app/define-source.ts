@@ -36,7 +36,10 @@ export interface SourceDefinition extends Partial<Omit<SourceSetting, 'name' | '
   readonly query: (call: SourceCall) => Objects | Promise<Objects>;
   /** Returns the id of the new object; `id` is the temporary id of the device. */
   readonly create?: (call: ChangeCall & { readonly attributes: Attributes }) => string | Promise<string>;
-  readonly update?: (call: ChangeCall & { readonly attributes: Attributes }) => void | Promise<void>;
+  /** `attributes` are the changed ones, `removed` the names of those to remove. */
+  readonly update?: (
+    call: ChangeCall & { readonly attributes: Attributes; readonly removed: readonly string[] },
+  ) => void | Promise<void>;
   readonly delete?: (call: ChangeCall) => void | Promise<void>;
   /**
    * Returns the name of the partition for the data of a user. Users with the same name share one query and one copy.

@@ -49,9 +49,10 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
       if (typeof given === 'string' && nameProblem('object', given) === null) return given;
       throw new Refusal('backend_error', 'create must return the id of the object');
     },
-    async update({ user, partition = null, opId, id, attributes }) {
+    async update({ user, partition = null, opId, id, attributes, removed }) {
       const update = known(definition.update, 'updated');
-      await within('update', () => update({ user, partition, op_id: opId, id, attributes: attributes as Attributes }));
+      const call = { user, partition, op_id: opId, id, attributes: attributes as Attributes, removed };
+      await within('update', () => update(call));
     },
     async delete({ user, partition = null, opId, id }) {
       const remove = known(definition.delete, 'deleted');

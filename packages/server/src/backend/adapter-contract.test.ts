@@ -97,8 +97,8 @@ adapterContract('source modules', async () => {
     search: ({ user, params }) => answer({ call: 'search', user, params }, ADAPTER_OBJECTS),
     create: ({ user, op_id, id, attributes }) =>
       answer({ call: 'create', user, opId: op_id, id, attributes }, behaviour === 'no_id' ? (7 as never) : 'made'),
-    update: ({ user, op_id, id, attributes }) =>
-      answer({ call: 'update', user, opId: op_id, id, attributes }, undefined),
+    update: ({ user, op_id, id, attributes, removed }) =>
+      answer({ call: 'update', user, opId: op_id, id, attributes, removed }, undefined),
     delete: ({ user, op_id, id }) => answer({ call: 'delete', user, opId: op_id, id }, undefined),
   });
   return {

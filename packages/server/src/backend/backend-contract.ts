@@ -1,4 +1,4 @@
-import { attributes, closed, nullableText, objects, text } from '@tidemark/protocol/annotated';
+import { attributes, closed, nullableText, objects, text, texts } from '@tidemark/protocol/annotated';
 import { PartitionType } from '@tidemark/protocol/schemas';
 import { type TSchema, Type } from 'typebox';
 
@@ -97,6 +97,7 @@ export const BACKEND_CALLS = {
         op_id: OpId,
         id: ObjectId,
         attributes: attributes('The changed attributes.', { price: 10 }),
+        removed: Type.Optional(texts('The attributes to remove from the object. Absent: none.', ['note'])),
       },
       { ...closed, title: 'UpdateRequest', description: 'An object to change.' },
     ),

@@ -124,7 +124,8 @@ describe('calls to the backend', () => {
       '{"2":{"name":"two"}}',
     );
     expect(await backend.create({ ...UPLOAD, attributes: { a: 1 } })).toBe('17');
-    await backend.update({ ...UPLOAD, id: '17', attributes: { a: 2 } });
+    await backend.update({ ...UPLOAD, removed: [], id: '17', attributes: { a: 2 } });
+    await backend.update({ ...UPLOAD, removed: ['b'], id: '17', attributes: {} });
     await backend.delete({ ...UPLOAD, id: '17' });
 
     expect(fake.requests.map(({ call, body }) => [call, body])).toEqual([
@@ -133,6 +134,7 @@ describe('calls to the backend', () => {
       ['search', { source: 'Order', user_id: 'anna', params: { q: 'x' } }],
       ['create', { source: 'Order', user_id: 'anna', op_id: 'op-1', id: 'tmp-1', attributes: { a: 1 } }],
       ['update', { source: 'Order', user_id: 'anna', op_id: 'op-1', id: '17', attributes: { a: 2 } }],
+      ['update', { source: 'Order', user_id: 'anna', op_id: 'op-1', id: '17', attributes: {}, removed: ['b'] }],
       ['delete', { source: 'Order', user_id: 'anna', op_id: 'op-1', id: '17' }],
     ]);
     for (const { call, body } of fake.requests) {
@@ -164,7 +166,7 @@ describe('calls to the backend', () => {
       answerJson(response, {});
       response.socket?.end();
     });
-    for (let count = 0; count < 5; count++) await backend.update({ ...UPLOAD, attributes: {} });
+    for (let count = 0; count < 5; count++) await backend.update({ ...UPLOAD, removed: [], attributes: {} });
     expect(fake.callsOf('update').length).toBeGreaterThanOrEqual(5);
   });
 
@@ -172,7 +174,7 @@ describe('calls to the backend', () => {
     const { backend, calls } = open();
     const refused = async (status: number, body: unknown) => {
       fake.on('update', (_, response) => answerJson(response, body, status));
-      const error = await backend.update({ ...UPLOAD, attributes: {} }).then(
+      const error = await backend.update({ ...UPLOAD, removed: [], attributes: {} }).then(
         () => null,
         (reason: unknown) => reason,
       );
@@ -307,7 +309,7 @@ describe('what is logged of a failure', () => {
     const address = fake.url.replace('http://', 'http://user:hidden@');
     const { backend, log } = open({ address });
     fake.on('*', (_, response) => answerJson(response, { detail: 'the database is away' }, 503));
-    await failure(backend.update({ ...UPLOAD, attributes: { secret: 'data' } }));
+    await failure(backend.update({ ...UPLOAD, removed: [], attributes: { secret: 'data' } }));
     expect(log.lines).toEqual([
       {
         level: 'warn',
@@ -386,7 +388,7 @@ describe('the address of the backend', () => {
     const answers = [['127.0.0.1'], [METADATA], ['127.0.0.1', METADATA], ['127.0.0.1']];
     const resolve: Resolve = async () => (answers.shift() ?? []).map((address) => ({ address, family: 4 }));
     const { backend } = open({ address: `http://flipping.example:${port}/`, resolve });
-    const call = () => backend.update({ ...UPLOAD, attributes: {} });
+    const call = () => backend.update({ ...UPLOAD, removed: [], attributes: {} });
     await call();
     expect((await failure(call())).code).toBe('backend_error');
     expect((await failure(call())).code).toBe('backend_error');
@@ -402,9 +404,9 @@ describe('the address of the backend', () => {
 
   it('[BACK-11] private addresses are refused if the configuration says so', async () => {
     fake.on('*', (_, response) => answerJson(response, {}));
-    await open().backend.update({ ...UPLOAD, attributes: {} });
+    await open().backend.update({ ...UPLOAD, removed: [], attributes: {} });
     const { backend } = open({ denyPrivate: true });
-    expect((await failure(backend.update({ ...UPLOAD, attributes: {} }))).code).toBe('backend_error');
+    expect((await failure(backend.update({ ...UPLOAD, removed: [], attributes: {} }))).code).toBe('backend_error');
     expect(fake.requests.length).toBe(1);
   });
 });
@@ -443,7 +445,7 @@ describe('calls of different kinds', () => {
   async function othersGoThrough(backend: HttpBackend): Promise<void> {
     expect(await backend.authenticate('anna', 'right')).toEqual({ kind: 'user', user: 'anna' });
     expect(await textOf(await backend.query({ source: 'Order', user: null }))).toBe('{}');
-    await backend.update({ ...UPLOAD, attributes: {} });
+    await backend.update({ ...UPLOAD, removed: [], attributes: {} });
   }
 
   it('[BACK-16] failing searches open the circuit breaker of searches only', async () => {
@@ -548,7 +550,7 @@ describe('calls of different kinds', () => {
 describe('the circuit breaker', () => {
   it('[BACK-12] after consecutive failures the backend is paused, then one call probes for all', async () => {
     const { backend, clock, calls, states } = open();
-    const call = () => backend.update({ ...UPLOAD, attributes: {} });
+    const call = () => backend.update({ ...UPLOAD, removed: [], attributes: {} });
     fake.on('update', (_, response) => answerJson(response, {}, 500));
     for (let count = 0; count < FAILURES_MAX; count++) await failure(call());
     expect(await backend.health()).toMatchObject({ isSet: true, state: 'open', failures: FAILURES_MAX });
@@ -578,7 +580,7 @@ describe('the circuit breaker', () => {
       return SECRET;
     };
     const { backend, clock, states } = open({ secret });
-    const call = () => backend.update({ ...UPLOAD, attributes: {} });
+    const call = () => backend.update({ ...UPLOAD, removed: [], attributes: {} });
     fake.on('update', (_, response) => answerJson(response, {}, 500));
     for (let count = 0; count < FAILURES_MAX; count++) await failure(call());
     clock.advance(1_000);
@@ -594,7 +596,7 @@ describe('the circuit breaker', () => {
     const { backend } = open();
     fake.on('update', (_, response) => answerJson(response, {}, 422));
     for (let count = 0; count < FAILURES_MAX * 2; count++) {
-      await expect(backend.update({ ...UPLOAD, attributes: {} })).rejects.toBeInstanceOf(AdapterRefusal);
+      await expect(backend.update({ ...UPLOAD, removed: [], attributes: {} })).rejects.toBeInstanceOf(AdapterRefusal);
     }
     expect((await backend.health()).state).toBe('closed');
   });

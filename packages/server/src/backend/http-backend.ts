@@ -11,6 +11,7 @@ import {
   type PersonalCall,
   type QueryCall,
   type Random,
+  type UpdateCall,
   type UploadCall,
 } from '@tidemark/core';
 import { type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
@@ -131,8 +132,11 @@ export class HttpBackend implements Adapter, Authenticator {
     });
   }
 
-  async update(call: UploadCall & { readonly attributes: JsonValue }): Promise<void> {
-    await this.#exchange('update', { ...uploadOf(call), attributes: call.attributes }, () => undefined);
+  async update(call: UpdateCall): Promise<void> {
+    const { attributes, removed } = call;
+    // Absent unless something is removed, for backends that refuse members they do not know.
+    const body = { ...uploadOf(call), attributes, ...(removed.length === 0 ? {} : { removed }) };
+    await this.#exchange('update', body, () => undefined);
   }
 
   async delete(call: UploadCall): Promise<void> {

@@ -53,11 +53,11 @@ export function adapterContract(kind: string, open: () => Promise<AdapterFixture
     it('[ADAPT-2] uploads arrive with their op id, and a create returns the id that the backend gave', async () => {
       const { adapter, arrivals } = await opened();
       expect(await adapter.create({ ...UPLOAD, attributes: { a: [1] } })).toBe('made');
-      await adapter.update({ ...UPLOAD, id: 'made', attributes: { a: null } });
+      await adapter.update({ ...UPLOAD, id: 'made', attributes: { a: null }, removed: ['b'] });
       await adapter.delete({ ...UPLOAD, id: 'made' });
       expect(arrivals).toEqual([
         { call: 'create', user: 'anna', opId: 'op-1', id: 'tmp', attributes: { a: [1] } },
-        { call: 'update', user: 'anna', opId: 'op-1', id: 'made', attributes: { a: null } },
+        { call: 'update', user: 'anna', opId: 'op-1', id: 'made', attributes: { a: null }, removed: ['b'] },
         { call: 'delete', user: 'anna', opId: 'op-1', id: 'made' },
       ]);
     });
@@ -105,7 +105,7 @@ export function adapterContract(kind: string, open: () => Promise<AdapterFixture
 function uploadsOf(adapter: Adapter): readonly (() => Promise<unknown>)[] {
   return [
     () => adapter.create({ ...UPLOAD, attributes: {} }),
-    () => adapter.update({ ...UPLOAD, attributes: {} }),
+    () => adapter.update({ ...UPLOAD, attributes: {}, removed: [] }),
     () => adapter.delete(UPLOAD),
   ];
 }
