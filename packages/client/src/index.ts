@@ -24,5 +24,6 @@ export { Source } from './source.ts';
 export type { Attributes } from './state/rows.ts';
 export { memoryStore } from './stores/memory-store.ts';
 export type { Draft } from './uploads/draft.ts';
+export type { Conflict, MergeFunction } from './uploads/resolve-problem.ts';
 export { type PendingUpload, type UploadProblem, UploadProblems, UploadQueue } from './uploads-queue.ts';
 export type { SyncedObject } from './view/source-view.ts';

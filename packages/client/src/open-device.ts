@@ -6,6 +6,7 @@ import { POLL_MS_DEFAULT } from './limits.ts';
 import type { LocalStore } from './ports/local-store.ts';
 import type { Platform } from './ports/platform.ts';
 import { memoryStore } from './stores/memory-store.ts';
+import type { MergeFunction } from './uploads/resolve-problem.ts';
 
 export interface DeviceOptions {
   /** The address of the server, without `/sync/v1`. */
@@ -27,6 +28,8 @@ export interface DeviceOptions {
    * user has to sign in. It is only called after the server has refused the session.
    */
   readonly getToken?: GetToken;
+  /** Functions that merge conflicts, by source. What they cannot merge is a problem for the app. */
+  readonly merge?: Readonly<Record<string, MergeFunction>>;
   /** Replaces features of the platform: React Native may need `randomBytes` and `network`. */
   readonly platform?: Partial<Platform>;
 }
@@ -43,6 +46,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     usesStream: options.live ?? true,
     usesSnapshots: options.snapshots ?? true,
     getToken: options.getToken ?? null,
+    merge: options.merge ?? {},
   });
   return new Device(engine);
 }

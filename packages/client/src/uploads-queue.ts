@@ -4,7 +4,7 @@ import type { Engine } from './engine/engine.ts';
 import { Derived, type Listeners, type Observable } from './engine/observable.ts';
 import type { Attributes, ProblemRow } from './state/rows.ts';
 import { isOpen } from './uploads/pending.ts';
-import { randomId } from './uploads/random-id.ts';
+import { requireProblem, resolveProblem, retryProblem } from './uploads/resolve-problem.ts';
 
 /** An observable list that is computed when it is read after a change. */
 abstract class ObservableList<T> implements Observable<readonly T[]> {
@@ -100,35 +100,26 @@ export class UploadProblems extends ObservableList<UploadProblem> {
   /** Makes the same change again, based on the current state of the device. Resolves to the op_id of the new upload. */
   async retry(opId: string): Promise<string> {
     const { replica, platform } = this.#engine;
-    const again = await replica.transact((tx) => {
-      const problem = tx.get('problems', ['', opId]);
-      if (problem === undefined) throw unknownProblem(opId);
-      const { source, op, id, attributes, removed } = problem;
-      const newOpId = randomId(platform);
-      const seen = tx.get('sources', ['', source])?.seen ?? null;
-      tx.delete('problems', ['', opId]);
-      tx.put('uploads', ['', newOpId], {
-        order: replica.takeOrder(),
-        source,
-        op,
-        id,
-        attributes,
-        ...(removed === undefined ? {} : { removed }),
-        seen,
-        state: 'waiting',
-        settled: null,
-        madeAtMs: platform.nowMs(),
-      });
-      return newOpId;
-    });
+    const again = await replica.transact((tx) => retryProblem({ tx, replica, platform }, opId));
     this.#engine.dispatch({ type: 'push_wanted' });
     return again;
+  }
+
+  /**
+   * Writes these attributes to the object in place of the refused change; undefined removes an attribute. An object that
+   * does not exist (any more) is created. Resolves to the op_id of the new upload, null if nothing differs.
+   */
+  async resolve(opId: string, attributes: object): Promise<string | null> {
+    const { replica, platform } = this.#engine;
+    const newOpId = await replica.transact((tx) => resolveProblem({ tx, replica, platform }, opId, attributes));
+    if (newOpId !== null) this.#engine.dispatch({ type: 'push_wanted' });
+    return newOpId;
   }
 
   /** Removes a problem that the app has handled. */
   async dismiss(opId: string): Promise<void> {
     await this.#engine.replica.transact((tx) => {
-      if (tx.get('problems', ['', opId]) === undefined) throw unknownProblem(opId);
+      requireProblem(tx, opId);
       tx.delete('problems', ['', opId]);
     });
   }
@@ -137,8 +128,4 @@ export class UploadProblems extends ObservableList<UploadProblem> {
     const rows = [...this.#engine.replica.reader.entries('problems', '')];
     return Object.freeze(rows.map(([opId, problem]) => Object.freeze({ opId, ...problem })));
   }
-}
-
-function unknownProblem(opId: string): Error {
-  return clientError('unknown_upload', `no upload ${JSON.stringify(opId)} has a problem`);
 }

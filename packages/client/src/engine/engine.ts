@@ -10,12 +10,13 @@ import {
 } from '../machine/machine.ts';
 import type { LocalStore, Table } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
-import { Replica } from '../state/replica.ts';
+import { callListener, Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
 import { ServerEventListener } from '../transport/event-listener.ts';
 import { pauseMs } from '../transport/pause-ms.ts';
 import { SessionCaller } from '../transport/session-caller.ts';
 import { Wire } from '../transport/wire.ts';
+import { type MergeFunction, merged, resolveProblem } from '../uploads/resolve-problem.ts';
 import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
 import { Acknowledger } from './acknowledger.ts';
 import { Listeners } from './observable.ts';
@@ -36,6 +37,8 @@ export interface EngineOptions {
   readonly usesStream: boolean;
   readonly usesSnapshots: boolean;
   readonly getToken: GetToken | null;
+  /** Merge functions by source. */
+  readonly merge: Readonly<Record<string, MergeFunction>>;
 }
 
 /** The events of a device by name. */
@@ -77,6 +80,9 @@ export class Engine {
   readonly #listener: ServerEventListener;
   readonly #acknowledger: Acknowledger;
   readonly #waiters = new SyncWaiters();
+  readonly #merge: EngineOptions['merge'];
+  /** Conflicts that a merge function may solve once their source was pulled, by op_id. */
+  readonly #toMerge = new Set<string>();
   #state: MachineState;
   #status: DeviceStatus;
   #work: Work | null = null;
@@ -100,6 +106,10 @@ export class Engine {
     const { platform } = options;
     this.platform = platform;
     this.replica = replica;
+    this.#merge = options.merge;
+    for (const [opId, { source, status }] of replica.reader.entries('problems', '')) {
+      if (status === 'conflict' && this.#mergeFunction(source) !== null) this.#toMerge.add(opId);
+    }
     const wire = new Wire(platform, options.url);
     this.sessions = new Sessions(platform, wire, replica, options.getToken);
     const caller = new SessionCaller(platform, wire, this.sessions);
@@ -276,6 +286,7 @@ export class Engine {
   }
 
   #recordProgress(hasPulled: boolean): void {
+    if (hasPulled) void this.#mergeConflicts();
     if (hasPulled && this.puller.isUpToDate) this.#syncedAtMs = this.platform.nowMs();
     this.#waiters.settle((goal) => this.#isReached(goal));
   }
@@ -342,8 +353,61 @@ export class Engine {
 
   #emitOutcomes(outcomeEffects: readonly OutcomeEffects[]): void {
     for (const item of outcomeEffects) {
-      if (item.kind === 'problem') this.eventListeners.problem.notify({ opId: item.opId, ...item.problem });
+      if (item.kind === 'problem') this.#takeProblem(item.opId, item.problem);
       else this.eventListeners.linked.notify({ source: item.source, from: item.from, to: item.to });
+    }
+  }
+
+  /** The pull after a conflict brings what the other writer has changed, on which the app can then build. */
+  #takeProblem(opId: string, problem: ProblemRow): void {
+    const { source, status } = problem;
+    if (status === 'conflict') {
+      this.puller.want(source);
+      this.dispatch({ type: 'pull_wanted' });
+      this.dispatch({ type: 'push_wanted' });
+      if (this.#mergeFunction(source) !== null) {
+        this.#toMerge.add(opId);
+        return;
+      }
+    }
+    this.eventListeners.problem.notify({ opId, ...problem });
+  }
+
+  #mergeFunction(source: string): MergeFunction | null {
+    return Object.hasOwn(this.#merge, source) ? (this.#merge[source] ?? null) : null;
+  }
+
+  /** Merges conflicts of sources that were pulled since. */
+  async #mergeConflicts(): Promise<void> {
+    for (const opId of [...this.#toMerge]) {
+      const source = this.replica.reader.get('problems', ['', opId])?.source;
+      if (source !== undefined && this.puller.wants.has(source)) continue;
+      this.#toMerge.delete(opId);
+      // What cannot be merged or stored stays a problem.
+      await this.#mergeOne(opId).catch((error: unknown) =>
+        callListener(() => {
+          throw error;
+        }),
+      );
+    }
+  }
+
+  async #mergeOne(opId: string): Promise<void> {
+    const { replica, platform } = this;
+    const problem = replica.reader.get('problems', ['', opId]);
+    const merge = problem === undefined ? null : this.#mergeFunction(problem.source);
+    if (problem === undefined || merge === null) return;
+    let isMerged = false;
+    try {
+      isMerged = await replica.transact((tx) => {
+        const attributes = tx.get('problems', ['', opId]) === undefined ? null : merged(tx, problem, merge);
+        if (attributes === null) return false;
+        resolveProblem({ tx, replica, platform }, opId, attributes);
+        return true;
+      });
+    } finally {
+      if (isMerged) this.dispatch({ type: 'push_wanted' });
+      else this.eventListeners.problem.notify({ opId, ...problem });
     }
   }
 

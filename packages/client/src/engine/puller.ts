@@ -22,6 +22,7 @@ import { isPage, readPage, readPull, readSources } from '../transport/read-answe
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { timeLimit } from '../transport/wire.ts';
 import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
+import { randomId } from '../uploads/random-id.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import { LivePages } from './live-pages.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
@@ -248,7 +249,11 @@ export class Puller {
       dropSent(tx, acks);
       const nowMs = this.#platform.nowMs();
       const settled = answer.outcomes.flatMap((outcome) =>
-        settleOutcome(tx, outcome, { nowMs, settled: this.#replica.takeSettled() }),
+        settleOutcome(tx, outcome, {
+          nowMs,
+          settled: this.#replica.takeSettled(),
+          newOpId: () => randomId(this.#platform),
+        }),
       );
       const applied = [...pages].map(([source, page]) => this.#applyPage(tx, asked.get(source) as PageAsked, page));
       return { outcomeEffects: settled, effects: applied };

@@ -7,6 +7,7 @@ import { readPush } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { type Acknowledgements, acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
 import { nextChunk } from '../uploads/next-chunk.ts';
+import { randomId } from '../uploads/random-id.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
@@ -106,7 +107,11 @@ export class Pusher {
   }
 
   #settleOne(tx: Transaction, outcome: Outcome): readonly OutcomeEffects[] {
-    return settleOutcome(tx, outcome, { nowMs: this.#platform.nowMs(), settled: this.#replica.takeSettled() });
+    return settleOutcome(tx, outcome, {
+      nowMs: this.#platform.nowMs(),
+      settled: this.#replica.takeSettled(),
+      newOpId: () => randomId(this.#platform),
+    });
   }
 
   #setInFlight(changes: readonly Upload[]): void {

@@ -1,5 +1,6 @@
 import type { Outcome } from '@tidemark/protocol';
 import { PROBLEMS_MAX } from '../limits.ts';
+import { frozen } from '../state/frozen.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { addLink } from './links.ts';
@@ -13,6 +14,8 @@ export interface OutcomeMoment {
   readonly nowMs: number;
   /** The number of this outcome among all that the device has received. */
   readonly settled: number;
+  /** Returns the op_id for what is left of an update in conflict. */
+  readonly newOpId: () => string;
 }
 
 /**
@@ -45,24 +48,57 @@ function settleApplied(
   return id === from ? [] : [{ kind: 'linked', source, from, to: id }];
 }
 
-/** Removes the change from the view, and keeps it as a problem for the app. */
-function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, { nowMs }: OutcomeMoment): OutcomeEffects {
-  const { op_id: opId, error, current } = outcome;
-  const { source, op, id, attributes, removed } = upload;
+/**
+ * Removes the change from the view, and keeps it as a problem for the app. Of an update in conflict only the attributes
+ * that somebody else has changed are rolled back; the others are uploaded again.
+ */
+function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, moment: OutcomeMoment): OutcomeEffects {
+  const { op_id: opId, error, current, conflicting } = outcome;
+  const { source, op, id } = upload;
+  const isPartial = op === 'update' && outcome.status === 'conflict' && conflicting !== undefined;
+  const names = new Set(conflicting);
+  if (isPartial) uploadRest(tx, upload, names, moment.newOpId);
   const problem: ProblemRow = {
     source,
     op,
     id,
-    attributes,
-    ...(removed === undefined ? {} : { removed }),
+    ...(isPartial ? partOf(upload, (name) => names.has(name)) : partOf(upload, () => true)),
     status: outcome.status === 'conflict' ? 'conflict' : 'rejected',
     error: error ?? { code: 'unknown', detail: 'the server gave no reason' },
     current: (current ?? null) as Attributes | null,
-    atMs: nowMs,
+    atMs: moment.nowMs,
   };
   tx.delete('uploads', ['', opId]);
   addProblem(tx, opId, problem);
   return { kind: 'problem', opId, problem };
+}
+
+/** The rest takes the place of the update in the queue. What later uploads have changed meanwhile is left to them. */
+function uploadRest(tx: Transaction, upload: UploadRow, conflicting: ReadonlySet<string>, newOpId: () => string): void {
+  const later = [...tx.entries('uploads', '')]
+    .map(([, row]) => row)
+    .filter(({ source, id, order }) => source === upload.source && id === upload.id && order > upload.order);
+  if (later.some(({ op }) => op !== 'update')) return;
+  const taken = new Set(
+    later.flatMap(({ attributes, removed = [] }) => [...Object.keys(attributes ?? {}), ...removed]),
+  );
+  const { attributes, removed } = partOf(upload, (name) => !conflicting.has(name) && !taken.has(name));
+  if (Object.keys(attributes ?? {}).length === 0 && removed === undefined) return;
+  const { removed: _, ...kept } = upload;
+  const rest = { ...kept, attributes, ...(removed === undefined ? {} : { removed }) };
+  tx.put('uploads', ['', newOpId()], { ...rest, state: 'waiting', settled: null });
+}
+
+/** Returns the part of a change that concerns some of its attributes. */
+function partOf(
+  { attributes, removed = [] }: UploadRow,
+  concerns: (name: string) => boolean,
+): Pick<UploadRow, 'attributes' | 'removed'> {
+  const names = removed.filter(concerns);
+  return {
+    attributes: attributes && frozen(Object.fromEntries(Object.entries(attributes).filter(([name]) => concerns(name)))),
+    ...(names.length === 0 ? {} : { removed: names }),
+  };
 }
 
 function addProblem(tx: Transaction, opId: string, problem: ProblemRow): void {

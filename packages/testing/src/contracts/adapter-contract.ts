@@ -12,6 +12,7 @@ export interface AdapterArrival {
   readonly opId?: string;
   readonly id?: string;
   readonly attributes?: JsonValue;
+  readonly removed?: readonly string[];
   readonly params?: JsonValue;
 }
 

@@ -1,0 +1,96 @@
+import type { JsonValue } from '@tidemark/protocol';
+import { ClientError, clientError } from '../client-error.ts';
+import type { Platform } from '../ports/platform.ts';
+import { frozen } from '../state/frozen.ts';
+import type { Transaction } from '../state/local-state.ts';
+import type { Replica } from '../state/replica.ts';
+import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
+import { sameJson } from '../state/same-json.ts';
+import { admitAttributes, admitRemoved } from './admit-attributes.ts';
+import { realId, withRealReferences } from './links.ts';
+import { randomId } from './random-id.ts';
+
+/** What a merge function gets: both versions of an object that was changed here and by somebody else. */
+export interface Conflict {
+  readonly id: string;
+  /** The attributes in conflict as they were set here; null: the object was deleted here. */
+  readonly mine: Attributes | null;
+  /** The attributes in conflict that were removed here. */
+  readonly removed: readonly string[];
+  /** The object at the server; null: it was deleted there. */
+  readonly theirs: Attributes | null;
+}
+
+/** Returns the attributes to write, or null to leave the conflict to the app as a problem. It must not be asynchronous. */
+export type MergeFunction = (conflict: Conflict) => { readonly [name: string]: unknown } | null;
+
+interface ResolveParts {
+  readonly tx: Transaction;
+  readonly replica: Replica;
+  readonly platform: Platform;
+}
+
+export function requireProblem(tx: Transaction, opId: string): ProblemRow {
+  const problem = tx.get('problems', ['', opId]);
+  if (problem !== undefined) return problem;
+  throw clientError('unknown_upload', `no upload ${JSON.stringify(opId)} has a problem`);
+}
+
+/** Makes the same change again. Returns the op_id of the new upload. */
+export function retryProblem(parts: ResolveParts, opId: string): string {
+  const { source, op, id, attributes, removed } = requireProblem(parts.tx, opId);
+  parts.tx.delete('problems', ['', opId]);
+  return add(parts, { source, op, id, attributes, ...(removed === undefined ? {} : { removed }) });
+}
+
+/**
+ * Writes the attributes in place of the refused change. An object that is not there is created with them, and with what the
+ * refused change had set. Returns the op_id of the new upload; null if nothing differs.
+ */
+export function resolveProblem(parts: ResolveParts, opId: string, given: object): string | null {
+  const { tx, replica } = parts;
+  const problem = requireProblem(tx, opId);
+  const { source } = problem;
+  const attributes = frozen(withRealReferences(tx, source, admitAttributes(given)));
+  const id = realId(tx, source, problem.id);
+  const current = replica.view(source).get(id)?.attributes;
+  tx.delete('problems', ['', opId]);
+  if (current === undefined) {
+    const whole = frozen({ ...problem.attributes, ...attributes });
+    if (Object.keys(whole).length > 0) return add(parts, { source, op: 'create', id, attributes: whole });
+    throw new ClientError('invalid_value', 'an object needs at least one attribute');
+  }
+  const differing = Object.entries(attributes).filter(([name, value]) => !isSet(current, name, value));
+  const removed = admitRemoved(given).filter((name) => Object.hasOwn(current, name));
+  if (differing.length === 0 && removed.length === 0) return null;
+  const change = { attributes: frozen(Object.fromEntries(differing)), ...(removed.length === 0 ? {} : { removed }) };
+  return add(parts, { source, op: 'update', id, ...change });
+}
+
+/** Returns what the app's merge function says to a conflict. */
+export function merged(tx: Transaction, problem: ProblemRow, merge: MergeFunction): object | null {
+  const { source, id, attributes: mine, removed = [] } = problem;
+  return merge({ id, mine, removed, theirs: tx.get('objects', [source, realId(tx, source, id)]) ?? null });
+}
+
+function add(
+  { tx, replica, platform }: ResolveParts,
+  change: Pick<UploadRow, 'source' | 'op' | 'id' | 'attributes' | 'removed'>,
+): string {
+  const opId = randomId(platform);
+  const seen = tx.get('sources', ['', change.source])?.seen ?? null;
+  const order = replica.takeOrder();
+  tx.put('uploads', ['', opId], {
+    ...change,
+    order,
+    seen,
+    state: 'waiting',
+    settled: null,
+    madeAtMs: platform.nowMs(),
+  });
+  return opId;
+}
+
+function isSet(current: Attributes, name: string, value: JsonValue): boolean {
+  return Object.hasOwn(current, name) && sameJson(current[name], value);
+}
