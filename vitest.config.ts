@@ -13,6 +13,7 @@ const packages = [
   'cli',
   'client',
   'backend',
+  'react',
   'testing',
 ];
 

@@ -1,0 +1,12 @@
+export { TidemarkProvider, type TidemarkProviderProps, useDevice } from './provider.ts';
+export {
+  useCount,
+  useObject,
+  useProblems,
+  useQuery,
+  useSource,
+  useSuspenseQuery,
+  useSyncStatus,
+  useUploads,
+} from './use-data.ts';
+export { type Mutation, useMutation } from './use-mutation.ts';

@@ -1,0 +1,146 @@
+import type {
+  Attributes,
+  Device,
+  DeviceStatus,
+  Include,
+  Observable,
+  PendingUpload,
+  QueriedObject,
+  Query,
+  QueryOptions,
+  Source,
+  SyncedObject,
+  UploadProblem,
+} from '@tidemark/client';
+import { useMemo, useSyncExternalStore } from 'react';
+import { useDevice, useMaybeDevice } from './provider.ts';
+import { readPromise } from './read-promise.ts';
+
+/** A source by its name, or the `Source` itself, which brings its type. */
+type SourceRef<A extends object> = string | Source<A>;
+
+const NONE: readonly never[] = Object.freeze([]);
+const noListener = () => () => undefined;
+
+/** What `useSyncStatus` returns while a server renders, and until the page is hydrated. */
+const SERVER_STATUS: DeviceStatus = Object.freeze({
+  mode: 'offline',
+  userId: null,
+  clientId: null,
+  isOnline: false,
+  isLive: false,
+  isSyncing: false,
+  pendingUploads: 0,
+  problems: 0,
+  lastSyncedAtMs: null,
+  error: null,
+  retryAtMs: null,
+  sourceTroubles: new Map(),
+  heals: 0,
+}) as DeviceStatus;
+
+/** Follows a value; `initial` is what the server renders, where there is no device. */
+function useObservable<T>(observable: Observable<T> | null, initial: T): T {
+  const getServerSnapshot = () => initial;
+  return useSyncExternalStore(
+    observable?.subscribe ?? noListener,
+    observable?.getSnapshot ?? getServerSnapshot,
+    getServerSnapshot,
+  );
+}
+
+function sourceOf<A extends object>(device: Device, source: SourceRef<A>): Source<A> {
+  return typeof source === 'string' ? device.source<A>(source) : source;
+}
+
+function useQueryOf<A extends object, I extends Include>(
+  source: SourceRef<A>,
+  options: QueryOptions<A, I> | undefined,
+): Query<QueriedObject<A, I>> | null {
+  const device = useMaybeDevice();
+  // The device gives the same query for the same options.
+  return device && sourceOf(device, source).query<I>(options);
+}
+
+/** Returns the result of a query, and renders again when it changes. */
+export function useQuery<A extends object = Attributes, const I extends Include = Record<never, never>>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, I>,
+): readonly QueriedObject<A, I>[] {
+  return useObservable<readonly QueriedObject<A, I>[]>(useQueryOf(source, options), NONE);
+}
+
+/** As `useQuery`, but the component suspends until the first sync of the device is over, or cannot go on. */
+export function useSuspenseQuery<A extends object = Attributes, const I extends Include = Record<never, never>>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, I>,
+): readonly QueriedObject<A, I>[] {
+  const device = useMaybeDevice();
+  if (device !== null && isFirstSync(device)) readPromise(firstSyncOf(device));
+  return useQuery(source, options);
+}
+
+/** Returns how many objects match, whatever `limit` and `offset` leave out. */
+export function useCount<A extends object = Attributes>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, Record<never, never>>,
+): number {
+  return useObservable(useQueryOf(source, options)?.total ?? null, 0);
+}
+
+/** Returns an object, and renders again when it changes; undefined: there is none. */
+export function useObject<A extends object = Attributes>(
+  source: SourceRef<A>,
+  id: string,
+): SyncedObject<A> | undefined {
+  const device = useMaybeDevice();
+  const found = device && sourceOf(device, source);
+  const observable = useMemo(
+    () => found && { subscribe: found.subscribe, getSnapshot: () => found.get(id) },
+    [found, id],
+  );
+  return useObservable<SyncedObject<A> | undefined>(observable, undefined);
+}
+
+/** Returns a source, to write to it. */
+export function useSource<A extends object = Attributes>(name: string): Source<A> {
+  return useDevice().source<A>(name);
+}
+
+/** Returns the status of the device, and renders again when it changes. */
+export function useSyncStatus(): DeviceStatus {
+  return useObservable(useMaybeDevice()?.status ?? null, SERVER_STATUS);
+}
+
+/** Returns the changes that the server has not confirmed, oldest first. */
+export function useUploads(): readonly PendingUpload[] {
+  return useObservable<readonly PendingUpload[]>(useMaybeDevice()?.uploads ?? null, NONE);
+}
+
+/** Returns the changes that the server has refused and the app has not handled, oldest first. */
+export function useProblems(): readonly UploadProblem[] {
+  return useObservable<readonly UploadProblem[]>(useMaybeDevice()?.problems ?? null, NONE);
+}
+
+/** True while the device is expected to get its first data without anybody's doing. */
+function isFirstSync(device: Device): boolean {
+  const { lastSyncedAtMs, userId, isOnline, error } = device.status.getSnapshot();
+  return lastSyncedAtMs === null && userId !== null && isOnline && error === null;
+}
+
+const firstSyncs = new WeakMap<Device, Promise<void>>();
+
+function firstSyncOf(device: Device): Promise<void> {
+  const known = firstSyncs.get(device);
+  if (known !== undefined) return known;
+  const promise = new Promise<void>((resolve) => {
+    const stop = device.status.subscribe(() => {
+      if (isFirstSync(device)) return;
+      stop();
+      firstSyncs.delete(device);
+      resolve();
+    });
+  });
+  firstSyncs.set(device, promise);
+  return promise;
+}
