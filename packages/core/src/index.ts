@@ -29,6 +29,7 @@ export { type PingPage, PingResults } from './pings/ping-results.ts';
 export { PING_KIND, type PingReport, Pings, pingQueue } from './pings/pings.ts';
 export { PushNotices } from './pings/push-notices.ts';
 export { RecentPings } from './pings/recent-pings.ts';
+export { REPEAT_KIND, type RepeatPorts, repeatToBehind, startRepeats } from './pings/repeat-pings.ts';
 export * from './ports.ts';
 export { BoundedMap } from './primitives/bounded-map.ts';
 export { sha256 } from './primitives/sha256.ts';

@@ -360,8 +360,9 @@ const pingFields = {
   ping_id: text('The id of the ping.', PING_ID),
   at: moment('When it was sent.'),
   actor: nullableText('Who sent it; null: the server, after a push.', 'backend'),
-  cause: Type.Enum(['call', 'push'], {
-    description: '`call`: somebody sent it; `push`: a push to a source with `push_notify` did.',
+  cause: Type.Enum(['call', 'push', 'repeat'], {
+    description:
+      '`call`: somebody sent it; `push`: a push to a source with `push_notify` did; `repeat`: devices were still behind after that.',
   }),
   sources: texts('The sources that devices are to sync.', ['Product']),
   has_message: flag('True: it carries a text to show.'),
@@ -401,6 +402,10 @@ export const PingResult = Type.Object(
     at: moment('When that became known.'),
     repeated: flag('True: the device may have got it twice.'),
     answer_lost: flag('True: nobody knows whether the last attempt arrived.'),
+    caught_up_by: Type.Union([moment('A time.'), Type.Null()], {
+      description:
+        'When the device had acknowledged, at the latest, what the sources of the ping held when it was sent; null: it has not, or the ping names no source.',
+    }),
   },
   { ...closed, title: 'PingResult', description: 'The result of a ping on one device.' },
 );

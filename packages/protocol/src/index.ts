@@ -28,6 +28,7 @@ export type {
   PartialError,
   PartitionType,
   Problem,
+  PushNotify,
   References,
   SourceAttributes,
   StatStep,

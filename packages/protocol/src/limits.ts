@@ -196,5 +196,11 @@ export const RECEIPT_WAIT_S_MAX = 60;
 export const RECEIPT_REREAD_MS = 1_000;
 /** A device that was not seen for this long is not waited for. */
 export const RECEIPT_ACTIVE_MS = 86_400_000;
+/** Repetitions of a ping to devices that are behind in a source with `push_notify: "until_delivered"`. */
+export const PING_REPEATS_MAX = 10;
+/** The pause before the first repetition; each further one is twice as long. */
+export const PING_REPEAT_FIRST_MS = 60_000;
+/** Devices that were not seen for this long get no repetitions. */
+export const PING_REPEAT_SEEN_MS = 604_800_000;
 /** Devices, each counted once for every partition it follows, of which a server measures the freshness. */
 export const FRESHNESS_DEVICES_MAX = 50_000;

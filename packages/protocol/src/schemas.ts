@@ -40,6 +40,13 @@ const queueText = (jobs: string) =>
   );
 
 /** The attributes of a source: those of specification 2.3, its adapter, and what devices may change. */
+const PushNotify = Type.Union([Type.Boolean(), Type.Literal('until_delivered')], {
+  description:
+    'Whether devices whose data a push changed get a ping. `until_delivered`: it is repeated to devices that have not acknowledged the change.',
+  examples: [true],
+});
+export type PushNotify = Static<typeof PushNotify>;
+
 export const SourceAttributes = Type.Object(
   {
     name: text('The name of the source. It cannot change.', 'Product'),
@@ -60,7 +67,7 @@ export const SourceAttributes = Type.Object(
     conflicts: Conflicts,
     read_only: flag('True: devices cannot change the objects of the source.'),
     references: References,
-    push_notify: flag('True: devices whose data a push changed get a ping.'),
+    push_notify: PushNotify,
   },
   { ...closed, title: 'SourceAttributes', description: 'The attributes of a source.' },
 );

@@ -143,7 +143,11 @@ function withAttributes(command: Command): Command {
     )
     .addOption(new Option('--read-only <yes>', 'true: devices cannot change the data').choices(['true', 'false']))
     .option('--reference <attribute=Source...>', 'an attribute that holds ids of another source; empty for none')
-    .addOption(new Option('--push-notify <yes>', 'true: a push pings the devices').choices(['true', 'false']));
+    .addOption(
+      new Option('--push-notify <yes>', 'whether a push pings the devices, once or until they have the change').choices(
+        [...['true', 'false', 'until_delivered']],
+      ),
+    );
 }
 
 function attributesOf(options: SourceOptions): object {
@@ -156,7 +160,7 @@ function attributesOf(options: SourceOptions): object {
     conflicts: options.conflicts,
     read_only: flagOf(options.readOnly),
     references: referencesOf(options.reference),
-    push_notify: flagOf(options.pushNotify),
+    push_notify: options.pushNotify === 'until_delivered' ? options.pushNotify : flagOf(options.pushNotify),
   };
 }
 

@@ -62,7 +62,7 @@ function factsOf(source: SourceView) {
       'When two devices change the same attribute.',
     ],
     ['Devices', read_only ? 'can only read' : 'can change objects'],
-    ['Ping after a push', push_notify ? 'yes' : 'no', 'Whether devices are woken up when their data changes.'],
+    ['Ping after a push', notifyWords(push_notify), 'Whether devices are woken up when their data changes.'],
     ['Sync', sync_type],
     ['Queue', queue ?? 'none: work is done in the request'],
     [
@@ -77,6 +77,11 @@ function factsOf(source: SourceView) {
     ],
     ['Changed', <Moment key="changed" at={source.updated_at} />],
   ] as const;
+}
+
+function notifyWords(pushNotify: SourceView['push_notify']): string {
+  if (pushNotify === 'until_delivered') return 'until the change is delivered';
+  return pushNotify ? 'yes' : 'no';
 }
 
 function pollWords(seconds: number): string {
@@ -123,7 +128,7 @@ function EditSource({ source }: { readonly source: SourceView }) {
         />
         <Switch
           label="Ping devices whose data a push has changed"
-          checked={isNotified}
+          checked={isNotified !== false}
           onChange={(event) => setNotified(event.currentTarget.checked)}
         />
       </Stack>

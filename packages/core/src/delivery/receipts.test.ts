@@ -230,3 +230,26 @@ describe('waiting for devices', () => {
     expect(await waiting()).toMatchObject({ delivered: 1 });
   });
 });
+
+describe('devices that caught up after a ping', () => {
+  it('[PING-46] a device has caught up when it has acknowledged what its sources held before the ping', async () => {
+    const device = await newDevice('c1');
+    await push('1');
+    const token = await catchUp(device);
+    await push('2');
+    const heads = await test.tidemark.receipts.headsOf('ada', ['Product', 'Nothing']);
+    expect(heads).toEqual([{ partition: PRODUCTS, epoch: expect.any(String), head: 2 }]);
+    const caughtUpByMs = () => test.tidemark.receipts.caughtUpByMs('c1', heads);
+    await push('3');
+    expect(await caughtUpByMs()).toBeNull();
+    test.clock.advance(5_000);
+    await catchUp(device, token);
+    const nowMs = test.clock.nowMs();
+    expect(await caughtUpByMs()).toBe(nowMs);
+    test.clock.advance(5_000);
+    await push('4');
+    expect(await caughtUpByMs()).toBe(nowMs);
+    await test.tidemark.devices.restart(device, ['Product']);
+    expect(await caughtUpByMs()).toBeNull();
+  });
+});

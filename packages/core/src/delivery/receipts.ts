@@ -72,6 +72,13 @@ interface Question {
   readonly clients: readonly string[] | null;
 }
 
+/** The head of a partition at some moment. */
+export interface SourceHead {
+  readonly partition: PartitionKey;
+  readonly epoch: string;
+  readonly head: number;
+}
+
 /** How a wait ends early. */
 export interface ReceiptWait {
   readonly waitMs: number;
@@ -96,10 +103,7 @@ export class Receipts {
     const state = await this.#parts.store.partition(question.partition);
     const seq = requireSeq(call.seq ?? state.head, state);
     const limit = requireLimit(call.limit ?? BEHIND_PER_PAGE);
-    const counted =
-      question.clients === null
-        ? await this.#countAll(question.partition, state, seq)
-        : await this.#countSome(question.partition, question.clients, state, seq);
+    const counted = await this.#count(question.partition, question.clients, state, seq);
     const { marks, next } = await counted.page(readPlace(call.after), limit);
     const oldest = call.after === undefined ? marks[0] : (await counted.page(null, 1)).marks[0];
     return {
@@ -152,6 +156,57 @@ export class Receipts {
       if (!hasAcknowledged(state, mark, state.head)) return false;
     }
     return true;
+  }
+
+  /** A page of the devices, seen within so long, that have synchronised the source and have not acknowledged its head. */
+  async behindClients(call: {
+    readonly source: string;
+    readonly user: string | null;
+    readonly after: string | null;
+    readonly limit: number;
+    readonly seenWithinMs: number;
+  }): Promise<{ readonly clients: readonly string[]; readonly next: string | null }> {
+    const { store, clock } = this.#parts;
+    const { source, user, limit, seenWithinMs } = call;
+    const { partition, clients } = await this.#questionOf({ source, ...(user === null ? {} : { user_id: user }) });
+    const state = await store.partition(partition);
+    const counted = await this.#count(partition, clients, state, state.head);
+    const { marks, next } = await counted.page(readPlace(call.after ?? undefined), limit);
+    const nowMs = clock.nowMs();
+    const seen = marks.filter(({ seenAtMs }) => elapsedMs(seenAtMs, nowMs) < seenWithinMs);
+    return { clients: seen.map(({ client }) => client), next };
+  }
+
+  /** What these sources hold for a user now. Sources that are gone are left out. */
+  async headsOf(user: string, sources: readonly string[]): Promise<readonly SourceHead[]> {
+    const { store, sources: directory } = this.#parts;
+    const heads: SourceHead[] = [];
+    for (const name of sources) {
+      if (!(await directory.has(name))) continue;
+      const { partition } = await directory.memberships.knownPartitionOf(await directory.view(name), user);
+      const { epoch, head } = await store.partition(partition);
+      heads.push({ partition, epoch, head });
+    }
+    return heads;
+  }
+
+  /**
+   * By when the device had acknowledged all these heads; null: it has not. It may have been earlier, because the store only
+   * knows when the last acknowledgement was recorded.
+   */
+  async caughtUpByMs(client: string, heads: readonly SourceHead[]): Promise<number | null> {
+    let byMs = 0;
+    for (const { partition, epoch, head } of heads) {
+      const state = await this.#parts.store.partition(partition);
+      const mark = await this.#parts.store.readTidemark(partition, client);
+      if (mark === null || isValidUpTo(state, epoch) === null || !hasAcknowledged(state, mark, head)) return null;
+      byMs = Math.max(byMs, mark.seenAtMs);
+    }
+    return byMs;
+  }
+
+  #count(partition: PartitionKey, clients: readonly string[] | null, state: PartitionState, seq: number) {
+    return clients === null ? this.#countAll(partition, state, seq) : this.#countSome(partition, clients, state, seq);
   }
 
   async #questionOf({ source: name, user_id }: ReceiptCall): Promise<Question> {
@@ -214,10 +269,7 @@ export class Receipts {
   async #isDelivered({ partition, clients }: Question, seq: number): Promise<boolean> {
     const { store, clock } = this.#parts;
     const state = await store.partition(partition);
-    const counted =
-      clients === null
-        ? await this.#countAll(partition, state, seq)
-        : await this.#countSome(partition, clients, state, seq);
+    const counted = await this.#count(partition, clients, state, seq);
     const nowMs = clock.nowMs();
     for (let after: string | null | undefined; after !== null; ) {
       const page = await counted.page(readPlace(after), MARKS_PER_READ);

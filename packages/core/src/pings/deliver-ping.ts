@@ -8,7 +8,7 @@ import type { Entry, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { unreachable } from './choose-devices.ts';
 import { type PingPayload, readPingPayload } from './ping-payload.ts';
-import { isFinal, type ResultRecord, type ResultStatus } from './ping-record.ts';
+import { isFinal, type PingedHead, type ResultRecord, type ResultStatus } from './ping-record.ts';
 import type { PingResults } from './ping-results.ts';
 import type { RecentPings } from './recent-pings.ts';
 
@@ -32,6 +32,8 @@ export interface DeliveryPorts {
   readonly notifier: Notifier;
   readonly results: PingResults;
   readonly told: RecentPings;
+  /** Returns what the sources hold for the user. Absent: results do not say who caught up. */
+  readonly headsOf?: (user: string, sources: readonly string[]) => Promise<readonly PingedHead[]>;
   /** Called with the result of each attempt, for the statistics. */
   readonly onOutcome?: (attempt: PingAttempt) => void;
 }
@@ -50,6 +52,7 @@ class Delivery {
   /** True when an earlier attempt may have reached the device. */
   #isSecondTime = false;
   #isRepeated = false;
+  #heads: readonly PingedHead[] = [];
 
   constructor(ports: DeliveryPorts, job: LeasedJob) {
     this.#ports = ports;
@@ -72,6 +75,7 @@ class Delivery {
       return this.#keep('collapsed', 'a later ping with the same content was sent to the device');
     const leftAtMs = steadyClock.nowMs();
     this.#isRepeated = this.#isSecondTime;
+    this.#heads = (await this.#ports.headsOf?.(this.#payload.user, this.#payload.content.sources)) ?? [];
     let outcome: PingOutcome;
     try {
       outcome = await notifier.notify(target, this.#message());
@@ -112,7 +116,8 @@ class Delivery {
     const { attempt: attempts } = this.#job;
     const atMs = clock.nowMs();
     const isRepeated = this.#isRepeated;
-    const result = { status, service: this.#service, reason, attempts, atMs, isRepeated, isAnswerLost };
+    const heads = this.#heads.length === 0 ? {} : { heads: this.#heads };
+    const result = { status, service: this.#service, reason, attempts, atMs, isRepeated, isAnswerLost, ...heads };
     return results.record({ ping, client, result });
   }
 

@@ -13,12 +13,25 @@ export interface NoticePorts {
 }
 
 /** The last push notice, of whichever server. */
-interface PushNotice {
+export interface PushNotice {
   /** `user` of the partition key. */
   readonly owner: string | null;
   readonly epoch: string;
   readonly head: number;
   readonly atMs: number;
+  /** The repetition that is planned; absent: none is. */
+  readonly repeat?: PushRepeat;
+}
+
+/** A planned repetition of a notice to the devices that are still behind. */
+export interface PushRepeat {
+  readonly chain: string;
+  readonly round: number;
+  readonly dueMs: number;
+}
+
+export function readPushNotice(text: string): PushNotice {
+  return parseJson(text) as PushNotice;
 }
 
 /**
@@ -39,10 +52,11 @@ export function claimPushNotice(ports: NoticePorts, told: PartitionKey, everyMs:
     const entry = await store.readEntry(ref);
     // Read after the last notice: a notice that another server sends meanwhile makes the write fail.
     const now = { ...(await stateOf(ports, told)), atMs: clock.nowMs() };
-    const last = entry === null ? null : (parseJson(entry.value) as PushNotice);
+    const last = entry === null ? null : readPushNotice(entry.value);
     if (last !== null && holds(last, now)) return 'told';
     if (last !== null && elapsedMs(last.atMs, now.atMs) < everyMs) return 'wait';
-    const write = { ...ref, value: JSON.stringify(now), expect: entry?.version ?? 0 };
+    // A planned repetition stays; an undefined one is not written.
+    const write = { ...ref, value: JSON.stringify({ ...now, repeat: last?.repeat }), expect: entry?.version ?? 0 };
     // A deletion of the source must see the new entry.
     const news = entry === null ? [ownerTouched('source', told.source)] : [];
     const result = await store.writeEntries({ writes: [write, ...news], guards: guardsOf(told) });

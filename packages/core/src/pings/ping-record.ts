@@ -1,4 +1,5 @@
 import { type PushService, parseJson } from '@tidemark/protocol';
+import type { PartitionKey } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 
 /** The final results of a ping on one device. */
@@ -12,7 +13,7 @@ export interface PingRecord {
   readonly atMs: number;
   /** The caller; null when the server sent it. */
   readonly actor: string | null;
-  readonly cause: 'call' | 'push';
+  readonly cause: 'call' | 'push' | 'repeat';
   readonly sources: readonly string[];
   readonly hasMessage: boolean;
   readonly users: number;
@@ -35,13 +36,22 @@ export interface ResultRecord {
   readonly isRepeated: boolean;
   /** It is not known whether the last attempt succeeded. */
   readonly isAnswerLost: boolean;
+  /** What the sources of the ping held before it was sent. Absent: it was not sent, or names no source. */
+  readonly heads?: readonly PingedHead[];
+}
+
+/** The state of a partition before a ping was sent. */
+export interface PingedHead {
+  readonly partition: PartitionKey;
+  readonly epoch: string;
+  readonly head: number;
 }
 
 export interface PingView {
   readonly ping_id: string;
   readonly at: string;
   readonly actor: string | null;
-  readonly cause: 'call' | 'push';
+  readonly cause: 'call' | 'push' | 'repeat';
   readonly sources: readonly string[];
   readonly has_message: boolean;
   readonly users: number;
@@ -66,6 +76,7 @@ export interface ResultView {
   readonly at: string;
   readonly repeated: boolean;
   readonly answer_lost: boolean;
+  readonly caught_up_by: string | null;
 }
 
 export const NO_RESULTS: Readonly<Record<FinalStatus, number>> = {
@@ -88,10 +99,11 @@ export function pingView(id: string, record: PingRecord): PingView {
   return { ...told, users, devices, skipped, pending: Math.max(0, devices - done), ...counts, repeated };
 }
 
-export function resultView(client: string, record: ResultRecord): ResultView {
+export function resultView(client: string, record: ResultRecord, caughtUpByMs: number | null): ResultView {
   const { service, status, reason, attempts, atMs, isRepeated, isAnswerLost } = record;
   const view = { client_id: client, service, status, reason, attempts, at: isoTime(atMs) };
-  return { ...view, repeated: isRepeated, answer_lost: isAnswerLost };
+  const caughtUpBy = caughtUpByMs === null ? null : isoTime(caughtUpByMs);
+  return { ...view, repeated: isRepeated, answer_lost: isAnswerLost, caught_up_by: caughtUpBy };
 }
 
 export function readPingRecord(text: string): PingRecord {

@@ -93,7 +93,7 @@ describe('results', () => {
     });
     const page = await results.get(id);
     expect(page).toMatchObject({ pending: 0, accepted: 1, retired: 1, failed: 1, gone: 1 });
-    const about = { service: 'fcm', at: expect.any(String), repeated: false, answer_lost: false };
+    const about = { service: 'fcm', at: expect.any(String), repeated: false, answer_lost: false, caught_up_by: null };
     expect(page.results).toEqual([
       { client_id: 'd0', status: 'accepted', reason: 'the message was shortened', attempts: 1, ...about },
       { client_id: 'd1', status: 'retired', reason: 'gone', attempts: 1, ...about },

@@ -9,6 +9,7 @@ import { newestFirstKey } from '../primitives/time.ts';
 import {
   isFinal,
   PingCounts,
+  type PingedHead,
   type PingRecord,
   type PingView,
   pingView,
@@ -26,6 +27,8 @@ export interface PingResultsPorts {
   readonly retentionMs?: number;
   /** The maximum number of results; the oldest pings are deleted first. */
   readonly resultsMax?: number;
+  /** Returns by when the device had acknowledged these heads; null: it has not. Absent: results do not say. */
+  readonly caughtUpByMs?: (client: string, heads: readonly PingedHead[]) => Promise<number | null>;
 }
 
 export interface NewResult {
@@ -57,7 +60,8 @@ export class PingResults {
   #isWriting = false;
 
   constructor(ports: PingResultsPorts) {
-    this.#ports = { retentionMs: RETENTION_MS, resultsMax: PING_RESULTS_MAX, ...ports };
+    const caughtUpByMs = async () => null;
+    this.#ports = { retentionMs: RETENTION_MS, resultsMax: PING_RESULTS_MAX, caughtUpByMs, ...ports };
   }
 
   async open(id: string, record: PingRecord): Promise<void> {
@@ -118,8 +122,14 @@ export class PingResults {
     const results = await this.#ports.store.listEntries(list);
     return {
       ...pingView(id, readPingRecord(entry.value)),
-      results: results.map(({ key, value }) => resultView(lastOf(key), readResultRecord(value))),
+      results: await Promise.all(results.map(({ key, value }) => this.#view(lastOf(key), readResultRecord(value)))),
     };
+  }
+
+  async #view(client: string, record: ResultRecord): Promise<ResultView> {
+    const { caughtUpByMs } = this.#ports;
+    const { heads = [] } = record;
+    return resultView(client, record, heads.length === 0 ? null : await caughtUpByMs(client, heads));
   }
 
   /** Deletes pings that are too old or too many, with their results. Returns how many. */

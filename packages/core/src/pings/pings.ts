@@ -63,6 +63,8 @@ export interface PingReport {
   readonly unknown_users: readonly string[];
 }
 
+type Origin = Pick<PingRecord, 'actor' | 'cause'>;
+
 interface Addressees {
   readonly users: number;
   readonly unknown: readonly string[];
@@ -101,8 +103,29 @@ export class Pings {
     return this.#dispatch({ users, onlyBehind: false, content: { sources: [source] } }, { actor: null, cause: 'push' });
   }
 
-  async #dispatch(ping: PingCall, origin: Pick<PingRecord, 'actor' | 'cause'>): Promise<PingReport> {
-    const { users, unknown, devices } = await this.#addressees(ping);
+  /** Pings devices that are still behind after `announce`. Returns how many; those without an address are left out. */
+  async repeat(source: string, clients: readonly string[]): Promise<number> {
+    const devices: PingDevice[] = [];
+    const pause = this.#pauser();
+    for (const client of clients) {
+      await pause();
+      const entry = await this.#ports.store.readEntry(refs.client(client));
+      if (entry !== null) devices.push({ client, record: readClientRecord(entry.value) });
+    }
+    const { chosen } = chooseDevices(devices);
+    if (chosen.length === 0) return 0;
+    const users = [...new Set(chosen.map(({ record }) => record.user))];
+    const ping = { users, onlyBehind: false, content: { sources: [source] } };
+    const addressees = { users: users.length, unknown: [], devices: chosen };
+    const { devices: sent } = await this.#sendTo(addressees, ping, { actor: null, cause: 'repeat' });
+    return sent;
+  }
+
+  async #dispatch(ping: PingCall, origin: Origin): Promise<PingReport> {
+    return this.#sendTo(await this.#addressees(ping), ping, origin);
+  }
+
+  async #sendTo({ users, unknown, devices }: Addressees, ping: PingCall, origin: Origin): Promise<PingReport> {
     const { chosen, skipped } = await this.#withoutCaughtUp(ping, chooseDevices(devices));
     const { results, clock, random } = this.#ports;
     const atMs = clock.nowMs();

@@ -3,6 +3,7 @@ import {
   INTERVAL_S_MAX,
   nameProblem,
   type PartitionType,
+  type PushNotify,
   pointer,
   type References,
   Refusal,
@@ -97,7 +98,7 @@ function admitSetting(name: string, value: unknown, at: string): Partial<SourceS
     case 'references':
       return { references: admitReferences(value, at) };
     case 'push_notify':
-      return { pushNotify: admitFlag(value, at) };
+      return { pushNotify: admitPushNotify(value, at) };
     default: {
       const detail = 'is not an attribute of a source';
       throw new Refusal('invalid_request', `${quoted(name)} ${detail}`, [{ pointer: at, detail }]);
@@ -118,6 +119,11 @@ function admitQueue(value: unknown, at: string): string | null {
 function admitFlag(value: unknown, at: string): boolean {
   if (typeof value === 'boolean') return value;
   throw notAllowed('must be true or false', at);
+}
+
+function admitPushNotify(value: unknown, at: string): PushNotify {
+  if (typeof value === 'boolean' || value === 'until_delivered') return value;
+  throw notAllowed('must be true, false or "until_delivered"', at);
 }
 
 /** The named sources need not exist yet, so that sources can be declared in any order. */

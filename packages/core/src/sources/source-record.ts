@@ -1,4 +1,11 @@
-import { type Conflicts, type PartitionType, parseJson, type References, type SyncType } from '@tidemark/protocol';
+import {
+  type Conflicts,
+  type PartitionType,
+  type PushNotify,
+  parseJson,
+  type References,
+  type SyncType,
+} from '@tidemark/protocol';
 
 export interface SourceRecord {
   readonly partitionType: PartitionType;
@@ -14,8 +21,8 @@ export interface SourceRecord {
   /** True: uploads of devices are rejected. */
   readonly readOnly: boolean;
   readonly references: References;
-  /** True: a committed push pings the users it concerns. */
-  readonly pushNotify: boolean;
+  /** Whether a committed push pings the users it concerns, once or until their devices have acknowledged it. */
+  readonly pushNotify: PushNotify;
   /** True: the source is declared in the configuration, so it survives a reset. */
   readonly configured: boolean;
   readonly createdAtMs: number;

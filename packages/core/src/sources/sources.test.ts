@@ -96,7 +96,7 @@ describe('declare', () => {
     ['an empty queue', { name: 'a', queue: '' }, 'invalid_value'],
     ['conflicts foo', { name: 'a', conflicts: 'foo' }, 'invalid_value'],
     ['read_only that is no flag', { name: 'a', read_only: 1 }, 'invalid_value'],
-    ['push_notify that is no flag', { name: 'a', push_notify: 'yes' }, 'invalid_value'],
+    ['push_notify that is unknown', { name: 'a', push_notify: 'yes' }, 'invalid_value'],
     ['references that are none', { name: 'a', references: ['Customer'] }, 'invalid_value'],
     ['a reference to no source', { name: 'a', references: { customer_id: 7 } }, 'invalid_value'],
     ['a reference by no attribute', { name: 'a', references: { '': 'Customer' } }, 'invalid_value'],

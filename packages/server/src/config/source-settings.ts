@@ -32,7 +32,11 @@ export const SourceSetting = Type.Object(
     conflicts: Type.Optional(Type.Union(Conflicts.anyOf, { rule: 'must be one of last_writer, detect' })),
     read_only: Type.Optional(Type.Boolean({ rule: 'must be true or false' })),
     references: Type.Optional(References),
-    push_notify: Type.Optional(Type.Boolean({ rule: 'must be true or false' })),
+    push_notify: Type.Optional(
+      Type.Union([Type.Boolean(), Type.Literal('until_delivered')], {
+        rule: 'must be true, false or "until_delivered"',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

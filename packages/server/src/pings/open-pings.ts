@@ -56,7 +56,11 @@ export async function openPings(parts: PingsParts): Promise<PingService> {
   const vapidKeys = await loadVapidKeys(store);
   const notifiers = openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice });
   const { resultsMax, spreadPerS, concurrency, pushNotifyDelayMs: delayMs } = ping;
-  const results = new PingResults({ store, clock, retentionMs: ping.resultsRetentionS * 1_000, resultsMax });
+  const retentionMs = ping.resultsRetentionS * 1_000;
+  const results = new PingResults({
+    ...{ store, clock, retentionMs, resultsMax },
+    caughtUpByMs: (client, heads) => tidemark.receipts.caughtUpByMs(client, heads),
+  });
   // Identifies this process among all that send pings.
   const by = randomUUID();
   const isCaughtUp = (user: string, client: string, sources: readonly string[]) =>

@@ -97,6 +97,7 @@ describe('the API', () => {
         at: expect.any(String),
         repeated: false,
         answer_lost: false,
+        caught_up_by: null,
       },
     ]);
     const [first] = (await admin.get('/rc/v1/pings?limit=1')).body as object[];

@@ -72,7 +72,9 @@ async function setUp({
   const watched = gates.apns.watch(apns);
   const notifier = live === undefined ? watched : liveFirst(live, watched);
   const notifiers: Notifiers = { notifier, gates, close: () => apns.close() };
-  const results = new PingResults({ ...kit, clock });
+  const caughtUpByMs: ConstructorParameters<typeof PingResults>[0]['caughtUpByMs'] = (client, heads) =>
+    kit.tidemark.receipts.caughtUpByMs(client, heads);
+  const results = new PingResults({ ...kit, clock, caughtUpByMs });
   const jobs = openMemoryJobs({ clock, jobsPerQueueMax: 100_000 });
   const ports = { ...kit, clock, jobs, results, random: seededRandom(1), limits: DEFAULT_LIMITS, by: 'here' };
   const pings = new Pings(ports);
@@ -291,4 +293,28 @@ describe('devices that hold a connection open', () => {
     const ping = { ping_id: expect.any(String), sources: [], message: 'hi', badge: 2, vibrate: 1 };
     expect(live.got).toEqual(new Map([['d0', [ping]]]));
   });
+});
+
+it('[PING-46] the result of a ping shows who then caught up', async () => {
+  const { tidemark, start, send, results, settled } = await setUp({ devices: 1 });
+  const push = (id: string) => tidemark.pushObjects({ source: 'Product', objects: { [id]: { a: 1 } } });
+  const device = { user: 'ada', client: 'd0' };
+  const pull = async (token: string | null) => {
+    const { pages, noted } = await tidemark.devices.pull(device, { sources: new Map([['Product', token]]) });
+    await noted;
+    const page = pages[0]?.page;
+    if (page === undefined || 'error' in page) throw new Error('the source has a page');
+    return page.token;
+  };
+  await push('1');
+  const token = await pull(await pull(null));
+  await push('2');
+  start();
+  const ping = await send({ sources: ['Product'] });
+  await settled(ping);
+  expect((await results.get(ping)).results).toMatchObject([{ client_id: 'd0', caught_up_by: null }]);
+  const next = await pull(token);
+  expect((await results.get(ping)).results).toMatchObject([{ caught_up_by: null }]);
+  await pull(next);
+  expect((await results.get(ping)).results).toMatchObject([{ caught_up_by: expect.stringMatching(/Z$/) }]);
 });

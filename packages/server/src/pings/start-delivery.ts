@@ -11,13 +11,16 @@ import {
   type PingResults,
   type Pings,
   pingQueue,
+  REPEAT_KIND,
   type RecentPings,
+  repeatToBehind,
   type Tidemark,
 } from '@tidemark/core';
 import { PUSH_SERVICES } from '@tidemark/protocol';
 import type { BackOff } from '../jobs/back-off.ts';
 import { JobRunner, type QueueOptions } from '../jobs/job-runner.ts';
 import type { Notifiers } from './notifiers/open-notifiers.ts';
+import { repeatPorts } from './start-push-notices.ts';
 
 export interface DeliveryParts {
   readonly tidemark: Tidemark;
@@ -56,6 +59,7 @@ export function startDelivery(parts: DeliveryParts): JobRunner {
     notifier: notifiers.notifier,
     results,
     told,
+    headsOf: (user, sources) => tidemark.receipts.headsOf(user, sources),
     onOutcome: (attempt) => {
       count(`pings:${attempt.deviceType}:${attempt.status}`, 1);
       parts.onAttempt?.(attempt);
@@ -69,6 +73,7 @@ export function startDelivery(parts: DeliveryParts): JobRunner {
     handlers: new Map([
       [PING_KIND, deliver],
       [ANNOUNCE_KIND, announceToAll(tidemark.store, pings, jobs)],
+      [REPEAT_KIND, repeatToBehind(repeatPorts(parts))],
     ]),
     dice,
     onReport: ({ queue, outcome, tookMs }) => count(`jobs:${queue}:${outcome}`, tookMs),

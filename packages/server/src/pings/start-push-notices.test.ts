@@ -1,19 +1,22 @@
 import {
   type Adapter,
+  ANNOUNCE_KIND,
   ANNOUNCE_QUEUE,
   announceToAll,
   type Jobs,
   type PingPage,
   PingResults,
   Pings,
+  REPEAT_KIND,
   refs,
+  repeatToBehind,
   Tidemark,
 } from '@tidemark/core';
-import { DEFAULT_LIMITS } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, PING_REPEAT_FIRST_MS, PING_REPEAT_SEEN_MS, PING_REPEATS_MAX } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, seededRandom, type TestTidemark, weakPasswords } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Timers } from '../jobs/timers.ts';
-import { type RunningNotices, startPushNotices } from './start-push-notices.ts';
+import { type RunningNotices, repeatPorts, startPushNotices } from './start-push-notices.ts';
 
 /** The team of each user, which decides the partition of `Visit`. */
 const teamOf = new Map<string, string>();
@@ -210,5 +213,170 @@ describe('push_notify by several servers', () => {
     setOff(500);
     await notices.stop();
     expect([(await told()).length, waiting.length]).toEqual([2, 0]);
+  });
+});
+
+describe('push_notify until delivered', () => {
+  const MINUTE_MS = 60_000;
+  const device = (user: string) => ({ user, client: user });
+
+  /** Pulls everything of a source, and acknowledges it. */
+  async function catchUp(user: string, source: string, token: string | null = null): Promise<string> {
+    const pull = await bench.tidemark.devices.pull(device(user), { sources: new Map([[source, token]]) });
+    await pull.noted;
+    const page = pull.pages[0]?.page;
+    if (page === undefined || 'error' in page) throw new Error('the source has a page');
+    await bench.tidemark.devices.acknowledge(device(user), new Map([[source, page.token]]));
+    return page.token;
+  }
+
+  /** Devices of these users hold the source, whose changes are announced from now on. Returns the token of the last. */
+  async function follow(...users: string[]): Promise<string> {
+    let token = '';
+    for (const user of users) {
+      await push('Order', '0', user);
+      token = await catchUp(user, 'Order');
+    }
+    await pass(1_000);
+    await bench.tidemark.sources.update('Order', { push_notify: 'until_delivered' });
+    return token;
+  }
+
+  /** Runs the jobs that are due, as the server would after a restart: nothing of them is in memory. */
+  async function runDue(): Promise<void> {
+    const ports = repeatPorts({ ...bench, pings, jobs });
+    const handlers = new Map([
+      [ANNOUNCE_KIND, announceToAll(bench.store, pings, jobs)],
+      [REPEAT_KIND, repeatToBehind(ports)],
+    ]);
+    const lease = () => jobs.lease(ANNOUNCE_QUEUE, 1_000);
+    for (let job = await lease(); job !== null; job = await lease()) {
+      await handlers.get(job.kind)?.(job, () => new AbortController().signal);
+      await jobs.acknowledge(job);
+    }
+  }
+
+  const causes = async () => (await told()).map(({ cause, devices }) => `${cause} ${devices}`);
+  const planned = async () => (await jobs.describe(ANNOUNCE_QUEUE)).counts.delayed;
+
+  it('[PING-45] a ping is repeated with growing pauses to devices that are behind, and ends when they acknowledge', async () => {
+    const token = await follow('ada');
+    await push('Order', '1', 'ada');
+    await pass(1_000);
+    await runDue();
+    expect(await causes()).toEqual(['push 1']);
+    await pass(MINUTE_MS - 1);
+    await runDue();
+    expect(await causes()).toEqual(['push 1']);
+    await pass(1);
+    await runDue();
+    expect(await causes()).toEqual(['repeat 1', 'push 1']);
+    await pass(MINUTE_MS);
+    await runDue();
+    expect(await causes()).toHaveLength(2);
+    await pass(MINUTE_MS);
+    await runDue();
+    expect(await causes()).toEqual(['repeat 1', 'repeat 1', 'push 1']);
+    await catchUp('ada', 'Order', token);
+    await pass(4 * MINUTE_MS);
+    await runDue();
+    expect([await causes(), await planned()]).toEqual([['repeat 1', 'repeat 1', 'push 1'], 0]);
+  });
+
+  it('[PING-45] a device that never acknowledges gets a bounded number of repetitions', async () => {
+    await follow('ada');
+    await push('Order', '1', 'ada');
+    await pass(1_000);
+    for (let round = 0; round < PING_REPEATS_MAX + 5; round++) {
+      await pass(PING_REPEAT_FIRST_MS * 2 ** Math.min(round, PING_REPEATS_MAX));
+      await runDue();
+    }
+    expect(await causes()).toHaveLength(1 + PING_REPEATS_MAX);
+    expect(await planned()).toBe(0);
+    // The next push begins anew.
+    await push('Order', '2', 'ada');
+    await pass(1_000);
+    await pass(MINUTE_MS);
+    await runDue();
+    expect((await causes()).slice(0, 2)).toEqual(['repeat 1', 'push 1']);
+  });
+
+  it('[PING-45] of a shared source only devices are pinged again that have synchronised it lately and are behind', async () => {
+    for (const user of ['eve', 'max']) {
+      await bench.tidemark.users.ensure(user);
+      await bench.tidemark.clients.register(user, { client_id: user, device_type: 'android', device_pin: user });
+    }
+    await push('Product', '0');
+    await catchUp('max', 'Product');
+    await pass(PING_REPEAT_SEEN_MS);
+    await catchUp('bob', 'Product');
+    const token = await catchUp('ada', 'Product');
+    await bench.tidemark.sources.update('Product', { push_notify: 'until_delivered' });
+    await push('Product', '1');
+    await pass(1_000);
+    await runDue();
+    expect(await causes()).toEqual(['push 4']);
+    await catchUp('ada', 'Product', token);
+    await pass(MINUTE_MS);
+    await runDue();
+    expect(await causes()).toEqual(['repeat 1', 'push 4']);
+  });
+
+  it('[PING-45] a push during a long pause begins with the shortest, and there is one chain of repetitions', async () => {
+    await follow('ada');
+    await push('Order', '1', 'ada');
+    await pass(1_000);
+    for (const minutes of [1, 2, 4]) {
+      await pass(minutes * MINUTE_MS);
+      await runDue();
+    }
+    expect(await causes()).toHaveLength(4);
+    for (const id of ['2', '3', '4']) {
+      await push('Order', id, 'ada');
+      await pass(1_000);
+    }
+    const before = (await causes()).length;
+    await pass(MINUTE_MS);
+    await runDue();
+    expect((await causes()).length).toBe(before + 1);
+    // The repetition that was planned first is due now, and finds that it was replaced.
+    await pass(7 * MINUTE_MS);
+    await runDue();
+    expect((await causes()).length).toBe(before + 2);
+    expect(await planned()).toBe(1);
+  });
+
+  it('[PING-45] a repetition whose server died is run again, and leads to one next repetition', async () => {
+    await follow('ada');
+    await push('Order', '1', 'ada');
+    await pass(1_000);
+    await pass(MINUTE_MS);
+    const died = await jobs.lease(ANNOUNCE_QUEUE, 1_000);
+    if (died === null) throw new Error('a repetition is due');
+    await repeatToBehind(repeatPorts({ ...bench, pings, jobs }))(died, () => new AbortController().signal);
+    // The lease ends without an acknowledgement.
+    await pass(1_000);
+    await runDue();
+    await pass(2 * MINUTE_MS);
+    await runDue();
+    expect(await causes()).toEqual(['repeat 1', 'repeat 1', 'repeat 1', 'push 1']);
+    expect(await planned()).toBe(1);
+  });
+
+  it('[PING-45] nothing is repeated once the source asks for single pings, or is gone', async () => {
+    await follow('ada', 'bob');
+    await push('Order', '1', 'ada');
+    await pass(1_000);
+    await bench.tidemark.sources.update('Order', { push_notify: true });
+    await pass(MINUTE_MS);
+    await runDue();
+    expect([await causes(), await planned()]).toEqual([['push 1'], 0]);
+    await bench.tidemark.sources.update('Order', { push_notify: 'until_delivered' });
+    await push('Order', '1', 'bob');
+    await pass(1_000);
+    await bench.tidemark.sources.drop('Order');
+    await pass(MINUTE_MS);
+    await runDue();
+    expect([(await causes()).length, await planned()]).toEqual([2, 0]);
   });
 });

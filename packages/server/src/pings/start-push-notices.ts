@@ -9,6 +9,8 @@ import {
   type Pings,
   type PushNoticeDecision,
   PushNotices,
+  type RepeatPorts,
+  startRepeats,
   type Tidemark,
 } from '@tidemark/core';
 import { errorMessage } from '@tidemark/protocol';
@@ -94,15 +96,24 @@ async function announceAll(
 }
 
 /** Reads `push_notify` only now, once for all collected changes. */
-async function tell(
-  { tidemark: { store, sources }, pings, jobs, clock }: PushNoticesParts,
-  partition: PartitionKey,
-  everyMs: number,
-): Promise<PushNoticeDecision> {
+async function tell(parts: PushNoticesParts, partition: PartitionKey, everyMs: number): Promise<PushNoticeDecision> {
+  const { tidemark, pings, jobs, clock } = parts;
+  const { store, sources } = tidemark;
   if (!(await sources.has(partition.source))) return 'told';
-  const { push_notify: isWanted } = await sources.view(partition.source);
-  if (!isWanted) return 'told';
+  const { push_notify: wanted } = await sources.view(partition.source);
+  if (wanted === false) return 'told';
   const decision = await claimPushNotice({ store, clock, sources }, partition, everyMs);
-  if (decision === 'tell') await announceChange(pings, jobs, partition);
+  if (decision === 'tell') {
+    await announceChange(pings, jobs, partition);
+    if (wanted === 'until_delivered') await startRepeats(repeatPorts(parts), partition);
+  }
   return decision;
 }
+
+/** What repetitions of pings to devices that are behind work with. */
+export function repeatPorts({ tidemark, pings, jobs, clock }: RepeatParts): RepeatPorts {
+  const { store, sources, receipts } = tidemark;
+  return { store, sources, pings, jobs, clock, behind: (call) => receipts.behindClients(call) };
+}
+
+type RepeatParts = Pick<PushNoticesParts, 'tidemark' | 'pings' | 'jobs' | 'clock'>;
