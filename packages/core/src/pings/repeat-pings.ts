@@ -52,7 +52,7 @@ interface RepeatPayload extends PartitionKey {
 }
 
 /** The pause before a repetition doubles from one to the next. */
-export function repeatPauseMs(round: number): number {
+function repeatPauseMs(round: number): number {
   return PING_REPEAT_FIRST_MS * 2 ** (round - 1);
 }
 
