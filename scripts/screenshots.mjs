@@ -9,6 +9,7 @@ const LOOKS = {
   dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
   narrow: { colorScheme: 'light', viewport: { width: 390, height: 844 } },
 };
+const SETTLE_MS = 600;
 const EXECUTABLE = process.env.TIDEMARK_CHROMIUM ?? '/usr/bin/chromium';
 
 await setup();
@@ -33,8 +34,10 @@ async function takeAll(look, options, device) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const take = async (name) => {
-    await page.waitForLoadState('networkidle');
-    await page.screenshot({ path: join(FOLDER, `${name}-${look}.png`), animations: 'disabled' });
+    // The stream of the activity keeps the network busy, so it waits until no placeholder is left.
+    await page.waitForFunction(() => document.querySelector('[aria-label="Loading"]') === null);
+    await page.waitForTimeout(SETTLE_MS);
+    await page.screenshot({ path: join(FOLDER, `${name}-${look}.png`), animations: 'disabled', fullPage: true });
   };
   await page.goto(`${filled.url}/console/`);
   await take('sign-in');
@@ -46,7 +49,10 @@ async function takeAll(look, options, device) {
     users: 'users',
     user: 'users/ada',
     device: `devices/${device}`,
+    explain: `devices/${device}?source=Product&object=p1`,
+    pings: 'pings',
     jobs: 'jobs',
+    activity: 'activity',
     tokens: 'tokens',
     audit: 'audit',
     system: 'system',
@@ -75,7 +81,7 @@ async function takeAll(look, options, device) {
 async function signIn(page) {
   await page.getByLabel('Password').fill(ADMIN_PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation').waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
 }
 
 /** Fills a server with data to look at. Returns the id of a device. */

@@ -37,10 +37,11 @@ it('[BSDK-22] activity is an iteration over events, wherever the bytes are cut, 
     user: 'anna',
     kinds: ['push', 'pull'],
     data: true,
+    onReady: () => seen.push('ready'),
     onDropped: (count: number) => dropped.push(count),
   } as const;
   for await (const event of client.activity.watch(options)) seen.push(event);
-  expect(seen).toEqual([{ kind: 'push', source: 'Übung' }, { kind: 'pull' }]);
+  expect(seen).toEqual(['ready', { kind: 'push', source: 'Übung' }, { kind: 'pull' }]);
   expect(dropped).toEqual([7]);
   expect(urls).toEqual(['http://127.0.0.1:1/rc/v1/activity?user_id=anna&kind=push%2Cpull&include=data']);
 });

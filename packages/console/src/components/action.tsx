@@ -1,9 +1,10 @@
-import { Anchor, Button, type ButtonProps, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, type ButtonProps, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { client } from '../api/client.ts';
 import { type ApiCall, curlOf } from '../api/curl.ts';
 import { Command } from './command.tsx';
+import { Dialog } from './dialog.tsx';
 import { Failure } from './loaded.tsx';
 
 interface ActionProps {
@@ -30,18 +31,9 @@ export function Action({ label, title, button, ...dialog }: ActionProps) {
       <Button size="sm" {...button} onClick={() => setOpen(true)}>
         {label}
       </Button>
-      {/* Locking the scroll bar would need an inline style, which the content security policy forbids. */}
-      <Modal
-        opened={isOpen}
-        onClose={() => setOpen(false)}
-        title={title}
-        size="lg"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-        lockScroll={false}
-        centered
-      >
+      <Dialog title={title} isOpen={isOpen} onClose={() => setOpen(false)}>
         <ActionForm {...dialog} onClose={() => setOpen(false)} />
-      </Modal>
+      </Dialog>
     </>
   );
 }

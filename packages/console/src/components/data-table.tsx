@@ -16,7 +16,7 @@ interface DataTableProps<T> {
   readonly columns: readonly Column<T>[];
 }
 
-/** A table. The arrow keys move between the links of its rows, and Enter opens one. */
+/** A table. The arrow keys move between the names of its rows, and Enter opens one. */
 export function DataTable<T>({ label, rows, keyOf, columns }: DataTableProps<T>) {
   return (
     <div className="card flush">
@@ -53,7 +53,11 @@ function classOf(isNumber = false, isWide = false): string {
 function moveFocus(event: KeyboardEvent<HTMLTableElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step === undefined) return;
-  const links = [...event.currentTarget.querySelectorAll<HTMLElement>('tbody a.name')];
+  const links = [
+    ...event.currentTarget.querySelectorAll<HTMLElement>(
+      'tbody tr > td:first-child :is(a, button).name, tbody button.name',
+    ),
+  ];
   const next = links[links.indexOf(document.activeElement as HTMLElement) + step];
   if (next === undefined) return;
   event.preventDefault();

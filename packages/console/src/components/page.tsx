@@ -58,14 +58,16 @@ export function Section({ title, actions, children }: Pick<PageProps, 'title' | 
   );
 }
 
-/** Names with their values. */
-export function Facts({
-  facts,
-}: {
+interface FactsProps {
   readonly facts: readonly (readonly [name: string, value: ReactNode, note?: string])[];
-}) {
+  /** True: several facts stand side by side where there is room. */
+  readonly isDense?: boolean;
+}
+
+/** Names with their values. */
+export function Facts({ facts, isDense = false }: FactsProps) {
   return (
-    <dl className="card facts">
+    <dl className={`card facts${isDense ? ' dense' : ''}`}>
       {facts.map(([name, value, note]) => (
         <Fact key={name} name={name} value={value} note={note} />
       ))}
@@ -83,12 +85,12 @@ function Fact({
   readonly note: string | undefined;
 }) {
   return (
-    <>
+    <div>
       <dt>{name}</dt>
       <dd>
         {value}
         {note !== undefined && <small>{note}</small>}
       </dd>
-    </>
+    </div>
   );
 }

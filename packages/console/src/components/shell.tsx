@@ -1,5 +1,6 @@
 import { ActionIcon, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { Link, Outlet } from '@tanstack/react-router';
+import { useState } from 'react';
 import { client } from '../api/client.ts';
 import { setSession, useIsAdmin, useSession } from '../api/session.ts';
 import icon from '../icon.svg';
@@ -9,23 +10,45 @@ interface MenuItem {
   readonly to: string;
   readonly title: string;
   readonly icon: IconName;
+  /** True: only administrators may read it. */
+  readonly isForAdmins?: boolean;
 }
 
-const MENU: readonly MenuItem[] = [
-  { to: '/', title: 'Overview', icon: 'overview' },
-  { to: '/sources', title: 'Sources', icon: 'sources' },
-  { to: '/users', title: 'Users', icon: 'users' },
-  { to: '/jobs', title: 'Jobs', icon: 'jobs' },
-  { to: '/tokens', title: 'Tokens', icon: 'tokens' },
-  { to: '/audit', title: 'Audit', icon: 'audit' },
-  { to: '/system', title: 'System', icon: 'system' },
+const MENU: readonly (readonly [group: string, items: readonly MenuItem[]])[] = [
+  ['', [{ to: '/', title: 'Overview', icon: 'overview' }]],
+  [
+    'Data',
+    [
+      { to: '/sources', title: 'Sources', icon: 'sources' },
+      { to: '/users', title: 'Users', icon: 'users' },
+    ],
+  ],
+  [
+    'Work',
+    [
+      { to: '/pings', title: 'Pings', icon: 'pings' },
+      { to: '/jobs', title: 'Jobs', icon: 'jobs' },
+    ],
+  ],
+  [
+    'Watch',
+    [
+      { to: '/activity', title: 'Activity', icon: 'activity' },
+      { to: '/audit', title: 'Audit', icon: 'audit', isForAdmins: true },
+    ],
+  ],
+  [
+    'Server',
+    [
+      { to: '/tokens', title: 'Tokens', icon: 'tokens', isForAdmins: true },
+      { to: '/system', title: 'System', icon: 'system' },
+    ],
+  ],
 ];
-/** Only administrators may read these. */
-const FOR_ADMINS: ReadonlySet<string> = new Set(['/tokens', '/audit']);
 
 /** The frame around all screens: menu, account, and the screen itself. */
 export function Shell() {
-  const isAdmin = useIsAdmin();
+  const [isOpen, setOpen] = useState(false);
   return (
     <div className="shell">
       <a className="skip" href="#main">
@@ -36,12 +59,19 @@ export function Shell() {
           <img src={icon} width={26} height={26} alt="" />
           Tidemark
         </Link>
-        <nav className="nav" aria-label="Screens">
-          {MENU.filter(({ to }) => isAdmin || !FOR_ADMINS.has(to)).map(({ to, title, icon: name }) => (
-            <Link key={to} to={to} activeOptions={{ exact: to === '/' }}>
-              <Icon name={name} />
-              {title}
-            </Link>
+        <ActionIcon
+          className="menu-toggle"
+          variant="subtle"
+          color="gray"
+          aria-label="Menu"
+          aria-expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        >
+          <Icon name="jobs" />
+        </ActionIcon>
+        <nav className="nav" aria-label="Screens" data-open={isOpen}>
+          {MENU.map(([group, items]) => (
+            <MenuGroup key={group} title={group} items={items} onOpen={() => setOpen(false)} />
           ))}
         </nav>
         <Account />
@@ -49,6 +79,29 @@ export function Shell() {
       <main className="main" id="main" tabIndex={-1}>
         <Outlet />
       </main>
+    </div>
+  );
+}
+
+interface MenuGroupProps {
+  readonly title: string;
+  readonly items: readonly MenuItem[];
+  readonly onOpen: () => void;
+}
+
+function MenuGroup({ title, items, onOpen }: MenuGroupProps) {
+  const isAdmin = useIsAdmin();
+  return (
+    <div>
+      {title !== '' && <span className="group">{title}</span>}
+      {items
+        .filter(({ isForAdmins = false }) => isAdmin || !isForAdmins)
+        .map(({ to, title: name, icon: iconName }) => (
+          <Link key={to} to={to} activeOptions={{ exact: to === '/' }} onClick={onOpen}>
+            <Icon name={iconName} />
+            {name}
+          </Link>
+        ))}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Badge, Button } from '@mantine/core';
+import { Badge } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { AuditFact } from '@tidemark/protocol';
 import { client } from '../api/client.ts';
@@ -6,6 +6,7 @@ import { type Column, DataTable } from '../components/data-table.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Page } from '../components/page.tsx';
+import { PagesButton } from '../components/pages-button.tsx';
 
 const PAGE_FACTS = 50;
 
@@ -38,11 +39,7 @@ export function Audit() {
       <Loaded query={query}>
         {({ pages }) => <DataTable label="Audit trail" rows={pages.flat()} keyOf={({ id }) => id} columns={COLUMNS} />}
       </Loaded>
-      {query.hasNextPage && (
-        <Button variant="default" onClick={() => void query.fetchNextPage()} loading={query.isFetchingNextPage}>
-          Older entries
-        </Button>
-      )}
+      <PagesButton query={query}>Older entries</PagesButton>
     </Page>
   );
 }

@@ -1,39 +1,37 @@
-import { Badge } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import type { Client, DeviceCursor } from '@tidemark/protocol';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { Client, Outcome, SourceSync } from '@tidemark/protocol';
+import { useState } from 'react';
+import { useActivity } from '../api/activity.ts';
 import { client } from '../api/client.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
-import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { Gauge } from '../components/gauge.tsx';
+import { JsonView } from '../components/json-view.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { ActivityLines } from './activity-lines.tsx';
+import { Explain } from './explain.tsx';
 import { PingUser } from './ping-user.tsx';
 
-type SourceCursor = readonly [source: string, cursor: DeviceCursor];
-
-const COLUMNS: readonly Column<SourceCursor>[] = [
-  {
-    title: 'Source',
-    cell: ([name]) => (
-      <Link className="name" to="/sources/$name" params={{ name }} title={name}>
-        {name}
-      </Link>
-    ),
-  },
-  { title: 'State', cell: ([, cursor]) => <State cursor={cursor} /> },
-  { title: 'Progress', cell: ([, cursor]) => <Gauge cursor={cursor} /> },
-  { title: 'Position', cell: ([, { seq, head }]) => `${seq} of ${head}`, isNumber: true },
-  { title: 'Last pull', cell: ([, { seen_at }]) => <Moment at={seen_at} />, isWide: true },
-];
+const REFRESH_MS = 10_000;
 
 export function Device() {
   const { id } = useParams({ strict: false }) as { readonly id: string };
-  const query = useQuery({ queryKey: ['devices', id], queryFn: () => client.clients.get(id) });
+  const device = useQuery({ queryKey: ['devices', id], queryFn: () => client.clients.get(id) });
+  const sync = useQuery({
+    queryKey: ['devices', id, 'sync'],
+    queryFn: () => client.clients.sync(id),
+    refetchInterval: REFRESH_MS,
+  });
   const isAdmin = useIsAdmin();
-  const user = query.data?.user_id;
+  const user = device.data?.user_id;
   const actions = isAdmin && user !== undefined && (
     <>
       <PingUser login={user} />
@@ -50,29 +48,35 @@ export function Device() {
       }
       actions={actions}
     >
-      <Loaded query={query}>
-        {(device) => (
-          <>
-            <Facts facts={factsOf(device)} />
-            <Section title="Sources">
-              <Cursors cursors={Object.entries(device.cursors)} />
-            </Section>
-          </>
-        )}
-      </Loaded>
+      <Loaded query={device}>{(view) => <Facts facts={factsOf(view)} isDense />}</Loaded>
+      {sync.data !== undefined && user !== undefined && (
+        <Section title="Why is an object not there?">
+          <Explain device={id} user={user} sources={sync.data.sources.map(({ source }) => source)} />
+        </Section>
+      )}
+      <Section title="Sources">
+        <Loaded query={sync}>
+          {({ sources }) => (
+            <DataTable
+              label="Sources of the device"
+              rows={sources}
+              keyOf={({ source }) => source}
+              columns={sourceColumns(id, isAdmin)}
+            />
+          )}
+        </Loaded>
+      </Section>
+      <Uploads outcomes={(sync.data?.sources ?? []).flatMap(({ last_outcomes }) => last_outcomes)} />
+      <Section title="What it does now">
+        <DeviceActivity id={id} />
+      </Section>
     </Page>
   );
 }
 
-function Cursors({ cursors }: { readonly cursors: readonly SourceCursor[] }) {
-  if (cursors.length === 0)
-    return <Empty title="It has not pulled yet">Sources appear when the device pulls them for the first time.</Empty>;
-  return <DataTable label="Sources of the device" rows={cursors} keyOf={([name]) => name} columns={COLUMNS} />;
-}
-
 function factsOf(device: Client) {
   return [
-    ['User', device.user_id],
+    ['User', <NameLink key="user" kind="user" name={device.user_id} />],
     ['Last sync', <Moment key="sync" at={device.last_sync} />],
     ['Registered', <Moment key="made" at={device.created_at} />],
     ['Type', device.device_type ?? 'not told'],
@@ -81,31 +85,112 @@ function factsOf(device: Client) {
   ] as const;
 }
 
-function State({ cursor: { seq, base, head } }: { readonly cursor: DeviceCursor }) {
-  if (base === null)
-    return (
-      <Badge color="yellow" variant="light">
-        starting over
-      </Badge>
-    );
-  return seq >= head ? (
-    <Badge color="green" variant="light">
-      up to date
-    </Badge>
+function sourceColumns(device: string, isAdmin: boolean): readonly Column<SourceSync>[] {
+  return [
+    { title: 'Source', cell: ({ source }) => <NameLink kind="source" name={source} /> },
+    { title: 'State', cell: (sync) => <State sync={sync} /> },
+    { title: 'Acknowledged', cell: ({ acknowledged, head }) => <Gauge part={acknowledged ?? 0} whole={head} /> },
+    { title: 'Waiting', cell: (sync) => waitingWords(sync), isNumber: true, isWide: true },
+    { title: 'Last pull', cell: ({ last_pull }) => <Moment at={last_pull} />, isWide: true },
+    {
+      title: 'Actions',
+      cell: ({ source, next_page_bytes }) => (
+        <Group gap={6} wrap="nowrap">
+          <NextPage device={device} source={source} bytes={next_page_bytes} />
+          {isAdmin && <StartOver device={device} source={source} />}
+        </Group>
+      ),
+    },
+  ];
+}
+
+function State({ sync: { acknowledged, head, error, last_pull } }: { readonly sync: SourceSync }) {
+  if (error !== null) return <StateBadge tone="bad">refresh fails</StateBadge>;
+  if (last_pull === null) return <StateBadge tone="plain">never pulled</StateBadge>;
+  if (acknowledged === null) return <StateBadge tone="warn">starting over</StateBadge>;
+  return acknowledged >= head ? (
+    <StateBadge tone="good">up to date</StateBadge>
   ) : (
-    <Badge color="blue" variant="light">
-      behind
-    </Badge>
+    <StateBadge tone="busy">behind</StateBadge>
   );
 }
 
-function Gauge({ cursor: { seq, head } }: { readonly cursor: DeviceCursor }) {
-  const percent = head === 0 ? 100 : Math.min(100, Math.round((seq / head) * 100));
+function waitingWords({ waiting, objects, uploads_waiting }: SourceSync): string {
+  const changes = waiting === null ? `all ${objects.toLocaleString('en')}` : waiting.toLocaleString('en');
+  return uploads_waiting === 0 ? changes : `${changes}, ${uploads_waiting} uploads`;
+}
+
+interface NextPageProps {
+  readonly device: string;
+  readonly source: string;
+  readonly bytes: number;
+}
+
+/** Shows the page that the device gets at its next pull. */
+function NextPage({ device, source, bytes }: NextPageProps) {
+  const [isOpen, setOpen] = useState(false);
+  const page = useQuery({
+    queryKey: ['devices', device, 'pending', source],
+    queryFn: () => client.clients.pending(device, source),
+    enabled: isOpen,
+  });
   return (
-    <div className="gauge" role="img" aria-label={`${percent} percent`}>
-      <div style={{ width: `${percent}%` }} />
-    </div>
+    <>
+      <Button size="compact-sm" variant="default" onClick={() => setOpen(true)}>
+        Next page
+      </Button>
+      <Dialog title={`What the next pull of ${source} brings`} isOpen={isOpen} onClose={() => setOpen(false)} size="xl">
+        <Text size="sm" c="dimmed" mb="sm">
+          {bytes.toLocaleString('en')} bytes. Nothing is recorded by looking at it.
+        </Text>
+        <Loaded query={page}>{(value) => <JsonView label="The next page" value={value} />}</Loaded>
+      </Dialog>
+    </>
   );
+}
+
+function StartOver({ device, source }: { readonly device: string; readonly source: string }) {
+  return (
+    <Action
+      label="Start over"
+      title={`Start over with ${source}`}
+      verb="Start over"
+      button={{ variant: 'default', size: 'compact-sm' }}
+      // The document cd is what the device has acknowledged. Writing it makes the device start over.
+      call={(api) => api.documents.write({ source, client: device }, 'cd', {})}
+    >
+      At its next pull the device gets the whole source again. What it has not uploaded yet stays on it.
+    </Action>
+  );
+}
+
+const OUTCOMES: readonly Column<Outcome>[] = [
+  { title: 'Source', cell: ({ source }) => <NameLink kind="source" name={source} /> },
+  { title: 'Object', cell: ({ id }) => <span className="name">{id}</span> },
+  {
+    title: 'Outcome',
+    cell: ({ status }) => <StateBadge tone={status === 'applied' ? 'good' : 'bad'}>{status}</StateBadge>,
+  },
+  { title: 'Reason', cell: ({ error }) => <span className="long">{error?.detail ?? '–'}</span> },
+];
+
+function Uploads({ outcomes }: { readonly outcomes: readonly Outcome[] }) {
+  return (
+    <Section title="Uploads">
+      {outcomes.length === 0 ? (
+        <Text size="sm" c="dimmed" className="card">
+          No upload waits, and the device has acknowledged the outcomes of all others.
+        </Text>
+      ) : (
+        <DataTable label="Uploads" rows={outcomes} keyOf={({ op_id }) => op_id} columns={OUTCOMES} />
+      )}
+    </Section>
+  );
+}
+
+function DeviceActivity({ id }: { readonly id: string }) {
+  const feed = useActivity({ client: id });
+  return <ActivityLines feed={feed} empty="Pulls, uploads and pings of this device appear here as they happen." />;
 }
 
 function DeleteDevice({ id, user }: { readonly id: string; readonly user: string }) {

@@ -1,9 +1,9 @@
-import { Badge, Button, Group, NativeSelect, Text } from '@mantine/core';
+import { Button, Group, NativeSelect, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import type { Job, JobQueue, JobState } from '@tidemark/protocol';
 import { useState } from 'react';
-import { client } from '../api/client.ts';
+import { client, SERVER_URL } from '../api/client.ts';
 import type { ApiCall } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
@@ -11,7 +11,9 @@ import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { durationOf, Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
 
 const REFRESH_MS = 10_000;
 const PAGE_JOBS = 100;
@@ -20,19 +22,11 @@ const STATES: readonly JobState[] = ['dead', 'due', 'delayed', 'waiting', 'lease
 const QUEUES: readonly Column<JobQueue>[] = [
   {
     title: 'Queue',
-    cell: ({ queue }) => (
-      <Link className="name" to="/jobs/$queue" params={{ queue }} title={queue}>
-        {queue}
-      </Link>
-    ),
+    cell: ({ queue }) => <NameLink kind="queue" name={queue} />,
   },
   {
     title: 'State',
-    cell: ({ paused }) => (
-      <Badge variant="light" color={paused ? 'yellow' : 'green'}>
-        {paused ? 'paused' : 'running'}
-      </Badge>
-    ),
+    cell: ({ paused }) => <StateBadge tone={paused ? 'warn' : 'good'}>{paused ? 'paused' : 'running'}</StateBadge>,
   },
   { title: 'Due', cell: ({ counts }) => counts.due, isNumber: true },
   { title: 'Running', cell: ({ counts }) => counts.leased, isNumber: true, isWide: true },
@@ -48,7 +42,7 @@ export function Jobs() {
       <Loaded query={query}>
         {(queues) =>
           queues.length === 0 ? (
-            <Empty title="Nothing waits" cli="tidemark sources set Order --cud-queue uploads">
+            <Empty title="Nothing waits" cli={`tidemark --url ${SERVER_URL} sources set Order --cud-queue uploads`}>
               A queue appears when it has jobs or is paused. This command sends the uploads of a source through a queue.
             </Empty>
           ) : (

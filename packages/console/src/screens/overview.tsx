@@ -1,13 +1,24 @@
-import { Alert, Badge, Group, Stack, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Alert, Anchor, Badge, Group, Stack, Text } from '@mantine/core';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { JobQueue, StatStep } from '@tidemark/protocol';
+import type { JobQueue, Receipt, Source, StatStep } from '@tidemark/protocol';
+import { useEffect, useState } from 'react';
+import { useActivity } from '../api/activity.ts';
 import { client, type Readiness, readiness } from '../api/client.ts';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Gauge } from '../components/gauge.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { durationOf } from '../components/moment.tsx';
+import { durationOf, Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Page, Section } from '../components/page.tsx';
 
 const REFRESH_MS = 10_000;
+const RATE_MS = 10_000;
+const RATED = { kinds: ['push', 'pull'] } as const;
+/** Sources whose receipts are read. */
+const RECEIPTS_MAX = 20;
+/** A device that was not seen for so long is worth a look. */
+const OLD_MS = 86_400_000;
 const STEPS_SHOWN = 60;
 const STEP_S = 60;
 const CHARTS = [
@@ -20,26 +31,82 @@ export function Overview() {
   const license = useQuery({ queryKey: ['license'], queryFn: () => client.system.license() });
   const queues = useQuery({ queryKey: ['queues'], queryFn: () => client.jobs.queues(), refetchInterval: REFRESH_MS });
   const ready = useQuery({ queryKey: ['readiness'], queryFn: readiness, refetchInterval: REFRESH_MS });
-  const dead = sumOf(queues.data, 'dead');
+  const receipts = useReceipts(sources.data ?? []);
+  const rates = useRates();
   return (
     <Page title="Overview" about="How this server is doing.">
-      <Problems ready={ready.data} dead={dead} />
+      <Insights insights={insightsOf({ ready: ready.data, queues: queues.data, receipts })} />
       <div className="tiles">
         <Tile title="Sources" value={sources.data?.length} to="/sources" />
         <Tile title="Devices" value={license.data?.devices} to="/users" />
+        <Tile title="Pushes / s" value={rates.push} to="/activity" />
+        <Tile title="Pulls / s" value={rates.pull} to="/activity" />
         <Tile title="Jobs under way" value={sumOf(queues.data, 'due', 'leased', 'waiting', 'delayed')} to="/jobs" />
-        <Tile title="Dead jobs" value={dead} to="/jobs" />
+        <Tile title="Dead jobs" value={sumOf(queues.data, 'dead')} to="/jobs" />
       </div>
       <div className="columns">
         {CHARTS.map((chart) => (
           <Chart key={chart.metric} {...chart} />
         ))}
       </div>
+      {receipts.length > 0 && (
+        <Section title="How fresh devices are">
+          <DataTable label="Freshness" rows={receipts} keyOf={({ source }) => source} columns={FRESHNESS} />
+        </Section>
+      )}
       <Section title="Checks">
         <Loaded query={ready}>{(data) => <Checks ready={data} />}</Loaded>
       </Section>
     </Page>
   );
+}
+
+const FRESHNESS: readonly Column<Receipt>[] = [
+  { title: 'Source', cell: ({ source }) => <NameLink kind="source" name={source} /> },
+  {
+    title: 'Devices with the newest state',
+    cell: ({ delivered, devices }) => <Gauge part={delivered} whole={devices} />,
+  },
+  { title: 'Behind', cell: ({ behind }) => behind.toLocaleString('en'), isNumber: true },
+  {
+    title: 'Never synced',
+    cell: ({ never_synced }) => never_synced.toLocaleString('en'),
+    isNumber: true,
+    isWide: true,
+  },
+  {
+    title: 'Furthest behind was seen',
+    cell: ({ oldest_behind_at: at }) => (at === null ? '–' : <Moment at={at} />),
+    isWide: true,
+  },
+];
+
+/** The receipts of shared sources; those of users have one per user. */
+function useReceipts(sources: readonly Source[]): readonly Receipt[] {
+  const shared = sources.filter(({ partition_type }) => partition_type === 'app').slice(0, RECEIPTS_MAX);
+  const results = useQueries({
+    queries: shared.map(({ name }) => ({
+      queryKey: ['receipts', name],
+      queryFn: () => client.sources.receipts(name, { limit: 1 }),
+      refetchInterval: REFRESH_MS,
+    })),
+  });
+  return results.flatMap(({ data }) => (data === undefined ? [] : [data]));
+}
+
+/** What happened per second, on average of the last seconds, from the live activity. */
+function useRates(): { readonly push: number | undefined; readonly pull: number | undefined } {
+  const { lines, state } = useActivity(RATED);
+  const [nowMs, setNowMs] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNowMs(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  if (state !== 'live') return { push: undefined, pull: undefined };
+  const recent = lines.filter(({ event }) => Date.parse(event.at) > nowMs - RATE_MS);
+  const rateOf = (kind: string) =>
+    Math.round((recent.filter(({ event }) => event.kind === kind).length / RATE_MS) * 10_000) / 10;
+  return { push: rateOf('push'), pull: rateOf('pull') };
 }
 
 function sumOf(
@@ -68,46 +135,79 @@ function Tile({
   );
 }
 
-interface Problem {
+interface Insight {
   readonly title: string;
   readonly remedy: string;
+  /** The screen where something can be done about it. */
+  readonly to: string;
+  readonly at: string;
+}
+
+interface Known {
+  readonly ready: Readiness | undefined;
+  readonly queues: readonly JobQueue[] | undefined;
+  readonly receipts: readonly Receipt[];
 }
 
 /** What an operator should look at, each with what to do about it. */
-function problemsOf(ready: Readiness | undefined, dead: number | undefined): readonly Problem[] {
+function insightsOf({ ready, queues = [], receipts }: Known): readonly Insight[] {
   const { checks = [], backend } = ready ?? {};
+  const system = { to: '/system', at: 'System' };
+  const jobs = { to: '/jobs', at: 'Jobs' };
+  const dead = sumOf(queues, 'dead') ?? 0;
+  const isOld = ({ oldest_behind_at: at }: Receipt) => at !== null && Date.now() - Date.parse(at) > OLD_MS;
   return [
     ...checks
       .filter(({ ok }) => !ok)
-      .map(({ name, detail }) => ({ title: `The check “${name}” fails`, remedy: detail })),
+      .map(({ name, detail }) => ({ title: `The check “${name}” fails`, remedy: detail, ...system })),
     ...checks
       .filter(({ name }) => name === 'warning')
-      .map(({ detail }) => ({ title: 'The store warns', remedy: detail })),
+      .map(({ detail }) => ({ title: 'The store warns', remedy: detail, ...system })),
     ...(backend?.state === 'open' || backend?.state === 'trying'
       ? [
           {
             title: 'The backend does not answer',
-            remedy: `${backend.failures} calls in a row failed. System → Check the backend tells why.`,
+            remedy: `${backend.failures} calls in a row failed. “Check the backend” tells why.`,
+            ...system,
           },
         ]
       : []),
-    ...(dead !== undefined && dead > 0
+    ...(dead > 0
       ? [
           {
             title: `${dead} dead ${dead === 1 ? 'job' : 'jobs'}`,
-            remedy: 'All their attempts failed. Jobs shows the reasons; retry or remove them there.',
+            remedy: 'All their attempts failed. Read the reasons, then retry or remove them.',
+            ...jobs,
           },
         ]
       : []),
+    ...queues
+      .filter(({ paused }) => paused)
+      .map(({ queue }) => ({
+        title: `The queue “${queue}” is paused`,
+        remedy: 'Its jobs wait until somebody resumes it.',
+        ...jobs,
+      })),
+    ...receipts.filter(isOld).map(({ source, behind }) => ({
+      title: `${behind} ${behind === 1 ? 'device is' : 'devices are'} behind in “${source}”`,
+      remedy: 'At least one has not synced for a day. Ping those that are behind.',
+      to: '/users',
+      at: 'Users',
+    })),
   ];
 }
 
-function Problems({ ready, dead }: { readonly ready: Readiness | undefined; readonly dead: number | undefined }) {
+function Insights({ insights }: { readonly insights: readonly Insight[] }) {
   return (
     <>
-      {problemsOf(ready, dead).map(({ title, remedy }) => (
-        <Alert key={title} color="yellow" title={title}>
-          <Text size="sm">{remedy}</Text>
+      {insights.map(({ title, remedy, to, at }) => (
+        <Alert key={`${title} ${remedy}`} color="yellow" title={<span className="long">{title}</span>}>
+          <Text size="sm" className="long">
+            {remedy}{' '}
+            <Anchor component={Link} to={to} size="sm">
+              Open {at}
+            </Anchor>
+          </Text>
         </Alert>
       ))}
     </>

@@ -1,37 +1,59 @@
-import { Alert, TextInput } from '@mantine/core';
+import { Alert, Anchor, type ButtonProps } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
 import type { PingReport } from '@tidemark/protocol';
 import { useState } from 'react';
 import { Action } from '../components/action.tsx';
+import { TextField } from '../components/fields.tsx';
+
+interface PingUserProps {
+  readonly login: string;
+  readonly sources?: readonly string[];
+  readonly button?: ButtonProps;
+}
 
 /** Sends a push message to all devices of a user, and says how many it goes to. */
-export function PingUser({ login }: { readonly login: string }) {
+export function PingUser({ login, sources = [], button = { variant: 'default' } }: PingUserProps) {
   const [message, setMessage] = useState('');
   const [report, setReport] = useState<PingReport | null>(null);
+  const ping = {
+    user_id: login,
+    ...(sources.length === 0 ? {} : { sources }),
+    ...(message === '' ? {} : { message }),
+  };
   return (
     <Action
       label="Ping"
       title="Ping all devices of the user"
       verb="Send ping"
-      button={{ variant: 'default' }}
-      call={(api) => api.users.ping({ user_id: login, ...(message === '' ? {} : { message }) })}
+      button={button}
+      call={(api) => api.users.ping(ping)}
       onDone={(answer) => {
         setReport(answer as PingReport);
         return true;
       }}
     >
-      <TextInput
+      <TextField
         label="Message"
         description="Without a message, devices sync in the background."
         value={message}
-        onChange={(event) => setMessage(event.currentTarget.value)}
+        onText={setMessage}
         data-autofocus
       />
-      {report !== null && (
-        <Alert color="blue" title="Sent" role="status">
-          To {report.devices} {report.devices === 1 ? 'device' : 'devices'}. Skipped: {report.skipped.length}
-          {report.skipped.length > 0 && ` (${[...new Set(report.skipped.map(({ reason }) => reason))].join(', ')})`}
-        </Alert>
-      )}
+      {report !== null && <PingSent report={report} />}
     </Action>
+  );
+}
+
+/** Says where a ping went, and leads to its results. */
+export function PingSent({ report: { ping_id, devices, skipped } }: { readonly report: PingReport }) {
+  const reasons = [...new Set(skipped.map(({ reason }) => reason.replaceAll('_', ' ')))];
+  return (
+    <Alert color="blue" title="Sent" role="status">
+      To {devices} {devices === 1 ? 'device' : 'devices'}. Skipped: {skipped.length}
+      {reasons.length > 0 && ` (${reasons.join(', ')})`}.{' '}
+      <Anchor component={Link} to="/pings/$id" {...({ params: { id: ping_id } } as object)} size="sm">
+        Results
+      </Anchor>
+    </Alert>
   );
 }

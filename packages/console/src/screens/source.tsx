@@ -1,4 +1,4 @@
-import { Badge, NativeSelect, Stack, Switch, TextInput } from '@mantine/core';
+import { Badge, NativeSelect, Stack, Switch } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { Conflicts, Source as SourceView } from '@tidemark/protocol';
@@ -8,6 +8,7 @@ import { pushCurl, quoted } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Command } from '../components/command.tsx';
+import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
@@ -33,7 +34,7 @@ export function Source() {
               <Command label="curl" text={pushCurl(name, exampleOf(source))} />
               <Command
                 label="command line"
-                text={`tidemark --url ${SERVER_URL} push ${quoted(name)}${source.partition_type === 'user' ? ' --user ada' : ''} objects.json`}
+                text={`tidemark --url ${SERVER_URL} push objects ${quoted(name)}${source.partition_type === 'user' ? ' --user ada' : ''} objects.json`}
               />
             </Section>
           </>
@@ -105,11 +106,11 @@ function EditSource({ source }: { readonly source: SourceView }) {
       isDisabled={!/^(?:-1|[0-9]+)$/.test(poll)}
     >
       <Stack gap="md">
-        <TextInput
+        <TextField
           label="Seconds between two queries of the backend"
           description="-1: never by itself. 0: at every sync."
           value={poll}
-          onChange={(event) => setPoll(event.currentTarget.value)}
+          onText={setPoll}
           inputMode="numeric"
         />
         <NativeSelect

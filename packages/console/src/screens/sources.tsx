@@ -1,40 +1,32 @@
-import { Badge, NativeSelect, Stack, Switch, TextInput } from '@mantine/core';
+import { NativeSelect, Stack, Switch } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import type { PartitionType, Source } from '@tidemark/protocol';
 import { useState } from 'react';
-import { client } from '../api/client.ts';
+import { client, SERVER_URL } from '../api/client.ts';
 import { curlOf } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
+import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
 
 const COLUMNS: readonly Column<Source>[] = [
   {
     title: 'Name',
-    cell: ({ name }) => (
-      <Link className="name" to="/sources/$name" params={{ name }} title={name}>
-        {name}
-      </Link>
-    ),
+    cell: ({ name }) => <NameLink kind="source" name={name} />,
   },
   { title: 'Data belongs to', cell: ({ partition_type }) => ownerOf(partition_type) },
   { title: 'Filled by', cell: ({ adapter }) => (adapter === 'none' ? 'pushes' : adapter), isWide: true },
   { title: 'Objects', cell: ({ counts }) => counts.objects?.toLocaleString('en') ?? 'per user', isNumber: true },
   {
     title: 'Devices',
-    cell: ({ read_only }) =>
-      read_only ? (
-        <Badge color="gray" variant="light">
-          read only
-        </Badge>
-      ) : (
-        'may change'
-      ),
+    cell: ({ read_only }) => (read_only ? <StateBadge tone="plain">read only</StateBadge> : 'may change'),
     isWide: true,
   },
   { title: 'Changed', cell: ({ updated_at }) => <Moment at={updated_at} />, isWide: true },
@@ -71,7 +63,7 @@ function NoSources() {
     <Empty
       title="No sources yet"
       curl={curlOf((api) => api.sources.declare({ name: 'Order', partition_type: 'user' }))}
-      cli="tidemark sources declare Order --partition-type user"
+      cli={`tidemark --url ${SERVER_URL} sources declare Order --partition-type user`}
     >
       Declare one with the button above, or with one of these commands.
     </Empty>
@@ -96,13 +88,12 @@ function NewSource() {
       }}
     >
       <Stack gap="md">
-        <TextInput
+        <TextField
           label="Name"
           description="Devices and backends use this name. It cannot change."
           value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
+          onText={setName}
           placeholder="Order"
-          autoComplete="off"
           required
           data-autofocus
         />

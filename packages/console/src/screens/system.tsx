@@ -1,10 +1,11 @@
-import { Badge, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { AppserverChecks } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client } from '../api/client.ts';
 import { useIsAdmin, useSession } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
+import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
@@ -88,11 +89,11 @@ function SetBackend({ address }: { readonly address: string }) {
       button={{ variant: 'default' }}
       call={(api) => api.system.setAppserver(url === '' ? null : url)}
     >
-      <TextInput
+      <TextField
         label="Address"
         description="Empty: there is no backend, and only pushes fill the sources."
         value={url}
-        onChange={(event) => setUrl(event.currentTarget.value)}
+        onText={setUrl}
         placeholder="https://app.example/tidemark"
         data-autofocus
       />

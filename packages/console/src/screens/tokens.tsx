@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, Checkbox, Group, Stack, TextInput } from '@mantine/core';
+import { Alert, Badge, Checkbox, Group, Stack } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { TokenRequest } from '@tidemark/backend';
 import type { NewToken as NewTokenAnswer, Token } from '@tidemark/protocol';
@@ -7,9 +7,11 @@ import { client } from '../api/client.ts';
 import { Action } from '../components/action.tsx';
 import { Command } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
+import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Page } from '../components/page.tsx';
+import { PagesButton } from '../components/pages-button.tsx';
 
 const PAGE_TOKENS = 100;
 const SCOPES = [
@@ -61,11 +63,7 @@ export function Tokens() {
       <Loaded query={query}>
         {({ pages }) => <DataTable label="Tokens" rows={pages.flat()} keyOf={({ id }) => id} columns={COLUMNS} />}
       </Loaded>
-      {query.hasNextPage && (
-        <Button variant="default" onClick={() => void query.fetchNextPage()} loading={query.isFetchingNextPage}>
-          More tokens
-        </Button>
-      )}
+      <PagesButton query={query}>More tokens</PagesButton>
     </Page>
   );
 }
@@ -88,13 +86,12 @@ function NewToken() {
       }}
     >
       <Stack gap="md">
-        <TextInput
+        <TextField
           label="Name"
           description="What the token is for."
           value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
+          onText={setName}
           placeholder="backend"
-          autoComplete="off"
           data-autofocus
         />
         <Checkbox.Group label="It may" value={scopes} onChange={setScopes}>

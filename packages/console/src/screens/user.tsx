@@ -1,6 +1,6 @@
-import { PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { quoted } from '../api/curl.ts';
@@ -8,19 +8,17 @@ import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
+import { NewPasswordField, TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { PingUser } from './ping-user.tsx';
 
 const DEVICES: readonly Column<string>[] = [
   {
     title: 'Device',
-    cell: (id) => (
-      <Link className="name" to="/devices/$id" params={{ id }} title={id}>
-        {id}
-      </Link>
-    ),
+    cell: (id) => <NameLink kind="device" name={id} />,
   },
 ];
 
@@ -56,7 +54,7 @@ export function User() {
         <Loaded query={devices}>
           {(ids) =>
             ids.length === 0 ? (
-              <Empty title="No devices yet" cli={`tidemark device --url ${SERVER_URL} --login ${quoted(login)}`}>
+              <Empty title="No devices yet" cli={`tidemark --url ${SERVER_URL} device login ${quoted(login)}`}>
                 A device appears here when it logs in for the first time. This command runs one for a try.
               </Empty>
             ) : (
@@ -81,13 +79,11 @@ function SetPassword({ login }: { readonly login: string }) {
       isDisabled={password === ''}
       onDone={() => setPassword('')}
     >
-      <PasswordInput
+      <NewPasswordField
         label="New password"
         description="All devices of the user must log in again."
         value={password}
-        onChange={(event) => setPassword(event.currentTarget.value)}
-        autoComplete="new-password"
-        visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+        onText={setPassword}
         data-autofocus
       />
     </Action>
@@ -111,21 +107,8 @@ function SetAttribute({ login }: { readonly login: string }) {
       }}
     >
       <Stack gap="md">
-        <TextInput
-          label="Name"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          placeholder="team"
-          autoComplete="off"
-          data-autofocus
-        />
-        <TextInput
-          label="Value"
-          value={value}
-          onChange={(event) => setValue(event.currentTarget.value)}
-          placeholder="north"
-          autoComplete="off"
-        />
+        <TextField label="Name" value={name} onText={setName} placeholder="team" data-autofocus />
+        <TextField label="Value" value={value} onText={setValue} placeholder="north" />
       </Stack>
     </Action>
   );

@@ -1,25 +1,24 @@
-import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Stack } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useState } from 'react';
-import { client } from '../api/client.ts';
+import { client, SERVER_URL } from '../api/client.ts';
 import { curlOf } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
-import { Failure, Loaded } from '../components/loaded.tsx';
+import { NewPasswordField, TextField } from '../components/fields.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
+import { PagesButton } from '../components/pages-button.tsx';
 
 const PAGE_USERS = 100;
 const COLUMNS: readonly Column<string>[] = [
   {
     title: 'Login',
-    cell: (login) => (
-      <Link className="name" to="/users/$login" params={{ login }} title={login}>
-        {login}
-      </Link>
-    ),
+    cell: (login) => <NameLink kind="user" name={login} />,
   },
 ];
 
@@ -40,13 +39,7 @@ export function Users() {
       about="People whose devices sync with this server, and its administrators."
       actions={isAdmin && <NewUser />}
     >
-      <TextInput
-        label="Find by the beginning of the login"
-        value={typed}
-        onChange={(event) => setTyped(event.currentTarget.value)}
-        maw={360}
-        type="search"
-      />
+      <TextField label="Find by the beginning of the login" value={typed} onText={setTyped} maw={360} type="search" />
       <Loaded query={query}>
         {({ pages }) => {
           const logins = pages.flat().filter((login) => login.startsWith(start));
@@ -54,12 +47,7 @@ export function Users() {
           return <DataTable label="Users" rows={logins} keyOf={(login) => login} columns={COLUMNS} />;
         }}
       </Loaded>
-      {query.isFetchNextPageError && <Failure error={query.error} />}
-      {query.hasNextPage && (
-        <Button variant="default" onClick={() => void query.fetchNextPage()} loading={query.isFetchingNextPage}>
-          More users
-        </Button>
-      )}
+      <PagesButton query={query}>More users</PagesButton>
     </Page>
   );
 }
@@ -77,7 +65,7 @@ function NoUsers({ start }: { readonly start: string }) {
     <Empty
       title="No users yet"
       curl={curlOf((api) => api.users.create({ login: 'ada', password: 'lovelace' }))}
-      cli="tidemark users create ada"
+      cli={`tidemark --url ${SERVER_URL} users create ada`}
     >
       Create one with the button above, or with one of these commands.
     </Empty>
@@ -102,22 +90,19 @@ function NewUser() {
       }}
     >
       <Stack gap="md">
-        <TextInput
+        <TextField
           label="Login"
           description="The id of the user. It cannot change."
           value={login}
-          onChange={(event) => setLogin(event.currentTarget.value)}
-          autoComplete="off"
+          onText={setLogin}
           required
           data-autofocus
         />
-        <PasswordInput
+        <NewPasswordField
           label="Password"
           description="For logins of devices, unless a backend checks them."
           value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          autoComplete="new-password"
-          visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+          onText={setPassword}
           required
         />
       </Stack>

@@ -13,6 +13,8 @@ export interface ActivityOptions extends CallOptions {
   readonly kinds?: readonly ActivityKind[];
   /** True: events carry the objects. Needs a token with the scope `admin`. */
   readonly data?: boolean;
+  /** Called when the server has begun to send. Events before that are not shown. */
+  readonly onReady?: () => void;
   /** Called with the number of events that a busy server, or a slow reader, has left out. */
   readonly onDropped?: (count: number) => void;
 }
@@ -33,7 +35,7 @@ export class ActivityCalls {
    * throws; events that happen meanwhile are not made up for.
    */
   async *watch(options: ActivityOptions = {}): AsyncGenerator<ActivityEvent, void> {
-    const { user, client, source, kinds, data, onDropped, ...call } = options;
+    const { user, client, source, kinds, data, onReady, onDropped, ...call } = options;
     const query = {
       user_id: user,
       client_id: client,
@@ -45,6 +47,7 @@ export class ActivityCalls {
     const bytes = await this.#api.stream({ ...request, accept: 'text/event-stream' }, call);
     for await (const { name, json } of eventsIn(bytes)) {
       if (name === 'activity') yield parseJson(json) as ActivityEvent;
+      else if (name === 'ready') onReady?.();
       else if (name === 'dropped') onDropped?.((parseJson(json) as { readonly count: number }).count);
       else if (name === 'ended') throw new TidemarkError('token_invalid', 'the token has ended', { status: 401 });
     }

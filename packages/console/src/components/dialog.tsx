@@ -1,0 +1,27 @@
+import { Modal } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+interface DialogProps {
+  readonly title: string;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly size?: 'lg' | 'xl';
+  readonly children: ReactNode;
+}
+
+export function Dialog({ title, isOpen, onClose, size = 'lg', children }: DialogProps) {
+  return (
+    // Locking the scroll bar would need an inline style, which the content security policy forbids.
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={<span className="long">{title}</span>}
+      size={size}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      lockScroll={false}
+      centered
+    >
+      {children}
+    </Modal>
+  );
+}

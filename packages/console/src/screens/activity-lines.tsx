@@ -1,0 +1,173 @@
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { ActivityEvent, ActivityKind } from '@tidemark/protocol';
+import { useState } from 'react';
+import type { ActivityFeed, ActivityLine } from '../api/activity.ts';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { JsonView } from '../components/json-view.tsx';
+import { NameLink } from '../components/name-link.tsx';
+import { StateBadge, type Tone } from '../components/state-badge.tsx';
+
+const TONES: Readonly<Record<ActivityKind, Tone>> = {
+  push: 'busy',
+  pull: 'plain',
+  upload: 'busy',
+  refresh: 'plain',
+  ping: 'warn',
+  login: 'plain',
+  refusal: 'bad',
+};
+
+/** Says what happened, without who and where. */
+export function wordsOfEvent(event: ActivityEvent): string {
+  switch (event.kind) {
+    case 'push':
+      return `${event.operation}: ${event.changed} changed, ${event.unchanged} unchanged, now at ${event.seq}`;
+    case 'pull':
+      return `${event.objects} objects, about ${event.bytes.toLocaleString('en')} bytes${event.reset === null ? '' : `; starts over: ${event.reset}`}`;
+    case 'upload':
+      return `${event.op} ${event.object_id}: ${event.status}${event.code === null ? '' : ` (${event.code})`}`;
+    case 'refresh':
+      return event.code === null ? `done in ${event.duration_ms} ms` : `failed: ${event.code}`;
+    case 'ping':
+      return event.status === null
+        ? `goes to ${event.devices} ${event.devices === 1 ? 'device' : 'devices'}`
+        : `result: ${event.status}`;
+    case 'login':
+      return `${event.as}${event.code === null ? '' : `, refused: ${event.code}`}`;
+    case 'refusal':
+      return `${event.method} ${event.route ?? 'an unknown path'}: ${event.status} ${event.code}`;
+  }
+}
+
+function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<ActivityLine>[] {
+  return [
+    { title: 'Time', cell: ({ event }) => <time dateTime={event.at}>{new Date(event.at).toLocaleTimeString()}</time> },
+    { title: 'Kind', cell: ({ event: { kind } }) => <StateBadge tone={TONES[kind]}>{kind}</StateBadge> },
+    {
+      title: 'What',
+      cell: (line) => (
+        <button type="button" className="name plain" onClick={() => onOpen(line)} title="Show all of it">
+          {wordsOfEvent(line.event)}
+        </button>
+      ),
+    },
+    {
+      title: 'Source',
+      cell: ({ event: { source } }) => (source === null ? '–' : <NameLink kind="source" name={source} />),
+      isWide: true,
+    },
+    {
+      title: 'User',
+      cell: ({ event: { user_id } }) => (user_id === null ? '–' : <NameLink kind="user" name={user_id} />),
+      isWide: true,
+    },
+  ];
+}
+
+interface ActivityLinesProps {
+  readonly feed: ActivityFeed;
+  readonly empty: string;
+  /** Shows only the lines of a request. Absent: there is no such choice. */
+  readonly onRequest?: (requestId: string) => void;
+}
+
+/** The lines of the activity. A line opens to all of its facts, and leads to those of its request, device and user. */
+export function ActivityLines({ feed: { lines, dropped, state }, empty, onRequest }: ActivityLinesProps) {
+  const [open, setOpen] = useState<ActivityLine | null>(null);
+  return (
+    <Stack gap="sm">
+      {state === 'broken' && (
+        <Alert color="yellow" title="The connection is broken" role="alert">
+          What happens meanwhile is not shown. The console connects again by itself.
+        </Alert>
+      )}
+      {dropped > 0 && (
+        <Text size="sm" c="dimmed">
+          {dropped.toLocaleString('en')} events were left out: the server is busy.
+        </Text>
+      )}
+      {lines.length === 0 ? (
+        <Text size="sm" c="dimmed" className="card" role="status">
+          {state === 'live' ? empty : 'Connecting …'}
+        </Text>
+      ) : (
+        <DataTable label="Activity" rows={lines} keyOf={({ key }) => String(key)} columns={columnsOf(setOpen)} />
+      )}
+      <Dialog title="What happened" isOpen={open !== null} onClose={() => setOpen(null)}>
+        {open !== null && (
+          <Detail
+            event={open.event}
+            onRequest={
+              onRequest === undefined
+                ? undefined
+                : (id) => {
+                    onRequest(id);
+                    setOpen(null);
+                  }
+            }
+            onClose={() => setOpen(null)}
+          />
+        )}
+      </Dialog>
+    </Stack>
+  );
+}
+
+interface DetailProps {
+  readonly event: ActivityEvent;
+  readonly onRequest: ((requestId: string) => void) | undefined;
+  readonly onClose: () => void;
+}
+
+function Detail({ event, onRequest, onClose }: DetailProps) {
+  const { request_id, client_id, user_id } = event;
+  return (
+    <Stack gap="md">
+      <Text size="sm" className="long">
+        <b>{event.kind}</b> {wordsOfEvent(event)}
+      </Text>
+      <JsonView label="The event" value={event} />
+      <Group gap="xs">
+        {request_id !== null && onRequest !== undefined && (
+          <Button size="compact-sm" variant="default" onClick={() => onRequest(request_id)}>
+            All of this request
+          </Button>
+        )}
+        {client_id !== null && (
+          <LineLink to="/activity" search={{ device: client_id }} onClick={onClose}>
+            All of this device
+          </LineLink>
+        )}
+        {user_id !== null && (
+          <LineLink to="/activity" search={{ user: user_id }} onClick={onClose}>
+            All of this user
+          </LineLink>
+        )}
+        {client_id !== null && <NameLink kind="device" name={client_id} />}
+      </Group>
+    </Stack>
+  );
+}
+
+interface LineLinkProps {
+  readonly to: string;
+  readonly search: Readonly<Record<string, string>>;
+  readonly onClick: () => void;
+  readonly children: string;
+}
+
+function LineLink({ to, search, onClick, children }: LineLinkProps) {
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      component={Link}
+      {...({ to, search } as { readonly to: string })}
+      onClick={onClick}
+    >
+      {children}
+    </Button>
+  );
+}

@@ -1,0 +1,190 @@
+import { Button, Group, NativeSelect, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { Explanation } from '@tidemark/protocol';
+import { type FormEvent, useState } from 'react';
+import { client } from '../api/client.ts';
+import { useIsAdmin } from '../api/session.ts';
+import { Action } from '../components/action.tsx';
+import { TextField } from '../components/fields.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Facts } from '../components/page.tsx';
+import { StateBadge, type Tone } from '../components/state-badge.tsx';
+import { PingUser } from './ping-user.tsx';
+
+const SUGGESTIONS_MAX = 50;
+const REFRESH_MS = 5_000;
+
+interface ExplainProps {
+  readonly device: string;
+  readonly user: string;
+  readonly sources: readonly string[];
+}
+
+/** Asks why a device holds an object, or does not. The question is part of the address. */
+export function Explain({ device, user, sources }: ExplainProps) {
+  const asked = useSearch({ strict: false }) as { readonly source?: string; readonly object?: string };
+  const navigate = useNavigate();
+  const [source, setSource] = useState(asked.source ?? sources[0] ?? '');
+  const [object, setObject] = useState(asked.object ?? '');
+  const [isTouched, setTouched] = useState(false);
+  const ask = (event: FormEvent) => {
+    event.preventDefault();
+    void navigate({ to: '/devices/$id', params: { id: device }, search: { source, object } as never });
+  };
+  return (
+    <div className="card">
+      <Stack gap="md">
+        <form onSubmit={ask} onFocus={() => setTouched(true)}>
+          <Group gap="sm" align="end">
+            <NativeSelect
+              label="Source"
+              value={source}
+              onChange={(event) => setSource(event.currentTarget.value)}
+              data={[...sources]}
+            />
+            <TextField label="Object id" value={object} onText={setObject} list="objects" placeholder="17" flex={1} />
+            <Button type="submit" disabled={source === '' || object === ''}>
+              Explain
+            </Button>
+          </Group>
+        </form>
+        {isTouched && source !== '' && <Suggestions device={device} source={source} />}
+        {asked.source !== undefined && asked.object !== undefined && (
+          <Verdict device={device} user={user} source={asked.source} object={asked.object} />
+        )}
+      </Stack>
+    </div>
+  );
+}
+
+/** Objects that wait for the device: those that somebody most likely misses. */
+function Suggestions({ device, source }: { readonly device: string; readonly source: string }) {
+  const { data } = useQuery({
+    queryKey: ['devices', device, 'pending', source],
+    queryFn: () => client.clients.pending(device, source),
+  });
+  const ids = [...Object.keys(data?.put ?? {}), ...Object.keys(data?.patch ?? {}), ...(data?.delete ?? [])];
+  return (
+    <datalist id="objects">
+      {ids.slice(0, SUGGESTIONS_MAX).map((id) => (
+        <option key={id} value={id} />
+      ))}
+    </datalist>
+  );
+}
+
+const TONES: Readonly<Record<string, Tone>> = {
+  current: 'good',
+  deleted: 'good',
+  behind: 'busy',
+  pending: 'busy',
+  deletion_pending: 'busy',
+  starting_over: 'busy',
+  upload_queued: 'busy',
+  device_away: 'warn',
+  never_synced: 'warn',
+  other_life: 'warn',
+};
+
+interface VerdictProps {
+  readonly device: string;
+  readonly user: string;
+  readonly source: string;
+  readonly object: string;
+}
+
+function Verdict({ device, user, source, object }: VerdictProps) {
+  const query = useQuery({
+    queryKey: ['devices', device, 'explain', source, object],
+    queryFn: () => client.clients.explain(device, source, object),
+    refetchInterval: REFRESH_MS,
+  });
+  return (
+    <Loaded query={query}>
+      {(explanation) => (
+        <Stack gap="sm" role="status">
+          <Group gap="sm" wrap="nowrap" align="start">
+            <StateBadge tone={TONES[explanation.verdict] ?? 'bad'}>
+              {explanation.verdict.replaceAll('_', ' ')}
+            </StateBadge>
+            <Text fw={600} className="long">
+              {explanation.sentence}
+            </Text>
+          </Group>
+          {explanation.attributes.length > 0 && (
+            <Text size="sm" className="long">
+              Older on the device: {explanation.attributes.join(', ')}
+            </Text>
+          )}
+          {explanation.remedy !== '' && (
+            <Group gap="sm">
+              <Text size="sm" className="long">
+                {explanation.remedy}
+              </Text>
+              <Remedy verdict={explanation.verdict} user={user} source={source} object={object} />
+            </Group>
+          )}
+          <Facts facts={evidenceOf(explanation)} isDense />
+        </Stack>
+      )}
+    </Loaded>
+  );
+}
+
+type RemedyProps = Omit<VerdictProps, 'device'> & { readonly verdict: string };
+
+/** The button that does what the remedy says. */
+function Remedy({ verdict, user, source, object }: RemedyProps) {
+  const isAdmin = useIsAdmin();
+  const button = { variant: 'default', size: 'compact-sm' } as const;
+  if (verdict === 'upload_queued')
+    return (
+      <Button {...button} component={Link} to="/jobs">
+        Open the queues
+      </Button>
+    );
+  if (!isAdmin) return null;
+  if (verdict === 'not_in_backend' || verdict === 'refresh_failing')
+    return (
+      <Action
+        label="Refresh now"
+        title={`Refresh ${source}`}
+        verb="Refresh at the next sync"
+        button={button}
+        call={(api) => api.sources.refresh(source, user)}
+      >
+        Tidemark asks the backend again when a device of {user} syncs next.
+      </Action>
+    );
+  if (verdict === 'never_existed' || verdict === 'trimmed_or_never_existed')
+    return (
+      <Button
+        {...button}
+        component={Link}
+        {...({ to: '/data', search: { source, user, add: object } } as { readonly to: string })}
+      >
+        Add the object
+      </Button>
+    );
+  return verdict === 'upload_rejected' || verdict === 'other_partition' ? null : (
+    <PingUser login={user} sources={[source]} button={button} />
+  );
+}
+
+function evidenceOf({ evidence }: Explanation) {
+  const number = (seq: number | null) => (seq === null ? 'nothing' : seq.toLocaleString('en'));
+  return [
+    ['Object changed at', evidence.object_seq === null ? 'not in the source' : number(evidence.object_seq)],
+    ['Device acknowledged', number(evidence.acknowledged)],
+    ['Newest change', number(evidence.head)],
+    ['Last contact', <Moment key="contact" at={evidence.last_contact} />],
+    ...(evidence.catching_up_at === null ? [] : [['Catching up at', number(evidence.catching_up_at)] as const]),
+    ...(evidence.upload === null ? [] : [['Its upload', evidence.upload.status] as const]),
+    ...(evidence.refreshed_at === null
+      ? []
+      : [['Last refresh', <Moment key="refreshed" at={evidence.refreshed_at} />] as const]),
+    ...(evidence.refresh_error === null ? [] : [['Refresh failed', evidence.refresh_error.detail] as const]),
+  ] as const;
+}

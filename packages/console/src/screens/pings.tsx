@@ -1,0 +1,133 @@
+import { Text } from '@mantine/core';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import type { Ping, PingResult } from '@tidemark/protocol';
+import { client } from '../api/client.ts';
+import { curlOf } from '../api/curl.ts';
+import { useIsAdmin } from '../api/session.ts';
+import { Empty } from '../components/command.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Gauge } from '../components/gauge.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
+import { Facts, Page, Section } from '../components/page.tsx';
+import { PagesButton } from '../components/pages-button.tsx';
+import { StateBadge, type Tone } from '../components/state-badge.tsx';
+import { ComposePing } from './compose-ping.tsx';
+
+const PAGE_PINGS = 50;
+const PAGE_RESULTS = 200;
+const REFRESH_MS = 3_000;
+
+const COLUMNS: readonly Column<Ping>[] = [
+  { title: 'Ping', cell: ({ ping_id }) => <NameLink kind="ping" name={ping_id} /> },
+  { title: 'When', cell: ({ at }) => <Moment at={at} /> },
+  { title: 'Because', cell: ({ cause, actor }) => (cause === 'push' ? 'of a push' : `${actor ?? 'nobody'} sent it`) },
+  {
+    title: 'Sources',
+    cell: ({ sources }) => <span className="name">{sources.join(', ') || 'all'}</span>,
+    isWide: true,
+  },
+  { title: 'Arrived', cell: ({ accepted, sent, devices }) => <Gauge part={accepted + sent} whole={devices} /> },
+  { title: 'Failed', cell: ({ failed, retired, gone }) => failed + retired + gone, isNumber: true, isWide: true },
+];
+
+export function Pings() {
+  const query = useInfiniteQuery({
+    queryKey: ['pings'],
+    queryFn: ({ pageParam: after }) => client.pings.list({ limit: PAGE_PINGS, ...(after === null ? {} : { after }) }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => (page.length < PAGE_PINGS ? null : (page.at(-1)?.ping_id ?? null)),
+  });
+  const isAdmin = useIsAdmin();
+  return (
+    <Page
+      title="Pings"
+      about="Push messages that wake devices up, so that they sync, or show a text."
+      actions={isAdmin && <ComposePing />}
+    >
+      <Loaded query={query}>
+        {({ pages }) =>
+          pages.flat().length === 0 ? (
+            <Empty
+              title="No pings yet"
+              curl={curlOf((api) => api.users.ping({ user_id: 'ada', message: 'New orders' }))}
+              cli="tidemark ping ada --message 'New orders'"
+            >
+              Send one with the button above, or with one of these commands. A source with “Ping after a push” sends
+              them by itself.
+            </Empty>
+          ) : (
+            <DataTable label="Pings" rows={pages.flat()} keyOf={({ ping_id }) => ping_id} columns={COLUMNS} />
+          )
+        }
+      </Loaded>
+      <PagesButton query={query}>Older pings</PagesButton>
+    </Page>
+  );
+}
+
+const TONES: Readonly<Record<PingResult['status'], Tone>> = {
+  accepted: 'good',
+  sent: 'good',
+  retrying: 'busy',
+  collapsed: 'plain',
+  gone: 'plain',
+  retired: 'bad',
+  failed: 'bad',
+};
+
+const RESULTS: readonly Column<PingResult>[] = [
+  { title: 'Device', cell: ({ client_id }) => <NameLink kind="device" name={client_id} /> },
+  { title: 'Result', cell: ({ status }) => <StateBadge tone={TONES[status]}>{status}</StateBadge> },
+  { title: 'By', cell: ({ service }) => service ?? '–' },
+  { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true, isWide: true },
+  { title: 'When', cell: ({ at }) => <Moment at={at} />, isWide: true },
+  { title: 'Reason', cell: ({ reason }) => <span className="long">{reason ?? '–'}</span> },
+];
+
+/** A ping with its results, which arrive while the screen is open. */
+export function PingResults() {
+  const { id } = useParams({ strict: false }) as { readonly id: string };
+  const query = useQuery({
+    queryKey: ['pings', id],
+    queryFn: () => client.pings.get(id, { limit: PAGE_RESULTS }),
+    refetchInterval: ({ state }) => (state.data?.pending === 0 ? false : REFRESH_MS),
+  });
+  return (
+    <Page title="Ping" about={id} parent={{ title: 'Pings', to: '/pings' }}>
+      <Loaded query={query}>
+        {({ results, ...ping }) => (
+          <>
+            <Facts
+              isDense
+              facts={[
+                ['Sent', <Moment key="at" at={ping.at} />],
+                ['Because', ping.cause === 'push' ? 'of a push' : `${ping.actor ?? 'nobody'} sent it`],
+                ['Sources', ping.sources.join(', ') || 'all'],
+                ['Text', ping.has_message ? 'yes' : 'none: it syncs in the background'],
+                ['Devices', `${ping.devices}, and ${ping.skipped} skipped`],
+                ['Waiting for a result', ping.pending],
+              ]}
+            />
+            <Section title="Results">
+              {results.length === 0 ? (
+                <Text size="sm" c="dimmed" className="card">
+                  {ping.devices === 0 ? 'The ping went to no device.' : 'No result has arrived yet.'}
+                </Text>
+              ) : (
+                <DataTable label="Results" rows={results} keyOf={({ client_id }) => client_id} columns={RESULTS} />
+              )}
+              {results.length === PAGE_RESULTS && (
+                <Text size="sm" c="dimmed">
+                  The first {PAGE_RESULTS} devices. tidemark pings {id} lists all.
+                </Text>
+              )}
+            </Section>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
