@@ -37,6 +37,7 @@ import { Freshness } from './delivery/freshness.ts';
 import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
+import { type ObjectPageCall, objectPage } from './documents/object-page.ts';
 import { readObjects } from './documents/read-objects.ts';
 import { Writer } from './documents/writer.ts';
 import { type CommitRange, rangeOfCommit } from './journal/commit-range.ts';
@@ -370,6 +371,15 @@ export class Tidemark {
     const { partition } = await this.#admission.partition(call);
     const { objects } = await readObjects(this.store, partition);
     return { type: 'objects', objects };
+  }
+
+  /** Returns a page of the objects of `md` as JSON text, with the seqs at which they changed. */
+  async listObjects(scope: DocumentScope, page: ObjectPageCall): Promise<string> {
+    await admitScope(this.#directory, scope);
+    const call = await this.#mdCall(scope, MD);
+    if (call === null) throw new Error('only the data of a source can be listed');
+    const { partition } = await this.#admission.partition(call);
+    return objectPage({ store: this.store, limits: this.#limits }, partition, page);
   }
 
   async writeDocument(

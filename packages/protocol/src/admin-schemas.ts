@@ -279,6 +279,32 @@ export const DocumentReport = Type.Object(
 );
 export type DocumentReport = Static<typeof DocumentReport>;
 
+const ListedObject = Type.Object(
+  {
+    id: text('The id of the object.', '17'),
+    seq: count('The seq of its last change.', 1042),
+    created_seq: count('The seq at which it was created or last replaced as a whole.', 1001),
+    changed: Type.Record(Type.String(), Type.Integer(), {
+      description: 'Attributes that changed or were removed since then: attribute → seq.',
+      examples: [{ price: 1042 }],
+    }),
+    attributes: attributes('Its attributes.', { name: 'Pump', price: 9.5 }),
+  },
+  { ...closed, title: 'ListedObject', description: 'An object, and when its attributes changed.' },
+);
+
+/** A page of the objects of a source. */
+export const ObjectList = Type.Object(
+  {
+    size: count('How many objects there are.', 250),
+    head: count('The newest seq.', 1042),
+    objects: Type.Array(ListedObject, { description: 'The objects, in the order of their last change.' }),
+    next: nullableSeq('Send it as `after` for the next page; null: this is the last.'),
+  },
+  { ...closed, title: 'ObjectList', description: 'A page of the objects of a source.' },
+);
+export type ObjectList = Static<typeof ObjectList>;
+
 export const BackendSecret = Type.Object(
   {
     secret: nullableText('The secret; null: it stands in the configuration.', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),

@@ -77,6 +77,8 @@ export const SOURCE_REFERENCES_MAX = 100;
 export const COMMIT_ATTEMPTS_MAX = 20;
 /** Logins or ids in one page of a list. */
 export const LIST_MAX = 10_000;
+/** Objects in one page of `GET …/objects`. Exceeded: `invalid_value`. */
+export const OBJECT_LIST_MAX = 1_000;
 /** Devices of one user. Exceeded: `limit_exceeded`. */
 export const CLIENTS_PER_USER_MAX = 10_000;
 /** One attribute of a device. The longest is the address of a browser's push service. Exceeded: `invalid_value`. */

@@ -61,6 +61,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'clients.pending': ({ clients }) => clients.pending('{client_id}', '{source_id}'),
   'clients.explain': ({ clients }) => clients.explain('{client_id}', '{source_id}', '{object_id}'),
   'documents.names': ({ documents }) => Promise.all([documents.names(shared), documents.names(ofDevice)]),
+  'documents.objects': ({ documents }) => documents.objects(shared),
   'documents.read': ({ documents }) =>
     Promise.all([
       documents.read('server', '{doc}'),

@@ -5,6 +5,7 @@ import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { readContent, readJsonText } from '../input.ts';
+import { wholeNumber } from './sources.ts';
 
 interface ScopeOptions {
   readonly source?: string;
@@ -35,6 +36,7 @@ export function addDocs(program: Command, cli: Cli): void {
   );
   addList(docs, cli);
   addGet(docs, cli);
+  addObjects(docs, cli);
   addWrite(docs, cli, 'set', 'Replace the content of a document');
   addWrite(docs, cli, 'append', 'Append to a document');
 }
@@ -75,6 +77,38 @@ function addGet(docs: Command, cli: Cli): void {
       else print.text(text);
     }),
   );
+}
+
+interface ObjectsOptions extends Pick<ScopeOptions, 'user' | 'shared'> {
+  readonly source: string;
+  readonly after?: number;
+  readonly from?: string;
+  readonly limit?: number;
+}
+
+function addObjects(docs: Command, cli: Cli): void {
+  docs
+    .command('objects')
+    .description('Show a page of the objects of a source, in the order of their last change')
+    .addHelpText(
+      'before',
+      examples(
+        'tidemark docs objects --source Product --shared',
+        'tidemark docs objects --source Order --user ada --from 17 --limit 1',
+      ),
+    )
+    .requiredOption('--source <source>', 'the source')
+    .option('--user <login>', 'the objects of this user')
+    .option('--shared', 'the objects that all users share')
+    .option('--after <seq>', 'continue after this seq: the "next" of the previous page', wholeNumber)
+    .option('--from <id>', 'begin with this object')
+    .option('--limit <objects>', 'how many at most (100)', wholeNumber)
+    .action(
+      cli.remote(async ({ api, print }, { after, from, limit, ...scope }: ObjectsOptions) => {
+        const { text } = await api.call('GET', `${scopePath(scope)}/objects`, { query: { after, from, limit } });
+        print.jsonText(text);
+      }),
+    );
 }
 
 function addWrite(docs: Command, cli: Cli, name: 'set' | 'append', description: string): void {

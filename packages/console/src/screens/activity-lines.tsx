@@ -20,7 +20,7 @@ const TONES: Readonly<Record<ActivityKind, Tone>> = {
 };
 
 /** Says what happened, without who and where. */
-export function wordsOfEvent(event: ActivityEvent): string {
+function wordsOfEvent(event: ActivityEvent): string {
   switch (event.kind) {
     case 'push':
       return `${event.operation}: ${event.changed} changed, ${event.unchanged} unchanged, now at ${event.seq}`;

@@ -1,3 +1,4 @@
+import type { ObjectList } from '@tidemark/protocol';
 import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { DocumentScope } from '../ports/store.ts';
@@ -141,5 +142,26 @@ describe('named documents', () => {
     for (const scope of scopes) {
       for (const name of await tidemark.documentNames(scope)) await tidemark.readDocument(scope, name);
     }
+  });
+
+  it('[DOC-8] objects that do not change meanwhile are listed exactly once, whatever the page size, and deleted ones never', async () => {
+    const { tidemark } = await newTidemark();
+    const call = { source: 'Order', user_id: 'ada' };
+    const scope: DocumentScope = { kind: 'user', source: 'Order', user: 'ada' };
+    const ids = Array.from({ length: 25 }, (_, index) => `o${index}`);
+    await tidemark.pushObjects({ ...call, objects: Object.fromEntries(ids.map((id) => [id, { a: 1 }])) });
+    await tidemark.pushDeletes({ ...call, objects: ['o3', 'o24'] });
+    await tidemark.pushObjects({ ...call, objects: { o5: { __proto__: 1, b: 2 } } });
+    for (const limit of [1, 7, 1_000]) {
+      const seen: string[] = [];
+      for (let after: number | null = 0; after !== null; ) {
+        const page = JSON.parse(await tidemark.listObjects(scope, { after, limit })) as ObjectList;
+        seen.push(...page.objects.map(({ id }) => id));
+        after = page.next;
+      }
+      expect(seen).toEqual([...ids.filter((id) => !['o3', 'o5', 'o24'].includes(id)), 'o5']);
+    }
+    expect(await refusalOf(tidemark.listObjects(scope, { from: 'o3' }))).toBe('object_not_found');
+    expect(await refusalOf(tidemark.listObjects({ ...scope, source: 'None' }, {}))).toBe('source_not_found');
   });
 });

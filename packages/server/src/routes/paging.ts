@@ -6,11 +6,15 @@ export function pageOf(query: { readonly after?: string; readonly limit?: string
   limit?: number;
 } {
   const { after, limit } = query;
-  return { ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit: wholeNumber(limit) }) };
+  return {
+    ...(after === undefined ? {} : { after }),
+    ...(limit === undefined ? {} : { limit: wholeNumber('limit', limit) }),
+  };
 }
 
-function wholeNumber(text: string): number {
-  if (/^[0-9]{1,9}$/.test(text)) return Number(text);
+/** Reads a number of a query. */
+export function wholeNumber(name: string, text: string): number {
+  if (/^[0-9]{1,15}$/.test(text)) return Number(text);
   const detail = 'must be a whole number';
-  throw new Refusal('invalid_request', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
+  throw new Refusal('invalid_request', `${name} ${detail}`, [{ pointer: pointer(name), detail }]);
 }

@@ -1,4 +1,4 @@
-import type { DocumentReport } from '@tidemark/protocol';
+import type { DocumentReport, ObjectList } from '@tidemark/protocol';
 import type { ObjectEntry, Objects } from '../../push/objects.ts';
 import { objectsFromJson } from '../../push/read-objects.ts';
 import { path } from '../path.ts';
@@ -14,6 +14,15 @@ export type DocumentOwner =
 
 /** Scopes whose documents can be listed: all except that of the server. */
 export type SourceDocumentOwner = Exclude<DocumentOwner, 'server'>;
+
+export interface ObjectListOptions extends CallOptions {
+  /** The `next` of the previous page. */
+  readonly after?: number;
+  /** The id of the object that the page begins with, instead of `after`. */
+  readonly from?: string;
+  /** At most 1,000. */
+  readonly limit?: number;
+}
 
 export interface WriteOptions extends CallOptions {
   /** True: a text is appended and objects are merged, instead of replacing the document. */
@@ -34,6 +43,14 @@ export class DocumentCalls {
 
   read(owner: DocumentOwner, doc: string, options?: CallOptions): Promise<Objects | string> {
     return this.#api.get(documentPath(owner, doc), options);
+  }
+
+  /** A page of the current objects of a source, in the order of their last change. */
+  objects(
+    owner: Exclude<SourceDocumentOwner, { readonly client: string }>,
+    { after, from, limit, ...options }: ObjectListOptions = {},
+  ): Promise<ObjectList> {
+    return this.#api.get(`${sourcePath(owner)}/objects`, options, { after, from, limit });
   }
 
   /** Iterates over the objects of a document. */

@@ -166,6 +166,30 @@ const ofUsers: readonly ConformanceCase[] = [
   },
   {
     rule: 'REST-10',
+    title: 'objects are listed page by page in the order of their last change',
+    steps: (name) => {
+      const objects = (query: string) =>
+        get(`${path`/rc/v1/users/${name('anna')}/sources/${name('Order')}/objects`}${query}`);
+      const md = userDoc(name('anna'), name('Order'), 'md');
+      const first = { id: '2', seq: 2, created_seq: 2, changed: {}, attributes: { a: 2 } };
+      const changed = { id: '1', seq: 3, created_seq: 1, changed: { b: 3 }, attributes: { a: 1, b: 1 } };
+      return [
+        aUser(name('anna')),
+        aSource(name('Order')),
+        [post(md, { data: { 1: { a: 1 }, 2: { a: 2 } } }), stored('md', 'objects', 2)],
+        [post(md, { data: { 1: { b: 1 } }, append: true }), stored('md', 'objects', 2)],
+        [objects('?limit=1'), json({ size: 2, head: 3, objects: [first], next: 2 })],
+        [objects('?limit=1&after=2'), json({ size: 2, head: 3, objects: [changed], next: null })],
+        [objects('?from=1'), json({ size: 2, head: 3, objects: [changed], next: null })],
+        [objects('?from=7'), refused('object_not_found')],
+        ...each(refused('invalid_value', '/limit'), objects('?limit=0'), objects('?limit=1001')),
+        [objects('?after=x'), refused('invalid_request', '/after')],
+        [get(path`/rc/v1/users/*/sources/${name('Order')}/objects`), refused('doc_not_found')],
+      ];
+    },
+  },
+  {
+    rule: 'REST-10',
     title: 'the user * means the shared documents of a source',
     steps: (name) => [
       aSource(name('Product'), { partition_type: 'app' }),

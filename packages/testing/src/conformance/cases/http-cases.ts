@@ -20,6 +20,7 @@ const GUARDED: readonly Sent[] = [
   get('/rc/v1/users/x/clients'),
   del('/rc/v1/users/x/clients/x'),
   get('/rc/v1/users/x/sources/x/docnames'),
+  get('/rc/v1/users/x/sources/x/objects'),
   get('/rc/v1/users/x/sources/x/docs/x'),
   post('/rc/v1/users/x/sources/x/docs/x', { data: '' }),
   post('/rc/v1/read_state/users/x/sources/x', {}),
