@@ -1,5 +1,5 @@
 import { clientError } from './client-error.ts';
-import type { NetworkHints, Platform } from './ports/platform.ts';
+import type { NetworkHints, Platform, RequestLock, TabFeatures } from './ports/platform.ts';
 
 /** The features that browsers, Node.js and React Native have in common. No other file uses globals of the platform. */
 export function defaultPlatform(): Platform {
@@ -12,6 +12,7 @@ export function defaultPlatform(): Platform {
     },
     fetch: (url, init) => globalThis.fetch(url, init),
     network: browserHints(),
+    tabs: browserTabs(),
   };
 }
 
@@ -41,5 +42,59 @@ function browserHints(): NetworkHints | null {
         for (const type of ['online', 'offline']) window.removeEventListener?.(type, listener);
       };
     },
+  };
+}
+
+interface BrowserChannel {
+  onmessage: ((event: { readonly data: unknown }) => void) | null;
+  postMessage(message: unknown): void;
+  close(): void;
+}
+
+interface BrowserLocks {
+  request(
+    name: string,
+    options: { readonly steal?: boolean; readonly signal?: AbortSignal },
+    callback: () => Promise<void>,
+  ): Promise<void>;
+}
+
+interface BrowserWithTabs {
+  readonly BroadcastChannel?: new (name: string) => BrowserChannel;
+  readonly navigator?: { readonly locks?: BrowserLocks };
+}
+
+function browserTabs(): TabFeatures | null {
+  const { BroadcastChannel, navigator } = globalThis as unknown as BrowserWithTabs;
+  if (BroadcastChannel === undefined) return null;
+  return {
+    openChannel: (name, onMessage) => {
+      const channel = new BroadcastChannel(name);
+      channel.onmessage = ({ data }) => onMessage(data);
+      return { post: (message) => channel.postMessage(message), close: () => channel.close() };
+    },
+    requestLock: navigator?.locks === undefined ? null : lockRequester(navigator.locks),
+  };
+}
+
+function lockRequester(locks: BrowserLocks): RequestLock {
+  return (name, { onHeld, onLost }, isStolen) => {
+    const controller = new AbortController();
+    let isReleased = false;
+    let release = () => controller.abort();
+    const hold = () =>
+      new Promise<void>((resolve) => {
+        release = resolve;
+        // The lock may be granted after the request was withdrawn.
+        if (isReleased) resolve();
+        else onHeld();
+      });
+    locks.request(name, isStolen ? { steal: true } : { signal: controller.signal }, hold).catch(() => {
+      if (!isReleased) onLost();
+    });
+    return () => {
+      isReleased = true;
+      release();
+    };
   };
 }

@@ -1,14 +1,14 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from './client-error.ts';
-import type { DeviceEvents, Engine } from './engine/engine.ts';
+import type { DeviceHost } from './engine/device-host.ts';
+import type { DeviceEvents } from './engine/engine.ts';
 import type { Observable } from './engine/observable.ts';
-import type { Credentials } from './engine/sessions.ts';
+import { type Credentials, writerCheck, writerOf } from './engine/sessions.ts';
 import type { DeviceStatus } from './engine/status.ts';
 import { DeviceQueries } from './queries/source-queries.ts';
 import { type OutputOf, Schemas, type StandardSchema } from './schemas/standard-schema.ts';
 import { Source } from './source.ts';
 import type { Attributes } from './state/rows.ts';
-import { readAnything } from './transport/read-answer.ts';
 import { Draft } from './uploads/draft.ts';
 import { UploadProblems, UploadQueue } from './uploads-queue.ts';
 
@@ -28,17 +28,17 @@ export class Device {
   readonly status: Observable<DeviceStatus>;
   readonly uploads: UploadQueue;
   readonly problems: UploadProblems;
-  readonly #engine: Engine;
+  readonly #host: DeviceHost;
   readonly #sources = new Map<string, Source<object>>();
   readonly #queries: DeviceQueries;
   readonly #schemas = new Schemas();
 
-  constructor(engine: Engine) {
-    this.#engine = engine;
-    this.#queries = new DeviceQueries(engine.replica);
-    this.status = { getSnapshot: () => engine.status, subscribe: engine.statusListeners.add };
-    this.uploads = new UploadQueue(engine);
-    this.problems = new UploadProblems(engine);
+  constructor(host: DeviceHost) {
+    this.#host = host;
+    this.#queries = new DeviceQueries(host.replica);
+    this.status = { getSnapshot: () => host.status, subscribe: host.statusListeners.add };
+    this.uploads = new UploadQueue(host);
+    this.problems = new UploadProblems(host);
   }
 
   /**
@@ -56,14 +56,14 @@ export class Device {
     if (options.schema !== undefined) this.#schemas.set(name, options.schema);
     const known = this.#sources.get(name);
     if (known !== undefined) return known as unknown as Source<A>;
-    const source = new Source<A>(this.#engine, queries, (change) => this.write(change));
+    const source = new Source<A>(this.#host, queries, (change) => this.write(change));
     this.#sources.set(name, source as unknown as Source<object>);
     return source;
   }
 
   /** The names of the user's sources that the device knows of. */
   sourceNames(): readonly string[] {
-    return [...this.#engine.puller.selected()].sort();
+    return [...this.#host.sourceNames()].sort();
   }
 
   /**
@@ -72,12 +72,12 @@ export class Device {
    * are taken back and the promise rejects. `change` must not be asynchronous.
    */
   async write<T>(change: (draft: Draft) => T): Promise<T> {
-    const { replica, platform, sessions } = this.#engine;
-    const requireWriter = sessions.writerCheck();
+    const { replica, platform } = this.#host;
+    const userId = writerOf(replica.reader);
     const draft = new Draft(platform, replica, this.#schemas);
     const result = change(draft);
-    await replica.write(draft.uploads, requireWriter);
-    if (draft.uploads.length > 0) this.#engine.dispatch({ type: 'push_wanted' });
+    await replica.write(draft.uploads, writerCheck(userId));
+    if (draft.uploads.length > 0) this.#host.onWritten();
     return result;
   }
 
@@ -86,9 +86,7 @@ export class Device {
    * here, it is refused with `uploads_pending` unless they are to be discarded.
    */
   async signIn(credentials: Credentials, options: { readonly discardUploads?: boolean } = {}): Promise<void> {
-    this.#requireOpen();
-    await this.#engine.sessions.signIn(credentials, options.discardUploads === true, new AbortController().signal);
-    this.#engine.beginSession();
+    await this.#host.run('signIn', credentials, options.discardUploads === true);
   }
 
   /**
@@ -96,8 +94,7 @@ export class Device {
    * discarded.
    */
   async signOut(options: { readonly discardUploads?: boolean } = {}): Promise<void> {
-    this.#requireOpen();
-    await this.#engine.signOut(options.discardUploads === true);
+    await this.#host.run('signOut', options.discardUploads === true);
   }
 
   /**
@@ -105,48 +102,46 @@ export class Device {
    * that fails this time; the device continues to retry.
    */
   sync(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    return this.#engine.sync(options.signal);
+    return untilAborted(options.signal, () => this.#host.run('sync'));
   }
 
   /** Uses no network until `goOnline`. */
   goOffline(): void {
-    this.#engine.keepOffline(true);
+    void this.#host.run('keepOffline', true);
   }
 
   goOnline(): void {
-    this.#engine.keepOffline(false);
+    void this.#host.run('keepOffline', false);
   }
 
   /** Returns the unsubscribe function. */
   on<E extends keyof DeviceEvents>(event: E, listener: (data: DeviceEvents[E]) => void): () => void {
-    return this.#engine.eventListeners[event].add(listener);
+    return this.#host.eventListeners[event].add(listener);
   }
 
   /** Sends attributes of the device to the server: its push address, its app. */
   async describe(attributes: DeviceAttributes): Promise<void> {
-    const { clientId } = this.#engine.status;
-    if (clientId === null) throw clientError('signed_out', 'nobody is signed in');
-    await this.#ask('PUT', `/clients/${encodeURIComponent(clientId)}`, attributes);
+    await this.#host.run('describe', attributes);
   }
 
   /** Searches in the source's backend; the result is not stored. */
   async search(source: string, params: JsonValue): Promise<ReadonlyMap<string, Attributes>> {
-    const answer = await this.#ask('POST', '/search', { source, params });
-    const { objects = {} } = answer as { readonly objects?: Readonly<Record<string, Attributes>> };
-    return new Map(Object.entries(objects));
+    return new Map(await this.#host.run('search', source, params));
   }
 
   /** Stops all work; stored data stays. */
   close(): Promise<void> {
-    return this.#engine.close();
+    return this.#host.close();
   }
+}
 
-  #ask(method: 'POST' | 'PUT', path: string, body: unknown): Promise<unknown> {
-    const { signal } = new AbortController();
-    return this.#engine.caller.ask({ method, path, body, read: readAnything, signal });
-  }
-
-  #requireOpen(): void {
-    if (this.#engine.mode === 'stopped') throw clientError('closed', 'the device is closed');
-  }
+/** Rejects when the signal is aborted; the work continues. */
+function untilAborted<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  if (signal === undefined) return work();
+  const aborted = () => clientError('aborted', 'the caller stopped waiting for the sync');
+  if (signal.aborted) return Promise.reject(aborted());
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(aborted()));
+    work().then(resolve, reject);
+  });
 }

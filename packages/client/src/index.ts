@@ -16,7 +16,7 @@ export {
   TABLES,
   type Table,
 } from './ports/local-store.ts';
-export type { NetworkHints, Platform } from './ports/platform.ts';
+export type { NetworkHints, Platform, RequestLock, TabChannel, TabFeatures } from './ports/platform.ts';
 export type { Query } from './queries/query.ts';
 export type { Include, OrderBy, QueriedObject, QueryOptions, Where } from './queries/query-options.ts';
 export type { StandardSchema } from './schemas/standard-schema.ts';

@@ -55,3 +55,10 @@ export const PROBLEMS_MAX = 1_000;
 export const HEALS_IN_A_ROW_MAX = 1;
 /** Queries per source that are kept without subscribers, so that rendering again finds the same query. */
 export const QUERIES_KEPT_MAX = 100;
+/** op_ids of merged updates that an upload remembers. */
+export const MERGED_OPS_KEPT = 16;
+/** Between two pings to the tab that leads, and the unanswered ones after which another tab takes over. */
+export const TAB_PING_MS = 500;
+export const TAB_PINGS_UNANSWERED_MAX = 3;
+/** Rows in one message to another tab. */
+export const TAB_ROWS_PER_MESSAGE = 2_000;

@@ -1,5 +1,6 @@
 import { defaultPlatform } from './default-platform.ts';
 import { Device } from './device.ts';
+import { EngineHost } from './engine/device-host.ts';
 import { Engine } from './engine/engine.ts';
 import type { GetToken } from './engine/sessions.ts';
 import { POLL_MS_DEFAULT } from './limits.ts';
@@ -36,10 +37,12 @@ export interface DeviceOptions {
 
 /** Opens a device: loads its stored state, and continues from there. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
-  const engine = await Engine.open({
+  const store = options.store ?? memoryStore();
+  const platform = completed(options.platform ?? {});
+  const engineOptions = {
     url: options.url,
-    store: options.store ?? memoryStore(),
-    platform: completed(options.platform ?? {}),
+    store,
+    platform,
     sources: options.sources ?? null,
     pageObjects: options.pageObjects ?? null,
     pollMs: options.pollMs ?? POLL_MS_DEFAULT,
@@ -47,8 +50,14 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     usesSnapshots: options.snapshots ?? true,
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
-  });
-  return new Device(engine);
+    tab: null,
+  };
+  if (store.sharedAs === undefined || platform.tabs === null) {
+    return new Device(new EngineHost(await Engine.open(engineOptions)));
+  }
+  // Loaded only where there are tabs.
+  const { TabHost } = await import('./tabs/tab-host.ts');
+  return new Device(await TabHost.open(engineOptions, store.sharedAs, platform.tabs));
 }
 
 /** Copies members explicitly, because a spread would lose methods of a class. */
@@ -60,5 +69,6 @@ function completed(given: Partial<Platform>): Platform {
     after: (ms, callback) => (given.after === undefined ? own.after(ms, callback) : given.after(ms, callback)),
     fetch: (url, init) => (given.fetch === undefined ? own.fetch(url, init) : given.fetch(url, init)),
     network: given.network === undefined ? own.network : given.network,
+    tabs: given.tabs === undefined ? own.tabs : given.tabs,
   };
 }

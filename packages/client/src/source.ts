@@ -1,4 +1,4 @@
-import type { Engine } from './engine/engine.ts';
+import type { DeviceHost } from './engine/device-host.ts';
 import type { Observable } from './engine/observable.ts';
 import type { Query } from './queries/query.ts';
 import type { Include, QueriedObject, QueryOptions } from './queries/query-options.ts';
@@ -10,12 +10,12 @@ import type { SyncedObject } from './view/source-view.ts';
 /** The objects of one source as the app sees them: the state of the server with the local changes applied. */
 export class Source<A extends object = Attributes> implements Observable<readonly SyncedObject<A>[]> {
   readonly name: string;
-  readonly #engine: Engine;
+  readonly #host: DeviceHost;
   readonly #queries: SourceQueries;
   readonly #write: <T>(change: (draft: Draft) => T) => Promise<T>;
 
-  constructor(engine: Engine, queries: SourceQueries, write: <T>(change: (draft: Draft) => T) => Promise<T>) {
-    this.#engine = engine;
+  constructor(host: DeviceHost, queries: SourceQueries, write: <T>(change: (draft: Draft) => T) => Promise<T>) {
+    this.#host = host;
     this.#queries = queries;
     this.name = queries.name;
     this.#write = write;
@@ -31,7 +31,7 @@ export class Source<A extends object = Attributes> implements Observable<readonl
 
   /** Returns all objects, sorted by id; the same list until one of them changes. */
   readonly list = (): readonly SyncedObject<A>[] => {
-    return this.#engine.replica.view(this.name).list() as readonly unknown[] as readonly SyncedObject<A>[];
+    return this.#host.replica.view(this.name).list() as readonly unknown[] as readonly SyncedObject<A>[];
   };
 
   readonly getSnapshot = this.list;
@@ -41,12 +41,12 @@ export class Source<A extends object = Attributes> implements Observable<readonl
    * restarted.
    */
   readonly get = (id: string): SyncedObject<A> | undefined => {
-    return this.#engine.replica.view(this.name).get(id) as SyncedObject | undefined as SyncedObject<A> | undefined;
+    return this.#host.replica.view(this.name).get(id) as SyncedObject | undefined as SyncedObject<A> | undefined;
   };
 
   /** Calls the listener after every change of any object. Returns the unsubscribe function. */
   readonly subscribe = (listener: () => void): (() => void) => {
-    return this.#engine.replica.view(this.name).subscribe(listener);
+    return this.#host.replica.view(this.name).subscribe(listener);
   };
 
   /**

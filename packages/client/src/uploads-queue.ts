@@ -1,10 +1,8 @@
 import type { UploadOp } from '@tidemark/protocol';
-import { clientError } from './client-error.ts';
-import type { Engine } from './engine/engine.ts';
+import type { DeviceHost } from './engine/device-host.ts';
 import { Derived, type Listeners, type Observable } from './engine/observable.ts';
 import type { Attributes, ProblemRow } from './state/rows.ts';
 import { isOpen } from './uploads/pending.ts';
-import { requireProblem, resolveProblem, retryProblem } from './uploads/resolve-problem.ts';
 
 /** An observable list that is computed when it is read after a change. */
 abstract class ObservableList<T> implements Observable<readonly T[]> {
@@ -39,16 +37,16 @@ export interface PendingUpload {
 
 /** The pending uploads, oldest first. */
 export class UploadQueue extends ObservableList<PendingUpload> {
-  readonly #engine: Engine;
+  readonly #host: DeviceHost;
 
-  constructor(engine: Engine) {
-    super(() => this.#compute(), engine.queueListeners);
-    this.#engine = engine;
+  constructor(host: DeviceHost) {
+    super(() => this.#compute(), host.queueListeners);
+    this.#host = host;
   }
 
   /** Tries now instead of after the pause. */
   retry(): void {
-    this.#engine.dispatch({ type: 'sync_wanted' });
+    void this.#host.run('sendUploads');
   }
 
   /**
@@ -56,26 +54,14 @@ export class UploadQueue extends ObservableList<PendingUpload> {
    * have applied it: then it comes back with the next pull. Resolves to the discarded op_ids.
    */
   async discard(opId: string): Promise<readonly string[]> {
-    return await this.#engine.replica.transact((tx) => {
-      const upload = tx.get('uploads', ['', opId]);
-      if (upload === undefined || !isOpen(upload)) {
-        throw clientError('unknown_upload', `no upload ${JSON.stringify(opId)} is waiting`);
-      }
-      const dependentUploads = [...tx.entries('uploads', '')].filter(
-        ([, { source, id, order }]) =>
-          upload.op === 'create' && source === upload.source && id === upload.id && order > upload.order,
-      );
-      const gone = [opId, ...dependentUploads.map(([later]) => later)];
-      for (const id of gone) tx.delete('uploads', ['', id]);
-      return gone;
-    });
+    return await this.#host.run('discardUpload', opId);
   }
 
   #compute(): readonly PendingUpload[] {
-    const open = this.#engine.replica.uploads().filter(([, upload]) => isOpen(upload));
+    const open = this.#host.replica.uploads().filter(([, upload]) => isOpen(upload));
     return Object.freeze(
       open.map(([opId, { source, op, id, attributes, removed = NO_NAMES, madeAtMs, state }]) => {
-        const isSending = this.#engine.pusher.inFlight.has(opId);
+        const isSending = this.#host.inFlight.has(opId);
         const shown = isSending ? 'sending' : state === 'queued' ? 'queued' : 'waiting';
         return Object.freeze({ opId, source, op, id, attributes, removed, madeAtMs, state: shown } as const);
       }),
@@ -90,19 +76,16 @@ export interface UploadProblem extends ProblemRow {
 
 /** Refused uploads that the app has not handled, oldest first. */
 export class UploadProblems extends ObservableList<UploadProblem> {
-  readonly #engine: Engine;
+  readonly #host: DeviceHost;
 
-  constructor(engine: Engine) {
-    super(() => this.#compute(), engine.problemListeners);
-    this.#engine = engine;
+  constructor(host: DeviceHost) {
+    super(() => this.#compute(), host.problemListeners);
+    this.#host = host;
   }
 
   /** Makes the same change again, based on the current state of the device. Resolves to the op_id of the new upload. */
   async retry(opId: string): Promise<string> {
-    const { replica, platform } = this.#engine;
-    const again = await replica.transact((tx) => retryProblem({ tx, replica, platform }, opId));
-    this.#engine.dispatch({ type: 'push_wanted' });
-    return again;
+    return await this.#host.run('retryProblem', opId);
   }
 
   /**
@@ -110,22 +93,16 @@ export class UploadProblems extends ObservableList<UploadProblem> {
    * does not exist (any more) is created. Resolves to the op_id of the new upload, null if nothing differs.
    */
   async resolve(opId: string, attributes: object): Promise<string | null> {
-    const { replica, platform } = this.#engine;
-    const newOpId = await replica.transact((tx) => resolveProblem({ tx, replica, platform }, opId, attributes));
-    if (newOpId !== null) this.#engine.dispatch({ type: 'push_wanted' });
-    return newOpId;
+    return await this.#host.run('resolveProblem', opId, attributes);
   }
 
   /** Removes a problem that the app has handled. */
   async dismiss(opId: string): Promise<void> {
-    await this.#engine.replica.transact((tx) => {
-      requireProblem(tx, opId);
-      tx.delete('problems', ['', opId]);
-    });
+    await this.#host.run('dismissProblem', opId);
   }
 
   #compute(): readonly UploadProblem[] {
-    const rows = [...this.#engine.replica.reader.entries('problems', '')];
+    const rows = [...this.#host.replica.reader.entries('problems', '')];
     return Object.freeze(rows.map(([opId, problem]) => Object.freeze({ opId, ...problem })));
   }
 }

@@ -37,6 +37,7 @@ const SERVER_STATUS: DeviceStatus = Object.freeze({
   retryAtMs: null,
   sourceTroubles: new Map(),
   heals: 0,
+  tab: null,
 }) as DeviceStatus;
 
 /** Follows a value; `initial` is what the server renders, where there is no device. */

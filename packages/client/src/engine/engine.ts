@@ -39,6 +39,8 @@ export interface EngineOptions {
   readonly getToken: GetToken | null;
   /** Merge functions by source. */
   readonly merge: Readonly<Record<string, MergeFunction>>;
+  /** `leader` if the engine works for other tabs, too. */
+  readonly tab: DeviceStatus['tab'];
 }
 
 /** The events of a device by name. */
@@ -50,6 +52,28 @@ export interface DeviceEvents {
   /** The data of a source differed from the server and is fetched again. */
   readonly healed: { readonly source: string; readonly reason: string };
   readonly ping: SyncEvents['ping'];
+}
+
+/** The listeners of a device. They outlive an engine where tabs share the device. */
+export interface DeviceListeners {
+  readonly statusListeners: Listeners;
+  readonly queueListeners: Listeners;
+  readonly problemListeners: Listeners;
+  readonly eventListeners: { readonly [E in keyof DeviceEvents]: Listeners<[DeviceEvents[E]]> };
+}
+
+export function newDeviceListeners(): DeviceListeners {
+  return {
+    statusListeners: new Listeners(),
+    queueListeners: new Listeners(),
+    problemListeners: new Listeners(),
+    eventListeners: {
+      problem: new Listeners(),
+      linked: new Listeners(),
+      healed: new Listeners(),
+      ping: new Listeners(),
+    },
+  };
 }
 
 interface Work {
@@ -68,19 +92,15 @@ export class Engine {
   readonly caller: SessionCaller;
   readonly puller: Puller;
   readonly pusher: Pusher;
-  readonly statusListeners = new Listeners();
-  readonly queueListeners = new Listeners();
-  readonly problemListeners = new Listeners();
-  readonly eventListeners: { readonly [E in keyof DeviceEvents]: Listeners<[DeviceEvents[E]]> } = {
-    problem: new Listeners(),
-    linked: new Listeners(),
-    healed: new Listeners(),
-    ping: new Listeners(),
-  };
+  readonly statusListeners: DeviceListeners['statusListeners'];
+  readonly queueListeners: DeviceListeners['queueListeners'];
+  readonly problemListeners: DeviceListeners['problemListeners'];
+  readonly eventListeners: DeviceListeners['eventListeners'];
   readonly #listener: ServerEventListener;
   readonly #acknowledger: Acknowledger;
   readonly #waiters = new SyncWaiters();
   readonly #merge: EngineOptions['merge'];
+  readonly #tab: DeviceStatus['tab'];
   /** Conflicts that a merge function may solve once their source was pulled, by op_id. */
   readonly #toMerge = new Set<string>();
   #state: MachineState;
@@ -97,13 +117,18 @@ export class Engine {
   static async open(options: EngineOptions): Promise<Engine> {
     const changed = new Listeners<[ReadonlySet<Table>]>();
     const replica = await Replica.open(options.store, (tables) => changed.notify(tables));
-    const engine = new Engine(options, replica);
-    changed.add((tables) => engine.#onChanged(tables));
+    const engine = new Engine(options, replica, newDeviceListeners());
+    changed.add((tables) => engine.onChanged(tables));
     return engine;
   }
 
-  private constructor(options: EngineOptions, replica: Replica) {
+  constructor(options: EngineOptions, replica: Replica, listeners: DeviceListeners) {
     const { platform } = options;
+    this.statusListeners = listeners.statusListeners;
+    this.queueListeners = listeners.queueListeners;
+    this.problemListeners = listeners.problemListeners;
+    this.eventListeners = listeners.eventListeners;
+    this.#tab = options.tab;
     this.platform = platform;
     this.replica = replica;
     this.#merge = options.merge;
@@ -190,13 +215,18 @@ export class Engine {
   }
 
   async close(): Promise<void> {
+    await this.stop();
+    await this.replica.close();
+  }
+
+  /** Stops all work. Resolves when the work under way has ended. */
+  async stop(): Promise<void> {
     this.#stopHints();
     this.puller.stopWaiting();
     this.#acknowledger.stop();
     const { done } = this.#work ?? { done: Promise.resolve() };
     this.dispatch({ type: 'closed' });
     await done;
-    await this.replica.close();
   }
 
   // Effects
@@ -345,7 +375,8 @@ export class Engine {
 
   // State for observers
 
-  #onChanged(tables: ReadonlySet<Table>): void {
+  /** To be called after every change of the replica. */
+  onChanged(tables: ReadonlySet<Table>): void {
     if (tables.has('uploads')) this.queueListeners.notify();
     if (tables.has('problems')) this.problemListeners.notify();
     this.#refreshStatus();
@@ -449,6 +480,7 @@ export class Engine {
       retryAtMs: this.#retryAtMs,
       sourceTroubles: new Map(this.puller.troubles),
       heals: rows.reduce((sum, [, { heals }]) => sum + heals, 0),
+      tab: this.#tab,
     });
   }
 

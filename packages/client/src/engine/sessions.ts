@@ -1,6 +1,6 @@
 import { clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
-import type { Transaction } from '../state/local-state.ts';
+import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
 import { readAnything, readSession } from '../transport/read-answer.ts';
@@ -51,18 +51,6 @@ export class Sessions implements SessionStore {
   kind(): 'none' | 'ended' | 'kept' {
     if (this.current() !== null) return 'kept';
     return this.#replica.reader.get('facts', ENDED) === true ? 'ended' : 'none';
-  }
-
-  /** Returns a check that the user who makes a change now is still the one whose data the device holds. */
-  writerCheck(): (tx: Transaction) => void {
-    const signedOut = clientError('signed_out', 'nobody is signed in');
-    if (this.kind() === 'none') throw signedOut;
-    const userId = this.owner()?.userId;
-    return (tx) => {
-      const hasSession = tx.get('facts', SESSION) !== undefined || tx.get('facts', ENDED) === true;
-      const owner = tx.get('facts', OWNER) as unknown as Owner | undefined;
-      if (!hasSession || owner?.userId !== userId) throw signedOut;
-    };
   }
 
   async keep(session: SessionRow): Promise<void> {
@@ -157,6 +145,21 @@ export class Sessions implements SessionStore {
     // A token that cannot be revoked now expires by itself.
     await this.#wire.ask(call).catch(() => undefined);
   }
+}
+
+/** Returns the user who may make changes. */
+export function writerOf(reader: Reader): string {
+  const owner = reader.get('facts', OWNER) as unknown as Owner | undefined;
+  const hasSession = reader.get('facts', SESSION) !== undefined || reader.get('facts', ENDED) !== undefined;
+  if (hasSession && owner !== undefined) return owner.userId;
+  throw clientError('signed_out', 'nobody is signed in');
+}
+
+/** Returns a check that the user who made a change is still the one whose data the device holds. */
+export function writerCheck(userId: string): (tx: Transaction) => void {
+  return (tx) => {
+    if (writerOf(tx) !== userId) throw clientError('signed_out', 'another user has signed in');
+  };
 }
 
 function proofOf(credentials: Credentials): object {

@@ -25,6 +25,11 @@ export interface DeviceStatus {
   readonly sourceTroubles: ReadonlyMap<string, PartialError>;
   /** How often the data was found to differ from the server and was repaired. It should stay 0. */
   readonly heals: number;
+  /**
+   * Where tabs share the device: `leader` if this one uses the store and the network, `follower` if it goes through
+   * another tab. Null: the device is not shared.
+   */
+  readonly tab: 'leader' | 'follower' | null;
 }
 
 export function sameStatus(left: DeviceStatus, right: DeviceStatus): boolean {

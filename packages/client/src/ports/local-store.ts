@@ -50,8 +50,11 @@ export interface LocalWrite {
  * - Keys and values are returned exactly as given, whatever the strings contain. Neither side changes a value it was
  *   given.
  * - After `close` every call rejects; `close` itself may be called again.
+ * - A store with `sharedAs` may be opened by several tabs under that name. It then belongs to the tab that called `load`
+ *   last; commits of the others reject with `store_in_use`.
  */
 export interface LocalStore {
+  readonly sharedAs?: string;
   load(): Promise<readonly LocalRow[]>;
   commit(writes: readonly LocalWrite[]): Promise<void>;
   close(): Promise<void>;

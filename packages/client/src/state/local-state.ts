@@ -1,6 +1,7 @@
 import type { JsonValue } from '@tidemark/protocol';
 import type { LocalKey, LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
 import type { Rows } from './rows.ts';
+import { sameJson } from './same-json.ts';
 
 type Group = Map<string, unknown>;
 type Groups = Map<string, Group>;
@@ -51,6 +52,43 @@ export class LocalState implements Reader {
   *keys(table: Table): Generator<LocalKey> {
     for (const [first, group] of this.#tables.get(table) ?? [])
       for (const second of group.keys()) yield [first, second];
+  }
+
+  /** Returns what makes this state equal to the rows. */
+  differenceTo(rows: readonly LocalRow[]): readonly Change[] {
+    const changes: Change[] = [];
+    const kept = new Map<Table, Map<string, Set<string>>>();
+    for (const { table, key, value } of [...rows].sort(inOrder)) {
+      const before: unknown = this.get(table, key);
+      const groups = madeAt<Table, Map<string, Set<string>>>(kept, table, () => new Map());
+      madeAt<string, Set<string>>(groups, key[0], () => new Set()).add(key[1]);
+      if (!sameJson(before as JsonValue | undefined, value)) changes.push({ table, key, before, after: value });
+    }
+    for (const [table, groups] of this.#tables) {
+      for (const [first, group] of groups) {
+        for (const [second, before] of group) {
+          if (kept.get(table)?.get(first)?.has(second)) continue;
+          changes.push({ table, key: [first, second], before, after: undefined });
+        }
+      }
+    }
+    return changes;
+  }
+
+  /** Returns the writes of another tab as changes of this state. */
+  changesBy(writes: readonly LocalWrite[]): readonly Change[] {
+    return writes.map(({ table, key, value }) => ({ table, key, before: this.get(table, key), after: value }));
+  }
+
+  /** Every row. */
+  rows(): readonly LocalRow[] {
+    const rows: LocalRow[] = [];
+    for (const [table, groups] of this.#tables) {
+      for (const [first, group] of groups) {
+        for (const [second, value] of group) rows.push({ table, key: [first, second], value: value as JsonValue });
+      }
+    }
+    return rows;
   }
 
   begin(): Transaction {

@@ -1,6 +1,6 @@
 import type { Upload } from '@tidemark/protocol';
-import { asClientError, clientError } from '../client-error.ts';
-import type { LocalStore, Table } from '../ports/local-store.ts';
+import { asClientError, ClientError, clientError } from '../client-error.ts';
+import type { LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
 import { addUpload } from '../uploads/merge-upload.ts';
 import { byOrder, Pending } from '../uploads/pending.ts';
 import { SourceView } from '../view/source-view.ts';
@@ -15,9 +15,21 @@ interface UnsavedWrite {
   readonly uploads: readonly NewUpload[];
   /** Throws if the change may not be stored, because another user has signed in since. */
   readonly guard: (tx: Transaction) => void;
+  readonly done: Promise<void>;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
+
+/** Hooks of a tab that leads the device for the others. */
+export interface LeaderHooks {
+  /** Called after every commit. `saved` are the op_ids of the app's changes that it has stored. */
+  onCommitted(writes: readonly LocalWrite[], saved: readonly string[]): void;
+  /** Called when the store belongs to another tab by now. */
+  onLost(): void;
+}
+
+/** Sends changes of the app to the tab that leads. */
+export type SendUploads = (uploads: readonly NewUpload[]) => void;
 
 /**
  * The store, its content in memory, and the views of the app. Everything changes by transactions, one after the
@@ -25,7 +37,12 @@ interface UnsavedWrite {
  * once, and are taken back if the store refuses them.
  */
 export class Replica {
-  readonly #store: LocalStore;
+  /** Null: another tab has the store, and changes of the app are sent there. */
+  #store: LocalStore | null;
+  #send: SendUploads = () => undefined;
+  #hooks: LeaderHooks | null = null;
+  /** Counts changes of the leader, so that a commit under way is recognised as outdated. */
+  #term = 0;
   readonly #state: LocalState;
   readonly #pending = new Pending();
   readonly #views = new Map<string, SourceView>();
@@ -39,16 +56,17 @@ export class Replica {
   #lastOrder = -1;
   #settledNext = 0;
 
-  private constructor(store: LocalStore, state: LocalState, onChanged: (tables: ReadonlySet<Table>) => void) {
+  private constructor(store: LocalStore | null, state: LocalState, onChanged: (tables: ReadonlySet<Table>) => void) {
     this.#store = store;
     this.#state = state;
     this.#onChanged = onChanged;
-    for (const [, upload] of state.entries('uploads', '')) {
-      this.#pending.add(upload);
-      this.#orderNext = Math.max(this.#orderNext, upload.order + 1);
-      this.#settledNext = Math.max(this.#settledNext, (upload.settled ?? -1) + 1);
-    }
-    this.#lastOrder = this.#orderNext - 1;
+    for (const [, upload] of state.entries('uploads', '')) this.#pending.add(upload);
+    this.#continueNumbers();
+  }
+
+  /** Returns a replica without a store, which follows another tab. */
+  static following(onChanged: (tables: ReadonlySet<Table>) => void): Replica {
+    return new Replica(null, new LocalState([]), onChanged);
   }
 
   static async open(store: LocalStore, onChanged: (tables: ReadonlySet<Table>) => void): Promise<Replica> {
@@ -125,12 +143,13 @@ export class Replica {
   write(uploads: readonly NewUpload[], guard: (tx: Transaction) => void): Promise<void> {
     if (this.#isClosed) return Promise.reject(clientError('closed', 'the device is closed'));
     if (uploads.length === 0) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      const isFirst = this.#unsaved.length === 0;
-      this.#unsaved = [...this.#unsaved, { uploads, guard, resolve, reject }];
-      this.#notify(changesOf(uploads, 'made'));
-      if (isFirst) this.#queue = this.#queue.then(() => this.#saveAll());
-    });
+    const { promise: done, resolve, reject } = deferred();
+    const isFirst = this.#unsaved.length === 0;
+    this.#unsaved = [...this.#unsaved, { uploads, guard, done, resolve, reject }];
+    this.#notify(changesOf(uploads, 'made'));
+    if (this.#store === null) this.#send(uploads);
+    else if (isFirst) this.#queue = this.#queue.then(() => this.#saveAll());
+    return done;
   }
 
   /** Takes uploads to be sent. From now on they do not change. */
@@ -142,11 +161,109 @@ export class Replica {
     });
   }
 
-  /** Finishes earlier transactions, then closes the store. */
+  /** Uses the store from now on, whose rows these are, and stores what was not stored. */
+  lead(store: LocalStore, rows: readonly LocalRow[], hooks: LeaderHooks): void {
+    this.#term++;
+    this.#store = store;
+    this.#hooks = hooks;
+    this.rebase(rows);
+    this.#continueNumbers();
+    this.#tail = null;
+    this.#withdrawSaved((opId) => this.#isStored(opId));
+    this.#queue = this.#queue.then(() => this.#saveAll());
+  }
+
+  /** Leaves the store to another tab, and sends what was not stored there. */
+  follow(send: SendUploads): void {
+    this.#term++;
+    this.#store = null;
+    this.#hooks = null;
+    this.#send = send;
+    this.sendAgain();
+  }
+
+  /** Sends what is not stored again, because the tab that leads has changed. */
+  sendAgain(): void {
+    for (const { uploads } of this.#unsaved) this.#send(uploads);
+  }
+
+  rows(): readonly LocalRow[] {
+    return this.#state.rows();
+  }
+
+  /** Replaces the state by these rows. Views change only where the rows differ. */
+  rebase(rows: readonly LocalRow[]): void {
+    const changes = this.#state.differenceTo(rows);
+    this.#state.apply(changes);
+    this.#notify(changes);
+  }
+
+  /** Takes over what the tab that leads has committed. */
+  applyCommitted(writes: readonly LocalWrite[], saved: readonly string[]): void {
+    const changes = this.#state.changesBy(writes);
+    this.#state.apply(changes);
+    const names = new Set(saved);
+    const done = this.#unsaved.filter(({ uploads }) => uploads.every(([opId]) => names.has(opId)));
+    this.#unsaved = this.#unsaved.filter((write) => !done.includes(write));
+    this.#notify([
+      ...changesOf(
+        done.flatMap(({ uploads }) => uploads),
+        'withdrawn',
+      ),
+      ...changes,
+    ]);
+    for (const { resolve } of done) resolve();
+  }
+
+  /** Takes back changes that the tab that leads could not store. */
+  refuseUploads(opIds: readonly string[], error: unknown): void {
+    for (const write of this.#unsaved) {
+      if (write.uploads.some(([opId]) => opIds.includes(opId))) this.#refuse(write, error);
+    }
+  }
+
+  /** Resolves the changes that are stored already, as another tab says. */
+  confirmUploads(opIds: readonly string[]): void {
+    this.#withdrawSaved((opId) => opIds.includes(opId));
+  }
+
+  /** Tells whether the store has the upload, or will have it soon. */
+  hasUpload(opId: string): 'stored' | 'unsaved' | null {
+    if (this.#isStored(opId)) return 'stored';
+    return this.#unsavedUploads().some(([unsaved]) => unsaved === opId) ? 'unsaved' : null;
+  }
+
+  #isStored(opId: string): boolean {
+    if (this.#state.get('uploads', ['', opId]) !== undefined) return true;
+    return [...this.#state.entries('uploads', '')].some(([, { merged }]) => merged?.includes(opId));
+  }
+
+  #withdrawSaved(isSaved: (opId: string) => boolean): void {
+    const done = this.#unsaved.filter(({ uploads }) => uploads.some(([opId]) => isSaved(opId)));
+    this.#unsaved = this.#unsaved.filter((write) => !done.includes(write));
+    this.#notify(
+      changesOf(
+        done.flatMap(({ uploads }) => uploads),
+        'withdrawn',
+      ),
+    );
+    for (const { resolve } of done) resolve();
+  }
+
+  #continueNumbers(): void {
+    for (const [, upload] of this.#state.entries('uploads', '')) {
+      this.#orderNext = Math.max(this.#orderNext, upload.order + 1);
+      this.#settledNext = Math.max(this.#settledNext, (upload.settled ?? -1) + 1);
+    }
+    this.#lastOrder = this.#orderNext - 1;
+  }
+
+  /** Finishes earlier transactions, then closes the store. A tab that follows waits until its changes are stored. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#queue;
-    await this.#store.close();
+    await Promise.allSettled(this.#unsaved.map(({ done }) => done));
+    await this.#store?.close();
   }
 
   async #run<T>(decide: (tx: Transaction) => T): Promise<T> {
@@ -155,18 +272,26 @@ export class Replica {
     const result = decide(tx);
     const changes = tx.changes();
     if (changes.length === 0) return result;
-    await this.#commit(changes);
+    await this.#commit(changes, []);
     this.#notify(changes);
     return result;
   }
 
-  async #commit(changes: readonly Change[]): Promise<void> {
+  async #commit(changes: readonly Change[], saved: readonly string[]): Promise<void> {
+    const term = this.#term;
+    const writes = writesOf(changes);
+    if (this.#store === null) throw inOtherTab();
     try {
-      await this.#store.commit(writesOf(changes));
+      await this.#store.commit(writes);
     } catch (error) {
-      throw asClientError(error, 'store_failed');
+      const failure = asClientError(error, 'store_failed');
+      if (failure.code === 'store_in_use') this.#hooks?.onLost();
+      throw failure;
     }
+    // Another tab has the store by now. Whether it loaded these changes is what it says.
+    if (term !== this.#term) throw inOtherTab();
     this.#state.apply(changes);
+    this.#hooks?.onCommitted(writes, saved);
     for (const { table, key, before, after } of changes) {
       if (table === 'uploads' && before === undefined) this.#noteTail(key[1], after as UploadRow);
     }
@@ -180,17 +305,19 @@ export class Replica {
 
   /** Stores what the app has changed so far, together if possible. */
   async #saveAll(): Promise<void> {
-    while (this.#unsaved.length > 0) {
+    while (this.#unsaved.length > 0 && this.#store !== null) {
       const batch = this.#unsaved;
-      try {
-        await this.#save(batch);
-      } catch (error) {
-        const [first] = batch;
-        // One write that cannot be stored must not take the others with it.
-        if (batch.length > 1)
-          for (const write of batch) await this.#save([write]).catch((own) => this.#refuse(write, own));
-        else if (first !== undefined) this.#refuse(first, error);
-      }
+      await this.#save(batch).catch((error: unknown) => this.#saveEach(batch, error));
+    }
+  }
+
+  /** One write that cannot be stored must not take the others with it. */
+  async #saveEach(batch: readonly UnsavedWrite[], error: unknown): Promise<void> {
+    for (const write of batch) {
+      // Whether it was stored, the tab that has the store now knows.
+      if (this.#store === null) return;
+      if (batch.length === 1) this.#refuse(write, error);
+      else await this.#save([write]).catch((own: unknown) => this.#refuse(write, own));
     }
   }
 
@@ -202,7 +329,10 @@ export class Replica {
       for (const [opId, row] of uploads) tail = addUpload(tx, tail, opId, row);
     }
     const changes = tx.changes();
-    await this.#commit(changes);
+    await this.#commit(
+      changes,
+      batch.flatMap(({ uploads }) => uploads.map(([opId]) => opId)),
+    );
     this.#unsaved = this.#unsaved.filter((write) => !batch.includes(write));
     const shown = batch.flatMap(({ uploads }) => uploads);
     const saved = new Set(changes.map(({ after }) => after));
@@ -219,6 +349,7 @@ export class Replica {
   }
 
   #refuse(write: UnsavedWrite, error: unknown): void {
+    if (this.#store === null && isInOtherTab(error)) return;
     this.#unsaved = this.#unsaved.filter((other) => other !== write);
     this.#notify(changesOf(write.uploads, 'withdrawn'));
     write.reject(error);
@@ -255,6 +386,24 @@ export function callListener(listener: () => void): void {
       throw error;
     });
   }
+}
+
+function inOtherTab(): ClientError {
+  return clientError('store_in_use', 'another tab leads this device');
+}
+
+function isInOtherTab(error: unknown): boolean {
+  return error instanceof ClientError && error.code === 'store_in_use';
+}
+
+function deferred(): { readonly promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void } {
+  let resolve: () => void = () => undefined;
+  let reject: (error: unknown) => void = () => undefined;
+  const promise = new Promise<void>((done, failed) => {
+    resolve = done;
+    reject = failed;
+  });
+  return { promise, resolve, reject };
 }
 
 /** Returns uploads that are shown or withdrawn without being stored, as changes for views. */

@@ -40,6 +40,8 @@ export interface UploadRow {
   readonly removed?: readonly string[];
   readonly seen: string | null;
   readonly state: UploadState;
+  /** The last op_ids that were merged into this one. A tab that did not hear of it sends them again. */
+  readonly merged?: readonly string[];
   /** For applied uploads: the number of the outcome. */
   readonly settled: number | null;
   readonly madeAtMs: number;

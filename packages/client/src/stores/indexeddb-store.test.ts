@@ -15,11 +15,13 @@ localStoreContract('the IndexedDB store', {
 });
 
 describe('a database in two tabs', () => {
-  it('[LOCAL-6] a database belongs to the tab that opened it last, and the other tab cannot write any more', async () => {
+  it('[LOCAL-6] a database belongs to the tab that loaded it last, and the other tab cannot write any more', async () => {
     const indexedDB = newFactory();
     const first = await openIndexedDbStore({ indexedDB });
+    await first.load();
     await first.commit([{ table: 'facts', key: ['', 'a'], value: 1 }]);
     const second = await openIndexedDbStore({ indexedDB });
+    await second.load();
     await expect(first.commit([{ table: 'facts', key: ['', 'a'], value: 2 }])).rejects.toMatchObject({
       code: 'store_in_use',
     });

@@ -15,37 +15,44 @@ const FENCE = 'fence';
 const OWNER_KEY = 'owner';
 
 /**
- * Stores a device in a browser. A database belongs to the tab that opened it last: if a second tab opens it, commits of
- * the first are refused with `store_in_use`.
+ * Stores a device in a browser. Tabs share it: one of them leads and uses the database, the others go through it. The
+ * database belongs to the tab that loaded it last: commits of others are refused with `store_in_use`.
  */
 export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): Promise<LocalStore> {
   const { name = 'tidemark', indexedDB: factory = browserFactory() } = options;
   const db = await opened(factory, name);
   // Not randomUUID, which browsers have on secure pages only.
   const owner = globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
-  const tx = db.transaction([FENCE], 'readwrite');
-  tx.objectStore(FENCE).put(owner, OWNER_KEY);
-  await finished(tx);
-  return new IndexedDbStore(db, owner);
+  return new IndexedDbStore(db, name, owner);
 }
 
 class IndexedDbStore implements LocalStore {
+  readonly sharedAs: string;
   readonly #db: IndexedDb;
   readonly #owner: string;
-  #isClosed = false;
+  #end: ClientError | null = null;
+  #isTaken = false;
 
-  constructor(db: IndexedDb, owner: string) {
+  constructor(db: IndexedDb, name: string, owner: string) {
+    this.sharedAs = name;
     this.#db = db;
     this.#owner = owner;
-    // Another version of the app wants to upgrade the database and must not wait for this one.
-    db.onversionchange = () => void this.close();
+    // Somebody deletes the database, or another version of the app upgrades it, and must not wait for this one.
+    db.onversionchange = () => {
+      this.#end ??= clientError('store_failed', 'the database was deleted or upgraded; open the device again');
+      db.close();
+    };
   }
 
+  /** Takes the database from the tab that had it, in the transaction that reads it. */
   async load(): Promise<readonly LocalRow[]> {
     this.#requireOpen();
-    const tx = this.#db.transaction([...TABLES], 'readonly');
+    this.#isTaken = true;
+    const tx = this.#db.transaction([...TABLES, FENCE], 'readwrite');
+    tx.objectStore(FENCE).put(this.#owner, OWNER_KEY);
     const tables = TABLES.map((table) => rowsOf(tx, table));
-    return (await Promise.all(tables)).flat();
+    const [rows] = await Promise.all([Promise.all(tables), finished(tx)]);
+    return rows.flat();
   }
 
   async commit(writes: readonly LocalWrite[]): Promise<void> {
@@ -55,9 +62,11 @@ class IndexedDbStore implements LocalStore {
     const done = finished(tx);
     // The check and the writes are one transaction, so that no other tab can interfere.
     const fence = tx.objectStore(FENCE).get(OWNER_KEY);
-    let isOwner = true;
+    if (!this.#isTaken) tx.objectStore(FENCE).put(this.#owner, OWNER_KEY);
+    let isOwner = !this.#isTaken;
+    this.#isTaken = true;
     fence.onsuccess = () => {
-      isOwner = fence.result === this.#owner;
+      isOwner ||= fence.result === this.#owner;
       if (!isOwner) tx.abort();
       else for (const write of writes) apply(tx, write);
     };
@@ -67,13 +76,13 @@ class IndexedDbStore implements LocalStore {
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#end !== null) return;
+    this.#end = clientError('closed', 'the store is closed');
     this.#db.close();
   }
 
   #requireOpen(): void {
-    if (this.#isClosed) throw clientError('closed', 'the store is closed');
+    if (this.#end !== null) throw this.#end;
   }
 }
 

@@ -1,3 +1,4 @@
+import { MERGED_OPS_KEPT } from '../limits.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
 import { realId, withRealReferences } from './links.ts';
@@ -15,7 +16,8 @@ export function addUpload(tx: Transaction, tail: string | null, opId: string, gi
     return opId;
   }
   const { removed: _, ...kept } = before;
-  tx.put('uploads', ['', tail], { ...kept, ...mergedChange(before, upload) });
+  const merged = [...(before.merged ?? []), opId].slice(-MERGED_OPS_KEPT);
+  tx.put('uploads', ['', tail], { ...kept, ...mergedChange(before, upload), merged });
   return tail;
 }
 

@@ -12,5 +12,6 @@ export function fastPlatform(
     after: (ms, callback) => own.after(ms / SPEED_UP, callback),
     fetch: (url, init) => fetch(url, init, own.fetch),
     network: null,
+    tabs: null,
   };
 }

@@ -14,6 +14,7 @@ const FIRST_DAY_MS = 1_700_000_000_000;
 
 /** A platform for devices with virtual time, which passes only when nothing else happens, and seeded random bytes. */
 export class VirtualPlatform implements Platform {
+  readonly tabs: Platform['tabs'] = null;
   readonly #bytes: (count: number) => Uint8Array;
   readonly #fetch: Platform['fetch'];
   readonly #timers = new Set<Timer>();

@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import {
   Caller,
   makeUser,
   openWebPushStandIn,
   type Page,
   type PageOptions,
+  type SdkApp,
   settableClock,
+  startSdkApp,
   TEST_ONLY_CERTIFICATE,
   USER_PASSWORD,
   useBrowser,
@@ -18,15 +17,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newVapidKeys } from '../../pings/notifiers/vapid.ts';
 import { webPushNotifier } from '../../pings/notifiers/web-push-notifier.ts';
 
-/** An app without a build step: a page with an import map, and the modules as npm installs them. */
-const PAGE = `<!doctype html><meta charset="utf-8"><title>App</title>
-<script type="importmap">${JSON.stringify({
-  imports: {
-    '@tidemark/client': '/client/index.js',
-    '@tidemark/client/indexeddb-store': '/client/stores/indexeddb-store.js',
-    '@tidemark/protocol': '/protocol/index.js',
-  },
-})}</script>`;
 const PACKAGES = new URL('../../../../', import.meta.url);
 
 const GUIDE = new URL('../docs/sdk/web-push.md', PACKAGES);
@@ -38,28 +28,15 @@ async function sample(name: string): Promise<string> {
   return code;
 }
 
-let app: Server;
+let app: SdkApp;
 let appUrl: string;
 let server: TestServer;
 let admin: Caller;
 const browser = useBrowser();
 
 beforeAll(async () => {
-  app = createServer(async ({ url = '' }, response) => {
-    if (url === '/sw.js') {
-      response.writeHead(200, { 'content-type': 'text/javascript' }).end(await sample('sw.js'));
-      return;
-    }
-    const [, name, path] = /^\/(client|protocol)\/([\w/.-]+\.js)$/.exec(url) ?? [];
-    if (name === undefined || path === undefined) {
-      response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE);
-      return;
-    }
-    const module = await readFile(fileURLToPath(new URL(`${name}/dist/${path}`, PACKAGES)));
-    response.writeHead(200, { 'content-type': 'text/javascript' }).end(module);
-  });
-  await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-  appUrl = `http://localhost:${(app.address() as AddressInfo).port}`;
+  app = await startSdkApp({ '/sw.js': () => sample('sw.js') });
+  appUrl = app.url;
   const { devices } = testConfig('');
   server = await startTestServer({ devices: { ...devices, origins: [appUrl] } });
   admin = new Caller(server.url, server.token);
@@ -69,8 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   admin.close();
   await server.close();
-  app.closeAllConnections();
-  await new Promise((resolve) => app.close(resolve));
+  await app.close();
 });
 
 /** Opens a page of the app with its device as the global `device`. */
@@ -132,15 +108,6 @@ it('[SDK-15] in a real browser offline changes survive the page, and are sent wh
   await page.evaluate('device.sync()');
   expect(await kept('bob', 'o1')).toEqual({ total: 7 });
   expect(await page.evaluate('device.uploads.list().length')).toBe(0);
-});
-
-it('[SDK-15] in a real browser a second tab takes over the device, and the first gets an error', async () => {
-  await makeUser(server, 'eve');
-  const first = await openApp();
-  const second = await openApp({ context: first.context() });
-  await signIn(second, 'eve');
-  const refused = first.evaluate(`device.signIn(${JSON.stringify({ login: 'eve', password: USER_PASSWORD })})`);
-  await expect(refused).rejects.toThrow(/another tab or window has opened this device/);
 });
 
 it('[SDK-16] the service worker of the guide shows the message of a ping and makes an open page synchronise', async () => {

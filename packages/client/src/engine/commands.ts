@@ -1,0 +1,113 @@
+import type { JsonValue } from '@tidemark/protocol';
+import { clientError } from '../client-error.ts';
+import type { Attributes } from '../state/rows.ts';
+import { readAnything } from '../transport/read-answer.ts';
+import { isOpen } from '../uploads/pending.ts';
+import { requireProblem, resolveProblem, retryProblem } from '../uploads/resolve-problem.ts';
+import type { Engine } from './engine.ts';
+import type { Credentials } from './sessions.ts';
+
+/**
+ * What an app can ask of a device besides reading and writing. Arguments and results can be sent to another tab, which
+ * runs the command if it leads the device.
+ */
+const COMMANDS = {
+  sync: (engine: Engine) => engine.sync(undefined),
+
+  async signIn(engine: Engine, credentials: Credentials, discardUploads: boolean): Promise<void> {
+    requireOpen(engine);
+    await engine.sessions.signIn(credentials, discardUploads, new AbortController().signal);
+    engine.beginSession();
+  },
+
+  async signOut(engine: Engine, discardUploads: boolean): Promise<void> {
+    requireOpen(engine);
+    await engine.signOut(discardUploads);
+  },
+
+  async describe(engine: Engine, attributes: Readonly<Record<string, string | number | null>>): Promise<void> {
+    const { clientId } = engine.status;
+    if (clientId === null) throw clientError('signed_out', 'nobody is signed in');
+    await ask(engine, 'PUT', `/clients/${encodeURIComponent(clientId)}`, attributes);
+  },
+
+  async search(engine: Engine, source: string, params: JsonValue): Promise<readonly [string, Attributes][]> {
+    const answer = await ask(engine, 'POST', '/search', { source, params });
+    const { objects = {} } = answer as { readonly objects?: Readonly<Record<string, Attributes>> };
+    return Object.entries(objects);
+  },
+
+  async keepOffline(engine: Engine, isKeptOffline: boolean): Promise<void> {
+    engine.keepOffline(isKeptOffline);
+  },
+
+  async sendUploads(engine: Engine): Promise<void> {
+    engine.dispatch({ type: 'sync_wanted' });
+  },
+
+  async discardUpload({ replica }: Engine, opId: string): Promise<readonly string[]> {
+    return await replica.transact((tx) => {
+      const upload = tx.get('uploads', ['', opId]);
+      if (upload === undefined || !isOpen(upload)) {
+        throw clientError('unknown_upload', `no upload ${JSON.stringify(opId)} is waiting`);
+      }
+      const dependentUploads = [...tx.entries('uploads', '')].filter(
+        ([, { source, id, order }]) =>
+          upload.op === 'create' && source === upload.source && id === upload.id && order > upload.order,
+      );
+      const gone = [opId, ...dependentUploads.map(([later]) => later)];
+      for (const id of gone) tx.delete('uploads', ['', id]);
+      return gone;
+    });
+  },
+
+  async retryProblem(engine: Engine, opId: string): Promise<string> {
+    const { replica, platform } = engine;
+    const again = await replica.transact((tx) => retryProblem({ tx, replica, platform }, opId));
+    engine.dispatch({ type: 'push_wanted' });
+    return again;
+  },
+
+  async resolveProblem(engine: Engine, opId: string, attributes: object): Promise<string | null> {
+    const { replica, platform } = engine;
+    const newOpId = await replica.transact((tx) => resolveProblem({ tx, replica, platform }, opId, attributes));
+    if (newOpId !== null) engine.dispatch({ type: 'push_wanted' });
+    return newOpId;
+  },
+
+  async dismissProblem({ replica }: Engine, opId: string): Promise<void> {
+    await replica.transact((tx) => {
+      requireProblem(tx, opId);
+      tx.delete('problems', ['', opId]);
+    });
+  },
+} as const;
+
+type Commands = typeof COMMANDS;
+export type CommandName = keyof Commands;
+export type CommandArguments<C extends CommandName> = Commands[C] extends (engine: Engine, ...args: infer A) => unknown
+  ? A
+  : never;
+export type CommandResult<C extends CommandName> = Awaited<ReturnType<Commands[C]>>;
+
+/** Runs a command on the engine of this tab. */
+export function runCommand<C extends CommandName>(
+  engine: Engine,
+  name: C,
+  args: CommandArguments<C>,
+): Promise<CommandResult<C>> {
+  const command = COMMANDS[name] as unknown as (
+    engine: Engine,
+    ...args: CommandArguments<C>
+  ) => Promise<CommandResult<C>>;
+  return command(engine, ...args);
+}
+
+function ask(engine: Engine, method: 'POST' | 'PUT', path: string, body: unknown): Promise<unknown> {
+  const { signal } = new AbortController();
+  return engine.caller.ask({ method, path, body, read: readAnything, signal });
+}
+
+function requireOpen(engine: Engine): void {
+  if (engine.mode === 'stopped') throw clientError('closed', 'the device is closed');
+}

@@ -1,0 +1,219 @@
+import {
+  Caller,
+  makeUser,
+  type Page,
+  type SdkApp,
+  seededRandom,
+  startSdkApp,
+  USER_PASSWORD,
+  useBrowser,
+} from '@tidemark/testing';
+import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+/** Steps of the random run. `npm run tabs` makes more. */
+const STEPS = Number(process.env.TIDEMARK_TAB_STEPS ?? 60);
+const SEED = Number(process.env.TIDEMARK_TAB_SEED ?? 1);
+const OBJECTS = 50;
+/** Chromium logs every request that it could not make. */
+const EXPECTED = [/ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_ABORTED/];
+
+let app: SdkApp;
+let server: TestServer;
+let admin: Caller;
+const browser = useBrowser();
+
+beforeAll(async () => {
+  app = await startSdkApp();
+  const { devices } = testConfig('');
+  server = await startTestServer({ devices: { ...devices, origins: [app.url] } });
+  admin = new Caller(server.url, server.token);
+  await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user' });
+});
+
+afterAll(async () => {
+  admin.close();
+  await server.close();
+  await app.close();
+});
+
+/** Opens a tab with its device as the global `device`; tabs of one context share the device. */
+async function openTab(first: Page | null = null, before = ''): Promise<Page> {
+  const options = first === null ? {} : { context: first.context() };
+  const page = await browser.openPage(app.url, { ...options, expectedErrors: EXPECTED });
+  await startDevice(page, before);
+  return page;
+}
+
+const startDevice = (page: Page, before = '') =>
+  page.evaluate(`(async () => {
+    ${before}
+    const { openDevice } = await import('@tidemark/client');
+    const { openIndexedDbStore } = await import('@tidemark/client/indexeddb-store');
+    globalThis.device = await openDevice({ url: ${JSON.stringify(server.url)}, store: await openIndexedDbStore() });
+    globalThis.orders = device.source('Order');
+  })()`);
+
+const signIn = (page: Page, login: string) =>
+  page.evaluate(`device.signIn(${JSON.stringify({ login, password: USER_PASSWORD })}).then(() => device.sync())`);
+
+/** Resolves in the page when the condition holds for the device. */
+const until = (page: Page, condition: string) =>
+  page.evaluate(`new Promise((resolve) => {
+    const look = () => { if (${condition}) resolve(true); };
+    for (const observable of [orders, device.status, device.uploads, device.problems]) observable.subscribe(look);
+    look();
+  })`);
+
+const tabOf = (page: Page) => page.evaluate('device.status.getSnapshot().tab');
+
+const onServer = async (user: string) =>
+  (await admin.get(`/rc/v1/users/${user}/sources/Order/docs/md`)).body as Record<string, { readonly n: unknown }>;
+
+it('[TABS-1] all tabs read and write one device, and a tab that follows shows a change before its call returns', async () => {
+  await makeUser(server, 'ada');
+  const first = await openTab();
+  const second = await openTab(first);
+  expect([await tabOf(first), await tabOf(second)]).toEqual(['leader', 'follower']);
+  // Signing in in one tab signs in all.
+  await signIn(second, 'ada');
+  await until(first, "device.status.getSnapshot().userId === 'ada'");
+  const shown = await second.evaluate(`(() => {
+    const saved = orders.create({ n: 1 }, { id: 'o' });
+    const shown = orders.get('o');
+    return saved.then(() => shown);
+  })()`);
+  expect(shown).toEqual({ id: 'o', attributes: { n: 1 }, isPending: true });
+  await until(first, "orders.get('o') !== undefined");
+  await first.evaluate("orders.update('o', { n: 2 })");
+  await until(second, "orders.get('o').attributes.n === 2");
+  await second.evaluate('device.sync()');
+  expect(await onServer('ada')).toEqual({ o: { n: 2 } });
+  await until(second, "!orders.get('o').isPending");
+});
+
+it('[TABS-1] signing out in one tab empties all of them at once', async () => {
+  await makeUser(server, 'bob');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'bob', objects: { o: { n: 1 } } });
+  const first = await openTab();
+  const second = await openTab(first);
+  await signIn(first, 'bob');
+  await until(second, "orders.get('o') !== undefined");
+  await second.evaluate('device.signOut()');
+  await until(first, "device.status.getSnapshot().mode === 'signed_out' && orders.list().length === 0");
+  await expect(second.evaluate('orders.create({ n: 1 })')).rejects.toThrow(/signed in/);
+});
+
+it('[TABS-2] when the tab that leads is closed, another one leads, and nothing is lost or doubled', async () => {
+  await makeUser(server, 'cleo');
+  const first = await openTab();
+  const second = await openTab(first);
+  await signIn(first, 'cleo');
+  await until(second, "device.status.getSnapshot().userId === 'cleo'");
+  await first.context().setOffline(true);
+  await second.evaluate("orders.create({ n: 1 }, { id: 'saved' })");
+  await first.close();
+  // Not awaited by the page: the write is made while nobody leads.
+  const late = second.evaluate("orders.create({ n: 2 }, { id: 'late' }).then(() => undefined)");
+  await until(second, "device.status.getSnapshot().tab === 'leader'");
+  await late;
+  await second.context().setOffline(false);
+  await until(second, 'device.uploads.list().length === 0');
+  await second.evaluate('device.sync()');
+  expect(await onServer('cleo')).toEqual({ saved: { n: 1 }, late: { n: 2 } });
+  expect(await second.evaluate('device.problems.list()')).toEqual([]);
+});
+
+it('[TABS-3] a tab that leads and does not answer is replaced, and follows when it is back', async () => {
+  await makeUser(server, 'dora');
+  const first = await openTab();
+  const second = await openTab(first);
+  await signIn(first, 'dora');
+  await until(second, "device.status.getSnapshot().userId === 'dora'");
+  // The first tab is busy until the second one has taken over: it hears of nothing meanwhile.
+  const busy = first.evaluate(`new Promise((resolve) => setTimeout(() => {
+    const end = Date.now() + 4000;
+    while (Date.now() < end);
+    resolve();
+  }))`);
+  await until(second, "device.status.getSnapshot().tab === 'leader'");
+  await second.evaluate("orders.create({ n: 1 }, { id: 'o' })");
+  await busy;
+  await until(first, "device.status.getSnapshot().tab === 'follower' && orders.get('o') !== undefined");
+  await first.evaluate("orders.update('o', { n: 2 })");
+  await first.evaluate('device.sync()');
+  expect(await onServer('dora')).toEqual({ o: { n: 2 } });
+});
+
+it('[TABS-4] without Web Locks tabs share the device as well', async () => {
+  await makeUser(server, 'elin');
+  const noLocks = "Object.defineProperty(navigator, 'locks', { value: undefined });";
+  const first = await openTab(null, noLocks);
+  const second = await openTab(first, noLocks);
+  expect([await tabOf(first), await tabOf(second)]).toEqual(['leader', 'follower']);
+  await signIn(second, 'elin');
+  await second.evaluate("orders.create({ n: 1 }, { id: 'o' })");
+  await first.close();
+  await until(second, "device.status.getSnapshot().tab === 'leader'");
+  await second.evaluate("orders.update('o', { n: 2 })");
+  await second.evaluate('device.sync()');
+  expect(await onServer('elin')).toEqual({ o: { n: 2 } });
+});
+
+it('[TABS-5] five tabs with random edits, reloads, closings and offline periods converge without losing a saved edit', async () => {
+  await makeUser(server, 'fay');
+  const objects = Object.fromEntries(Array.from({ length: OBJECTS }, (_, n) => [`o${n}`, { n: 'start' }]));
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'fay', objects });
+  const random = seededRandom(SEED);
+  const below = (bound: number) => new DataView(random.bytes(4).buffer).getUint32(0) % bound;
+  const first = await openTab();
+  await signIn(first, 'fay');
+  const tabs = [first];
+  while (tabs.length < 5) tabs.push(await openTab(first));
+  const context = first.context();
+  const expected = new Map<string, unknown>(Object.keys(objects).map((id) => [id, 'start']));
+  let isOffline = false;
+  /** Pages are not cached, so they need a network to load. */
+  const online = async (load: () => Promise<void>) => {
+    await context.setOffline(false);
+    await load();
+    await context.setOffline(isOffline);
+  };
+  for (let step = 0; step < STEPS; step++) {
+    const at = below(tabs.length);
+    const tab = tabs[at] as Page;
+    const dice = below(20);
+    const id = dice < 12 ? `o${below(OBJECTS)}` : `new${step}`;
+    if (dice < 15) {
+      const call = dice < 12 ? `update('${id}', { n: ${step} })` : `create({ n: ${step} }, { id: '${id}' })`;
+      await tab.evaluate(`orders.${call}.then(() => undefined)`);
+      expected.set(id, step);
+    } else if (dice < 17) {
+      await online(async () => {
+        await tab.reload();
+        await startDevice(tab);
+      });
+    } else if (dice === 17) {
+      await online(async () => {
+        tabs[at] = await openTab(tab);
+        await tab.close();
+      });
+    } else {
+      isOffline = dice === 18;
+      await context.setOffline(isOffline);
+    }
+  }
+  await context.setOffline(false);
+  const looks = new Set<string>();
+  for (const tab of tabs) {
+    await until(tab, 'device.uploads.list().length === 0');
+    await tab.evaluate('device.sync()');
+    looks.add(await tab.evaluate('JSON.stringify(orders.list().map(({ id, attributes }) => [id, attributes.n]))'));
+    expect(await tab.evaluate('device.problems.list()')).toEqual([]);
+  }
+  expect(looks.size).toBe(1);
+  const shown = new Map(JSON.parse([...looks][0] ?? '[]') as [string, unknown][]);
+  expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(expected));
+  const kept = Object.entries(await onServer('fay')).map(([id, { n }]) => [id, n]);
+  expect(Object.fromEntries(kept)).toEqual(Object.fromEntries(expected));
+});
